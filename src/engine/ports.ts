@@ -1,0 +1,166 @@
+/**
+ * What the engine needs from outside. Each port is a few functions; none of them throws for a failure that belongs to
+ * the model or to the flow: those come back as values. A throw means a broken environment and stops the run where it
+ * stands, with everything committed so far kept.
+ */
+import type { BackendSpec, Call, CallResult, CheckResult, Entry, Fault, Usage } from "../flow/event.ts";
+import type { Check, Flow, Step, StepId } from "../flow/flow.ts";
+import type { Json, JsonObject, JsonSchema } from "../flow/json.ts";
+
+/** Epoch milliseconds, and sleeping. `sleep` resolves early when the signal aborts. */
+export type Clock = {
+  readonly now: () => number;
+  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
+};
+
+// Backends.
+
+/**
+ * A model (`turn`: one response, tools are only described) or a coding agent (`run`: a whole agentic query of its own).
+ * At least one verb is there. Neither throws for a model-side failure, and both settle soon after `signal` aborts.
+ */
+export type Backend = {
+  readonly spec: BackendSpec;
+  readonly turn?: (request: TurnRequest) => Promise<TurnResult>;
+  readonly run?: (request: RunRequest) => Promise<TurnResult>;
+  /** What is left over at the end of a run that a person should hear of. */
+  readonly leftovers?: () => readonly string[];
+  readonly close?: () => Promise<void>;
+};
+
+/** Who is asking: with run, step, visit and turn in `key`, a repeated request can be recognised as the same. */
+export type Asker = {
+  readonly key: string;
+  readonly step: StepId;
+  readonly visit: number;
+  readonly turn: number;
+  readonly attempt: number;
+  /** Steps that are being asked at this moment beside this one. */
+  readonly beside: readonly StepId[];
+};
+
+export type TurnRequest = {
+  readonly asker: Asker;
+  readonly model: string;
+  readonly system: string;
+  readonly messages: readonly Message[];
+  readonly tools: readonly ToolSpec[];
+  /** The payload wanted, and by which channel. Absent: free text. */
+  readonly output?: {
+    readonly schema: JsonSchema | null;
+    readonly channel: { readonly kind: "output" } | { readonly kind: "tool"; readonly name: string };
+  };
+  readonly signal: AbortSignal;
+};
+
+export type RunRequest = TurnRequest & {
+  readonly cwd: string;
+  readonly session?: string;
+  readonly maxTurns: number;
+  readonly gate: Gate;
+};
+
+/** Called before every tool call of an agent that runs its own tools; `batch` is null where it cannot be known. */
+export type Gate = (
+  call: { readonly name: string; readonly input: JsonObject },
+  batch: readonly string[] | null,
+) => Promise<{ readonly allow: true } | { readonly allow: false; readonly reason: string }>;
+
+export type TurnResult =
+  | {
+      readonly kind: "reply";
+      readonly text: string;
+      readonly calls: readonly Call[];
+      /** A payload the backend already has as a value; else it is read out of `text`. */
+      readonly output?: unknown;
+      readonly usage: Usage;
+      readonly session?: string;
+      readonly mark?: Json;
+    }
+  | { readonly kind: "fault"; readonly fault: Fault };
+
+export type Message =
+  | { readonly role: "user"; readonly text: string }
+  | { readonly role: "assistant"; readonly text: string; readonly calls: readonly Call[] }
+  | { readonly role: "tool"; readonly results: readonly CallResult[] };
+
+export type ToolSpec = {
+  readonly name: string;
+  readonly description: string;
+  readonly input: JsonSchema;
+};
+
+// Boundaries and effects.
+
+/** The tools of a run, behind the gate. Every call of a batch gets exactly one result, in order. */
+export type Toolbox = {
+  readonly offer: (step: Step) => readonly ToolSpec[];
+  readonly call: (step: Step, batch: readonly Call[], signal: AbortSignal) => Promise<readonly CallResult[]>;
+};
+
+/** Runs what a flow declares as commands, in the run's working directory. */
+export type Shell = {
+  readonly check: (check: Check, signal: AbortSignal) => Promise<CheckResult>;
+  /** A step that a command performs: its stdout is the payload. */
+  readonly perform: (step: Step, args: JsonObject, signal: AbortSignal) => Promise<TurnResult>;
+};
+
+// Journal.
+
+/** All runs of one state directory. */
+export type Journal = {
+  /**
+   * Makes the run and claims it. Fails with RUN_EXISTS if the id is taken. The flow is stored once per digest.
+   * The claim is held until `release`, or until this process dies.
+   */
+  readonly create: (run: NewRun) => Promise<RunHandle>;
+  /** Claims an existing run for writing: RUN_UNKNOWN if there is none, RUN_OWNED_ELSEWHERE if it is being driven. */
+  readonly claim: (run: string) => Promise<RunHandle>;
+  readonly read: (run: string, afterSeq?: number) => Promise<readonly Entry[]>;
+  readonly flow: (digest: string) => Promise<Flow | null>;
+  /** Newest first. */
+  readonly list: () => Promise<readonly RunRow[]>;
+  readonly close: () => Promise<void>;
+};
+
+export type NewRun = {
+  readonly id: string;
+  readonly agent: string;
+  readonly at: number;
+  readonly digest: string;
+  readonly flow: Flow;
+};
+
+export type RunHandle = {
+  readonly run: string;
+  /** Grows with each claim; a writer whose epoch is not the newest cannot append. */
+  readonly epoch: number;
+  /**
+   * Durable when it resolves. Appends offered in one event-loop turn, of all runs, share one transaction.
+   * Rejects with RUN_OWNED_ELSEWHERE once another process has claimed the run, and writes nothing then.
+   */
+  readonly append: (entries: readonly Entry[]) => Promise<void>;
+  readonly release: () => Promise<void>;
+};
+
+export type RunRow = {
+  readonly id: string;
+  readonly agent: string;
+  readonly digest: string;
+  readonly createdAt: number;
+  readonly events: number;
+  /** The newest entry: enough to tell how the run stands. */
+  readonly last: Entry | null;
+  /** Whether a living process is driving it. */
+  readonly owned: boolean;
+};
+
+/** A broken environment, or a rule of the outside that was met; `code` is one of the machine-readable codes. */
+export class RunnerError extends Error {
+  readonly code: string;
+  constructor(code: string, message: string, options?: { readonly cause?: unknown }) {
+    super(message, options);
+    this.name = "RunnerError";
+    this.code = code;
+  }
+}

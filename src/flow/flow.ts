@@ -1,0 +1,200 @@
+/**
+ * The picture of a flow: prompt → payload → label → move.
+ *
+ * A step asks for a payload that fits a schema, a decider turns the payload into one label, checks may overturn it,
+ * an edge turns the label into a move; everything else is a limit. A Flow is plain JSON, complete in itself (prompts
+ * and schemas are inside), so that a run can be pinned to it by digest and resumed without the files it came from.
+ */
+import type { Json, JsonSchema, Path } from "./json.ts";
+
+export type StepId = string;
+export type Label = string;
+
+export type Flow = {
+  readonly ir: 1;
+  readonly agent: string;
+  /** Which written form the flow came from. Shown to people; nothing decides by it. */
+  readonly dialect: string;
+  readonly title: string;
+  readonly description: string;
+  readonly parameters: readonly Parameter[];
+  /** The system prompt that every step with a shared transcript gets. */
+  readonly system: Prompt;
+  readonly entry: StepId;
+  readonly steps: { readonly [id: StepId]: Step };
+  readonly checks: { readonly [name: string]: Check };
+  readonly stop: StopRule;
+  readonly limits: FlowLimits;
+  /** Values every prompt may read besides parameters, such as the names of labels. */
+  readonly constants: { readonly [name: string]: string };
+  /** The sentence that tells the model when the run counts as done. */
+  readonly criteria: string;
+  /** What AskUserQuestion is answered with when nobody is there to ask. */
+  readonly autoResponse: string;
+};
+
+export type Parameter = {
+  readonly name: string;
+  readonly type: "string" | "number" | "boolean" | "array";
+  readonly description: string;
+  readonly flag: string;
+  readonly required: boolean;
+  readonly default?: Json;
+  readonly validation?: {
+    readonly min?: number;
+    readonly max?: number;
+    readonly pattern?: string;
+    readonly enum?: readonly Json[];
+  };
+};
+
+export type Step = {
+  readonly id: StepId;
+  readonly name: string;
+  readonly kind: StepKind;
+  readonly by: Performer;
+  readonly prompt: Prompt;
+  /** Whether the step talks on in the run's conversation or starts with an empty one. */
+  readonly transcript: "shared" | "fresh";
+  readonly model: string;
+  readonly tools: Tools;
+  readonly answer: Answer;
+  readonly decide: Decider;
+  readonly guard?: Guard;
+  /** Named data that this step hands on. */
+  readonly carry: readonly Carry[];
+  readonly needs: readonly Need[];
+  readonly edges: { readonly [label: Label]: Move };
+  /** Model responses allowed in one visit. */
+  readonly turns: number;
+};
+
+export type StepKind = "work" | "verify" | "close";
+
+/** Who fills in the payload: a model, or a command whose stdout is the payload. */
+export type Performer =
+  | { readonly kind: "model" }
+  | {
+      readonly kind: "command";
+      readonly command: string;
+      readonly args: readonly string[];
+      readonly timeoutMs: number;
+    };
+
+export type Prompt = {
+  /** null: none of the places in `tried` holds a file. */
+  readonly file: string | null;
+  readonly text: string;
+  readonly tried: readonly string[];
+  /** Declared variables: each must have a non-empty value when the prompt is rendered. */
+  readonly variables: readonly string[];
+};
+
+export type Tools = { readonly allow: readonly string[]; readonly mode: PermissionMode };
+export type PermissionMode = "plan" | "default" | "acceptEdits" | "bypassPermissions";
+
+/** What the step must answer with. `text` has no contract: whatever is said is the answer. */
+export type Answer =
+  | { readonly kind: "text" }
+  | {
+      readonly kind: "object";
+      readonly schema: SchemaSource;
+      readonly channel: { readonly kind: "output" } | { readonly kind: "tool"; readonly name: string };
+      /** A member that names the step itself: a wrong string there is put right instead of refused. */
+      readonly correct?: { readonly field: string; readonly value: string };
+      /** How often an unreadable or ill-fitting answer is sent back within one visit. */
+      readonly repairs: number;
+      readonly miss: Miss;
+    };
+
+export type SchemaSource =
+  | { readonly kind: "any" }
+  | { readonly kind: "schema"; readonly name: string; readonly schema: JsonSchema }
+  | { readonly kind: "unresolved"; readonly name: string; readonly code: string; readonly why: string };
+
+/** What no usable answer means: the end of the run, or simply one more label. */
+export type Miss =
+  | { readonly kind: "fail"; readonly code: string; readonly forgiveFirst: boolean }
+  | { readonly kind: "label"; readonly label: Label };
+
+export type Decider =
+  | { readonly by: "const"; readonly label: Label }
+  | {
+      readonly by: "field";
+      readonly path: Path;
+      readonly alias: { readonly [word: string]: Label };
+      readonly allow: readonly Label[];
+      /** Labels that are accepted without looking at `allow` or at the schema. */
+      readonly always: readonly Label[];
+      /** Taken when the field holds no allowed label; absent: that is an error. */
+      readonly fallback?: Label;
+    };
+
+export type Carry = { readonly key: string; readonly path: Path };
+
+/** A variable that this step's prompt takes from data carried by another step. */
+export type Need = {
+  readonly variable: string;
+  readonly from: { readonly step: StepId; readonly key: string };
+  readonly required: boolean;
+  readonly default?: Json;
+};
+
+/** Checks that a label must survive before its edge is taken. */
+export type Guard = {
+  readonly on: Label;
+  readonly checks: readonly GuardedCheck[];
+  readonly onFailure: "retry" | "abort" | "skip";
+  /** The failure with this number ends the run. */
+  readonly maxFailures: number;
+  /** Where the run goes on after a failed check; `caller` is the step that led here. */
+  readonly back: { readonly kind: "goto"; readonly step: StepId } | { readonly kind: "caller" };
+};
+
+/** A check by name, with the prompt edition that tells the model how it failed. */
+export type GuardedCheck = { readonly check: string; readonly edition: Prompt };
+
+export type Check = {
+  readonly kind: "command";
+  readonly name: string;
+  readonly command: string;
+  readonly success: SuccessRule;
+  readonly pattern: string;
+  readonly description: string;
+  readonly extract: { readonly [param: string]: string };
+  readonly timeoutMs: number;
+  readonly maxOutputBytes: number;
+};
+
+export type SuccessRule =
+  | { readonly kind: "empty" }
+  | { readonly kind: "exit"; readonly code: number }
+  | { readonly kind: "contains"; readonly text: string }
+  | { readonly kind: "matches"; readonly pattern: string };
+
+/** Four moves and two selectors; there is no other way through a flow. */
+export type Move =
+  | { readonly kind: "goto"; readonly step: StepId }
+  | { readonly kind: "fork"; readonly steps: readonly StepId[]; readonly join: StepId }
+  | { readonly kind: "end"; readonly outcome: "completed" }
+  | { readonly kind: "end"; readonly outcome: "failed"; readonly code: string }
+  | {
+      readonly kind: "switch";
+      /** A key of the data this step carries. */
+      readonly on: string;
+      readonly cases: { readonly [value: string]: Move };
+      readonly otherwise?: Move;
+    }
+  | {
+      readonly kind: "jump";
+      readonly field: Path;
+      readonly among: readonly StepId[];
+      /** Taken when the field names no step at all; absent: that is an error. */
+      readonly otherwise?: Move;
+    };
+
+/** When a run is over although no edge ended it. */
+export type StopRule = { readonly kind: "end" } | { readonly kind: "visits"; readonly count: number };
+
+/** Ceilings, never goals. */
+export type FlowLimits = { readonly visits: number };

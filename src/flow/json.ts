@@ -1,0 +1,52 @@
+/** JSON values, and reading them without ever touching a prototype. */
+
+export type Json = null | boolean | number | string | readonly Json[] | JsonObject;
+export type JsonObject = { readonly [key: string]: Json };
+export type JsonSchema = JsonObject;
+
+/** A place inside a JSON value, segment by segment. An array index is a segment too. */
+export type Path = readonly string[];
+
+/** Names that would reach a prototype if a careless `object[name]` met them; refused as names everywhere. */
+export const FORBIDDEN_NAMES: ReadonlySet<string> = new Set(["__proto__", "constructor", "prototype"]);
+
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** The record's own member, never an inherited one. */
+export function own<T>(record: { readonly [key: string]: T }, key: string): T | undefined {
+  return Object.hasOwn(record, key) ? record[key] : undefined;
+}
+
+export function readPath(value: Json | undefined, path: Path): Json | undefined {
+  let here: Json | undefined = value;
+  for (const segment of path) {
+    if (typeof here !== "object" || here === null || !Object.hasOwn(here, segment)) return undefined;
+    here = (here as JsonObject)[segment];
+  }
+  return here;
+}
+
+/** A copy of `value` with `leaf` at `path`. The path must already exist; siblings are shared. */
+export function writePath(value: JsonObject, path: Path, leaf: Json): JsonObject {
+  const [head, ...rest] = path;
+  if (head === undefined) return value;
+  const child = own(value, head);
+  if (rest.length === 0) return { ...value, [head]: leaf };
+  return isObject(child) ? { ...value, [head]: writePath(child, rest, leaf) } : value;
+}
+
+/** `next_action.action` → `["next_action", "action"]`. */
+export function parseDotPath(text: string): Path {
+  return text.split(".");
+}
+
+/** JSON text with object keys in code-unit order at every depth: equal values give equal text. */
+export function canonicalJson(value: Json): string {
+  return JSON.stringify(value, (_key, member: Json) =>
+    isObject(member)
+      ? Object.fromEntries(Object.entries(member).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+      : member,
+  );
+}

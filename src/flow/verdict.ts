@@ -1,0 +1,44 @@
+/** How and why a run ended: a value, not an exception. */
+import type { StepId } from "./flow.ts";
+
+export type Verdict = {
+  readonly outcome: Outcome;
+  /** null when the run completed. */
+  readonly code: string | null;
+  readonly reason: string;
+  readonly step: StepId | null;
+};
+
+export type Outcome = "completed" | "failed" | "waiting" | "interrupted";
+
+export const EXIT = {
+  completed: 0,
+  failed: 1,
+  invalid: 2,
+  unavailable: 3,
+  limit: 4,
+  waiting: 5,
+  unchecked: 6,
+  testsFailed: 7,
+  interrupted: 130,
+} as const;
+
+/** Codes whose exit code is not simply 1. */
+const EXIT_BY_CODE: ReadonlyMap<string, number> = new Map([
+  ["AGENT_MAX_ITERATIONS", EXIT.limit],
+  ["AGENT_TURN_LIMIT", EXIT.limit],
+  ["AGENT_VALIDATION_ABORT", EXIT.unchecked],
+  ["AGENT_RATE_LIMIT", EXIT.unavailable],
+  ["BACKEND_UNAVAILABLE", EXIT.unavailable],
+  ["JOURNAL_UNAVAILABLE", EXIT.unavailable],
+  ["RUN_OWNED_ELSEWHERE", EXIT.unavailable],
+  ["NOT_TRUSTED", EXIT.unavailable],
+  ["FLOW_INVALID", EXIT.invalid],
+]);
+
+export function exitCode(verdict: Pick<Verdict, "outcome" | "code">): number {
+  if (verdict.outcome === "completed") return EXIT.completed;
+  if (verdict.outcome === "waiting") return EXIT.waiting;
+  if (verdict.outcome === "interrupted") return EXIT.interrupted;
+  return EXIT_BY_CODE.get(verdict.code ?? "") ?? EXIT.failed;
+}
