@@ -6,6 +6,7 @@
  * and schemas are inside), so that a run can be pinned to it by digest and resumed without the files it came from.
  */
 import type { Json, JsonSchema, Path } from "./json.ts";
+import type { PermissionMode, Settings } from "./settings.ts";
 
 export type StepId = string;
 export type Label = string;
@@ -29,8 +30,7 @@ export type Flow = {
   readonly constants: { readonly [name: string]: string };
   /** The sentence that tells the model when the run counts as done. */
   readonly criteria: string;
-  /** What AskUserQuestion is answered with when nobody is there to ask. */
-  readonly autoResponse: string;
+  readonly settings: Settings;
 };
 
 export type Parameter = {
@@ -91,7 +91,6 @@ export type Prompt = {
 };
 
 export type Tools = { readonly allow: readonly string[]; readonly mode: PermissionMode };
-export type PermissionMode = "plan" | "default" | "acceptEdits" | "bypassPermissions";
 
 /** What the step must answer with. `text` has no contract: whatever is said is the answer. */
 export type Answer =

@@ -1,0 +1,62 @@
+/** What an agent file says beside the graph. Part of the Flow, so that a run keeps the settings it began with. */
+import type { JsonObject } from "./json.ts";
+
+export type Settings = {
+  /** How the written form names the way a run ends, with its configuration as written. */
+  readonly verdict: { readonly type: string; readonly config: JsonObject };
+  readonly boundaries: {
+    readonly allowedTools: readonly string[];
+    readonly permissionMode: PermissionMode;
+    readonly sandbox: Sandbox;
+  };
+  readonly github: GitHub;
+  readonly actions: Actions;
+  readonly worktree: { readonly enabled: boolean; readonly root: string };
+  readonly finalize: Finalize;
+  readonly logging: {
+    readonly directory: string;
+    readonly format: "jsonl" | "text";
+    readonly maxFiles: number | null;
+  };
+  /** Record each resolved schema and each validation result. */
+  readonly inspectSchemas: boolean;
+  /** What AskUserQuestion is answered with. */
+  readonly autoResponse: string;
+};
+
+/** From the strictest to the freest. */
+export type PermissionMode = "plan" | "default" | "acceptEdits" | "bypassPermissions";
+
+export type Sandbox = {
+  readonly enabled: boolean;
+  readonly network: {
+    readonly mode: "trusted" | "none" | "custom";
+    readonly trustedDomains: readonly string[];
+  };
+  readonly filesystem: { readonly allowedPaths: readonly string[] };
+  readonly excludedCommands: readonly string[];
+  readonly allowUnsandboxedCommands: boolean;
+};
+
+export type GitHub = {
+  readonly enabled: boolean;
+  /** Every string-valued label key as written; `completion` is apart. */
+  readonly labels: { readonly [key: string]: string };
+  readonly completion: { readonly add: readonly string[]; readonly remove: readonly string[] };
+  readonly defaultClosureAction: "close" | "label-only" | "label-and-close";
+};
+
+export type Actions = {
+  readonly enabled: boolean;
+  readonly types: readonly string[];
+  readonly outputFormat: string | null;
+  readonly handlers: { readonly [type: string]: string };
+};
+
+export type Finalize = {
+  readonly autoMerge: boolean;
+  readonly push: boolean;
+  readonly remote: string;
+  readonly createPr: boolean;
+  readonly prTarget: string | null;
+};
