@@ -6,6 +6,17 @@
 import type { BackendSpec, Call, CallResult, CheckResult, Entry, Fault, Usage } from "../flow/event.ts";
 import type { Check, Flow, Step, StepId } from "../flow/flow.ts";
 import type { Json, JsonObject, JsonSchema } from "../flow/json.ts";
+import type { Compose } from "../flow/scene.ts";
+
+/** Everything a run touches. */
+export type Ports = {
+  readonly backend: Backend;
+  readonly toolbox: Toolbox;
+  readonly shell: Shell;
+  readonly compose: Compose;
+  readonly clock: Clock;
+  readonly cwd: string;
+};
 
 /** Epoch milliseconds, and sleeping. `sleep` resolves early when the signal aborts. */
 export type Clock = {
@@ -64,7 +75,9 @@ export type RunRequest = TurnRequest & {
 export type Gate = (
   call: { readonly name: string; readonly input: JsonObject },
   batch: readonly string[] | null,
-) => Promise<{ readonly allow: true } | { readonly allow: false; readonly reason: string }>;
+) => Promise<Allowance>;
+
+export type Allowance = { readonly allow: true } | { readonly allow: false; readonly reason: string };
 
 export type TurnResult =
   | {
@@ -77,7 +90,7 @@ export type TurnResult =
       readonly session?: string;
       readonly mark?: Json;
     }
-  | { readonly kind: "fault"; readonly fault: Fault };
+  | { readonly kind: "fault"; readonly fault: Fault; readonly mark?: Json };
 
 export type Message =
   | { readonly role: "user"; readonly text: string }
@@ -95,6 +108,8 @@ export type ToolSpec = {
 /** The tools of a run, behind the gate. Every call of a batch gets exactly one result, in order. */
 export type Toolbox = {
   readonly offer: (step: Step) => readonly ToolSpec[];
+  /** The gate: why the step may not make this call, or null if it may. */
+  readonly judge: (step: Step, call: { readonly name: string; readonly input: JsonObject }) => string | null;
   readonly call: (step: Step, batch: readonly Call[], signal: AbortSignal) => Promise<readonly CallResult[]>;
 };
 

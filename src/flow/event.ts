@@ -78,7 +78,7 @@ export type Reply =
   /** An answer beyond the size, depth or node caps. */
   | { readonly kind: "oversized"; readonly why: string; readonly mark?: Json }
   /** The model or its transport failed. */
-  | { readonly kind: "fault"; readonly fault: Fault }
+  | { readonly kind: "fault"; readonly fault: Fault; readonly mark?: Json }
   /** The request could not be built: no prompt, no schema, a variable without a value. */
   | { readonly kind: "unaskable"; readonly code: string; readonly why: string };
 

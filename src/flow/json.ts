@@ -28,12 +28,12 @@ export function readPath(value: Json | undefined, path: Path): Json | undefined 
   return here;
 }
 
-/** A copy of `value` with `leaf` at `path`. The path must already exist; siblings are shared. */
+/** A copy of `value` with `leaf` at `path`; siblings are shared. Unchanged where the path runs into a non-object. */
 export function writePath(value: JsonObject, path: Path, leaf: Json): JsonObject {
   const [head, ...rest] = path;
   if (head === undefined) return value;
-  const child = own(value, head);
   if (rest.length === 0) return { ...value, [head]: leaf };
+  const child = own(value, head) ?? {};
   return isObject(child) ? { ...value, [head]: writePath(child, rest, leaf) } : value;
 }
 

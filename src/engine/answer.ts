@@ -1,0 +1,139 @@
+/** Reading what a model gave back: bounded first, then a JSON object if there is one. Nothing here trusts the value. */
+import { isObject, type Json, type JsonObject } from "../flow/json.ts";
+
+export const ANSWER_CAPS = { depth: 64, nodes: 100_000, bytes: 1024 * 1024 } as const;
+
+export type Bounded =
+  | { readonly kind: "json"; readonly value: Json }
+  | { readonly kind: "oversized"; readonly why: string };
+
+/**
+ * The value as plain JSON within the caps. Walks without recursion, so that nesting which `JSON.stringify` could not
+ * write back is refused here and not by the journal.
+ */
+export function bound(value: unknown): Bounded {
+  let nodes = 0;
+  let bytes = 0;
+  let plain = true;
+  const stack: { readonly value: unknown; readonly depth: number }[] = [{ value, depth: 1 }];
+  for (let top = stack.pop(); top !== undefined; top = stack.pop()) {
+    if (++nodes > ANSWER_CAPS.nodes) return oversized(`more than ${ANSWER_CAPS.nodes} values`);
+    if (top.depth > ANSWER_CAPS.depth) return oversized(`nested deeper than ${ANSWER_CAPS.depth}`);
+    const here = top.value;
+    if (typeof here === "string") bytes += here.length;
+    else if (typeof here === "object" && here !== null) {
+      const depth = top.depth + 1;
+      if (Array.isArray(here)) {
+        if (here.length > ANSWER_CAPS.nodes) return oversized(`more than ${ANSWER_CAPS.nodes} values`);
+        for (const member of here) stack.push({ value: member, depth });
+      } else {
+        const prototype: unknown = Object.getPrototypeOf(here);
+        if (prototype !== Object.prototype && prototype !== null) plain = false;
+        for (const key of Object.keys(here)) {
+          bytes += key.length;
+          stack.push({ value: (here as { readonly [key: string]: unknown })[key], depth });
+        }
+      }
+    } else if (here !== null && typeof here !== "boolean" && !Number.isFinite(here)) plain = false;
+    if (bytes > ANSWER_CAPS.bytes) return oversized(`longer than ${ANSWER_CAPS.bytes} characters`);
+  }
+  if (plain) return { kind: "json", value: value as Json };
+  const text = JSON.stringify(value, (_key, member: unknown) =>
+    typeof member === "bigint" ? member.toString() : member,
+  ) as string | undefined;
+  return { kind: "json", value: text === undefined ? null : (JSON.parse(text) as Json) };
+}
+
+/**
+ * The JSON object in a text: the whole text, else the last fenced block, else the last balanced pair of braces.
+ * A candidate is mended only where that cannot change its meaning; a truncated one is never completed.
+ */
+export async function extractObject(text: string): Promise<JsonObject | undefined> {
+  for (const candidate of candidates(text)) {
+    const parsed = parseObject(candidate);
+    if (parsed !== undefined) return parsed;
+  }
+  for (const candidate of candidates(text)) {
+    if (lastBalanced(candidate) === undefined) continue;
+    const { jsonrepair } = await import("jsonrepair");
+    const mended = attempt(() => jsonrepair(candidate));
+    const parsed = mended === undefined ? undefined : parseObject(mended);
+    if (parsed !== undefined) return parsed;
+  }
+  return undefined;
+}
+
+function* candidates(text: string): Generator<string> {
+  const trimmed = text.trim();
+  if (trimmed.startsWith("{") && trimmed.endsWith("}")) yield trimmed;
+  const fenced = lastFenced(text);
+  if (fenced !== undefined) yield fenced;
+  const braces = lastBalanced(text);
+  if (braces !== undefined) yield braces;
+}
+
+function parseObject(text: string): JsonObject | undefined {
+  const value = attempt(() => JSON.parse(text) as Json);
+  return isObject(value) ? value : undefined;
+}
+
+function lastFenced(text: string): string | undefined {
+  let last: string | undefined;
+  let open: string[] | null = null;
+  for (const line of text.split("\n")) {
+    const fence = /^\s*(`{3,}|~{3,})/.test(line);
+    if (!fence) open?.push(line);
+    else if (open === null) open = [];
+    else {
+      const block = open.join("\n").trim();
+      if (block.startsWith("{")) last = block;
+      open = null;
+    }
+  }
+  return last;
+}
+
+/** The last outermost `{…}` whose braces match, strings respected. */
+function lastBalanced(text: string): string | undefined {
+  let last: string | undefined;
+  let from = text.indexOf("{");
+  // A stray brace in prose costs one failed scan; hostile runs of them must not cost a quadratic number.
+  for (let failures = 0; from !== -1 && failures < 32;) {
+    const end = matchingBrace(text, from);
+    if (end === -1) {
+      failures += 1;
+      from = text.indexOf("{", from + 1);
+    } else {
+      last = text.slice(from, end + 1);
+      from = text.indexOf("{", end + 1);
+    }
+  }
+  return last;
+}
+
+function matchingBrace(text: string, from: number): number {
+  let depth = 0;
+  let inString = false;
+  for (let i = from; i < text.length; i++) {
+    const char = text[i];
+    if (inString) {
+      if (char === "\\") i += 1;
+      else if (char === '"') inString = false;
+    } else if (char === '"') inString = true;
+    else if (char === "{") depth += 1;
+    else if (char === "}" && --depth === 0) return i;
+  }
+  return -1;
+}
+
+function oversized(why: string): Bounded {
+  return { kind: "oversized", why };
+}
+
+function attempt<T>(run: () => T): T | undefined {
+  try {
+    return run();
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,431 @@
+/**
+ * The heart: a flow, a state and what happened give the next state, whose `pending` says what to do next.
+ * Pure. Starting, resuming, replaying and reporting are all folds of this one function.
+ */
+import type { Call, CallResult, CheckResult, Command, Event, Fault, Led, Reply, Say } from "../flow/event.ts";
+import type { Answer, Flow, Label, Step, StepId } from "../flow/flow.ts";
+import { own, type JsonObject } from "../flow/json.ts";
+import { readAnswer, readCarry, readReason } from "./gate.ts";
+import { messages } from "./messages.ts";
+import { route, type PlainMove } from "./route.ts";
+import { addUsage, EMPTY_STATE, type Lane, type State } from "./state.ts";
+
+export function decide(flow: Flow, state: State, event: Event): State {
+  switch (event.type) {
+    case "run.started": {
+      const { run, args, input } = event;
+      return enter(flow, { ...EMPTY_STATE, run, args, input }, { step: flow.entry, origin: null });
+    }
+    case "run.resumed": {
+      const lanes = state.verdict === null ? state.lanes : state.halted;
+      return withLanes({ ...state, verdict: null, halted: [] }, lanes.map(attemptAgain), null);
+    }
+    case "step.answered":
+      return answered(find(flow, state, event), event.reply);
+    case "step.called":
+      return ask(find(flow, state, event), [{ kind: "results", results: event.results }]);
+    case "step.checked":
+      return checked(find(flow, state, event), event.results);
+    case "step.waited": {
+      const here = find(flow, state, event);
+      return askAgain(here.state, here.lane);
+    }
+    case "run.ended":
+      return { ...state, lanes: [], pending: [], settled: null, verdict: event.verdict };
+  }
+}
+
+/** Where an event takes place: the visit it speaks of, and all that is known around it. */
+type Here = { readonly flow: Flow; readonly state: State; readonly lane: Lane; readonly step: Step };
+
+// What an answer leads to.
+
+function answered(here: Here, reply: Reply): State {
+  const { state, lane, step } = here;
+  switch (reply.kind) {
+    case "unaskable":
+      return unaskable(here, reply.code, reply.why);
+    case "fault":
+      return faulted(here, reply.fault);
+    case "oversized":
+      return fail(here, "GATE_INTERPRETATION_ERROR", messages.oversized(step.id, reply.why));
+    case "said": {
+      const usage = addUsage(state.usage, reply.usage);
+      return said({ ...here, state: { ...state, usage }, lane: { ...lane, faults: 0 } }, reply);
+    }
+  }
+}
+
+function said(here: Here, reply: Reply & { kind: "said" }): State {
+  const { answer, decide } = here.step;
+  const { text, calls, output } = reply;
+  if (answer.kind === "object" && answer.channel.kind === "tool" && output === undefined) {
+    const tool = answer.channel.name;
+    const completion = calls.find((call) => call.name === tool);
+    if (completion !== undefined && calls.length > 1) return refuseBatch(here, tool, calls);
+    if (completion !== undefined) return accept(here, answer, completion.input, text);
+    if (calls.length === 0) return ask(here, [{ kind: "steer", tool }]);
+  }
+  if (calls.length > 0) {
+    const { step, visit, turn } = here.lane;
+    return doNext(here, { type: "call", step, visit, turn, attempt: 1, calls });
+  }
+  if (answer.kind === "text") {
+    return settle(here, decide.by === "const" ? decide.label : "done", output ?? {}, text, []);
+  }
+  if (output === undefined) return sendBack(here, answer, ["the answer holds no JSON object"]);
+  return accept(here, answer, output, text);
+}
+
+type ObjectAnswer = Answer & { kind: "object" };
+
+function accept(here: Here, answer: ObjectAnswer, output: JsonObject, text: string): State {
+  const { step } = here;
+  const reading = readAnswer(step, answer, output);
+  switch (reading.kind) {
+    case "label":
+      return settle(here, reading.label, reading.payload, text, reading.notes);
+    case "misfit":
+      return sendBack(here, answer, reading.errors);
+    case "no-label": {
+      const allowed = step.decide.by === "field" ? [...step.decide.allow, ...step.decide.always] : [];
+      const why = messages.badIntent(step.id, decidedField(step), reading.found, allowed);
+      return fail(here, "GATE_INTERPRETATION_ERROR", why);
+    }
+  }
+}
+
+/** The completion tool beside other calls: nothing of the batch is run, and every call is answered. */
+function refuseBatch(here: Here, tool: string, calls: readonly Call[]): State {
+  const why = `${tool} must be the only tool call in its response; nothing of this response was run.`;
+  const results: CallResult[] = calls.map(({ id, name }) => ({
+    id,
+    name,
+    ok: false,
+    content: why,
+    denied: why,
+  }));
+  return ask(here, [{ kind: "results", results }]);
+}
+
+/** An answer that cannot be used: back to the model while the contract allows it, then what the contract says. */
+function sendBack(here: Here, answer: ObjectAnswer, errors: readonly string[]): State {
+  const { state, lane, step } = here;
+  if (lane.repairs < answer.repairs) {
+    return ask({ ...here, lane: { ...lane, repairs: lane.repairs + 1 } }, [{ kind: "repair", errors }]);
+  }
+  const { miss } = answer;
+  if (miss.kind === "label") return settle(here, miss.label, {}, "", errors);
+  if (miss.forgiveFirst && state.iterations === 1) {
+    return move(here, null, { kind: "goto", step: step.id }, errors);
+  }
+  return fail(here, miss.code, messages.noIntent(state.iterations, step.id, decidedField(step)), {
+    notes: errors,
+  });
+}
+
+/** A label was given: what it carries is kept, then come its checks, then its edge. */
+function settle(
+  here: Here,
+  label: Label,
+  payload: JsonObject,
+  text: string,
+  notes: readonly string[],
+): State {
+  const { step, lane } = here;
+  const carry = readCarry(step, payload);
+  const said =
+    carry.missing.length === 0 ? notes : [...notes, `handoff fields absent: ${carry.missing.join(", ")}`];
+  const state: State = {
+    ...here.state,
+    last: {
+      step: step.id,
+      iteration: here.state.iterations,
+      label,
+      reason: readReason(step, payload),
+      text: text.slice(0, 1000),
+      payload,
+    },
+    mending: step.by.kind === "command" ? false : here.state.mending,
+    handoff: step.carry.length === 0 ? here.state.handoff : { ...here.state.handoff, [step.id]: carry.data },
+  };
+  if (step.guard?.on !== label) return follow({ ...here, state }, label, payload, said);
+  const waiting: Lane = { ...lane, answer: { label, payload, notes: said } };
+  return doNext(
+    { ...here, state, lane: waiting },
+    { type: "check", step: step.id, visit: lane.visit, attempt: 1 },
+  );
+}
+
+function follow(here: Here, label: Label, payload: JsonObject, notes: readonly string[]): State {
+  const { state, step } = here;
+  const routed = route(step, label, payload, own(state.handoff, step.id) ?? {}, state.iterations);
+  if (routed.kind === "none") return fail(here, "FAILED_STEP_ROUTING", routed.why, { label, notes });
+  return move(here, label, routed.move, notes);
+}
+
+function move(here: Here, label: Label | null, to: PlainMove, notes: readonly string[]): State {
+  const { flow, state, lane, step } = here;
+  switch (to.kind) {
+    case "goto": {
+      const origin = to.step === step.id ? lane.origin : step.id;
+      return enter(flow, leave(state, lane, led(lane, label, to.step, notes)), { step: to.step, origin });
+    }
+    case "fork": {
+      const opened: State = {
+        ...leave(state, lane, led(lane, label, to.join, notes)),
+        fork: { steps: to.steps, join: to.join, done: [] },
+      };
+      return to.steps.reduce((all, id) => enter(flow, all, { step: id, origin: step.id }), opened);
+    }
+    case "end": {
+      const reason = state.last?.reason ?? "";
+      if (to.outcome === "failed")
+        return fail(here, to.code, messages.aborted(step.id, reason), { label, notes });
+      if (state.fork !== null) return join(here, label, notes);
+      const settled = led(lane, label, null, notes);
+      return end(state, settled, null, messages.closed(step.id, reason), step.id);
+    }
+  }
+}
+
+/** A sibling is done; the join is entered when it was the last. */
+function join(here: Here, label: Label | null, notes: readonly string[]): State {
+  const { flow, state, lane, step } = here;
+  const fork = state.fork!;
+  const left = leave(state, lane, led(lane, label, fork.join, notes));
+  const done = [...fork.done, step.id];
+  if (done.length < fork.steps.length) return { ...left, fork: { ...fork, done } };
+  return enter(flow, { ...left, fork: null }, { step: fork.join, origin: step.id });
+}
+
+// What comes of checks, of faults, and of a step that cannot be asked.
+
+function checked(here: Here, results: readonly CheckResult[]): State {
+  const { state, lane, step } = here;
+  if (step.guard === undefined || lane.answer === null)
+    throw new Error(`Step "${step.id}" asked for no checks`);
+  const { label, payload, notes } = lane.answer;
+  const failed = results.find((result) => !result.ok);
+  if (failed === undefined)
+    return follow({ ...here, state: { ...state, mending: false } }, label, payload, notes);
+  if (step.guard.onFailure === "skip" && failed.unrecoverable === undefined) {
+    const skipped = `check "${failed.name}" failed and was skipped: ${failed.summary}`;
+    return follow(here, label, payload, [...notes, skipped]);
+  }
+  return overturn(here, failed);
+}
+
+/** The label does not take effect: the run goes on where the guard says, and the model is told what failed. */
+function overturn(here: Here, failed: CheckResult): State {
+  const { flow, lane, step } = here;
+  const guard = step.guard!;
+  const { label, notes } = lane.answer!;
+  const failures = (own(here.state.failures, step.id) ?? 0) + 1;
+  const state: State = {
+    ...here.state,
+    mending: true,
+    failures: { ...here.state.failures, [step.id]: failures },
+  };
+  const final = guard.onFailure === "abort" || failed.unrecoverable !== undefined;
+  if (final || failures >= guard.maxFailures) {
+    const why = final
+      ? messages.checkAborts(step.id, failed.name, failed.summary)
+      : messages.checksExhausted(step.id, failed.name, failures, failed.summary);
+    return fail({ ...here, state }, "AGENT_VALIDATION_ABORT", why, { label, notes, overturned: true });
+  }
+  const caller = lane.origin === null ? undefined : own(flow.steps, lane.origin);
+  const back = guard.back.kind === "goto" ? guard.back.step : caller?.kind === "work" ? caller.id : step.id;
+  const settled: Led = { ...led(lane, label, back, notes), overturned: true };
+  return enter(flow, leave(state, lane, settled), {
+    step: back,
+    origin: back === step.id ? lane.origin : step.id,
+    say: { kind: "failed-check", guard: step.id, result: failed },
+  });
+}
+
+/** Without its schema a step is tried once more, and ends the run the second time; any other cause ends it at once. */
+function unaskable(here: Here, code: string, why: string): State {
+  const { flow, state, lane, step } = here;
+  const { answer } = step;
+  if (answer.kind !== "object" || answer.schema.kind !== "unresolved") return fail(here, code, why);
+  if (lane.strikes > 0) {
+    return fail(
+      here,
+      "FAILED_SCHEMA_RESOLUTION",
+      messages.schemaUnresolved(step.id, answer.schema.name, why),
+    );
+  }
+  const settled = led(lane, null, step.id, [why]);
+  return enter(flow, leave(state, lane, settled), { step: step.id, origin: lane.origin, strikes: 1 });
+}
+
+const RETRIES = 4;
+const LONGEST_WAIT_MS = 60_000;
+const FAULT_CODES = {
+  auth: "BACKEND_UNAVAILABLE",
+  "rate-limit": "AGENT_RATE_LIMIT",
+  overloaded: "AGENT_RATE_LIMIT",
+  network: "AGENT_QUERY_ERROR",
+  "bad-request": "AGENT_QUERY_ERROR",
+  process: "AGENT_QUERY_ERROR",
+  script: "SCRIPT_MISMATCH",
+  other: "AGENT_QUERY_ERROR",
+} as const;
+
+/** A failing command is another visit; a passing trouble of the model is waited out within the visit. */
+function faulted(here: Here, fault: Fault): State {
+  const { flow, state, lane, step } = here;
+  if (step.by.kind === "command") {
+    const settled = led(lane, null, step.id, [fault.message]);
+    return enter(
+      flow,
+      { ...leave(state, lane, settled), mending: true },
+      { step: step.id, origin: lane.origin },
+    );
+  }
+  const passing = fault.kind === "rate-limit" || fault.kind === "overloaded" || fault.kind === "network";
+  if (!passing || lane.faults >= RETRIES)
+    return halt(here, fault.code ?? FAULT_CODES[fault.kind], fault.message);
+  const ms = fault.retryAfterMs ?? Math.min(5000 * 2 ** lane.faults, LONGEST_WAIT_MS);
+  const waiting: Lane = { ...lane, faults: lane.faults + 1 };
+  return doNext(
+    { ...here, lane: waiting },
+    { type: "wait", step: step.id, visit: lane.visit, attempt: 1, ms },
+  );
+}
+
+// Entering, asking, ending.
+
+type Entrance = {
+  readonly step: StepId;
+  readonly origin: StepId | null;
+  readonly say?: Say;
+  readonly strikes?: number;
+};
+
+/** Begins a visit, unless the run is over by count or by limit. */
+function enter(flow: Flow, state: State, to: Entrance): State {
+  const { stop, limits } = flow;
+  const { settled } = state;
+  const from = settled?.step ?? null;
+  if (stop.kind === "visits" && state.iterations >= stop.count && !state.mending) {
+    return end(state, settled, null, messages.budgetReached(stop.count), from);
+  }
+  if (state.iterations >= limits.visits) {
+    return end(state, settled, "AGENT_MAX_ITERATIONS", messages.maxIterations(limits.visits, to.step), from);
+  }
+  if (!Object.hasOwn(flow.steps, to.step)) {
+    return end(state, settled, "FAILED_STEP_ROUTING", messages.unknownStep(to.step), from);
+  }
+  const visit = (own(state.visits, to.step) ?? 0) + 1;
+  const say: readonly Say[] = [to.say ?? { kind: "prompt" }];
+  const lane: Lane = {
+    step: to.step,
+    visit,
+    turn: 1,
+    repairs: 0,
+    faults: 0,
+    strikes: to.strikes ?? 0,
+    origin: to.origin,
+    say,
+    answer: null,
+    command: { type: "ask", step: to.step, visit, turn: 1, attempt: 1, say },
+  };
+  const visits = { ...state.visits, [to.step]: visit };
+  return withLanes({ ...state, iterations: state.iterations + 1, visits }, [...state.lanes, lane], settled);
+}
+
+/** One more response within the visit. */
+function ask(here: Here, say: readonly Say[]): State {
+  const { state, lane, step } = here;
+  if (lane.turn >= step.turns) return fail(here, "AGENT_TURN_LIMIT", messages.turnLimit(step.id, step.turns));
+  return askAgain(state, { ...lane, turn: lane.turn + 1, say });
+}
+
+function askAgain(state: State, lane: Lane): State {
+  const { step, visit, turn, say } = lane;
+  return replaceLane(state, { ...lane, command: { type: "ask", step, visit, turn, attempt: 1, say } });
+}
+
+function doNext(here: Here, command: Command): State {
+  return replaceLane(here.state, { ...here.lane, command });
+}
+
+type Settling = {
+  readonly label?: Label | null;
+  readonly notes?: readonly string[];
+  readonly overturned?: true;
+};
+
+/** Ends the run in failure; a sibling takes the whole fork with it. */
+function fail(here: Here, code: string, reason: string, how: Settling = {}): State {
+  const { state, lane } = here;
+  const plain = led(lane, how.label ?? null, null, how.notes ?? []);
+  const settled: Led = how.overturned ? { ...plain, overturned: true } : plain;
+  if (state.fork === null) return end(state, settled, code, reason, lane.step);
+  const why = messages.siblingFailed(lane.step, state.fork.steps, `${code}: ${reason}`);
+  return end(state, settled, "ParallelSiblingFailure", why, lane.step);
+}
+
+/** Ends the run for a reason outside the flow. The visit stays unsettled, so that a resumed run asks it again. */
+function halt(here: Here, code: string, reason: string): State {
+  const asked = askAgain(here.state, { ...here.lane, faults: 0 });
+  return { ...end(asked, null, code, reason, here.step.id), halted: asked.lanes, fork: here.state.fork };
+}
+
+/** `code` null means completed. */
+function end(
+  state: State,
+  settled: Led | null,
+  code: string | null,
+  reason: string,
+  step: StepId | null,
+): State {
+  const verdict = { outcome: code === null ? "completed" : "failed", code, reason, step } as const;
+  return { ...state, lanes: [], fork: null, settled, verdict, pending: [{ type: "end", verdict }] };
+}
+
+function led(lane: Lane, label: Label | null, to: StepId | null, notes: readonly string[]): Led {
+  const plain = { step: lane.step, visit: lane.visit, label, to };
+  return notes.length === 0 ? plain : { ...plain, notes };
+}
+
+function decidedField(step: Step): string {
+  return step.decide.by === "field" ? step.decide.path.join(".") : "an answer";
+}
+
+// Lanes.
+
+function find(flow: Flow, state: State, at: { readonly step: StepId; readonly visit: number }): Here {
+  const lane = state.lanes.find((other) => other.step === at.step && other.visit === at.visit);
+  const step = own(flow.steps, at.step);
+  if (lane === undefined || step === undefined) {
+    throw new Error(`The journal speaks of ${at.step}@${at.visit}, which is not under way`);
+  }
+  return { flow, state, lane, step };
+}
+
+function leave(state: State, lane: Lane, settled: Led): State {
+  const lanes = state.lanes.length === 1 ? [] : state.lanes.filter((other) => !isSame(other, lane));
+  return withLanes(state, lanes, settled);
+}
+
+function replaceLane(state: State, lane: Lane): State {
+  const lanes =
+    state.lanes.length === 1 ? [lane] : state.lanes.map((other) => (isSame(other, lane) ? lane : other));
+  return withLanes(state, lanes, null);
+}
+
+function withLanes(state: State, lanes: readonly Lane[], settled: Led | null): State {
+  return { ...state, lanes, pending: lanes.map((lane) => lane.command), settled };
+}
+
+function isSame(a: Lane, b: Lane): boolean {
+  return a.step === b.step && a.visit === b.visit;
+}
+
+function attemptAgain(lane: Lane): Lane {
+  const { command } = lane;
+  return command.type === "end" ? lane : { ...lane, command: { ...command, attempt: command.attempt + 1 } };
+}

@@ -1,0 +1,105 @@
+/**
+ * The loop: fold the journal, do what is pending, append what happened, again. Starting and resuming are the same code.
+ * An event counts once it is appended; until then nothing of it is believed.
+ */
+import type { Command, Entry, Event } from "../flow/event.ts";
+import type { Flow } from "../flow/flow.ts";
+import { decide } from "./decide.ts";
+import { perform } from "./perform.ts";
+import type { Ports, RunHandle } from "./ports.ts";
+import { EMPTY_STATE, type State } from "./state.ts";
+import { createTalk } from "./talk.ts";
+
+export type Drive = {
+  readonly flow: Flow;
+  readonly ports: Ports;
+  readonly handle: RunHandle;
+  /** What the journal holds already. */
+  readonly past: readonly Entry[];
+  /** The event that begins this stretch: the run was started, or resumed. */
+  readonly begin: Event;
+  readonly signal: AbortSignal;
+  /** Called after each append, with the state it led to. Must not throw. */
+  readonly observe?: (entry: Entry, state: State) => void;
+};
+
+/** The state in which the run ended, or in which the signal stopped it: then there is no verdict. */
+export async function drive({ flow, ports, handle, past, begin, signal, observe }: Drive): Promise<State> {
+  const talk = createTalk(flow, ports);
+  let state = EMPTY_STATE;
+  let seq = 0;
+  for (const { event, seq: at } of past) {
+    talk.recall(state, event);
+    state = decide(flow, state, event);
+    seq = at;
+  }
+
+  const commit = async (event: Event): Promise<void> => {
+    const next = decide(flow, state, event);
+    const { settled } = next;
+    const at = ports.clock.now();
+    const entries: Entry[] = [{ seq: seq + 1, at, event, ...(settled === null ? {} : { led: settled }) }];
+    let after = next;
+    const [first] = next.pending;
+    if (first?.type === "end") {
+      const ended: Event = { type: "run.ended", verdict: first.verdict };
+      entries.push({ seq: seq + 2, at, event: ended });
+      after = decide(flow, next, ended);
+    }
+    await handle.append(entries);
+    seq += entries.length;
+    talk.heard(event);
+    state = after;
+    if (observe !== undefined) {
+      observe(entries[0]!, next);
+      if (entries[1] !== undefined) observe(entries[1], after);
+    }
+  };
+
+  await commit(begin);
+  while (state.pending.length > 0 && !signal.aborted) {
+    const [only] = state.pending;
+    if (state.pending.length > 1) await driveSiblings();
+    else {
+      const event = await perform(flow, state, only as Doable, ports, talk, signal);
+      if (!signal.aborted || isWhole(event)) await commit(event);
+    }
+  }
+  return state;
+
+  /** Several lanes at once: each is committed as it comes in. When the run ends, the others are stopped and waited for. */
+  async function driveSiblings(): Promise<void> {
+    const stop = new AbortController();
+    const both = AbortSignal.any([signal, stop.signal]);
+    const running = new Map<string, Promise<{ readonly key: string; readonly event: Event }>>();
+    try {
+      while (state.pending.length > 1 || running.size > 0) {
+        if (state.verdict !== null || signal.aborted) return;
+        for (const command of state.pending as readonly Doable[]) {
+          const key = `${command.step}@${command.visit}`;
+          if (running.has(key)) continue;
+          const doing = perform(flow, state, command, ports, talk, both).then((event) => ({ key, event }));
+          running.set(key, doing);
+        }
+        const { key, event } = await Promise.race(running.values());
+        running.delete(key);
+        if (!signal.aborted || isWhole(event)) await commit(event);
+      }
+    } finally {
+      stop.abort();
+      await Promise.allSettled(running.values());
+    }
+  }
+}
+
+type Doable = Exclude<Command, { type: "end" }>;
+
+/** Whether an event that came in after the stop signal is a true result, and not the stopping itself. */
+function isWhole(event: Event): boolean {
+  return event.type === "step.answered" && event.reply.kind === "said";
+}
+
+/** The state a journal tells of. */
+export function fold(flow: Flow, entries: readonly Entry[]): State {
+  return entries.reduce((state, { event }) => decide(flow, state, event), EMPTY_STATE);
+}

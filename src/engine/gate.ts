@@ -1,0 +1,108 @@
+/** How an answer becomes a label. Pure, and total: whatever the model sends, a value comes back. */
+import {
+  isObject,
+  own,
+  type Json,
+  type JsonObject,
+  parseDotPath,
+  readPath,
+  writePath,
+} from "../flow/json.ts";
+import type { Answer, Decider, Label, Step } from "../flow/flow.ts";
+import { validate } from "./schema.ts";
+
+export type Reading =
+  /** The answer stands. `payload` is what was validated: self-name corrected, alias replaced. */
+  | {
+      readonly kind: "label";
+      readonly label: Label;
+      readonly payload: JsonObject;
+      readonly notes: readonly string[];
+    }
+  /** The answer does not fit its contract; it may be sent back. */
+  | { readonly kind: "misfit"; readonly errors: readonly string[] }
+  /** The answer fits, but holds no label that this step may give. */
+  | { readonly kind: "no-label"; readonly found: string };
+
+/** Reads the label out of an answer: correct, map aliases, validate, then look at what is allowed. */
+export function readAnswer(step: Step, answer: Answer & { kind: "object" }, output: JsonObject): Reading {
+  const notes: string[] = [];
+  const payload = correctName(answer, output, notes);
+  const schema = answer.schema.kind === "schema" ? answer.schema.schema : null;
+
+  if (step.decide.by === "const") {
+    const errors = schema === null ? [] : validate(schema, payload);
+    return errors.length > 0
+      ? { kind: "misfit", errors }
+      : { kind: "label", label: step.decide.label, payload, notes };
+  }
+
+  const found = readPath(payload, step.decide.path);
+  const label = toLabel(step.decide, found, notes);
+  if (label === null) {
+    const errors = schema === null ? [] : validate(schema, payload);
+    return errors.length > 0 ? { kind: "misfit", errors } : { kind: "no-label", found: show(found) };
+  }
+  const named = label === found ? payload : writePath(payload, step.decide.path, label);
+  if (step.decide.always.includes(label)) return { kind: "label", label, payload: named, notes };
+  const errors = schema === null ? [] : validate(schema, named);
+  return errors.length > 0 ? { kind: "misfit", errors } : { kind: "label", label, payload: named, notes };
+}
+
+/** The model's own words for what it decided: beside the decided field, then at the top. */
+export function readReason(step: Step, payload: JsonObject): string {
+  const beside = step.decide.by === "field" ? step.decide.path.slice(0, -1) : [];
+  const places = [[...beside, "reason"], ["reason"], ["message"], [...beside, "details", "reason"]];
+  for (const place of places) {
+    const value = readPath(payload, place);
+    if (typeof value === "string" && value !== "") return value;
+  }
+  return "";
+}
+
+/** The data that the step hands on, and which declared fields were absent. */
+export function readCarry(step: Step, payload: JsonObject): { data: JsonObject; missing: readonly string[] } {
+  const data: { [key: string]: Json } = {};
+  const missing: string[] = [];
+  for (const { key, path } of step.carry) {
+    const value = readPath(payload, path);
+    if (value === undefined) missing.push(path.join("."));
+    else data[key] = value;
+  }
+  return { data, missing };
+}
+
+function correctName(answer: Answer & { kind: "object" }, output: JsonObject, notes: string[]): JsonObject {
+  if (answer.correct === undefined) return output;
+  const { field, value } = answer.correct;
+  const said = own(output, field);
+  if (typeof said !== "string" || said === value) return output;
+  notes.push(`${field} "${clip(said)}" corrected to "${value}"`);
+  return writePath(output, parseDotPath(field), value);
+}
+
+function toLabel(decide: Decider & { by: "field" }, found: Json | undefined, notes: string[]): Label | null {
+  const allowed = (word: string) => decide.allow.includes(word) || decide.always.includes(word);
+  if (typeof found === "string") {
+    if (allowed(found)) return found;
+    const word = found.toLowerCase();
+    const label = own(decide.alias, word) ?? word;
+    if (allowed(label)) return label;
+  }
+  if (decide.fallback === undefined) return null;
+  notes.push(
+    `[StepFlow][SpecViolation] ${show(found)} is no allowed intent; fallbackIntent "${decide.fallback}" taken`,
+  );
+  return decide.fallback;
+}
+
+function show(value: Json | undefined): string {
+  if (value === undefined) return "nothing";
+  if (typeof value === "string") return `"${clip(value)}"`;
+  if (Array.isArray(value)) return "an array";
+  return isObject(value) ? "an object" : JSON.stringify(value);
+}
+
+function clip(text: string): string {
+  return text.length > 80 ? `${text.slice(0, 80)}…` : text;
+}

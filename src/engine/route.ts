@@ -1,0 +1,53 @@
+/** How a label becomes a move. Selectors are resolved here; what comes back is a plain move or the reason there is none. */
+import type { Label, Move, Step } from "../flow/flow.ts";
+import { own, readPath, type Json, type JsonObject } from "../flow/json.ts";
+import { messages } from "./messages.ts";
+
+export type PlainMove = Exclude<Move, { kind: "switch" } | { kind: "jump" }>;
+export type Routed =
+  | { readonly kind: "move"; readonly move: PlainMove }
+  | { readonly kind: "none"; readonly why: string };
+
+export function route(
+  step: Step,
+  label: Label,
+  payload: JsonObject,
+  carried: JsonObject,
+  iteration: number,
+): Routed {
+  const edge = own(step.edges, label);
+  if (edge === undefined) return { kind: "none", why: messages.noRoute(iteration + 1) };
+  return select(step, edge, payload, carried);
+}
+
+function select(step: Step, move: Move, payload: JsonObject, carried: JsonObject): Routed {
+  if (move.kind === "switch") {
+    const value = caseOf(own(carried, move.on));
+    const chosen = value === null ? move.otherwise : (own(move.cases, value) ?? move.otherwise);
+    return chosen === undefined
+      ? { kind: "none", why: messages.noCase(step.id, move.on, value === null ? "no value" : `"${value}"`) }
+      : select(step, chosen, payload, carried);
+  }
+  if (move.kind === "jump") {
+    const target = readPath(payload, move.field);
+    if (typeof target === "string" && move.among.includes(target)) {
+      return { kind: "move", move: { kind: "goto", step: target } };
+    }
+    const absent = target === undefined || target === null || target === "";
+    if (absent && move.otherwise !== undefined) return select(step, move.otherwise, payload, carried);
+    const found =
+      typeof target === "string"
+        ? `"${target.slice(0, 80)}"`
+        : absent
+          ? "nowhere"
+          : "something that is no name";
+    return { kind: "none", why: messages.badJump(step.id, found) };
+  }
+  return { kind: "move", move };
+}
+
+function caseOf(value: Json | undefined): string | null {
+  if (typeof value === "string") return value;
+  if (typeof value === "number" || typeof value === "boolean") return String(value);
+  return null;
+}

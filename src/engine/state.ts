@@ -1,0 +1,104 @@
+/** Where a run stands: a fold of its journal. Its size depends on the flow, never on the length of the run. */
+import type { Command, Led, Say, Usage } from "../flow/event.ts";
+import type { Label, StepId } from "../flow/flow.ts";
+import type { JsonObject } from "../flow/json.ts";
+import type { Verdict } from "../flow/verdict.ts";
+
+export type State = {
+  readonly run: string;
+  readonly args: JsonObject;
+  /** What was piped in, for prompts that ask for it. */
+  readonly input: string;
+  /** Visits begun, over all steps. */
+  readonly iterations: number;
+  readonly visits: { readonly [step: StepId]: number };
+  /** The newest data each step handed on, under the step's own name. */
+  readonly handoff: { readonly [step: StepId]: JsonObject };
+  /** Failed checks so far, by the step they guard. */
+  readonly failures: { readonly [step: StepId]: number };
+  /** One lane, or one per sibling while a fork is open. */
+  readonly lanes: readonly Lane[];
+  readonly fork: Fork | null;
+  /** Something went wrong that the flow is still mending, so reaching a count is not yet success. */
+  readonly mending: boolean;
+  readonly usage: Usage;
+  /** The newest answer, for the summary that the next prompt may show. */
+  readonly last: Last | null;
+  /** How the newest event settled a visit; null when it settled none. */
+  readonly settled: Led | null;
+  /** What is to be done next; empty only after the end. */
+  readonly pending: readonly Command[];
+  readonly verdict: Verdict | null;
+  /** What was under way when the run stopped for a reason outside the flow: a resumed run goes on there. */
+  readonly halted: readonly Lane[];
+};
+
+/** One visit in progress. */
+export type Lane = {
+  readonly step: StepId;
+  readonly visit: number;
+  readonly turn: number;
+  /** Answers sent back within this visit. */
+  readonly repairs: number;
+  /** Faults in a row within this visit. */
+  readonly faults: number;
+  /** Times in a row that this step could not be asked for lack of a schema. */
+  readonly strikes: number;
+  /** The other step that led here. */
+  readonly origin: StepId | null;
+  /** What is said to the model in this turn; said again when the turn has to be repeated. */
+  readonly say: readonly Say[];
+  /** The answer whose checks are running. */
+  readonly answer: {
+    readonly label: Label;
+    readonly payload: JsonObject;
+    readonly notes: readonly string[];
+  } | null;
+  readonly command: Command;
+};
+
+export type Fork = {
+  readonly steps: readonly StepId[];
+  readonly join: StepId;
+  readonly done: readonly StepId[];
+};
+
+export type Last = {
+  readonly step: StepId;
+  readonly iteration: number;
+  readonly label: Label;
+  readonly reason: string;
+  readonly text: string;
+  /** What the answer held, whole: the report of a finished run reads it. */
+  readonly payload: JsonObject;
+};
+
+const NO_USAGE: Usage = { turns: 0, inputTokens: 0, outputTokens: 0, costUsd: null };
+
+export const EMPTY_STATE: State = {
+  run: "",
+  args: {},
+  input: "",
+  iterations: 0,
+  visits: {},
+  handoff: {},
+  failures: {},
+  lanes: [],
+  fork: null,
+  mending: false,
+  usage: NO_USAGE,
+  last: null,
+  settled: null,
+  pending: [],
+  verdict: null,
+  halted: [],
+};
+
+export function addUsage(a: Usage, b: Usage): Usage {
+  return {
+    turns: a.turns + b.turns,
+    inputTokens: a.inputTokens + b.inputTokens,
+    outputTokens: a.outputTokens + b.outputTokens,
+    costUsd: a.costUsd === null && b.costUsd === null ? null : (a.costUsd ?? 0) + (b.costUsd ?? 0),
+  };
+}

@@ -1,0 +1,28 @@
+/** What a prompt can see of a run, and the function that turns what is to be said into words. */
+import type { Say } from "./event.ts";
+import type { Flow, Label, Step, StepId } from "./flow.ts";
+import type { JsonObject } from "./json.ts";
+
+export type Scene = {
+  readonly args: JsonObject;
+  readonly input: string;
+  readonly iterations: number;
+  readonly handoff: { readonly [step: StepId]: JsonObject };
+  readonly last: {
+    readonly step: StepId;
+    readonly iteration: number;
+    readonly label: Label;
+    readonly reason: string;
+    readonly text: string;
+  } | null;
+};
+
+export type Composed =
+  | { readonly kind: "text"; readonly text: string }
+  | { readonly kind: "unaskable"; readonly code: string; readonly why: string };
+
+export type Compose = {
+  readonly system: (flow: Flow) => string;
+  /** Tool results are no words and never come here. */
+  readonly say: (flow: Flow, step: Step, say: Exclude<Say, { kind: "results" }>, scene: Scene) => Composed;
+};

@@ -1,0 +1,116 @@
+/** The words that go to the model: step prompts, failure editions, and the short texts of the contract. */
+import type { CheckResult, Say } from "../flow/event.ts";
+import type { Flow, Prompt, Step } from "../flow/flow.ts";
+import { own } from "../flow/json.ts";
+import type { Compose, Composed, Scene } from "../flow/scene.ts";
+import { renderRetry } from "./retry.ts";
+import { parseTemplate, renderTemplate, type Template } from "./template.ts";
+import { explainMissing, RUNTIME_NAMES, variable } from "./variables.ts";
+
+export function createComposer(): Compose {
+  const templates = new WeakMap<Prompt, Template>();
+  const contracts = new WeakMap<Step, string>();
+  const template = (prompt: Prompt) => remember(templates, prompt, () => parseTemplate(prompt.text));
+  const contract = (step: Step) => remember(contracts, step, () => contractText(step));
+
+  return {
+    system: (flow) => systemText(flow, template(flow.system)),
+    say: (flow, step, say, scene) => compose(flow, step, say, scene, template, contract),
+  };
+}
+
+function compose(
+  flow: Flow,
+  step: Step,
+  say: Exclude<Say, { kind: "results" }>,
+  scene: Scene,
+  template: (prompt: Prompt) => Template,
+  contract: (step: Step) => string,
+): Composed {
+  switch (say.kind) {
+    case "prompt":
+      return withContract(renderPrompt(flow, step, scene, template(step.prompt)), contract(step));
+    case "failed-check":
+      return withContract({ kind: "text", text: failureText(flow, say.guard, say.result) }, contract(step));
+    case "repair":
+      return { kind: "text", text: repairText(step, say.errors) };
+    case "steer":
+      return { kind: "text", text: `Call \`${say.tool}\` when the stage is finished.` };
+  }
+}
+
+function renderPrompt(flow: Flow, step: Step, scene: Scene, template: Template): Composed {
+  const { prompt } = step;
+  if (prompt.file === null) {
+    const why = `No prompt file for step "${step.id}". Tried:\n${prompt.tried.map((path) => `  ${path}`).join("\n")}`;
+    return { kind: "unaskable", code: "PR-C3L-004", why };
+  }
+  for (const name of prompt.variables) {
+    const value = variable(flow, step, scene, name);
+    if (value === null || (value === "" && !RUNTIME_NAMES.has(name))) {
+      const why = `The prompt of step "${step.id}" declares {uv-${name}}, but ${explainMissing(flow, step, name)}.`;
+      return { kind: "unaskable", code: "PR-RESOLVE-003", why };
+    }
+  }
+  const rendered = renderTemplate(template, (name) => variable(flow, step, scene, name));
+  if (rendered.kind === "text") return rendered;
+  const why = `${prompt.file} of step "${step.id}" reads {uv-${rendered.name}}, but ${explainMissing(flow, step, rendered.name)}.`;
+  return { kind: "unaskable", code: "PR-RESOLVE-005", why };
+}
+
+/** In the system prompt an unknown placeholder stays as it is. */
+function systemText(flow: Flow, template: Template): string {
+  const rendered = renderTemplate(template, (name) => {
+    if (name === "agent_name") return flow.agent;
+    if (name === "verdict_criteria") return flow.criteria;
+    return own(flow.constants, name) ?? (name === "input_text" ? "{input_text}" : `{uv-${name}}`);
+  });
+  return rendered.kind === "text" ? rendered.text : "";
+}
+
+function withContract(composed: Composed, contract: string): Composed {
+  return composed.kind === "text" && contract !== ""
+    ? { kind: "text", text: `${composed.text}\n\n${contract}` }
+    : composed;
+}
+
+function contractText({ answer }: Step): string {
+  if (answer.kind === "text") return "";
+  if (answer.channel.kind === "tool")
+    return `When you are done, call the tool \`${answer.channel.name}\` with your result.`;
+  const schema =
+    answer.schema.kind === "schema"
+      ? ` that fits this JSON Schema:\n\n${JSON.stringify(answer.schema.schema)}`
+      : ".";
+  return `When you are done, answer with exactly one JSON object${schema}`;
+}
+
+function repairText(step: Step, errors: readonly string[]): string {
+  const list = errors.slice(0, 20).map((error) => `- ${error}`);
+  return [`Your last answer cannot be used:`, ...list, "", contractText(step) || "Answer again."].join("\n");
+}
+
+/** The edition written for this failure, else a plain account of it. Whatever is written, the failure is named. */
+function failureText(flow: Flow, guard: string, result: CheckResult): string {
+  const edition = own(flow.steps, guard)?.guard?.checks.find((other) => other.check === result.name)?.edition;
+  if (edition !== undefined && edition.file !== null) return renderRetry(edition.text, result.params);
+  const params = Object.entries(result.params)
+    .filter(([name]) => !["stdout", "stderr", "summary"].includes(name))
+    .map(([name, value]) => `- ${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`);
+  return [
+    `The check "${result.name}" did not pass (${result.pattern}).`,
+    "",
+    result.summary,
+    ...(params.length === 0 ? [] : ["", ...params]),
+    "",
+    "Mend the cause, then close again.",
+  ].join("\n");
+}
+
+function remember<K extends object, V>(memory: WeakMap<K, V>, key: K, make: () => V): V {
+  const known = memory.get(key);
+  if (known !== undefined) return known;
+  const made = make();
+  memory.set(key, made);
+  return made;
+}

@@ -1,0 +1,57 @@
+/** Where a prompt file is: C3L coordinates put into path templates, tried in order, every attempt remembered. */
+import type { Prompt } from "../flow/flow.ts";
+import type { Files, PromptRef } from "../flow/files.ts";
+
+/** The first file that exists. With an adaptation, all folders are tried with it before any is tried without. */
+export function findPrompt(files: Files, ref: PromptRef): Prompt {
+  const tried: string[] = [];
+  for (const path of candidates(ref)) {
+    const refused = badSegment(ref);
+    if (refused !== null) {
+      return { file: null, text: "", tried: [`${path} (refused: ${refused})`], variables: ref.variables };
+    }
+    const read = files.read(path);
+    tried.push(
+      read.kind === "text" || read.kind === "missing" ? path : `${path} (${read.kind}: ${read.why})`,
+    );
+    if (read.kind === "text") {
+      return { file: path, text: stripFrontMatter(read.text), tried, variables: ref.variables };
+    }
+  }
+  return { file: null, text: "", tried, variables: ref.variables };
+}
+
+function candidates(ref: PromptRef): readonly string[] {
+  const templates =
+    ref.adaptation === null ? [ref.templateNoAdaptation] : [ref.template, ref.templateNoAdaptation];
+  const paths = templates.flatMap((template) => ref.bases.map((base) => joinPath(base, fill(template, ref))));
+  return [...new Set(paths)];
+}
+
+function fill(template: string, ref: PromptRef): string {
+  return template.replaceAll(/\{(c1|c2|c3|edition|adaptation)\}/g, (_, name: "c1") => ref[name] ?? "");
+}
+
+function joinPath(base: string, path: string): string {
+  return `${base.replace(/^\.\//, "").replace(/\/+$/, "")}/${path}`.replace(/^\//, "");
+}
+
+const SEGMENT = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
+
+function badSegment(ref: PromptRef): string | null {
+  for (const name of ["c1", "c2", "c3", "edition", "adaptation"] as const) {
+    const value = ref[name];
+    // c1 may name nested folders, such as steps/v2; each part must be a plain name.
+    const parts = value === null ? [] : name === "c1" ? value.split("/") : [value];
+    if (!parts.every((part) => SEGMENT.test(part)))
+      return `${name} ${JSON.stringify(value)} is not a plain name`;
+  }
+  return null;
+}
+
+/** Removes a leading `---` block; one that is never closed is part of the text. */
+export function stripFrontMatter(text: string): string {
+  const body = text.startsWith("\uFEFF") ? text.slice(1) : text;
+  const match = /^---\r?\n(?:[\s\S]*?\r?\n)?---[ \t]*(?:\r?\n|$)/.exec(body);
+  return (match === null ? body : body.slice(match[0].length)).trim();
+}

@@ -1,0 +1,38 @@
+/** Prompt templates: `{uv-name}` and `{input_text}`. One pass; what a value holds is never expanded again. */
+
+/** Text and variable names in turn: even places are text. */
+export type Template = readonly string[];
+
+export const INPUT_TEXT = "input_text";
+
+export function parseTemplate(text: string): Template {
+  const parts: string[] = [];
+  let from = 0;
+  for (const match of text.matchAll(/\{(?:uv-([A-Za-z0-9_-]+)|input_text)\}/g)) {
+    parts.push(text.slice(from, match.index), match[1] ?? INPUT_TEXT);
+    from = match.index + match[0].length;
+  }
+  parts.push(text.slice(from));
+  return parts;
+}
+
+/** The names a template reads, each once. */
+export function templateNames(template: Template): readonly string[] {
+  return [...new Set(template.filter((_, place) => place % 2 === 1))];
+}
+
+/** `lookup` gives null for a name without a value; the first such name ends the rendering. */
+export function renderTemplate(
+  template: Template,
+  lookup: (name: string) => string | null,
+): { readonly kind: "text"; readonly text: string } | { readonly kind: "missing"; readonly name: string } {
+  if (template.length === 1) return { kind: "text", text: template[0]! };
+  let text = template[0]!;
+  for (let place = 1; place < template.length; place += 2) {
+    const name = template[place]!;
+    const value = lookup(name);
+    if (value === null) return { kind: "missing", name };
+    text += value + template[place + 1]!;
+  }
+  return { kind: "text", text };
+}

@@ -1,0 +1,105 @@
+/** Where the value of a prompt variable comes from. The channels are tried in order; the first that knows the name wins. */
+import type { Flow, Step } from "../flow/flow.ts";
+import { own, type Json } from "../flow/json.ts";
+import type { Scene } from "../flow/scene.ts";
+import { INPUT_TEXT } from "./template.ts";
+
+/** null: no channel has a value for the name. */
+export function variable(flow: Flow, step: Step, scene: Scene, name: string): string | null {
+  return (
+    fromParameter(scene, name) ??
+    fromNeed(step, scene, name) ??
+    fromRuntime(flow, scene, name) ??
+    own(flow.constants, name) ??
+    fromHandoff(scene, name)
+  );
+}
+
+/** Names that a run supplies by itself, whatever its parameters. */
+export const RUNTIME_NAMES: ReadonlySet<string> = new Set([
+  INPUT_TEXT,
+  "iteration",
+  "completed_iterations",
+  "completion_keyword",
+  "max_iterations",
+  "remaining",
+  "max_checks",
+  "check_count",
+  "previous_summary",
+]);
+
+/** Says who ought to have supplied the name, and what to do. */
+export function explainMissing(flow: Flow, step: Step, name: string): string {
+  const parameter = flow.parameters.find((other) => other.name === name);
+  if (parameter !== undefined) {
+    return `parameter "${name}" has no value: give it with ${parameter.flag}, or declare a default`;
+  }
+  const need = step.needs.find((other) => other.variable === name);
+  if (need !== undefined) {
+    return `step "${need.from.step}" has handed on no "${need.from.key}": let it run first, or declare a default`;
+  }
+  if (RUNTIME_NAMES.has(name)) return `"${name}" has no value at this point of the run`;
+  return `nothing supplies "${name}": declare it as a parameter, or as an input taken from a step's handoff`;
+}
+
+function fromParameter(scene: Scene, name: string): string | null {
+  const value = own(scene.args, name);
+  return value === undefined ? null : toText(value);
+}
+
+function fromNeed(step: Step, scene: Scene, name: string): string | null {
+  const need = step.needs.find((other) => other.variable === name);
+  if (need === undefined) return null;
+  const carried = own(scene.handoff, need.from.step);
+  const value = (carried === undefined ? undefined : own(carried, need.from.key)) ?? need.default;
+  return value === undefined ? (need.required ? null : "") : toText(value);
+}
+
+function fromRuntime(flow: Flow, scene: Scene, name: string): string | null {
+  const { config } = flow.settings.verdict;
+  const text = (value: Json | undefined) => (value === undefined ? null : toText(value));
+  switch (name) {
+    case INPUT_TEXT:
+      return scene.input;
+    case "iteration":
+      return String(scene.iterations);
+    case "completed_iterations":
+      return scene.iterations > 1 ? String(scene.iterations - 1) : null;
+    case "completion_keyword":
+      return text(own(config, "verdictKeyword"));
+    case "max_iterations":
+      return String(flow.limits.visits);
+    case "remaining":
+      return String(Math.max(0, flow.limits.visits - scene.iterations));
+    case "max_checks":
+      return text(own(config, "maxChecks"));
+    case "check_count":
+      return String(scene.iterations);
+    case "previous_summary":
+      return summary(scene);
+    default:
+      return null;
+  }
+}
+
+/** Data handed on by a step is visible to all later ones as `<step with dots as _>_<key>`. */
+function fromHandoff(scene: Scene, name: string): string | null {
+  for (const [step, data] of Object.entries(scene.handoff)) {
+    const prefix = `${step.replaceAll(".", "_")}_`;
+    const value = name.startsWith(prefix) ? own(data, name.slice(prefix.length)) : undefined;
+    if (value !== undefined) return toText(value);
+  }
+  return null;
+}
+
+function summary({ last }: Scene): string {
+  if (last === null) return "";
+  const why = last.reason === "" ? "" : ` (${last.reason})`;
+  const said = last.text === "" ? "" : `\n\n${last.text}`;
+  return `### Iteration ${last.iteration}: ${last.step}\n\nDecided: ${last.label}${why}${said}`;
+}
+
+function toText(value: Json): string {
+  if (typeof value === "string") return value;
+  return value === null ? "" : JSON.stringify(value);
+}
