@@ -33,7 +33,14 @@ const EXIT_BY_CODE: ReadonlyMap<string, number> = new Map([
   ["JOURNAL_UNAVAILABLE", EXIT.unavailable],
   ["RUN_OWNED_ELSEWHERE", EXIT.unavailable],
   ["NOT_TRUSTED", EXIT.unavailable],
+  ["NO_BACKEND", EXIT.unavailable],
   ["FLOW_INVALID", EXIT.invalid],
+  ["PARAMETERS_INVALID", EXIT.invalid],
+  ["SCRIPT_INVALID", EXIT.invalid],
+  ["NO_SUCH_FOLDER", EXIT.invalid],
+  ["RUN_UNKNOWN", EXIT.invalid],
+  ["RUN_AMBIGUOUS", EXIT.invalid],
+  ["USAGE", EXIT.invalid],
 ]);
 
 export function exitCode(verdict: Pick<Verdict, "outcome" | "code">): number {

@@ -1,0 +1,69 @@
+/** The class-shaped door: load a definition, make a runner, run it. */
+import { hasErrors } from "../flow/problem.ts";
+import type { Json } from "../flow/json.ts";
+import { load, type Loaded, type LoadOptions } from "./load.ts";
+import type { Result } from "./result.ts";
+import { runLoaded, type DriveOptions } from "./run.ts";
+
+export type AgentDefinition = Loaded;
+
+/** Loads an agent; throws with every problem in the message when it cannot run. */
+export async function loadAgentDefinition(
+  agent: string,
+  options: LoadOptions = {},
+): Promise<AgentDefinition> {
+  const loaded = await load(agent, options);
+  if (!hasErrors(loaded.problems)) return loaded;
+  const list = loaded.problems
+    .filter((problem) => problem.severity === "error")
+    .map((problem) => `  ${problem.file}:${problem.line} [${problem.code}] ${problem.message}`);
+  throw new Error(`Agent "${agent}" cannot run:\n${list.join("\n")}`);
+}
+
+export type RunnerResult = Result & {
+  readonly state: {
+    readonly currentStepId: string | null;
+    readonly totalIterations: number;
+    readonly history: readonly {
+      readonly stepId: string;
+      readonly iteration: number;
+      readonly transition: string | null;
+      readonly checkResult?: { readonly ok: boolean; readonly message: string };
+    }[];
+  };
+};
+
+/**
+ * Runs a loaded agent.
+ *
+ * @example
+ * const runner = new StepFlowRunner(await loadAgentDefinition("iterator"));
+ * const result = await runner.run({ args: { issue: 12 }, cwd: process.cwd(), script: replies });
+ */
+export class StepFlowRunner {
+  readonly #definition: AgentDefinition;
+
+  constructor(definition: AgentDefinition) {
+    this.#definition = definition;
+  }
+
+  async run(
+    options: { readonly args?: { readonly [name: string]: Json } } & DriveOptions = {},
+  ): Promise<RunnerResult> {
+    const { project } = this.#definition;
+    const result = await runLoaded(this.#definition, { ...options, cwd: options.cwd ?? project.root });
+    return {
+      ...result,
+      state: {
+        currentStepId: result.finalStepId,
+        totalIterations: result.iterations,
+        history: result.path.map((led, index) => ({
+          stepId: led.step,
+          iteration: index + 1,
+          transition: led.label,
+          ...(led.overturned ? { checkResult: { ok: false, message: "checks failed" } } : {}),
+        })),
+      },
+    };
+  }
+}

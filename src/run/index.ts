@@ -1,0 +1,25 @@
+/** Lockstep as a library. */
+export {
+  loadAgentDefinition,
+  StepFlowRunner,
+  type AgentDefinition,
+  type RunnerResult,
+} from "./definition.ts";
+export { check, load, type Findings, type Loaded, type LoadOptions } from "./load.ts";
+export { resume, run, runLoaded, type DriveOptions, type ResumeOptions, type RunOptions } from "./run.ts";
+export { findRun, listRuns, show, type RunSummary } from "./runs.ts";
+export { openExistingJournal, openJournal } from "./journal.ts";
+export { createMemoryJournal } from "../journal/memory.ts";
+export { createScripted } from "../backends/scripted.ts";
+export { parseScript, type ScriptReply } from "../backends/script.ts";
+export {
+  RunnerError,
+  type Backend,
+  type Journal,
+  type TurnRequest,
+  type TurnResult,
+} from "../engine/ports.ts";
+export type { Result } from "./result.ts";
+export type { Flow, Step } from "../flow/flow.ts";
+export type { Entry, Event } from "../flow/event.ts";
+export type { Problem } from "../flow/problem.ts";

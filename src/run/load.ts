@@ -1,0 +1,99 @@
+/** From the name of an agent to its flow, checked as far as can be without asking a model. */
+import { createHash } from "node:crypto";
+import { prepareSchemas, schemaFault } from "../engine/schema.ts";
+import type { Flow } from "../flow/flow.ts";
+import { canonicalJson, type Json, type JsonSchema } from "../flow/json.ts";
+import { hasErrors, type Problem } from "../flow/problem.ts";
+import { loadAgent } from "../load/agent.ts";
+import { findPrompt } from "../prompts/find.ts";
+import { createFiles } from "./files.ts";
+import { findProject, type Project } from "./project.ts";
+
+export type Loaded = {
+  readonly agent: string;
+  readonly project: Project;
+  readonly flow: Flow | null;
+  readonly digest: string | null;
+  readonly problems: readonly Problem[];
+};
+
+export type LoadOptions = {
+  readonly cwd?: string;
+  readonly stateDir?: string;
+  /** Warnings count as errors. */
+  readonly strict?: boolean;
+};
+
+/**
+ * Loads an agent and reports every problem found; nothing is run.
+ *
+ * @example
+ * const { flow, problems } = await load("iterator", { cwd: "/my/project" });
+ */
+export async function load(agent: string, options: LoadOptions = {}): Promise<Loaded> {
+  const project = findProject(options.cwd ?? process.cwd(), options.stateDir);
+  const files = createFiles(project.root);
+  const { flow, problems } = loadAgent(agent, files, (ref) => findPrompt(files, ref));
+  const found = [...problems, ...(flow === null ? [] : await schemaProblems(flow, agent))];
+  return {
+    agent,
+    project,
+    flow,
+    digest: flow === null ? null : flowDigest(flow),
+    problems: options.strict ? found.map((problem) => ({ ...problem, severity: "error" as const })) : found,
+  };
+}
+
+/** Every problem of an agent; `ok` when it can run. */
+export async function check(agent: string, options: LoadOptions = {}): Promise<Findings> {
+  const { problems } = await load(agent, options);
+  return { v: 1, agent, ok: !hasErrors(problems), problems };
+}
+
+export type Findings = {
+  readonly v: 1;
+  readonly agent: string;
+  readonly ok: boolean;
+  readonly problems: readonly Problem[];
+};
+
+/** Equal flows have equal digests, whatever the order of their keys. */
+export function flowDigest(flow: Flow): string {
+  return createHash("sha256")
+    .update(canonicalJson(flow as unknown as Json))
+    .digest("hex");
+}
+
+/** Compiling every schema of a very large flow would cost more than it tells; those are compiled when first met. */
+const MOST_COMPILED = 64;
+
+async function schemaProblems(flow: Flow, agent: string): Promise<readonly Problem[]> {
+  const schemas = new Map<JsonSchema, { readonly step: string; readonly name: string }>();
+  for (const { id, answer } of Object.values(flow.steps)) {
+    if (answer.kind === "object" && answer.schema.kind === "schema" && !schemas.has(answer.schema.schema)) {
+      schemas.set(answer.schema.schema, { step: id, name: answer.schema.name });
+    }
+  }
+  await prepareSchemas([...schemas.keys()]);
+  if (schemas.size > MOST_COMPILED) return [];
+  return [...schemas].flatMap(([schema, { step, name }]) => {
+    const fault = schemaFault(schema);
+    return fault === null ? [] : [uncompilable(agent, step, name, fault)];
+  });
+}
+
+function uncompilable(agent: string, step: string, name: string, fault: string): Problem {
+  return {
+    code: "FAILED_SCHEMA_RESOLUTION",
+    severity: "error",
+    file: `.agent/${agent}/steps_registry.json`,
+    line: 1,
+    column: 1,
+    pointer: `/steps/${step.replaceAll("~", "~0").replaceAll("/", "~1")}/outputSchemaRef`,
+    step,
+    message: `The schema ${name} of step "${step}" is no valid JSON Schema: ${fault}`,
+    why: "Every answer of the step is validated against it.",
+    fix: "Correct the schema file.",
+    witness: [],
+  };
+}

@@ -1,0 +1,44 @@
+/** Where things are: the project around a working directory, its agents, its run state. */
+import { existsSync, readdirSync, statSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { RunnerError } from "../engine/ports.ts";
+
+export type Project = {
+  /** The folder that holds `.agent`. */
+  readonly root: string;
+  readonly agentsDir: string;
+  readonly stateDir: string;
+};
+
+/** The nearest folder at or above `cwd` that holds `.agent` or `.lockstep`; `cwd` itself when there is none. */
+export function findProject(cwd: string, stateDir?: string): Project {
+  const start = resolve(cwd);
+  if (!existsSync(start) || !statSync(start).isDirectory()) {
+    throw new RunnerError("NO_SUCH_FOLDER", `The folder ${start} does not exist.`);
+  }
+  let root = start;
+  for (let folder = start; ; folder = dirname(folder)) {
+    if (isFolder(join(folder, ".agent")) || isFolder(join(folder, ".lockstep"))) {
+      root = folder;
+      break;
+    }
+    if (folder === dirname(folder)) break;
+  }
+  return {
+    root,
+    agentsDir: join(root, ".agent"),
+    stateDir: stateDir === undefined ? join(root, ".lockstep") : resolve(cwd, stateDir),
+  };
+}
+
+/** The names of all agents, sorted: folders with an agent file. */
+export function listAgents(project: Project): readonly string[] {
+  if (!isFolder(project.agentsDir)) return [];
+  return readdirSync(project.agentsDir)
+    .filter((name) => existsSync(join(project.agentsDir, name, "agent.json")))
+    .toSorted();
+}
+
+function isFolder(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+}

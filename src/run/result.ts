@@ -1,0 +1,117 @@
+/** The result document: one versioned JSON value for every way a run can go. */
+import type { Report } from "../engine/report.ts";
+import type { State } from "../engine/state.ts";
+import type { Led } from "../flow/event.ts";
+import type { Flow } from "../flow/flow.ts";
+import { own, type JsonObject } from "../flow/json.ts";
+import { hasErrors, type Problem } from "../flow/problem.ts";
+import { EXIT, exitCode, type Outcome, type Verdict } from "../flow/verdict.ts";
+
+export type Result = {
+  readonly v: 1;
+  readonly run: string | null;
+  readonly agent: string;
+  readonly flow: { readonly digest: string; readonly dialect: string } | null;
+  readonly outcome: Outcome;
+  readonly success: boolean;
+  readonly reason: string;
+  readonly completionReason: string;
+  readonly code: string | null;
+  readonly exitCode: number;
+  readonly finalStepId: string | null;
+  readonly iterations: number;
+  readonly path: readonly Led[];
+  readonly handoff: { readonly [step: string]: JsonObject };
+  /** The `verdict` member of the closing answer, where it has one. */
+  readonly verdict: string | null;
+  readonly checks: readonly { name: string; ok: boolean; pattern: string; attempt: number }[];
+  readonly effects: readonly { kind: string; state: string }[];
+  readonly problems: readonly Problem[];
+  readonly usage: { inputTokens: number; outputTokens: number; turns: number };
+  readonly costUsd: number | null;
+  readonly durationMs: number;
+  readonly warnings: readonly string[];
+};
+
+type Told = {
+  readonly run: string;
+  readonly flow: Flow;
+  readonly digest: string;
+  readonly state: State;
+  readonly report: Report;
+  readonly problems: readonly Problem[];
+  readonly warnings: readonly string[];
+};
+
+/** Of a run that began. Without a verdict it was stopped on its way. */
+export function toResult(told: Told): Result {
+  const { run, flow, digest, state, report } = told;
+  const verdict: Verdict = state.verdict ?? {
+    outcome: "interrupted",
+    code: "INTERRUPTED",
+    reason: `Stopped before the end. Go on with: lockstep resume ${run}`,
+    step: state.lanes[0]?.step ?? null,
+  };
+  const said = state.last === null ? undefined : own(state.last.payload, "verdict");
+  return {
+    ...blank(flow.agent, verdict, told.problems),
+    run,
+    flow: { digest, dialect: flow.dialect },
+    iterations: state.iterations,
+    path: report.path,
+    handoff: state.handoff,
+    verdict: typeof said === "string" ? said : null,
+    checks: report.checks.map(({ name, ok, pattern, attempt }) => ({ name, ok, pattern, attempt })),
+    usage: {
+      inputTokens: state.usage.inputTokens,
+      outputTokens: state.usage.outputTokens,
+      turns: state.usage.turns,
+    },
+    costUsd: state.usage.costUsd,
+    durationMs: report.endedAt - report.startedAt,
+    warnings: [
+      ...told.problems.filter((problem) => problem.severity === "warning").map((problem) => problem.message),
+      ...report.path.flatMap((led) => (led.notes ?? []).map((note) => `${led.step}@${led.visit}: ${note}`)),
+      ...report.denials,
+      ...told.warnings,
+    ],
+  };
+}
+
+/** Of a run that could not begin, or whose environment broke. */
+export function toFailure(
+  agent: string,
+  code: string,
+  reason: string,
+  problems: readonly Problem[] = [],
+): Result {
+  return blank(agent, { outcome: "failed", code, reason, step: null }, problems);
+}
+
+function blank(agent: string, verdict: Verdict, problems: readonly Problem[]): Result {
+  const success = verdict.outcome === "completed";
+  return {
+    v: 1,
+    run: null,
+    agent,
+    flow: null,
+    outcome: verdict.outcome,
+    success,
+    reason: verdict.reason,
+    completionReason: verdict.reason,
+    code: verdict.code,
+    exitCode: !success && hasErrors(problems) ? EXIT.invalid : exitCode(verdict),
+    finalStepId: verdict.step,
+    iterations: 0,
+    path: [],
+    handoff: {},
+    verdict: null,
+    checks: [],
+    effects: [],
+    problems,
+    usage: { inputTokens: 0, outputTokens: 0, turns: 0 },
+    costUsd: null,
+    durationMs: 0,
+    warnings: [],
+  };
+}

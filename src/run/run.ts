@@ -1,0 +1,316 @@
+/** Starting and resuming runs: options become ports, the engine drives, a result document comes out. */
+import { randomBytes } from "node:crypto";
+import { setTimeout as delay } from "node:timers/promises";
+import { createToolbox } from "../boundaries/toolbox.ts";
+import { createScripted } from "../backends/scripted.ts";
+import { parseScript, type ScriptReply } from "../backends/script.ts";
+import { createShell } from "../effects/shell.ts";
+import { childEnv, runProcess } from "../effects/process.ts";
+import { drive, fold } from "../engine/drive.ts";
+import {
+  RunnerError,
+  type Backend,
+  type Clock,
+  type Journal,
+  type Ports,
+  type RunHandle,
+} from "../engine/ports.ts";
+import { addEntry, createReport } from "../engine/report.ts";
+import { prepareSchemas } from "../engine/schema.ts";
+import type { State } from "../engine/state.ts";
+import type { BackendSpec, Entry, Event } from "../flow/event.ts";
+import type { Flow } from "../flow/flow.ts";
+import type { Json, JsonSchema } from "../flow/json.ts";
+import { hasErrors, type Problem } from "../flow/problem.ts";
+import { exitCode } from "../flow/verdict.ts";
+import { coerceParameters } from "../load/parameters.ts";
+import { createComposer } from "../prompts/compose.ts";
+import { openJournal } from "./journal.ts";
+import { load, type Loaded } from "./load.ts";
+import { findProject } from "./project.ts";
+import { findRun, show } from "./runs.ts";
+import { toFailure, toResult, type Result } from "./result.ts";
+import { requireTrust, type TrustOptions } from "./trust.ts";
+
+export type RunOptions = {
+  readonly agent: string;
+  /** Parameter values by name; text is turned into the declared type. */
+  readonly args?: { readonly [name: string]: Json };
+  /** What was piped in, for prompts that read `{input_text}`. */
+  readonly input?: string;
+  readonly strict?: boolean;
+} & DriveOptions;
+
+export type ResumeOptions = {
+  /** A run id, a unique prefix of one, `@last` or `@failed`. */
+  readonly run: string;
+} & DriveOptions;
+
+export type DriveOptions = {
+  /** Where the run works; the project is found from here. */
+  readonly cwd?: string;
+  readonly stateDir?: string;
+  /** A model of your own. */
+  readonly backend?: Backend;
+  /** Or a scripted one: the replies, or the text of a script file with its name. */
+  readonly script?: readonly ScriptReply[] | { readonly text: string; readonly file: string };
+  /** Where runs are recorded; the project's own journal by default. It is not closed at the end. */
+  readonly journal?: Journal;
+  readonly clock?: Clock;
+  readonly env?: NodeJS.ProcessEnv;
+  readonly trust?: Pick<TrustOptions, "digest" | "confirm">;
+  readonly signal?: AbortSignal;
+  /** Hears of everything that is recorded, right after it is. */
+  readonly observe?: (entry: Entry, state: State, flow: Flow) => void;
+};
+
+/**
+ * Runs an agent to its end. Never throws for what the flow, the model or the environment does: the result tells.
+ *
+ * @example
+ * const result = await run({ agent: "iterator", args: { issue: 12 }, script: replies });
+ */
+export async function run(options: RunOptions): Promise<Result> {
+  return await reported(
+    options.agent,
+    async () => await runLoaded(await load(options.agent, options), options),
+  );
+}
+
+/** Runs an agent that was loaded before. */
+export async function runLoaded(loaded: Loaded, options: Omit<RunOptions, "agent">): Promise<Result> {
+  return await reported(loaded.agent, async () => {
+    const { flow, digest, problems } = loaded;
+    if (flow === null || digest === null || hasErrors(problems)) return invalid(loaded);
+    const { args, problems: misgiven } = coerceParameters(flow.parameters, options.args ?? {});
+    if (misgiven.length > 0) return toFailure(flow.agent, "PARAMETERS_INVALID", misgiven.join("\n"));
+    const backend = await chooseBackend(options, flow.agent, []);
+    await requireTrust(flow, {
+      root: loaded.project.root,
+      env: options.env ?? process.env,
+      ...options.trust,
+    });
+    return await withJournal(loaded.project.stateDir, options, async (journal, clock) => {
+      const id = newRunId();
+      const at = clock.now();
+      const handle = await journal.create({ id, agent: flow.agent, at, digest, flow });
+      const cwd = options.cwd ?? process.cwd();
+      const begin: Event = {
+        type: "run.started",
+        run: id,
+        agent: flow.agent,
+        flow: digest,
+        args,
+        input: options.input ?? "",
+        cwd,
+        backend: backend.spec,
+      };
+      return await driveTo({ options, flow, digest, cwd, clock, backend, handle, begin, past: [], problems });
+    });
+  });
+}
+
+/** Goes on with a run where its journal ends, with the flow it was started with. */
+export async function resume(options: ResumeOptions): Promise<Result> {
+  return await reported("", async () => {
+    const project = findProject(options.cwd ?? process.cwd(), options.stateDir);
+    return await withJournal(project.stateDir, options, async (journal, clock) => {
+      const { id, digest } = await findRun(journal, options.run);
+      const flow = await journal.flow(digest);
+      if (flow === null)
+        throw new RunnerError("JOURNAL_UNAVAILABLE", `The flow of run ${id} is missing from the journal.`);
+      await prepareSchemas(schemasOf(flow));
+      const handle = await journal.claim(id);
+      const past = await journal.read(id);
+      if (isOver(flow, past)) return await alreadyOver(journal, handle, id);
+      const { cwd, spec, marks } = recall(past);
+      const backend = await chooseBackend(options, flow.agent, marks, spec);
+      await requireTrust(flow, { root: project.root, env: options.env ?? process.env, ...options.trust });
+      const renewed = options.script !== undefined || options.backend !== undefined;
+      const begin: Event = {
+        type: "run.resumed",
+        epoch: handle.epoch,
+        ...(renewed ? { backend: backend.spec } : {}),
+      };
+      return await driveTo({ options, flow, digest, cwd, clock, backend, handle, begin, past, problems: [] });
+    });
+  });
+}
+
+type Driven = {
+  readonly options: DriveOptions;
+  readonly flow: Flow;
+  readonly digest: string;
+  readonly cwd: string;
+  readonly clock: Clock;
+  readonly backend: Backend;
+  readonly handle: RunHandle;
+  readonly begin: Event;
+  readonly past: readonly Entry[];
+  readonly problems: readonly Problem[];
+};
+
+async function driveTo(driven: Driven): Promise<Result> {
+  const { options, flow, digest, cwd, clock, backend, handle, begin, past, problems } = driven;
+  const report = createReport();
+  for (const entry of past) addEntry(report, entry);
+  const tell = (state: State, warnings: readonly string[]) =>
+    toResult({ run: handle.run, flow, digest, state, report, problems, warnings });
+  let newest: State | null = null;
+  try {
+    const state = await drive({
+      flow,
+      ports: createPorts(flow, backend, clock, cwd, options.env ?? process.env),
+      handle,
+      past,
+      begin,
+      signal: options.signal ?? new AbortController().signal,
+      observe: (entry, after) => {
+        newest = after;
+        addEntry(report, entry);
+        options.observe?.(entry, after, flow);
+      },
+    });
+    return tell(state, state.verdict?.outcome === "completed" ? (backend.leftovers?.() ?? []) : []);
+  } catch (error) {
+    // The journal or a port broke: what was committed stays, and the run can be resumed from there.
+    if (!(error instanceof RunnerError) || newest === null) throw error;
+    return broken(tell(newest, []), error);
+  } finally {
+    // A journal that broke cannot be told of the release either; its owner's death frees the run just as well.
+    await handle.release().catch(() => undefined);
+    await backend.close?.();
+  }
+}
+
+function createPorts(flow: Flow, backend: Backend, clock: Clock, cwd: string, env: NodeJS.ProcessEnv): Ports {
+  const clean = childEnv(env);
+  const { autoResponse } = flow.settings;
+  return {
+    backend,
+    clock,
+    cwd,
+    compose: createComposer(),
+    toolbox: createToolbox({ cwd, env: clean, exec: runProcess, autoResponse, protect: [] }),
+    shell: createShell({ cwd, env: clean, exec: runProcess }),
+  };
+}
+
+/** The model a run asks: one that was handed in, a script, or the one that the run began with. */
+async function chooseBackend(
+  options: DriveOptions,
+  agent: string,
+  marks: readonly Json[],
+  spec?: BackendSpec,
+): Promise<Backend> {
+  if (options.backend !== undefined) return options.backend;
+  const { script } = options;
+  if (script !== undefined) {
+    return createScripted("file" in script ? await parseScript(script.text, script.file) : script);
+  }
+  if (spec?.id === "scripted") {
+    const { replies } = spec.options as { readonly replies: readonly ScriptReply[] };
+    return createScripted(replies, marks);
+  }
+  throw new RunnerError(
+    "NO_BACKEND",
+    `There is no model for agent "${agent}": this version drives scripted models only. ` +
+      `Pass --script FILE (see docs/scripts.md), or hand in a backend through the API.`,
+  );
+}
+
+/** What an earlier stretch of the run left behind: its folder, its model, and how far that had come. */
+function recall(past: readonly Entry[]): { cwd: string; spec: BackendSpec; marks: readonly Json[] } {
+  const [first] = past;
+  if (first?.event.type !== "run.started") {
+    throw new RunnerError("JOURNAL_UNAVAILABLE", "The run has no first entry: its journal is damaged.");
+  }
+  let spec = first.event.backend;
+  let marks: Json[] = [];
+  for (const { event } of past) {
+    if (event.type === "run.resumed" && event.backend !== undefined) {
+      spec = event.backend;
+      marks = [];
+    }
+    if (event.type === "step.answered" && "mark" in event.reply && event.reply.mark !== undefined) {
+      marks.push(event.reply.mark);
+    }
+  }
+  return { cwd: first.event.cwd, spec, marks };
+}
+
+/** Whether the run ended by the flow's own doing, so that nothing is left to go on with. */
+function isOver(flow: Flow, past: readonly Entry[]): boolean {
+  if (past.at(-1)?.event.type !== "run.ended") return false;
+  return fold(flow, past).halted.length === 0;
+}
+
+async function alreadyOver(journal: Journal, handle: RunHandle, id: string): Promise<Result> {
+  await handle.release();
+  const result = await show(journal, id);
+  return {
+    ...result,
+    warnings: [...result.warnings, `run ${id} had ended before; there was nothing to resume`],
+  };
+}
+
+async function withJournal(
+  stateDir: string,
+  options: DriveOptions,
+  use: (journal: Journal, clock: Clock) => Promise<Result>,
+): Promise<Result> {
+  const clock = options.clock ?? systemClock;
+  if (options.journal !== undefined) return await use(options.journal, clock);
+  const journal = await openJournal(stateDir, clock);
+  try {
+    return await use(journal, clock);
+  } finally {
+    await journal.close();
+  }
+}
+
+/** What stops a run from outside becomes a result like any other. Anything else is a bug and is thrown. */
+async function reported(agent: string, work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof RunnerError)) throw error;
+    return toFailure(agent, error.code, error.message);
+  }
+}
+
+function broken(result: Result, error: RunnerError): Result {
+  const reason = `${error.message} What was committed is kept; go on with: lockstep resume ${result.run}`;
+  const verdict = { outcome: "failed", code: error.code } as const;
+  return {
+    ...result,
+    ...verdict,
+    success: false,
+    reason,
+    completionReason: reason,
+    exitCode: exitCode(verdict),
+  };
+}
+
+function invalid({ agent, problems }: Loaded): Result {
+  const errors = problems.filter((problem) => problem.severity === "error");
+  const reason = `Agent "${agent}" cannot run: ${errors.length} problem${errors.length === 1 ? "" : "s"} found before it started.`;
+  return toFailure(agent, "FLOW_INVALID", reason, problems);
+}
+
+function schemasOf(flow: Flow): readonly JsonSchema[] {
+  return Object.values(flow.steps).flatMap(({ answer }) =>
+    answer.kind === "object" && answer.schema.kind === "schema" ? [answer.schema.schema] : [],
+  );
+}
+
+/** Ten letters and digits: short to type, and a few of them are enough as a prefix. */
+function newRunId(): string {
+  const alphabet = "0123456789abcdefghjkmnpqrstvwxyz";
+  return Array.from(randomBytes(10), (byte) => alphabet[byte % 32]).join("");
+}
+
+const systemClock: Clock = {
+  now: () => Date.now(),
+  sleep: (ms, signal) => delay(ms, undefined, { signal }).catch(() => undefined),
+};

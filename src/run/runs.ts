@@ -1,0 +1,87 @@
+/** Looking at recorded runs. */
+import { fold } from "../engine/drive.ts";
+import { RunnerError, type Journal, type RunRow } from "../engine/ports.ts";
+import { addEntry, createReport } from "../engine/report.ts";
+import type { Entry } from "../flow/event.ts";
+import { toResult, type Result } from "./result.ts";
+
+export type RunSummary = {
+  readonly run: string;
+  readonly agent: string;
+  /** `running` while a living process drives it; `interrupted` when none does and it has not ended. */
+  readonly state: "running" | "completed" | "failed" | "waiting" | "interrupted";
+  readonly code: string | null;
+  readonly createdAt: string;
+  readonly updatedAt: string;
+  readonly events: number;
+  readonly step: string | null;
+};
+
+/** Newest first. */
+export async function listRuns(journal: Journal): Promise<readonly RunSummary[]> {
+  return (await journal.list()).map(summarise);
+}
+
+/** The result document of a run, from its journal alone. */
+export async function show(journal: Journal, ref: string): Promise<Result> {
+  const row = await findRun(journal, ref);
+  const flow = await journal.flow(row.digest);
+  if (flow === null)
+    throw new RunnerError("JOURNAL_UNAVAILABLE", `The flow of run ${row.id} is missing from the journal.`);
+  const entries = await journal.read(row.id);
+  const report = createReport();
+  for (const entry of entries) addEntry(report, entry);
+  const state = fold(flow, entries);
+  const result = toResult({
+    run: row.id,
+    flow,
+    digest: row.digest,
+    state,
+    report,
+    problems: [],
+    warnings: [],
+  });
+  if (!row.owned || state.verdict !== null) return result;
+  const reason = "The run is being driven by a living process.";
+  return { ...result, code: "RUNNING", reason, completionReason: reason };
+}
+
+/** The one run that an id, a unique prefix, `@last` or `@failed` means. */
+export async function findRun(journal: Journal, ref: string): Promise<RunRow> {
+  const rows = await journal.list();
+  if (ref === "@last" || ref === "@failed") {
+    const row = ref === "@last" ? rows[0] : rows.find((other) => summarise(other).state === "failed");
+    if (row === undefined) throw new RunnerError("RUN_UNKNOWN", `There is no run that ${ref} could mean.`);
+    return row;
+  }
+  const matches = rows.filter((row) => row.id.startsWith(ref));
+  const exact = matches.find((row) => row.id === ref);
+  if (exact !== undefined) return exact;
+  if (matches.length === 1) return matches[0]!;
+  if (matches.length === 0 || ref === "") {
+    throw new RunnerError("RUN_UNKNOWN", `There is no run "${ref}". \`lockstep runs\` lists what there is.`);
+  }
+  const ids = matches.slice(0, 8).map((row) => row.id);
+  throw new RunnerError("RUN_AMBIGUOUS", `"${ref}" could be any of ${ids.join(", ")}; give more of the id.`);
+}
+
+function summarise(row: RunRow): RunSummary {
+  const { last } = row;
+  const ended = last?.event.type === "run.ended" ? last.event.verdict : null;
+  return {
+    run: row.id,
+    agent: row.agent,
+    state: ended?.outcome ?? (row.owned ? "running" : "interrupted"),
+    code: ended?.code ?? null,
+    createdAt: new Date(row.createdAt).toISOString(),
+    updatedAt: new Date(last?.at ?? row.createdAt).toISOString(),
+    events: row.events,
+    step: ended?.step ?? stepOf(last),
+  };
+}
+
+function stepOf(entry: Entry | null): string | null {
+  if (entry === null) return null;
+  if (entry.led?.to !== undefined && entry.led.to !== null) return entry.led.to;
+  return "step" in entry.event ? entry.event.step : null;
+}

@@ -1,0 +1,80 @@
+/**
+ * Running a cloned project's agent means running its commands. They run only once somebody who owns this machine said
+ * so: for exactly these commands, in exactly this place.
+ */
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, readFileSync, realpathSync, renameSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { RunnerError } from "../engine/ports.ts";
+import type { Flow } from "../flow/flow.ts";
+import { canonicalJson } from "../flow/json.ts";
+
+export type TrustOptions = {
+  readonly root: string;
+  readonly env: NodeJS.ProcessEnv;
+  /** A digest given on the command line. */
+  readonly digest?: string;
+  /** Asks the person at the terminal; absent when there is nobody. */
+  readonly confirm?: (question: TrustQuestion) => Promise<boolean>;
+};
+
+export type TrustQuestion = {
+  readonly root: string;
+  readonly digest: string;
+  readonly commands: readonly string[];
+};
+
+/** Returns when the flow's commands may run, NOT_TRUSTED otherwise. A flow without commands needs no trust. */
+export async function requireTrust(flow: Flow, options: TrustOptions): Promise<void> {
+  const commands = executables(flow);
+  if (commands.length === 0 || options.env.LOCKSTEP_TRUST === "all") return;
+  const digest = createHash("sha256").update(canonicalJson(commands)).digest("hex").slice(0, 16);
+  if (options.digest === digest) return;
+  const root = realpathSync.native(options.root);
+  const store = trustFile(options.env);
+  const trusted = readTrust(store);
+  if (trusted.get(root)?.includes(digest)) return;
+  if (options.confirm !== undefined && (await options.confirm({ root, digest, commands }))) {
+    trusted.set(root, [...(trusted.get(root) ?? []), digest]);
+    writeTrust(store, trusted);
+    return;
+  }
+  throw new RunnerError(
+    "NOT_TRUSTED",
+    `Agent "${flow.agent}" runs commands of this project, and they are not trusted yet:\n` +
+      commands.map((command) => `  ${command}`).join("\n") +
+      `\nRead them, then pass --trust ${digest}, or answer the question on a terminal. ` +
+      `On a throw-away machine LOCKSTEP_TRUST=all in the environment trusts everything.`,
+  );
+}
+
+/** Every command line that the flow itself makes the machine run. */
+function executables(flow: Flow): readonly string[] {
+  const checks = Object.values(flow.checks).map((check) => check.command);
+  const steps = Object.values(flow.steps).flatMap(({ by }) =>
+    by.kind === "command" ? [[by.command, ...by.args].join(" ")] : [],
+  );
+  return [...new Set([...checks, ...steps])].toSorted();
+}
+
+function trustFile(env: NodeJS.ProcessEnv): string {
+  const config = env.XDG_CONFIG_HOME ?? join(env.HOME ?? env.USERPROFILE ?? ".", ".config");
+  return join(config, "lockstep", "trust.json");
+}
+
+function readTrust(file: string): Map<string, string[]> {
+  if (!existsSync(file)) return new Map();
+  try {
+    return new Map(Object.entries(JSON.parse(readFileSync(file, "utf8")) as Record<string, string[]>));
+  } catch (cause) {
+    throw new RunnerError("NOT_TRUSTED", `The trust store ${file} cannot be read; mend or remove it.`, {
+      cause,
+    });
+  }
+}
+
+function writeTrust(file: string, trusted: Map<string, string[]>): void {
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  writeFileSync(`${file}.new`, JSON.stringify(Object.fromEntries(trusted), null, 2), { mode: 0o600 });
+  renameSync(`${file}.new`, file);
+}
