@@ -17,6 +17,8 @@ export function decide(flow: Flow, state: State, event: Event): State {
       return enter(flow, { ...EMPTY_STATE, run, args, input }, { step: flow.entry, origin: null });
     }
     case "run.resumed": {
+      // The end was decided but not recorded: it still holds.
+      if (state.pending[0]?.type === "end") return { ...state, settled: null };
       const lanes = state.verdict === null ? state.lanes : state.halted;
       return withLanes({ ...state, verdict: null, halted: [] }, lanes.map(attemptAgain), null);
     }

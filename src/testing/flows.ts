@@ -1,0 +1,178 @@
+/** Small flows built by hand, for tests of whatever stands on them. */
+import type {
+  Answer,
+  Check,
+  Decider,
+  Flow,
+  Guard,
+  Label,
+  Move,
+  Prompt,
+  Step,
+  StepId,
+  StepKind,
+} from "../flow/flow.ts";
+import type { JsonSchema } from "../flow/json.ts";
+import { parseDotPath } from "../flow/json.ts";
+import type { Settings } from "../flow/settings.ts";
+
+export type StepSketch = {
+  readonly kind?: StepKind;
+  readonly prompt?: string;
+  readonly variables?: readonly string[];
+  /** Labels and where they lead: a step id, null for the end, or a move. `abort` is added to every step. */
+  readonly edges: { readonly [label: Label]: StepId | null | Move };
+  readonly schema?: JsonSchema;
+  readonly handoff?: readonly string[];
+  readonly guard?: Guard;
+  readonly alias?: { readonly [word: string]: Label };
+  readonly fallback?: Label;
+  readonly transcript?: "shared" | "fresh";
+  readonly tool?: string;
+  readonly turns?: number;
+  /** No contract and no gate: whatever is said leads to `done`. */
+  readonly free?: true;
+  readonly answer?: Partial<Answer & { kind: "object" }>;
+  readonly tools?: readonly string[];
+};
+
+export function sketchFlow(
+  steps: { readonly [id: StepId]: StepSketch },
+  more: Partial<Omit<Flow, "steps">> = {},
+): Flow {
+  const [entry = ""] = Object.keys(steps);
+  return {
+    ir: 1,
+    agent: "sketch",
+    dialect: "gate",
+    title: "Sketch",
+    description: "",
+    parameters: [],
+    system: text("You are {uv-agent_name}."),
+    entry,
+    steps: Object.fromEntries(Object.entries(steps).map(([id, sketch]) => [id, toStep(id, sketch)])),
+    checks: {},
+    stop: { kind: "end" },
+    limits: { visits: 20 },
+    constants: {},
+    criteria: "",
+    settings: SETTINGS,
+    ...more,
+  };
+}
+
+export function sketchCheck(name: string, command: string): Check {
+  return {
+    kind: "command",
+    name,
+    command,
+    success: { kind: "exit", code: 0 },
+    pattern: `${name}-failed`,
+    description: "",
+    extract: {},
+    timeoutMs: 60_000,
+    maxOutputBytes: 65_536,
+  };
+}
+
+export function text(content: string, variables: readonly string[] = []): Prompt {
+  return { file: "inline.md", text: content, tried: [], variables };
+}
+
+/** The schema of an answer with the usual member `next_action.action`. */
+export function actionSchema(labels: readonly Label[]): JsonSchema {
+  return {
+    type: "object",
+    required: ["next_action"],
+    properties: {
+      stepId: { type: "string" },
+      next_action: {
+        type: "object",
+        required: ["action"],
+        properties: { action: { type: "string", enum: [...labels] } },
+      },
+    },
+  };
+}
+
+function toStep(id: StepId, sketch: StepSketch): Step {
+  const labels = Object.keys(sketch.edges);
+  const edges: { [label: Label]: Move } = {
+    abort: { kind: "end", outcome: "failed", code: "AGENT_ABORTED" },
+  };
+  for (const [label, to] of Object.entries(sketch.edges)) edges[label] = toMove(to);
+  return {
+    id,
+    name: id,
+    kind: sketch.kind ?? (id.startsWith("closure") ? "close" : "work"),
+    by: { kind: "model" },
+    prompt: text(sketch.prompt ?? `Do ${id}.`, sketch.variables ?? []),
+    transcript: sketch.transcript ?? "shared",
+    model: "opus",
+    tools: { allow: sketch.tools ?? ["*"], mode: "acceptEdits" },
+    answer: toAnswer(id, sketch, labels),
+    decide: toDecider(sketch, labels),
+    ...(sketch.guard === undefined ? {} : { guard: sketch.guard }),
+    carry: (sketch.handoff ?? []).map((path) => ({ key: path.split(".").at(-1)!, path: parseDotPath(path) })),
+    needs: [],
+    edges,
+    turns: sketch.turns ?? 50,
+  };
+}
+
+function toMove(to: StepId | null | Move): Move {
+  if (to === null) return { kind: "end", outcome: "completed" };
+  return typeof to === "string" ? { kind: "goto", step: to } : to;
+}
+
+function toAnswer(id: StepId, sketch: StepSketch, labels: readonly Label[]): Answer {
+  if (sketch.free) return { kind: "text" };
+  return {
+    kind: "object",
+    schema: { kind: "schema", name: id, schema: sketch.schema ?? actionSchema(labels) },
+    channel: sketch.tool === undefined ? { kind: "output" } : { kind: "tool", name: sketch.tool },
+    correct: { field: "stepId", value: id },
+    repairs: 1,
+    miss: { kind: "fail", code: "FAILED_STEP_ROUTING", forgiveFirst: true },
+    ...sketch.answer,
+  };
+}
+
+function toDecider(sketch: StepSketch, labels: readonly Label[]): Decider {
+  if (sketch.free) return { by: "const", label: "done" };
+  return {
+    by: "field",
+    path: ["next_action", "action"],
+    alias: sketch.alias ?? {},
+    allow: labels,
+    always: ["abort"],
+    ...(sketch.fallback === undefined ? {} : { fallback: sketch.fallback }),
+  };
+}
+
+const SETTINGS: Settings = {
+  verdict: { type: "detect:graph", config: {} },
+  boundaries: {
+    allowedTools: ["*"],
+    permissionMode: "acceptEdits",
+    sandbox: {
+      enabled: false,
+      network: { mode: "none", trustedDomains: [] },
+      filesystem: { allowedPaths: [] },
+      excludedCommands: [],
+      allowUnsandboxedCommands: false,
+    },
+  },
+  github: {
+    enabled: false,
+    labels: {},
+    completion: { add: [], remove: [] },
+    defaultClosureAction: "close",
+  },
+  actions: { enabled: false, types: [], outputFormat: null, handlers: {} },
+  worktree: { enabled: false, root: ".worktrees" },
+  finalize: { autoMerge: true, push: false, remote: "origin", createPr: false, prTarget: null },
+  logging: { directory: "logs", format: "jsonl", maxFiles: null },
+  inspectSchemas: false,
+  autoResponse: "Decide for yourself.",
+};

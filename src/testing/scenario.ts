@@ -1,0 +1,146 @@
+/** Runs a flow against a script in memory: no disk, no clock, no processes. */
+import { createScripted } from "../backends/scripted.ts";
+import type { ScriptReply } from "../backends/script.ts";
+import { drive, fold } from "../engine/drive.ts";
+import type { Backend, Clock, Journal, Ports } from "../engine/ports.ts";
+import type { State } from "../engine/state.ts";
+import type { CheckResult, Entry, Event } from "../flow/event.ts";
+import type { Flow } from "../flow/flow.ts";
+import type { Json, JsonObject } from "../flow/json.ts";
+import { createMemoryJournal } from "../journal/memory.ts";
+import { createComposer } from "../prompts/compose.ts";
+
+export type Scenario = {
+  readonly flow: Flow;
+  /** What the model says: replies, or a backend of its own. */
+  readonly model: readonly ScriptReply[] | Backend;
+  readonly args?: JsonObject;
+  /** Results of the checks, round by round; a round that is not given passes. */
+  readonly checks?: readonly (readonly Partial<CheckResult>[])[];
+  /** Entries that were written before: the run goes on from there. */
+  readonly past?: readonly Entry[];
+  readonly signal?: AbortSignal;
+  readonly observe?: (entry: Entry, state: State) => void;
+};
+
+export type Played = {
+  readonly state: State;
+  readonly entries: readonly Entry[];
+  /** The steps that were asked, in order, as `step@visit/turn`. */
+  readonly asked: readonly string[];
+  readonly waits: readonly number[];
+};
+
+export async function play(scenario: Scenario): Promise<Played> {
+  const { flow, past = [] } = scenario;
+  const asked: string[] = [];
+  const waits: number[] = [];
+  const journal: Journal = createMemoryJournal();
+  const handle = await journal.create({ id: "run", agent: flow.agent, at: 0, digest: "digest", flow });
+  if (past.length > 0) await handle.append(past);
+  const backend = listen(toBackend(scenario.model, past), asked);
+  const state = await drive({
+    flow,
+    ports: { ...inertPorts(waits), backend, shell: fakeChecks(flow, scenario, past) },
+    handle,
+    past,
+    begin: past.length === 0 ? started(flow, scenario.args ?? {}) : { type: "run.resumed", epoch: 2 },
+    signal: scenario.signal ?? new AbortController().signal,
+    ...(scenario.observe === undefined ? {} : { observe: scenario.observe }),
+  });
+  return { state, entries: await journal.read("run"), asked, waits };
+}
+
+/** The state a journal tells of, without running anything. */
+export const recall = fold;
+
+/** A clock that goes only when it is told to sleep. */
+export function fakeClock(waits: number[] = []): Clock {
+  let now = 1_700_000_000_000;
+  return {
+    now: () => now++,
+    sleep: (ms) => {
+      waits.push(ms);
+      now += ms;
+      return Promise.resolve();
+    },
+  };
+}
+
+function started(flow: Flow, args: JsonObject): Event {
+  const backend = { id: "scripted", options: null };
+  return {
+    type: "run.started",
+    run: "run",
+    agent: flow.agent,
+    flow: "digest",
+    args,
+    input: "",
+    cwd: "/",
+    backend,
+  };
+}
+
+function toBackend(model: Scenario["model"], past: readonly Entry[]): Backend {
+  return "spec" in model ? model : createScripted(model, marksOf(past));
+}
+
+function marksOf(past: readonly Entry[]): readonly Json[] {
+  return past.flatMap(({ event }) =>
+    event.type === "step.answered" && "mark" in event.reply && event.reply.mark !== undefined
+      ? [event.reply.mark]
+      : [],
+  );
+}
+
+function listen(backend: Backend, asked: string[]): Backend {
+  const { turn } = backend;
+  if (turn === undefined) return backend;
+  return {
+    ...backend,
+    turn: (request) => {
+      const { step, visit, turn: number } = request.asker;
+      asked.push(`${step}@${visit}/${number}`);
+      return turn(request);
+    },
+  };
+}
+
+function inertPorts(waits: number[]): Omit<Ports, "backend" | "shell"> {
+  return {
+    clock: fakeClock(waits),
+    cwd: "/",
+    compose: createComposer(),
+    toolbox: {
+      offer: () => [],
+      judge: () => null,
+      call: (_step, calls) =>
+        Promise.resolve(calls.map(({ id, name }) => ({ id, name, ok: true, content: `${name} done` }))),
+    },
+  };
+}
+
+function fakeChecks(flow: Flow, scenario: Scenario, past: readonly Entry[]): Ports["shell"] {
+  const rounds = scenario.checks ?? [];
+  let round = past.filter(({ event }) => event.type === "step.checked").length;
+  const guarded = Object.values(flow.steps).flatMap(
+    (step) => step.guard?.checks.map(({ check }) => check) ?? [],
+  );
+  return {
+    check: (check) => {
+      const place = guarded.indexOf(check.name);
+      const given = rounds[round]?.[place];
+      const result = {
+        ok: true,
+        pattern: check.pattern,
+        summary: "",
+        params: {},
+        ...given,
+        name: check.name,
+      };
+      if (!result.ok || place === guarded.length - 1) round += 1;
+      return Promise.resolve(result);
+    },
+    perform: () => Promise.reject(new Error("a scenario runs no commands")),
+  };
+}

@@ -1,0 +1,152 @@
+/** For every prefix of a journal: resuming ends the same way, and what was committed is not asked again. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { ScriptReply } from "../../src/backends/script.ts";
+import { actionSchema, sketchCheck, sketchFlow, text } from "../../src/testing/flows.ts";
+import { play, type Scenario } from "../../src/testing/scenario.ts";
+
+const say = (action: string, more: object = {}): ScriptReply => ({
+  output: { next_action: { action }, ...more },
+});
+const loose = (labels: readonly string[]) => ({ ...actionSchema(labels), additionalProperties: true });
+const goto = (step: string) => ({ kind: "goto" as const, step });
+
+const scenarios: { readonly [name: string]: Scenario } = {
+  "a linear flow with handoff and repairs": {
+    flow: sketchFlow({
+      "initial.a": { edges: { next: "continuation.a" }, handoff: ["found"], schema: loose(["next"]) },
+      "continuation.a": { edges: { repeat: "continuation.a", handoff: "closure.a" } },
+      "closure.a": { edges: { closing: null } },
+    }),
+    model: [say("next", { found: 1 }), say("repeat"), { text: "hm" }, say("handoff"), say("closing")],
+  },
+  "checks that fail twice": {
+    flow: sketchFlow(
+      {
+        "initial.a": { edges: { handoff: "closure.a" } },
+        "closure.a": {
+          edges: { closing: null },
+          guard: {
+            on: "closing",
+            checks: [
+              { check: "one", edition: text("one failed: {{summary}}") },
+              { check: "two", edition: text("two failed") },
+            ],
+            onFailure: "retry",
+            maxFailures: 5,
+            back: { kind: "caller" },
+          },
+        },
+      },
+      { checks: { one: sketchCheck("one", "true"), two: sketchCheck("two", "true") } },
+    ),
+    model: [
+      say("handoff"),
+      say("closing"),
+      { ...say("handoff"), saw: ["one failed: broken"] },
+      say("closing"),
+      { ...say("handoff"), saw: ["two failed"] },
+      say("closing"),
+    ],
+    checks: [[{ ok: false, params: { summary: "broken" } }], [{}, { ok: false }]],
+  },
+  "tools, waits and a completion channel": {
+    flow: sketchFlow({
+      plan: { edges: { ok: "build" }, tool: "submit", transcript: "fresh" },
+      build: { edges: { ok: null }, tool: "submit", transcript: "fresh" },
+    }),
+    model: [
+      { calls: [{ name: "Read", input: {} }] },
+      { error: { kind: "rate-limit", retryAfterMs: 5 } },
+      { text: "done" },
+      say("ok"),
+      {
+        calls: [
+          { name: "Write", input: {} },
+          { name: "Read", input: {} },
+        ],
+      },
+      { ...say("ok"), saw: ["Write done"] },
+    ],
+  },
+  "branches, a jump and an abort": {
+    flow: sketchFlow({
+      "initial.a": {
+        edges: {
+          next: {
+            kind: "switch",
+            on: "status",
+            cases: { on: goto("initial.b") },
+            otherwise: goto("initial.a"),
+          },
+        },
+        handoff: ["status"],
+        schema: loose(["next"]),
+      },
+      "initial.b": {
+        edges: { jump: { kind: "jump", field: ["to"], among: ["initial.a", "initial.b"] } },
+        schema: loose(["jump"]),
+      },
+    }),
+    model: [
+      say("next", { status: "off" }),
+      say("next", { status: "on" }),
+      say("jump", { to: "initial.b" }),
+      say("jump", { to: "initial.a" }),
+      say("abort"),
+    ],
+  },
+  "a fork with a join": {
+    flow: sketchFlow({
+      start: { edges: { go: { kind: "fork", steps: ["a", "b", "c"], join: "end" } } },
+      a: { edges: { done: null, again: "a" }, transcript: "fresh" },
+      b: { edges: { done: null }, transcript: "fresh" },
+      c: { edges: { done: null }, transcript: "fresh" },
+      end: { edges: { done: null } },
+    }),
+    model: [
+      { ...say("go"), step: "start" },
+      { ...say("again"), step: "a" },
+      { ...say("done"), step: "a" },
+      { ...say("done"), step: "b" },
+      { ...say("done"), step: "c" },
+      { ...say("done"), step: "end" },
+    ],
+  },
+};
+
+for (const [name, scenario] of Object.entries(scenarios)) {
+  test(`${name}: every cut resumes to the same end`, async () => {
+    const whole = await play(scenario);
+    assert.notEqual(whole.state.verdict, null);
+    const asksOf = (entries: typeof whole.entries) =>
+      entries.flatMap(({ event }) =>
+        event.type === "step.answered" ? [`${event.step}@${event.visit}/${event.turn}`] : [],
+      );
+    for (let cut = 1; cut < whole.entries.length; cut++) {
+      const past = whole.entries.slice(0, cut);
+      const resumed = await play({ ...scenario, past });
+      const { verdict, handoff, visits, iterations, failures } = resumed.state;
+      assert.deepEqual(
+        { verdict, handoff, visits, iterations, failures, path: pathOf(resumed.entries) },
+        {
+          verdict: whole.state.verdict,
+          handoff: whole.state.handoff,
+          visits: whole.state.visits,
+          iterations: whole.state.iterations,
+          failures: whole.state.failures,
+          path: pathOf(whole.entries),
+        },
+        `cut after ${cut}`,
+      );
+      const expected = asksOf(whole.entries).slice(asksOf(past).length);
+      assert.deepEqual(resumed.asked.toSorted(), expected.toSorted(), `asked again after cut ${cut}`);
+    }
+  });
+}
+
+function pathOf(entries: Awaited<ReturnType<typeof play>>["entries"]) {
+  return entries
+    .flatMap(({ led }) => (led === undefined ? [] : [`${led.step}@${led.visit}:${led.label}>${led.to}`]))
+    .toSorted();
+}

@@ -1,0 +1,107 @@
+/** The house holds: rooms import only what they may, the pure rooms touch nothing, the map is true. */
+import assert from "node:assert/strict";
+import { globSync, readFileSync } from "node:fs";
+import { test } from "node:test";
+
+const root = new URL("../", import.meta.url).pathname;
+
+/** What each room may import besides itself; `engine/ports` is that one file. */
+const MAY_IMPORT: { readonly [room: string]: readonly string[] } = {
+  flow: [],
+  load: ["flow"],
+  engine: ["flow"],
+  prompts: ["flow"],
+  backends: ["flow", "engine/ports"],
+  boundaries: ["flow", "engine/ports"],
+  effects: ["flow", "engine/ports"],
+  journal: ["flow", "engine/ports"],
+  testing: ["flow", "load", "engine", "prompts", "backends", "boundaries", "effects", "journal"],
+  run: ["flow", "load", "engine", "prompts", "backends", "boundaries", "effects", "journal"],
+  cli: ["flow", "load", "run", "testing"],
+};
+
+const files = globSync("src/**/*.ts", { cwd: root });
+
+test("every room imports only what it may", () => {
+  assert.ok(files.length > 40);
+  const wrong = files.flatMap((file) => {
+    const [, room = ""] = file.split("/");
+    const may = MAY_IMPORT[room];
+    assert.ok(may !== undefined, `${file} stands in no known room`);
+    return importsOf(file)
+      .filter((path) => path.startsWith("."))
+      .map((path) => new URL(path, `file:///${file}`).pathname.replace(/^\/src\//, "").replace(/\.ts$/, ""))
+      .filter((path) => path.split("/")[0] !== room)
+      .filter((path) => !may.some((allowed) => path === allowed || path.startsWith(`${allowed}/`)))
+      .map((path) => `${file} imports ${path}`);
+  });
+  assert.deepEqual(wrong, []);
+});
+
+test("the check above sees a forbidden import", () => {
+  assert.deepEqual(
+    importsIn('import { x } from "../run/run.ts";\nawait import("../cli/main.ts");\nexport * from "./y.ts";'),
+    ["../run/run.ts", "../cli/main.ts", "./y.ts"],
+  );
+});
+
+const IMPURE = [
+  /from "node:/,
+  /import\("node:/,
+  /\bprocess\./,
+  /\bDate\b/,
+  /\bperformance\b/,
+  /Math\.random/,
+  /\bcrypto\b/,
+  /\bset(?:Timeout|Interval|Immediate)\b/,
+  /\bfetch\(/,
+  /\bconsole\./,
+  /\brequire\(/,
+];
+
+test("the pure rooms touch no clock, chance, environment, disk, network or process", () => {
+  const pure = files.filter((file) => /^src\/(?:flow|engine|prompts|load)\//.test(file));
+  const wrong = pure.flatMap((file) => {
+    const code = withoutComments(readFileSync(root + file, "utf8"));
+    return IMPURE.filter((pattern) => pattern.test(code)).map((pattern) => `${file}: ${pattern.source}`);
+  });
+  assert.deepEqual(wrong, []);
+});
+
+test("AGENTS.md names every source file", () => {
+  const map = readFileSync(`${root}AGENTS.md`, "utf8");
+  const missing = files.filter(
+    (file) =>
+      !map.includes(
+        file
+          .replace(/^src\//, "")
+          .split("/")
+          .at(-1)!,
+      ),
+  );
+  assert.deepEqual(missing, []);
+});
+
+test("docs/dependencies.md has a line for every dependency", () => {
+  const page = readFileSync(`${root}docs/dependencies.md`, "utf8");
+  const { dependencies, devDependencies } = JSON.parse(readFileSync(`${root}package.json`, "utf8")) as {
+    dependencies: Record<string, string>;
+    devDependencies: Record<string, string>;
+  };
+  const missing = Object.keys({ ...dependencies, ...devDependencies }).filter(
+    (name) => !page.includes(`\`${name}\``),
+  );
+  assert.deepEqual(missing, []);
+});
+
+function importsOf(file: string): readonly string[] {
+  return importsIn(readFileSync(root + file, "utf8"));
+}
+
+function importsIn(code: string): readonly string[] {
+  return [...code.matchAll(/(?:from\s+|import\s*\(\s*|import\s+)"([^"]+)"/g)].map((match) => match[1]!);
+}
+
+function withoutComments(code: string): string {
+  return code.replaceAll(/\/\*[\s\S]*?\*\//g, "").replaceAll(/^\s*\/\/.*$/gm, "");
+}
