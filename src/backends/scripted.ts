@@ -91,7 +91,10 @@ function unexpected(reply: ScriptReply, request: TurnRequest): string | null {
 }
 
 function textOf(message: TurnRequest["messages"][number]): string {
-  return message.role === "tool" ? message.results.map((result) => result.content).join("\n") : message.text;
+  if (message.role === "tool") return message.results.map((result) => result.content).join("\n");
+  const payload =
+    message.role === "assistant" && message.output !== undefined ? JSON.stringify(message.output) : "";
+  return message.text + payload;
 }
 
 function occurs(word: string, text: string): boolean {

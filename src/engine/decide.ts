@@ -197,7 +197,9 @@ function join(here: Here, label: Label | null, notes: readonly string[]): State 
   const fork = state.fork!;
   const left = leave(state, lane, led(lane, label, fork.join, notes));
   const done = [...fork.done, step.id];
-  if (done.length < fork.steps.length) return { ...left, fork: { ...fork, done } };
+  if (done.length < fork.steps.length) {
+    return withLanes({ ...left, fork: { ...fork, done } }, left.lanes, left.settled);
+  }
   return enter(flow, { ...left, fork: null }, { step: fork.join, origin: step.id });
 }
 
@@ -335,7 +337,8 @@ function enter(flow: Flow, state: State, to: Entrance): State {
     command: { type: "ask", step: to.step, visit, turn: 1, attempt: 1, say },
   };
   const visits = { ...state.visits, [to.step]: visit };
-  return withLanes({ ...state, iterations: state.iterations + 1, visits }, [...state.lanes, lane], settled);
+  const lanes = state.lanes.length === 0 ? [lane] : [...state.lanes, lane];
+  return { ...state, iterations: state.iterations + 1, visits, lanes, pending: lanes.map(commandOf) };
 }
 
 /** One more response within the visit. */
@@ -408,9 +411,10 @@ function find(flow: Flow, state: State, at: { readonly step: StepId; readonly vi
   return { flow, state, lane, step };
 }
 
+/** The visit is settled. What is pending is set by whatever comes next. */
 function leave(state: State, lane: Lane, settled: Led): State {
   const lanes = state.lanes.length === 1 ? [] : state.lanes.filter((other) => !isSame(other, lane));
-  return withLanes(state, lanes, settled);
+  return { ...state, lanes, settled };
 }
 
 function replaceLane(state: State, lane: Lane): State {
@@ -420,7 +424,11 @@ function replaceLane(state: State, lane: Lane): State {
 }
 
 function withLanes(state: State, lanes: readonly Lane[], settled: Led | null): State {
-  return { ...state, lanes, pending: lanes.map((lane) => lane.command), settled };
+  return { ...state, lanes, pending: lanes.map(commandOf), settled };
+}
+
+function commandOf(lane: Lane): Command {
+  return lane.command;
 }
 
 function isSame(a: Lane, b: Lane): boolean {

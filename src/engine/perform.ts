@@ -101,30 +101,39 @@ function gateOf(step: Step, ports: Ports): Gate {
 }
 
 /** Bounds what came back before anything is recorded, and reads the payload where the backend did not. */
-async function readReply(step: Step, result: TurnResult): Promise<Reply> {
-  const mark = result.mark === undefined ? {} : { mark: result.mark };
+function readReply(step: Step, result: TurnResult): Reply | Promise<Reply> {
+  const mark = result.mark === undefined ? undefined : { mark: result.mark };
   if (result.kind === "fault") return { kind: "fault", fault: result.fault, ...mark };
-  const { text, usage } = result;
-  if (text.length > ANSWER_CAPS.bytes) {
+  if (result.text.length > ANSWER_CAPS.bytes) {
     return { kind: "oversized", why: `longer than ${ANSWER_CAPS.bytes} characters`, ...mark };
   }
-  const calls = bound(result.calls);
-  if (calls.kind === "oversized") return { ...calls, ...mark };
-  const wanted = step.answer.kind === "object" && step.answer.channel.kind === "output";
-  const given: unknown =
-    result.output ??
-    (wanted && result.calls.length === 0 && text !== "" ? await extractObject(text) : undefined);
-  const output = bound(given ?? null);
-  if (output.kind === "oversized") return { ...output, ...mark };
-  return {
+  if (result.calls.length > 0) {
+    const calls = bound(result.calls);
+    if (calls.kind === "oversized") return { ...calls, ...mark };
+  } else if (result.output === undefined && result.text !== "" && wantsObject(step)) {
+    return extractObject(result.text).then((found) => said(result, found));
+  }
+  return said(result, result.output);
+}
+
+function said(result: TurnResult & { kind: "reply" }, payload: unknown): Reply {
+  const { text, calls, usage, session, mark } = result;
+  const plain = {
     kind: "said",
     text,
-    calls: result.calls,
-    ...(isObject(output.value) ? { output: output.value } : {}),
+    calls,
     usage,
-    ...(result.session === undefined ? {} : { session: result.session }),
-    ...mark,
-  };
+    ...(session === undefined ? undefined : { session }),
+    ...(mark === undefined ? undefined : { mark }),
+  } as const;
+  if (payload === undefined) return plain;
+  const output = bound(payload);
+  if (output.kind === "oversized") return { ...output, ...(mark === undefined ? undefined : { mark }) };
+  return isObject(output.value) ? { ...plain, output: output.value } : plain;
+}
+
+function wantsObject({ answer }: Step): boolean {
+  return answer.kind === "object" && answer.channel.kind === "output";
 }
 
 /** In order; the first failure wins and the rest is not run. */

@@ -94,7 +94,13 @@ export type TurnResult =
 
 export type Message =
   | { readonly role: "user"; readonly text: string }
-  | { readonly role: "assistant"; readonly text: string; readonly calls: readonly Call[] }
+  | {
+      readonly role: "assistant";
+      readonly text: string;
+      readonly calls: readonly Call[];
+      /** The payload it answered with, where that is not in the text. */
+      readonly output?: JsonObject;
+    }
   | { readonly role: "tool"; readonly results: readonly CallResult[] };
 
 export type ToolSpec = {

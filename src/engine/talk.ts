@@ -35,8 +35,8 @@ export function createTalk(flow: Flow, ports: Pick<Ports, "compose">): Talk {
     if (step === undefined || step.by.kind !== "model") return;
     const { text, calls, output, session } = event.reply;
     const conversation = open(step, event.visit);
-    const spoken = text === "" && output !== undefined ? JSON.stringify(output) : text;
-    conversation.messages.push({ role: "assistant", text: spoken, calls });
+    const spoken = { role: "assistant", text, calls } as const;
+    conversation.messages.push(output === undefined || text !== "" ? spoken : { ...spoken, output });
     if (session !== undefined) conversation.session = session;
   }
 

@@ -10,11 +10,12 @@ import { explainMissing, RUNTIME_NAMES, variable } from "./variables.ts";
 export function createComposer(): Compose {
   const templates = new WeakMap<Prompt, Template>();
   const contracts = new WeakMap<Step, string>();
+  const systems = new WeakMap<Flow, string>();
   const template = (prompt: Prompt) => remember(templates, prompt, () => parseTemplate(prompt.text));
   const contract = (step: Step) => remember(contracts, step, () => contractText(step));
 
   return {
-    system: (flow) => systemText(flow, template(flow.system)),
+    system: (flow) => remember(systems, flow, () => systemText(flow, parseTemplate(flow.system.text))),
     say: (flow, step, say, scene) => compose(flow, step, say, scene, template, contract),
   };
 }
