@@ -86,7 +86,8 @@ function readWords(reply: JsonObject, key: "saw" | "unseen", which: string, file
 
 function regexFault(pattern: string): string | null {
   try {
-    return new RegExp(pattern) && null;
+    RegExp(pattern);
+    return null;
   } catch (error) {
     return String(error);
   }

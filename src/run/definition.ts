@@ -1,5 +1,6 @@
 /** The class-shaped door: load a definition, make a runner, run it. */
 import { hasErrors } from "../flow/problem.ts";
+import type { Led } from "../flow/event.ts";
 import type { Json } from "../flow/json.ts";
 import { load, type Loaded, type LoadOptions } from "./load.ts";
 import type { Result } from "./result.ts";
@@ -24,13 +25,15 @@ export type RunnerResult = Result & {
   readonly state: {
     readonly currentStepId: string | null;
     readonly totalIterations: number;
-    readonly history: readonly {
-      readonly stepId: string;
-      readonly iteration: number;
-      readonly transition: string | null;
-      readonly checkResult?: { readonly ok: boolean; readonly message: string };
-    }[];
+    readonly history: readonly HistoryEntry[];
   };
+};
+
+export type HistoryEntry = {
+  readonly stepId: string;
+  readonly iteration: number;
+  readonly transition: string | null;
+  readonly checkResult?: { readonly ok: boolean; readonly message: string };
 };
 
 /**
@@ -57,13 +60,15 @@ export class StepFlowRunner {
       state: {
         currentStepId: result.finalStepId,
         totalIterations: result.iterations,
-        history: result.path.map((led, index) => ({
-          stepId: led.step,
-          iteration: index + 1,
-          transition: led.label,
-          ...(led.overturned ? { checkResult: { ok: false, message: "checks failed" } } : {}),
-        })),
+        history: result.path.map(toHistory),
       },
     };
   }
+}
+
+function toHistory(led: Led, index: number): HistoryEntry {
+  const entry = { stepId: led.step, iteration: index + 1, transition: led.label };
+  return led.overturned
+    ? { ...entry, checkResult: { ok: false, message: "the checks did not pass" } }
+    : entry;
 }

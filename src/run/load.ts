@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { prepareSchemas, schemaFault } from "../engine/schema.ts";
 import type { Flow } from "../flow/flow.ts";
-import { canonicalJson, type Json, type JsonSchema } from "../flow/json.ts";
+import { canonicalJson, type JsonSchema } from "../flow/json.ts";
 import { hasErrors, type Problem } from "../flow/problem.ts";
 import { loadAgent } from "../load/agent.ts";
 import { findPrompt } from "../prompts/find.ts";
@@ -59,9 +59,7 @@ export type Findings = {
 
 /** Equal flows have equal digests, whatever the order of their keys. */
 export function flowDigest(flow: Flow): string {
-  return createHash("sha256")
-    .update(canonicalJson(flow as unknown as Json))
-    .digest("hex");
+  return createHash("sha256").update(canonicalJson(flow)).digest("hex");
 }
 
 /** Compiling every schema of a very large flow would cost more than it tells; those are compiled when first met. */

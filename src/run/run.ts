@@ -83,7 +83,12 @@ export async function runLoaded(loaded: Loaded, options: Omit<RunOptions, "agent
     const { flow, digest, problems } = loaded;
     if (flow === null || digest === null || hasErrors(problems)) return invalid(loaded);
     const { args, problems: misgiven } = coerceParameters(flow.parameters, options.args ?? {});
-    if (misgiven.length > 0) return toFailure(flow.agent, "PARAMETERS_INVALID", misgiven.join("\n"));
+    if (misgiven.length > 0)
+      return toFailure(
+        flow.agent,
+        "PARAMETERS_INVALID",
+        misgiven.map(({ message, fix }) => `${message} ${fix}`).join("\n"),
+      );
     const backend = await chooseBackend(options, flow.agent, []);
     await requireTrust(flow, {
       root: loaded.project.root,

@@ -151,7 +151,7 @@ function oracle(step: (typeof STEPS)[number], reply: Reply, repaired: boolean): 
   const exact: readonly string[] = [...ALLOWED[step], "abort"];
   const word = exact.includes(action)
     ? action
-    : ((new Map(Object.entries(ALIAS)).get(action.toLowerCase()) ?? action.toLowerCase()) as string);
+    : (new Map(Object.entries(ALIAS)).get(action.toLowerCase()) ?? action.toLowerCase());
   if (word === "abort") return "end AGENT_ABORTED";
   if (!(ALLOWED[step] as readonly string[]).includes(word)) return unusable;
   const target = mine(mine(output, "next_action"), "target");
