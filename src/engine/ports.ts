@@ -137,10 +137,12 @@ export type Journal = {
   readonly create: (run: NewRun) => Promise<RunHandle>;
   /** Claims an existing run for writing: RUN_UNKNOWN if there is none, RUN_OWNED_ELSEWHERE if it is being driven. */
   readonly claim: (run: string) => Promise<RunHandle>;
+  /** RUN_UNKNOWN if there is none. */
   readonly read: (run: string, afterSeq?: number) => Promise<readonly Entry[]>;
   readonly flow: (digest: string) => Promise<Flow | null>;
-  /** Newest first. */
+  /** Newest first; of equally old ones, the one made last. */
   readonly list: () => Promise<readonly RunRow[]>;
+  /** Commits what is waiting and releases everything; after that every other verb is refused. */
   readonly close: () => Promise<void>;
 };
 
@@ -158,7 +160,8 @@ export type RunHandle = {
   readonly epoch: number;
   /**
    * Durable when it resolves. Appends offered in one event-loop turn, of all runs, share one transaction.
-   * Rejects with RUN_OWNED_ELSEWHERE once another process has claimed the run, and writes nothing then.
+   * `seq` goes on where the journal ends, else ENTRY_OUT_OF_ORDER. Rejects with RUN_OWNED_ELSEWHERE once another
+   * writer has claimed the run, or this one released it. What is rejected was not written.
    */
   readonly append: (entries: readonly Entry[]) => Promise<void>;
   readonly release: () => Promise<void>;

@@ -40,6 +40,8 @@ const EXIT_BY_CODE: ReadonlyMap<string, number> = new Map([
   ["NO_SUCH_FOLDER", EXIT.invalid],
   ["RUN_UNKNOWN", EXIT.invalid],
   ["RUN_AMBIGUOUS", EXIT.invalid],
+  ["RUN_EXISTS", EXIT.invalid],
+  ["RUN_NEVER_BEGAN", EXIT.invalid],
   ["USAGE", EXIT.invalid],
 ]);
 

@@ -228,7 +228,10 @@ async function chooseBackend(
 function recall(past: readonly Entry[]): { cwd: string; spec: BackendSpec; marks: readonly Json[] } {
   const [first] = past;
   if (first?.event.type !== "run.started") {
-    throw new RunnerError("JOURNAL_UNAVAILABLE", "The run has no first entry: its journal is damaged.");
+    throw new RunnerError(
+      "RUN_NEVER_BEGAN",
+      "The run stopped before its first entry was written. Start it anew.",
+    );
   }
   let spec = first.event.backend;
   let marks: Json[] = [];

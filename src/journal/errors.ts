@@ -1,0 +1,143 @@
+/** Every message this room can refuse with: what was met, where, and what to do about it. */
+import { RunnerError } from "../engine/ports.ts";
+
+/** Who holds a run, as far as a person needs to know: enough to find the process. */
+export type Holder = "this process" | { readonly pid: number; readonly since: number };
+
+export function runUnknown(run: string): RunnerError {
+  return new RunnerError("RUN_UNKNOWN", `There is no run ${run} here. List the runs to see their ids.`);
+}
+
+export function runExists(run: string): RunnerError {
+  return new RunnerError(
+    "RUN_EXISTS",
+    `There is a run ${run} already. Resume it, or begin one with another id.`,
+  );
+}
+
+export function runHeld(run: string, holder: Holder): RunnerError {
+  return new RunnerError(
+    "RUN_OWNED_ELSEWHERE",
+    `Run ${run} is being driven by ${nameOf(holder)}. Wait until that is done, or stop it, and try again: what was committed is kept.`,
+  );
+}
+
+/** `holder` is null when the writer itself gave the run up and nobody has claimed it since. */
+export function writerStale(run: string, holder: Holder | null): RunnerError {
+  return new RunnerError(
+    "RUN_OWNED_ELSEWHERE",
+    holder === null
+      ? `Run ${run} was released by this writer, so nothing was written. Claim the run again to go on with it.`
+      : `Run ${run} was claimed by ${nameOf(holder)} meanwhile, so nothing was written. Leave the run to that one.`,
+  );
+}
+
+export function outOfOrder(run: string, seq: number): RunnerError {
+  return new RunnerError(
+    "ENTRY_OUT_OF_ORDER",
+    `Entry ${seq} does not follow the last one of run ${run}, so nothing was written. Read the run again before appending to it.`,
+  );
+}
+
+export function closed(path: string): RunnerError {
+  return new RunnerError(
+    "JOURNAL_UNAVAILABLE",
+    `${path} was closed by this process. Open the journal again.`,
+  );
+}
+
+export function readOnly(path: string): RunnerError {
+  return new RunnerError("JOURNAL_UNAVAILABLE", `${path} ${READ_ONLY}`);
+}
+
+export function entryDamaged(path: string, run: string, seq: number, cause: unknown): RunnerError {
+  return new RunnerError(
+    "JOURNAL_UNAVAILABLE",
+    `${path}: entry ${seq} of run ${run} is not JSON, so the file was changed from outside. Restore it from a copy.`,
+    { cause },
+  );
+}
+
+export function versionUnknown(path: string, version: number, known: number): RunnerError {
+  return new RunnerError(
+    "JOURNAL_UNAVAILABLE",
+    `${path} was written by a newer Lockstep (schema ${version}; this one knows ${known}). Update Lockstep to read it.`,
+  );
+}
+
+export function notAJournal(path: string): RunnerError {
+  return new RunnerError(
+    "JOURNAL_UNAVAILABLE",
+    `${path} is a database of something else. Move it away, or choose another state directory.`,
+  );
+}
+
+/** Whatever the disk, the operating system or SQLite said, in words with a way out. */
+export function unavailable(path: string, cause: unknown): RunnerError {
+  if (cause instanceof RunnerError) return cause;
+  const said = cause instanceof Error ? cause.message : String(cause);
+  const trouble = TROUBLES.find(({ codes }) => codes.includes(codeOf(cause)));
+  const words = trouble?.words ?? "could not be used. Look at what was said about it:";
+  return new RunnerError("JOURNAL_UNAVAILABLE", `${path} ${words} (${said})`, { cause });
+}
+
+/** SQLite's primary result code, the name of a system error, or "" for anything else. */
+export function codeOf(error: unknown): number | string {
+  if (!(error instanceof Error)) return "";
+  if ("errcode" in error && typeof error.errcode === "number") return error.errcode & 0xff;
+  return "code" in error && typeof error.code === "string" ? error.code : "";
+}
+
+/** The SQLite result codes this room tells apart; see https://sqlite.org/rescode.html. */
+export const SQLITE = {
+  PERM: 3,
+  BUSY: 5,
+  READONLY: 8,
+  IOERR: 10,
+  CORRUPT: 11,
+  FULL: 13,
+  CANTOPEN: 14,
+  NOTADB: 26,
+} as const;
+
+const READ_ONLY =
+  "cannot be written: it is read-only here. Make file and folder writable, or choose another state directory.";
+
+const TROUBLES: readonly { readonly codes: readonly (number | string)[]; readonly words: string }[] = [
+  {
+    codes: [SQLITE.FULL, "ENOSPC", "EDQUOT"],
+    words: "could not grow: the disk is full. Make room and resume; what was committed before is kept.",
+  },
+  {
+    codes: [SQLITE.IOERR, "EIO", "EFBIG"],
+    words:
+      "could not be read or written: the disk or a quota refused. Look at the disk and resume; what was committed before is kept.",
+  },
+  {
+    codes: [SQLITE.NOTADB],
+    words: "is not a database. Move it away and a new journal is begun, or choose another state directory.",
+  },
+  {
+    codes: [SQLITE.CORRUPT],
+    words: "is damaged. Keep a copy, then restore it or rescue what is left with `sqlite3 FILE .recover`.",
+  },
+  {
+    codes: [SQLITE.BUSY],
+    words: "was held by another process for too long. Let that process finish or stop it, and try again.",
+  },
+  { codes: [SQLITE.READONLY, SQLITE.PERM, "EROFS"], words: READ_ONLY },
+  {
+    codes: [SQLITE.CANTOPEN, "EACCES", "EPERM"],
+    words: "cannot be opened. Check the permissions of file and folder, or choose another state directory.",
+  },
+  {
+    codes: ["EEXIST", "ENOTDIR"],
+    words:
+      "cannot be made: a file is where a folder should be. Move it away, or choose another state directory.",
+  },
+];
+
+function nameOf(holder: Holder): string {
+  if (holder === "this process") return holder;
+  return `process ${holder.pid} (since ${new Date(holder.since).toISOString()})`;
+}

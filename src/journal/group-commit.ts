@@ -1,0 +1,66 @@
+/** One transaction for everything that is offered within one turn of the event loop. */
+import type { DatabaseSync } from "node:sqlite";
+import { codeOf } from "./errors.ts";
+
+export type GroupCommit = {
+  /**
+   * Performs `work` inside the next shared transaction, in the order of the offers, and resolves with its result once
+   * that transaction is on disk. `work` decides before it writes: what it throws itself refuses this one offer and
+   * leaves the others alone, while a failing statement fails the whole transaction and everyone in it.
+   */
+  readonly offer: <T>(work: () => T) => Promise<T>;
+  /** Commits what is waiting without waiting for the turn to end. Never throws: the offers carry the failure. */
+  readonly flush: () => void;
+};
+
+/** `explain` turns what SQLite said into what the offers are rejected with. */
+export function createGroupCommit(db: DatabaseSync, explain: (cause: unknown) => Error): GroupCommit {
+  const begin = db.prepare("BEGIN IMMEDIATE");
+  const commit = db.prepare("COMMIT");
+  let waiting: Offer[] = [];
+
+  const flush = () => {
+    if (waiting.length === 0) return;
+    const offers = waiting;
+    waiting = [];
+    try {
+      begin.run();
+      const settle = offers.map(performed);
+      commit.run();
+      for (const tell of settle) tell();
+    } catch (cause) {
+      if (db.isTransaction) db.exec("ROLLBACK");
+      const error = explain(cause);
+      for (const offer of offers) offer.reject(error);
+    }
+  };
+
+  return {
+    offer(work) {
+      if (waiting.length === 0) setImmediate(flush);
+      return new Promise((resolve, reject) => {
+        const perform = () => {
+          const result = work();
+          return () => resolve(result);
+        };
+        waiting.push({ perform, reject });
+      });
+    },
+    flush,
+  };
+}
+
+type Offer = {
+  /** Does the work and returns what tells the result, to be called when it is on disk. */
+  readonly perform: () => () => void;
+  readonly reject: (error: unknown) => void;
+};
+
+function performed({ perform, reject }: Offer): () => void {
+  try {
+    return perform();
+  } catch (error) {
+    if (typeof codeOf(error) === "number") throw error;
+    return () => reject(error);
+  }
+}

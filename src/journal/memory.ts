@@ -1,0 +1,115 @@
+/** A journal that lives as long as the process: for tests, simulations and runs that need no second chance. */
+import type { Journal, NewRun, RunHandle } from "../engine/ports.ts";
+import type { Entry } from "../flow/event.ts";
+import type { Flow } from "../flow/flow.ts";
+import { closed, outOfOrder, runExists, runHeld, runUnknown, writerStale } from "./errors.ts";
+
+/**
+ * Nothing is copied or written out: entries come back as the very values that were appended.
+ *
+ *     const journal = createMemoryJournal();
+ *     const handle = await journal.create({ id: "r1", agent: "a", at: 0, digest, flow });
+ *     await handle.append([{ seq: 1, at: 0, event }]);
+ */
+export function createMemoryJournal(): Journal {
+  const runs = new Map<string, Run>();
+  const flows = new Map<string, Flow>();
+  let open = true;
+
+  const mustBeOpen = () => {
+    if (!open) throw closed(NAME);
+  };
+  const find = (id: string): Run => {
+    mustBeOpen();
+    const run = runs.get(id);
+    if (run === undefined) throw runUnknown(id);
+    return run;
+  };
+
+  const handleOf = (run: Run): RunHandle => {
+    const { id } = run.about;
+    const { epoch } = run;
+    const isOurs = () => run.held && run.epoch === epoch;
+    const refusal = () => {
+      if (!open) return closed(NAME);
+      return writerStale(id, run.held ? "this process" : null);
+    };
+
+    return {
+      run: id,
+      epoch,
+      append(entries) {
+        if (!isOurs()) return Promise.reject(refusal());
+        const next = run.entries.length + 1;
+        const misplaced = entries.find((entry, index) => entry.seq !== next + index);
+        if (misplaced !== undefined) return Promise.reject(outOfOrder(id, misplaced.seq));
+        for (const entry of entries) run.entries.push(entry);
+        return DONE;
+      },
+      async release() {
+        if (isOurs()) run.held = false;
+      },
+    };
+  };
+
+  return {
+    async create(about) {
+      mustBeOpen();
+      if (runs.has(about.id)) throw runExists(about.id);
+      if (!flows.has(about.digest)) flows.set(about.digest, about.flow);
+      const run: Run = { about, entries: [], epoch: 1, held: true };
+      runs.set(about.id, run);
+      return handleOf(run);
+    },
+
+    async claim(id) {
+      const run = find(id);
+      if (run.held) throw runHeld(id, "this process");
+      run.epoch += 1;
+      run.held = true;
+      return handleOf(run);
+    },
+
+    async read(id, afterSeq = 0) {
+      return find(id).entries.slice(afterSeq);
+    },
+
+    async flow(digest) {
+      mustBeOpen();
+      return flows.get(digest) ?? null;
+    },
+
+    async list() {
+      mustBeOpen();
+      return [...runs.values()]
+        .toReversed()
+        .toSorted((a, b) => b.about.at - a.about.at)
+        .map(({ about, entries, held }) => ({
+          id: about.id,
+          agent: about.agent,
+          digest: about.digest,
+          createdAt: about.at,
+          events: entries.length,
+          last: entries.at(-1) ?? null,
+          owned: held,
+        }));
+    },
+
+    async close() {
+      open = false;
+      for (const run of runs.values()) run.held = false;
+    },
+  };
+}
+
+type Run = {
+  readonly about: NewRun;
+  readonly entries: Entry[];
+  epoch: number;
+  held: boolean;
+};
+
+/** One promise for every append that went well: an append is then hardly more than a push. */
+const DONE = Promise.resolve();
+
+const NAME = "The journal in memory";

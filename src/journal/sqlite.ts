@@ -1,0 +1,238 @@
+/** The journal of a state directory: one SQLite file for all runs, safe against kill -9, power loss and full disks. */
+import type { DatabaseSync } from "node:sqlite";
+import type { Journal, RunHandle } from "../engine/ports.ts";
+import type { Entry } from "../flow/event.ts";
+import type { Flow } from "../flow/flow.ts";
+import { openDatabase } from "./database.ts";
+import {
+  closed,
+  entryDamaged,
+  type Holder,
+  outOfOrder,
+  readOnly,
+  runExists,
+  runHeld,
+  runUnknown,
+  unavailable,
+  writerStale,
+} from "./errors.ts";
+import { createGroupCommit } from "./group-commit.ts";
+import { createOwners } from "./owners.ts";
+
+export type SqliteJournalOptions = {
+  /** Holds `runs.db` and the lock files. Must be on a local disk: network file systems do not lock reliably. */
+  readonly directory: string;
+  readonly now: () => number;
+  /** Names the lock file; new for every journal that is opened. */
+  readonly ownerId: string;
+  /** Shown to whoever finds a run taken. */
+  readonly pid: number;
+};
+
+/**
+ * Makes directory and database where there are none. Nothing is locked before the first `create` or `claim`, so that
+ * looking never stands in the way of driving.
+ *
+ *     const journal = await openSqliteJournal({ directory, now: Date.now, ownerId: randomUUID(), pid: process.pid });
+ */
+export async function openSqliteJournal(options: SqliteJournalOptions): Promise<Journal> {
+  const { directory, now, ownerId, pid } = options;
+  const { file, db, writable } = openDatabase(directory);
+  const sql = prepareAll(db);
+  const owners = createOwners(directory, ownerId);
+  const commits = createGroupCommit(db, (cause) => unavailable(file, cause));
+
+  /** All or nothing of what `work` writes, and durable, when it resolves. */
+  const write = async <T>(work: () => T): Promise<T> => {
+    if (!db.isOpen) throw closed(file);
+    if (!writable) throw readOnly(file);
+    return commits.offer(work);
+  };
+  const look = <T>(work: () => T): T => {
+    if (!db.isOpen) throw closed(file);
+    try {
+      return work();
+    } catch (cause) {
+      throw unavailable(file, cause);
+    }
+  };
+  const findRun = (id: string) => sql.findRun.get(id) as RunRecord | undefined;
+
+  const holderOf = (run: RunRecord): Holder =>
+    run.owner === ownerId ? "this process" : { pid: run.owner_pid, since: run.owned_since };
+
+  const handleOf = (id: string, key: number, epoch: number): RunHandle => {
+    const refusal = (entry: Entry) => {
+      const run = findRun(id);
+      if (run === undefined) return runUnknown(id);
+      if (run.epoch !== epoch) return writerStale(id, holderOf(run));
+      return run.owner === null ? writerStale(id, null) : outOfOrder(id, entry.seq);
+    };
+
+    return {
+      run: id,
+      epoch,
+      async append(entries) {
+        const misplaced = entries.find((entry, index) => entry.seq !== (entries[0]?.seq ?? 0) + index);
+        if (misplaced !== undefined) throw outOfOrder(id, misplaced.seq);
+        const bodies = entries.map((entry) => JSON.stringify(entry));
+        return write(() => {
+          for (const [index, entry] of entries.entries()) {
+            // Refused, if at all, at the first entry, before anything is written: the others follow it without a gap.
+            const { changes } = sql.append.run(key, epoch, ownerId, entry.seq, bodies[index] ?? "");
+            if (changes === 0) throw refusal(entry);
+          }
+        });
+      },
+      async release() {
+        // Closing the journal has released everything already.
+        if (db.isOpen) await write(() => void sql.release.run(key, epoch, ownerId));
+      },
+    };
+  };
+
+  return {
+    async create({ id, agent, at, digest, flow }) {
+      return write(() => {
+        if (findRun(id) !== undefined) throw runExists(id);
+        const json = sql.findFlow.get(digest) === undefined ? JSON.stringify(flow) : null;
+        owners.enter();
+        if (json !== null) sql.addFlow.run(digest, json);
+        const { lastInsertRowid } = sql.addRun.run(id, agent, digest, at, ownerId, pid, now());
+        return handleOf(id, Number(lastInsertRowid), 1);
+      });
+    },
+
+    async claim(id) {
+      return write(() => {
+        const run = findRun(id);
+        if (run === undefined) throw runUnknown(id);
+        if (run.owner !== null) {
+          if (owners.isAlive(run.owner)) throw runHeld(id, holderOf(run));
+          owners.bury(run.owner);
+        }
+        owners.enter();
+        const epoch = run.epoch + 1;
+        sql.claim.run(run.key, epoch, ownerId, pid, now());
+        return handleOf(id, run.key, epoch);
+      });
+    },
+
+    async read(id, afterSeq = 0) {
+      return look(() => {
+        const rows = sql.read.all(id, afterSeq) as unknown as readonly [string][];
+        if (rows.length === 0 && findRun(id) === undefined) throw runUnknown(id);
+        return rows.map(([body], index) => parseEntry(body, file, id, afterSeq + index + 1));
+      });
+    },
+
+    async flow(digest) {
+      return look(() => {
+        const row = sql.findFlow.get(digest) as { readonly json: string } | undefined;
+        return row === undefined ? null : (JSON.parse(row.json) as Flow);
+      });
+    },
+
+    async list() {
+      return look(() => {
+        const alive = new Map<string, boolean>();
+        const isAlive = (owner: string) => {
+          const known = alive.get(owner) ?? owners.isAlive(owner);
+          alive.set(owner, known);
+          return known;
+        };
+        return (sql.list.all() as unknown as readonly ListRecord[]).map(
+          ([id, agent, digest, createdAt, owner, events, body]) => ({
+            id,
+            agent,
+            digest,
+            createdAt,
+            events,
+            last: body === null ? null : parseEntry(body, file, id, events),
+            owned: owner !== null && isAlive(owner),
+          }),
+        );
+      });
+    },
+
+    async close() {
+      if (!db.isOpen) return;
+      commits.flush();
+      try {
+        // Our lock goes first: it frees the runs even if the disk refuses to have it written down.
+        if (!owners.leave()) return;
+        sql.releaseAll.run(ownerId);
+        db.exec("PRAGMA wal_checkpoint(PASSIVE)");
+      } catch (cause) {
+        throw unavailable(file, cause);
+      } finally {
+        db.close();
+      }
+    },
+  };
+}
+
+type RunRecord = {
+  readonly key: number;
+  readonly epoch: number;
+  readonly owner: string | null;
+  readonly owner_pid: number;
+  readonly owned_since: number;
+};
+
+type ListRecord = readonly [
+  id: string,
+  agent: string,
+  digest: string,
+  createdAt: number,
+  owner: string | null,
+  events: number,
+  body: string | null,
+];
+
+function prepareAll(db: DatabaseSync) {
+  const sql = {
+    findFlow: db.prepare("SELECT json FROM flow WHERE digest = ?"),
+    addFlow: db.prepare("INSERT INTO flow (digest, json) VALUES (?, ?)"),
+    findRun: db.prepare("SELECT key, epoch, owner, owner_pid, owned_since FROM run WHERE id = ?"),
+    addRun: db.prepare(
+      `INSERT INTO run (id, agent, digest, created_at, epoch, owner, owner_pid, owned_since)
+       VALUES (?, ?, ?, ?, 1, ?, ?, ?)`,
+    ),
+    claim: db.prepare(
+      "UPDATE run SET epoch = ?2, owner = ?3, owner_pid = ?4, owned_since = ?5 WHERE key = ?1",
+    ),
+    release: db.prepare("UPDATE run SET owner = NULL WHERE key = ? AND epoch = ? AND owner = ?"),
+    releaseAll: db.prepare("UPDATE run SET owner = NULL WHERE owner = ?"),
+    // The fence. `run` comes out as NULL, and the row is ignored, unless the run is still ours and `seq` is its next
+    // one. (INSERT ... SELECT ... WHERE says the same and takes twice as long: it goes through a temporary table.)
+    append: db.prepare(
+      `INSERT OR IGNORE INTO event (run, seq, body)
+       VALUES ((SELECT key FROM run
+                WHERE key = ?1 AND epoch = ?2 AND owner = ?3
+                  AND ?4 = 1 + coalesce((SELECT max(seq) FROM event WHERE run = ?1), 0)), ?4, ?5)`,
+    ),
+    read: db.prepare(
+      "SELECT body FROM event WHERE run = (SELECT key FROM run WHERE id = ?) AND seq > ? ORDER BY seq",
+    ),
+    // `seq` counts without gaps, so that the newest one is the number of events as well.
+    list: db.prepare(
+      `SELECT run.id, run.agent, run.digest, run.created_at, run.owner, coalesce(last.seq, 0), last.body
+       FROM run LEFT JOIN event AS last
+         ON last.run = run.key AND last.seq = (SELECT max(seq) FROM event WHERE run = run.key)
+       ORDER BY run.created_at DESC, run.key DESC`,
+    ),
+  };
+  // Rows as arrays: node:sqlite takes half as long again to make objects of them.
+  sql.read.setReturnArrays(true);
+  sql.list.setReturnArrays(true);
+  return sql;
+}
+
+function parseEntry(body: string, file: string, run: string, seq: number): Entry {
+  try {
+    return JSON.parse(body) as Entry;
+  } catch (cause) {
+    throw entryDamaged(file, run, seq, cause);
+  }
+}

@@ -1,0 +1,387 @@
+/** What every journal must do. One suite; each implementation runs it. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import type { Journal, NewRun, RunHandle } from "../engine/ports.ts";
+import type { Entry } from "../flow/event.ts";
+import type { Flow } from "../flow/flow.ts";
+import type { JsonObject } from "../flow/json.ts";
+
+/** A place that holds runs, empty at first. */
+export type JournalPlace = {
+  /** A journal on this place; opened a second time, it stands for a second process. */
+  readonly open: () => Promise<Journal>;
+  /** Called once all journals are closed. */
+  readonly remove: () => Promise<void>;
+};
+
+export type JournalSuiteOptions = {
+  /** Why a place cannot be opened twice, if it cannot. The cases that need it are listed as skipped, with this reason. */
+  readonly alone?: string;
+};
+
+/**
+ * Registers the cases with node:test.
+ *
+ *     journalSuite("memory", async () => {
+ *       const journal = createMemoryJournal();
+ *       return { open: async () => journal, remove: async () => {} };
+ *     }, { alone: "what is in memory ends with its journal" });
+ */
+export function journalSuite(
+  name: string,
+  make: () => Promise<JournalPlace>,
+  options: JournalSuiteOptions = {},
+): void {
+  const together = { skip: options.alone ?? false };
+
+  /** Opens journals on a new place, and closes them when the case is over. */
+  const world = async (body: (open: () => Promise<Journal>) => Promise<void>) => {
+    const place = await make();
+    const opened: Journal[] = [];
+    try {
+      await body(async () => {
+        const journal = await place.open();
+        opened.push(journal);
+        return journal;
+      });
+    } finally {
+      for (const journal of opened) await journal.close();
+      await place.remove();
+    }
+  };
+
+  describe(`journal: ${name}`, () => {
+    for (const [script, text] of Object.entries(ODD_TEXTS)) {
+      it(`gives back what was appended: ${script}`, () =>
+        world(async (open) => {
+          const journal = await open();
+          const handle = await journal.create(newRun("r1"));
+          const entry = answered(1, text, { [text]: text, list: [text, null, 0.1, -1e21] });
+          await handle.append([entry]);
+          assert.deepEqual(await journal.read("r1"), [entry]);
+        }));
+    }
+
+    it("gives back everything an entry holds, a member named __proto__ included", () =>
+      world(async (open) => {
+        const journal = await open();
+        const handle = await journal.create(newRun("r1"));
+        const output = JSON.parse('{"__proto__":{"admin":true},"constructor":1}') as JsonObject;
+        const led = { step: "s", visit: 1, label: "next", to: null, notes: ["put right"] } as const;
+        await handle.append([{ ...answered(1, "", output), led }]);
+        assert.deepEqual(await journal.read("r1"), [{ ...answered(1, "", output), led }]);
+      }));
+
+    it("keeps the order of entries, of appends, and of appends that were not waited for", () =>
+      world(async (open) => {
+        const journal = await open();
+        const handle = await journal.create(newRun("r1"));
+        await handle.append([waited(1), waited(2), waited(3)]);
+        await Promise.all([handle.append([waited(4)]), handle.append([waited(5), waited(6)])]);
+        await handle.append([waited(7)]);
+        assert.deepEqual(seqs(await journal.read("r1")), [1, 2, 3, 4, 5, 6, 7]);
+      }));
+
+    it("reads only what came after a given entry", () =>
+      world(async (open) => {
+        const journal = await open();
+        const handle = await journal.create(newRun("r1"));
+        await handle.append([waited(1), waited(2), waited(3)]);
+        assert.deepEqual(seqs(await journal.read("r1", 0)), [1, 2, 3]);
+        assert.deepEqual(seqs(await journal.read("r1", 2)), [3]);
+        assert.deepEqual(seqs(await journal.read("r1", 3)), []);
+        assert.deepEqual(seqs(await journal.read("r1", 99)), []);
+      }));
+
+    it("does not change what was read when more is appended", () =>
+      world(async (open) => {
+        const journal = await open();
+        const handle = await journal.create(newRun("r1"));
+        await handle.append([waited(1)]);
+        const before = await journal.read("r1");
+        await handle.append([waited(2)]);
+        assert.deepEqual(seqs(before), [1]);
+      }));
+
+    it("knows a run without entries from a run that is not there", () =>
+      world(async (open) => {
+        const journal = await open();
+        await journal.create(newRun("r1"));
+        assert.deepEqual(await journal.read("r1"), []);
+        await refuses("RUN_UNKNOWN", journal.read("r2"), /r2/);
+        await refuses("RUN_UNKNOWN", journal.claim("r2"), /r2/);
+      }));
+
+    it("refuses an id that is taken, and leaves the run that has it alone", () =>
+      world(async (open) => {
+        const journal = await open();
+        const handle = await journal.create(newRun("r1"));
+        await handle.append([waited(1)]);
+        await refuses("RUN_EXISTS", journal.create(newRun("r1")), /r1/);
+        await handle.append([waited(2)]);
+        assert.deepEqual(seqs(await journal.read("r1")), [1, 2]);
+      }));
+
+    it("lets one of many creates of the same id win", () =>
+      world(async (open) => {
+        const journal = await open();
+        const tries = await Promise.allSettled(many(5).map(() => journal.create(newRun("r1"))));
+        assert.equal(tries.filter(({ status }) => status === "fulfilled").length, 1);
+      }));
+
+    for (const { what, entries } of [
+      { what: "repeats the last one", entries: [waited(2)] },
+      { what: "repeats the first one", entries: [waited(1)] },
+      { what: "leaves a gap", entries: [waited(4)] },
+      { what: "counts from zero", entries: [waited(0)] },
+      { what: "leaves a gap further on", entries: [waited(3), waited(5)] },
+      { what: "repeats itself further on", entries: [waited(3), waited(3)] },
+    ]) {
+      it(`refuses an append that ${what}, writes nothing of it, and goes on`, () =>
+        world(async (open) => {
+          const journal = await open();
+          const handle = await journal.create(newRun("r1"));
+          await handle.append([waited(1), waited(2)]);
+          await refuses("ENTRY_OUT_OF_ORDER", handle.append(entries), /r1/);
+          assert.deepEqual(seqs(await journal.read("r1")), [1, 2]);
+          await handle.append([waited(3)]);
+          assert.deepEqual(seqs(await journal.read("r1")), [1, 2, 3]);
+        }));
+    }
+
+    it("claims a run for one writer only, until it is released", () =>
+      world(async (open) => {
+        const journal = await open();
+        const first = await journal.create(newRun("r1"));
+        await refuses("RUN_OWNED_ELSEWHERE", journal.claim("r1"), /r1/);
+        await first.release();
+        const tries = await Promise.allSettled(many(5).map(() => journal.claim("r1")));
+        assert.equal(tries.filter(({ status }) => status === "fulfilled").length, 1);
+      }));
+
+    it("raises the epoch with each claim", () =>
+      world(async (open) => {
+        const journal = await open();
+        const epochs: number[] = [];
+        let handle = await journal.create(newRun("r1"));
+        for (const _ of many(3)) {
+          epochs.push(handle.epoch);
+          assert.equal(handle.run, "r1");
+          await handle.release();
+          handle = await journal.claim("r1");
+        }
+        assert.deepEqual(epochs, [1, 2, 3]);
+      }));
+
+    it("commits what was offered before a release, and takes nothing after it", () =>
+      world(async (open) => {
+        const journal = await open();
+        const handle = await journal.create(newRun("r1"));
+        await Promise.all([handle.append([waited(1)]), handle.release()]);
+        await refuses("RUN_OWNED_ELSEWHERE", handle.append([waited(2)]), /r1/);
+        await handle.release();
+        assert.deepEqual(seqs(await journal.read("r1")), [1]);
+      }));
+
+    it("fences a stale writer: its append is refused while the others beside it are committed", () =>
+      world(async (open) => {
+        const journal = await open();
+        const stale = await journal.create(newRun("r1"));
+        await stale.append([waited(1)]);
+        await stale.release();
+        const fresh = await journal.claim("r1");
+        const before = await journal.create(newRun("before"));
+        const after = await journal.create(newRun("after"));
+        const [first, refused, second, third] = await Promise.allSettled([
+          before.append([waited(1)]),
+          stale.append([waited(2), waited(3)]),
+          fresh.append([answered(2, "by the fresh one", {})]),
+          after.append([waited(1)]),
+        ]);
+        assert.deepEqual([first.status, second.status, third.status], many(3, "fulfilled"));
+        await refuses("RUN_OWNED_ELSEWHERE", settled(refused), /r1/);
+        assert.deepEqual(await journal.read("r1"), [waited(1), answered(2, "by the fresh one", {})]);
+        assert.deepEqual(seqs(await journal.read("before")), [1]);
+        assert.deepEqual(seqs(await journal.read("after")), [1]);
+      }));
+
+    it("does not let a stale writer release the run of the fresh one", () =>
+      world(async (open) => {
+        const journal = await open();
+        const stale = await journal.create(newRun("r1"));
+        await stale.release();
+        const fresh = await journal.claim("r1");
+        await stale.release();
+        await refuses("RUN_OWNED_ELSEWHERE", journal.claim("r1"), /r1/);
+        await fresh.append([waited(1)]);
+      }));
+
+    it("lists the newest run first, with its last entry and whether it is being driven", () =>
+      world(async (open) => {
+        const journal = await open();
+        const middle = await journal.create({ ...newRun("middle"), at: 200.5 });
+        await journal.create({ ...newRun("newest"), at: 300, agent: "other" });
+        const oldest = await journal.create({ ...newRun("oldest"), at: 100 });
+        await middle.append([waited(1), answered(2, "last", {})]);
+        await oldest.append([waited(1)]);
+        await oldest.release();
+        const about = { agent: "agent", digest: "digest-1" };
+        assert.deepEqual(await journal.list(), [
+          { ...about, id: "newest", agent: "other", createdAt: 300, events: 0, last: null, owned: true },
+          { ...about, id: "middle", createdAt: 200.5, events: 2, last: answered(2, "last", {}), owned: true },
+          { ...about, id: "oldest", createdAt: 100, events: 1, last: waited(1), owned: false },
+        ]);
+      }));
+
+    it("lists runs of the same millisecond in the order they were made, newest first", () =>
+      world(async (open) => {
+        const journal = await open();
+        assert.deepEqual(await journal.list(), []);
+        for (const id of ["b", "c", "a"]) await journal.create(newRun(id));
+        assert.deepEqual(
+          (await journal.list()).map(({ id }) => id),
+          ["a", "c", "b"],
+        );
+      }));
+
+    it("keeps a flow once per digest", () =>
+      world(async (open) => {
+        const journal = await open();
+        await journal.create({ ...newRun("r1"), digest: "d1", flow: aFlow("first") });
+        await journal.create({ ...newRun("r2"), digest: "d2", flow: aFlow("second") });
+        await journal.create({ ...newRun("r3"), digest: "d1", flow: aFlow("never stored") });
+        assert.deepEqual(await journal.flow("d1"), aFlow("first"));
+        assert.deepEqual(await journal.flow("d2"), aFlow("second"));
+        assert.equal(await journal.flow("d3"), null);
+      }));
+
+    it("keeps many runs apart that are written at once", () =>
+      world(async (open) => {
+        const journal = await open();
+        const ids = many(40).map((_, index) => `run-${index}`);
+        const handles = await Promise.all(ids.map((id) => journal.create(newRun(id))));
+        const drive = async (handle: RunHandle, steps: number) => {
+          for (const [index] of many(steps).entries()) {
+            await handle.append([answered(index + 1, `${handle.run} says ${index}`, {})]);
+          }
+        };
+        await Promise.all(handles.map((handle, index) => drive(handle, 1 + (index % 7))));
+        for (const [index, id] of ids.entries()) {
+          const expected = many(1 + (index % 7)).map((_, step) =>
+            answered(step + 1, `${id} says ${step}`, {}),
+          );
+          assert.deepEqual(await journal.read(id), expected);
+        }
+      }));
+
+    it("does nothing any more once it is closed, and can be closed again", () =>
+      world(async (open) => {
+        const journal = await open();
+        const handle = await journal.create(newRun("r1"));
+        await journal.close();
+        await refuses("JOURNAL_UNAVAILABLE", journal.create(newRun("r2")));
+        await refuses("JOURNAL_UNAVAILABLE", journal.claim("r1"));
+        await refuses("JOURNAL_UNAVAILABLE", journal.read("r1"));
+        await refuses("JOURNAL_UNAVAILABLE", journal.flow("digest-1"));
+        await refuses("JOURNAL_UNAVAILABLE", journal.list());
+        await refuses("JOURNAL_UNAVAILABLE", handle.append([waited(1)]));
+        await handle.release();
+        await journal.close();
+      }));
+
+    it("shows a second journal what the first has written, at once", together, () =>
+      world(async (open) => {
+        const [writer, reader] = [await open(), await open()];
+        const handle = await writer.create(newRun("r1"));
+        for (const [index] of many(3).entries()) {
+          await handle.append([waited(index + 1)]);
+          assert.deepEqual(seqs(await reader.read("r1", index)), [index + 1]);
+        }
+        assert.deepEqual(await reader.flow("digest-1"), newRun("r1").flow);
+        assert.deepEqual(await reader.list(), await writer.list());
+      }),
+    );
+
+    it("keeps a run from a second journal while the first one drives it", together, () =>
+      world(async (open) => {
+        const [first, second] = [await open(), await open()];
+        const handle = await first.create(newRun("r1"));
+        await refuses("RUN_OWNED_ELSEWHERE", second.claim("r1"), /r1/);
+        await refuses("RUN_EXISTS", second.create(newRun("r1")), /r1/);
+        await handle.release();
+        const taken = await second.claim("r1");
+        assert.equal(taken.epoch, 2);
+        await refuses("RUN_OWNED_ELSEWHERE", first.claim("r1"), /r1/);
+        await refuses("RUN_OWNED_ELSEWHERE", handle.append([waited(1)]), /r1/);
+        await taken.append([waited(1)]);
+        assert.deepEqual(seqs(await first.read("r1")), [1]);
+      }),
+    );
+
+    it("releases its runs and keeps their entries when it is closed", together, () =>
+      world(async (open) => {
+        const first = await open();
+        const handle = await first.create(newRun("r1"));
+        const unwaited = handle.append([waited(1)]);
+        await first.close();
+        await unwaited;
+        const second = await open();
+        assert.deepEqual(
+          (await second.list()).map(({ owned }) => owned),
+          [false],
+        );
+        const next = await second.claim("r1");
+        assert.equal(next.epoch, 2);
+        await next.append([waited(2)]);
+        assert.deepEqual(seqs(await second.read("r1")), [1, 2]);
+      }),
+    );
+  });
+}
+
+const ODD_TEXTS = {
+  "plain words": "hello",
+  nothing: "",
+  "quotes and line ends": "'\"`\\ \r\n\t\u2028\u2029",
+  "control characters": "\u0000\u0001\u001f\u007f\ufeff",
+  "many scripts": "héllo Ωμέγα 日本語 עברית हिन्दी e\u0301",
+  "beyond the basic plane": "👩‍👩‍👧 🏴󠁧󠁢󠁥󠁮󠁧󠁿 𝕊 \u{10ffff}",
+  "half of a surrogate pair": "\ud83d and \udc00",
+  "a long text": "0123456789abcdé".repeat(20_000),
+};
+
+function newRun(id: string): NewRun {
+  return { id, agent: "agent", at: 1_000, digest: "digest-1", flow: aFlow("a flow") };
+}
+
+/** A journal keeps a flow without ever looking into it. */
+function aFlow(title: string): Flow {
+  return { ir: 1, title, steps: {} } as unknown as Flow;
+}
+
+function waited(seq: number): Entry {
+  return { seq, at: 1_000 + seq, event: { type: "step.waited", step: "s", visit: seq, ms: 5 } };
+}
+
+function answered(seq: number, text: string, output: JsonObject): Entry {
+  const usage = { turns: 1, inputTokens: 10, outputTokens: 2, costUsd: null };
+  const reply = { kind: "said", text, calls: [], output, usage } as const;
+  return { seq, at: 1_000 + seq, event: { type: "step.answered", step: "s", visit: seq, turn: 1, reply } };
+}
+
+function seqs(entries: readonly Entry[]): readonly number[] {
+  return entries.map(({ seq }) => seq);
+}
+
+function many<T = undefined>(count: number, value?: T): T[] {
+  return Array.from({ length: count }, () => value as T);
+}
+
+async function refuses(code: string, promise: Promise<unknown>, message = /./): Promise<void> {
+  await assert.rejects(promise, { name: "RunnerError", code, message });
+}
+
+async function settled<T>(result: PromiseSettledResult<T>): Promise<T> {
+  if (result.status === "rejected") throw result.reason;
+  return result.value;
+}

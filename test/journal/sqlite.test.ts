@@ -1,0 +1,280 @@
+import assert from "node:assert/strict";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { describe, it } from "node:test";
+import type { Journal, NewRun } from "../../src/engine/ports.ts";
+import type { Entry } from "../../src/flow/event.ts";
+import type { Flow } from "../../src/flow/flow.ts";
+import { openSqliteJournal } from "../../src/journal/sqlite.ts";
+import { journalSuite } from "../../src/testing/journal-suite.ts";
+
+journalSuite("sqlite", async () => {
+  const directory = await mkdtemp(join(tmpdir(), "lockstep-journal-"));
+  let opened = 0;
+  return {
+    open: () =>
+      openSqliteJournal({ directory, now: () => 1_000, ownerId: `owner-${(opened += 1)}`, pid: 4_711 }),
+    remove: () => rm(directory, { recursive: true }),
+  };
+});
+
+const UNUSABLE = [
+  {
+    what: "a file that is no database",
+    put: (directory: string) => putFile(directory, "hello, I am a text and longer than a header ".repeat(20)),
+    message: /runs\.db is not a database\. Move it away/,
+  },
+  {
+    what: "a damaged database",
+    put(directory: string) {
+      const file = putDatabase(directory, "CREATE TABLE cats (name)");
+      writeFileSync(file, readFileSync(file).fill(0xff, 100));
+      return file;
+    },
+    message: /runs\.db is damaged\. Keep a copy/,
+  },
+  {
+    what: "a database of something else",
+    put: (directory: string) => putDatabase(directory, "CREATE TABLE cats (name); PRAGMA user_version = 1"),
+    message: /runs\.db is a database of something else\. Move it away/,
+  },
+  {
+    what: "a journal of a newer version",
+    put: (directory: string) =>
+      putDatabase(
+        directory,
+        "CREATE TABLE run (id); PRAGMA application_id = 1280262987; PRAGMA user_version = 2",
+      ),
+    message: /runs\.db was written by a newer Lockstep \(schema 2; this one knows 1\)\. Update/,
+  },
+  {
+    what: "a file in place of the directory",
+    put(directory: string) {
+      writeFileSync(directory, "in the way");
+      return directory;
+    },
+    message: /state\/runs\.db cannot be made: a file is where a folder should be\. Move it away/,
+  },
+];
+
+describe("journal: sqlite alone", () => {
+  it("makes the directory and the database, for the user only", { skip: windows() }, () =>
+    world(async ({ directory, open }) => {
+      await open("a");
+      assert.equal(statSync(directory).mode & 0o777, 0o700);
+      assert.equal(statSync(join(directory, "runs.db")).mode & 0o777, 0o600);
+    }),
+  );
+
+  it("keeps a write-ahead log, and can give room back", () =>
+    world(async ({ directory, open }) => {
+      await open("a");
+      using db = new DatabaseSync(join(directory, "runs.db"));
+      assert.deepEqual({ ...db.prepare("PRAGMA journal_mode").get() }, { journal_mode: "wal" });
+      assert.deepEqual({ ...db.prepare("PRAGMA auto_vacuum").get() }, { auto_vacuum: 2 });
+    }));
+
+  it("locks nothing as long as it only looks", () =>
+    world(async ({ directory, open }) => {
+      const writer = await open("writer");
+      await writer.create(newRun("r1"));
+      const reader = await open("reader");
+      await reader.list();
+      await reader.read("r1");
+      await assert.rejects(reader.claim("r1"));
+      assert.deepEqual(locks(directory), ["writer.lock"]);
+      await writer.close();
+      assert.deepEqual(locks(directory), []);
+    }));
+
+  it("commits what all runs offer in one turn in one transaction", () =>
+    world(async ({ directory, open }) => {
+      const journal = await open("a");
+      const handles = await Promise.all(["r1", "r2", "r3"].map((id) => journal.create(newRun(id))));
+      const before = commits(directory);
+      await Promise.all(handles.map((handle) => handle.append([waited(1), waited(2)])));
+      assert.equal(commits(directory) - before, 1);
+    }));
+
+  it("commits nothing for a turn in which everything was refused", () =>
+    world(async ({ directory, open }) => {
+      const journal = await open("a");
+      const handle = await journal.create(newRun("r1"));
+      const before = commits(directory);
+      await Promise.allSettled([handle.append([waited(7)]), journal.claim("r1"), journal.claim("r2")]);
+      assert.equal(commits(directory) - before, 0);
+    }));
+
+  it("commits the others when a flow cannot be written", () =>
+    world(async ({ open }) => {
+      const journal = await open("a");
+      const handle = await journal.create(newRun("r1"));
+      const endless: { self?: unknown } = {};
+      endless.self = endless;
+      const [appended, created] = await Promise.allSettled([
+        handle.append([waited(1)]),
+        journal.create({ ...newRun("r2"), digest: "d2", flow: endless as unknown as Flow }),
+      ]);
+      assert.deepEqual([appended.status, created.status], ["fulfilled", "rejected"]);
+      assert.equal((await journal.list()).length, 1);
+    }));
+
+  it("tells who holds a run, since when, and what to do", () =>
+    world(async ({ open }) => {
+      const first = await open("first", { pid: 11 });
+      const second = await open("second", { pid: 22 });
+      await first.create(newRun("r1"));
+      await assert.rejects(second.claim("r1"), {
+        code: "RUN_OWNED_ELSEWHERE",
+        message: /Run r1 .* process 11 \(since 1970-01-01T00:00:01\.000Z\).* stop it, and try again/,
+      });
+      await assert.rejects(first.claim("r1"), { code: "RUN_OWNED_ELSEWHERE", message: /by this process/ });
+    }));
+
+  it("fences a living owner whose lock file was deleted, and only in the run that was taken", () =>
+    world(async ({ directory, open }) => {
+      const robbed = await open("robbed", { pid: 11 });
+      const [taken, kept] = [await robbed.create(newRun("taken")), await robbed.create(newRun("kept"))];
+      rmSync(join(directory, "owners", "robbed.lock"));
+      const fresh = await (await open("fresh", { pid: 22 })).claim("taken");
+      assert.equal(fresh.epoch, 2);
+      const [refused, appended] = await Promise.allSettled([
+        taken.append([waited(1)]),
+        kept.append([waited(1)]),
+      ]);
+      assert.equal(appended.status, "fulfilled");
+      assert.ok(refused.status === "rejected");
+      assert.equal(refused.reason.code, "RUN_OWNED_ELSEWHERE");
+      assert.match(refused.reason.message, /taken .* process 22 /);
+      assert.deepEqual(await robbed.read("taken"), []);
+      assert.deepEqual(await robbed.read("kept"), [waited(1)]);
+    }));
+
+  it("clears away the lock files that dead owners left, and no living one's", () =>
+    world(async ({ directory, open }) => {
+      const living = await open("living");
+      await living.create(newRun("r1"));
+      leaveLock(directory, "dead");
+      assert.deepEqual(locks(directory), ["dead.lock", "living.lock"]);
+      await (await open("next")).create(newRun("r2"));
+      assert.deepEqual(locks(directory), ["living.lock", "next.lock"]);
+    }));
+
+  it("clears away the lock file of a dead owner when its run is claimed", () =>
+    world(async ({ directory, open }) => {
+      const journal = await open("a");
+      await (await journal.create(newRun("r1"))).release();
+      leaveLock(directory, "dead");
+      using db = new DatabaseSync(join(directory, "runs.db"));
+      db.exec("UPDATE run SET owner = 'dead'");
+      assert.equal((await journal.list())[0]?.owned, false);
+      assert.deepEqual(locks(directory), ["a.lock", "dead.lock"]);
+      assert.equal((await journal.claim("r1")).epoch, 2);
+      assert.deepEqual(locks(directory), ["a.lock"]);
+    }));
+
+  it("refuses an owner id that is in use", () =>
+    world(async ({ open }) => {
+      await (await open("same")).create(newRun("r1"));
+      await assert.rejects((await open("same")).create(newRun("r2")), {
+        code: "JOURNAL_UNAVAILABLE",
+        message: /same\.lock .* held by another process/,
+      });
+    }));
+
+  it("says which run holds an entry that was changed from outside", () =>
+    world(async ({ directory, open }) => {
+      const journal = await open("a");
+      await (await journal.create(newRun("r1"))).append([waited(1)]);
+      using db = new DatabaseSync(join(directory, "runs.db"));
+      db.exec("UPDATE event SET body = '{' WHERE seq = 1");
+      await assert.rejects(journal.read("r1"), {
+        code: "JOURNAL_UNAVAILABLE",
+        message: /runs\.db: entry 1 of run r1/,
+      });
+    }));
+
+  for (const { what, put, message } of UNUSABLE) {
+    it(`refuses ${what} in words, and leaves it as it is`, () =>
+      world(async ({ directory, open }) => {
+        const file = put(directory);
+        const before = readFileSync(file);
+        await assert.rejects(open("a"), { name: "RunnerError", code: "JOURNAL_UNAVAILABLE", message });
+        assert.deepEqual(readFileSync(file), before);
+      }));
+  }
+});
+
+type World = {
+  /** Not there yet. */
+  readonly directory: string;
+  readonly open: (ownerId: string, about?: { readonly pid: number }) => Promise<Journal>;
+};
+
+async function world(body: (world: World) => Promise<void>): Promise<void> {
+  const root = await mkdtemp(join(tmpdir(), "lockstep-journal-"));
+  const directory = join(root, "state");
+  const opened: Journal[] = [];
+  try {
+    await body({
+      directory,
+      async open(ownerId, { pid } = { pid: 4_711 }) {
+        const journal = await openSqliteJournal({ directory, now: () => 1_000, ownerId, pid });
+        opened.push(journal);
+        return journal;
+      },
+    });
+  } finally {
+    for (const journal of opened) await journal.close();
+    await rm(root, { recursive: true });
+  }
+}
+
+function putFile(directory: string, text: string): string {
+  mkdirSync(directory);
+  const file = join(directory, "runs.db");
+  writeFileSync(file, text);
+  return file;
+}
+
+function putDatabase(directory: string, sql: string): string {
+  const file = putFile(directory, "");
+  using db = new DatabaseSync(file);
+  db.exec(sql);
+  return file;
+}
+
+/** What a killed owner leaves: its file, with nobody holding it. */
+function leaveLock(directory: string, owner: string): void {
+  mkdirSync(join(directory, "owners"), { recursive: true });
+  writeFileSync(join(directory, "owners", `${owner}.lock`), "");
+}
+
+function locks(directory: string): readonly string[] {
+  const folder = join(directory, "owners");
+  return existsSync(folder) ? readdirSync(folder).toSorted() : [];
+}
+
+/** Transactions in the write-ahead log: the frames that end one carry the size of the database. */
+function commits(directory: string): number {
+  const log = readFileSync(join(directory, "runs.db-wal"));
+  const [header, frame] = [32, 24 + log.readUInt32BE(8)];
+  let count = 0;
+  for (let at = header; at < log.length; at += frame) if (log.readUInt32BE(at + 4) > 0) count += 1;
+  return count;
+}
+
+function newRun(id: string): NewRun {
+  return { id, agent: "agent", at: 1_000, digest: "d1", flow: { ir: 1 } as unknown as Flow };
+}
+
+function waited(seq: number): Entry {
+  return { seq, at: 1_000 + seq, event: { type: "step.waited", step: "s", visit: seq, ms: 5 } };
+}
+
+function windows(): string | false {
+  return process.platform === "win32" && "Windows has no such permissions";
+}
