@@ -94,7 +94,8 @@ export async function drive({ flow, ports, handle, past, begin, signal, observe 
 
 type Doable = Exclude<Command, { type: "end" }>;
 
-/** Whether an event that came in after the stop signal is a true result, and not the stopping itself. */
+/** Whether an event that came in after the stop signal is a true result, and not the stopping itself: a command that was
+ * stopped has failed for no reason of its own, so what it gave is not recorded. */
 function isWhole(event: Event): boolean {
   return event.type === "step.answered" && event.reply.kind === "said";
 }

@@ -51,13 +51,16 @@ export function readAnswer(step: Step, answer: Answer & { kind: "object" }, outp
 
 /** The model's own words for what it decided: beside the decided field, then at the top. */
 export function readReason(step: Step, payload: JsonObject): string {
-  const beside = step.decide.by === "field" ? step.decide.path.slice(0, -1) : [];
-  const places = [[...beside, "reason"], ["reason"], ["message"], [...beside, "details", "reason"]];
-  for (const place of places) {
-    const value = readPath(payload, place);
-    if (typeof value === "string" && value !== "") return value;
-  }
-  return "";
+  const beside = step.decide.by === "field" ? readPath(payload, step.decide.path.slice(0, -1)) : undefined;
+  const nearby = isObject(beside) ? beside : payload;
+  const details = own(nearby, "details");
+  const candidates = [
+    own(nearby, "reason"),
+    own(payload, "reason"),
+    own(payload, "message"),
+    isObject(details) ? own(details, "reason") : undefined,
+  ];
+  return candidates.find((value): value is string => typeof value === "string" && value !== "") ?? "";
 }
 
 /** The data that the step hands on, and which declared fields were absent. */

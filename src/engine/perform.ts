@@ -94,8 +94,8 @@ function toRequest(
 }
 
 function gateOf(step: Step, ports: Ports): Gate {
-  return (call) => {
-    const reason = ports.toolbox.judge(step, call);
+  return (call, batch) => {
+    const reason = ports.toolbox.judge(step, call, batch);
     return Promise.resolve(reason === null ? { allow: true } : { allow: false, reason });
   };
 }

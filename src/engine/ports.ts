@@ -114,8 +114,12 @@ export type ToolSpec = {
 /** The tools of a run, behind the gate. Every call of a batch gets exactly one result, in order. */
 export type Toolbox = {
   readonly offer: (step: Step) => readonly ToolSpec[];
-  /** The gate: why the step may not make this call, or null if it may. */
-  readonly judge: (step: Step, call: { readonly name: string; readonly input: JsonObject }) => string | null;
+  /** The gate: why the step may not make this call, or null if it may. `batch` as for Gate. */
+  readonly judge: (
+    step: Step,
+    call: { readonly name: string; readonly input: JsonObject },
+    batch: readonly string[] | null,
+  ) => string | null;
   readonly call: (step: Step, batch: readonly Call[], signal: AbortSignal) => Promise<readonly CallResult[]>;
 };
 

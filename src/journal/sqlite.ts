@@ -56,6 +56,8 @@ export async function openSqliteJournal(options: SqliteJournalOptions): Promise<
       throw unavailable(file, cause);
     }
   };
+  /** A digest stands for one flow for ever, and what is derived from a flow is kept by its identity. */
+  const flows = new Map<string, Flow>();
   const findRun = (id: string) => sql.findRun.get(id) as RunRecord | undefined;
 
   const holderOf = (run: RunRecord): Holder =>
@@ -127,9 +129,14 @@ export async function openSqliteJournal(options: SqliteJournalOptions): Promise<
     },
 
     async flow(digest) {
+      const known = flows.get(digest);
+      if (known !== undefined) return known;
       return look(() => {
         const row = sql.findFlow.get(digest) as { readonly json: string } | undefined;
-        return row === undefined ? null : (JSON.parse(row.json) as Flow);
+        if (row === undefined) return null;
+        const flow = JSON.parse(row.json) as Flow;
+        flows.set(digest, flow);
+        return flow;
       });
     },
 

@@ -1,0 +1,71 @@
+/** Bash: one command in a fresh shell, run by whatever runs processes for us. */
+import { defineTool, done, failed, type Tool } from "./tool.ts";
+
+/** Runs an argument vector to its end; see `runProcess` in the effects room. */
+export type RunProcess = (options: {
+  readonly command: readonly string[];
+  readonly cwd: string;
+  readonly env: Env;
+  readonly timeoutMs: number;
+  readonly maxOutputBytes: number;
+  readonly signal: AbortSignal;
+}) => Promise<{
+  readonly exitCode: number | null;
+  readonly signal: string | null;
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly timedOut: boolean;
+  readonly aborted: boolean;
+}>;
+
+export type Env = { readonly [name: string]: string | undefined };
+
+export type BashOptions = {
+  readonly cwd: string;
+  /** Exactly what commands see: already narrowed, nothing secret in it. */
+  readonly env: Env;
+  readonly exec: RunProcess;
+};
+
+export function bashTool({ cwd, env, exec }: BashOptions): Tool {
+  return defineTool<{ command: string; timeout?: number; description?: string }>({
+    name: "Bash",
+    description:
+      "Runs a shell command in the working directory. Each call is a fresh shell, and what it leaves running is ended.",
+    required: ["command"],
+    properties: {
+      command: { type: "string", minLength: 1, description: "The command" },
+      timeout: {
+        type: "integer",
+        minimum: 1,
+        description: `Milliseconds it may take; ${DEFAULT_TIMEOUT_MS} if not given, at most ${MAX_TIMEOUT_MS}`,
+      },
+      description: { type: "string", description: "What the command is for, in a few words" },
+    },
+    run: async ({ command, timeout = DEFAULT_TIMEOUT_MS }, signal) => {
+      const timeoutMs = Math.min(timeout, MAX_TIMEOUT_MS);
+      const argv = ["sh", "-c", LAUNCH, "sh", command];
+      const result = await exec({ command: argv, cwd, env, timeoutMs, maxOutputBytes: STREAM_BYTES, signal });
+      const ending = endingOf(result, timeoutMs);
+      const content = [result.stdout.trimEnd(), result.stderr.trimEnd(), ending]
+        .filter((part) => part !== "")
+        .join("\n");
+      return ending === "" ? done(content || "[no output]") : failed(content);
+    },
+  });
+}
+
+const DEFAULT_TIMEOUT_MS = 120_000;
+const MAX_TIMEOUT_MS = 600_000;
+/** Both streams with their notes fit into what a model is shown. */
+const STREAM_BYTES = 31 * 1024;
+
+/** Models write for bash; where there is none, sh does its best. The command is an argument, never part of this text. */
+const LAUNCH = 'if command -v bash >/dev/null 2>&1; then exec bash -c "$1"; else exec sh -c "$1"; fi';
+
+function endingOf(result: Awaited<ReturnType<RunProcess>>, timeoutMs: number): string {
+  if (result.aborted) return "[interrupted]";
+  if (result.timedOut) return `[stopped after ${timeoutMs} ms]`;
+  if (result.exitCode === null) return `[ended by ${result.signal ?? "a signal"}]`;
+  return result.exitCode === 0 ? "" : `[exit code ${result.exitCode}]`;
+}

@@ -1,0 +1,172 @@
+/**
+ * The gate: whether a step may make a tool call. Pure, and closed unless a rule opens it.
+ *
+ * A tool must be listed in the step's `allowedTools`, be meant for steps of its kind, and be within reach of the step's
+ * `permissionMode`; a Bash command must besides not write to GitHub behind the flow's back.
+ */
+import type { Step } from "../flow/flow.ts";
+import { own, type JsonObject } from "../flow/json.ts";
+import type { PermissionMode } from "../flow/settings.ts";
+import { matchesCommand, simpleCommands, writesToGitHub } from "./commands.ts";
+import { matchesWildcard } from "./glob.ts";
+
+export type ToolCall = { readonly name: string; readonly input: JsonObject };
+
+export type Judgement =
+  | { readonly allow: true }
+  | { readonly allow: false; readonly rule: Rule; readonly reason: string };
+
+export type Rule = "batch" | "kind" | "list" | "mode" | "command";
+
+/** `batch` names every call of the same response, this one included; null where that cannot be known. */
+export function judge(step: Step, call: ToolCall, batch: readonly string[] | null): Judgement {
+  const completion = completionTool(step);
+  if (completion !== null && batch !== null && batch.length > 1 && batch.includes(completion)) {
+    return deny(
+      step,
+      call.name,
+      "batch",
+      `${completion} must be the only call of its response; nothing was run`,
+    );
+  }
+  if (call.name === completion) return ALLOWED;
+  return refuseTool(step, call.name) ?? refuseCommand(step, call) ?? ALLOWED;
+}
+
+/** Whether some call of this tool could pass: what is never allowed need not be offered. */
+export function mayOffer(step: Step, name: string): boolean {
+  return refuseTool(step, name) === null;
+}
+
+/** What a call of the tool can do to the world. */
+export type Reach = "reads" | "notes" | "edits" | "acts" | "publishes";
+
+/** null: a tool we know nothing about, such as one of an MCP server. */
+export function reachOf(name: string): Reach | null {
+  return REACH.get(name) ?? null;
+}
+
+const TOOLS: { readonly [reach in Reach]: string } = {
+  reads: "Read Glob Grep LS NotebookRead WebFetch WebSearch Skill AskUserQuestion mcp__github__github_read",
+  notes: "TodoWrite",
+  edits: "Write Edit MultiEdit NotebookEdit",
+  acts: "Bash Task",
+  publishes:
+    "githubIssueClose githubIssueUpdate githubIssueComment githubPrClose githubPrMerge githubPrUpdate " +
+    "githubReleaseCreate githubReleasePublish",
+};
+
+const REACH: ReadonlyMap<string, Reach> = new Map(
+  (Object.keys(TOOLS) as Reach[]).flatMap((reach) =>
+    TOOLS[reach].split(" ").map((name) => [name, reach] as const),
+  ),
+);
+
+const WITHIN: { readonly [mode in PermissionMode]: readonly Reach[] } = {
+  plan: ["reads"],
+  default: ["reads", "notes"],
+  acceptEdits: ["reads", "notes", "edits", "acts", "publishes"],
+  bypassPermissions: ["reads", "notes", "edits", "acts", "publishes"],
+};
+
+const ALLOWED: Judgement = { allow: true };
+
+/** How a person who wrote the flow knows the rule. */
+const RULE_NAMES: { readonly [rule in Rule]: string } = {
+  batch: "the sole-call rule",
+  kind: "the step kind",
+  list: "allowedTools",
+  mode: "permissionMode",
+  command: "the blocked commands",
+};
+
+function completionTool({ answer }: Step): string | null {
+  return answer.kind === "object" && answer.channel.kind === "tool" ? answer.channel.name : null;
+}
+
+function refuseTool(step: Step, name: string): Judgement | null {
+  const { allow, mode } = step.tools;
+  const reach = reachOf(name);
+  if (reach === "publishes" && step.kind !== "close") {
+    return deny(step, name, "kind", `only a closing step may use it, and this is a ${step.kind} step`);
+  }
+  if (!allow.some((pattern) => lists(pattern, name))) {
+    return deny(step, name, "list", `it is not listed; listed are: ${allow.join(", ") || "no tools"}`);
+  }
+  if (reach !== null && WITHIN[mode].includes(reach)) return null;
+  switch (mode) {
+    case "plan":
+      return deny(step, name, "mode", "plan allows read-only tools only");
+    case "default":
+      return deny(step, name, "mode", "default needs a person to approve it, and nobody is there to ask");
+    case "acceptEdits": {
+      // `*` speaks for the tools we know; a stranger must be called by its name.
+      const isNamed = allow.some((pattern) => !/^\**$/.test(pattern) && lists(pattern, name));
+      return isNamed
+        ? null
+        : deny(step, name, "mode", 'acceptEdits needs an unknown tool listed by name, not by "*"');
+    }
+    case "bypassPermissions":
+      return null;
+  }
+}
+
+function refuseCommand(step: Step, { name, input }: ToolCall): Judgement | null {
+  if (name !== "Bash") return null;
+  const command = own(input, "command");
+  if (typeof command !== "string") return deny(step, name, "command", '"command" must be a string');
+  const blocked = writesToGitHub(command);
+  if (blocked !== null) {
+    const instead =
+      step.kind === "close"
+        ? "answer with the closing intent, and the run does it"
+        : "the run does it at its boundary, when the flow closes";
+    return deny(step, name, "command", `${blocked} is not for a command to do; ${instead}`);
+  }
+  const patterns = step.tools.allow.filter((pattern) => lists(pattern, name));
+  const limits = patterns.map(commandLimit).filter((limit) => limit !== null);
+  if (limits.length < patterns.length) return null;
+  const listed = patterns.join(", ");
+  const parts = simpleCommands(command);
+  if (parts === null) {
+    return deny(
+      step,
+      name,
+      "list",
+      `only plain commands can be compared with ${listed}, and this is more than that`,
+    );
+  }
+  if (parts.length === 0) return deny(step, name, "list", "there is no command in it");
+  const stranger = parts.find((part) => !limits.some((limit) => matchesCommand(limit, part)));
+  if (stranger === undefined) return null;
+  return deny(step, name, "list", `${JSON.stringify(stranger)} is not covered by ${listed}`);
+}
+
+/** A pattern is `*`, a name, a name with `*` in it, or `Bash(…)`: commands of a certain form. */
+function lists(pattern: string, name: string): boolean {
+  const { tool, limit } = parsePattern(pattern);
+  // What may stand in parentheses behind other tools is not understood yet, so it opens nothing.
+  if (limit !== null && tool !== "Bash") return false;
+  return matchesWildcard(tool, name);
+}
+
+/** null: any command. */
+function commandLimit(pattern: string): string | null {
+  const { limit } = parsePattern(pattern);
+  return limit === "*" || limit === ":*" ? null : limit;
+}
+
+function parsePattern(pattern: string): { readonly tool: string; readonly limit: string | null } {
+  const open = pattern.indexOf("(");
+  if (open === -1 || !pattern.endsWith(")")) return { tool: pattern.trim(), limit: null };
+  return { tool: pattern.slice(0, open).trim(), limit: pattern.slice(open + 1, -1).trim() };
+}
+
+function deny(step: Step, name: string, rule: Rule, why: string): Judgement {
+  const tool = name.length > 80 ? `${name.slice(0, 80)}…` : name;
+  return {
+    allow: false,
+    rule,
+    reason: `${tool} is denied in step "${step.id}" by ${RULE_NAMES[rule]}: ${why}.`,
+  };
+}

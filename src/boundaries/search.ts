@@ -1,0 +1,266 @@
+/** Glob and Grep: only regular files are found, links are not followed, and results come in the order of their paths. */
+import type { Dirent } from "node:fs";
+import { lstat, readdir } from "node:fs/promises";
+import { isAbsolute, join, relative, sep } from "node:path";
+import { Script } from "node:vm";
+import { readText } from "./files.ts";
+import { compileGlob, type Matcher } from "./glob.ts";
+import type { Ground } from "./paths.ts";
+import { defineTool, done, failed, type Outcome, type Tool } from "./tool.ts";
+
+export function searchTools(ground: Ground): readonly Tool[] {
+  return [globTool(ground), grepTool(ground)];
+}
+
+/** Why the pattern may not be used, or null: a pattern looks below its folder and nowhere else. */
+export function wanders(pattern: string): string | null {
+  const leaves = isAbsolute(pattern) || pattern.split(/[\\/]/).includes("..");
+  return leaves
+    ? `${JSON.stringify(pattern)} is refused: a pattern is relative, without ".."; use path.`
+    : null;
+}
+
+const PATH = {
+  type: "string",
+  minLength: 1,
+  description: "Folder to search in; the working directory if not given",
+};
+
+function globTool(ground: Ground): Tool {
+  return defineTool<{ pattern: string; path?: string }>({
+    name: "Glob",
+    description: "Finds files by the form of their paths, such as src/**/*.ts.",
+    required: ["pattern"],
+    properties: {
+      pattern: { type: "string", minLength: 1, description: "Knows *, **, ?, [a-z] and {a,b}" },
+      path: PATH,
+    },
+    run: async ({ pattern, path = "." }, signal) => {
+      const place = ground.reading(path);
+      if (place.kind === "refused") return place;
+      const why = wanders(pattern);
+      if (why !== null) return { kind: "refused", why };
+      const matches = compileGlob(pattern);
+      if (matches === null) return failed("The pattern stands for too many patterns; use fewer braces.");
+      const stats = await lstat(place.path).catch(() => null);
+      if (stats?.isDirectory() !== true) return failed(`${place.shown} is not a folder.`);
+
+      const found: string[] = [];
+      for await (const file of walkFiles(place.path, pattern + path, signal)) {
+        if (!matches(file)) continue;
+        found.push(shownPath(place.shown, file));
+        if (found.length > MAX_RESULTS) break;
+      }
+      if (found.length === 0) return done("No files found.");
+      return done(withLimit(found, MAX_RESULTS));
+    },
+  });
+}
+
+type GrepInput = {
+  pattern: string;
+  path?: string;
+  glob?: string;
+  output_mode?: "content" | "files_with_matches" | "count";
+  "-i"?: boolean;
+  "-n"?: boolean;
+  "-A"?: number;
+  "-B"?: number;
+  "-C"?: number;
+  head_limit?: number;
+};
+
+function grepTool(ground: Ground): Tool {
+  const lines = { type: "integer", minimum: 0 };
+  return defineTool<GrepInput>({
+    name: "Grep",
+    description: "Searches the lines of files for a JavaScript regular expression.",
+    required: ["pattern"],
+    properties: {
+      pattern: { type: "string", minLength: 1, description: "Regular expression, matched line by line" },
+      path: { ...PATH, description: "File or folder to search in; the working directory if not given" },
+      glob: { type: "string", minLength: 1, description: "Search only files of this form, such as *.ts" },
+      output_mode: {
+        type: "string",
+        enum: ["content", "files_with_matches", "count"],
+        description: "Matching lines, names of files (if not given), or how many lines match in each file",
+      },
+      "-i": { type: "boolean", description: "Ignore case" },
+      "-n": { type: "boolean", description: "Show line numbers with content; true if not given" },
+      "-A": { ...lines, description: "Lines of content to show after each match" },
+      "-B": { ...lines, description: "Lines of content to show before each match" },
+      "-C": { ...lines, description: "Lines of content to show around each match" },
+      head_limit: {
+        type: "integer",
+        minimum: 1,
+        description: `Show at most so many lines; ${MAX_RESULTS} if not given`,
+      },
+    },
+    run: async (input, signal) => {
+      const place = ground.reading(input.path ?? ".");
+      if (place.kind === "refused") return place;
+      const flags = input["-i"] === true ? "i" : "";
+      const fault = faultOf(input.pattern, flags);
+      if (fault !== null) return failed(`The pattern is not a regular expression: ${fault}.`);
+      const filter = input.glob === undefined ? () => true : fileFilter(input.glob);
+      if (filter === null) return failed("The glob stands for too many patterns; use fewer braces.");
+      const stats = await lstat(place.path).catch(() => null);
+      if (stats === null) return failed(`${place.shown} does not exist.`);
+
+      const limit = input.head_limit ?? MAX_RESULTS;
+      const noise = `${input.path ?? ""}${input.glob ?? ""}`;
+      const found: string[] = [];
+      let skipped = 0;
+      const paths = stats.isDirectory() ? walkFiles(place.path, noise, signal) : [""];
+      for await (const batch of batches(place.path, paths, filter)) {
+        skipped += batch.skipped;
+        const hits = scan(input.pattern, flags, batch.files);
+        if (hits === null) return failed("The pattern takes too long on these files; make it simpler.");
+        for (const [index, file] of batch.files.entries()) {
+          const shown = shownPath(place.shown, file.path);
+          for (const line of present(shown, file.lines, hits[index] ?? [], input)) found.push(line);
+        }
+        if (found.length > limit) break;
+      }
+      return report(found, limit, skipped);
+    },
+  });
+}
+
+const MAX_RESULTS = 500;
+const MAX_FILES = 100_000;
+const MAX_GREP_BYTES = 4 * 1024 * 1024;
+const BATCH_CHARS = 256 * 1024;
+const SCAN_MS = 250;
+const MAX_SHOWN_LINE = 500;
+
+/** Not worth searching unless they are asked for by name. */
+const NOISE: readonly string[] = [".git", ".lockstep", "node_modules"];
+
+/** Paths of the files below `root`, with forward slashes. Folders that cannot be read have none. */
+async function* walkFiles(root: string, asked: string, signal: AbortSignal): AsyncGenerator<string> {
+  const skip = new Set(NOISE.filter((name) => !asked.includes(name)));
+  const stack = [root];
+  let seen = 0;
+  for (let folder = stack.pop(); folder !== undefined; folder = stack.pop()) {
+    const folders: string[] = [];
+    for (const entry of await listFolder(folder)) {
+      signal.throwIfAborted();
+      const path = join(folder, entry.name);
+      if (entry.isFile()) yield relative(root, path).split(sep).join("/");
+      if (entry.isDirectory() && !skip.has(entry.name)) folders.push(path);
+      seen += 1;
+      if (seen > MAX_FILES)
+        throw new Error(`there are more than ${MAX_FILES} files; search in a smaller folder`);
+    }
+    stack.push(...folders.toReversed());
+  }
+}
+
+async function listFolder(folder: string): Promise<readonly Dirent[]> {
+  const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
+  return entries.sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+function shownPath(folder: string, file: string): string {
+  if (file === "") return folder;
+  return folder === "." ? file : `${folder}/${file}`;
+}
+
+/** A glob without a slash speaks of the name alone. */
+function fileFilter(glob: string): Matcher | null {
+  return compileGlob(glob.includes("/") ? glob : `**/${glob}`);
+}
+
+function faultOf(pattern: string, flags: string): string | null {
+  try {
+    void new RegExp(pattern, flags);
+    return null;
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
+/** A file that is searched by itself has the path "". */
+type Lines = { readonly path: string; readonly lines: readonly string[] };
+
+/** The texts to search, in portions that one scan can manage; what is binary or too big is counted. */
+async function* batches(root: string, paths: AsyncIterable<string> | Iterable<string>, filter: Matcher) {
+  let files: Lines[] = [];
+  let chars = 0;
+  let skipped = 0;
+  for await (const path of paths) {
+    if (path !== "" && !filter(path)) continue;
+    const file = await readText(join(root, path), MAX_GREP_BYTES);
+    if (file.kind === "unreadable") {
+      skipped += 1;
+      continue;
+    }
+    files.push({ path, lines: file.text.split(/\r?\n/) });
+    chars += file.text.length;
+    if (chars < BATCH_CHARS) continue;
+    yield { files, skipped };
+    files = [];
+    chars = 0;
+    skipped = 0;
+  }
+  yield { files, skipped };
+}
+
+const SCAN = new Script(`
+  const regex = new RegExp(pattern, flags);
+  texts.map((lines) => lines.flatMap((line, index) => (regex.test(line) ? [index] : [])));
+`);
+
+/** For each file the indexes of its matching lines; null when the pattern needs too long. */
+function scan(
+  pattern: string,
+  flags: string,
+  files: readonly Lines[],
+): readonly (readonly number[])[] | null {
+  try {
+    const context = { pattern, flags, texts: files.map((file) => file.lines) };
+    return SCAN.runInNewContext(context, { timeout: SCAN_MS }) as readonly (readonly number[])[];
+  } catch {
+    return null;
+  }
+}
+
+function present(
+  shown: string,
+  lines: readonly string[],
+  hits: readonly number[],
+  input: GrepInput,
+): readonly string[] {
+  if (hits.length === 0) return [];
+  if (input.output_mode === "count") return [`${shown}:${hits.length}`];
+  if (input.output_mode !== "content") return [shown];
+  const before = input["-B"] ?? input["-C"] ?? 0;
+  const after = input["-A"] ?? input["-C"] ?? 0;
+  const isHit = new Set(hits);
+  const out: string[] = [];
+  let last = -1;
+  for (const hit of hits) {
+    const start = Math.max(last + 1, hit - before);
+    if (last !== -1 && start > last + 1 && before + after > 0) out.push("--");
+    for (let index = start; index <= Math.min(lines.length - 1, hit + after); index += 1) {
+      const mark = isHit.has(index) ? ":" : "-";
+      const number = input["-n"] === false ? "" : `${index + 1}${mark}`;
+      out.push(`${shown}${mark}${number}${(lines[index] ?? "").slice(0, MAX_SHOWN_LINE)}`);
+      last = index;
+    }
+  }
+  return out;
+}
+
+function report(found: readonly string[], limit: number, skipped: number): Outcome {
+  const note = skipped === 0 ? "" : `\n[${skipped} files were passed over: binary, unreadable or too large]`;
+  return done((found.length === 0 ? "No matches found." : withLimit(found, limit)) + note);
+}
+
+function withLimit(found: readonly string[], limit: number): string {
+  const shown = found.slice(0, limit).join("\n");
+  return found.length > limit
+    ? `${shown}\n[there is more than these ${limit} lines; narrow the search]`
+    : shown;
+}

@@ -1,0 +1,161 @@
+/** Runs one command to its end: bounded in time and memory, and nothing of it is left running. */
+import type { ChildProcessByStdio } from "node:child_process";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import type { Readable } from "node:stream";
+import { setTimeout as sleep } from "node:timers/promises";
+import { createCapture } from "./capture.ts";
+import { endTree, MARKS, newMark } from "./tree.ts";
+
+export type Env = { readonly [name: string]: string | undefined };
+
+export type ProcessOptions = {
+  /** A line for `sh -c`, or an argument vector that no shell ever reads. */
+  readonly command: string | readonly string[];
+  readonly cwd: string;
+  /** Exactly what the child sees; narrow it with `childEnv` first. */
+  readonly env: Env;
+  readonly timeoutMs: number;
+  /** Kept of each stream: half from its head, half from its tail. */
+  readonly maxOutputBytes: number;
+  readonly signal: AbortSignal;
+  /** How long the command may tidy up between SIGTERM and SIGKILL. */
+  readonly graceMs?: number;
+};
+
+export type ProcessResult = {
+  /** null when a signal ended it. Never started: 127 if it does not exist, else 126, as a shell would say. */
+  readonly exitCode: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly stdout: string;
+  readonly stderr: string;
+  /** It was stopped at its time cap; whatever `exitCode` says, it did not finish its work. */
+  readonly timedOut: boolean;
+  /** It was stopped by the caller's signal. */
+  readonly aborted: boolean;
+  readonly truncated: boolean;
+};
+
+export type RunProcess = (options: ProcessOptions) => Promise<ProcessResult>;
+
+/**
+ * Never rejects. When it resolves, every process of the command's tree has ended, also those that it left behind and
+ * those that held its pipes open.
+ */
+export async function runProcess(options: ProcessOptions): Promise<ProcessResult> {
+  const stdout = createCapture(options.maxOutputBytes);
+  const stderr = createCapture(options.maxOutputBytes);
+  const mark = newMark();
+
+  if (options.signal.aborted) return { ...NOT_RUN, aborted: true };
+  const started = await start(options, mark);
+  if ("failure" in started) return { ...NOT_RUN, ...started.failure };
+  const { child, leader } = started;
+  child.stdout.on("data", stdout.write);
+  child.stderr.on("data", stderr.write);
+
+  const closed = new Promise<void>((resolve) => child.once("close", () => resolve()));
+  const ending = await firstEnding(child, options);
+  await endTree({ leader, mark }, ending === "exited" ? LINGER_MS : 0, options.graceMs ?? GRACE_MS);
+  await Promise.race([closed, sleep(DRAIN_MS, undefined, { ref: false })]);
+  child.stdout.destroy();
+  child.stderr.destroy();
+
+  return {
+    exitCode: child.exitCode,
+    signal: child.signalCode,
+    stdout: stdout.text(),
+    stderr: stderr.text(),
+    timedOut: ending === "timed out",
+    aborted: ending === "aborted",
+    truncated: stdout.truncated() || stderr.truncated(),
+  };
+}
+
+/** What a child may see of our environment. Keys and tokens are not on the list, so no child ever gets one. */
+export function childEnv(env: Env): Env {
+  return Object.fromEntries(
+    Object.entries(env).filter(([name]) => CHILD_ENV.has(name) || /^LC_[A-Z]+$/.test(name)),
+  );
+}
+
+const CHILD_ENV: ReadonlySet<string> = new Set(
+  [
+    "PATH HOME LANG TERM TMPDIR SHELL USER LOGNAME TZ CI NO_COLOR",
+    // Without these, Windows starts next to nothing.
+    "Path SystemRoot SYSTEMROOT windir ComSpec COMSPEC PATHEXT TEMP TMP",
+    "USERPROFILE USERNAME HOMEDRIVE HOMEPATH APPDATA LOCALAPPDATA ProgramFiles",
+    MARKS,
+  ].flatMap((names) => names.split(" ")),
+);
+
+const NOT_RUN: ProcessResult = {
+  exitCode: null,
+  signal: null,
+  stdout: "",
+  stderr: "",
+  timedOut: false,
+  aborted: false,
+  truncated: false,
+};
+
+/** Children that are about to end by themselves when the command has ended are left alone for this long. */
+const LINGER_MS = 50;
+const GRACE_MS = 2_000;
+/** With the tree gone the pipes close at once; only a process that escaped it could still hold them. */
+const DRAIN_MS = 500;
+
+type Child = ChildProcessByStdio<null, Readable, Readable>;
+type Started =
+  | { readonly child: Child; readonly leader: number }
+  | { readonly failure: { readonly exitCode: number; readonly stderr: string } };
+
+/** `spawn` reports some failures by throwing (too long, a NUL) and others by an event (not found). */
+async function start(options: ProcessOptions, mark: string): Promise<Started> {
+  const [file = "", ...args] =
+    typeof options.command === "string" ? ["sh", "-c", options.command] : options.command;
+  const marks = [options.env[MARKS], mark].filter(Boolean).join(":");
+  try {
+    const child = spawn(file, args, {
+      cwd: options.cwd,
+      env: { ...options.env, [MARKS]: marks },
+      detached: true,
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    if (child.pid !== undefined) return { child, leader: child.pid };
+    const [error] = (await once(child, "error")) as [unknown];
+    return notStarted(options, file, error);
+  } catch (error) {
+    return notStarted(options, file, error);
+  }
+}
+
+function notStarted(options: ProcessOptions, file: string, error: unknown): Started {
+  const code = error instanceof Error && "code" in error ? String(error.code) : String(error);
+  return {
+    failure: {
+      exitCode: code === "ENOENT" ? 127 : 126,
+      stderr: `cannot start ${JSON.stringify(file)} in ${options.cwd}: ${code}`,
+    },
+  };
+}
+
+type Ending = "exited" | "timed out" | "aborted";
+
+function firstEnding(child: Child, { timeoutMs, signal }: ProcessOptions): Promise<Ending> {
+  return new Promise((resolve) => {
+    const settle = (ending: Ending) => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", onAbort);
+      resolve(ending);
+    };
+    const onAbort = () => settle("aborted");
+    const timer = setTimeout(settle, Math.min(timeoutMs, MAX_TIMER_MS), "timed out");
+    signal.addEventListener("abort", onAbort, { once: true });
+    if (signal.aborted) onAbort();
+    child.once("exit", () => settle("exited"));
+  });
+}
+
+/** A longer timer would fire at once. */
+const MAX_TIMER_MS = 2 ** 31 - 1;

@@ -1,0 +1,85 @@
+/**
+ * All the processes that one command started, and how to be rid of them.
+ *
+ * A command runs in a process group of its own, but a child may leave the group (`setsid`, a daemon). So each command
+ * also gets a mark in its environment, which every descendant inherits: where there is a /proc, strays are found by it.
+ * A child that leaves the group *and* wipes its environment is beyond this; only a PID namespace holds that one.
+ */
+import { randomUUID } from "node:crypto";
+import { readdirSync, readFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+
+export type Tree = { readonly leader: number; readonly mark: string };
+
+/** The variable that carries the marks: this command's, after those of the commands it runs inside of. */
+export const MARKS = "LOCKSTEP_TREE";
+
+export function newMark(): string {
+  return randomUUID();
+}
+
+/** Waits `patienceMs` for the tree to be gone, then asks it to end, then forces it. */
+export async function endTree(tree: Tree, patienceMs: number, graceMs: number): Promise<void> {
+  if (await isGone(tree, patienceMs)) return;
+  signalTree(tree, "SIGTERM");
+  if (await isGone(tree, graceMs)) return;
+  for (let round = 0; round < KILL_ROUNDS; round += 1) {
+    signalTree(tree, "SIGKILL");
+    if (await isGone(tree, POLL_MS)) return;
+  }
+}
+
+const POLL_MS = 10;
+/** A tree that forks faster than it is read needs more than one round; one that cannot die must not hold us. */
+const KILL_ROUNDS = 200;
+
+async function isGone(tree: Tree, withinMs: number): Promise<boolean> {
+  for (let waited = 0; ; waited += POLL_MS) {
+    if (targets(tree).length === 0) return true;
+    if (waited >= withinMs) return false;
+    await sleep(POLL_MS);
+  }
+}
+
+function signalTree(tree: Tree, signal: NodeJS.Signals): void {
+  for (const target of targets(tree)) send(target, signal);
+}
+
+/** What `kill` has to be called with: the group as a whole, and each process that carries the mark. */
+function targets({ leader, mark }: Tree): readonly number[] {
+  const group = send(-leader, 0);
+  const pids = runningPids();
+  if (pids === null) return group ? [-leader] : [];
+  const marked = pids.filter((pid) => readProc(pid, "environ").includes(mark));
+  return group && pids.some((pid) => isLivingMember(pid, leader)) ? [-leader, ...marked] : marked;
+}
+
+function send(target: number, signal: NodeJS.Signals | 0): boolean {
+  try {
+    return process.kill(target, signal);
+  } catch {
+    return false; // already gone, or not ours to signal
+  }
+}
+
+/** null where the system has no /proc. */
+function runningPids(): readonly number[] | null {
+  if (process.platform !== "linux") return null;
+  return readdirSync("/proc").flatMap((name) => (/^\d+$/.test(name) ? [Number(name)] : []));
+}
+
+/** Whether the process is in the group and not a zombie that merely waits to be reaped. */
+function isLivingMember(pid: number, group: number): boolean {
+  // "pid (name) state ppid pgrp …": the name may hold anything, so reading starts after its last parenthesis.
+  const stat = readProc(pid, "stat");
+  const [state, , pgrp] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return Number(pgrp) === group && state !== "Z" && state !== "X";
+}
+
+function readProc(pid: number, file: "environ" | "stat"): string {
+  try {
+    return readFileSync(`/proc/${pid}/${file}`, "latin1");
+  } catch {
+    return ""; // ended meanwhile, or another user's
+  }
+}
