@@ -278,7 +278,7 @@ describe(`${outside.length} paths that lead out`, () => {
         assert.equal(result?.ok, false);
         assert.doesNotMatch(result?.content ?? "", /secret\.txt:/);
       }
-      assert.ok(toolbox.judge(stepWith({}), { name: "Read", input: { file_path: path } }));
+      assert.ok(toolbox.judge(stepWith({}), { name: "Read", input: { file_path: path } }, null));
       assert.deepEqual(snapshot(), before);
     });
   }
@@ -292,7 +292,7 @@ describe(`${shielded.length} paths that may not be written`, () => {
       assert.ok(written.denied);
       const edited = await use("Edit", { file_path: path, old_string: "[core]", new_string: "x" });
       assert.ok(edited.denied);
-      assert.ok(toolbox.judge(stepWith({}), { name: "NotebookEdit", input: { notebook_path: path } }));
+      assert.ok(toolbox.judge(stepWith({}), { name: "NotebookEdit", input: { notebook_path: path } }, null));
       assert.deepEqual(snapshot(), before);
     });
   }

@@ -597,7 +597,7 @@ describe("judge, for agents that run their own tools", () => {
   ];
   for (const [name, input, expected] of cases) {
     test(`${name} ${JSON.stringify(input)}`, () => {
-      const reason = world(project).toolbox.judge(stepWith({}), { name, input });
+      const reason = world(project).toolbox.judge(stepWith({}), { name, input }, null);
       if (expected === null) assert.equal(reason, null);
       else assert.match(reason ?? "", expected);
     });

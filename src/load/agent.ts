@@ -1,0 +1,211 @@
+/**
+ * The front door of this room: an agent's files in, a flow and a list of problems out. Pure over `files` and
+ * `findPrompt`; never throws, whatever the files hold.
+ *
+ *     const { flow, problems } = loadAgent("iterator", files, findPrompt);
+ */
+import type { Files, FindPrompt } from "../flow/files.ts";
+import type { Flow } from "../flow/flow.ts";
+import { FORBIDDEN_NAMES, isObject, own, type JsonObject } from "../flow/json.ts";
+import type { Problem } from "../flow/problem.ts";
+import type { Settings } from "../flow/settings.ts";
+import { AGENT, type AgentSource } from "./agent-shape.ts";
+import { checkFlow } from "./check.ts";
+import type { Code } from "./codes.ts";
+import { DEFAULTS } from "./defaults.ts";
+import { readDocument, type Document, type DocumentRead } from "./document.ts";
+import { toProblem, type Finding } from "./finding.ts";
+import { foreignDialect, isFlatForm } from "./foreign.ts";
+import { reachFrom } from "./graph.ts";
+import { findInert } from "./inert.ts";
+import { loadParameters } from "./parameters.ts";
+import { joinPath } from "./paths.ts";
+import { unescapeSegment } from "./places.ts";
+import { createPrompts, foldersNamed, readSystemPrompt } from "./prompts.ts";
+import { REGISTRY, type RegistrySource } from "./registry-shape.ts";
+import { buildGraph, type Sources } from "./registry.ts";
+import { createSchemas } from "./schemas.ts";
+import { readShape } from "./shape.ts";
+import { loadVerdict } from "./verdict.ts";
+
+/** `flow` is null only when there is nothing to build; beside errors it may be there to be shown, never to be run. */
+export type LoadResult = { readonly flow: Flow | null; readonly problems: readonly Problem[] };
+
+export function loadAgent(name: string, files: Files, findPrompt: FindPrompt): LoadResult {
+  const findings: Finding[] = [];
+  const folder = joinPath(".agent", name);
+  const nothing = () => ({ flow: null, problems: findings.map((finding) => toProblem(finding, null)) });
+
+  const agentDocument = open(files, `${folder}/agent.json`, aboutAgent(name, folder), findings);
+  if (agentDocument === null) return nothing();
+  const agentReader = { document: agentDocument, code: "AC-VALID-001", findings } as const;
+  if (isFlatForm(agentDocument, findings)) return nothing();
+  const agent = readShape(AGENT, agentDocument.value, "", agentReader);
+  const parameters = loadParameters(agent, agentReader);
+  const verdict = loadVerdict(agent, agentReader);
+
+  const registryFile = joinPath(folder, agent.runner.flow.prompts.registry);
+  const registryDocument = open(files, registryFile, aboutRegistry(registryFile), findings);
+  if (registryDocument === null || foreignDialect(registryDocument, findings)) return nothing();
+  const registry = readShape(REGISTRY, registryDocument.value, "", {
+    document: registryDocument,
+    code: "SR-VALID-004",
+    findings,
+  });
+
+  const schemaFiles = new Map<string, DocumentRead>();
+  const schema = createSchemas({
+    folders: schemaFolders(folder, agent, registry),
+    read: (file) => remember(schemaFiles, file, () => readDocument(files, file)),
+  });
+  const sources: Sources = { agent, agentDocument, registry, registryDocument, verdict, schema };
+  const graph = buildGraph(sources, createPrompts(folder, agent, registry, files, findPrompt));
+  const title = agent.displayName ?? agent.name ?? name;
+  const system = readSystemPrompt(folder, agent, title, files);
+
+  const flow: Flow = {
+    ir: 1,
+    agent: name,
+    dialect: "gate",
+    title,
+    description: agent.description,
+    parameters,
+    system,
+    entry: graph.entry.step,
+    steps: Object.fromEntries(graph.steps),
+    checks: Object.fromEntries(graph.checks),
+    stop: verdict.stop,
+    limits: verdict.limits,
+    constants: Object.fromEntries(
+      [...agent.runner.integrations.github.labels.rest].map(([key, label]) => [`label_${key}`, label]),
+    ),
+    criteria: verdict.criteria,
+    settings: settingsOf(agent, agentDocument),
+  };
+
+  const reach = graph.steps.has(graph.entry.step) ? reachFrom(graph.entry.step, graph.steps) : null;
+  findings.push(...checkFlow({ name, sources, graph, flow, reach, schemaFiles }), ...findInert(sources));
+  const live = reach?.steps ?? null;
+  return { flow, problems: findings.map((finding) => toProblem(withStep(finding, registryDocument), live)) };
+}
+
+/** The file as a document that holds an object, or null with the reason among the findings. */
+function open(files: Files, file: string, about: About, findings: Finding[]): Document | null {
+  const read = readDocument(files, file);
+  const { document } = read;
+  const report = (code: Code, message: string, fix: string) => {
+    findings.push({ code, document, pointer: "", message, fix });
+    return null;
+  };
+  switch (read.kind) {
+    case "missing":
+      return report(about.missing, about.says, `Create ${file}, or ${about.otherwise}.`);
+    case "unreadable":
+      return report(
+        about.unreadable,
+        `${file} cannot be read: ${read.why}.`,
+        "Make it a readable file in the project.",
+      );
+    case "broken":
+      return report(
+        "AC-SERVICE-002",
+        `${file} is not valid JSON: ${read.what}.`,
+        "Mend the JSON at this place.",
+      );
+    case "read":
+      if (isObject(document.value)) return document;
+      return report(about.noObject, `${file} must hold a JSON object.`, "Write an object in braces.");
+  }
+}
+
+/** The words for a file that cannot be opened. */
+type About = {
+  readonly missing: Code;
+  readonly unreadable: Code;
+  readonly noObject: Code;
+  readonly says: string;
+  readonly otherwise: string;
+};
+
+function aboutAgent(name: string, folder: string): About {
+  return {
+    missing: "AC-SERVICE-001",
+    unreadable: "AC-SERVICE-003",
+    noObject: "AC-VALID-001",
+    says: `There is no agent "${name}": looked in ${folder}, and there is no ${folder}/agent.json.`,
+    otherwise: "start from the root of the project that has it",
+  };
+}
+
+function aboutRegistry(file: string): About {
+  return {
+    missing: "AC-SERVICE-004",
+    unreadable: "AC-SERVICE-004",
+    noObject: "SR-LOAD-001",
+    says: `There is no steps registry ${file}.`,
+    otherwise: "name the registry in runner.flow.prompts.registry",
+  };
+}
+
+function schemaFolders(folder: string, agent: AgentSource, registry: RegistrySource): readonly string[] {
+  const named = agent.runner.flow.schemas.base ?? registry.schemasBase;
+  return named === undefined ? [joinPath(folder, DEFAULTS.schemasDir)] : foldersNamed(named, folder);
+}
+
+function settingsOf({ runner }: AgentSource, document: Document): Settings {
+  const { boundaries, integrations, actions, execution, logging, flow, verdict } = runner;
+  const { github } = integrations;
+  return {
+    verdict: { type: verdict.type, config: writtenConfig(document) },
+    boundaries: {
+      allowedTools: boundaries.allowedTools,
+      permissionMode: boundaries.permissionMode ?? DEFAULTS.permissionMode,
+      sandbox: {
+        enabled: boundaries.sandbox.enabled,
+        network: { ...boundaries.sandbox.network },
+        filesystem: { ...boundaries.sandbox.filesystem },
+        excludedCommands: boundaries.sandbox.excludedCommands,
+        allowUnsandboxedCommands: boundaries.sandbox.allowUnsandboxedCommands,
+      },
+    },
+    github: {
+      enabled: github.enabled,
+      labels: Object.fromEntries(github.labels.rest),
+      completion: { ...github.labels.completion },
+      defaultClosureAction: github.defaultClosureAction,
+    },
+    actions: {
+      enabled: actions.enabled,
+      types: actions.types,
+      outputFormat: actions.outputFormat ?? null,
+      handlers: Object.fromEntries(actions.handlers),
+    },
+    worktree: { ...execution.worktree },
+    finalize: { ...execution.finalize, prTarget: execution.finalize.prTarget ?? null },
+    logging: { ...logging, maxFiles: logging.maxFiles ?? null },
+    inspectSchemas: flow.schemas.inspection,
+    autoResponse: flow.askUserAutoResponse,
+  };
+}
+
+function writtenConfig({ value }: Document): JsonObject {
+  const member = (owner: unknown, key: string) => (isObject(owner) ? own(owner, key) : undefined);
+  const config = member(member(member(value, "runner"), "verdict"), "config");
+  return isObject(config) ? config : {};
+}
+
+/** A finding inside of a step's entry is about that step. A forbidden id is never a step, and so never a dead one. */
+function withStep(finding: Finding, registry: Document): Finding {
+  if (finding.steps !== undefined || finding.document !== registry) return finding;
+  const segment = /^\/steps\/([^/]+)/.exec(finding.pointer)?.[1];
+  const id = segment === undefined ? undefined : unescapeSegment(segment);
+  return id === undefined || FORBIDDEN_NAMES.has(id) ? finding : { ...finding, steps: [id] };
+}
+
+function remember<K, V>(memory: Map<K, V>, key: K, make: () => V): V {
+  const known = memory.get(key);
+  if (known !== undefined) return known;
+  const made = make();
+  memory.set(key, made);
+  return made;
+}

@@ -1,0 +1,184 @@
+/** Rules about the checks that stand before the end. */
+import type { StepId } from "../flow/flow.ts";
+import type { Finding } from "./finding.ts";
+import { EXTRACTORS, parseSuccess } from "./guards.ts";
+import { atStep, type Loaded } from "./loaded.ts";
+import { escapeSegment } from "./places.ts";
+import type { ValidatorSource } from "./registry-shape.ts";
+import { didYouMean } from "./suggest.ts";
+
+export function* checkGuards(loaded: Loaded): Generator<Finding> {
+  const judgedBy = usersOfEntries(loaded);
+  yield* checkEntries(loaded, judgedBy);
+  const users = usersOfValidators(loaded, judgedBy);
+  for (const [name, validator] of loaded.sources.registry.validators) {
+    yield* checkValidator(loaded, name, validator, users.get(name) ?? []);
+  }
+  yield* checkEditions(loaded);
+}
+
+/** The closing steps that each entry of validationSteps judges. */
+function usersOfEntries(loaded: Loaded): ReadonlyMap<string, StepId[]> {
+  const users = new Map<string, StepId[]>();
+  for (const [id, { key }] of loaded.graph.judged) {
+    const others = users.get(key);
+    if (others === undefined) users.set(key, [id]);
+    else others.push(id);
+  }
+  return users;
+}
+
+function usersOfValidators(
+  loaded: Loaded,
+  judgedBy: ReadonlyMap<string, StepId[]>,
+): ReadonlyMap<string, StepId[]> {
+  const users = new Map<string, StepId[]>();
+  for (const [key, entry] of loaded.sources.registry.validationSteps) {
+    for (const { validator } of entry.validationConditions) {
+      const before = users.get(validator ?? "") ?? [];
+      users.set(validator ?? "", [...new Set([...before, ...(judgedBy.get(key) ?? [])])]);
+    }
+  }
+  return users;
+}
+
+function* checkEntries(loaded: Loaded, judgedBy: ReadonlyMap<string, StepId[]>): Generator<Finding> {
+  const { registry, registryDocument: document } = loaded.sources;
+  const { kinds } = loaded.graph.flow;
+  const closures = [...kinds].filter(([, kind]) => kind === "close").map(([id]) => id);
+  for (const [key, entry] of registry.validationSteps) {
+    const pointer = `/validationSteps/${escapeSegment(key)}`;
+    const steps = judgedBy.get(key) ?? [];
+    if (steps.length === 0) {
+      const why = closures.includes(key)
+        ? `the step "${key}" never gives "closing"`
+        : `no closure is called so`;
+      yield {
+        code: "CHECK-UNUSED",
+        document,
+        pointer,
+        message: `The validation "${key}" is never run: ${why}.${didYouMean(key, closures)}`,
+        fix: "Give it the id of the closure it is meant for.",
+      };
+    }
+    if (entry.stepId !== undefined && entry.stepId !== key) {
+      yield {
+        code: "SR-VALID-004",
+        severity: "warning",
+        document,
+        pointer: `${pointer}/stepId`,
+        steps,
+        message: `The validation "${key}" calls itself "${entry.stepId}".`,
+        fix: `Set "stepId" to "${key}".`,
+      };
+    }
+    const { target } = entry.onFailure;
+    if (target !== undefined && !kinds.has(target)) {
+      yield {
+        code: "SR-TRANS-001",
+        document,
+        pointer: `${pointer}/onFailure/target`,
+        steps,
+        message: `After a failure of the validation "${key}" the run would go on at "${target}", but there is no such step.${didYouMean(target, kinds.keys())}`,
+        fix: "Name a step of the flow.",
+      };
+    }
+    for (const [index, { validator }] of entry.validationConditions.entries()) {
+      if (validator === undefined || registry.validators.has(validator)) continue;
+      yield {
+        code: "CHECK-UNKNOWN",
+        document,
+        pointer: `${pointer}/validationConditions/${index}/validator`,
+        steps,
+        message: `The validation "${key}" asks for "${validator}", but there is no such validator.${didYouMean(validator, registry.validators.keys())}`,
+        fix: `Add "${validator}" to validators, or correct the name.`,
+      };
+    }
+  }
+  for (const [id, { key, by }] of loaded.graph.judged) {
+    if (by !== "only") continue;
+    yield {
+      code: "CHECK-BORROWED",
+      document,
+      pointer: `/validationSteps/${escapeSegment(key)}`,
+      steps: [id],
+      message: `The closure "${id}" has no validation of its own; the only one there is, "${key}", is used for it.`,
+      fix: `Rename "${key}" to "${id}".`,
+    };
+  }
+}
+
+function* checkValidator(
+  loaded: Loaded,
+  name: string,
+  validator: ValidatorSource,
+  steps: readonly StepId[],
+): Generator<Finding> {
+  const { registry, registryDocument: document } = loaded.sources;
+  const pointer = `/validators/${escapeSegment(name)}`;
+  const { command, successWhen, failurePattern, extractParams } = validator;
+  const success = successWhen === undefined ? undefined : parseSuccess(successWhen);
+  if (success === null) {
+    yield {
+      code: "CHECK-SUCCESS",
+      document,
+      pointer: `${pointer}/successWhen`,
+      steps,
+      message: `successWhen "${successWhen}" of the validator "${name}" is none of the rules for success.`,
+      fix: "Write empty, exitCode:N, contains:TEXT or matches:REGEX.",
+    };
+  }
+  if (
+    success?.kind === "exit" &&
+    success.code === 0 &&
+    command !== undefined &&
+    ALWAYS_SUCCEEDS.test(command)
+  ) {
+    yield {
+      code: "CHECK-CANNOT-FAIL",
+      document,
+      pointer: `${pointer}/command`,
+      steps,
+      message: `The command of the validator "${name}" always exits with 0: ${command}`,
+      fix: "Let the exit code of the command itself through.",
+    };
+  }
+  if (failurePattern !== undefined && !registry.failurePatterns.has(failurePattern)) {
+    yield {
+      code: "CHECK-PATTERN",
+      document,
+      pointer: `${pointer}/failurePattern`,
+      steps,
+      message: `The validator "${name}" names the failure pattern "${failurePattern}", but there is none.${didYouMean(failurePattern, registry.failurePatterns.keys())}`,
+      fix: `Add "${failurePattern}" to failurePatterns, or correct the name.`,
+    };
+  }
+  for (const [param, extractor] of extractParams) {
+    if (EXTRACTORS.has(extractor)) continue;
+    yield {
+      code: "CHECK-EXTRACTOR",
+      document,
+      pointer: `${pointer}/extractParams/${escapeSegment(param)}`,
+      steps,
+      message: `"${param}" of the validator "${name}" is taken by "${extractor}", which is no extractor.${didYouMean(extractor, EXTRACTORS)}`,
+      fix: `Use one of: ${[...EXTRACTORS].join(", ")}.`,
+    };
+  }
+}
+
+/** The last command of the line is one that succeeds whatever came before it. */
+const ALWAYS_SUCCEEDS = /(?:\|\||;|&&)\s*(?:true|:|exit 0)\s*$|\|\s*(?:tee|cat|head|tail)\b[^|;&]*$/;
+
+function* checkEditions(loaded: Loaded): Generator<Finding> {
+  for (const [id, { guard }] of loaded.graph.steps) {
+    for (const { check, edition } of guard?.checks ?? []) {
+      if (edition.file !== null) continue;
+      yield {
+        code: "PR-EDITION",
+        ...atStep(loaded, id),
+        message: `There is no prompt for a failure of "${check}" in the step "${id}"; the model is told in general words. Tried: ${edition.tried.join(", ")}.`,
+        fix: `Create ${edition.tried[0] ?? "the prompt file"}.`,
+      };
+    }
+  }
+}

@@ -1,0 +1,234 @@
+/**
+ * Every finding of this room, one row each: what it is about and why the rule exists. The words for the single case
+ * (what, where, how to mend it) are written where the case is found.
+ *
+ * An error about steps that the selected entry never leads to is shown as a warning.
+ */
+
+export type Code = keyof typeof CODES;
+
+export type Rule = { readonly severity: "error" | "warning"; readonly title: string; readonly why: string };
+
+export const CODES = {
+  // Files.
+  "AC-SERVICE-001": error(
+    "agent not found",
+    "An agent is the folder .agent/<name>/ with an agent.json in it.",
+  ),
+  "AC-SERVICE-002": error("broken JSON", "A file that cannot be read in full is not read in part."),
+  "AC-SERVICE-003": error(
+    "unreadable file",
+    "Every path a file names must be readable and stay in the project.",
+  ),
+  "AC-SERVICE-004": error(
+    "registry not readable",
+    "The steps registry is the flow; without it nothing can run.",
+  ),
+  DIALECT: error(
+    "other dialect",
+    "Each written form has a loader of its own; read by another it would mean something else.",
+  ),
+
+  // agent.json.
+  "AC-VALID-001": error(
+    "field of agent.json",
+    "A value of the wrong kind would change what the agent does without a word.",
+  ),
+  "AC-VALID-002": error(
+    "incomplete verdict",
+    "A verdict type cannot tell the end of a run without its own settings.",
+  ),
+  "AC-VERDICT-010": error(
+    "verdict inside a composite",
+    "Only verdicts that look at one thing can be combined.",
+  ),
+  "AC-LEGACY": error(
+    "old agent.json",
+    "Settings outside of runner are not read, so the agent would run on defaults.",
+  ),
+  "AC-NAME": warning(
+    "name differs from folder",
+    "The folder's name starts the agent; a second name misleads.",
+  ),
+  "OLD-NAME": warning("old name", "Old names are understood, but only new ones are documented."),
+  "UNKNOWN-KEY": warning("unknown key", "A key nobody reads is most often a misspelled one."),
+  "FORBIDDEN-NAME": error(
+    "forbidden name",
+    "These names reach into the machinery of objects wherever data is keyed by name.",
+  ),
+  "CONFIG-NOT-ACTED-ON": warning("not acted on", "A setting without effect must not look as if it had one."),
+  "PR-SYSTEM": error(
+    "system prompt not found",
+    "The agent would run without the instructions its author wrote.",
+  ),
+
+  // Parameters.
+  "PARAM-FLAG": error("flag used twice", "A value on the command line must mean one parameter."),
+  "PARAM-DEFAULT": error(
+    "default does not fit",
+    "The default is used as if it had been given, so it must fit too.",
+  ),
+  "PARAM-REQUIRED": warning("required with a default", "A required parameter never takes its default."),
+  "PARAM-DESCRIPTION": warning("no description", "The description is what --help shows."),
+  "PARAM-UNKNOWN": error("unknown parameter", "A value nobody reads is most often a misspelled flag."),
+  "PARAM-MISSING": error("parameter missing", "The prompts rely on every required parameter."),
+  "PARAM-TYPE": error(
+    "parameter of the wrong type",
+    "A value is passed on only as what it was declared to be.",
+  ),
+  "PARAM-RANGE": error("parameter out of range", "The author declared which values make sense."),
+
+  // The registry and its steps.
+  "SR-LOAD-001": error("incomplete registry", "agentId, version and steps are what makes a file a registry."),
+  "SR-LOAD-002": error(
+    "registry of another agent",
+    "A registry that names another agent was copied or misplaced.",
+  ),
+  "SR-VALID-001": error(
+    "intent not allowed",
+    "The kind of a step limits its intents, so that only a closure can end a flow.",
+  ),
+  "SR-VALID-002": error(
+    "gate incomplete",
+    "intentField and intentSchemaRef are how the runner finds the model's decision.",
+  ),
+  "SR-VALID-003": error(
+    "enum and allowedIntents differ",
+    "What the model may say and what the runner accepts are one contract.",
+  ),
+  "SR-VALID-004": error(
+    "field of the registry",
+    "A value of the wrong kind would change the flow without a word.",
+  ),
+  "SR-ENTRY-001": error("no entry step", "The first step is never guessed."),
+  "SR-ENTRY-002": error("entryStep unknown", "A run must begin at a step that exists."),
+  "SR-ENTRY-003": error("entryStepMapping unknown", "A run must begin at a step that exists."),
+  "SR-GATE-003": error(
+    "step without gate",
+    "In a flow with gates a step without one decides nothing and so leads nowhere.",
+  ),
+  "SR-GATE-004": error(
+    "graph without gates",
+    "detect:graph ends at a terminal of the graph, and only gates lead there.",
+  ),
+  "SR-GATE-SCHEMA": warning(
+    "gate without schema",
+    "Without a schema the model is not told what to answer, and nothing is validated.",
+  ),
+  "GATE-FIELD": warning(
+    "field not in the schema",
+    "The model fills in what the schema names, and nothing else.",
+  ),
+  "GATE-FALLBACK": warning(
+    "fallbackIntent not allowed",
+    "A fallback outside of allowedIntents is passed over for another one.",
+  ),
+  "HANDOFF-FIELD": warning(
+    "handoff field not in the schema",
+    "A field the schema does not name is never there to be handed on.",
+  ),
+  "HANDOFF-KEY": error("handoff keys collide", "Two fields under one key would overwrite each other."),
+  "INPUT-SHADOWED": warning("input never read", "A parameter of the same name is looked up first."),
+  "INPUT-SOURCE": error("input without source", "An input is read from what another step hands on."),
+
+  // Routes.
+  "SR-TRANS-001": error("unknown target", "The model can only be led to a step that exists."),
+  "SR-TRANS-002": error("no target", "Only closing may end a flow; any other intent must lead to a step."),
+  "SR-TRANS-003": error("next without a rule", "An intent the model may choose must lead somewhere."),
+  "SR-TRANS-004": error("handoff without a rule", "An intent the model may choose must lead somewhere."),
+  "SR-TRANS-005": error("handoff without target", "A handoff is to another step."),
+  "SR-TRANS-006": error("handoff to an unknown step", "The model can only be led to a step that exists."),
+  "SR-TRANS-007": error("escalate without a rule", "An intent the model may choose must lead somewhere."),
+  "SR-TRANS-008": error("escalate without target", "An escalation is to another step."),
+  "SR-TRANS-009": error("escalate to an unknown step", "The model can only be led to a step that exists."),
+  "SR-TRANS-010": error("jump without target", "A jump needs a declared target, or a field that names one."),
+  "TRANS-CONDITION": error(
+    "unknown condition",
+    "A condition reads one key of the data that the step itself hands on.",
+  ),
+  "TRANS-DEFAULT": warning("no default", "A value that was not foreseen leads nowhere and ends the run."),
+  "TRANS-CLOSING": warning(
+    "closing without a rule",
+    "The keys of transitions and the enum should show the same contract.",
+  ),
+  "TRANS-UNUSED": warning(
+    "transition never taken",
+    "A rule for an intent that cannot be chosen is dead, or the intent was forgotten.",
+  ),
+  "FLOW-NO-END": error("no way to an end", "A run that cannot end spends tokens until a limit stops it."),
+  "FLOW-UNREACHABLE": warning(
+    "unreachable step",
+    "A step that nothing leads to is dead, or a transition was forgotten.",
+  ),
+  "FLOW-NEXT-CLOSURE": warning(
+    "next into a closure",
+    "Work is delegated to a closure by handoff; next goes on working.",
+  ),
+  "FLOW-HANDOFF-WORK": warning("handoff to work", "A handoff is meant to lead towards the closure."),
+
+  // Schemas.
+  FAILED_SCHEMA_RESOLUTION: error(
+    "schema not found",
+    "A step whose schema cannot be resolved cannot be asked.",
+  ),
+  SCHEMA_POINTER_ERROR: error("schema pointer", "A step whose schema cannot be resolved cannot be asked."),
+  SCHEMA_CIRCULAR_REFERENCE: error(
+    "schema refers to itself",
+    "Schemas are sent in full, and a circle has no full form.",
+  ),
+  MALFORMED_SCHEMA_IDENTIFIER: error("malformed schema name", "A doubled # or / names nothing."),
+
+  // Prompts and variables.
+  "PR-C3L-004": error("prompt not found", "A step without a prompt has nothing to ask."),
+  "PR-EDITION": warning(
+    "failure prompt not found",
+    "The model hears of the failed check in general words only.",
+  ),
+  "PR-RESOLVE-003": error(
+    "variable without supplier",
+    "A declared variable must have a value when the prompt is made.",
+  ),
+  "PR-RESOLVE-005": error(
+    "undeclared placeholder",
+    "A placeholder without a value would reach the model as it stands.",
+  ),
+  "UV-EARLY": error(
+    "variable not there yet",
+    "On the first visit of a run there is no earlier one to tell of.",
+  ),
+  "UV-OPTIONAL": warning(
+    "variable may be missing",
+    "An optional parameter without a default may have no value when the prompt is made.",
+  ),
+  "UV-UNDECLARED": warning(
+    "variable not declared",
+    "uvVariables is the list by which a reader and the checks know what a prompt needs.",
+  ),
+  "UV-PLAIN": warning(
+    "placeholder without uv-",
+    "Only {uv-name} is replaced; other braces reach the model as they stand.",
+  ),
+
+  // Checks before the end.
+  "CHECK-UNKNOWN": error("unknown validator", "A check that does not exist cannot pass."),
+  "CHECK-PATTERN": error(
+    "unknown failure pattern",
+    "The pattern chooses the prompt that tells the model what failed.",
+  ),
+  "CHECK-SUCCESS": error("unknown successWhen", "A check without a rule for success can never pass."),
+  "CHECK-EXTRACTOR": error("unknown extractor", "The parameter would always be empty in the failure prompt."),
+  "CHECK-CANNOT-FAIL": warning("check cannot fail", "A command that always succeeds proves nothing."),
+  "CHECK-BORROWED": warning(
+    "checks under another name",
+    "Checks belong to the closure whose id is their key; anything else is a guess.",
+  ),
+  "CHECK-UNUSED": warning("checks never run", "Checks that no step asks for give a false sense of safety."),
+} as const satisfies { readonly [code: string]: Rule };
+
+function error(title: string, why: string): Rule {
+  return { severity: "error", title, why };
+}
+
+function warning(title: string, why: string): Rule {
+  return { severity: "warning", title, why };
+}

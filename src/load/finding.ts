@@ -1,0 +1,38 @@
+/** A finding before it is placed and weighed: the loader collects these, and only the final list knows what is live. */
+import type { StepId } from "../flow/flow.ts";
+import type { Problem } from "../flow/problem.ts";
+import { CODES, type Code } from "./codes.ts";
+import type { Document } from "./document.ts";
+
+export type Finding = {
+  readonly code: Code;
+  readonly document: Document;
+  readonly pointer: string;
+  readonly message: string;
+  readonly fix: string;
+  /** The steps it is about. Absent: the whole flow. Empty: no step of the flow, so it can only warn. */
+  readonly steps?: readonly StepId[];
+  /** Milder or stricter than the code is in general. */
+  readonly severity?: "error" | "warning";
+  readonly witness?: readonly StepId[];
+};
+
+/** `live`: the steps that the selected entry can lead to. null: unknown, so every step counts. */
+export function toProblem(finding: Finding, live: ReadonlySet<StepId> | null): Problem {
+  const rule = CODES[finding.code];
+  const { steps } = finding;
+  const step = steps?.find((id) => live?.has(id) ?? true) ?? null;
+  const dead = steps !== undefined && step === null;
+  return {
+    code: finding.code,
+    severity: dead ? "warning" : (finding.severity ?? rule.severity),
+    file: finding.document.file,
+    ...finding.document.place(finding.pointer),
+    pointer: finding.pointer,
+    step: step ?? steps?.[0] ?? null,
+    message: finding.message,
+    why: rule.why,
+    fix: finding.fix,
+    witness: finding.witness ?? [],
+  };
+}

@@ -1,0 +1,163 @@
+/** Settings that are understood but not acted on by this version. One warning each, where they were written. */
+import type { Path } from "../flow/json.ts";
+import { isWritten, type Document } from "./document.ts";
+import type { Finding } from "./finding.ts";
+import { escapeSegment, pointerOf } from "./places.ts";
+import type { StepSource } from "./registry-shape.ts";
+import type { Sources } from "./registry.ts";
+import type { VerdictType } from "./verdict-types.ts";
+
+export function findInert(sources: Sources): readonly Finding[] {
+  return [...inAgent(sources), ...inRegistry(sources), ...inValidation(sources)];
+}
+
+/** What the run will not do although its verdict type says so. */
+const UNUSED_ENDING: { readonly [type in VerdictType]: string | null } = {
+  "count:iteration": null,
+  "detect:graph": null,
+  "count:check": "status checks are not counted",
+  "poll:state": "the external state is not polled",
+  "detect:keyword": "the keyword is not looked for",
+  "detect:structured": "the signal is not looked for",
+  "meta:composite": "the conditions are not combined",
+  "meta:custom": "the module is not loaded",
+};
+
+type Row = {
+  readonly path: Path;
+  readonly what: string;
+  readonly fix: string;
+  /** Whether it would make a difference. */
+  readonly matters: (sources: Sources) => boolean;
+};
+
+const AGENT_ROWS: readonly Row[] = [
+  {
+    path: ["runner", "boundaries", "sandbox"],
+    what: "commands are not confined to a sandbox",
+    fix: "Run the agent in a container or a throw-away machine, or remove the sandbox.",
+    matters: ({ agent }) => agent.runner.boundaries.sandbox.enabled,
+  },
+  {
+    path: ["runner", "integrations", "github"],
+    what: "no issue is closed and no label is changed on GitHub",
+    fix: "Let a step do it, or set enabled to false.",
+    matters: ({ agent, agentDocument }) =>
+      agent.runner.integrations.github.enabled &&
+      (isWritten(agentDocument, ["runner", "integrations", "github", "labels"]) ||
+        isWritten(agentDocument, ["runner", "integrations", "github", "defaultClosureAction"])),
+  },
+  {
+    path: ["runner", "actions"],
+    what: "action blocks in answers are not carried out",
+    fix: "Let a step do it with its tools, or set enabled to false.",
+    matters: ({ agent }) => agent.runner.actions.enabled,
+  },
+  {
+    path: ["runner", "execution", "worktree"],
+    what: "no worktree is made; the agent works in the folder it is started in",
+    fix: "Start it in a worktree of your own, or set enabled to false.",
+    matters: ({ agent }) => agent.runner.execution.worktree.enabled,
+  },
+  {
+    path: ["runner", "execution", "finalize"],
+    what: "nothing is merged, pushed or proposed as a pull request at the end",
+    fix: "Do it after the run, or remove finalize.",
+    matters: ({ agent }) => agent.runner.execution.finalize.push || agent.runner.execution.finalize.createPr,
+  },
+  {
+    path: ["runner", "logging"],
+    what: "no log files are written; what happened is in the journal",
+    fix: "Read the journal, or remove logging.",
+    matters: () => true,
+  },
+];
+
+function* inAgent(sources: Sources): Generator<Finding> {
+  const { agent, agentDocument, verdict } = sources;
+  const ending = UNUSED_ENDING[verdict.type];
+  if (ending !== null) {
+    yield notActedOn(
+      agentDocument,
+      "/runner/verdict/type",
+      `The verdict type "${verdict.type}" is not acted on by this version: ${ending}. The run ends at a closing step, or is stopped after ${verdict.limits.visits} visits.`,
+      "Let a closure end the flow, or use count:iteration.",
+    );
+  }
+  for (const { path, what, fix, matters } of AGENT_ROWS) {
+    if (!isWritten(agentDocument, path) || !matters(sources)) continue;
+    yield notActedOn(
+      agentDocument,
+      pointerOf(path),
+      `${path.join(".")} is not acted on by this version: ${what}.`,
+      fix,
+    );
+  }
+  const { registryPath } = agent.runner.verdict.config;
+  if (registryPath !== undefined && registryPath !== agent.runner.flow.prompts.registry) {
+    const message = `runner.verdict.config.registryPath is not acted on: the registry is ${sources.registryDocument.file}.`;
+    const fix = "Name the registry in runner.flow.prompts.registry.";
+    yield notActedOn(agentDocument, "/runner/verdict/config/registryPath", message, fix);
+  }
+}
+
+/** Keys of steps that no version acts on. */
+const STEP_ROWS: readonly {
+  readonly key: string;
+  readonly matters: (step: StepSource) => boolean;
+  readonly what: string;
+}[] = [
+  {
+    key: "condition",
+    matters: (step) => step.condition !== undefined,
+    what: "a step is entered when a transition leads to it, whatever its condition",
+  },
+  {
+    key: "priority",
+    matters: (step) => step.priority !== undefined,
+    what: "steps have no order but that of their transitions",
+  },
+];
+
+function* inRegistry({ registry, registryDocument }: Sources): Generator<Finding> {
+  for (const { key, matters, what } of STEP_ROWS) {
+    const ids = [...registry.steps].filter(([, step]) => matters(step)).map(([id]) => id);
+    if (ids.length === 0) continue;
+    const message = `"${key}" of ${named(ids)} is not acted on: ${what}.`;
+    yield notActedOn(
+      registryDocument,
+      `/steps/${escapeSegment(ids[0]!)}/${key}`,
+      message,
+      `Remove "${key}".`,
+    );
+  }
+  for (const [id, step] of registry.steps) {
+    const intent = [...step.transitions].find(([, rule]) => typeof rule.fallback === "string")?.[0];
+    if (intent === undefined) continue;
+    const message = `The fallback of a transition is not acted on: only its target is followed.`;
+    const pointer = `/steps/${escapeSegment(id)}/transitions/${escapeSegment(intent)}/fallback`;
+    yield notActedOn(
+      registryDocument,
+      pointer,
+      message,
+      'Remove "fallback", or use a condition with a default.',
+    );
+    return;
+  }
+}
+
+function* inValidation({ registry, registryDocument }: Sources): Generator<Finding> {
+  const key = [...registry.validationSteps].find(([, entry]) => entry.outputSchema !== undefined)?.[0];
+  if (key === undefined) return;
+  const message = `"outputSchema" of "${key}" in validationSteps is not acted on: answers are validated against the step's own schema.`;
+  const pointer = `/validationSteps/${escapeSegment(key)}/outputSchema`;
+  yield notActedOn(registryDocument, pointer, message, "Name the schema in outputSchemaRef of the closure.");
+}
+
+function notActedOn(document: Document, pointer: string, message: string, fix: string): Finding {
+  return { code: "CONFIG-NOT-ACTED-ON", document, pointer, message, fix };
+}
+
+function named(ids: readonly string[]): string {
+  return ids.length === 1 ? `the step "${ids[0]}"` : `the step "${ids[0]}" and ${ids.length - 1} more`;
+}

@@ -1,0 +1,28 @@
+/** What the rules look at: the flow as built, the files as written, and which steps are live. */
+import type { Flow, StepId } from "../flow/flow.ts";
+import type { DocumentRead } from "./document.ts";
+import type { Reach } from "./graph.ts";
+import { escapeSegment } from "./places.ts";
+import type { Graph, Sources } from "./registry.ts";
+
+export type Loaded = {
+  readonly name: string;
+  readonly sources: Sources;
+  readonly graph: Graph;
+  readonly flow: Flow;
+  /** null when there is no entry to start from. */
+  readonly reach: Reach | null;
+  readonly schemaFiles: ReadonlyMap<string, DocumentRead>;
+};
+
+/** The place of a step's entry in the registry, or of something in it. */
+export function atStep(loaded: Loaded, id: StepId, ...path: readonly (string | number)[]) {
+  const pointer = ["steps", id, ...path].map((part) => `/${escapeSegment(String(part))}`).join("");
+  return { document: loaded.sources.registryDocument, pointer, steps: [id] };
+}
+
+/** The shortest way to a step, and on to where it would lead. */
+export function witness(loaded: Loaded, id: StepId, ...further: readonly StepId[]): readonly StepId[] {
+  const path = loaded.reach?.pathTo(id) ?? [];
+  return path.length === 0 ? [id, ...further] : [...path, ...further];
+}

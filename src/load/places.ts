@@ -1,0 +1,195 @@
+/** Where things stand in a JSON text. Built only when a problem needs a place, since `JSON.parse` keeps none. */
+import type { Path } from "../flow/json.ts";
+
+export type Place = { readonly line: number; readonly column: number };
+
+export type Scan = {
+  /** A member's place is that of its key, an element's that of its value. Unknown pointers take the nearest owner's. */
+  readonly place: (pointer: string) => Place;
+  /** The first thing that is not JSON, or null. */
+  readonly fault: { readonly place: Place; readonly what: string } | null;
+};
+
+/** One pass over the text, with a stack of its own: no depth of nesting can overflow it. */
+export function scanJson(text: string): Scan {
+  const offsets = new Map<string, number>([["", 0]]);
+  const open: Container[] = [];
+  let at = 0;
+  let fault: { offset: number; what: string } | null = null;
+  let expect: "value" | "value-or-end" | "key" | "key-or-end" | "comma-or-end" | "nothing" = "value";
+
+  const fail = (what: string) => {
+    fault = { offset: at, what };
+  };
+  const pointerHere = () => {
+    const top = open.at(-1);
+    return top === undefined ? "" : `${top.pointer}/${top.key ?? top.index}`;
+  };
+  const close = () => {
+    at += 1;
+    open.pop();
+    expect = open.length === 0 ? "nothing" : "comma-or-end";
+  };
+
+  for (;;) {
+    while (at < text.length && WHITESPACE.includes(text[at]!)) at += 1;
+    const char = text[at];
+    const top = open.at(-1);
+
+    if (expect === "nothing") {
+      if (char !== undefined) fail("there is more text after the end of the value");
+      break;
+    }
+    if (char === undefined) {
+      fail(top === undefined ? "the file holds no value" : `the file ends inside ${nameOf(top)}`);
+      break;
+    }
+
+    if (expect === "comma-or-end") {
+      const end = top!.key === null ? "]" : "}";
+      if (char === end) close();
+      else if (char === ",") {
+        at += 1;
+        top!.index += 1;
+        expect = top!.key === null ? "value" : "key";
+      } else {
+        fail(`"," or "${end}" is missing`);
+        break;
+      }
+      continue;
+    }
+
+    if (expect === "key" || expect === "key-or-end") {
+      if (char === "}" && expect === "key-or-end") {
+        close();
+        continue;
+      }
+      if (char !== '"') {
+        fail(char === "}" ? 'there is a comma before "}"' : "a name in double quotes is missing");
+        break;
+      }
+      const end = endOfString(text, at);
+      if (end === -1) {
+        fail("this string is not closed, or holds a character that must be escaped");
+        break;
+      }
+      const from = at;
+      top!.key = escapeSegment(JSON.parse(text.slice(at, end)) as string);
+      offsets.set(pointerHere(), from);
+      at = end;
+      while (at < text.length && WHITESPACE.includes(text[at]!)) at += 1;
+      if (text[at] !== ":") {
+        fail('":" is missing');
+        break;
+      }
+      at += 1;
+      expect = "value";
+      continue;
+    }
+
+    if (char === "]" && expect === "value-or-end") {
+      close();
+      continue;
+    }
+    if (top?.key === null) offsets.set(pointerHere(), at);
+    else if (top === undefined) offsets.set("", at);
+
+    if (char === "{" || char === "[") {
+      open.push({ pointer: pointerHere(), key: char === "{" ? "" : null, index: 0 });
+      at += 1;
+      expect = char === "{" ? "key-or-end" : "value-or-end";
+      continue;
+    }
+    const end = char === '"' ? endOfString(text, at) : endOfWord(text, at);
+    if (end === -1) {
+      fail(
+        char === '"'
+          ? "this string is not closed, or holds a character that must be escaped"
+          : char === "]" || char === "}"
+            ? `there is a comma before "${char}", or a value is missing`
+            : "this is no JSON value",
+      );
+      break;
+    }
+    at = end;
+    expect = open.length === 0 ? "nothing" : "comma-or-end";
+  }
+
+  const found = fault as { offset: number; what: string } | null;
+  const lines = lineStarts(text);
+  return {
+    place: (pointer) => placeAt(lines, nearest(offsets, pointer)),
+    fault: found === null ? null : { place: placeAt(lines, found.offset), what: found.what },
+  };
+}
+
+/** `["a/b", "c"]` → `/a~1b/c`. */
+export function pointerOf(path: Path): string {
+  return path.map((segment) => `/${escapeSegment(segment)}`).join("");
+}
+
+export function escapeSegment(segment: string): string {
+  return segment.includes("~") || segment.includes("/")
+    ? segment.replaceAll("~", "~0").replaceAll("/", "~1")
+    : segment;
+}
+
+export function unescapeSegment(segment: string): string {
+  return segment.replaceAll("~1", "/").replaceAll("~0", "~");
+}
+
+/** `key` is null in an array and the escaped name of the current member in an object. */
+type Container = { readonly pointer: string; key: string | null; index: number };
+
+const WHITESPACE = " \t\n\r";
+const WORD = /(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)(?![\w.+-])/y;
+
+function endOfWord(text: string, from: number): number {
+  WORD.lastIndex = from;
+  return WORD.test(text) ? WORD.lastIndex : -1;
+}
+
+function endOfString(text: string, from: number): number {
+  for (let i = from + 1; i < text.length; i++) {
+    const char = text.charCodeAt(i);
+    if (char === 0x22) return i + 1;
+    if (char < 0x20) return -1;
+    if (char !== 0x5c) continue;
+    i += 1;
+    const escape = text[i];
+    if (escape === "u") {
+      if (!/^[0-9a-fA-F]{4}$/.test(text.slice(i + 1, i + 5))) return -1;
+      i += 4;
+    } else if (escape === undefined || !'"\\/bfnrt'.includes(escape)) return -1;
+  }
+  return -1;
+}
+
+function nameOf(container: Container): string {
+  return container.key === null ? "a list that was not closed" : "an object that was not closed";
+}
+
+function nearest(offsets: ReadonlyMap<string, number>, pointer: string): number {
+  for (let here = pointer; ; here = here.slice(0, here.lastIndexOf("/"))) {
+    const offset = offsets.get(here);
+    if (offset !== undefined) return offset;
+    if (here === "") return 0;
+  }
+}
+
+function lineStarts(text: string): readonly number[] {
+  const starts = [0];
+  for (let at = text.indexOf("\n"); at !== -1; at = text.indexOf("\n", at + 1)) starts.push(at + 1);
+  return starts;
+}
+
+function placeAt(starts: readonly number[], offset: number): Place {
+  let low = 0;
+  let high = starts.length - 1;
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (starts[middle]! <= offset) low = middle;
+    else high = middle - 1;
+  }
+  return { line: low + 1, column: offset - starts[low]! + 1 };
+}

@@ -1,0 +1,126 @@
+/** Where the files of this dialect say that prompts are, put into the words of `findPrompt`. */
+import type { Files, FindPrompt } from "../flow/files.ts";
+import type { Prompt } from "../flow/flow.ts";
+import type { AgentSource } from "./agent-shape.ts";
+import { DEFAULTS } from "./defaults.ts";
+import { readText } from "./document.ts";
+import { escapesProject, joinPath, parentFolder } from "./paths.ts";
+import type { RegistrySource } from "./registry-shape.ts";
+
+export type Coordinates = { readonly c2: string; readonly c3: string };
+
+export type Prompts = {
+  /** The prompt of a step; without its adaptation when there is no file with it. */
+  readonly ofStep: (
+    at: Coordinates,
+    edition: string,
+    adaptation: string | null,
+    variables: readonly string[],
+  ) => Prompt;
+  /** A failure prompt: with its adaptation at each of the places in turn, then at each of them without. */
+  readonly ofFailure: (at: readonly Coordinates[], edition: string, adaptation: string | null) => Prompt;
+};
+
+export function createPrompts(
+  folder: string,
+  agent: AgentSource,
+  registry: RegistrySource,
+  files: Files,
+  findPrompt: FindPrompt,
+): Prompts {
+  const { c1, pathTemplate, pathTemplateNoAdaptation } = registry;
+  const bases = promptFolders(folder, agent, registry, files);
+  const exact = new Map<string, Prompt>();
+
+  /** With the adaptation and nothing else: both templates are the one that names it. */
+  const findExactly = (at: Coordinates, edition: string, adaptation: string | null): Prompt => {
+    const key = JSON.stringify([at.c2, at.c3, edition, adaptation]);
+    const known = exact.get(key);
+    if (known !== undefined) return known;
+    const template = adaptation === null ? pathTemplateNoAdaptation : pathTemplate;
+    const ref = { c1, c2: at.c2, c3: at.c3, edition, adaptation, bases, variables: [] };
+    const found = findPrompt({ ...ref, template, templateNoAdaptation: template });
+    exact.set(key, found);
+    return found;
+  };
+
+  return {
+    ofStep: (at, edition, adaptation, variables) =>
+      findPrompt({
+        c1,
+        c2: at.c2,
+        c3: at.c3,
+        edition,
+        adaptation,
+        template: pathTemplate,
+        templateNoAdaptation: pathTemplateNoAdaptation,
+        bases,
+        variables,
+      }),
+    ofFailure: (places, edition, adaptation) => {
+      const tried: string[] = [];
+      for (const variant of adaptation === null ? [null] : [adaptation, null]) {
+        for (const at of places) {
+          const prompt = findExactly(at, edition, variant);
+          if (prompt.file !== null) return { ...prompt, tried: [...tried, ...prompt.tried] };
+          tried.push(...prompt.tried);
+        }
+      }
+      return { file: null, text: "", tried: [...new Set(tried)], variables: [] };
+    },
+  };
+}
+
+/** The system prompt as written, or a sentence of our own when the agent names none and has none. */
+export function readSystemPrompt(folder: string, agent: AgentSource, title: string, files: Files): Prompt {
+  const path = joinPath(folder, agent.runner.flow.systemPromptPath ?? DEFAULTS.systemPromptPath);
+  const read = readText(files, path);
+  if (read.kind === "text") {
+    return { file: path, text: withoutFrontMatter(read.text), tried: [path], variables: [] };
+  }
+  const text = `You are ${title}. ${agent.description}`.trim();
+  return { file: null, text, tried: [path], variables: [] };
+}
+
+/** A folder that a file names: below `.agent/` it is meant from the project's root, else first from the agent's folder. */
+export function foldersNamed(name: string, agentFolder: string): readonly string[] {
+  const fromRoot = joinPath("", name);
+  return fromRoot === ".agent" || fromRoot.startsWith(".agent/")
+    ? [fromRoot]
+    : [joinPath(agentFolder, name), fromRoot];
+}
+
+function promptFolders(
+  folder: string,
+  agent: AgentSource,
+  registry: RegistrySource,
+  files: Files,
+): readonly string[] {
+  const { userPromptsBase } = registry;
+  const own =
+    userPromptsBase === undefined ? [joinPath(folder, "prompts")] : foldersNamed(userPromptsBase, folder);
+  const climpt = climptFolder(agent.name ?? "", registry.c1, files);
+  const fallback = joinPath(folder, agent.runner.flow.prompts.fallbackDir);
+  return [...new Set([...own, ...(climpt === null ? [] : [climpt]), fallback])].filter(
+    (base) => !escapesProject(base),
+  );
+}
+
+/**
+ * The prompt folder that climpt's own configuration names, when there is one: two plain keys of a YAML file. Its
+ * `base_dir` ends in c1, which the path templates add by themselves.
+ */
+function climptFolder(agentId: string, c1: string, files: Files): string | null {
+  const read = readText(files, joinPath(".agent/climpt/config", `${agentId}-${c1}-app.yml`));
+  if (read.kind !== "text") return null;
+  const value = (key: string) =>
+    new RegExp(`^\\s*${key}:\\s*["']?([^"'#\\n\\r]+?)["']?\\s*(?:#.*)?$`, "m").exec(read.text)?.[1];
+  const base = value("base_dir");
+  if (base === undefined) return null;
+  const path = joinPath(value("working_dir") ?? "", base);
+  return path.endsWith(`/${c1}`) ? parentFolder(path) : null;
+}
+
+function withoutFrontMatter(text: string): string {
+  return text.replace(/^---\r?\n(?:[\s\S]*?\r?\n)?---[ \t]*(?:\r?\n|$)/, "").trim();
+}

@@ -1,0 +1,81 @@
+/** steps_registry.json → the steps, checks and entry of a flow. */
+import type { Check, Step, StepId } from "../flow/flow.ts";
+import type { AgentSource } from "./agent-shape.ts";
+import type { Document } from "./document.ts";
+import { buildGuard, judgedBy, type Judged } from "./guards.ts";
+import type { FlowSteps } from "./moves.ts";
+import type { Prompts } from "./prompts.ts";
+import type { RegistrySource } from "./registry-shape.ts";
+import type { ResolveSchema } from "./schemas.ts";
+import { buildStep, flowSteps } from "./steps.ts";
+import type { Verdict } from "./verdict.ts";
+import { namesOf, type VerdictType } from "./verdict-types.ts";
+
+/** Everything that was read, with the files it was read from. */
+export type Sources = {
+  readonly agent: AgentSource;
+  readonly agentDocument: Document;
+  readonly registry: RegistrySource;
+  readonly registryDocument: Document;
+  readonly verdict: Verdict;
+  readonly schema: ResolveSchema;
+};
+
+export type Graph = {
+  readonly entry: Entry;
+  readonly flow: FlowSteps;
+  readonly steps: ReadonlyMap<StepId, Step>;
+  readonly checks: ReadonlyMap<string, Check>;
+  /** Which entry of validationSteps each closing step is judged by. */
+  readonly judged: ReadonlyMap<StepId, Judged>;
+};
+
+/** Where a run begins and which key says so. `step` is "" when nothing does. */
+export type Entry = { readonly step: StepId; readonly pointer: string };
+
+export function buildGraph(sources: Sources, prompts: Prompts): Graph {
+  const { agent, registry, verdict, schema } = sources;
+  const flow = flowSteps(registry);
+  const entry = findEntry(sources);
+  const world = { agent, flow, prompts, schema };
+  const steps = new Map<StepId, Step>();
+  const checks = new Map<string, Check>();
+  const judged = new Map<StepId, Judged>();
+
+  for (const [id, kind] of flow.kinds) {
+    const source = registry.steps.get(id)!;
+    const step = buildStep(id, source, kind, world);
+    const label = endingLabel(step);
+    const judge = kind === "close" && label !== null ? judgedBy(id, registry, verdict.type) : null;
+    if (judge === null || label === null) {
+      steps.set(id, step);
+      continue;
+    }
+    judged.set(id, judge);
+    const built = buildGuard(source, label, judge.entry, registry, registry.steps.get(entry.step), prompts);
+    for (const check of built?.checks ?? []) checks.set(check.name, check);
+    steps.set(id, built === null ? step : { ...step, guard: built.guard });
+  }
+  return { entry, flow, steps, checks, judged };
+}
+
+/** The entry for the verdict type under any of its names, then the general one, then the graph's own. */
+function findEntry({ registry, verdict, agent }: Sources): Entry {
+  for (const name of namesOf(verdict.type)) {
+    const step = registry.entryStepMapping.get(name);
+    if (step !== undefined) return { step, pointer: `/entryStepMapping/${name}` };
+  }
+  if (registry.entryStep !== undefined) return { step: registry.entryStep, pointer: "/entryStep" };
+  const own =
+    verdict.type === ("detect:graph" satisfies VerdictType)
+      ? agent.runner.verdict.config.entryStep
+      : undefined;
+  return { step: own ?? "", pointer: "" };
+}
+
+function endingLabel(step: Step): string | null {
+  for (const [label, move] of Object.entries(step.edges)) {
+    if (move.kind === "end" && move.outcome === "completed") return label;
+  }
+  return null;
+}
