@@ -1,33 +1,7 @@
 /** Bash: one command in a fresh shell, run by whatever runs processes for us. */
-import { defineTool, done, failed, type Tool } from "./tool.ts";
+import { defineTool, done, failed, type RunProcess, type Tool } from "./tool.ts";
 
-/** Runs an argument vector to its end; see `runProcess` in the effects room. */
-export type RunProcess = (options: {
-  readonly command: readonly string[];
-  readonly cwd: string;
-  readonly env: Env;
-  readonly timeoutMs: number;
-  readonly maxOutputBytes: number;
-  readonly signal: AbortSignal;
-}) => Promise<{
-  readonly exitCode: number | null;
-  readonly signal: string | null;
-  readonly stdout: string;
-  readonly stderr: string;
-  readonly timedOut: boolean;
-  readonly aborted: boolean;
-}>;
-
-export type Env = { readonly [name: string]: string | undefined };
-
-export type BashOptions = {
-  readonly cwd: string;
-  /** Exactly what commands see: already narrowed, nothing secret in it. */
-  readonly env: Env;
-  readonly exec: RunProcess;
-};
-
-export function bashTool({ cwd, env, exec }: BashOptions): Tool {
+export function bashTool(): Tool {
   return defineTool<{ command: string; timeout?: number; description?: string }>({
     name: "Bash",
     description:
@@ -42,10 +16,17 @@ export function bashTool({ cwd, env, exec }: BashOptions): Tool {
       },
       description: { type: "string", description: "What the command is for, in a few words" },
     },
-    run: async ({ command, timeout = DEFAULT_TIMEOUT_MS }, signal) => {
+    run: async ({ command, timeout = DEFAULT_TIMEOUT_MS }, { cwd, env, exec }, signal) => {
       const timeoutMs = Math.min(timeout, MAX_TIMEOUT_MS);
       const argv = ["sh", "-c", LAUNCH, "sh", command];
-      const result = await exec({ command: argv, cwd, env, timeoutMs, maxOutputBytes: STREAM_BYTES, signal });
+      const result = await exec({
+        command: argv,
+        cwd,
+        env: env(),
+        timeoutMs,
+        maxOutputBytes: STREAM_BYTES,
+        signal,
+      });
       const ending = endingOf(result, timeoutMs);
       const content = [result.stdout.trimEnd(), result.stderr.trimEnd(), ending]
         .filter((part) => part !== "")

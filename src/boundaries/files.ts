@@ -3,11 +3,10 @@ import { randomUUID } from "node:crypto";
 import { constants } from "node:fs";
 import { lstat, mkdir, open, realpath, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import type { Ground } from "./paths.ts";
 import { defineTool, done, failed, type Outcome, type Tool } from "./tool.ts";
 
-export function fileTools(ground: Ground): readonly Tool[] {
-  return [readTool(ground), writeTool(ground), editTool(ground)];
+export function fileTools(): readonly Tool[] {
+  return [readTool(), writeTool(), editTool()];
 }
 
 const FILE_PATH = {
@@ -16,7 +15,7 @@ const FILE_PATH = {
   description: "Path of the file, inside the working directory",
 };
 
-function readTool(ground: Ground): Tool {
+function readTool(): Tool {
   return defineTool<{ file_path: string; offset?: number; limit?: number }>({
     name: "Read",
     description: "Reads a text file and returns its lines with their numbers.",
@@ -34,7 +33,7 @@ function readTool(ground: Ground): Tool {
         description: `How many lines to read; ${MAX_LINES} if not given`,
       },
     },
-    run: async ({ file_path, offset = 1, limit = MAX_LINES }) => {
+    run: async ({ file_path, offset = 1, limit = MAX_LINES }, { ground }) => {
       const place = ground.reading(file_path);
       if (place.kind === "refused") return place;
       const file = await readText(place.path);
@@ -44,13 +43,13 @@ function readTool(ground: Ground): Tool {
   });
 }
 
-function writeTool(ground: Ground): Tool {
+function writeTool(): Tool {
   return defineTool<{ file_path: string; content: string }>({
     name: "Write",
     description: "Writes a file as a whole. Folders that are missing are made; an existing file is replaced.",
     required: ["file_path", "content"],
     properties: { file_path: FILE_PATH, content: { type: "string", description: "The whole new content" } },
-    run: async ({ file_path, content }) => {
+    run: async ({ file_path, content }, { ground }) => {
       const place = ground.writing(file_path);
       if (place.kind === "refused") return place;
       const existing = await lstat(place.path).catch(() => null);
@@ -62,7 +61,7 @@ function writeTool(ground: Ground): Tool {
   });
 }
 
-function editTool(ground: Ground): Tool {
+function editTool(): Tool {
   return defineTool<{ file_path: string; old_string: string; new_string: string; replace_all?: boolean }>({
     name: "Edit",
     description:
@@ -78,7 +77,7 @@ function editTool(ground: Ground): Tool {
       new_string: { type: "string", description: "What to put in its place" },
       replace_all: { type: "boolean", description: "Replace every occurrence" },
     },
-    run: async ({ file_path, old_string, new_string, replace_all = false }) => {
+    run: async ({ file_path, old_string, new_string, replace_all = false }, { ground }) => {
       const place = ground.writing(file_path);
       if (place.kind === "refused") return place;
       if (old_string === new_string) return failed("old_string and new_string are the same: nothing to do.");

@@ -5,11 +5,10 @@ import { isAbsolute, join, relative, sep } from "node:path";
 import { Script } from "node:vm";
 import { readText } from "./files.ts";
 import { compileGlob, type Matcher } from "./glob.ts";
-import type { Ground } from "./paths.ts";
 import { defineTool, done, failed, type Outcome, type Tool } from "./tool.ts";
 
-export function searchTools(ground: Ground): readonly Tool[] {
-  return [globTool(ground), grepTool(ground)];
+export function searchTools(): readonly Tool[] {
+  return [globTool(), grepTool()];
 }
 
 /** Why the pattern may not be used, or null: a pattern looks below its folder and nowhere else. */
@@ -26,7 +25,7 @@ const PATH = {
   description: "Folder to search in; the working directory if not given",
 };
 
-function globTool(ground: Ground): Tool {
+function globTool(): Tool {
   return defineTool<{ pattern: string; path?: string }>({
     name: "Glob",
     description: "Finds files by the form of their paths, such as src/**/*.ts.",
@@ -35,7 +34,7 @@ function globTool(ground: Ground): Tool {
       pattern: { type: "string", minLength: 1, description: "Knows *, **, ?, [a-z] and {a,b}" },
       path: PATH,
     },
-    run: async ({ pattern, path = "." }, signal) => {
+    run: async ({ pattern, path = "." }, { ground }, signal) => {
       const place = ground.reading(path);
       if (place.kind === "refused") return place;
       const why = wanders(pattern);
@@ -70,7 +69,7 @@ type GrepInput = {
   head_limit?: number;
 };
 
-function grepTool(ground: Ground): Tool {
+function grepTool(): Tool {
   const lines = { type: "integer", minimum: 0 };
   return defineTool<GrepInput>({
     name: "Grep",
@@ -96,7 +95,7 @@ function grepTool(ground: Ground): Tool {
         description: `Show at most so many lines; ${MAX_RESULTS} if not given`,
       },
     },
-    run: async (input, signal) => {
+    run: async (input, { ground }, signal) => {
       const place = ground.reading(input.path ?? ".");
       if (place.kind === "refused") return place;
       const flags = input["-i"] === true ? "i" : "";

@@ -1,8 +1,8 @@
 /** Tools that touch nothing: a list of things to do, and a question that nobody is there to answer. */
 import { defineTool, done, type Tool } from "./tool.ts";
 
-export function talkTools(autoResponse: string): readonly Tool[] {
-  return [todoTool(), questionTool(autoResponse)];
+export function talkTools(): readonly Tool[] {
+  return [todoTool(), questionTool()];
 }
 
 type Todo = { readonly content: string; readonly status: "pending" | "in_progress" | "completed" };
@@ -38,7 +38,7 @@ function todoTool(): Tool {
 
 const MARKS = { pending: " ", in_progress: "~", completed: "x" } as const;
 
-function questionTool(autoResponse: string): Tool {
+function questionTool(): Tool {
   return defineTool<{ question?: string; questions?: readonly unknown[] }>({
     name: "AskUserQuestion",
     description: "Asks the user. Runs are unattended, so the answer is a standing one.",
@@ -51,6 +51,6 @@ function questionTool(autoResponse: string): Tool {
         description: "Several questions, with their options",
       },
     },
-    run: () => done(autoResponse),
+    run: (_input, { autoResponse }) => done(autoResponse),
   });
 }

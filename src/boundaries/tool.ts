@@ -2,12 +2,44 @@
 import type { ToolSpec } from "../engine/ports.ts";
 import type { Json, JsonObject, JsonSchema } from "../flow/json.ts";
 import { isObject, own } from "../flow/json.ts";
+import type { Ground } from "./paths.ts";
 
 export type Tool = {
   readonly spec: ToolSpec;
   /** `input` fits the spec. A throw becomes an error result. */
-  readonly run: (input: JsonObject, signal: AbortSignal) => Outcome | Promise<Outcome>;
+  readonly run: (input: JsonObject, world: World, signal: AbortSignal) => Outcome | Promise<Outcome>;
 };
+
+/** What tools work on. They hold nothing of it themselves, so that one set of tools serves every run. */
+export type World = {
+  readonly ground: Ground;
+  /** The folder that commands start in. */
+  readonly cwd: string;
+  /** Exactly what commands see of the environment: narrowed, nothing secret in it. */
+  readonly env: () => Env;
+  readonly exec: RunProcess;
+  /** What AskUserQuestion is answered with. */
+  readonly autoResponse: string;
+};
+
+/** Runs an argument vector to its end; see `runProcess` in the effects room. */
+export type RunProcess = (options: {
+  readonly command: readonly string[];
+  readonly cwd: string;
+  readonly env: Env;
+  readonly timeoutMs: number;
+  readonly maxOutputBytes: number;
+  readonly signal: AbortSignal;
+}) => Promise<{
+  readonly exitCode: number | null;
+  readonly signal: string | null;
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly timedOut: boolean;
+  readonly aborted: boolean;
+}>;
+
+export type Env = { readonly [name: string]: string | undefined };
 
 export type Outcome =
   | { readonly kind: "done"; readonly content: string }
@@ -21,11 +53,14 @@ export function defineTool<Input>(definition: {
   readonly description: string;
   readonly required: readonly (keyof Input & string)[];
   readonly properties: { readonly [name in keyof Input & string]-?: JsonSchema };
-  readonly run: (input: Input, signal: AbortSignal) => Outcome | Promise<Outcome>;
+  readonly run: (input: Input, world: World, signal: AbortSignal) => Outcome | Promise<Outcome>;
 }): Tool {
   const { name, description, required, properties, run } = definition;
   const input: JsonSchema = { type: "object", properties, required, additionalProperties: false };
-  return { spec: { name, description, input }, run: (value, signal) => run(value as Input, signal) };
+  return {
+    spec: { name, description, input },
+    run: (value, world, signal) => run(value as Input, world, signal),
+  };
 }
 
 export function done(content: string): Outcome {

@@ -3,44 +3,22 @@ import type { Toolbox, ToolSpec } from "../engine/ports.ts";
 import type { Call, CallResult } from "../flow/event.ts";
 import type { Step } from "../flow/flow.ts";
 import { own } from "../flow/json.ts";
-import { bashTool, type Env, type RunProcess } from "./bash.ts";
+import { bashTool } from "./bash.ts";
 import { fileTools } from "./files.ts";
 import { judge, mayOffer, reachOf, type Rule, type ToolCall } from "./gate.ts";
 import { createGround, type Ground } from "./paths.ts";
 import { searchTools, wanders } from "./search.ts";
 import { talkTools } from "./talk.ts";
-import { clip, misfit, type Outcome, type Tool } from "./tool.ts";
+import { clip, misfit, type Outcome, type Tool, type World } from "./tool.ts";
 
-export type ToolboxOptions = {
-  /** The folder that tools work in; file tools never leave it. */
-  readonly cwd: string;
+export type ToolboxOptions = Omit<World, "ground"> & {
   /** Paths that Write and Edit must not change, besides `.git`, `.lockstep` and `.agent`. */
   readonly protect: readonly string[];
-  /** Exactly what commands see of the environment: narrowed, nothing secret in it. */
-  readonly env: Env;
-  /** What AskUserQuestion is answered with. */
-  readonly autoResponse: string;
-  readonly exec: RunProcess;
 };
 
-export function createToolbox({ cwd, protect, env, autoResponse, exec }: ToolboxOptions): Toolbox {
-  const ground = createGround(cwd, protect);
-  const all = [
-    ...fileTools(ground),
-    ...searchTools(ground),
-    bashTool({ cwd, env, exec }),
-    ...talkTools(autoResponse),
-  ];
-  const tools: ReadonlyMap<string, Tool> = new Map(all.map((tool) => [tool.spec.name, tool]));
-  const offers = new WeakMap<Step, readonly ToolSpec[]>();
-
-  function offer(step: Step): readonly ToolSpec[] {
-    const known = offers.get(step);
-    if (known !== undefined) return known;
-    const specs = all.map(({ spec }) => spec).filter(({ name }) => mayOffer(step, name));
-    offers.set(step, specs);
-    return specs;
-  }
+export function createToolbox({ protect, ...options }: ToolboxOptions): Toolbox {
+  const ground = createGround(options.cwd, protect);
+  const world: World = { ...options, ground };
 
   return {
     offer,
@@ -67,13 +45,26 @@ export function createToolbox({ cwd, protect, env, autoResponse, exec }: Toolbox
   ): Promise<Outcome> {
     if (signal.aborted)
       return { kind: "failed", content: `${call.name} did not run: the run was interrupted.` };
-    const tool = tools.get(call.name);
+    const tool = TOOLS.get(call.name);
     const judgement = judge(step, call, batch);
     const isOurs = tool !== undefined || (!judgement.allow && TELLING.has(judgement.rule));
     if (!judgement.allow && isOurs) return { kind: "refused", why: judgement.reason };
     if (tool === undefined) return notRegistered(call.name, offer(step));
-    return run(tool, call, signal);
+    return run(tool, call, world, signal);
   }
+}
+
+/** One set for every run, in the order in which they are offered. */
+const ALL: readonly Tool[] = [...fileTools(), ...searchTools(), bashTool(), ...talkTools()];
+const TOOLS: ReadonlyMap<string, Tool> = new Map(ALL.map((tool) => [tool.spec.name, tool]));
+const offers = new WeakMap<Step, readonly ToolSpec[]>();
+
+function offer(step: Step): readonly ToolSpec[] {
+  const known = offers.get(step);
+  if (known !== undefined) return known;
+  const specs = ALL.map(({ spec }) => spec).filter(({ name }) => mayOffer(step, name));
+  offers.set(step, specs);
+  return specs;
 }
 
 /** Rules that have something to say about a tool that is not in the box; of others, the names there are say more. */
@@ -95,11 +86,11 @@ function trespass(ground: Ground, { name, input }: ToolCall): string | null {
 
 const PATH_FIELDS = ["file_path", "notebook_path", "path"];
 
-async function run(tool: Tool, call: Call, signal: AbortSignal): Promise<Outcome> {
+async function run(tool: Tool, call: Call, world: World, signal: AbortSignal): Promise<Outcome> {
   const fault = misfit(tool.spec.input, call.input);
   if (fault !== null) return { kind: "failed", content: `InvalidInput: ${call.name}: ${fault}.` };
   try {
-    return await tool.run(call.input, signal);
+    return await tool.run(call.input, world, signal);
   } catch (error) {
     const what = signal.aborted
       ? "was interrupted"

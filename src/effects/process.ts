@@ -1,6 +1,5 @@
 /** Runs one command to its end: bounded in time and memory, and nothing of it is left running. */
 import type { ChildProcessByStdio } from "node:child_process";
-import { spawn } from "node:child_process";
 import { once } from "node:events";
 import type { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -115,6 +114,8 @@ async function start(options: ProcessOptions, mark: string): Promise<Started> {
   const [file = "", ...args] =
     typeof options.command === "string" ? ["sh", "-c", options.command] : options.command;
   const marks = [options.env[MARKS], mark].filter(Boolean).join(":");
+  // Most runs start no command; they should not pay for being able to.
+  const { spawn } = await import("node:child_process");
   try {
     const child = spawn(file, args, {
       cwd: options.cwd,

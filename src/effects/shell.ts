@@ -22,11 +22,12 @@ export type ShellOptions = {
 
 /** After an abort both verbs still settle with a value that says so; it is no result, and not to be recorded as one. */
 export function createShell({ cwd, env, exec }: ShellOptions): Shell {
-  const place = { cwd, env: childEnv(env) };
+  /** Looked at when a command runs: most runs run none. */
+  const place = () => ({ cwd, env: childEnv(env) });
   return {
     check: async (check, signal) => {
       const { command, timeoutMs, maxOutputBytes } = check;
-      const result = await exec({ ...place, command, timeoutMs, maxOutputBytes, signal });
+      const result = await exec({ ...place(), command, timeoutMs, maxOutputBytes, signal });
       return judgeCheck(check, result);
     },
     perform: async (step, args, signal) => {
@@ -35,7 +36,7 @@ export function createShell({ cwd, env, exec }: ShellOptions): Shell {
       if (argv.kind === "unresolved") return fault(step, `no value for ${argv.template} in its args`);
       const { timeoutMs } = performer;
       const options = {
-        ...place,
+        ...place(),
         command: argv.command,
         timeoutMs,
         maxOutputBytes: MAX_ANSWER_BYTES,

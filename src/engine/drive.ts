@@ -38,7 +38,9 @@ export async function drive({ flow, ports, handle, past, begin, signal, observe 
     const next = decide(flow, state, event);
     const { settled } = next;
     const at = ports.clock.now();
-    const entries: Entry[] = [{ seq: seq + 1, at, event, ...(settled === null ? {} : { led: settled }) }];
+    const entry: Entry =
+      settled === null ? { seq: seq + 1, at, event } : { seq: seq + 1, at, event, led: settled };
+    const entries = [entry];
     let after = next;
     const [first] = next.pending;
     if (first?.type === "end") {
@@ -51,7 +53,7 @@ export async function drive({ flow, ports, handle, past, begin, signal, observe 
     talk.heard(event);
     state = after;
     if (observe !== undefined) {
-      observe(entries[0]!, next);
+      observe(entry, next);
       if (entries[1] !== undefined) observe(entries[1], after);
     }
   };

@@ -1,9 +1,10 @@
 /** Doing one command: the only place where the engine meets its ports. What comes back is always an event. */
 import type { Command, Event, Reply } from "../flow/event.ts";
-import type { Flow, Step } from "../flow/flow.ts";
+import type { Flow, Step, StepId } from "../flow/flow.ts";
 import { isObject } from "../flow/json.ts";
 import { ANSWER_CAPS, bound, extractObject } from "./answer.ts";
-import type { Gate, Ports, TurnRequest, TurnResult } from "./ports.ts";
+import type { Gate, Message, Ports, TurnRequest, TurnResult } from "./ports.ts";
+import { schemaFault } from "./schema.ts";
 import type { State } from "./state.ts";
 import { sayAll, type Talk } from "./talk.ts";
 
@@ -46,28 +47,43 @@ async function ask(
   signal: AbortSignal,
 ): Promise<Reply> {
   if (step.by.kind === "command") return readReply(step, await ports.shell.perform(step, state.args, signal));
-  const { answer } = step;
-  if (answer.kind === "object" && answer.schema.kind === "unresolved") {
-    return { kind: "unaskable", code: answer.schema.code, why: answer.schema.why };
-  }
+  const unaskable = schemaTrouble(step);
+  if (unaskable !== null) return unaskable;
   const said = sayAll(flow, state, step, command.say, ports);
   if (said.kind === "unaskable") return said;
 
-  const conversation = talk.open(step, command.visit);
-  const request = toRequest(flow, state, step, command, ports, signal);
-  const { run, turn } = ports.backend;
+  const { messages, session } = talk.open(step, command.visit);
   // Said only now, and taken back if nothing comes of it: a fault must not leave the question in the conversation.
-  conversation.messages.push(...said.messages);
-  let result: TurnResult;
-  if (turn !== undefined) result = await turn({ ...request, messages: conversation.messages });
-  else if (run !== undefined) {
-    const session = conversation.session === undefined ? {} : { session: conversation.session };
-    const gate = gateOf(step, ports);
-    const whole = { ...request, messages: said.messages, cwd: ports.cwd, maxTurns: step.turns, gate };
-    result = await run({ ...whole, ...session });
-  } else throw new Error(`The backend ${ports.backend.spec.id} offers neither turn nor run`);
-  if (result.kind === "fault") conversation.messages.length -= said.messages.length;
+  for (const message of said.messages) messages.push(message);
+  const request = toRequest(flow, state, step, command, ports, messages, signal);
+  const { turn, run } = ports.backend;
+  const asked =
+    turn !== undefined
+      ? turn(request)
+      : run?.({
+          ...request,
+          messages: said.messages,
+          cwd: ports.cwd,
+          maxTurns: step.turns,
+          gate: gateOf(step, ports),
+          ...(session === undefined ? {} : { session }),
+        });
+  if (asked === undefined)
+    throw new Error(`The backend ${ports.backend.spec.id} offers neither turn nor run`);
+  const result = await asked.catch(toFault);
+  if (result.kind === "fault") messages.length -= said.messages.length;
   return readReply(step, result);
+}
+
+/** A step whose schema is missing or cannot be compiled is not asked: its answer could not be judged. */
+function schemaTrouble({ id, answer }: Step): (Reply & { kind: "unaskable" }) | null {
+  if (answer.kind === "text" || answer.schema.kind === "any") return null;
+  const { schema } = answer;
+  if (schema.kind === "unresolved") return { kind: "unaskable", code: schema.code, why: schema.why };
+  const fault = schemaFault(schema.schema);
+  if (fault === null) return null;
+  const why = `The schema ${schema.name} of step "${id}" is no valid JSON Schema: ${fault}`;
+  return { kind: "unaskable", code: "FAILED_SCHEMA_RESOLUTION", why };
 }
 
 function toRequest(
@@ -76,21 +92,33 @@ function toRequest(
   step: Step,
   command: Command & { type: "ask" },
   ports: Ports,
+  messages: readonly Message[],
   signal: AbortSignal,
-): Omit<TurnRequest, "messages"> {
-  const { answer } = step;
+): TurnRequest {
   const { visit, turn, attempt } = command;
-  const beside = state.lanes.length === 1 ? [] : state.lanes.map((lane) => lane.step);
-  const request = {
-    asker: { key: `${state.run}/${step.id}@${visit}/${turn}`, step: step.id, visit, turn, attempt, beside },
-    model: step.model,
-    system: ports.compose.system(flow),
-    tools: ports.toolbox.offer(step),
-    signal,
+  const beside = state.lanes.length === 1 ? NOBODY : state.lanes.map((lane) => lane.step);
+  const asker = {
+    key: `${state.run}/${step.id}@${visit}/${turn}`,
+    step: step.id,
+    visit,
+    turn,
+    attempt,
+    beside,
   };
-  if (answer.kind === "text") return request;
+  const { model, answer } = step;
+  const system = ports.compose.system(flow);
+  const tools = ports.toolbox.offer(step);
+  if (answer.kind === "text") return { asker, model, system, messages, tools, signal };
   const schema = answer.schema.kind === "schema" ? answer.schema.schema : null;
-  return { ...request, output: { schema, channel: answer.channel } };
+  return { asker, model, system, messages, tools, output: { schema, channel: answer.channel }, signal };
+}
+
+const NOBODY: readonly StepId[] = [];
+
+/** A backend should not throw. One that does all the same stops its run, not the program. */
+function toFault(error: unknown): TurnResult {
+  const message = error instanceof Error ? error.message : String(error);
+  return { kind: "fault", fault: { kind: "other", message: `The backend threw: ${message}` } };
 }
 
 function gateOf(step: Step, ports: Ports): Gate {
@@ -118,18 +146,15 @@ function readReply(step: Step, result: TurnResult): Reply | Promise<Reply> {
 
 function said(result: TurnResult & { kind: "reply" }, payload: unknown): Reply {
   const { text, calls, usage, session, mark } = result;
-  const plain = {
-    kind: "said",
-    text,
-    calls,
-    usage,
+  const bounded = payload === undefined ? null : bound(payload);
+  const more = {
     ...(session === undefined ? undefined : { session }),
     ...(mark === undefined ? undefined : { mark }),
-  } as const;
-  if (payload === undefined) return plain;
-  const output = bound(payload);
-  if (output.kind === "oversized") return { ...output, ...(mark === undefined ? undefined : { mark }) };
-  return isObject(output.value) ? { ...plain, output: output.value } : plain;
+  };
+  if (bounded?.kind === "oversized") return { ...bounded, ...more };
+  return bounded !== null && isObject(bounded.value)
+    ? { kind: "said", text, calls, output: bounded.value, usage, ...more }
+    : { kind: "said", text, calls, usage, ...more };
 }
 
 function wantsObject({ answer }: Step): boolean {

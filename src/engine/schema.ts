@@ -33,7 +33,14 @@ export async function prepareSchemas(schemas: readonly JsonSchema[]): Promise<vo
 }
 
 /** The author's schemas may hold keywords of their own; only own members count; the schema itself is checked when compiled. */
-const OPTIONS = { strict: false, ownProperties: true, validateSchema: false, logger: false } as const;
+const OPTIONS = {
+  strict: false,
+  ownProperties: true,
+  validateSchema: false,
+  meta: false,
+  logger: false,
+  code: { optimize: false },
+} as const;
 const compiled = new WeakMap<JsonSchema, ValidateFunction>();
 const ajv = new Ajv(OPTIONS);
 let ajv2020: Ajv | undefined;

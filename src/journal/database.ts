@@ -8,12 +8,6 @@ import { codeOf, notAJournal, SQLITE, unavailable, versionUnknown } from "./erro
 /** How long a write waits for the writes of other processes. The event loop stands still meanwhile. */
 const PATIENCE_MS = 5_000;
 
-/**
- * The write-ahead log is folded back into the file after so many pages. Few, because writing over a log that has
- * reached its size costs about half of writing a log that grows, and most runs are over before a long log is full.
- */
-const LOG_PAGES = 100;
-
 /** Marks the file as a journal of ours: "LOCK" in ASCII. */
 const APPLICATION = 0x4c4f434b;
 
@@ -74,7 +68,8 @@ export function openDatabase(directory: string): Database {
     const { application, version } = look(db);
     if (application !== APPLICATION) throw notAJournal(file);
     if (version > VERSION) throw versionUnknown(file, version, VERSION);
-    db.exec(`PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = ${LOG_PAGES}`);
+    // When the log is folded back into the file is decided by the journal: see LOG_BYTES there.
+    db.exec("PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0");
     return { file, db, writable };
   } catch (cause) {
     db?.close();

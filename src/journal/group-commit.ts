@@ -13,8 +13,15 @@ export type GroupCommit = {
   readonly flush: () => void;
 };
 
-/** `explain` turns what SQLite said into what the offers are rejected with. */
-export function createGroupCommit(db: DatabaseSync, explain: (cause: unknown) => Error): GroupCommit {
+/**
+ * `explain` turns what SQLite said into what the offers are rejected with; `afterwards` is called when a transaction is
+ * on disk and its offers have been told.
+ */
+export function createGroupCommit(
+  db: DatabaseSync,
+  explain: (cause: unknown) => Error,
+  afterwards: () => void,
+): GroupCommit {
   const begin = db.prepare("BEGIN IMMEDIATE");
   const commit = db.prepare("COMMIT");
   let waiting: Offer[] = [];
@@ -28,6 +35,7 @@ export function createGroupCommit(db: DatabaseSync, explain: (cause: unknown) =>
       const settle = offers.map(performed);
       commit.run();
       for (const tell of settle) tell();
+      afterwards();
     } catch (cause) {
       if (db.isTransaction) db.exec("ROLLBACK");
       const error = explain(cause);

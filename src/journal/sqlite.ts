@@ -40,7 +40,17 @@ export async function openSqliteJournal(options: SqliteJournalOptions): Promise<
   const { file, db, writable } = openDatabase(directory);
   const sql = prepareAll(db);
   const owners = createOwners(directory, ownerId);
-  const commits = createGroupCommit(db, (cause) => unavailable(file, cause));
+  let logged = 0;
+  const commits = createGroupCommit(
+    db,
+    (cause) => unavailable(file, cause),
+    () => {
+      logged += COMMIT_BYTES;
+      if (logged < LOG_BYTES) return;
+      logged = 0;
+      setImmediate(foldLog, db);
+    },
+  );
 
   /** All or nothing of what `work` writes, and durable, when it resolves. */
   const write = async <T>(work: () => T): Promise<T> => {
@@ -83,6 +93,7 @@ export async function openSqliteJournal(options: SqliteJournalOptions): Promise<
             // Refused, if at all, at the first entry, before anything is written: the others follow it without a gap.
             const { changes } = sql.append.run(key, epoch, ownerId, entry.seq, bodies[index] ?? "");
             if (changes === 0) throw refusal(entry);
+            logged += (bodies[index] ?? "").length + ENTRY_BYTES;
           }
         });
       },
@@ -177,6 +188,27 @@ export async function openSqliteJournal(options: SqliteJournalOptions): Promise<
       }
     },
   };
+}
+
+/**
+ * The write-ahead log is folded back into the file when about so much was written. Little, because writing over a log
+ * that has reached its size costs about half of writing a log that grows, and most runs are over before a long log is
+ * full. Not by SQLite inside the commit, but after those who wait for the commit were told: while models are thinking
+ * there is time.
+ */
+const LOG_BYTES = 400 * 1024;
+/** What a commit, and each entry beside its body, adds to the log, roughly. */
+const COMMIT_BYTES = 3 * 4096;
+const ENTRY_BYTES = 60;
+
+/** A log that cannot be folded now only grows; if the disk is full, the next commit says so. */
+function foldLog(db: DatabaseSync): void {
+  if (!db.isOpen || db.isTransaction) return;
+  try {
+    db.exec("PRAGMA wal_checkpoint(PASSIVE)");
+  } catch {
+    return;
+  }
 }
 
 type RunRecord = {

@@ -7,32 +7,22 @@ import { renderRetry } from "./retry.ts";
 import { parseTemplate, renderTemplate, type Template } from "./template.ts";
 import { explainMissing, RUNTIME_NAMES, variable } from "./variables.ts";
 
-export function createComposer(): Compose {
-  const templates = new WeakMap<Prompt, Template>();
-  const contracts = new WeakMap<Step, string>();
-  const systems = new WeakMap<Flow, string>();
-  const template = (prompt: Prompt) => remember(templates, prompt, () => parseTemplate(prompt.text));
-  const contract = (step: Step) => remember(contracts, step, () => contractText(step));
+/** What is derived from a prompt, a step or a flow is kept by its identity, so that all runs of a flow share it. */
+const templates = new WeakMap<Prompt, Template>();
+const contracts = new WeakMap<Step, string>();
+const systems = new WeakMap<Flow, string>();
 
-  return {
-    system: (flow) => remember(systems, flow, () => systemText(flow, parseTemplate(flow.system.text))),
-    say: (flow, step, say, scene) => compose(flow, step, say, scene, template, contract),
-  };
-}
+export const composer: Compose = {
+  system: (flow) => remember(systems, flow, systemText),
+  say: compose,
+};
 
-function compose(
-  flow: Flow,
-  step: Step,
-  say: Exclude<Say, { kind: "results" }>,
-  scene: Scene,
-  template: (prompt: Prompt) => Template,
-  contract: (step: Step) => string,
-): Composed {
+function compose(flow: Flow, step: Step, say: Exclude<Say, { kind: "results" }>, scene: Scene): Composed {
   switch (say.kind) {
     case "prompt":
-      return withContract(renderPrompt(flow, step, scene, template(step.prompt)), contract(step));
+      return withContract(renderPrompt(flow, step, scene), step);
     case "failed-check":
-      return withContract({ kind: "text", text: failureText(flow, say.guard, say.result) }, contract(step));
+      return withContract({ kind: "text", text: failureText(flow, say.guard, say.result) }, step);
     case "repair":
       return { kind: "text", text: repairText(step, say.errors) };
     case "steer":
@@ -40,7 +30,7 @@ function compose(
   }
 }
 
-function renderPrompt(flow: Flow, step: Step, scene: Scene, template: Template): Composed {
+function renderPrompt(flow: Flow, step: Step, scene: Scene): Composed {
   const { prompt } = step;
   if (prompt.file === null) {
     const why = `No prompt file for step "${step.id}". Tried:\n${prompt.tried.map((path) => `  ${path}`).join("\n")}`;
@@ -53,15 +43,15 @@ function renderPrompt(flow: Flow, step: Step, scene: Scene, template: Template):
       return { kind: "unaskable", code: "PR-RESOLVE-003", why };
     }
   }
-  const rendered = renderTemplate(template, (name) => variable(flow, step, scene, name));
+  const rendered = renderTemplate(templateOf(prompt), (name) => variable(flow, step, scene, name));
   if (rendered.kind === "text") return rendered;
   const why = `${prompt.file} of step "${step.id}" reads {uv-${rendered.name}}, but ${explainMissing(flow, step, rendered.name)}.`;
   return { kind: "unaskable", code: "PR-RESOLVE-005", why };
 }
 
 /** In the system prompt an unknown placeholder stays as it is. */
-function systemText(flow: Flow, template: Template): string {
-  const rendered = renderTemplate(template, (name) => {
+function systemText(flow: Flow): string {
+  const rendered = renderTemplate(templateOf(flow.system), (name) => {
     if (name === "agent_name") return flow.agent;
     if (name === "verdict_criteria") return flow.criteria;
     return own(flow.constants, name) ?? (name === "input_text" ? "{input_text}" : `{uv-${name}}`);
@@ -69,7 +59,12 @@ function systemText(flow: Flow, template: Template): string {
   return rendered.kind === "text" ? rendered.text : "";
 }
 
-function withContract(composed: Composed, contract: string): Composed {
+function templateOf(prompt: Prompt): Template {
+  return remember(templates, prompt, ({ text }) => parseTemplate(text));
+}
+
+function withContract(composed: Composed, step: Step): Composed {
+  const contract = remember(contracts, step, contractText);
   return composed.kind === "text" && contract !== ""
     ? { kind: "text", text: `${composed.text}\n\n${contract}` }
     : composed;
@@ -108,10 +103,10 @@ function failureText(flow: Flow, guard: string, result: CheckResult): string {
   ].join("\n");
 }
 
-function remember<K extends object, V>(memory: WeakMap<K, V>, key: K, make: () => V): V {
+function remember<K extends object, V>(memory: WeakMap<K, V>, key: K, make: (key: K) => V): V {
   const known = memory.get(key);
   if (known !== undefined) return known;
-  const made = make();
+  const made = make(key);
   memory.set(key, made);
   return made;
 }

@@ -24,7 +24,7 @@ import type { Json, JsonSchema } from "../flow/json.ts";
 import { hasErrors, type Problem } from "../flow/problem.ts";
 import { exitCode } from "../flow/verdict.ts";
 import { coerceParameters } from "../load/parameters.ts";
-import { createComposer } from "../prompts/compose.ts";
+import { composer } from "../prompts/compose.ts";
 import { openJournal } from "./journal.ts";
 import { load, type Loaded } from "./load.ts";
 import { findProject } from "./project.ts";
@@ -189,15 +189,14 @@ async function driveTo(driven: Driven): Promise<Result> {
 }
 
 function createPorts(flow: Flow, backend: Backend, clock: Clock, cwd: string, env: NodeJS.ProcessEnv): Ports {
-  const clean = childEnv(env);
   const { autoResponse } = flow.settings;
   return {
     backend,
     clock,
     cwd,
-    compose: createComposer(),
-    toolbox: createToolbox({ cwd, env: clean, exec: runProcess, autoResponse, protect: [] }),
-    shell: createShell({ cwd, env: clean, exec: runProcess }),
+    compose: composer,
+    toolbox: createToolbox({ cwd, env: () => childEnv(env), exec: runProcess, autoResponse, protect: [] }),
+    shell: createShell({ cwd, env, exec: runProcess }),
   };
 }
 

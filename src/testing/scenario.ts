@@ -8,7 +8,7 @@ import type { CheckResult, Entry, Event } from "../flow/event.ts";
 import type { Flow } from "../flow/flow.ts";
 import type { Json, JsonObject } from "../flow/json.ts";
 import { createMemoryJournal } from "../journal/memory.ts";
-import { createComposer } from "../prompts/compose.ts";
+import { composer } from "../prompts/compose.ts";
 
 export type Scenario = {
   readonly flow: Flow;
@@ -110,7 +110,7 @@ function inertPorts(waits: number[]): Omit<Ports, "backend" | "shell"> {
   return {
     clock: fakeClock(waits),
     cwd: "/",
-    compose: createComposer(),
+    compose: composer,
     toolbox: {
       offer: () => [],
       judge: () => null,

@@ -11,7 +11,7 @@ const cwd = mkdtempSync(join(tmpdir(), "lockstep-bash-"));
 after(() => rmSync(cwd, { recursive: true, force: true }));
 
 const env = childEnv({ ...process.env, ANTHROPIC_API_KEY: "canary" });
-const toolbox = createToolbox({ cwd, protect: [], env, autoResponse: "", exec: runProcess });
+const toolbox = createToolbox({ cwd, protect: [], env: () => env, autoResponse: "", exec: runProcess });
 
 async function bash(command: string, more: { timeout?: number } = {}, signal = new AbortController().signal) {
   const calls = [{ id: "1", name: "Bash", input: { command, ...more } }];

@@ -59,7 +59,7 @@ symlinkSync(root, join(base, "alias"));
 const toolbox = createToolbox({
   cwd: root,
   protect: ["secrets", "locked.txt", join(root, "absolute-lock")],
-  env: {},
+  env: () => ({}),
   autoResponse: "",
   exec: () => Promise.reject(new Error("no commands here")),
 });

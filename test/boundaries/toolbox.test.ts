@@ -15,7 +15,7 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, describe, test } from "node:test";
-import type { RunProcess } from "../../src/boundaries/bash.ts";
+import type { RunProcess } from "../../src/boundaries/tool.ts";
 import { createToolbox } from "../../src/boundaries/toolbox.ts";
 import type { Step } from "../../src/flow/flow.ts";
 import type { JsonObject } from "../../src/flow/json.ts";
@@ -40,7 +40,7 @@ function world(
   const toolbox = createToolbox({
     cwd,
     protect: [],
-    env: { PATH: "/bin" },
+    env: () => ({ PATH: "/bin" }),
     autoResponse: "Decide yourself.",
     exec,
   });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Files, PromptRef } from "../../src/flow/files.ts";
-import { createComposer } from "../../src/prompts/compose.ts";
+import { composer } from "../../src/prompts/compose.ts";
 import { findPrompt, stripFrontMatter } from "../../src/prompts/find.ts";
 import { renderRetry } from "../../src/prompts/retry.ts";
 import { parseTemplate, renderTemplate, templateNames } from "../../src/prompts/template.ts";
@@ -160,8 +160,5 @@ test("the system prompt knows the agent and the criteria, and leaves what it doe
     ...flow.system,
     text: "{uv-agent_name}|{uv-verdict_criteria}|{uv-label_done}|{uv-other}|{input_text}",
   };
-  assert.equal(
-    createComposer().system({ ...flow, system }),
-    "sketch|Close when done.|done|{uv-other}|{input_text}",
-  );
+  assert.equal(composer.system({ ...flow, system }), "sketch|Close when done.|done|{uv-other}|{input_text}");
 });

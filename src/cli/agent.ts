@@ -1,0 +1,78 @@
+/** An agent as the command line meets it: found by name, loaded once, its parameters turned into flags. */
+import type { Parameter } from "../flow/flow.ts";
+import type { Problem } from "../flow/problem.ts";
+import { didYouMean } from "../load/suggest.ts";
+import { createFiles } from "../run/files.ts";
+import { load, type Loaded } from "../run/load.ts";
+import { listAgents } from "../run/project.ts";
+import type { Flag } from "./args.ts";
+import { commandNamed, GLOBAL_FLAGS } from "./commands.ts";
+
+/** Like `load`, with what only the command line can know: which agents there are, and which flags are taken. */
+export async function loadAgent(name: string, cwd: string): Promise<Loaded> {
+  const loaded = await load(name, { cwd });
+  return {
+    ...loaded,
+    problems: [...loaded.problems.map((problem) => naming(problem, loaded)), ...shadowing(loaded)],
+  };
+}
+
+/** Warnings count as errors. */
+export function strictly(loaded: Loaded): Loaded {
+  return { ...loaded, problems: loaded.problems.map((problem) => ({ ...problem, severity: "error" })) };
+}
+
+export function tally({ agent, problems }: Loaded) {
+  const errors = problems.filter((problem) => problem.severity === "error").length;
+  return { agent, ok: errors === 0, errors, warnings: problems.length - errors };
+}
+
+/** What was declared in agent.json, as the parser sees it. */
+export function toFlags(parameters: readonly Parameter[]): readonly Flag[] {
+  return parameters.map(({ flag, type, description }) => ({
+    name: flag.slice(2),
+    ...(type === "boolean" ? {} : { takes: type.toUpperCase() }),
+    help: description,
+  }));
+}
+
+/** An agent that is not there: most often it is there under another name. */
+function naming(problem: Problem, { agent, project }: Loaded): Problem {
+  if (problem.code !== "AC-SERVICE-001") return problem;
+  const names = listAgents(project);
+  const there =
+    names.length === 0
+      ? `${project.agentsDir} holds no agent; make one with: lockstep init ${agent}`
+      : `there is: ${names.slice(0, 20).join(", ")}`;
+  return { ...problem, fix: `${problem.fix}${didYouMean(agent, names)} In this project ${there}.` };
+}
+
+/** A parameter takes the place of a built-in flag. That is allowed, and worth knowing. */
+function shadowing({ flow, project, agent }: Loaded): readonly Problem[] {
+  const builtIn = [...GLOBAL_FLAGS, ...commandNamed("run").flags];
+  const taken = (flow?.parameters ?? []).filter(({ flag }) =>
+    builtIn.some(({ name }) => `--${name}` === flag),
+  );
+  if (taken.length === 0) return [];
+  const file = `.agent/${agent}/agent.json`;
+  const read = createFiles(project.root).read(file);
+  const source = read.kind === "text" ? read.text : "";
+  return taken.map(({ name, flag }) => ({
+    code: "PARAM-BUILT-IN",
+    severity: "warning",
+    file,
+    line: placeOf(`"${flag}"`, source).line,
+    column: placeOf(`"${flag}"`, source).column,
+    pointer: `/parameters/${name.replaceAll("~", "~0").replaceAll("/", "~1")}/cli`,
+    step: null,
+    message: `The parameter "${name}" has the flag ${flag}, which \`lockstep run\` has too.`,
+    why: "The parameter wins, so whoever means the built-in flag gets something else.",
+    fix: `Give the parameter another flag, or write --ls-${flag.slice(2)} for the built-in one.`,
+    witness: [],
+  }));
+}
+
+function placeOf(text: string, source: string): { readonly line: number; readonly column: number } {
+  const before = source.slice(0, Math.max(0, source.indexOf(text))).split("\n");
+  return { line: before.length, column: before.at(-1)!.length + 1 };
+}

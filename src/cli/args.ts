@@ -1,0 +1,146 @@
+/** The command line: which flags there are, and what was written. Pure; loads nothing. */
+
+/** `name` is without dashes. A flag that takes nothing is a switch. */
+export type Flag = {
+  readonly name: string;
+  readonly short?: string;
+  /** What stands for its value in the help. */
+  readonly takes?: string;
+  readonly help: string;
+};
+
+export type Grammar = {
+  readonly flags: readonly Flag[];
+  /** Flags that an agent declares. They win over a built-in of the same name, which stays there as `--ls-<name>`. */
+  readonly declared?: readonly Flag[];
+  /** Unknown flags are passed over instead of refused: for a first look, before all flags are known. */
+  readonly lenient?: true;
+};
+
+export type Line = {
+  /** What is no flag and no flag's value. */
+  readonly words: readonly string[];
+  readonly flags: Given;
+  readonly declared: Given;
+};
+
+/** By name, the values in the order they were written. A switch has the values "true" and "false". */
+export type Given = ReadonlyMap<string, readonly string[]>;
+
+/** The command line makes no sense. `near`: the word that was not understood, and those that would have been. */
+export class UsageError extends Error {
+  readonly near: { readonly word: string; readonly candidates: readonly string[] } | null;
+  constructor(message: string, near: UsageError["near"] = null) {
+    super(message);
+    this.name = "UsageError";
+    this.near = near;
+  }
+}
+
+export function parseLine(argv: readonly string[], grammar: Grammar): Line {
+  const words: string[] = [];
+  const flags = new Map<string, string[]>();
+  const declared = new Map<string, string[]>();
+
+  const keep = (found: Found, value: string) => {
+    const into = found.from === "declared" ? declared : flags;
+    const { name } = found.flag;
+    into.set(name, [...(into.get(name) ?? []), value]);
+  };
+
+  for (let at = 0; at < argv.length; at++) {
+    const token = argv[at]!;
+    if (token === "--") {
+      words.push(...argv.slice(at + 1));
+      break;
+    }
+    if (token === "-" || !token.startsWith("-") || isNumber(token)) {
+      words.push(token);
+      continue;
+    }
+    for (const written of readToken(token, grammar)) {
+      const { found, value } = written;
+      if (found === null) {
+        if (grammar.lenient === undefined) throw unknownFlag(written.text, grammar);
+      } else if (found.flag.takes === undefined) keep(found, switchValue(found, value, written.text));
+      else if (value !== null) keep(found, value);
+      else {
+        const next = argv[at + 1];
+        const isThere = next !== undefined && (next === "-" || isNumber(next) || !next.startsWith("-"));
+        if (isThere) {
+          keep(found, next);
+          at += 1;
+        } else if (grammar.lenient === undefined) throw noValue(written.text, next);
+      }
+    }
+  }
+  if (grammar.lenient === undefined) refuseRepeated(grammar.flags, flags);
+  return { words, flags, declared };
+}
+
+/** Of a value given twice one would be lost. How often a parameter may be given is judged where parameters are. */
+function refuseRepeated(flags: readonly Flag[], given: Given): void {
+  const twice = flags.find(({ name, takes }) => takes !== undefined && (given.get(name)?.length ?? 0) > 1);
+  if (twice !== undefined) throw new UsageError(`--${twice.name} is given more than once.`);
+}
+
+type Found = { readonly from: "built-in" | "declared"; readonly flag: Flag; readonly negated: boolean };
+type Written = { readonly text: string; readonly found: Found | null; readonly value: string | null };
+
+/** One token holds one flag, or several one-letter switches of which the last may take the rest as its value. */
+function readToken(token: string, grammar: Grammar): readonly Written[] {
+  if (token.startsWith("--")) {
+    const equals = token.indexOf("=");
+    const text = equals === -1 ? token : token.slice(0, equals);
+    const value = equals === -1 ? null : token.slice(equals + 1);
+    return [{ text, found: findLong(text.slice(2), grammar), value }];
+  }
+  const written: Written[] = [];
+  for (let at = 1; at < token.length; at++) {
+    const flag = grammar.flags.find((other) => other.short === token[at]);
+    const found = flag === undefined ? null : ({ from: "built-in", flag, negated: false } as const);
+    const takesRest = flag?.takes !== undefined && at + 1 < token.length;
+    written.push({ text: `-${token[at]}`, found, value: takesRest ? token.slice(at + 1) : null });
+    if (takesRest || found === null) break;
+  }
+  return written;
+}
+
+function findLong(name: string, { flags, declared = [] }: Grammar): Found | null {
+  return (
+    findIn(name, declared, "declared") ??
+    findIn(name, flags, "built-in") ??
+    (name.startsWith("ls-") ? findIn(name.slice(3), flags, "built-in") : null)
+  );
+}
+
+function findIn(name: string, flags: readonly Flag[], from: Found["from"]): Found | null {
+  const flag = flags.find((other) => other.name === name);
+  if (flag !== undefined) return { from, flag, negated: false };
+  if (!name.startsWith("no-")) return null;
+  const denied = flags.find((other) => other.name === name.slice(3) && other.takes === undefined);
+  return denied === undefined ? null : { from, flag: denied, negated: true };
+}
+
+/** What a declared switch is set to is judged where parameters are; a built-in one is on or off. */
+function switchValue({ from, negated }: Found, value: string | null, text: string): string {
+  if (value === null) return negated ? "false" : "true";
+  if (negated || (from === "built-in" && value !== "true" && value !== "false")) {
+    throw new UsageError(`${text} takes no value, but "${value}" was given.`);
+  }
+  return value;
+}
+
+function unknownFlag(text: string, { flags, declared = [] }: Grammar): UsageError {
+  const candidates = [...declared, ...flags].map((flag) => `--${flag.name}`);
+  return new UsageError(`There is no flag ${text} here.`, { word: text, candidates });
+}
+
+function noValue(text: string, next: string | undefined): UsageError {
+  const hint = next === undefined ? "" : ` If "${next}" is meant as its value, write ${text}=${next}.`;
+  return new UsageError(`${text} needs a value.${hint}`);
+}
+
+function isNumber(token: string): boolean {
+  return /^-\d/.test(token);
+}

@@ -1,0 +1,80 @@
+/** One call of a command: the line as it was understood, and the screen to answer on. */
+import { parseLine, UsageError, type Flag, type Given } from "./args.ts";
+import { everyFlag, GLOBAL_FLAGS, type Command } from "./commands.ts";
+import { createScreen, type Screen, type Terminal } from "./screen.ts";
+
+export type Call = {
+  readonly command: Command;
+  /** What was written after the program's name. */
+  readonly argv: readonly string[];
+  /** The words after the command. */
+  readonly words: readonly string[];
+  readonly on: (flag: string) => boolean;
+  readonly text: (flag: string) => string | undefined;
+  /** What was given for flags that the agent declares, by flag. */
+  readonly declared: Given;
+  readonly cwd: string;
+  readonly stateDir: string | undefined;
+  readonly screen: Screen;
+  readonly host: Host;
+  /** The same line read again, strictly, now that the agent's own flags are known. */
+  readonly declare: (flags: readonly Flag[]) => Call;
+};
+
+/** The process around the call. */
+export type Host = Terminal & {
+  readonly cwd: () => string;
+  /** Opened only when it is read: an open stdin holds the process. */
+  readonly stdin: { readonly isTTY: boolean; readonly open: () => NodeJS.ReadStream };
+  readonly env: NodeJS.ProcessEnv;
+  /** From now on the first interruption stops the work in an orderly way, and the second one ends the process. */
+  readonly interruption: () => AbortSignal;
+};
+
+/** How the line is read: as one of the command, or only far enough to know the agent. */
+export type Reading =
+  | { readonly kind: "strict"; readonly declared: readonly Flag[] }
+  | { readonly kind: "lenient" };
+
+export function createCall(
+  command: Command,
+  argv: readonly string[],
+  host: Host,
+  reading: Reading,
+  onRead: (call: Call) => void,
+): Call {
+  const line =
+    reading.kind === "strict"
+      ? parseLine(argv, { flags: [...GLOBAL_FLAGS, ...command.flags], declared: reading.declared })
+      : parseLine(argv, { flags: everyFlag(), lenient: true });
+  const [, ...words] = line.words;
+  const text = (flag: string) => line.flags.get(flag)?.at(-1);
+  const on = (flag: string) => text(flag) === "true";
+  const color = text("color");
+  const call: Call = {
+    command,
+    argv,
+    words,
+    on,
+    text,
+    declared: line.declared,
+    cwd: text("cwd") ?? host.cwd(),
+    stateDir: text("state"),
+    screen: createScreen(host, { quiet: on("quiet"), color: color === undefined ? null : color === "true" }),
+    host,
+    declare: (flags) => createCall(command, argv, host, { kind: "strict", declared: flags }, onRead),
+  };
+  onRead(call);
+  if (reading.kind === "strict" && !on("help")) requireWords(command, words);
+  return call;
+}
+
+function requireWords(command: Command, words: readonly string[]): void {
+  const surplus = words[command.words.length];
+  if (surplus !== undefined)
+    throw new UsageError(`${command.name} does not know what to do with "${surplus}".`);
+  const missing = command.words[words.length];
+  if (missing !== undefined && missing.optional === undefined) {
+    throw new UsageError(`${command.name} needs ${missing.name}.`);
+  }
+}

@@ -1,0 +1,201 @@
+/** Every command and its flags: what the parser, the help and the shell completions are made from. Loads nothing. */
+import { UsageError, type Flag } from "./args.ts";
+import type { Call } from "./call.ts";
+
+export type Command = {
+  readonly name: string;
+  readonly summary: string;
+  readonly words: readonly Word[];
+  readonly flags: readonly Flag[];
+  readonly details?: readonly string[];
+  readonly examples: readonly string[];
+  /** What `--json` prints when the command fails. */
+  readonly document: "result" | "findings" | "plain";
+  /** Agents add flags of their own, so the command reads its line by itself. */
+  readonly takesParameters?: true;
+  /** Does the work; the number is the exit code. */
+  readonly load: () => Promise<(call: Call) => Promise<number>>;
+};
+
+/** What a command is told beside flags. `is` tells a shell what to offer. */
+export type Word = {
+  readonly name: string;
+  readonly optional?: true;
+  readonly is: "agent" | "run" | "shell" | "command" | "new";
+};
+
+export const GLOBAL_FLAGS: readonly Flag[] = [
+  { name: "json", help: "print exactly one JSON document on stdout, on failure too" },
+  { name: "quiet", short: "q", help: "no progress and no report, errors only" },
+  { name: "verbose", short: "v", help: "show every answer, tool call and retry" },
+  { name: "color", help: "colours even off a terminal; --no-color for none" },
+  { name: "cwd", short: "C", takes: "DIR", help: "work as if started in DIR" },
+  { name: "state", takes: "DIR", help: "keep run state in DIR instead of .lockstep" },
+  { name: "help", short: "h", help: "show help, also for a single command" },
+  { name: "version", help: "show the version" },
+];
+
+const SCRIPT: Flag = {
+  name: "script",
+  takes: "FILE",
+  help: "let a script answer instead of a model (YAML or JSON)",
+};
+const EVENTS: Flag = { name: "events", help: "stream the journal as JSON lines on stdout" };
+const TRUST: Flag = {
+  name: "trust",
+  takes: "DIGEST",
+  help: "allow exactly the commands that have this digest",
+};
+const STRICT: Flag = { name: "strict", help: "count warnings as errors" };
+
+const AGENT: Word = { name: "NAME", is: "agent" };
+const RUN: Word = { name: "RUN", is: "run" };
+const RUN_IDS = "RUN is a run id, a unique beginning of one, @last or @failed.";
+
+export const COMMANDS: readonly Command[] = [
+  {
+    name: "run",
+    summary: "run an agent to its end",
+    words: [AGENT],
+    flags: [
+      SCRIPT,
+      { name: "input", takes: "TEXT", help: "what prompts read as {input_text}; - reads stdin" },
+      EVENTS,
+      TRUST,
+      STRICT,
+      { name: "validate", help: "only check the agent, as `lockstep check` does" },
+    ],
+    details: [
+      "The parameters that the agent declares are flags too: `lockstep run NAME --help` lists them.",
+      "Where a parameter has the name of a flag above, the flag is there as --ls-<flag>.",
+      "Commands of the project run only once they are trusted: say yes when asked, or pass --trust DIGEST;",
+      "on a throw-away machine LOCKSTEP_TRUST=all in the environment trusts everything.",
+      'The last line on stdout is {"outcome":"success"} or {"outcome":"failed"}.',
+    ],
+    examples: [
+      "lockstep run iterator --issue 12",
+      "lockstep run notes --topic tides --script .agent/notes/script.yaml",
+      "git diff | lockstep run reviewer --script replies.yaml --json",
+    ],
+    document: "result",
+    takesParameters: true,
+    load: async () => (await import("./run.ts")).runAgent,
+  },
+  {
+    name: "resume",
+    summary: "go on with a run where it stopped",
+    words: [RUN],
+    flags: [SCRIPT, EVENTS, TRUST],
+    details: [RUN_IDS, "Steps that were committed are not run again."],
+    examples: ["lockstep resume @last", "lockstep resume 3f9 --script more.yaml"],
+    document: "result",
+    load: async () => (await import("./resume.ts")).resumeRun,
+  },
+  {
+    name: "check",
+    summary: "find what is wrong with an agent before it runs",
+    words: [{ ...AGENT, optional: true }],
+    flags: [STRICT],
+    details: ["Without NAME all agents of the project are checked. Nothing is run and no model is asked."],
+    examples: ["lockstep check", "lockstep check iterator --strict"],
+    document: "findings",
+    load: async () => (await import("./check.ts")).checkAgents,
+  },
+  {
+    name: "runs",
+    summary: "list the recorded runs, newest first",
+    words: [],
+    flags: [{ name: "limit", takes: "N", help: "list at most N runs (20)" }],
+    examples: ["lockstep runs", "lockstep runs --limit 100 --json"],
+    document: "plain",
+    load: async () => (await import("./runs.ts")).listRecorded,
+  },
+  {
+    name: "show",
+    summary: "show how a run went",
+    words: [RUN],
+    flags: [{ ...EVENTS, help: "print its journal as JSON lines instead" }],
+    details: [RUN_IDS, "Showing a failed run is no failure: the exit code is 0."],
+    examples: ["lockstep show @last", "lockstep show @failed --json"],
+    document: "result",
+    load: async () => (await import("./show.ts")).showRun,
+  },
+  {
+    name: "list",
+    summary: "list the agents of the project",
+    words: [],
+    flags: [],
+    examples: ["lockstep list", "lockstep list --json"],
+    document: "plain",
+    load: async () => (await import("./list.ts")).listProject,
+  },
+  {
+    name: "init",
+    summary: "write a small agent that passes check and runs without a key",
+    words: [{ name: "NAME", is: "new" }],
+    flags: [],
+    details: ["Writes .agent/NAME/. Nothing that is there already is overwritten."],
+    examples: ["lockstep init notes"],
+    document: "plain",
+    load: async () => (await import("./init.ts")).initAgent,
+  },
+  {
+    name: "doctor",
+    summary: "see whether everything needed is here",
+    words: [],
+    flags: [],
+    examples: ["lockstep doctor", "lockstep doctor --json"],
+    document: "plain",
+    load: async () => (await import("./doctor.ts")).examine,
+  },
+  {
+    name: "bench",
+    summary: "measure this machine against the promised figures",
+    words: [],
+    flags: [
+      { name: "check", help: "exit 1 when a figure is out of its limit" },
+      {
+        name: "part",
+        takes: "PART",
+        help: "only memory, durable, growth, concurrency, resume, load or cold",
+      },
+    ],
+    examples: ["lockstep bench", "lockstep bench --check --json"],
+    document: "plain",
+    load: async () => (await import("./bench.ts")).bench,
+  },
+  {
+    name: "completion",
+    summary: "print a script that completes commands in your shell",
+    words: [{ name: "bash|zsh|fish", is: "shell" }],
+    flags: [],
+    examples: [
+      "lockstep completion bash > ~/.local/share/bash-completion/completions/lockstep",
+      "lockstep completion fish > ~/.config/fish/completions/lockstep.fish",
+    ],
+    document: "plain",
+    load: async () => (await import("./completion.ts")).printCompletion,
+  },
+  {
+    name: "help",
+    summary: "show help, for all or for one command",
+    words: [{ name: "COMMAND", optional: true, is: "command" }],
+    flags: [],
+    examples: ["lockstep help run"],
+    document: "plain",
+    load: async () => (await import("./help.ts")).printHelp,
+  },
+];
+
+export function commandNamed(word: string): Command {
+  const command = COMMANDS.find((other) => other.name === word);
+  if (command !== undefined) return command;
+  const candidates = COMMANDS.map((other) => other.name);
+  throw new UsageError(`There is no command "${word}".`, { word, candidates });
+}
+
+/** The flags of all commands, each once: enough to tell on a line which words are flags' values. */
+export function everyFlag(): readonly Flag[] {
+  const all = [...GLOBAL_FLAGS, ...COMMANDS.flatMap((command) => command.flags)];
+  return all.filter((flag, place) => all.findIndex((other) => other.name === flag.name) === place);
+}

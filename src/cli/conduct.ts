@@ -1,0 +1,114 @@
+/** Starting and resuming look the same from outside: progress, a signal to stop, one result at the end. */
+import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { createInterface } from "node:readline/promises";
+import { RunnerError, type DriveOptions, type Result } from "../run/index.ts";
+import { createFiles } from "../run/files.ts";
+import { findProject } from "../run/project.ts";
+import { UsageError } from "./args.ts";
+import type { Call } from "./call.ts";
+import { renderProblems } from "./problems.ts";
+import { createProgress } from "./progress.ts";
+import { renderReport } from "./report.ts";
+import { jsonLine, shellWord, shown, shownInLine } from "./text.ts";
+
+type Confirm = NonNullable<NonNullable<DriveOptions["trust"]>["confirm"]>;
+
+/** Drives a run and tells of it; the exit code is the result's. */
+export async function conduct(
+  call: Call,
+  drive: (options: DriveOptions) => Promise<Result>,
+): Promise<number> {
+  const { screen, host } = call;
+  if (call.on("json") && call.on("events"))
+    throw new UsageError("--json and --events cannot both have stdout.");
+  const signal = host.interruption();
+  const progress = createProgress(screen, call.on("verbose"), Date.now);
+  const trust = call.text("trust");
+  const script = call.text("script");
+  const result = await drive({
+    cwd: resolve(call.cwd),
+    ...(call.stateDir === undefined ? {} : { stateDir: call.stateDir }),
+    ...(script === undefined ? {} : { script: { text: readScript(call, script), file: script } }),
+    env: host.env,
+    trust: {
+      ...(trust === undefined ? {} : { digest: trust }),
+      ...(screen.isAnswering ? { confirm: askForTrust(call, signal) } : {}),
+    },
+    signal,
+    observe: call.on("events") ? (entry) => screen.print(jsonLine(entry)) : progress.observe,
+  });
+  progress.stop();
+  return tellResult(call, signal.aborted ? stoppedEarly(result) : result);
+}
+
+/** The report for the person, then the result for whoever reads stdout. */
+export function tellResult(call: Call, result: Result): number {
+  const { screen } = call;
+  if (result.problems.length > 0 && !result.success && !call.on("json")) {
+    const { root } = findProject(call.cwd);
+    screen.tell(`${renderProblems(result.problems, createFiles(root), screen.err)}\n`);
+  }
+  const report = renderReport(result, resumeCommand(call, result), screen.err);
+  if (result.success) screen.tell(report);
+  else screen.complain(call.on("quiet") ? report.split("\n").slice(0, 2).join("\n") : report);
+  if (call.on("json")) screen.document(result);
+  else if (!call.on("events")) screen.print(`{"outcome":"${result.success ? "success" : "failed"}"}`);
+  return result.exitCode;
+}
+
+/** With the flags that lead to the same journal. */
+export function resumeCommand(call: Call, { run }: Result): string {
+  const flags = ["cwd", "state"].flatMap((flag) => {
+    const value = call.text(flag);
+    return value === undefined ? [] : [`--${flag}`, shellWord(value)];
+  });
+  return ["lockstep", "resume", run ?? "@last", ...flags].join(" ");
+}
+
+/** Relative to the folder that the call works in. */
+function readScript(call: Call, file: string): string {
+  try {
+    return readFileSync(resolve(call.cwd, file), "utf8");
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new RunnerError("SCRIPT_INVALID", `The script ${file} cannot be read: ${why}`, { cause });
+  }
+}
+
+/** Interrupted before there was a run: neither a failure nor something to go on with. */
+function stoppedEarly(result: Result): Result {
+  if (result.run !== null) return result;
+  const reason = "Stopped before the run began.";
+  return {
+    ...result,
+    outcome: "interrupted",
+    code: "INTERRUPTED",
+    reason,
+    completionReason: reason,
+    exitCode: 130,
+  };
+}
+
+/** The commands, one by one, and a question whose answer is no unless somebody says yes. */
+function askForTrust({ screen, host }: Call, signal: AbortSignal): Confirm {
+  return async ({ root, digest, commands }) => {
+    screen.complain(
+      [
+        `This agent runs commands of the project ${shownInLine(root)}:`,
+        ...commands.map((command) => `  ${shown(command).replaceAll("\n", "\n    ")}`),
+        `Trust exactly these from now on (${digest})? [y/N]`,
+      ].join("\n"),
+    );
+    // Not as a terminal of its own: so Ctrl-C stays a signal.
+    const lines = createInterface({ input: host.stdin.open(), terminal: false });
+    try {
+      const answer = await lines.question("", { signal });
+      return /^\s*y(es)?\s*$/i.test(answer);
+    } catch {
+      return false;
+    } finally {
+      lines.close();
+    }
+  };
+}

@@ -1,0 +1,149 @@
+/** `lockstep doctor`: what a run needs, looked at one by one. Offline, and it leaves nothing behind. */
+import { spawnSync } from "node:child_process";
+import { closeSync, existsSync, fsyncSync, openSync, rmSync, writeSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { EXIT } from "../flow/verdict.ts";
+import { hasErrors } from "../flow/problem.ts";
+import { findProject, listAgents, type Project } from "../run/project.ts";
+import { loadAgent } from "./agent.ts";
+import type { Call } from "./call.ts";
+import { withJournal } from "./journal.ts";
+import { countProblems } from "./problems.ts";
+import { duration, shownInLine, table } from "./text.ts";
+
+/** `fail`: no run is possible. `warn`: some things are not. */
+type Finding = {
+  readonly name: string;
+  readonly status: "ok" | "warn" | "fail";
+  readonly detail: string;
+  readonly fix: string | null;
+};
+
+export async function examine(call: Call): Promise<number> {
+  const { screen } = call;
+  const project = findProject(call.cwd, call.stateDir);
+  const findings = [
+    nodeVersion(),
+    await sqlite(),
+    git(),
+    stateFolder(project),
+    await journal(call),
+    ...(await agents(project)),
+    ok("backend scripted", "answers from a script: lockstep run NAME --script FILE"),
+    warn(
+      "backend models",
+      "this version drives scripted models only",
+      "hand in a backend of your own through the API: run({ agent, backend })",
+    ),
+  ];
+  const isFit = findings.every((finding) => finding.status !== "fail");
+  if (call.on("json"))
+    screen.document({ v: 1, ok: isFit, root: project.root, stateDir: project.stateDir, checks: findings });
+  else {
+    const colours = { ok: "green", warn: "yellow", fail: "red" } as const;
+    const rows = table(findings.map(({ name, detail }) => [shownInLine(name, 60), shownInLine(detail, 300)]));
+    for (const [place, { status, fix }] of findings.entries()) {
+      const hint = fix === null ? "" : screen.out("cyan", `  fix: ${shownInLine(fix, 300)}`);
+      screen.print(`${screen.out(colours[status], status.padEnd(4))}  ${rows[place]}${hint}`);
+    }
+  }
+  return isFit ? EXIT.completed : EXIT.unavailable;
+}
+
+function nodeVersion(): Finding {
+  const { node } = process.versions;
+  return Number.parseInt(node, 10) >= 24
+    ? ok("node", node)
+    : fail("node", `${node} is too old`, "install Node 24 or newer");
+}
+
+async function sqlite(): Promise<Finding> {
+  try {
+    const { DatabaseSync } = await import("node:sqlite");
+    const database = new DatabaseSync(":memory:");
+    const { version } = database.prepare("select sqlite_version() as version").get() as {
+      readonly version: string;
+    };
+    database.close();
+    return ok("node:sqlite", version);
+  } catch (error) {
+    return fail("node:sqlite", why(error), "use a Node that was built with SQLite");
+  }
+}
+
+function git(): Finding {
+  const { status, stdout } = spawnSync("git", ["--version"], { encoding: "utf8", timeout: 5000 });
+  return status === 0
+    ? ok("git", stdout.replace("git version", "").trim())
+    : warn("git", "not found", "install git: checks and tools of many agents call it");
+}
+
+/** Writes and syncs a file where the journal is, or in the nearest folder that is there. */
+function stateFolder({ stateDir }: Project): Finding {
+  let folder = stateDir;
+  while (!existsSync(folder) && folder !== dirname(folder)) folder = dirname(folder);
+  const file = join(folder, `.lockstep-doctor-${process.pid}`);
+  const from = performance.now();
+  try {
+    const handle = openSync(file, "wx");
+    try {
+      writeSync(handle, "lockstep");
+      fsyncSync(handle);
+    } finally {
+      closeSync(handle);
+    }
+    const took = duration(performance.now() - from);
+    const where = folder === stateDir ? stateDir : `${stateDir}, to be made`;
+    return ok("state folder", `${where}: writable, synced in ${took}`);
+  } catch (error) {
+    return fail(
+      "state folder",
+      `${stateDir}: ${why(error)}`,
+      "make it writable, or choose another with --state DIR",
+    );
+  } finally {
+    rmSync(file, { force: true });
+  }
+}
+
+async function journal(call: Call): Promise<Finding> {
+  try {
+    return await withJournal(call, async (journal) =>
+      ok("journal", journal === null ? "none yet" : `${(await journal.list()).length} runs`),
+    );
+  } catch (error) {
+    return fail("journal", why(error), "move the database away, or choose another folder with --state DIR");
+  }
+}
+
+async function agents(project: Project): Promise<readonly Finding[]> {
+  const names = listAgents(project);
+  if (names.length === 0) return [warn("agents", `none in ${project.agentsDir}`, "lockstep init NAME")];
+  const findings: Finding[] = [];
+  for (const name of names) {
+    const { problems } = await loadAgent(name, project.root);
+    const about = countProblems(problems);
+    findings.push(
+      hasErrors(problems)
+        ? warn(`agent ${name}`, about, `lockstep check ${name}`)
+        : ok(`agent ${name}`, about),
+    );
+  }
+  return findings;
+}
+
+function ok(name: string, detail: string): Finding {
+  return { name, status: "ok", detail, fix: null };
+}
+
+function warn(name: string, detail: string, fix: string): Finding {
+  return { name, status: "warn", detail, fix };
+}
+
+function fail(name: string, detail: string, fix: string): Finding {
+  return { name, status: "fail", detail, fix };
+}
+
+function why(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,128 @@
+/** Help texts, made from the table of commands. */
+import type { Parameter } from "../flow/flow.ts";
+import type { Flag } from "./args.ts";
+import type { Call } from "./call.ts";
+import { commandNamed, COMMANDS, GLOBAL_FLAGS, type Command } from "./commands.ts";
+import { shownInLine, table, type Paint } from "./text.ts";
+
+/** `lockstep help [COMMAND]` */
+export function printHelp({ words: [name], on, screen }: Call): Promise<number> {
+  const command = name === undefined ? null : commandNamed(name);
+  if (on("json")) screen.document(describe(command === null ? COMMANDS : [command]));
+  else screen.print(command === null ? mainHelp(screen.out) : commandHelp(command, screen.out));
+  return Promise.resolve(0);
+}
+
+export function mainHelp(paint: Paint): string {
+  const commands = COMMANDS.map((command) => [
+    [command.name, ...command.words.map(wordText)].join(" "),
+    command.summary,
+  ]);
+  return [
+    "Runs LLM agents as declared step flows: .agent/NAME/ holds an agent.",
+    "",
+    `${paint("bold", "Usage")}  lockstep COMMAND [flags]`,
+    "",
+    paint("bold", "Commands"),
+    ...indent(table(commands)),
+    "",
+    paint("bold", "Flags for every command"),
+    ...indent(flagRows(GLOBAL_FLAGS)),
+    "",
+    paint("bold", "Begin with"),
+    ...indent(["lockstep init notes", "lockstep check notes", "lockstep help run"]),
+    "",
+    paint("bold", "Exit codes"),
+    ...indent([
+      "0 completed · 1 failed or aborted · 2 usage error or invalid flow · 3 configuration or backend unavailable",
+      "4 limit reached · 5 waiting for a human · 6 checks never passed · 7 flow tests failed · 130 interrupted",
+    ]),
+  ].join("\n");
+}
+
+/** `parameters`: those of the agent, where it is known. */
+export function commandHelp(
+  command: Command,
+  paint: Paint,
+  parameters: readonly Parameter[] | null = null,
+): string {
+  const flags = parameters === null ? command.flags : command.flags.map((flag) => besides(flag, parameters));
+  const section = (title: string, lines: readonly string[]) =>
+    lines.length === 0 ? [] : ["", paint("bold", title), ...indent(lines)];
+  return [
+    `lockstep ${command.name}: ${command.summary}`,
+    "",
+    `${paint("bold", "Usage")}  ${["lockstep", command.name, ...command.words.map(wordText), "[flags]"].join(" ")}`,
+    ...section("Parameters of the agent", parameters === null ? [] : parameterRows(parameters)),
+    ...section("Flags", flagRows(flags)),
+    ...section(
+      "Flags for every command",
+      flagRows(GLOBAL_FLAGS.map((flag) => besides(flag, parameters ?? []))),
+    ),
+    ...section("Notes", command.details ?? []),
+    ...section("Examples", command.examples),
+  ].join("\n");
+}
+
+function parameterRows(parameters: readonly Parameter[]): readonly string[] {
+  if (parameters.length === 0) return ["none"];
+  return table(parameters.map((parameter) => [parameterUse(parameter), parameterAbout(parameter)]));
+}
+
+function parameterUse({ flag, type }: Parameter): string {
+  if (type === "boolean") return `${flag}, --no-${flag.slice(2)}`;
+  return type === "array" ? `${flag} VALUE …` : `${flag} ${type.toUpperCase()}`;
+}
+
+function parameterAbout({ type, description, required, default: fallback, validation }: Parameter): string {
+  const { min, max, pattern, enum: values } = validation ?? {};
+  const facts = [
+    type,
+    required ? "required" : fallback === undefined ? "optional" : `default ${JSON.stringify(fallback)}`,
+    ...(type === "array" ? ["may be repeated"] : []),
+    ...(min === undefined ? [] : [`min ${min}`]),
+    ...(max === undefined ? [] : [`max ${max}`]),
+    ...(pattern === undefined ? [] : [`matches ${pattern}`]),
+    ...(values === undefined ? [] : [`one of ${values.map((value) => JSON.stringify(value)).join(", ")}`]),
+  ];
+  return shownInLine(`${description === "" ? "" : `${description} `}(${facts.join(", ")})`, 400);
+}
+
+/** How a flag is written beside the agent's parameters. */
+function besides(flag: Flag, parameters: readonly Parameter[]): Flag {
+  return parameters.some((parameter) => parameter.flag === `--${flag.name}`)
+    ? { ...flag, name: `ls-${flag.name}` }
+    : flag;
+}
+
+function flagRows(flags: readonly Flag[]): readonly string[] {
+  return table(
+    flags.map(({ name, short, takes, help }) => {
+      const long = `--${name}${takes === undefined ? "" : ` ${takes}`}`;
+      return [short === undefined ? `    ${long}` : `-${short}, ${long}`, help];
+    }),
+  );
+}
+
+function wordText({ name, optional }: Command["words"][number]): string {
+  return optional === undefined ? name : `[${name}]`;
+}
+
+function indent(lines: readonly string[]): readonly string[] {
+  return lines.map((line) => `  ${line}`);
+}
+
+/** The same for machines. */
+function describe(commands: readonly Command[]): unknown {
+  return {
+    v: 1,
+    commands: commands.map(({ name, summary, words, flags, examples }) => ({
+      name,
+      summary,
+      words,
+      flags,
+      examples,
+    })),
+    flags: GLOBAL_FLAGS,
+  };
+}

@@ -1,0 +1,50 @@
+/** `lockstep init NAME` */
+import { mkdirSync, statSync, writeFileSync } from "node:fs";
+import { dirname, join, relative, resolve } from "node:path";
+import { RunnerError } from "../run/index.ts";
+import { findProject } from "../run/project.ts";
+import { UsageError } from "./args.ts";
+import type { Call } from "./call.ts";
+import { initFiles } from "./init-files.ts";
+import { shellWord } from "./text.ts";
+
+export function initAgent(call: Call): Promise<number> {
+  const [name = ""] = call.words;
+  if (!/^[a-z][a-z0-9]*(-[a-z0-9]+)*$/.test(name)) {
+    throw new UsageError(
+      `"${name}" cannot name an agent: use lower-case letters, digits and single dashes, as in my-agent.`,
+    );
+  }
+  const { agentsDir } = findProject(call.cwd);
+  const folder = join(agentsDir, name);
+  if (statSync(folder, { throwIfNoEntry: false }) !== undefined) {
+    throw new RunnerError(
+      "USAGE",
+      `${folder} is there already, and nothing in it is overwritten. Choose another name.`,
+    );
+  }
+  const files = Object.entries(initFiles(name)).map(([path, text]) => ({ path: join(folder, path), text }));
+  try {
+    for (const { path, text } of files) {
+      mkdirSync(dirname(path), { recursive: true });
+      writeFileSync(path, text, { flag: "wx" });
+    }
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new RunnerError("NOT_WRITABLE", `The agent cannot be written: ${why}`, { cause });
+  }
+  const shown = (path: string) => relative(resolve(call.cwd), path);
+  const where = call.text("cwd") === undefined ? "" : ` --cwd ${shellWord(call.text("cwd")!)}`;
+  const next = [
+    `lockstep check ${name}${where}`,
+    `lockstep run ${name} --topic "tides" --script ${shellWord(shown(join(folder, "script.yaml")))}${where}`,
+  ];
+  if (call.on("json"))
+    call.screen.document({ v: 1, agent: name, files: files.map(({ path }) => shown(path)), next });
+  else {
+    call.screen.print(
+      [...files.map(({ path }) => shown(path)), "", "Next:", ...next.map((line) => `  ${line}`)].join("\n"),
+    );
+  }
+  return Promise.resolve(0);
+}

@@ -1,0 +1,159 @@
+#!/usr/bin/env node
+/**
+ * The front door: finds the command, and is the only place that prints errors and exits. What is imported here must
+ * load on any Node, so that an old one gets a sentence instead of a stack trace.
+ */
+import module from "node:module";
+import { join } from "node:path";
+import { isatty } from "node:tty";
+import { parseLine, UsageError } from "./args.ts";
+import { createCall, type Call, type Host } from "./call.ts";
+import { commandNamed, everyFlag, type Command } from "./commands.ts";
+import { createPaint, jsonLine, shown } from "./text.ts";
+import { versionText } from "./version.ts";
+
+const OLDEST_NODE = 24;
+const INTERRUPTED = 130;
+
+/** What was understood so far: it decides how a failure is answered. */
+let asked: Command | null = null;
+let current: Call | null = null;
+let stopping: AbortController | null = null;
+
+const host: Host = {
+  stdin: { isTTY: isatty(0), open: () => process.stdin },
+  stdout: process.stdout,
+  stderr: process.stderr,
+  env: process.env,
+  cwd: () => process.cwd(),
+  interruption,
+};
+
+// Not awaited here: a bundle may put what commands share into this very file, and they would wait for its end.
+void main(process.argv.slice(2));
+
+async function main(argv: readonly string[]): Promise<void> {
+  // Whoever reads our output may go away early, as `head` does. The work goes on all the same.
+  process.stdout.on("error", ignoreBrokenPipe);
+  process.stderr.on("error", ignoreBrokenPipe);
+  process.on("uncaughtException", (error) => void crash(error, argv));
+  if (Number.parseInt(process.versions.node, 10) < OLDEST_NODE) return refuseNode(argv);
+  leave(await answer(argv).catch(async (error: unknown) => await fail(error, argv)));
+}
+
+function refuseNode(argv: readonly string[]): void {
+  const reason =
+    `lockstep needs Node ${OLDEST_NODE} or newer, and this is Node ${process.versions.node}. ` +
+    `Install a newer one from https://nodejs.org, or with your version manager.`;
+  const failure = { v: 1, outcome: "failed", success: false, code: "NODE_TOO_OLD", reason, exitCode: 3 };
+  process.stderr.write(`${reason}\n`);
+  if (argv.includes("--json")) process.stdout.write(`${JSON.stringify(failure)}\n`);
+  leave(failure.exitCode);
+}
+
+/** A bug outside of what is awaited: told like any other failure. */
+async function crash(error: unknown, argv: readonly string[]): Promise<void> {
+  leave(await fail(error, argv));
+}
+
+async function answer(argv: readonly string[]): Promise<number> {
+  const { words, flags } = parseLine(argv, { flags: everyFlag(), lenient: true });
+  const [word] = words;
+  const isAsked = (flag: string) => flags.get(flag)?.at(-1) === "true";
+  if (word === undefined && isAsked("version")) return printVersion(isAsked("json"));
+  if (word === undefined && isAsked("help")) return await run(commandNamed("help"), ["help", ...argv]);
+  if (word === undefined) return await printUsage(isAsked("json"));
+  return await run(commandNamed(word), argv);
+}
+
+async function run(command: Command, argv: readonly string[]): Promise<number> {
+  asked = command;
+  const reading = command.takesParameters
+    ? ({ kind: "lenient" } as const)
+    : ({ kind: "strict", declared: [] } as const);
+  const call = createCall(command, argv, host, reading, (read) => {
+    current = read;
+  });
+  if (!command.takesParameters && command.name !== "help") {
+    if (call.on("help"))
+      return await run(commandNamed("help"), ["help", command.name, ...asJson(call.on("json"))]);
+    if (call.on("version")) return printVersion(call.on("json"));
+  }
+  keepCompiled(process.env);
+  const perform = await command.load();
+  return await perform(call);
+}
+
+/** Saves a tenth of a short run, and half of one in development. In the user's own folder, because it is run as code. */
+function keepCompiled({ XDG_CACHE_HOME, HOME }: NodeJS.ProcessEnv): void {
+  const folder = XDG_CACHE_HOME || (HOME ? join(HOME, ".cache") : "");
+  if (folder !== "") module.enableCompileCache(join(folder, "lockstep", "compiled"));
+}
+
+function printVersion(json: boolean): number {
+  process.stdout.write(`${versionText(json)}\n`);
+  return 0;
+}
+
+/** `lockstep` alone: help, but no success. */
+async function printUsage(json: boolean): Promise<number> {
+  if (json) throw new UsageError("A command is needed.");
+  const { mainHelp } = await import("./help.ts");
+  process.stderr.write(`${mainHelp(createPaint(false))}\n`);
+  return 2;
+}
+
+/** Every failure that is no result: said on stderr, and in the one document where one was asked for. */
+async function fail(error: unknown, argv: readonly string[]): Promise<number> {
+  const { failureDocument, toFailing } = await import("./failure.ts");
+  const { words, flags } = parseLine(argv, { flags: everyFlag(), lenient: true });
+  const isOn = (flag: string) => current?.on(flag) ?? flags.get(flag)?.at(-1) === "true";
+  const agent = asked?.words[0]?.is === "agent" ? ((current?.words ?? words.slice(1))[0] ?? "") : "";
+  const failure = toFailing(error, asked, agent);
+  current?.screen.status(null);
+  process.stderr.write(`lockstep: ${shown(failure.reason)}\n`);
+  if (failure.stack !== null) process.stderr.write(`${shown(failure.stack)}\n`);
+  if (isOn("json")) process.stdout.write(`${jsonLine(failureDocument(failure, asked, agent))}\n`);
+  else if (isRunning(asked) && !isOn("events")) process.stdout.write('{"outcome":"failed"}\n');
+  return failure.exitCode;
+}
+
+/** Commands whose last line on stdout always tells the outcome. */
+function isRunning(command: Command | null): boolean {
+  return command?.name === "run" || command?.name === "resume";
+}
+
+function asJson(json: boolean): readonly string[] {
+  return json ? ["--json"] : [];
+}
+
+function ignoreBrokenPipe(error: NodeJS.ErrnoException): void {
+  if (error.code !== "EPIPE") throw error;
+}
+
+/** Ends the process once everything written has gone out, whatever else may still hold it open. */
+function leave(exitCode: number): void {
+  process.exitCode = exitCode;
+  process.stdout.write("", () => process.stderr.write("", () => process.exit(exitCode)));
+}
+
+function interruption(): AbortSignal {
+  if (stopping !== null) return stopping.signal;
+  const controller = new AbortController();
+  stopping = controller;
+  process.on("SIGINT", () => {
+    if (controller.signal.aborted) {
+      current?.screen.status(null);
+      process.exit(INTERRUPTED);
+    }
+    stop("Stopping after what is under way; press Ctrl-C again to leave at once.");
+  });
+  process.on("SIGTERM", () => stop("Told to end; stopping after what is under way."));
+  return controller.signal;
+
+  function stop(why: string): void {
+    if (controller.signal.aborted) return;
+    current?.screen.tell(why);
+    controller.abort();
+  }
+}

@@ -1,0 +1,66 @@
+/** Findings about a flow, as a person reads them: the place, the lines around it, why it matters, how to mend it. */
+import type { Files } from "../flow/files.ts";
+import type { Problem } from "../flow/problem.ts";
+import { count, shown, shownInLine, type Paint } from "./text.ts";
+
+/** Every problem in full, with a blank line between them. */
+export function renderProblems(problems: readonly Problem[], files: Files, paint: Paint): string {
+  return problems.map((problem) => renderProblem(problem, files, paint)).join("\n\n");
+}
+
+function renderProblem(problem: Problem, files: Files, paint: Paint): string {
+  const { code, severity, file, line, column, message, why, fix, witness } = problem;
+  const colour = severity === "error" ? "red" : "yellow";
+  return [
+    `${paint("bold", `${shownInLine(file)}:${line}:${column}`)}  ${paint(colour, severity)}  ${code}`,
+    ...indent(shown(message)),
+    ...codeFrame(problem, files, paint),
+    ...indent(`${paint("dim", "why")}  ${shown(why)}`),
+    ...indent(`${paint("cyan", "fix")}  ${shown(fix)}`),
+    ...(witness.length === 0
+      ? []
+      : indent(`${paint("dim", "way")}  ${witness.map((id) => shownInLine(id)).join(" → ")}`)),
+  ].join("\n");
+}
+
+/** `2 errors, 1 warning`, or `no problems`. */
+export function countProblems(problems: readonly Problem[]): string {
+  const errors = problems.filter((problem) => problem.severity === "error").length;
+  const warnings = problems.length - errors;
+  const parts = [
+    ...(errors > 0 ? [count(errors, "error")] : []),
+    ...(warnings > 0 ? [count(warnings, "warning")] : []),
+  ];
+  return parts.length === 0 ? "no problems" : parts.join(", ");
+}
+
+const FRAME_WIDTH = 100;
+
+/** The line, one before and one after, and a mark below the column. Nothing when the file cannot be read. */
+function codeFrame({ file, line, column }: Problem, files: Files, paint: Paint): readonly string[] {
+  const read = files.read(file);
+  if (read.kind !== "text") return [];
+  const lines = read.text.split(/\r?\n/);
+  const target = lines[line - 1];
+  if (target === undefined || read.text.trim() === "") return [];
+  const from = Math.max(0, column - 1 - FRAME_WIDTH + 20);
+  const gutter = String(line + 1).length;
+  const numbers = [line - 1, line, line + 1].filter((number) => lines[number - 1] !== undefined);
+  return numbers.flatMap((number) => {
+    const text = visibleLine(lines[number - 1]!, from);
+    const mark = number === line ? ">" : " ";
+    const row = `  ${mark} ${String(number).padStart(gutter)} | ${text}`.trimEnd();
+    if (number !== line) return [paint("dim", row)];
+    const before = visibleLine(target.slice(0, column - 1), from).length;
+    return [row, `    ${" ".repeat(gutter)} | ${" ".repeat(before)}${paint("red", "^")}`];
+  });
+}
+
+/** A window on a long line, with tabs as spaces so that the mark stands right. */
+function visibleLine(line: string, from: number): string {
+  return shown(line.slice(from, from + FRAME_WIDTH).replaceAll("\t", "  "));
+}
+
+function indent(text: string): readonly string[] {
+  return text.split("\n").map((line, place) => (place === 0 ? `  ${line}` : `       ${line}`));
+}

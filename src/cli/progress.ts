@@ -1,0 +1,129 @@
+/** What a person sees while a run goes on: a line for every settled visit, and on a terminal one line that lives. */
+import type { CheckResult, Entry, Led } from "../flow/event.ts";
+import type { DriveOptions } from "../run/index.ts";
+import type { Screen } from "./screen.ts";
+import { count, duration, shownInLine, type Paint } from "./text.ts";
+
+type Observe = NonNullable<DriveOptions["observe"]>;
+type State = Parameters<Observe>[1];
+
+export type Progress = { readonly observe: Observe; readonly stop: () => void };
+
+export function createProgress(screen: Screen, isVerbose: boolean, now: () => number): Progress {
+  const from = now();
+  let state: State | null = null;
+  const refresh = () => screen.status(state === null ? null : statusLine(state, now() - from));
+  const timer = screen.isLive ? setInterval(refresh, 200) : null;
+  timer?.unref();
+  return {
+    observe: (entry, after, flow) => {
+      state = after;
+      for (const line of entryLines(entry, after, screen.err, isVerbose)) screen.tell(line);
+      if (entry.event.type === "run.started") {
+        const { run, backend } = entry.event;
+        const steps = count(Object.keys(flow.steps).length, "step");
+        screen.tell(screen.err("bold", `${shownInLine(flow.agent)} · run ${run} · ${steps} · ${backend.id}`));
+      }
+      refresh();
+    },
+    stop: () => {
+      if (timer !== null) clearInterval(timer);
+      screen.status(null);
+    },
+  };
+}
+
+/** `continuation.issue #2 · iteration 3 · asking · 12.0 s · last next` */
+export function statusLine(state: State, elapsedMs: number): string {
+  const lanes = state.lanes.map(({ step, visit }) => `${shownInLine(step, 60)} #${visit}`);
+  const doing = state.lanes[0]?.command.type;
+  return [
+    lanes.length === 0 ? "ending" : lanes.join(", "),
+    `iteration ${state.iterations}`,
+    ...(doing === undefined ? [] : [DOING[doing]]),
+    duration(elapsedMs),
+    ...(state.last === null ? [] : [`last ${shownInLine(state.last.label, 40)}`]),
+  ].join(" · ");
+}
+
+const DOING = {
+  ask: "asking",
+  call: "using tools",
+  check: "checking",
+  wait: "waiting",
+  end: "ending",
+} as const;
+
+/** What an entry of the journal has to say to a person; mostly nothing. */
+export function entryLines(
+  { event, led }: Entry,
+  state: State,
+  paint: Paint,
+  isVerbose: boolean,
+): readonly string[] {
+  const dim = (text: string) => paint("dim", `    ${shownInLine(text, 400)}`);
+  const lines: string[] = [];
+  switch (event.type) {
+    case "run.resumed":
+      lines.push(
+        paint(
+          "bold",
+          `resumed run ${state.run} at ${state.lanes.map((lane) => lane.step).join(", ") || "its end"}`,
+        ),
+      );
+      break;
+    case "step.answered": {
+      const { reply, step } = event;
+      const wait = state.pending.find((command) => command.type === "wait");
+      if (reply.kind === "fault" && wait !== undefined) {
+        lines.push(dim(`${step}: ${reply.fault.message}; trying again in ${duration(wait.ms)}`));
+      }
+      if (reply.kind === "said" && isVerbose) {
+        const said = reply.text === "" ? JSON.stringify(reply.output ?? {}) : reply.text;
+        lines.push(
+          dim(`${step} said: ${said}`),
+          ...reply.calls.map((call) => dim(`${step} calls ${call.name}`)),
+        );
+      }
+      const sentBack = state.lanes.flatMap((lane) => lane.say).find((say) => say.kind === "repair");
+      if (led === undefined && sentBack !== undefined)
+        lines.push(dim(`${step}: sent back, ${sentBack.errors.join("; ")}`));
+      break;
+    }
+    case "step.called":
+      for (const { name, ok, denied } of event.results) {
+        if (denied !== undefined) lines.push(paint("yellow", `    ${name} denied: ${shownInLine(denied)}`));
+        else if (isVerbose) lines.push(dim(`${name} ${ok ? "done" : "failed"}`));
+      }
+      break;
+    case "step.checked":
+      if (isVerbose)
+        lines.push(
+          ...event.results.map(({ name, ok, summary }) => dim(`${name}: ${ok ? "passed" : summary}`)),
+        );
+      break;
+    case "run.started":
+    case "step.waited":
+    case "run.ended":
+      break;
+  }
+  if (led !== undefined) {
+    const failed = event.type === "step.checked" ? event.results.find((result) => !result.ok) : undefined;
+    lines.push(ledLine(led, failed, paint), ...(led.notes ?? []).map((note) => dim(note)));
+  }
+  return lines;
+}
+
+/** `closure.issue #1 → closing ✗ git-clean (git-dirty) → continuation.issue` */
+export function ledLine(led: Led, failed: CheckResult | undefined, paint: Paint): string {
+  const { step, visit, label, to, overturned } = led;
+  const check =
+    failed === undefined ? "" : ` ${shownInLine(failed.name, 80)} (${shownInLine(failed.pattern, 80)})`;
+  const word = label === null ? paint("yellow", "no answer") : shownInLine(label, 40);
+  const parts = [
+    `${shownInLine(step, 80)} ${paint("dim", `#${visit}`)}`,
+    overturned ? `${word} ${paint("red", `✗${check}`)}` : word,
+    to === null ? paint("dim", "end") : shownInLine(to, 80),
+  ];
+  return `  ${parts.join(paint("dim", " → "))}`;
+}

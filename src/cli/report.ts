@@ -1,0 +1,131 @@
+/** How a run went, as a person reads it. Pure: the result document in, lines out. */
+import type { Result } from "../run/index.ts";
+import { count, duration, shown, shownInLine, type Paint } from "./text.ts";
+
+/** `resume`: the command that goes on with the run. */
+export function renderReport(result: Result, resume: string, paint: Paint): string {
+  const row = (name: string, text: string) => `  ${paint("dim", name.padEnd(9))} ${text}`;
+  const rows = (name: string, texts: readonly string[]) =>
+    texts.map((text, place) => row(place === 0 ? name : "", text));
+  return [
+    headline(result, paint),
+    ...shown(result.reason)
+      .split("\n")
+      .map((line) => `  ${line}`),
+    ...(result.path.length === 0 ? [] : [row("path", chain(result, paint))]),
+    ...rows("checks", checks(result, paint)),
+    ...rows("handoff", handoff(result)),
+    ...(result.verdict === null ? [] : [row("verdict", shownInLine(result.verdict))]),
+    ...(result.run === null ? [] : [row("usage", usage(result))]),
+    ...rows(
+      "warnings",
+      result.warnings.map((text) => paint("yellow", shownInLine(text, 400))),
+    ),
+    ...rows(
+      "next",
+      nextAction(result, resume).map((text) => paint("cyan", text)),
+    ),
+  ].join("\n");
+}
+
+const MARKS = { completed: "✓", failed: "✗", waiting: "…", interrupted: "■" } as const;
+
+function headline({ outcome, code, agent, run, iterations, durationMs }: Result, paint: Paint): string {
+  const colour = outcome === "completed" ? "green" : outcome === "failed" ? "red" : "yellow";
+  const facts = [
+    shownInLine(agent),
+    ...(run === null ? [] : [`run ${run}`, count(iterations, "iteration"), duration(durationMs)]),
+  ].filter((fact) => fact !== "");
+  const why = code === null || outcome === "interrupted" ? "" : ` ${code}`;
+  return `${paint(colour, `${MARKS[outcome]} ${outcome}${why}`)}  ${facts.join(" · ")}`.trimEnd();
+}
+
+const MOST_LINKS = 12;
+
+/** Equal neighbours once with their number; the middle of a long way is left out. */
+function chain({ path, outcome }: Result, paint: Paint): string {
+  const links: { text: string; times: number }[] = [];
+  for (const led of path) {
+    const text = `${shownInLine(led.step, 80)}${led.overturned ? paint("red", " ✗") : ""}`;
+    const last = links.at(-1);
+    if (last?.text === text) last.times += 1;
+    else links.push({ text, times: 1 });
+  }
+  const texts = links.map(({ text, times }) => (times === 1 ? text : `${text} ×${times}`));
+  const half = MOST_LINKS / 2;
+  const kept =
+    texts.length <= MOST_LINKS
+      ? texts
+      : [...texts.slice(0, half), `(${texts.length - MOST_LINKS} more)`, ...texts.slice(-half)];
+  const next = path.at(-1)?.to ?? null;
+  const tail =
+    outcome === "completed" ? ["end"] : next === null ? [] : [paint("dim", `(${shownInLine(next, 80)})`)];
+  return [...kept, ...tail].join(" → ");
+}
+
+/** One line for each check, its tries in order. */
+function checks(result: Result, paint: Paint): readonly string[] {
+  const byName = Map.groupBy(result.checks, (check) => check.name);
+  return [...byName].map(([name, tries]) => {
+    const marks = tries.map(({ ok, pattern }) =>
+      ok ? paint("green", "✓") : paint("red", `✗ ${shownInLine(pattern, 80)}`),
+    );
+    return `${shownInLine(name, 80)}: ${marks.slice(-8).join(", ")}`;
+  });
+}
+
+function handoff(result: Result): readonly string[] {
+  return Object.entries(result.handoff)
+    .filter(([, data]) => Object.keys(data).length > 0)
+    .map(([step, data]) => `${shownInLine(step, 80)}: ${shownInLine(Object.keys(data).join(", "))}`);
+}
+
+function usage({ usage, costUsd }: Result): string {
+  const tokens = usage.inputTokens + usage.outputTokens;
+  return [
+    count(usage.turns, "turn"),
+    ...(tokens === 0 ? [] : [`${usage.inputTokens} tokens in, ${usage.outputTokens} out`]),
+    ...(costUsd === null ? [] : [`$${costUsd.toFixed(4)}`]),
+  ].join(" · ");
+}
+
+/** Codes of runs that stopped for a reason outside of the flow: their visit is still open. */
+const RESUMABLE: ReadonlySet<string> = new Set([
+  "SCRIPT_EXHAUSTED",
+  "SCRIPT_MISMATCH",
+  "AGENT_RATE_LIMIT",
+  "AGENT_QUERY_ERROR",
+  "BACKEND_UNAVAILABLE",
+  "JOURNAL_UNAVAILABLE",
+  "INTERRUPTED",
+]);
+
+/** Whether `lockstep resume` could go on with it. */
+export function isResumable({ run, outcome, code }: Result): boolean {
+  if (run === null || outcome === "completed" || code === "RUNNING") return false;
+  return outcome !== "failed" || RESUMABLE.has(code ?? "");
+}
+
+/** What to type next. What to change in the flow is said by the reason itself. */
+function nextAction(result: Result, resume: string): readonly string[] {
+  const { code, run, agent } = result;
+  switch (code) {
+    case "SCRIPT_EXHAUSTED":
+      return [`${resume} --script MORE`];
+    case "SCRIPT_MISMATCH":
+      return [`correct the script, then: ${resume} --script FILE`];
+    case "FLOW_INVALID":
+      return [`mend the problems, then: lockstep check ${shownInLine(agent)}`];
+    case "PARAMETERS_INVALID":
+      return [`lockstep run ${shownInLine(agent)} --help`];
+    case "RUN_OWNED_ELSEWHERE":
+      return ["lockstep runs"];
+    case "AGENT_MAX_ITERATIONS":
+    case "AGENT_VALIDATION_ABORT":
+    case "FAILED_STEP_ROUTING":
+    case "GATE_INTERPRETATION_ERROR":
+      return [`lockstep show ${run} --events, to see every answer`];
+    default:
+      return isResumable(result) ? [resume] : [];
+  }
+}

@@ -1,0 +1,137 @@
+/** `lockstep run NAME`: the agent is loaded first, because it declares flags of its own. */
+import { existsSync } from "node:fs";
+import { join, relative, resolve } from "node:path";
+import { addAbortSignal } from "node:stream";
+import { text as readAll } from "node:stream/consumers";
+import type { Flow, Parameter } from "../flow/flow.ts";
+import { hasErrors } from "../flow/problem.ts";
+import { runLoaded, type Loaded, type Result } from "../run/index.ts";
+import { findProject, listAgents } from "../run/project.ts";
+import { toFailure } from "../run/result.ts";
+import { loadAgent, strictly, toFlags } from "./agent.ts";
+import { parseLine, UsageError } from "./args.ts";
+import type { Call } from "./call.ts";
+import { tellFindings } from "./check.ts";
+import { GLOBAL_FLAGS } from "./commands.ts";
+import { conduct } from "./conduct.ts";
+import { commandHelp } from "./help.ts";
+import { shellWord } from "./text.ts";
+import { versionText } from "./version.ts";
+
+export async function runAgent(first: Call): Promise<number> {
+  const name = nameOf(first);
+  if (name === undefined) return withoutAgent(first);
+  const { call, loaded } = await loadFor(first, name);
+  if (call.on("version")) {
+    call.screen.print(versionText(call.on("json")));
+    return 0;
+  }
+  const parameters = loaded.flow?.parameters ?? [];
+  if (call.on("help")) {
+    call.screen.print(commandHelp(call.command, call.screen.out, parameters));
+    return 0;
+  }
+  if (call.on("validate")) return tellFindings(call, [loaded], name);
+  return await conduct(call, async (options) => {
+    const flow = hasErrors(loaded.problems) ? null : loaded.flow;
+    const input = flow === null ? "" : await readInput(call, flow, options.signal);
+    if (input === null) return toFailure(name, "INTERRUPTED", "");
+    const result = await runLoaded(loaded, { ...options, args: argsOf(call, parameters), input });
+    return result.code === "NO_BACKEND" ? namingScript(result, call, loaded) : result;
+  });
+}
+
+/** The word after `run`, unless that is the value of a flag which only the agent knows and its name comes later. */
+function nameOf(call: Call): string | undefined {
+  const { words } = call;
+  if (words.length < 2) return words[0];
+  const folders = [call.cwd, plainFolder(call)].filter((folder) => existsSync(folder));
+  const agents = new Set(folders.flatMap((folder) => listAgents(findProject(folder))));
+  return words.find((word) => agents.has(word)) ?? words[0];
+}
+
+function withoutAgent(first: Call): number {
+  const call = first.declare([]);
+  call.screen.print(commandHelp(call.command, call.screen.out));
+  return 0;
+}
+
+/** The agent, and the line read again with its flags. Where its parameters cannot be known, the line stays as it is. */
+async function loadFor(first: Call, name: string): Promise<{ readonly call: Call; readonly loaded: Loaded }> {
+  const plain = plainFolder(first);
+  const there = plain === first.cwd ? null : await loadAgent(name, plain);
+  const isOwnFlag = there?.flow?.parameters.some(({ flag }) => flag === "--cwd") === true;
+  const loaded = isOwnFlag ? there : await loadAgent(name, first.cwd);
+  if (loaded.flow === null) return { call: first, loaded };
+  const call = first.declare(toFlags(loaded.flow.parameters));
+  const [said] = call.words;
+  if (said !== name && !call.on("help")) {
+    throw new UsageError(`Is "${name}" the agent, or "${said}"? Put the agent's name right after run.`);
+  }
+  const project = findProject(call.cwd, call.stateDir);
+  return { call, loaded: { ...(call.on("strict") ? strictly(loaded) : loaded), project } };
+}
+
+/** The folder as it is when `--cwd` turns out to be a parameter of the agent. */
+function plainFolder(call: Call): string {
+  const flags = GLOBAL_FLAGS.filter((flag) => flag.name === "cwd");
+  const hidden = [{ name: "cwd", takes: "DIR", help: "" }];
+  return (
+    parseLine(call.argv, { flags, declared: hidden, lenient: true }).flags.get("cwd")?.at(-1) ??
+    call.host.cwd()
+  );
+}
+
+/** By parameter name, as text: the declared type is looked at where the run starts. */
+function argsOf(
+  call: Call,
+  parameters: readonly Parameter[],
+): { readonly [name: string]: string | readonly string[] } {
+  const given = parameters.flatMap(({ name, flag, type }) => {
+    const values = call.declared.get(flag.slice(2));
+    if (values === undefined) return [];
+    return [[name, values.length === 1 && type !== "array" ? values[0]! : values] as const];
+  });
+  return Object.fromEntries(given);
+}
+
+/** stdin is read when it was asked for, or when it is no terminal and a prompt of the flow wants it. null: stopped. */
+async function readInput(call: Call, flow: Flow, signal: AbortSignal | undefined): Promise<string | null> {
+  const given = call.text("input");
+  if (given !== undefined && given !== "-") return given;
+  const { stdin } = call.host;
+  const isWanted = given === "-" || (!stdin.isTTY && readsInput(flow));
+  if (!isWanted) return "";
+  if (stdin.isTTY) call.screen.tell("Reading the input; end it with Ctrl-D.");
+  else if (call.on("verbose")) call.screen.tell("Reading the input from stdin.");
+  const stream = stdin.open();
+  if (signal !== undefined) addAbortSignal(signal, stream);
+  try {
+    return await readAll(stream);
+  } catch (error) {
+    if (signal?.aborted) return null;
+    throw error;
+  }
+}
+
+function readsInput({ steps }: Flow): boolean {
+  return Object.values(steps).some(
+    ({ prompt }) => prompt.text.includes("{input_text}") || prompt.variables.includes("input_text"),
+  );
+}
+
+/** An agent that brings a script along can be run with it. */
+function namingScript(result: Result, call: Call, { agent, flow, project }: Loaded): Result {
+  const script = ["script.yaml", "script.json"]
+    .map((file) => join(project.agentsDir, agent, file))
+    .find((file) => existsSync(file));
+  if (script === undefined) return result;
+  const flag = flow?.parameters.some((parameter) => parameter.flag === "--script")
+    ? "--ls-script"
+    : "--script";
+  const command = ["lockstep", ...call.argv, flag, relative(resolve(call.cwd), script)]
+    .map(shellWord)
+    .join(" ");
+  const reason = `${result.reason}\nThis agent brings a script along: ${command}`;
+  return { ...result, reason, completionReason: reason };
+}

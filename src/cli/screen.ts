@@ -1,0 +1,90 @@
+/** Where a command writes: the result to stdout, everything else to stderr. Knows what the terminal can bear. */
+import { createPaint, jsonLine, type Paint } from "./text.ts";
+
+export type Screen = {
+  /** The result, a line or several. */
+  readonly print: (text: string) => void;
+  /** The one document of `--json`. */
+  readonly document: (value: unknown) => void;
+  /** For the person at the keyboard; not said under `--quiet`. */
+  readonly tell: (text: string) => void;
+  /** What must be said even under `--quiet`. */
+  readonly complain: (text: string) => void;
+  /** The line that is written over and over; null takes it away. Nothing where `isLive` is false. */
+  readonly status: (text: string | null) => void;
+  readonly isLive: boolean;
+  /** Whether somebody can be asked. */
+  readonly isAnswering: boolean;
+  readonly width: number;
+  /** Colours for stdout and for stderr. */
+  readonly out: Paint;
+  readonly err: Paint;
+};
+
+export type Stream = {
+  readonly write: (text: string) => unknown;
+  readonly isTTY?: boolean;
+  readonly columns?: number;
+};
+
+export type Terminal = {
+  readonly stdin: { readonly isTTY?: boolean };
+  readonly stdout: Stream;
+  readonly stderr: Stream;
+  readonly env: { readonly [name: string]: string | undefined };
+};
+
+export type Manners = { readonly quiet: boolean; readonly color: boolean | null };
+
+export function createScreen({ stdin, stdout, stderr, env }: Terminal, { quiet, color }: Manners): Screen {
+  const isPlain = isOn(env.CI) || env.TERM === "dumb";
+  const isLive = !quiet && !isPlain && stderr.isTTY === true;
+  let status: string | null = null;
+  const erase = () => {
+    if (status !== null) stderr.write("\r\u001b[K");
+  };
+  const say = (text: string) => {
+    erase();
+    stderr.write(`${text}\n`);
+    if (status !== null) stderr.write(status);
+  };
+  const err = createPaint(hasColours(stderr, env, color, isPlain));
+  const width = () => Math.max(20, stderr.columns || 80);
+  return {
+    print: (text) => {
+      if (stdout.isTTY === true) erase();
+      stdout.write(`${text}\n`);
+      if (stdout.isTTY === true && status !== null) stderr.write(status);
+    },
+    document: (value) => stdout.write(`${jsonLine(value, stdout.isTTY === true ? 2 : undefined)}\n`),
+    tell: (text) => {
+      if (!quiet) say(text);
+    },
+    complain: say,
+    status: (text) => {
+      if (!isLive) return;
+      erase();
+      status = text === null ? null : err("dim", text.slice(0, width() - 1));
+      if (status !== null) stderr.write(status);
+    },
+    isLive,
+    isAnswering: !isPlain && stdin.isTTY === true && stderr.isTTY === true,
+    get width() {
+      return width();
+    },
+    out: createPaint(hasColours(stdout, env, color, isPlain)),
+    err,
+  };
+}
+
+/** `--color` and `--no-color`, then FORCE_COLOR, then NO_COLOR, then what the stream is: the order Node itself keeps. */
+function hasColours(stream: Stream, env: Terminal["env"], color: boolean | null, isPlain: boolean): boolean {
+  if (color !== null) return color;
+  if (env.FORCE_COLOR !== undefined) return env.FORCE_COLOR !== "0" && env.FORCE_COLOR !== "false";
+  if (env.NO_COLOR !== undefined && env.NO_COLOR !== "") return false;
+  return !isPlain && stream.isTTY === true;
+}
+
+function isOn(value: string | undefined): boolean {
+  return value !== undefined && value !== "" && value !== "false" && value !== "0";
+}

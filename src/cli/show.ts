@@ -1,0 +1,39 @@
+/** `lockstep show RUN` */
+import { findRun, RunnerError, show } from "../run/index.ts";
+import type { Call } from "./call.ts";
+import { resumeCommand } from "./conduct.ts";
+import { UsageError } from "./args.ts";
+import { withJournal } from "./journal.ts";
+import { ledLine } from "./progress.ts";
+import { renderReport } from "./report.ts";
+import { jsonLine } from "./text.ts";
+
+export async function showRun(call: Call): Promise<number> {
+  const { screen } = call;
+  const [ref = ""] = call.words;
+  if (call.on("json") && call.on("events"))
+    throw new UsageError("--json and --events cannot both have stdout.");
+  return await withJournal(call, async (journal, stateDir) => {
+    if (journal === null) {
+      throw new RunnerError("RUN_UNKNOWN", `There is no run "${ref}": none is recorded in ${stateDir}.`);
+    }
+    const row = await findRun(journal, ref);
+    const entries = await journal.read(row.id);
+    if (call.on("events")) {
+      for (const entry of entries) screen.print(jsonLine(entry));
+      return 0;
+    }
+    const result = await show(journal, row.id);
+    if (call.on("json")) {
+      screen.document(result);
+      return 0;
+    }
+    const visits = entries.flatMap(({ event, led }) => {
+      if (led === undefined) return [];
+      const failed = event.type === "step.checked" ? event.results.find((other) => !other.ok) : undefined;
+      return [ledLine(led, failed, screen.out)];
+    });
+    screen.print([...visits, renderReport(result, resumeCommand(call, result), screen.out)].join("\n"));
+    return 0;
+  });
+}

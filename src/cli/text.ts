@@ -1,0 +1,81 @@
+/** Words and figures for people. Pure. What comes from a model or a file is made harmless before it is shown. */
+import util from "node:util";
+
+export type Style = "bold" | "dim" | "red" | "green" | "yellow" | "cyan";
+
+/** Colours a text, or gives it back as it is where there are no colours. */
+export type Paint = (style: Style, text: string) => string;
+
+export function createPaint(colours: boolean): Paint {
+  return colours
+    ? (style, text) => util.styleText(style, text, { validateStream: false })
+    : (_, text) => text;
+}
+
+/** Control characters, and those that turn the direction of writing: a terminal acts on them, a reader cannot see them. */
+const UNSEEN = /[\p{Cc}\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu;
+
+/** Several lines of foreign text: line ends and tabs stay, everything else that a terminal would obey is spelled out. */
+export function shown(text: string): string {
+  return text.replaceAll(UNSEEN, (char) => (char === "\n" || char === "\t" ? char : spelled(char)));
+}
+
+/** Foreign text on one line, cut where it gets too long. */
+export function shownInLine(text: string, longest = 200): string {
+  const line = text.replaceAll(/\s*[\n\t]\s*/g, " ").replaceAll(UNSEEN, spelled);
+  return line.length > longest ? `${line.slice(0, longest - 1)}…` : line;
+}
+
+/** JSON on one line; what JSON leaves raw and a terminal would obey is written as an escape. */
+export function jsonLine(value: unknown, indent?: number): string {
+  return JSON.stringify(value, null, indent).replaceAll(UNSEEN, (char) =>
+    char === "\n" ? char : unicode(char),
+  );
+}
+
+function spelled(char: string): string {
+  const short = { "\n": "\\n", "\r": "\\r", "\t": "\\t" }[char];
+  const code = char.charCodeAt(0);
+  return short ?? (code < 256 ? `\\x${code.toString(16).padStart(2, "0")}` : unicode(char));
+}
+
+function unicode(char: string): string {
+  return `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`;
+}
+
+/** Columns as wide as their widest cell; the last one is not padded. */
+export function table(rows: readonly (readonly string[])[]): readonly string[] {
+  const widths = (rows[0] ?? []).map((_, column) =>
+    Math.max(...rows.map((row) => (row[column] ?? "").length)),
+  );
+  return rows.map((row) =>
+    row.map((cell, column) => (column === row.length - 1 ? cell : cell.padEnd(widths[column]!))).join("  "),
+  );
+}
+
+export function count(number: number, one: string, many = `${one}s`): string {
+  return `${number} ${number === 1 ? one : many}`;
+}
+
+/** `340 ms`, `2.4 s`, `3 min 20 s`, `5 h 12 min`, `4 d`. */
+export function duration(ms: number): string {
+  if (ms < 1000) return `${Math.max(0, Math.round(ms))} ms`;
+  if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`;
+  const minutes = Math.floor(ms / 60_000);
+  if (minutes < 60) return `${minutes} min ${Math.floor((ms % 60_000) / 1000)} s`;
+  const hours = Math.floor(minutes / 60);
+  return hours < 48 ? `${hours} h ${minutes % 60} min` : `${Math.floor(hours / 24)} d`;
+}
+
+/** How long ago, in one unit. */
+export function age(ms: number): string {
+  const seconds = Math.max(0, Math.floor(ms / 1000));
+  if (seconds < 60) return `${seconds}s`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)}m`;
+  return seconds < 172_800 ? `${Math.floor(seconds / 3600)}h` : `${Math.floor(seconds / 86_400)}d`;
+}
+
+/** A word as a shell would read it back. */
+export function shellWord(word: string): string {
+  return /^[A-Za-z0-9_@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
+}

@@ -1,0 +1,109 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { parseLine, UsageError, type Flag, type Grammar } from "../../src/cli/args.ts";
+
+const flags: readonly Flag[] = [
+  { name: "json", help: "" },
+  { name: "quiet", short: "q", help: "" },
+  { name: "color", help: "" },
+  { name: "cwd", short: "C", takes: "DIR", help: "" },
+  { name: "script", takes: "FILE", help: "" },
+];
+const declared: readonly Flag[] = [
+  { name: "issue", takes: "NUMBER", help: "" },
+  { name: "dry-run", help: "" },
+  { name: "tag", takes: "ARRAY", help: "" },
+  { name: "script", takes: "STRING", help: "" },
+];
+
+type Case = {
+  readonly line: string;
+  readonly grammar?: Partial<Grammar>;
+  readonly words?: readonly string[];
+  readonly flags?: { readonly [name: string]: readonly string[] };
+  readonly declared?: { readonly [name: string]: readonly string[] };
+};
+
+const good: readonly Case[] = [
+  { line: "", words: [] },
+  { line: "run x", words: ["run", "x"] },
+  { line: "--json run x", words: ["run", "x"], flags: { json: ["true"] } },
+  { line: "run x --json", words: ["run", "x"], flags: { json: ["true"] } },
+  { line: "run x -q", words: ["run", "x"], flags: { quiet: ["true"] } },
+  { line: "run -C d x", words: ["run", "x"], flags: { cwd: ["d"] } },
+  { line: "run -Cd x", words: ["run", "x"], flags: { cwd: ["d"] } },
+  { line: "run -qC d x", words: ["run", "x"], flags: { quiet: ["true"], cwd: ["d"] } },
+  { line: "--cwd=a=b run", words: ["run"], flags: { cwd: ["a=b"] } },
+  { line: "--cwd= run", words: ["run"], flags: { cwd: [""] } },
+  { line: "--no-color", flags: { color: ["false"] } },
+  { line: "--json=false", flags: { json: ["false"] } },
+  { line: "--json --no-json", flags: { json: ["true", "false"] } },
+  { line: "run -- --json -q", words: ["run", "--json", "-q"] },
+  { line: "run -", words: ["run", "-"] },
+  { line: "run -5", words: ["run", "-5"] },
+  { line: "--script - run", words: ["run"], flags: { script: ["-"] } },
+  { line: "--cwd -5", flags: { cwd: ["-5"] } },
+  { line: "--issue 12", grammar: { declared }, declared: { issue: ["12"] } },
+  { line: "--issue=12 --issue 13", grammar: { declared }, declared: { issue: ["12", "13"] } },
+  { line: "--tag a --tag b", grammar: { declared }, declared: { tag: ["a", "b"] } },
+  { line: "--dry-run x", grammar: { declared }, words: ["x"], declared: { "dry-run": ["true"] } },
+  { line: "--no-dry-run", grammar: { declared }, declared: { "dry-run": ["false"] } },
+  { line: "--dry-run=maybe", grammar: { declared }, declared: { "dry-run": ["maybe"] } },
+  { line: "--script a", grammar: { declared }, declared: { script: ["a"] } },
+  { line: "--ls-script a", grammar: { declared }, flags: { script: ["a"] } },
+  { line: "--ls-json", grammar: {}, flags: { json: ["true"] } },
+  { line: "--ls-no-color", grammar: {}, flags: { color: ["false"] } },
+  { line: "--what 5 run --cwd", grammar: { lenient: true }, words: ["5", "run"] },
+  { line: "--cwd a --cwd b run", grammar: { lenient: true }, words: ["run"], flags: { cwd: ["a", "b"] } },
+];
+
+for (const { line, grammar, ...expected } of good) {
+  test(`the line \`${line}\` is understood${grammar === undefined ? "" : ` with ${Object.keys(grammar).join()}`}`, () => {
+    const read = parseLine(
+      line.split(" ").filter((word) => word !== ""),
+      { flags, ...grammar },
+    );
+    assert.deepEqual(
+      {
+        words: read.words,
+        flags: Object.fromEntries(read.flags),
+        declared: Object.fromEntries(read.declared),
+      },
+      { words: [], flags: {}, declared: {}, ...expected },
+    );
+  });
+}
+
+const bad: readonly (readonly [line: string, says: RegExp])[] = [
+  ["--jsn", /no flag --jsn/],
+  ["-x", /no flag -x/],
+  ["-qx", /no flag -x/],
+  ["--cwd", /--cwd needs a value/],
+  ["--cwd --json", /write --cwd=--json/],
+  ["-C", /-C needs a value/],
+  ["--json=maybe", /--json takes no value/],
+  ["--no-color=x", /--no-color takes no value/],
+  ["--no-cwd", /no flag --no-cwd/],
+  ["--cwd a --cwd b", /--cwd is given more than once/],
+  ["--ls-what", /no flag --ls-what/],
+  ["--__proto__", /no flag --__proto__/],
+];
+
+for (const [line, says] of bad) {
+  test(`the line \`${line}\` is refused`, () => {
+    assert.throws(
+      () => parseLine(line.split(" "), { flags }),
+      (error) => error instanceof UsageError && says.test(error.message),
+    );
+  });
+}
+
+test("a refused flag brings along what would have been right", () => {
+  assert.throws(
+    () => parseLine(["--isue", "1"], { flags, declared }),
+    (error) =>
+      error instanceof UsageError &&
+      error.near?.word === "--isue" &&
+      error.near.candidates.includes("--issue"),
+  );
+});

@@ -1,0 +1,326 @@
+/** Whatever goes wrong: the promised exit code, and with --json exactly one document. */
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import {
+  createWorld,
+  lastLine,
+  MAIN,
+  onlyDocument,
+  replies,
+  script,
+  start,
+  writeAgent,
+  writeCheckedAgent,
+  type Ran,
+} from "./world.ts";
+
+const world = createWorld();
+process.on("exit", () => world[Symbol.dispose]());
+
+writeAgent(world, "notes");
+writeAgent(world, "short", {
+  agent: (agent) => {
+    (agent.runner as { verdict: unknown }).verdict = { type: "detect:graph", config: { maxIterations: 2 } };
+  },
+});
+writeAgent(world, "numbers", {
+  agent: (agent) => {
+    agent.parameters = { topic: { type: "number", description: "N", required: true, cli: "--topic" } };
+  },
+});
+writeCheckedAgent(world, "doubter", "false", 2);
+world.write(".agent/syntax/agent.json", '{\n  "name": "syntax",\n  "x" 1\n}\n');
+world.write("full.json", script(replies.initial(), replies.continuation(), replies.closure()));
+world.write("abort.json", script(replies.initial("abort")));
+world.write(
+  "doubt.json",
+  script(
+    replies.initial(),
+    replies.continuation(),
+    replies.closure(),
+    replies.continuation(),
+    replies.closure(),
+  ),
+);
+world.write("mismatch.json", script(replies.closure()));
+world.write("denied.json", script({ error: { kind: "auth", message: "no key" } }));
+world.write("broken.yaml", "replies: [");
+world.write(
+  "text/runs.db",
+  "this is no database, only some text that is long enough to be looked at by everybody\n".repeat(40),
+);
+world.write("file", "");
+
+const base = ["--topic", "1", "--script", "full.json"];
+type Case = {
+  readonly name: string;
+  readonly args: readonly string[];
+  readonly code: number;
+  readonly says: string | RegExp;
+  readonly env?: NodeJS.ProcessEnv;
+};
+
+/** Commands that answer with the result document. */
+const results: readonly Case[] = [
+  { name: "a completed run", args: ["run", "notes", ...base], code: 0, says: /^null$/ },
+  {
+    name: "an aborted run",
+    args: ["run", "notes", "--topic", "1", "--script", "abort.json"],
+    code: 1,
+    says: "AGENT_ABORTED",
+  },
+  {
+    name: "a script for another step",
+    args: ["run", "notes", "--topic", "1", "--script", "mismatch.json"],
+    code: 1,
+    says: "SCRIPT_MISMATCH",
+  },
+  { name: "no agent of that name", args: ["run", "notez", ...base], code: 2, says: "FLOW_INVALID" },
+  { name: "broken JSON", args: ["run", "syntax"], code: 2, says: "FLOW_INVALID" },
+  {
+    name: "a parameter of the wrong type",
+    args: ["run", "numbers", "--topic", "many", "--script", "full.json"],
+    code: 2,
+    says: "PARAMETERS_INVALID",
+  },
+  {
+    name: "a parameter missing",
+    args: ["run", "notes", "--script", "full.json"],
+    code: 2,
+    says: "PARAMETERS_INVALID",
+  },
+  { name: "an unknown flag", args: ["run", "notes", "--topik", "x"], code: 2, says: "USAGE" },
+  { name: "no name", args: ["run"], code: 2, says: "USAGE" },
+  { name: "two names", args: ["run", "notes", "short", ...base], code: 2, says: "USAGE" },
+  { name: "--json beside --events", args: ["run", "notes", ...base, "--events"], code: 2, says: "USAGE" },
+  {
+    name: "a script that is not there",
+    args: ["run", "notes", "--topic", "1", "--script", "gone.yaml"],
+    code: 2,
+    says: "SCRIPT_INVALID",
+  },
+  {
+    name: "a script that cannot be read",
+    args: ["run", "notes", "--topic", "1", "--script", "broken.yaml"],
+    code: 2,
+    says: "SCRIPT_INVALID",
+  },
+  {
+    name: "a folder that is not there",
+    args: ["run", "notes", "-C", "gone"],
+    code: 2,
+    says: "NO_SUCH_FOLDER",
+  },
+  { name: "an unknown run", args: ["show", "zzz", "--state", "none"], code: 2, says: "RUN_UNKNOWN" },
+  { name: "nothing to resume", args: ["resume", "zzz", "--state", "none"], code: 2, says: "RUN_UNKNOWN" },
+  { name: "no model", args: ["run", "notes", "--topic", "1"], code: 3, says: "NO_BACKEND" },
+  {
+    name: "a model without credentials",
+    args: ["run", "notes", "--topic", "1", "--script", "denied.json"],
+    code: 3,
+    says: "BACKEND_UNAVAILABLE",
+  },
+  {
+    name: "commands that nobody trusts",
+    args: ["run", "doubter", "--topic", "1", "--script", "doubt.json"],
+    code: 3,
+    says: "NOT_TRUSTED",
+  },
+  {
+    name: "a journal that is a text file",
+    args: ["run", "notes", ...base, "--state", "text"],
+    code: 3,
+    says: "JOURNAL_UNAVAILABLE",
+  },
+  {
+    name: "a journal that is a text file, shown",
+    args: ["show", "@last", "--state", "text"],
+    code: 3,
+    says: "JOURNAL_UNAVAILABLE",
+  },
+  {
+    name: "a journal that is a text file, resumed",
+    args: ["resume", "@last", "--state", "text"],
+    code: 3,
+    says: "JOURNAL_UNAVAILABLE",
+  },
+  {
+    name: "a state folder that is a file",
+    args: ["run", "notes", ...base, "--state", "file"],
+    code: 3,
+    says: "JOURNAL_UNAVAILABLE",
+  },
+  { name: "too many iterations", args: ["run", "short", ...base], code: 4, says: "AGENT_MAX_ITERATIONS" },
+  {
+    name: "checks that never pass",
+    args: ["run", "doubter", "--topic", "1", "--script", "doubt.json"],
+    code: 6,
+    says: "AGENT_VALIDATION_ABORT",
+    env: { LOCKSTEP_TRUST: "all" },
+  },
+];
+
+describe("run, resume and show answer with the result document", { concurrency: 3 }, () => {
+  for (const { name, args, code, says, env } of results) {
+    test(`${name}: exit ${code}`, async () => {
+      const ran = await world.lockstep(["--json", ...args], env === undefined ? {} : { env });
+      const document = onlyDocument(ran);
+      assert.equal(ran.code, code, ran.stderr);
+      assert.deepEqual([document.v, document.exitCode, document.success], [1, code, code === 0]);
+      assert.match(String(document.code), says instanceof RegExp ? says : new RegExp(`^${says}$`));
+      assert.ok(Array.isArray(document.path) && Array.isArray(document.problems));
+      assert.ok(String(document.reason).length > 0);
+    });
+  }
+});
+
+/** Commands that answer with something else; `says` is looked for in the whole document. */
+const others: readonly Case[] = [
+  { name: "no command", args: [], code: 2, says: '"code":"USAGE"' },
+  { name: "an unknown command", args: ["chek"], code: 2, says: 'Did you mean \\\\"check\\\\"' },
+  {
+    name: "an unknown flag of check",
+    args: ["check", "--stric"],
+    code: 2,
+    says: '"ok":false,"problems":\\[{"code":"USAGE"',
+  },
+  {
+    name: "findings",
+    args: ["check", "syntax"],
+    code: 2,
+    says: '"agent":"syntax","ok":false,"problems":\\[{"code":"AC-SERVICE-002"',
+  },
+  {
+    name: "findings of all agents",
+    args: ["check"],
+    code: 2,
+    says: '"agents":\\[{"agent":"doubter","ok":true',
+  },
+  {
+    name: "an agent that is misspelled",
+    args: ["check", "notez"],
+    code: 2,
+    says: 'Did you mean \\\\"notes\\\\"',
+  },
+  {
+    name: "run --validate",
+    args: ["run", "notes", "--validate"],
+    code: 0,
+    says: '"agent":"notes","ok":true,"problems":\\[\\]',
+  },
+  { name: "a limit that is no number", args: ["runs", "--limit", "many"], code: 2, says: '"code":"USAGE"' },
+  {
+    name: "runs in a text file",
+    args: ["runs", "--state", "text"],
+    code: 3,
+    says: '"code":"JOURNAL_UNAVAILABLE"',
+  },
+  {
+    name: "a doctor who finds a broken journal",
+    args: ["doctor", "--state", "text"],
+    code: 3,
+    says: '"ok":false.*"status":"fail"',
+  },
+  { name: "a bad name for an agent", args: ["init", "My_Agent"], code: 2, says: "cannot name an agent" },
+  { name: "an unknown shell", args: ["completion", "tcsh"], code: 2, says: '"code":"USAGE"' },
+  { name: "help for nothing", args: ["help", "rnu"], code: 2, says: 'Did you mean \\\\"run\\\\"' },
+  { name: "help", args: ["help", "run"], code: 0, says: '"commands":\\[{"name":"run"' },
+  { name: "help of a command", args: ["runs", "--help"], code: 0, says: '"commands":\\[{"name":"runs"' },
+  { name: "the version", args: ["--version"], code: 0, says: '"version":"\\d' },
+];
+
+describe("the other commands print one document too", { concurrency: 3 }, () => {
+  for (const { name, args, code, says } of others) {
+    test(`${name}: exit ${code}`, async () => {
+      const ran = await world.lockstep([...args, "--json"]);
+      const document = onlyDocument(ran);
+      assert.equal(ran.code, code, ran.stderr);
+      assert.equal(document.v, 1);
+      assert.match(ran.stdout, new RegExp(says));
+    });
+  }
+});
+
+describe("without --json a person is told", { concurrency: 3 }, () => {
+  test("lockstep alone prints help to stderr and is no success", async () => {
+    const ran = await world.lockstep([]);
+    assert.deepEqual([ran.code, ran.stdout], [2, ""]);
+    assert.match(ran.stderr, /^Commands$/m);
+  });
+
+  test("--help is a result", async () => {
+    const ran = await world.lockstep(["--help"]);
+    assert.deepEqual([ran.code, ran.stderr], [0, ""]);
+    assert.match(ran.stdout, /^Commands$/m);
+  });
+
+  test("--version is one line, and loads no more than it needs", async () => {
+    const told = `import { registerHooks } from "node:module";
+      registerHooks({ load: (url, context, next) => (process._rawDebug(url), next(url, context)) });`;
+    const ran = await withImport(told, ["--version"]);
+    assert.equal(ran.code, 0);
+    assert.match(ran.stdout, /^\d+\.\d+\.\d+\n$/);
+    const loaded = ran.stderr
+      .trimEnd()
+      .split("\n")
+      .filter((url) => url.startsWith("file:"));
+    assert.ok(loaded.length > 0 && loaded.every((url) => url.includes("/src/cli/")), loaded.join("\n"));
+    assert.ok(loaded.length <= 8, loaded.join("\n"));
+  });
+
+  test("an old Node is told so: exit 3", async () => {
+    const old = `Object.defineProperty(process, "versions", { value: { ...process.versions, node: "20.1.0" } });`;
+    const ran = await withImport(old, ["runs", "--json"]);
+    assert.deepEqual([ran.code, onlyDocument(ran).code], [3, "NODE_TOO_OLD"]);
+    assert.match(ran.stderr, /^lockstep needs Node 24 or newer, and this is Node 20\.1\.0/);
+  });
+
+  test("the last line on stdout tells the outcome, even of a misspelled flag", async () => {
+    const ran = await world.lockstep(["run", "notes", "--topik", "x"]);
+    assert.equal(ran.code, 2);
+    assert.equal(ran.stdout, '{"outcome":"failed"}\n');
+    assert.match(
+      ran.stderr,
+      /no flag --topik here\. Did you mean "--topic"\? See: lockstep run notes --help/,
+    );
+  });
+
+  test("problems of an invalid flow are shown with their lines", async () => {
+    const ran = await world.lockstep(["run", "syntax"]);
+    assert.equal(lastLine(ran.stdout), '{"outcome":"failed"}');
+    assert.match(ran.stderr, /^\.agent\/syntax\/agent\.json:3:\d+ {2}error {2}AC-SERVICE-002$/m);
+    assert.match(ran.stderr, /^ {2}> 3 \| {3}"x" 1$/m);
+    assert.match(ran.stderr, /^ {2}fix /m);
+  });
+
+  test("a missing model names the script that lies beside the agent", async () => {
+    const ran = await world.lockstep(["run", "notes", "--topic", "two words"]);
+    assert.equal(ran.code, 3);
+    assert.match(
+      ran.stderr,
+      /lockstep run notes --topic 'two words' --script \.agent\/notes\/script\.yaml$/m,
+    );
+  });
+
+  test("--quiet still says why it failed", async () => {
+    const ran = await world.lockstep(["run", "notes", "-q", "--topic", "1", "--script", "abort.json"]);
+    assert.equal(ran.code, 1);
+    assert.equal(ran.stderr.trimEnd().split("\n").length, 2);
+    assert.match(ran.stderr, /^✗ failed AGENT_ABORTED/);
+  });
+
+  test("a check that overturns the end is named", async () => {
+    const ran = await world.lockstep(["run", "doubter", "--topic", "1", "--script", "doubt.json"], {
+      env: { LOCKSTEP_TRUST: "all" },
+    });
+    assert.equal(ran.code, 6);
+    assert.match(ran.stderr, /^ {2}closure\.note #1 → closing ✗ proof \(unproven\) → continuation\.note$/m);
+    assert.match(ran.stderr, /^ {2}checks +proof: ✗ unproven, ✗ unproven$/m);
+  });
+});
+
+/** With a module that is loaded before the program. */
+async function withImport(code: string, args: readonly string[]): Promise<Ran> {
+  const url = `data:text/javascript,${encodeURIComponent(code)}`;
+  return await start(process.execPath, ["--import", url, MAIN, ...args], world.root, { env: world.env });
+}

@@ -1,0 +1,396 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { COMMANDS } from "../../src/cli/commands.ts";
+import { commandHelp, mainHelp } from "../../src/cli/help.ts";
+import { countProblems, renderProblems } from "../../src/cli/problems.ts";
+import { entryLines, ledLine, statusLine } from "../../src/cli/progress.ts";
+import { isResumable, renderReport } from "../../src/cli/report.ts";
+import { createScreen, type Manners } from "../../src/cli/screen.ts";
+import { createPaint } from "../../src/cli/text.ts";
+import type { CheckResult, Entry } from "../../src/flow/event.ts";
+import type { Parameter } from "../../src/flow/flow.ts";
+import type { Problem } from "../../src/flow/problem.ts";
+import type { DriveOptions, Result } from "../../src/run/index.ts";
+import { toFailure } from "../../src/run/result.ts";
+
+const plain = createPaint(false);
+
+// Problems.
+
+const problem: Problem = {
+  code: "SR-TRANS-001",
+  severity: "error",
+  file: ".agent/x/steps_registry.json",
+  line: 2,
+  column: 5,
+  pointer: "/steps/a",
+  step: "a",
+  message: 'leads to "\u001b[31mb"',
+  why: "It must exist.",
+  fix: "Name a step.",
+  witness: ["a", "b"],
+};
+const reading = (text: string) => ({ read: () => ({ kind: "text", text }) as const });
+
+test("a problem shows its place, three lines around it, why, fix and way", () => {
+  assert.equal(
+    renderProblems([problem], reading("{\n\tx: 1,\n}\n"), plain),
+    [
+      ".agent/x/steps_registry.json:2:5  error  SR-TRANS-001",
+      '  leads to "\\x1b[31mb"',
+      "    1 | {",
+      "  > 2 |   x: 1,",
+      "      |      ^",
+      "    3 | }",
+      "  why  It must exist.",
+      "  fix  Name a step.",
+      "  way  a → b",
+    ].join("\n"),
+  );
+});
+
+for (const [name, files, expected] of [
+  ["a missing file", { read: () => ({ kind: "missing" }) as const }, /error {2}SR-TRANS-001\n {2}leads/],
+  ["an empty file", reading(""), /leads[^\n]*\n {2}why/],
+  ["a place beyond the end", reading("one line"), /leads[^\n]*\n {2}why/],
+  ["a first line", reading("{}"), /why/],
+] as const) {
+  test(`a problem of ${name} has no code frame and is told all the same`, () => {
+    assert.match(renderProblems([problem], files, plain), expected);
+  });
+}
+
+test("a place far to the right on a very long line is in view", () => {
+  const line = `${" ".repeat(5000)}HERE${" ".repeat(5000)}`;
+  const shown = renderProblems([{ ...problem, line: 1, column: 5001 }], reading(line), plain);
+  const [, , code = "", mark = ""] = shown.split("\n");
+  assert.equal(code.indexOf("HERE"), mark.indexOf("^"));
+  assert.ok(code.length < 200);
+});
+
+test("problems are counted", () => {
+  assert.equal(countProblems([]), "no problems");
+  assert.equal(countProblems([problem]), "1 error");
+  assert.equal(countProblems([problem, problem, { ...problem, severity: "warning" }]), "2 errors, 1 warning");
+});
+
+// The report.
+
+const result: Result = {
+  ...toFailure("notes", "X", "Because."),
+  run: "0123456789",
+  outcome: "completed",
+  success: true,
+  code: null,
+  exitCode: 0,
+  iterations: 3,
+  durationMs: 1500,
+};
+
+test("a report tells everything there is to tell", () => {
+  const full: Result = {
+    ...result,
+    verdict: "good",
+    path: [
+      { step: "initial.note", visit: 1, label: "next", to: "continuation.note" },
+      { step: "continuation.note", visit: 1, label: "repeat", to: "continuation.note" },
+      { step: "continuation.note", visit: 2, label: "handoff", to: "closure.note" },
+      { step: "closure.note", visit: 1, label: "closing", to: "closure.note", overturned: true },
+      { step: "closure.note", visit: 2, label: "closing", to: null },
+    ],
+    checks: [
+      { name: "tests", ok: false, pattern: "red", attempt: 1 },
+      { name: "tests", ok: true, pattern: "red", attempt: 2 },
+    ],
+    handoff: { "initial.note": { angle: "x", points: [] }, empty: {} },
+    usage: { turns: 5, inputTokens: 10, outputTokens: 2 },
+    costUsd: 0.5,
+    warnings: ["odd \u001b[2J"],
+  };
+  assert.equal(
+    renderReport(full, "lockstep resume 0123456789", plain),
+    [
+      "✓ completed  notes · run 0123456789 · 3 iterations · 1.5 s",
+      "  Because.",
+      "  path      initial.note → continuation.note ×2 → closure.note ✗ → closure.note → end",
+      "  checks    tests: ✗ red, ✓",
+      "  handoff   initial.note: angle, points",
+      "  verdict   good",
+      "  usage     5 turns · 10 tokens in, 2 out · $0.5000",
+      "  warnings  odd \\x1b[2J",
+    ].join("\n"),
+  );
+});
+
+test("the middle of a long way is left out", () => {
+  const path = Array.from({ length: 1000 }, (_, at) => ({
+    step: `s${at}`,
+    visit: 1,
+    label: "next",
+    to: `s${at + 1}`,
+  }));
+  const report = renderReport({ ...result, path }, "", plain);
+  assert.match(report, /s5 → \(988 more\) → s994/);
+});
+
+const failed = (code: string, more: Partial<Result> = {}): Result => ({
+  ...result,
+  outcome: "failed",
+  success: false,
+  code,
+  ...more,
+});
+
+const nexts: readonly (readonly [code: string, more: Partial<Result>, next: RegExp | null])[] = [
+  ["SCRIPT_EXHAUSTED", {}, /next +RESUME --script MORE$/],
+  ["SCRIPT_MISMATCH", {}, /RESUME --script FILE$/],
+  ["AGENT_RATE_LIMIT", {}, /next +RESUME$/],
+  ["BACKEND_UNAVAILABLE", {}, /next +RESUME$/],
+  ["BACKEND_UNAVAILABLE", { run: null }, null],
+  ["JOURNAL_UNAVAILABLE", {}, /next +RESUME$/],
+  ["INTERRUPTED", { outcome: "interrupted" }, /next +RESUME$/],
+  ["WAITS", { outcome: "waiting" }, /next +RESUME$/],
+  ["RUNNING", { outcome: "interrupted" }, null],
+  ["FLOW_INVALID", { run: null }, /lockstep check notes$/],
+  ["PARAMETERS_INVALID", { run: null }, /lockstep run notes --help$/],
+  ["AGENT_MAX_ITERATIONS", {}, /lockstep show 0123456789 --events/],
+  ["AGENT_ABORTED", {}, null],
+];
+
+for (const [code, more, next] of nexts) {
+  test(`after ${code}${more.run === null ? " without a run" : ""} the report ${next === null ? "asks for nothing" : "says what to type"}`, () => {
+    const report = renderReport(failed(code, more), "RESUME", plain);
+    if (next === null) assert.doesNotMatch(report, /\n {2}next/);
+    else assert.match(report, next);
+  });
+}
+
+test("a completed run is not resumable", () => assert.equal(isResumable(result), false));
+
+// Progress.
+
+const check: CheckResult = { name: "tests", ok: false, pattern: "red", summary: "2 fail", params: {} };
+
+test("a settled visit is one line", () => {
+  const led = { step: "initial.issue", visit: 1, label: "next", to: "continuation.issue" };
+  assert.equal(ledLine(led, undefined, plain), "  initial.issue #1 → next → continuation.issue");
+  assert.equal(ledLine({ ...led, to: null }, undefined, plain), "  initial.issue #1 → next → end");
+  assert.equal(
+    ledLine({ ...led, label: null }, undefined, plain),
+    "  initial.issue #1 → no answer → continuation.issue",
+  );
+  assert.equal(
+    ledLine({ ...led, overturned: true }, check, plain),
+    "  initial.issue #1 → next ✗ tests (red) → continuation.issue",
+  );
+});
+
+type State = Parameters<NonNullable<DriveOptions["observe"]>>[1];
+const lane = { step: "a", visit: 2, say: [], command: { type: "check", step: "a", visit: 2, attempt: 1 } };
+const state = {
+  run: "r",
+  iterations: 3,
+  lanes: [lane],
+  pending: [],
+  last: { label: "next" },
+} as unknown as State;
+
+test("the live line tells step, visit, iteration, what is done, how long, and the last label", () => {
+  assert.equal(statusLine(state, 12_000), "a #2 · iteration 3 · checking · 12.0 s · last next");
+  assert.equal(statusLine({ ...state, lanes: [], last: null }, 5), "ending · iteration 3 · 5 ms");
+});
+
+const entry = (event: unknown, led?: Entry["led"]): Entry =>
+  ({ seq: 1, at: 1, event, ...(led === undefined ? {} : { led }) }) as Entry;
+const said = { kind: "said", text: "\u001b[2Jhello", calls: [{ id: "1", name: "Bash", input: {} }] };
+
+const lines: readonly (readonly [
+  name: string,
+  entry: Entry,
+  state: State,
+  verbose: boolean,
+  expected: readonly string[],
+])[] = [
+  ["a plain answer says nothing", entry({ type: "step.answered", step: "a", reply: said }), state, false, []],
+  [
+    "an answer in full",
+    entry({ type: "step.answered", step: "a", reply: said }),
+    state,
+    true,
+    ["    a said: \\x1b[2Jhello", "    a calls Bash"],
+  ],
+  [
+    "trouble that is waited out",
+    entry({
+      type: "step.answered",
+      step: "a",
+      reply: { kind: "fault", fault: { kind: "network", message: "gone" } },
+    }),
+    { ...state, pending: [{ type: "wait", ms: 5000 }] } as unknown as State,
+    false,
+    ["    a: gone; trying again in 5.0 s"],
+  ],
+  [
+    "an answer sent back",
+    entry({ type: "step.answered", step: "a", reply: { ...said, calls: [] } }),
+    { ...state, lanes: [{ ...lane, say: [{ kind: "repair", errors: ["no x"] }] }] } as unknown as State,
+    false,
+    ["    a: sent back, no x"],
+  ],
+  [
+    "a denied tool",
+    entry({
+      type: "step.called",
+      step: "a",
+      results: [{ id: "1", name: "Bash", ok: false, content: "", denied: "not here" }],
+    }),
+    state,
+    false,
+    ["    Bash denied: not here"],
+  ],
+  [
+    "an overturned visit with notes",
+    entry(
+      { type: "step.checked", step: "a", results: [check] },
+      { step: "a", visit: 2, label: "closing", to: "b", overturned: true, notes: ["n"] },
+    ),
+    state,
+    false,
+    ["  a #2 → closing ✗ tests (red) → b", "    n"],
+  ],
+  ["a resumed run", entry({ type: "run.resumed", epoch: 2 }), state, false, ["resumed run r at a"]],
+  ["the end says nothing", entry({ type: "run.ended" }), state, true, []],
+];
+
+for (const [name, one, at, verbose, expected] of lines) {
+  test(`progress: ${name}`, () => assert.deepEqual(entryLines(one, at, plain, verbose), expected));
+}
+
+// The screen.
+
+const manners: Manners = { quiet: false, color: null };
+const stream = (isTTY: boolean) => {
+  const written: string[] = [];
+  return { isTTY, columns: 40, write: (text: string) => written.push(text), written };
+};
+
+const colours: readonly (readonly [
+  isTTY: boolean,
+  env: { readonly [name: string]: string },
+  color: boolean | null,
+  on: boolean,
+])[] = [
+  [true, {}, null, true],
+  [false, {}, null, false],
+  [true, { NO_COLOR: "1" }, null, false],
+  [true, { NO_COLOR: "" }, null, true],
+  [true, { CI: "true" }, null, false],
+  [true, { TERM: "dumb" }, null, false],
+  [false, { FORCE_COLOR: "1" }, null, true],
+  [false, { FORCE_COLOR: "1", CI: "1" }, null, true],
+  [true, { FORCE_COLOR: "0" }, null, false],
+  [true, {}, false, false],
+  [false, { NO_COLOR: "1" }, true, true],
+];
+
+for (const [isTTY, env, color, on] of colours) {
+  test(`colours are ${on ? "on" : "off"}: terminal ${isTTY}, ${JSON.stringify(env)}, flag ${color}`, () => {
+    const screen = createScreen(
+      { stdin: { isTTY }, stdout: stream(isTTY), stderr: stream(isTTY), env },
+      { ...manners, color },
+    );
+    assert.equal(screen.out("red", "x") !== "x", on);
+    assert.equal(screen.err("red", "x") !== "x", on);
+  });
+}
+
+test("the live line is taken away before anything else is written, and put back", () => {
+  const stderr = stream(true);
+  const screen = createScreen(
+    { stdin: { isTTY: true }, stdout: stream(false), stderr, env: { NO_COLOR: "1" } },
+    manners,
+  );
+  screen.status("x".repeat(100));
+  screen.tell("hello");
+  screen.status(null);
+  assert.deepEqual(stderr.written, ["x".repeat(39), "\r\u001b[K", "hello\n", "x".repeat(39), "\r\u001b[K"]);
+});
+
+for (const [name, isTTY, env, quiet] of [
+  ["off a terminal", false, {}, false],
+  ["under CI", true, { CI: "1" }, false],
+  ["on a dumb terminal", true, { TERM: "dumb" }, false],
+  ["under --quiet", true, {}, true],
+] as const) {
+  test(`there is no live line ${name}`, () => {
+    const stderr = stream(isTTY);
+    const screen = createScreen(
+      { stdin: { isTTY }, stdout: stream(isTTY), stderr, env },
+      { quiet, color: null },
+    );
+    screen.status("x");
+    assert.deepEqual(stderr.written, []);
+    assert.equal(screen.isLive, false);
+    assert.equal(screen.isAnswering, quiet);
+  });
+}
+
+test("--quiet leaves out what is only told, not what must be said", () => {
+  const stderr = stream(false);
+  const screen = createScreen(
+    { stdin: {}, stdout: stream(false), stderr, env: {} },
+    { quiet: true, color: null },
+  );
+  screen.tell("a");
+  screen.complain("b");
+  assert.deepEqual(stderr.written, ["b\n"]);
+});
+
+// Help.
+
+test("every command has help with its flags and an example", () => {
+  for (const command of COMMANDS) {
+    const help = commandHelp(command, plain);
+    assert.match(mainHelp(plain), new RegExp(`^  ${command.name} `, "m"));
+    assert.match(help, new RegExp(`lockstep ${command.name}`));
+    assert.match(help, /^Examples$/m);
+    for (const flag of command.flags) assert.ok(help.includes(`--${flag.name}`), flag.name);
+    for (const example of command.examples) assert.ok(help.includes(example));
+  }
+});
+
+const parameter = (more: Partial<Parameter>): Parameter => ({
+  name: "x",
+  type: "string",
+  description: "An x",
+  flag: "--x",
+  required: false,
+  ...more,
+});
+
+for (const [one, expected] of [
+  [parameter({ required: true }), "--x STRING  An x (string, required)"],
+  [
+    parameter({ type: "number", default: 3, validation: { min: 1, max: 9 } }),
+    "--x NUMBER  An x (number, default 3, min 1, max 9)",
+  ],
+  [parameter({ type: "boolean" }), "--x, --no-x  An x (boolean, optional)"],
+  [parameter({ type: "array" }), "--x VALUE …  An x (array, optional, may be repeated)"],
+  [parameter({ validation: { enum: ["a", "b"] } }), '--x STRING  An x (string, optional, one of "a", "b")'],
+  [parameter({ description: "\u001b[2J" }), "--x STRING  \\x1b[2J (string, optional)"],
+] as const) {
+  test(`help lists ${expected}`, () => {
+    const help = commandHelp(COMMANDS[0]!, plain, [one]);
+    assert.ok(help.includes(`\n  ${expected}\n`), help);
+  });
+}
+
+test("help shows a built-in flag under its other name where a parameter took its own", () => {
+  const help = commandHelp(COMMANDS[0]!, plain, [
+    parameter({ flag: "--script" }),
+    parameter({ flag: "--json" }),
+  ]);
+  assert.match(help, /--ls-script FILE/);
+  assert.match(help, /--ls-json/);
+  assert.doesNotMatch(help, / --script FILE {2}/);
+});

@@ -1,0 +1,263 @@
+/** Signals, pipes and a real terminal. */
+import assert from "node:assert/strict";
+import { spawnSync, type ChildProcess } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, test } from "node:test";
+import {
+  createWorld,
+  ESCAPE,
+  lastLine,
+  MAIN,
+  onlyDocument,
+  replies,
+  script,
+  start,
+  writeAgent,
+  writeCheckedAgent,
+  type World,
+} from "./world.ts";
+
+const SLOW = script(replies.initial(), { error: { kind: "rate-limit", retryAfterMs: 1500 } });
+
+/** Calls back once, when the output shows that the run is where the test wants it. */
+function when(
+  words: RegExp,
+  act: (child: ChildProcess) => void,
+): (output: string, child: ChildProcess) => void {
+  let isDone = false;
+  return (output, child) => {
+    if (isDone || !words.test(output)) return;
+    isDone = true;
+    act(child);
+  };
+}
+
+describe("a run can be stopped", { concurrency: 3 }, () => {
+  for (const signal of ["SIGINT", "SIGTERM"] as const) {
+    test(`${signal} stops in an orderly way: exit 130 and the command to go on`, async () => {
+      using world = createWorld();
+      writeAgent(world, "notes");
+      world.write("slow.json", SLOW);
+      const watch = when(/trying again/, (child) => child.kill(signal));
+      const ran = await world.lockstep(
+        ["run", "notes", "--topic", "t", "--script", "slow.json", "--state", "kept"],
+        { watch },
+      );
+      assert.equal(ran.code, 130, ran.stderr);
+      assert.equal(lastLine(ran.stdout), '{"outcome":"failed"}');
+      assert.match(ran.stderr, /next +lockstep resume \w{10} --state kept$/m);
+
+      world.write("rest.json", script(replies.continuation(), replies.closure()));
+      const rest = await world.lockstep([
+        "resume",
+        "@last",
+        "--script",
+        "rest.json",
+        "--state",
+        "kept",
+        "--json",
+      ]);
+      assert.equal(onlyDocument(rest).outcome, "completed");
+    });
+  }
+
+  test("with --json an interrupted run is one document", async () => {
+    using world = createWorld();
+    writeAgent(world, "notes");
+    world.write("slow.json", SLOW);
+    const watch = when(/trying again/, (child) => child.kill("SIGINT"));
+    const ran = await world.lockstep(["run", "notes", "--topic", "t", "--script", "slow.json", "--json"], {
+      watch,
+    });
+    assert.deepEqual([onlyDocument(ran).outcome, ran.code], ["interrupted", 130]);
+  });
+
+  test("a second SIGINT leaves at once", async () => {
+    using world = createWorld();
+    // The check cannot be stopped politely, so the first signal alone would take its time.
+    writeCheckedAgent(world, "stubborn", "trap '' TERM; echo $$ > pid; sleep 20 & wait; sleep 20");
+    world.write("all.json", script(replies.initial(), replies.continuation(), replies.closure()));
+    const again = when(/Stopping after/, (child) => child.kill("SIGINT"));
+    const first = when(/continuation\.note #1/, (child) => {
+      const timer = setInterval(() => {
+        if (!existsSync(join(world.root, "pid"))) return;
+        clearInterval(timer);
+        child.kill("SIGINT");
+      }, 20);
+    });
+    const from = performance.now();
+    let stoppedAt = 0;
+    const ran = await world.lockstep(["run", "stubborn", "--topic", "t", "--script", "all.json"], {
+      env: { LOCKSTEP_TRUST: "all" },
+      watch: (output, child) => {
+        first(output, child);
+        if (/Stopping after/.test(output) && stoppedAt === 0) stoppedAt = performance.now();
+        again(output, child);
+      },
+    });
+    // Leaving at once leaves the check behind: its group is ended here.
+    process.kill(-Number(readFileSync(join(world.root, "pid"), "utf8")), "SIGKILL");
+    assert.equal(ran.code, 130);
+    assert.ok(stoppedAt > from && performance.now() - stoppedAt < 1500, "it did not leave at once");
+    assert.doesNotMatch(ran.stderr, /interrupted {2}/);
+  });
+
+  test("interrupted while it waits for input, nothing was begun", async () => {
+    using world = createWorld();
+    writeAgent(world, "notes");
+    world.write("slow.json", SLOW);
+    const watch = when(/Reading the input/, (child) => child.kill("SIGINT"));
+    const ran = await world.lockstep(
+      ["run", "notes", "--topic", "t", "--script", "slow.json", "--input", "-", "-v"],
+      { input: null, watch },
+    );
+    assert.equal(ran.code, 130);
+    assert.match(ran.stderr, /Stopped before the run began/);
+    assert.equal(existsSync(join(world.root, ".lockstep")), false);
+  });
+});
+
+test("whoever reads stdout may leave early", async () => {
+  using world = createWorld();
+  writeAgent(world, "notes");
+  const line = `'${process.execPath}' '${MAIN}' run notes --topic t --script .agent/notes/script.yaml --events | head -n 1; echo "codes \${PIPESTATUS[@]}"`;
+  const ran = await start("bash", ["-c", line], world.root, { env: world.env });
+  assert.match(ran.stdout, /^\{"seq":1.*\ncodes 0 0\n$/);
+  assert.match(ran.stderr, /✓ completed/);
+});
+
+test("what a model says cannot steer the terminal", async () => {
+  using world = createWorld();
+  writeAgent(world, "notes");
+  const evil = "\u001b]0;owned\u0007\u001b[2J\u009b31m";
+  world.write(
+    "evil.json",
+    script(replies.initial(), { ...replies.continuation(), text: evil }, replies.closure("abort", evil)),
+  );
+  const args = ["run", "notes", "--topic", evil, "--script", "evil.json", "-v"];
+  const [plain, json, events] = await Promise.all([
+    world.lockstep(args),
+    world.lockstep([...args, "--json"]),
+    world.lockstep([...args, "--events"]),
+  ]);
+  for (const { stdout, stderr } of [plain, json, events]) {
+    assert.doesNotMatch(stdout.replaceAll("\n", ""), /\p{Cc}/u);
+    assert.doesNotMatch(stderr.replaceAll("\n", ""), /\p{Cc}/u);
+  }
+  assert.match(plain.stderr, /\\x1b\]0;owned\\x07\\x1b\[2J\\x9b31m/);
+  assert.ok(String(onlyDocument(json).reason).includes(evil));
+});
+
+test("FORCE_COLOR colours, NO_COLOR and --no-color do not", async () => {
+  using world = createWorld();
+  writeAgent(world, "notes");
+  const [forced, none, flag] = await Promise.all([
+    world.lockstep(["check"], { env: { FORCE_COLOR: "1" } }),
+    world.lockstep(["check"], { env: { NO_COLOR: "1" } }),
+    world.lockstep(["check", "--no-color"], { env: { FORCE_COLOR: "1" } }),
+  ]);
+  assert.ok(forced.stdout.startsWith(`${ESCAPE}[32m✓`));
+  assert.match(none.stdout, /^✓/);
+  assert.match(flag.stdout, /^✓/);
+});
+
+test("completions are scripts that their shells can read", async () => {
+  using world = createWorld();
+  const [bash, zsh, fish] = await Promise.all(
+    ["bash", "zsh", "fish"].map((shell) => world.lockstep(["completion", shell])),
+  );
+  assert.deepEqual([bash!.code, zsh!.code, fish!.code], [0, 0, 0]);
+  for (const { stdout } of [bash!, zsh!, fish!]) assert.match(stdout, /resume/);
+  writeAgent(world, "notes");
+  world.write(".agent/n$(touch pwned)/agent.json", "{}");
+  world.write("complete.bash", bash!.stdout);
+  const checks = [
+    "bash -n complete.bash",
+    complete("run", "n"),
+    complete("resume", "@l"),
+    complete("res"),
+    complete("check", "--str"),
+  ];
+  const ran = checks.map((line) => spawnSync("bash", ["-c", line], { cwd: world.root, encoding: "utf8" }));
+  assert.deepEqual(
+    ran.map(({ stdout, stderr }) => stdout.trim() + stderr.trim()),
+    ["", "notes", "@last", "resume", "--strict"],
+  );
+  assert.equal(existsSync(join(world.root, "pwned")), false, "a folder's name was run");
+});
+
+function complete(...words: readonly string[]): string {
+  const line = ["lockstep", ...words];
+  return `. ./complete.bash; COMP_WORDS=(${line.join(" ")}); COMP_CWORD=${line.length - 1}; _lockstep; echo "\${COMPREPLY[@]}"`;
+}
+
+// A real terminal, by way of util-linux' `script`.
+
+const hasScript =
+  spawnSync("script", ["--version"], { encoding: "utf8" }).stdout?.includes("util-linux") ?? false;
+const skip = hasScript
+  ? false
+  : "util-linux `script` is not installed: nothing here was tested on a terminal";
+
+/** The program on a terminal of its own; the exit code is printed last. */
+async function onTerminal(
+  world: World,
+  args: readonly string[],
+  around: { readonly env?: NodeJS.ProcessEnv; readonly type?: string } = {},
+): Promise<string> {
+  const words = [process.execPath, MAIN, ...args].map((word) => `'${word}'`).join(" ");
+  const line = `sleep 0.2; printf '%s' "$TYPED" | script -qec "stty cols 100; ${words}; echo exit \\$?" /dev/null`;
+  const env = { ...world.env, TERM: "xterm", TYPED: around.type ?? "", ...around.env };
+  return (await start("bash", ["-c", line], world.root, { env })).stdout;
+}
+
+describe("on a terminal", { concurrency: 3, skip }, () => {
+  test("a live line runs beside the lines that stay", async () => {
+    using world = createWorld();
+    writeAgent(world, "notes");
+    const shown = await onTerminal(world, [
+      "run",
+      "notes",
+      "--topic",
+      "t",
+      "--script",
+      ".agent/notes/script.yaml",
+    ]);
+    const seen = shown.replaceAll(ESCAPE, "<esc>");
+    assert.match(seen, /<esc>\[2minitial\.note #1 · iteration 1 · asking · \d+ ms<esc>\[22m\r<esc>\[K/);
+    assert.match(seen, /initial\.note <esc>\[2m#1/);
+    assert.match(shown, /\{"outcome":"success"\}\r\nexit 0/);
+  });
+
+  test("CI takes the live line and the colours away", async () => {
+    using world = createWorld();
+    writeAgent(world, "notes");
+    const shown = await onTerminal(
+      world,
+      ["run", "notes", "--topic", "t", "--script", ".agent/notes/script.yaml"],
+      { env: { CI: "true" } },
+    );
+    assert.ok(!shown.includes(ESCAPE));
+    assert.match(shown, /initial\.note #1 → next → continuation\.note/);
+  });
+
+  for (const [typed, code] of [
+    ["y\n", 0],
+    ["\n", 3],
+    ["no\n", 3],
+  ] as const) {
+    test(`the question of trust answered with ${JSON.stringify(typed)} ends in exit ${code}`, async () => {
+      using world = createWorld();
+      writeCheckedAgent(world, "careful", "test -d .agent");
+      world.write("all.json", script(replies.initial(), replies.continuation(), replies.closure()));
+      const args = ["run", "careful", "--topic", "t", "--script", "all.json"];
+      const shown = await onTerminal(world, args, { type: typed });
+      assert.match(shown, /runs commands of the project .*\r\n {2}test -d \.agent\r\nTrust exactly these/);
+      assert.match(shown, new RegExp(`exit ${code}`));
+      if (code !== 0) return;
+      // Once trusted, nobody is asked again, on a terminal or off it.
+      assert.equal((await world.lockstep(args)).code, 0);
+    });
+  }
+});
