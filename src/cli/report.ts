@@ -89,23 +89,6 @@ function usage({ usage, costUsd }: Result): string {
   ].join(" · ");
 }
 
-/** Codes of runs that stopped for a reason outside of the flow: their visit is still open. */
-const RESUMABLE: ReadonlySet<string> = new Set([
-  "SCRIPT_EXHAUSTED",
-  "SCRIPT_MISMATCH",
-  "AGENT_RATE_LIMIT",
-  "AGENT_QUERY_ERROR",
-  "BACKEND_UNAVAILABLE",
-  "JOURNAL_UNAVAILABLE",
-  "INTERRUPTED",
-]);
-
-/** Whether `lockstep resume` could go on with it. */
-export function isResumable({ run, outcome, code }: Result): boolean {
-  if (run === null || outcome === "completed" || code === "RUNNING") return false;
-  return outcome !== "failed" || RESUMABLE.has(code ?? "");
-}
-
 /** What to type next. What to change in the flow is said by the reason itself. */
 function nextAction(result: Result, resume: string): readonly string[] {
   const { code, run, agent } = result;
@@ -126,6 +109,6 @@ function nextAction(result: Result, resume: string): readonly string[] {
     case "GATE_INTERPRETATION_ERROR":
       return [`lockstep show ${run} --events, to see every answer`];
     default:
-      return isResumable(result) ? [resume] : [];
+      return result.resumable && result.code !== "RUNNING" ? [resume] : [];
   }
 }

@@ -15,23 +15,29 @@ export function bound(value: unknown): Bounded {
   let nodes = 0;
   let bytes = 0;
   let plain = true;
-  const stack: { readonly value: unknown; readonly depth: number }[] = [{ value, depth: 1 }];
-  for (let top = stack.pop(); top !== undefined; top = stack.pop()) {
+  // Values and their depths in two stacks: no object per member.
+  const values: unknown[] = [value];
+  const depths: number[] = [1];
+  while (values.length > 0) {
+    const here = values.pop();
+    const depth = depths.pop()! + 1;
     if (++nodes > ANSWER_CAPS.nodes) return oversized(`more than ${ANSWER_CAPS.nodes} values`);
-    if (top.depth > ANSWER_CAPS.depth) return oversized(`nested deeper than ${ANSWER_CAPS.depth}`);
-    const here = top.value;
+    if (depth > ANSWER_CAPS.depth + 1) return oversized(`nested deeper than ${ANSWER_CAPS.depth}`);
     if (typeof here === "string") bytes += here.length;
     else if (typeof here === "object" && here !== null) {
-      const depth = top.depth + 1;
       if (Array.isArray(here)) {
         if (here.length > ANSWER_CAPS.nodes) return oversized(`more than ${ANSWER_CAPS.nodes} values`);
-        for (const member of here) stack.push({ value: member, depth });
+        for (const member of here) {
+          values.push(member);
+          depths.push(depth);
+        }
       } else {
         const prototype: unknown = Object.getPrototypeOf(here);
         if (prototype !== Object.prototype && prototype !== null) plain = false;
         for (const key of Object.keys(here)) {
           bytes += key.length;
-          stack.push({ value: (here as { readonly [key: string]: unknown })[key], depth });
+          values.push((here as { readonly [key: string]: unknown })[key]);
+          depths.push(depth);
         }
       }
     } else if (here !== null && typeof here !== "boolean" && !Number.isFinite(here)) plain = false;

@@ -53,7 +53,8 @@ function answered(here: Here, reply: Reply): State {
       return fail(here, "GATE_INTERPRETATION_ERROR", messages.oversized(step.id, reply.why));
     case "said": {
       const usage = addUsage(state.usage, reply.usage);
-      return said({ ...here, state: { ...state, usage }, lane: { ...lane, faults: 0 } }, reply);
+      const calm = lane.faults === 0 ? lane : { ...lane, faults: 0 };
+      return said({ flow: here.flow, state: { ...state, usage }, lane: calm, step }, reply);
     }
   }
 }
@@ -151,7 +152,7 @@ function settle(
     mending: step.by.kind === "command" ? false : here.state.mending,
     handoff: step.carry.length === 0 ? here.state.handoff : { ...here.state.handoff, [step.id]: carry.data },
   };
-  if (step.guard?.on !== label) return follow({ ...here, state }, label, payload, said);
+  if (step.guard?.on !== label) return follow({ flow: here.flow, state, lane, step }, label, payload, said);
   const waiting: Lane = { ...lane, answer: { label, payload, notes: said } };
   return doNext(
     { ...here, state, lane: waiting },
@@ -435,7 +436,11 @@ function isSame(a: Lane, b: Lane): boolean {
   return a.step === b.step && a.visit === b.visit;
 }
 
+/** A wait that was under way is not begun anew: the time since then has waited for it. */
 function attemptAgain(lane: Lane): Lane {
-  const { command } = lane;
-  return command.type === "end" ? lane : { ...lane, command: { ...command, attempt: command.attempt + 1 } };
+  const { command, step, visit, turn, say } = lane;
+  if (command.type === "end") return lane;
+  if (command.type === "wait")
+    return { ...lane, command: { type: "ask", step, visit, turn, attempt: 1, say } };
+  return { ...lane, command: { ...command, attempt: command.attempt + 1 } };
 }

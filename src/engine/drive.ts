@@ -16,8 +16,8 @@ export type Drive = {
   readonly handle: RunHandle;
   /** What the journal holds already. */
   readonly past: readonly Entry[];
-  /** The event that begins this stretch: the run was started, or resumed. */
-  readonly begin: Event;
+  /** What begins this stretch: the entry that a new run was made with, or the resuming, which is still to be written. */
+  readonly begin: Entry | (Event & { type: "run.resumed" });
   readonly signal: AbortSignal;
   /** Called after each append, with the state it led to. Must not throw. */
   readonly observe?: (entry: Entry, state: State) => void;
@@ -58,10 +58,16 @@ export async function drive({ flow, ports, handle, past, begin, signal, observe 
     }
   };
 
-  await commit(begin);
+  if ("type" in begin) await commit(begin);
+  else {
+    state = decide(flow, state, begin.event);
+    ({ seq } = begin);
+    observe?.(begin, state);
+  }
   while (state.pending.length > 0 && !signal.aborted) {
     const [only] = state.pending;
     if (state.pending.length > 1) await driveSiblings();
+    else if (only?.type === "end") await commit({ type: "run.ended", verdict: only.verdict });
     else {
       const event = await perform(flow, state, only as Doable, ports, talk, signal);
       if (!signal.aborted || isWhole(event)) await commit(event);

@@ -1,16 +1,16 @@
 /** Doing one command: the only place where the engine meets its ports. What comes back is always an event. */
-import type { Command, Event, Reply } from "../flow/event.ts";
+import type { CheckResult, Command, Event, Reply } from "../flow/event.ts";
 import type { Flow, Step, StepId } from "../flow/flow.ts";
 import { isObject } from "../flow/json.ts";
 import { ANSWER_CAPS, bound, extractObject } from "./answer.ts";
-import type { Gate, Message, Ports, TurnRequest, TurnResult } from "./ports.ts";
+import type { Gate, Message, Ports, RunRequest, TurnRequest, TurnResult } from "./ports.ts";
 import { schemaFault } from "./schema.ts";
 import type { State } from "./state.ts";
 import { sayAll, type Talk } from "./talk.ts";
 
 type Doable = Exclude<Command, { type: "end" }>;
 
-export async function perform(
+export function perform(
   flow: Flow,
   state: State,
   command: Doable,
@@ -19,21 +19,15 @@ export async function perform(
   signal: AbortSignal,
 ): Promise<Event> {
   const step = flow.steps[command.step]!;
-  const at = { step: command.step, visit: command.visit };
   switch (command.type) {
-    case "ask": {
-      const reply = await ask(flow, state, step, command, ports, talk, signal);
-      return { type: "step.answered", ...at, turn: command.turn, reply };
-    }
-    case "call": {
-      const results = await ports.toolbox.call(step, command.calls, signal);
-      return { type: "step.called", ...at, turn: command.turn, results };
-    }
+    case "ask":
+      return ask(flow, state, step, command, ports, talk, signal);
+    case "call":
+      return call(step, command, ports, signal);
     case "check":
-      return { type: "step.checked", ...at, results: await check(flow, step, ports, signal) };
+      return check(flow, step, command, ports, signal);
     case "wait":
-      await ports.clock.sleep(command.ms, signal);
-      return { type: "step.waited", ...at, ms: command.ms };
+      return wait(command, ports, signal);
   }
 }
 
@@ -45,34 +39,83 @@ async function ask(
   ports: Ports,
   talk: Talk,
   signal: AbortSignal,
-): Promise<Reply> {
-  if (step.by.kind === "command") return readReply(step, await ports.shell.perform(step, state.args, signal));
+): Promise<Event> {
+  const answered = (reply: Reply): Event => {
+    const { visit, turn } = command;
+    return { type: "step.answered", step: step.id, visit, turn, reply };
+  };
+  if (step.by.kind === "command") {
+    return answered(await readReply(step, await ports.shell.perform(step, state.args, signal)));
+  }
   const unaskable = schemaTrouble(step);
-  if (unaskable !== null) return unaskable;
+  if (unaskable !== null) return answered(unaskable);
   const said = sayAll(flow, state, step, command.say, ports);
-  if (said.kind === "unaskable") return said;
+  if (said.kind === "unaskable") return answered(said);
 
   const { messages, session } = talk.open(step, command.visit);
   // Said only now, and taken back if nothing comes of it: a fault must not leave the question in the conversation.
   for (const message of said.messages) messages.push(message);
   const request = toRequest(flow, state, step, command, ports, messages, signal);
   const { turn, run } = ports.backend;
-  const asked =
-    turn !== undefined
-      ? turn(request)
-      : run?.({
-          ...request,
-          messages: said.messages,
-          cwd: ports.cwd,
-          maxTurns: step.turns,
-          gate: gateOf(step, ports),
-          ...(session === undefined ? {} : { session }),
-        });
-  if (asked === undefined)
-    throw new Error(`The backend ${ports.backend.spec.id} offers neither turn nor run`);
-  const result = await asked.catch(toFault);
+  let result: TurnResult;
+  try {
+    if (turn !== undefined) result = await turn(request);
+    else if (run !== undefined)
+      result = await run(toRunRequest(request, said.messages, step, session, ports));
+    else result = fault(`The backend ${ports.backend.spec.id} offers neither turn nor run`);
+  } catch (error) {
+    // A backend should not throw; one that does all the same stops its run, not the program.
+    result = fault(`The backend threw: ${error instanceof Error ? error.message : String(error)}`);
+  }
   if (result.kind === "fault") messages.length -= said.messages.length;
-  return readReply(step, result);
+  const reply = readReply(step, result);
+  return answered(reply instanceof Promise ? await reply : reply);
+}
+
+async function call(
+  step: Step,
+  command: Command & { type: "call" },
+  ports: Ports,
+  signal: AbortSignal,
+): Promise<Event> {
+  const { visit, turn, calls } = command;
+  return {
+    type: "step.called",
+    step: step.id,
+    visit,
+    turn,
+    results: await ports.toolbox.call(step, calls, signal),
+  };
+}
+
+/** In order; the first failure wins and the rest is not run. */
+async function check(
+  flow: Flow,
+  step: Step,
+  { visit }: Command & { type: "check" },
+  ports: Ports,
+  signal: AbortSignal,
+): Promise<Event> {
+  const results: CheckResult[] = [];
+  for (const { check: name } of step.guard?.checks ?? []) {
+    const result = await ports.shell.check(flow.checks[name]!, signal);
+    results.push(result);
+    if (!result.ok) break;
+  }
+  return { type: "step.checked", step: step.id, visit, results };
+}
+
+async function wait(
+  { step, visit, ms }: Command & { type: "wait" },
+  { clock }: Ports,
+  signal: AbortSignal,
+): Promise<Event> {
+  await clock.sleep(ms, signal);
+  return { type: "step.waited", step, visit, ms };
+}
+
+function fault(message: string): TurnResult {
+  return { kind: "fault", fault: { kind: "other", message } };
 }
 
 /** A step whose schema is missing or cannot be compiled is not asked: its answer could not be judged. */
@@ -115,17 +158,20 @@ function toRequest(
 
 const NOBODY: readonly StepId[] = [];
 
-/** A backend should not throw. One that does all the same stops its run, not the program. */
-function toFault(error: unknown): TurnResult {
-  const message = error instanceof Error ? error.message : String(error);
-  return { kind: "fault", fault: { kind: "other", message: `The backend threw: ${message}` } };
-}
-
-function gateOf(step: Step, ports: Ports): Gate {
-  return (call, batch) => {
-    const reason = ports.toolbox.judge(step, call, batch);
+/** What an agent with a loop of its own needs besides: only what is new to it, and our gate. */
+function toRunRequest(
+  request: TurnRequest,
+  news: readonly Message[],
+  step: Step,
+  session: string | undefined,
+  { cwd, toolbox }: Ports,
+): RunRequest {
+  const gate: Gate = (toolCall, batch) => {
+    const reason = toolbox.judge(step, toolCall, batch);
     return Promise.resolve(reason === null ? { allow: true } : { allow: false, reason });
   };
+  const whole = { ...request, messages: news, cwd, maxTurns: step.turns, gate };
+  return session === undefined ? whole : { ...whole, session };
 }
 
 /** Bounds what came back before anything is recorded, and reads the payload where the backend did not. */
@@ -147,27 +193,20 @@ function readReply(step: Step, result: TurnResult): Reply | Promise<Reply> {
 function said(result: TurnResult & { kind: "reply" }, payload: unknown): Reply {
   const { text, calls, usage, session, mark } = result;
   const bounded = payload === undefined ? null : bound(payload);
-  const more = {
+  if (bounded?.kind === "oversized") return { ...bounded, ...(mark === undefined ? undefined : { mark }) };
+  const output = bounded !== null && isObject(bounded.value) ? bounded.value : undefined;
+  const reply: Reply =
+    output === undefined
+      ? { kind: "said", text, calls, usage }
+      : { kind: "said", text, calls, output, usage };
+  if (session === undefined && mark === undefined) return reply;
+  return {
+    ...reply,
     ...(session === undefined ? undefined : { session }),
     ...(mark === undefined ? undefined : { mark }),
   };
-  if (bounded?.kind === "oversized") return { ...bounded, ...more };
-  return bounded !== null && isObject(bounded.value)
-    ? { kind: "said", text, calls, output: bounded.value, usage, ...more }
-    : { kind: "said", text, calls, usage, ...more };
 }
 
 function wantsObject({ answer }: Step): boolean {
   return answer.kind === "object" && answer.channel.kind === "output";
-}
-
-/** In order; the first failure wins and the rest is not run. */
-async function check(flow: Flow, step: Step, ports: Ports, signal: AbortSignal) {
-  const results = [];
-  for (const { check: name } of step.guard?.checks ?? []) {
-    const result = await ports.shell.check(flow.checks[name]!, signal);
-    results.push(result);
-    if (!result.ok) break;
-  }
-  return results;
 }

@@ -135,10 +135,10 @@ export type Shell = {
 /** All runs of one state directory. */
 export type Journal = {
   /**
-   * Makes the run and claims it. Fails with RUN_EXISTS if the id is taken. The flow is stored once per digest.
-   * The claim is held until `release`, or until this process dies.
+   * Makes the run with its first entries, all or nothing, and claims it. Fails with RUN_EXISTS if the id is taken. The
+   * flow is stored once per digest. The claim is held until `release`, or until this process dies.
    */
-  readonly create: (run: NewRun) => Promise<RunHandle>;
+  readonly create: (run: NewRun, entries?: readonly Entry[]) => Promise<RunHandle>;
   /** Claims an existing run for writing: RUN_UNKNOWN if there is none, RUN_OWNED_ELSEWHERE if it is being driven. */
   readonly claim: (run: string) => Promise<RunHandle>;
   /** RUN_UNKNOWN if there is none. */

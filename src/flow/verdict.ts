@@ -41,7 +41,6 @@ const EXIT_BY_CODE: ReadonlyMap<string, number> = new Map([
   ["RUN_UNKNOWN", EXIT.invalid],
   ["RUN_AMBIGUOUS", EXIT.invalid],
   ["RUN_EXISTS", EXIT.invalid],
-  ["RUN_NEVER_BEGAN", EXIT.invalid],
   ["USAGE", EXIT.invalid],
 ]);
 

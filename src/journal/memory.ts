@@ -53,11 +53,13 @@ export function createMemoryJournal(): Journal {
   };
 
   return {
-    async create(about) {
+    async create(about, entries = []) {
       mustBeOpen();
       if (runs.has(about.id)) throw runExists(about.id);
+      const misplaced = entries.find((entry, index) => entry.seq !== index + 1);
+      if (misplaced !== undefined) throw outOfOrder(about.id, misplaced.seq);
       if (!flows.has(about.digest)) flows.set(about.digest, about.flow);
-      const run: Run = { about, entries: [], epoch: 1, held: true };
+      const run: Run = { about, entries: [...entries], epoch: 1, held: true };
       runs.set(about.id, run);
       return handleOf(run);
     },

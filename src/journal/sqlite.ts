@@ -105,14 +105,17 @@ export async function openSqliteJournal(options: SqliteJournalOptions): Promise<
   };
 
   return {
-    async create({ id, agent, at, digest, flow }) {
+    async create({ id, agent, at, digest, flow }, entries = []) {
+      const misplaced = entries.find((entry, index) => entry.seq !== index + 1);
+      if (misplaced !== undefined) throw outOfOrder(id, misplaced.seq);
       return write(() => {
         if (findRun(id) !== undefined) throw runExists(id);
         const json = sql.findFlow.get(digest) === undefined ? JSON.stringify(flow) : null;
         owners.enter();
         if (json !== null) sql.addFlow.run(digest, json);
-        const { lastInsertRowid } = sql.addRun.run(id, agent, digest, at, ownerId, pid, now());
-        return handleOf(id, Number(lastInsertRowid), 1);
+        const key = Number(sql.addRun.run(id, agent, digest, at, ownerId, pid, now()).lastInsertRowid);
+        for (const entry of entries) sql.append.run(key, 1, ownerId, entry.seq, JSON.stringify(entry));
+        return handleOf(id, key, 1);
       });
     },
 

@@ -18,13 +18,15 @@ export type Result = {
   readonly completionReason: string;
   readonly code: string | null;
   readonly exitCode: number;
+  /** Whether `resume` could go on with it. */
+  readonly resumable: boolean;
   readonly finalStepId: string | null;
   readonly iterations: number;
   readonly path: readonly Led[];
   readonly handoff: { readonly [step: string]: JsonObject };
   /** The `verdict` member of the closing answer, where it has one. */
   readonly verdict: string | null;
-  readonly checks: readonly { name: string; ok: boolean; pattern: string; attempt: number }[];
+  readonly checks: Report["checks"];
   readonly effects: readonly { kind: string; state: string }[];
   readonly problems: readonly Problem[];
   readonly usage: { inputTokens: number; outputTokens: number; turns: number };
@@ -61,7 +63,8 @@ export function toResult(told: Told): Result {
     path: report.path,
     handoff: state.handoff,
     verdict: typeof said === "string" ? said : null,
-    checks: report.checks.map(({ name, ok, pattern, attempt }) => ({ name, ok, pattern, attempt })),
+    checks: report.checks,
+    resumable: state.verdict === null || state.halted.length > 0,
     usage: {
       inputTokens: state.usage.inputTokens,
       outputTokens: state.usage.outputTokens,
@@ -101,6 +104,7 @@ function blank(agent: string, verdict: Verdict, problems: readonly Problem[]): R
     completionReason: verdict.reason,
     code: verdict.code,
     exitCode: !success && hasErrors(problems) ? EXIT.invalid : exitCode(verdict),
+    resumable: false,
     finalStepId: verdict.step,
     iterations: 0,
     path: [],

@@ -1,12 +1,13 @@
 /** Starting and resuming runs: options become ports, the engine drives, a result document comes out. */
 import { randomBytes } from "node:crypto";
+import { resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { createToolbox } from "../boundaries/toolbox.ts";
 import { createScripted } from "../backends/scripted.ts";
 import { parseScript, type ScriptReply } from "../backends/script.ts";
 import { createShell } from "../effects/shell.ts";
 import { childEnv, runProcess } from "../effects/process.ts";
-import { drive, fold } from "../engine/drive.ts";
+import { drive, fold, type Drive } from "../engine/drive.ts";
 import {
   RunnerError,
   type Backend,
@@ -18,14 +19,14 @@ import {
 import { addEntry, createReport } from "../engine/report.ts";
 import { prepareSchemas } from "../engine/schema.ts";
 import type { State } from "../engine/state.ts";
-import type { BackendSpec, Entry, Event } from "../flow/event.ts";
+import type { BackendSpec, Entry } from "../flow/event.ts";
 import type { Flow } from "../flow/flow.ts";
 import type { Json, JsonSchema } from "../flow/json.ts";
 import { hasErrors, type Problem } from "../flow/problem.ts";
 import { exitCode } from "../flow/verdict.ts";
 import { coerceParameters } from "../load/parameters.ts";
 import { composer } from "../prompts/compose.ts";
-import { openJournal } from "./journal.ts";
+import { openExistingJournal, openJournal } from "./journal.ts";
 import { load, type Loaded } from "./load.ts";
 import { findProject } from "./project.ts";
 import { findRun, show } from "./runs.ts";
@@ -97,20 +98,16 @@ export async function runLoaded(loaded: Loaded, options: Omit<RunOptions, "agent
     });
     return await withJournal(loaded.project.stateDir, options, async (journal, clock) => {
       const id = newRunId();
+      const cwd = resolve(options.cwd ?? process.cwd());
       const at = clock.now();
-      const handle = await journal.create({ id, agent: flow.agent, at, digest, flow });
-      const cwd = options.cwd ?? process.cwd();
-      const begin: Event = {
-        type: "run.started",
-        run: id,
-        agent: flow.agent,
-        flow: digest,
-        args,
-        input: options.input ?? "",
-        cwd,
-        backend: backend.spec,
-      };
-      return await driveTo({ options, flow, digest, cwd, clock, backend, handle, begin, past: [], problems });
+      const { agent } = flow;
+      const input = options.input ?? "";
+      const started = { run: id, agent, flow: digest, args, input, cwd, backend: backend.spec };
+      const begin: Entry = { seq: 1, at, event: { type: "run.started", ...started } };
+      const created = await journal.create({ id, agent, at, digest, flow }, [begin]);
+      return await held(created, async (handle) =>
+        driveTo({ options, flow, digest, cwd, clock, backend, handle, begin, past: [], problems }),
+      );
     });
   });
 }
@@ -118,28 +115,54 @@ export async function runLoaded(loaded: Loaded, options: Omit<RunOptions, "agent
 /** Goes on with a run where its journal ends, with the flow it was started with. */
 export async function resume(options: ResumeOptions): Promise<Result> {
   return await reported("", async () => {
-    const project = findProject(options.cwd ?? process.cwd(), options.stateDir);
-    return await withJournal(project.stateDir, options, async (journal, clock) => {
-      const { id, digest } = await findRun(journal, options.run);
-      const flow = await journal.flow(digest);
-      if (flow === null)
-        throw new RunnerError("JOURNAL_UNAVAILABLE", `The flow of run ${id} is missing from the journal.`);
-      await prepareSchemas(schemasOf(flow));
-      const handle = await journal.claim(id);
-      const past = await journal.read(id);
-      if (isOver(flow, past)) return await alreadyOver(journal, handle, id);
-      const { cwd, spec, marks } = recall(past);
-      const backend = await chooseBackend(options, flow.agent, marks, spec);
-      await requireTrust(flow, { root: project.root, env: options.env ?? process.env, ...options.trust });
-      const renewed = options.script !== undefined || options.backend !== undefined;
-      const begin: Event = {
-        type: "run.resumed",
-        epoch: handle.epoch,
-        ...(renewed ? { backend: backend.spec } : {}),
-      };
-      return await driveTo({ options, flow, digest, cwd, clock, backend, handle, begin, past, problems: [] });
-    });
+    const { root, stateDir } = findProject(options.cwd ?? process.cwd(), options.stateDir);
+    if (options.journal !== undefined) return await resumeFrom(options.journal, root, options);
+    const journal = await openExistingJournal(stateDir, options.clock ?? systemClock);
+    if (journal === null) {
+      throw new RunnerError(
+        "RUN_UNKNOWN",
+        `There is no run "${options.run}": none is recorded in ${stateDir}.`,
+      );
+    }
+    try {
+      return await resumeFrom(journal, root, options);
+    } finally {
+      await journal.close();
+    }
   });
+}
+
+async function resumeFrom(journal: Journal, root: string, options: ResumeOptions): Promise<Result> {
+  const { id, digest } = await findRun(journal, options.run);
+  const flow = await journal.flow(digest);
+  if (flow === null)
+    throw new RunnerError("JOURNAL_UNAVAILABLE", `The flow of run ${id} is missing from the journal.`);
+  await prepareSchemas(schemasOf(flow));
+  return await held(await journal.claim(id), async (handle) => {
+    const past = await journal.read(id);
+    if (isOver(flow, past)) return await showOver(journal, id);
+    const { cwd, spec, marks } = recall(past);
+    const backend = await chooseBackend(options, flow.agent, marks, spec);
+    await requireTrust(flow, { root, env: options.env ?? process.env, ...options.trust });
+    const renewed = options.script !== undefined || options.backend !== undefined;
+    const begin = {
+      type: "run.resumed",
+      epoch: handle.epoch,
+      ...(renewed ? { backend: backend.spec } : {}),
+    } as const;
+    const clock = options.clock ?? systemClock;
+    return await driveTo({ options, flow, digest, cwd, clock, backend, handle, begin, past, problems: [] });
+  });
+}
+
+/** Lets the run go at the end, however that comes. */
+async function held(handle: RunHandle, use: (handle: RunHandle) => Promise<Result>): Promise<Result> {
+  try {
+    return await use(handle);
+  } finally {
+    // A journal that broke cannot be told of the release either; its owner's death frees the run just as well.
+    await handle.release().catch(() => undefined);
+  }
 }
 
 type Driven = {
@@ -150,7 +173,7 @@ type Driven = {
   readonly clock: Clock;
   readonly backend: Backend;
   readonly handle: RunHandle;
-  readonly begin: Event;
+  readonly begin: Drive["begin"];
   readonly past: readonly Entry[];
   readonly problems: readonly Problem[];
 };
@@ -182,8 +205,6 @@ async function driveTo(driven: Driven): Promise<Result> {
     if (!(error instanceof RunnerError) || newest === null) throw error;
     return broken(tell(newest, []), error);
   } finally {
-    // A journal that broke cannot be told of the release either; its owner's death frees the run just as well.
-    await handle.release().catch(() => undefined);
     await backend.close?.();
   }
 }
@@ -252,8 +273,7 @@ function isOver(flow: Flow, past: readonly Entry[]): boolean {
   return fold(flow, past).halted.length === 0;
 }
 
-async function alreadyOver(journal: Journal, handle: RunHandle, id: string): Promise<Result> {
-  await handle.release();
+async function showOver(journal: Journal, id: string): Promise<Result> {
   const result = await show(journal, id);
   return {
     ...result,
@@ -289,14 +309,14 @@ async function reported(agent: string, work: () => Promise<Result>): Promise<Res
 function broken(result: Result, error: RunnerError): Result {
   const reason = `${error.message} What was committed is kept; go on with: lockstep resume ${result.run}`;
   const verdict = { outcome: "failed", code: error.code } as const;
-  return {
-    ...result,
-    ...verdict,
+  const told = {
     success: false,
     reason,
     completionReason: reason,
     exitCode: exitCode(verdict),
+    resumable: true,
   };
+  return { ...result, ...verdict, ...told };
 }
 
 function invalid({ agent, problems }: Loaded): Result {

@@ -112,6 +112,16 @@ export function journalSuite(
         await refuses("RUN_UNKNOWN", journal.claim("r2"), /r2/);
       }));
 
+    it("makes a run together with its first entries", () =>
+      world(async (open) => {
+        const journal = await open();
+        const handle = await journal.create(newRun("r1"), [waited(1), waited(2)]);
+        await handle.append([waited(3)]);
+        assert.deepEqual(seqs(await journal.read("r1")), [1, 2, 3]);
+        await refuses("ENTRY_OUT_OF_ORDER", journal.create(newRun("r2"), [waited(2)]), /r2/);
+        await refuses("RUN_UNKNOWN", journal.read("r2"), /r2/);
+      }));
+
     it("refuses an id that is taken, and leaves the run that has it alone", () =>
       world(async (open) => {
         const journal = await open();

@@ -4,7 +4,7 @@ import type { ScriptReply } from "../backends/script.ts";
 import { drive, fold } from "../engine/drive.ts";
 import type { Backend, Clock, Journal, Ports } from "../engine/ports.ts";
 import type { State } from "../engine/state.ts";
-import type { CheckResult, Entry, Event } from "../flow/event.ts";
+import type { CheckResult, Entry } from "../flow/event.ts";
 import type { Flow } from "../flow/flow.ts";
 import type { Json, JsonObject } from "../flow/json.ts";
 import { createMemoryJournal } from "../journal/memory.ts";
@@ -36,15 +36,16 @@ export async function play(scenario: Scenario): Promise<Played> {
   const asked: string[] = [];
   const waits: number[] = [];
   const journal: Journal = createMemoryJournal();
-  const handle = await journal.create({ id: "run", agent: flow.agent, at: 0, digest: "digest", flow });
-  if (past.length > 0) await handle.append(past);
+  const first = started(flow, scenario.args ?? {});
+  const about = { id: "run", agent: flow.agent, at: 0, digest: "digest", flow };
+  const handle = await journal.create(about, past.length === 0 ? [first] : past);
   const backend = listen(toBackend(scenario.model, past), asked);
   const state = await drive({
     flow,
     ports: { ...inertPorts(waits), backend, shell: fakeChecks(flow, scenario, past) },
     handle,
     past,
-    begin: past.length === 0 ? started(flow, scenario.args ?? {}) : { type: "run.resumed", epoch: 2 },
+    begin: past.length === 0 ? first : { type: "run.resumed", epoch: 2 },
     signal: scenario.signal ?? new AbortController().signal,
     ...(scenario.observe === undefined ? {} : { observe: scenario.observe }),
   });
@@ -67,18 +68,10 @@ export function fakeClock(waits: number[] = []): Clock {
   };
 }
 
-function started(flow: Flow, args: JsonObject): Event {
+function started(flow: Flow, args: JsonObject): Entry {
   const backend = { id: "scripted", options: null };
-  return {
-    type: "run.started",
-    run: "run",
-    agent: flow.agent,
-    flow: "digest",
-    args,
-    input: "",
-    cwd: "/",
-    backend,
-  };
+  const about = { run: "run", agent: flow.agent, flow: "digest", args, input: "", cwd: "/", backend };
+  return { seq: 1, at: 0, event: { type: "run.started", ...about } };
 }
 
 function toBackend(model: Scenario["model"], past: readonly Entry[]): Backend {

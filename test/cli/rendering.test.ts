@@ -4,7 +4,7 @@ import { COMMANDS } from "../../src/cli/commands.ts";
 import { commandHelp, mainHelp } from "../../src/cli/help.ts";
 import { countProblems, renderProblems } from "../../src/cli/problems.ts";
 import { entryLines, ledLine, statusLine } from "../../src/cli/progress.ts";
-import { isResumable, renderReport } from "../../src/cli/report.ts";
+import { renderReport } from "../../src/cli/report.ts";
 import { createScreen, type Manners } from "../../src/cli/screen.ts";
 import { createPaint } from "../../src/cli/text.ts";
 import type { CheckResult, Entry } from "../../src/flow/event.ts";
@@ -99,8 +99,8 @@ test("a report tells everything there is to tell", () => {
       { step: "closure.note", visit: 2, label: "closing", to: null },
     ],
     checks: [
-      { name: "tests", ok: false, pattern: "red", attempt: 1 },
-      { name: "tests", ok: true, pattern: "red", attempt: 2 },
+      { name: "tests", ok: false, pattern: "red", attempt: 1, summary: "" },
+      { name: "tests", ok: true, pattern: "red", attempt: 2, summary: "" },
     ],
     handoff: { "initial.note": { angle: "x", points: [] }, empty: {} },
     usage: { turns: 5, inputTokens: 10, outputTokens: 2 },
@@ -144,13 +144,13 @@ const failed = (code: string, more: Partial<Result> = {}): Result => ({
 const nexts: readonly (readonly [code: string, more: Partial<Result>, next: RegExp | null])[] = [
   ["SCRIPT_EXHAUSTED", {}, /next +RESUME --script MORE$/],
   ["SCRIPT_MISMATCH", {}, /RESUME --script FILE$/],
-  ["AGENT_RATE_LIMIT", {}, /next +RESUME$/],
-  ["BACKEND_UNAVAILABLE", {}, /next +RESUME$/],
+  ["AGENT_RATE_LIMIT", { resumable: true }, /next +RESUME$/],
+  ["BACKEND_UNAVAILABLE", { resumable: true }, /next +RESUME$/],
   ["BACKEND_UNAVAILABLE", { run: null }, null],
-  ["JOURNAL_UNAVAILABLE", {}, /next +RESUME$/],
-  ["INTERRUPTED", { outcome: "interrupted" }, /next +RESUME$/],
-  ["WAITS", { outcome: "waiting" }, /next +RESUME$/],
-  ["RUNNING", { outcome: "interrupted" }, null],
+  ["JOURNAL_UNAVAILABLE", { resumable: true }, /next +RESUME$/],
+  ["INTERRUPTED", { outcome: "interrupted", resumable: true }, /next +RESUME$/],
+  ["WAITS", { outcome: "waiting", resumable: true }, /next +RESUME$/],
+  ["RUNNING", { outcome: "interrupted", resumable: true }, null],
   ["FLOW_INVALID", { run: null }, /lockstep check notes$/],
   ["PARAMETERS_INVALID", { run: null }, /lockstep run notes --help$/],
   ["AGENT_MAX_ITERATIONS", {}, /lockstep show 0123456789 --events/],
@@ -164,8 +164,6 @@ for (const [code, more, next] of nexts) {
     else assert.match(report, next);
   });
 }
-
-test("a completed run is not resumable", () => assert.equal(isResumable(result), false));
 
 // Progress.
 
