@@ -1,8 +1,9 @@
 /**
- * Writes the pages that are made from tables: docs/registry.md (every key of the two files) and docs/findings.md (every
- * code that `check` knows). A test fails when they are not up to date: `npm run reference` mends that.
+ * Writes the pages that are made from the code: docs/registry.md (every key of the two files), docs/findings.md (every
+ * code that `check` knows) and AGENTS.md (the first sentence of every source file). A test fails when they are not up
+ * to date: `npm run reference` mends that.
  */
-import { writeFileSync } from "node:fs";
+import { globSync, readFileSync, writeFileSync } from "node:fs";
 import { AGENT } from "../src/load/agent-shape.ts";
 import { CODES } from "../src/load/codes.ts";
 import { REGISTRY } from "../src/load/registry-shape.ts";
@@ -40,7 +41,62 @@ export function pages(): { readonly [file: string]: string } {
       ),
       "",
     ].join("\n"),
+    "AGENTS.md": [
+      MAP_HEAD,
+      ...ROOMS.map(([room, about]) => ["", `### ${room}/`, "", about, "", files(room)].join("\n")),
+      "",
+    ].join("\n"),
   };
+}
+
+const root = new URL("../", import.meta.url).pathname;
+
+const ROOMS = [
+  ["flow", "The picture. Types and small pure functions; imports nothing."],
+  ["load", "Text in, a Flow or Problems out. Imports flow. Pure."],
+  ["engine", "The heart. Imports flow. Pure but for the ports it is given."],
+  ["prompts", "What is said to the model. Imports flow. Pure."],
+  ["backends", "Models, one file each. Imports flow and engine/ports."],
+  ["boundaries", "What a step may touch. Imports flow and engine/ports."],
+  ["effects", "What we do to the world. Imports flow and engine/ports."],
+  ["journal", "Where runs are recorded. Imports flow and engine/ports."],
+  ["testing", "The public kit (`lockstep/testing`). Imports all above."],
+  ["run", "The composition root and the API (`lockstep`). Imports all above but testing."],
+  ["cli", "The command. Imports flow, load, run, testing."],
+] as const;
+
+const MAP_HEAD = `# Map of the code
+
+One idea: **prompt → payload → label → move**. A flow is data, \`decide\` is pure, \`drive\` folds the journal, performs what
+is pending, appends what happened, and goes round. Follow one run: \`cli/main.ts\` → \`cli/run.ts\` → \`run/run.ts\` →
+\`load/agent.ts\` → \`engine/drive.ts\` → \`engine/decide.ts\` → \`engine/gate.ts\` → \`engine/route.ts\` →
+\`engine/perform.ts\` → \`journal/sqlite.ts\` → \`run/result.ts\` → \`cli/report.ts\`.
+
+- \`npm run check\` is the gate: types, lint, format, tests. \`npm run lockstep -- …\` runs the command from source.
+- Rooms below import only what their line says; \`test/house.test.ts\` fails otherwise. The pure rooms touch no clock,
+  chance, environment, disk, network or process: those arrive as parameters.
+- \`test/\` mirrors \`src/\`. \`*.test.ts\` run in one process, \`*.proc.ts\` (they start processes) each in its own.
+- A new file starts with one sentence saying what it is; \`npm run reference\` puts it on this map.
+- Beside \`src/\`: \`examples/\` (each run by a test), \`docs/\` (by task), \`docs/decisions/\` (why), \`bench/\` (measurements
+  that are not part of the product), \`scripts/\` (setup, build, this map).
+
+## src/`;
+
+/** One line a file: its first sentence. */
+function files(room: string): string {
+  return globSync(`src/${room}/*.ts`, { cwd: root })
+    .toSorted()
+    .map((file) => `- \`${file.split("/").at(-1)}\`: ${firstSentence(readFileSync(root + file, "utf8"))}`)
+    .join("\n");
+}
+
+function firstSentence(code: string): string {
+  const comment = /\/\*\*([\s\S]*?)\*\//.exec(code)?.[1] ?? "";
+  const text = comment
+    .replaceAll(/^\s*\* ?/gm, "")
+    .trim()
+    .replaceAll(/\s+/g, " ");
+  return /^.*?[.:](?= [A-Z]|$)/.exec(text)?.[0].replace(/:$/, ".") ?? text;
 }
 
 function table(form: Form): readonly string[] {
@@ -89,5 +145,5 @@ function cell(text: string): string {
 }
 
 if (import.meta.main) {
-  for (const [file, text] of Object.entries(pages())) writeFileSync(new URL(`../${file}`, import.meta.url), text);
+  for (const [file, text] of Object.entries(pages())) writeFileSync(root + file, text);
 }

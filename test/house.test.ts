@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { globSync, readFileSync } from "node:fs";
 import { test } from "node:test";
+import { pages } from "../scripts/reference.ts";
 
 const root = new URL("../", import.meta.url).pathname;
 
@@ -68,19 +69,11 @@ test("the pure rooms touch no clock, chance, environment, disk, network or proce
   assert.deepEqual(wrong, []);
 });
 
-test("AGENTS.md names every source file", () => {
-  const map = readFileSync(`${root}AGENTS.md`, "utf8");
-  const missing = files.filter(
-    (file) =>
-      !map.includes(
-        file
-          .replace(/^src\//, "")
-          .split("/")
-          .at(-1)!,
-      ),
-  );
-  assert.deepEqual(missing, []);
-});
+for (const [file, text] of Object.entries(pages())) {
+  test(`${file} is up to date (npm run reference)`, () => {
+    assert.equal(readFileSync(root + file, "utf8"), text);
+  });
+}
 
 test("docs/dependencies.md has a line for every dependency", () => {
   const page = readFileSync(`${root}docs/dependencies.md`, "utf8");

@@ -2,6 +2,7 @@
 import { hasErrors } from "../flow/problem.ts";
 import type { Loaded } from "../run/index.ts";
 import { findProject, listAgents } from "../run/project.ts";
+import { flowDigest } from "../run/load.ts";
 import { loadAgent, tally } from "./agent.ts";
 import type { Call } from "./call.ts";
 import { countProblems } from "./problems.ts";
@@ -28,13 +29,13 @@ export async function listProject({ cwd, stateDir, on, screen }: Call): Promise<
 }
 
 function describe(loaded: Loaded) {
-  const { flow, digest } = loaded;
+  const { flow } = loaded;
   return {
     ...tally(loaded),
     title: flow?.title ?? null,
     description: flow?.description ?? null,
     dialect: flow?.dialect ?? null,
-    digest,
+    digest: flow === null ? null : flowDigest(flow),
     entry: flow?.entry ?? null,
     steps: Object.keys(flow?.steps ?? {}),
     parameters: flow?.parameters ?? [],

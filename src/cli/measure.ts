@@ -96,7 +96,7 @@ function cycle(visits: number): Flow {
 
 function loaded(flow: Flow, folder: string): Loaded {
   const project = { root: folder, agentsDir: join(folder, ".agent"), stateDir: join(folder, "state") };
-  return { agent: flow.agent, project, flow, digest: `bench-${flow.limits.visits}`, problems: [] };
+  return { agent: flow.agent, project, flow, problems: [] };
 }
 
 /** Answers at once, and stamps each moment it is asked: the gap between two stamps is the cost of a step. */

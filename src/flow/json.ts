@@ -44,9 +44,12 @@ export function parseDotPath(text: string): Path {
 
 /** JSON text with object keys in code-unit order at every depth: equal values give equal text. */
 export function canonicalJson(value: Json): string {
-  return JSON.stringify(value, (_key, member: Json) =>
-    isObject(member)
-      ? Object.fromEntries(Object.entries(member).toSorted(([a], [b]) => (a < b ? -1 : 1)))
-      : member,
-  );
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(",")}]`;
+  if (!isObject(value)) return JSON.stringify(value);
+  const members: string[] = [];
+  for (const key of Object.keys(value).toSorted()) {
+    const member = value[key];
+    if (member !== undefined) members.push(`${JSON.stringify(key)}:${canonicalJson(member)}`);
+  }
+  return `{${members.join(",")}}`;
 }

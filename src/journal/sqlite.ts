@@ -180,12 +180,11 @@ export async function openSqliteJournal(options: SqliteJournalOptions): Promise<
       if (!db.isOpen) return;
       commits.flush();
       try {
-        // Our lock goes first: it frees the runs even if the disk refuses to have it written down.
+        // Our lock goes first: that alone frees the runs. Having it written down as well is a courtesy to whoever looks,
+        // and a disk that refuses it takes nothing away.
         if (!owners.leave()) return;
-        sql.releaseAll.run(ownerId);
-        db.exec("PRAGMA wal_checkpoint(PASSIVE)");
-      } catch (cause) {
-        throw unavailable(file, cause);
+        attempt(() => sql.releaseAll.run(ownerId));
+        foldLog(db);
       } finally {
         db.close();
       }
@@ -206,9 +205,13 @@ const ENTRY_BYTES = 60;
 
 /** A log that cannot be folded now only grows; if the disk is full, the next commit says so. */
 function foldLog(db: DatabaseSync): void {
-  if (!db.isOpen || db.isTransaction) return;
+  if (db.isOpen && !db.isTransaction) attempt(() => db.exec("PRAGMA wal_checkpoint(PASSIVE)"));
+}
+
+/** For what may fail without consequence. */
+function attempt(work: () => unknown): void {
   try {
-    db.exec("PRAGMA wal_checkpoint(PASSIVE)");
+    work();
   } catch {
     return;
   }

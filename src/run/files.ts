@@ -1,35 +1,42 @@
 /** Reading files below one folder and nowhere else. Links are followed only while they stay inside. */
-import { readFileSync, realpathSync } from "node:fs";
-import { dirname, isAbsolute, relative, resolve, sep } from "node:path";
+import { lstatSync, readFileSync, realpathSync } from "node:fs";
+import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import type { FileRead, Files } from "../flow/files.ts";
 
 export function createFiles(root: string): Files {
-  const realRoot = realpathSync.native(root);
-  const realFolders = new Map<string, string | null>();
+  const top = resolve(root);
+  const folders = new Map<string, string>([[top, realpathSync.native(top)]]);
 
-  /** The true place of a folder, asked once; null when it does not exist. */
-  function realFolder(folder: string): string | null {
-    const known = realFolders.get(folder);
+  /** The true place of a folder below the root. What was asked once is remembered. */
+  function realFolder(folder: string): string {
+    const known = folders.get(folder);
     if (known !== undefined) return known;
-    const real = attempt(() => realpathSync.native(folder));
-    realFolders.set(folder, real);
+    const real = realPlace(folder);
+    folders.set(folder, real);
     return real;
+  }
+
+  /** Only a link has to be followed; anything else lies where its folder does. */
+  function realPlace(path: string): string {
+    const parent = realFolder(dirname(path));
+    return lstatSync(path).isSymbolicLink() ? realpathSync.native(path) : join(parent, basename(path));
   }
 
   function read(path: string): FileRead {
     if (path.includes("\0")) return { kind: "refused", why: "the path holds a NUL character" };
     if (isAbsolute(path)) return { kind: "refused", why: "the path is absolute" };
-    const full = resolve(root, path);
-    if (!isInside(resolve(root), full)) return { kind: "refused", why: "the path leads out of the project" };
-    const folder = realFolder(dirname(full));
-    if (folder === null) return { kind: "missing" };
+    const full = resolve(top, path);
+    if (!isInside(top, full)) return { kind: "refused", why: "the path leads out of the project" };
     try {
-      const real = realpathSync.native(full);
-      if (!isInside(realRoot, real)) return { kind: "refused", why: "a link leads out of the project" };
+      const real = realPlace(full);
+      if (!isInside(realFolder(top), real))
+        return { kind: "refused", why: "a link leads out of the project" };
       return { kind: "text", text: readFileSync(real, "utf8") };
     } catch (error) {
       const { code, message } = error as NodeJS.ErrnoException;
-      return code === "ENOENT" ? { kind: "missing" } : { kind: "unreadable", why: message };
+      return code === "ENOENT" || code === "ENOTDIR"
+        ? { kind: "missing" }
+        : { kind: "unreadable", why: message };
     }
   }
 
@@ -40,12 +47,4 @@ export function createFiles(root: string): Files {
 export function isInside(root: string, path: string): boolean {
   const way = relative(root, path);
   return way === "" || (way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way));
-}
-
-function attempt<T>(run: () => T): T | null {
-  try {
-    return run();
-  } catch {
-    return null;
-  }
 }

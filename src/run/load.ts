@@ -13,7 +13,6 @@ export type Loaded = {
   readonly agent: string;
   readonly project: Project;
   readonly flow: Flow | null;
-  readonly digest: string | null;
   readonly problems: readonly Problem[];
 };
 
@@ -39,7 +38,6 @@ export async function load(agent: string, options: LoadOptions = {}): Promise<Lo
     agent,
     project,
     flow,
-    digest: flow === null ? null : flowDigest(flow),
     problems: options.strict ? found.map((problem) => ({ ...problem, severity: "error" as const })) : found,
   };
 }
@@ -59,8 +57,14 @@ export type Findings = {
 
 /** Equal flows have equal digests, whatever the order of their keys. */
 export function flowDigest(flow: Flow): string {
-  return createHash("sha256").update(canonicalJson(flow)).digest("hex");
+  const known = digests.get(flow);
+  if (known !== undefined) return known;
+  const digest = createHash("sha256").update(canonicalJson(flow)).digest("hex");
+  digests.set(flow, digest);
+  return digest;
 }
+
+const digests = new WeakMap<Flow, string>();
 
 /** Compiling every schema of a very large flow would cost more than it tells; those are compiled when first met. */
 const MOST_COMPILED = 64;

@@ -27,7 +27,7 @@ import { exitCode } from "../flow/verdict.ts";
 import { coerceParameters } from "../load/parameters.ts";
 import { composer } from "../prompts/compose.ts";
 import { openExistingJournal, openJournal } from "./journal.ts";
-import { load, type Loaded } from "./load.ts";
+import { flowDigest, load, type Loaded } from "./load.ts";
 import { findProject } from "./project.ts";
 import { findRun, show } from "./runs.ts";
 import { toFailure, toResult, type Result } from "./result.ts";
@@ -81,8 +81,9 @@ export async function run(options: RunOptions): Promise<Result> {
 /** Runs an agent that was loaded before. */
 export async function runLoaded(loaded: Loaded, options: Omit<RunOptions, "agent">): Promise<Result> {
   return await reported(loaded.agent, async () => {
-    const { flow, digest, problems } = loaded;
-    if (flow === null || digest === null || hasErrors(problems)) return invalid(loaded);
+    const { flow, problems } = loaded;
+    if (flow === null || hasErrors(problems)) return invalid(loaded);
+    const digest = flowDigest(flow);
     const { args, problems: misgiven } = coerceParameters(flow.parameters, options.args ?? {});
     if (misgiven.length > 0)
       return toFailure(

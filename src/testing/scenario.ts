@@ -1,7 +1,7 @@
 /** Runs a flow against a script in memory: no disk, no clock, no processes. */
 import { createScripted } from "../backends/scripted.ts";
 import type { ScriptReply } from "../backends/script.ts";
-import { drive, fold } from "../engine/drive.ts";
+import { drive } from "../engine/drive.ts";
 import type { Backend, Clock, Journal, Ports } from "../engine/ports.ts";
 import type { State } from "../engine/state.ts";
 import type { CheckResult, Entry } from "../flow/event.ts";
@@ -51,9 +51,6 @@ export async function play(scenario: Scenario): Promise<Played> {
   });
   return { state, entries: await journal.read("run"), asked, waits };
 }
-
-/** The state a journal tells of, without running anything. */
-export const recall = fold;
 
 /** A clock that goes only when it is told to sleep. */
 export function fakeClock(waits: number[] = []): Clock {

@@ -33,5 +33,5 @@ export function longRun(folder: string): { readonly agent: Loaded; readonly scri
   }
   script.push(say("handoff", { round: "last" }), say("closing"));
   const project = { root: folder, agentsDir: join(folder, ".agent"), stateDir: join(folder, ".lockstep") };
-  return { agent: { agent: flow.agent, project, flow, digest: "long-run", problems: [] }, script };
+  return { agent: { agent: flow.agent, project, flow, problems: [] }, script };
 }

@@ -1,0 +1,99 @@
+/** What is published: its contents, and that it works in an empty folder. */
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, test } from "node:test";
+import { fileURLToPath } from "node:url";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const folder = mkdtempSync(join(tmpdir(), "lockstep-package-"));
+after(() => rmSync(folder, { recursive: true, force: true }));
+
+function call(command: string, args: readonly string[], cwd: string) {
+  const { NODE_TEST_CONTEXT: _, ...env } = process.env;
+  const { status, stdout, stderr } = spawnSync(command, args, { cwd, encoding: "utf8", env });
+  assert.equal(status, 0, `${command} ${args.join(" ")}: ${stderr}${stdout}`);
+  return stdout;
+}
+
+test("the packed tarball holds what is needed, and works where it is installed", async (t) => {
+  const [packed] = JSON.parse(
+    call("npm", ["pack", "--json", "--silent", "--pack-destination", folder], root),
+  ) as [
+    {
+      readonly filename: string;
+      readonly files: readonly { readonly path: string }[];
+      readonly unpackedSize: number;
+    },
+  ];
+  const paths = packed.files.map((file) => file.path);
+
+  await t.test("contents", () => {
+    for (const path of [
+      "package.json",
+      "README.md",
+      "LICENSE",
+      "CHANGELOG.md",
+      "dist/bin/main.js",
+      "dist/run/index.js",
+      "dist/run/index.d.ts",
+      "dist/testing/index.js",
+      "docs/cli.md",
+      "examples/01-fix-a-test/script.yaml",
+    ]) {
+      assert.ok(paths.includes(path), `${path} is missing`);
+    }
+    const stray = paths.filter(
+      (path) => /^(?:src|test|node_modules|scripts|\.)/.test(path) || path.endsWith(".tgz"),
+    );
+    assert.deepEqual(stray, []);
+    assert.ok(packed.unpackedSize < 5 * 1024 * 1024, `${packed.unpackedSize} bytes`);
+  });
+
+  const home = join(folder, "home");
+  call("mkdir", [home], folder);
+  writeFileSync(join(home, "package.json"), JSON.stringify({ name: "home", private: true, type: "module" }));
+  call("npm", ["install", "--silent", "--no-audit", "--no-fund", join(folder, packed.filename)], home);
+
+  await t.test("few packages, none with an install script", () => {
+    const lock = JSON.parse(readFileSync(join(home, "package-lock.json"), "utf8")) as {
+      readonly packages: { readonly [path: string]: { readonly hasInstallScript?: boolean } };
+    };
+    const installed = Object.entries(lock.packages).filter(([path]) => path !== "");
+    assert.ok(installed.length <= 25, `${installed.length} packages`);
+    assert.deepEqual(
+      installed.filter(([, about]) => about.hasInstallScript === true),
+      [],
+    );
+  });
+
+  const bin = join(home, "node_modules", ".bin", "lockstep");
+  const lockstep = (...args: readonly string[]) => call(process.execPath, [bin, ...args], home);
+
+  await t.test("the command runs", () => {
+    assert.match(lockstep("--help"), /Usage {2}lockstep COMMAND/);
+    const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
+      readonly version: string;
+    };
+    assert.match(lockstep("--version"), new RegExp(version.replaceAll(".", "\\.")));
+  });
+
+  await t.test("a flow runs", () => {
+    lockstep("init", "hello");
+    assert.equal((JSON.parse(lockstep("check", "hello", "--json")) as { ok: boolean }).ok, true);
+    const args = ["run", "hello", "--topic", "tides", "--script", ".agent/hello/script.yaml", "--json"];
+    const result = JSON.parse(lockstep(...args)) as { outcome: string; iterations: number };
+    assert.deepEqual([result.outcome, result.iterations], ["completed", 3]);
+  });
+
+  await t.test("the library can be imported, and its types are there", () => {
+    const code = `import { run, check } from "lockstep"; import { play } from "lockstep/testing";
+      const result = await check("hello"); console.log(typeof run, typeof play, result.ok);`;
+    assert.equal(
+      call(process.execPath, ["--input-type=module", "-e", code], home).trim(),
+      "function function true",
+    );
+  });
+});

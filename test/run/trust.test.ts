@@ -1,0 +1,76 @@
+/** Commands of a project run only after somebody said so, for exactly these commands. */
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { createMemoryJournal, run, type ScriptReply } from "../../src/run/index.ts";
+import { agentFiles, projectWith } from "./project.ts";
+
+const steps = {
+  "initial.a": { kind: "work", intents: ["handoff"], transitions: { handoff: { target: "closure.a" } } },
+  "closure.a": { kind: "closure", intents: ["closing"], transitions: { closing: { target: null } } },
+} as const;
+const script: readonly ScriptReply[] = ["handoff", "closing"].map((action) => ({
+  output: { stepId: "x", next_action: { action } },
+}));
+
+function project(command: string | null): string {
+  const checks = {
+    validators: { ok: { type: "command", command, successWhen: "exitCode:0", failurePattern: "bad" } },
+    failurePatterns: { bad: { description: "bad", edition: "failed" } },
+    validationSteps: {
+      "closure.a": {
+        stepId: "closure.a",
+        name: "n",
+        c2: "retry",
+        c3: "a",
+        validationConditions: [{ validator: "ok" }],
+      },
+    },
+  };
+  return projectWith(agentFiles("trusting", steps, command === null ? {} : { registry: checks }));
+}
+
+function attempt(cwd: string, more: Partial<Parameters<typeof run>[0]> = {}) {
+  const env = { PATH: process.env.PATH, HOME: cwd };
+  return run({ agent: "trusting", cwd, journal: createMemoryJournal(), script, env, ...more });
+}
+
+test("a flow without commands needs no trust", async () => {
+  assert.equal((await attempt(project(null))).outcome, "completed");
+});
+
+test("without trust nothing runs: exit 3, the commands and the digest are named", async () => {
+  const cwd = project("touch ran");
+  const result = await attempt(cwd);
+  assert.deepEqual([result.code, result.exitCode, result.run], ["NOT_TRUSTED", 3, null]);
+  assert.match(result.reason, /touch ran\n/);
+  assert.match(result.reason, /--trust [0-9a-f]{16}/);
+  assert.throws(() => readFileSync(join(cwd, "ran")));
+});
+
+test("the digest that was named trusts exactly these commands", async () => {
+  const cwd = project("true");
+  const digest = /--trust ([0-9a-f]+)/.exec((await attempt(cwd)).reason)![1]!;
+  assert.equal((await attempt(cwd, { trust: { digest } })).outcome, "completed");
+  assert.equal((await attempt(project("true # changed"), { trust: { digest } })).code, "NOT_TRUSTED");
+});
+
+test("LOCKSTEP_TRUST=all trusts everything", async () => {
+  const cwd = project("true");
+  const env = { PATH: process.env.PATH, HOME: cwd, LOCKSTEP_TRUST: "all" };
+  assert.equal((await attempt(cwd, { env })).outcome, "completed");
+});
+
+test("a yes is remembered for this place and these commands; a no is not", async () => {
+  const cwd = project("true");
+  const asked: string[] = [];
+  const confirm = (answer: boolean) => (question: { readonly commands: readonly string[] }) => {
+    asked.push(question.commands.join());
+    return Promise.resolve(answer);
+  };
+  assert.equal((await attempt(cwd, { trust: { confirm: confirm(false) } })).code, "NOT_TRUSTED");
+  assert.equal((await attempt(cwd, { trust: { confirm: confirm(true) } })).outcome, "completed");
+  assert.equal((await attempt(cwd, { trust: { confirm: confirm(false) } })).outcome, "completed");
+  assert.deepEqual(asked, ["true", "true"]);
+});
