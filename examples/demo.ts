@@ -31,10 +31,10 @@ say(`\nIts tests now: ${tests()}. What the agent committed:`);
 say(git("log", "--oneline"));
 say(`The scripted model said "done" with a test still failing. The check did not believe it.
 
-Try next, in ${folder}:
-  npx lockstep show @last              how that run went        (from this clone: npm run -s lockstep -- …)
-  npx lockstep check fixer             what is proven before a token is spent
-  npx lockstep init hello              an agent of your own, with a script to run it
+Try next:
+  npm run -s lockstep -- -C ${folder} show @last       how that run went
+  npm run -s lockstep -- -C ${folder} check fixer      what is proven before a token is spent
+  npm run -s lockstep -- -C ${folder} init hello       an agent of your own, with a script to run it
 Read on: README.md, docs/first-agent.md, ${join("examples", "01-fix-a-test", "script.yaml")}`);
 
 function tests(): string {
