@@ -162,41 +162,73 @@ function settle(
 
 function follow(here: Here, label: Label, payload: JsonObject, notes: readonly string[]): State {
   const { state, step } = here;
-  const routed = route(step, label, payload, own(state.handoff, step.id) ?? {}, state.iterations);
+  const owner = step.aside ?? step.id;
+  const edge = `${step.id}:${label}`;
+  const counts = own(state.taken, owner);
+  const before = counts === undefined ? 0 : (own(counts, edge) ?? 0);
+  const carried = own(state.handoff, step.id) ?? {};
+  const routed = route(step, label, payload, carried, state.iterations, before);
   if (routed.kind === "none") return fail(here, "FAILED_STEP_ROUTING", routed.why, { label, notes });
-  return move(here, label, routed.move, notes);
+  if (!routed.counted) return move(here, label, routed.move, notes);
+  const taken = { ...state.taken, [owner]: { ...counts, [edge]: before + 1 } };
+  return move({ ...here, state: { ...state, taken } }, label, routed.move, notes);
 }
 
 function move(here: Here, label: Label | null, to: PlainMove, notes: readonly string[]): State {
   const { flow, state, lane, step } = here;
   switch (to.kind) {
-    case "goto": {
-      const origin = to.step === step.id ? lane.origin : step.id;
-      return enter(flow, leave(state, lane, led(lane, label, to.step, notes)), { step: to.step, origin });
-    }
+    case "goto":
+      return goTo(here, label, to, notes);
     case "fork": {
       const opened: State = {
-        ...leave(state, lane, led(lane, label, to.join, notes)),
+        ...leave(state, lane, led(here, label, to.join, notes)),
         fork: { steps: to.steps, join: to.join, done: [] },
       };
       return to.steps.reduce((all, id) => enter(flow, all, { step: id, origin: step.id }), opened);
     }
     case "end": {
-      const reason = state.last?.reason ?? "";
-      if (to.outcome === "failed")
-        return fail(here, to.code, messages.aborted(step.id, reason), { label, notes });
-      if (state.fork !== null) return join(here, label, notes);
-      const settled = led(lane, label, null, notes);
-      return end(state, settled, null, messages.closed(step.id, reason), step.id);
+      const told = to.as ?? label;
+      const said = state.last?.reason ?? "";
+      if (to.outcome === "failed") {
+        const why = to.reason ?? messages.aborted(step.id, said);
+        return fail(here, to.code, why, { label: told, notes });
+      }
+      if (state.fork !== null) return join(here, told, notes);
+      const owner = step.aside ?? step.id;
+      return end(state, led(here, told, null, notes), null, messages.closed(owner, said), owner);
     }
   }
+}
+
+/** To a question about this step the visit is not over; from one, it is, and what was found is told as its decision. */
+function goTo(
+  here: Here,
+  label: Label | null,
+  to: PlainMove & { kind: "goto" },
+  notes: readonly string[],
+): State {
+  const { flow, state, lane, step } = here;
+  const owner = step.aside ?? step.id;
+  const target = own(flow.steps, to.step);
+  if (target?.aside === owner) {
+    return enter(
+      flow,
+      { ...leave(state, lane, null), settled: null },
+      { step: to.step, origin: lane.origin },
+    );
+  }
+  const left = leave(state, lane, led(here, to.as ?? label, to.step, notes));
+  if (to.step === owner) return enter(flow, left, { step: to.step, origin: lane.origin });
+  // A step that is entered from another one counts its edges anew.
+  const taken = Object.hasOwn(left.taken, to.step) ? { ...left.taken, [to.step]: {} } : left.taken;
+  return enter(flow, { ...left, taken }, { step: to.step, origin: owner });
 }
 
 /** A sibling is done; the join is entered when it was the last. */
 function join(here: Here, label: Label | null, notes: readonly string[]): State {
   const { flow, state, lane, step } = here;
   const fork = state.fork!;
-  const left = leave(state, lane, led(lane, label, fork.join, notes));
+  const left = leave(state, lane, led(here, label, fork.join, notes));
   const done = [...fork.done, step.id];
   if (done.length < fork.steps.length) {
     return withLanes({ ...left, fork: { ...fork, done } }, left.lanes, left.settled);
@@ -241,7 +273,7 @@ function overturn(here: Here, failed: CheckResult): State {
   }
   const caller = lane.origin === null ? undefined : own(flow.steps, lane.origin);
   const back = guard.back.kind === "goto" ? guard.back.step : caller?.kind === "work" ? caller.id : step.id;
-  const settled: Led = { ...led(lane, label, back, notes), overturned: true };
+  const settled: Led = { ...led(here, label, back, notes), overturned: true };
   return enter(flow, leave(state, lane, settled), {
     step: back,
     origin: back === step.id ? lane.origin : step.id,
@@ -261,7 +293,7 @@ function unaskable(here: Here, code: string, why: string): State {
       messages.schemaUnresolved(step.id, answer.schema.name, why),
     );
   }
-  const settled = led(lane, null, step.id, [why]);
+  const settled = led(here, null, step.id, [why]);
   return enter(flow, leave(state, lane, settled), { step: step.id, origin: lane.origin, strikes: 1 });
 }
 
@@ -282,7 +314,7 @@ const FAULT_CODES = {
 function faulted(here: Here, fault: Fault): State {
   const { flow, state, lane, step } = here;
   if (step.by.kind === "command") {
-    const settled = led(lane, null, step.id, [fault.message]);
+    const settled = led(here, null, step.id, [fault.message]);
     return enter(
       flow,
       { ...leave(state, lane, settled), mending: true },
@@ -309,19 +341,20 @@ type Entrance = {
   readonly strikes?: number;
 };
 
-/** Begins a visit, unless the run is over by count or by limit. */
+/** Begins a visit, unless the run is over by count or by limit. A question about another step is not counted. */
 function enter(flow: Flow, state: State, to: Entrance): State {
-  const { stop, limits } = flow;
   const { settled } = state;
   const from = settled?.step ?? null;
-  if (stop.kind === "visits" && state.iterations >= stop.count && !state.mending) {
+  const step = own(flow.steps, to.step);
+  if (step === undefined)
+    return end(state, settled, "FAILED_STEP_ROUTING", messages.unknownStep(to.step), from);
+  const counts = step.aside === undefined;
+  const { stop, limits } = flow;
+  if (counts && stop.kind === "visits" && state.iterations >= stop.count && !state.mending) {
     return end(state, settled, null, messages.budgetReached(stop.count), from);
   }
-  if (state.iterations >= limits.visits) {
+  if (counts && state.iterations >= limits.visits) {
     return end(state, settled, "AGENT_MAX_ITERATIONS", messages.maxIterations(limits.visits, to.step), from);
-  }
-  if (!Object.hasOwn(flow.steps, to.step)) {
-    return end(state, settled, "FAILED_STEP_ROUTING", messages.unknownStep(to.step), from);
   }
   const visit = (own(state.visits, to.step) ?? 0) + 1;
   const say: readonly Say[] = [to.say ?? { kind: "prompt" }];
@@ -339,7 +372,8 @@ function enter(flow: Flow, state: State, to: Entrance): State {
   };
   const visits = { ...state.visits, [to.step]: visit };
   const lanes = state.lanes.length === 0 ? [lane] : [...state.lanes, lane];
-  return { ...state, iterations: state.iterations + 1, visits, lanes, pending: lanes.map(commandOf) };
+  const iterations = counts ? state.iterations + 1 : state.iterations;
+  return { ...state, iterations, visits, lanes, pending: lanes.map(commandOf) };
 }
 
 /** One more response within the visit. */
@@ -367,9 +401,9 @@ type Settling = {
 /** Ends the run in failure; a sibling takes the whole fork with it. */
 function fail(here: Here, code: string, reason: string, how: Settling = {}): State {
   const { state, lane } = here;
-  const plain = led(lane, how.label ?? null, null, how.notes ?? []);
+  const plain = led(here, how.label ?? null, null, how.notes ?? []);
   const settled: Led = how.overturned ? { ...plain, overturned: true } : plain;
-  if (state.fork === null) return end(state, settled, code, reason, lane.step);
+  if (state.fork === null) return end(state, settled, code, reason, settled.step);
   const why = messages.siblingFailed(lane.step, state.fork.steps, `${code}: ${reason}`);
   return end(state, settled, "ParallelSiblingFailure", why, lane.step);
 }
@@ -392,9 +426,21 @@ function end(
   return { ...state, lanes: [], fork: null, settled, verdict, pending: [{ type: "end", verdict }] };
 }
 
-function led(lane: Lane, label: Label | null, to: StepId | null, notes: readonly string[]): Led {
+/** How the visit is told: a question about another step is told as that step's. */
+function led(
+  { state, lane, step }: Here,
+  label: Label | null,
+  to: StepId | null,
+  notes: readonly string[],
+): Led {
   const plain = { step: lane.step, visit: lane.visit, label, to };
-  return notes.length === 0 ? plain : { ...plain, notes };
+  const told = step.aside === undefined ? plain : { ...plain, ...asked(state, step.aside) };
+  return notes.length === 0 ? told : { ...told, notes };
+}
+
+function asked({ visits, last }: State, owner: StepId): Pick<Led, "step" | "visit" | "check"> {
+  const about = { step: owner, visit: own(visits, owner) ?? 0 };
+  return last === null ? about : { ...about, check: { label: last.label, message: last.reason } };
 }
 
 function decidedField(step: Step): string {
@@ -413,7 +459,7 @@ function find(flow: Flow, state: State, at: { readonly step: StepId; readonly vi
 }
 
 /** The visit is settled. What is pending is set by whatever comes next. */
-function leave(state: State, lane: Lane, settled: Led): State {
+function leave(state: State, lane: Lane, settled: Led | null): State {
   const lanes = state.lanes.length === 1 ? [] : state.lanes.filter((other) => !isSame(other, lane));
   return { ...state, lanes, settled };
 }

@@ -86,9 +86,9 @@ function correctName(answer: Answer & { kind: "object" }, output: JsonObject, no
 
 function toLabel(decide: Decider & { by: "field" }, found: Json | undefined, notes: string[]): Label | null {
   const allowed = (word: string) => decide.allow.includes(word) || decide.always.includes(word);
-  if (typeof found === "string") {
-    if (allowed(found)) return found;
-    const word = found.toLowerCase();
+  if (typeof found === "string" || typeof found === "boolean") {
+    if (typeof found === "string" && allowed(found)) return found;
+    const word = String(found).toLowerCase();
     const label = own(decide.alias, word) ?? word;
     if (allowed(label)) return label;
   }

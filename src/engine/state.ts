@@ -16,6 +16,8 @@ export type State = {
   readonly handoff: { readonly [step: StepId]: JsonObject };
   /** Failed checks so far, by the step they guard. */
   readonly failures: { readonly [step: StepId]: number };
+  /** How often counted edges were taken since their step was entered from another one. */
+  readonly taken: { readonly [step: StepId]: { readonly [edge: string]: number } };
   /** One lane, or one per sibling while a fork is open. */
   readonly lanes: readonly Lane[];
   readonly fork: Fork | null;
@@ -83,6 +85,7 @@ export const EMPTY_STATE: State = {
   visits: {},
   handoff: {},
   failures: {},
+  taken: {},
   lanes: [],
   fork: null,
   mending: false,

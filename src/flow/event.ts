@@ -20,6 +20,8 @@ export type Led = {
   readonly to: StepId | null;
   /** The checks failed: the label did not take effect. */
   readonly overturned?: true;
+  /** What a question about this step's work found. */
+  readonly check?: { readonly label: Label; readonly message: string };
   /** What was put right or worked around on the way. */
   readonly notes?: readonly string[];
 };

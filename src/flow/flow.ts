@@ -19,6 +19,8 @@ export type Flow = {
   readonly title: string;
   readonly description: string;
   readonly parameters: readonly Parameter[];
+  /** Arguments beyond the declared ones are taken as they come: the written form knows no declarations. */
+  readonly openArguments?: true;
   /** The system prompt that every step with a shared transcript gets. */
   readonly system: Prompt;
   readonly entry: StepId;
@@ -67,6 +69,11 @@ export type Step = {
   readonly edges: { readonly [label: Label]: Move };
   /** Model responses allowed in one visit. */
   readonly turns: number;
+  /**
+   * The step that this one belongs to, as a question about its work does. It is no visit of its own in path and count:
+   * what it decides is told as the decision of that step.
+   */
+  readonly aside?: StepId;
 };
 
 export type StepKind = "work" | "verify" | "close";
@@ -88,6 +95,8 @@ export type Prompt = {
   readonly tried: readonly string[];
   /** Declared variables: each must have a non-empty value when the prompt is rendered. */
   readonly variables: readonly string[];
+  /** A placeholder without a value stays as it is written, instead of ending the run. */
+  readonly lenient?: true;
 };
 
 export type Tools = { readonly allow: readonly string[]; readonly mode: PermissionMode };
@@ -171,12 +180,19 @@ export type SuccessRule =
   | { readonly kind: "contains"; readonly text: string }
   | { readonly kind: "matches"; readonly pattern: string };
 
-/** Four moves and two selectors; there is no other way through a flow. */
+/** Three moves and three selectors; there is no other way through a flow. `as` is the label that the path tells. */
 export type Move =
-  | { readonly kind: "goto"; readonly step: StepId }
+  | { readonly kind: "goto"; readonly step: StepId; readonly as?: Label }
   | { readonly kind: "fork"; readonly steps: readonly StepId[]; readonly join: StepId }
-  | { readonly kind: "end"; readonly outcome: "completed" }
-  | { readonly kind: "end"; readonly outcome: "failed"; readonly code: string }
+  | { readonly kind: "end"; readonly outcome: "completed"; readonly as?: Label }
+  | {
+      readonly kind: "end";
+      readonly outcome: "failed";
+      readonly code: string;
+      readonly as?: Label;
+      /** Why, where the flow knows better than the model. */
+      readonly reason?: string;
+    }
   | {
       readonly kind: "switch";
       /** A key of the data this step carries. */
@@ -190,7 +206,9 @@ export type Move =
       readonly among: readonly StepId[];
       /** Taken when the field names no step at all; absent: that is an error. */
       readonly otherwise?: Move;
-    };
+    }
+  /** `move` so often since the step was entered from another one, afterwards `then`. */
+  | { readonly kind: "times"; readonly max: number; readonly move: Move; readonly then: Move };
 
 /** When a run is over although no edge ended it. */
 export type StopRule = { readonly kind: "end" } | { readonly kind: "visits"; readonly count: number };

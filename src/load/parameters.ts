@@ -46,13 +46,15 @@ export function loadParameters(agent: AgentSource, reader: Reader): readonly Par
 
 /**
  * The values a run starts with. Keys of `given` are parameter names, or flags with or without their dashes; `no-flag`
- * means false. Text, as it comes from a command line, becomes what the parameter was declared to be.
+ * means false. Text, as it comes from a command line, becomes what the parameter was declared to be. `open`: names that
+ * are not declared are taken as they come.
  *
  *     coerceParameters(flow.parameters, { issue: "12" })  // → { args: { issue: 12 }, problems: [] }
  */
 export function coerceParameters(
   parameters: readonly Parameter[],
   given: Given,
+  open = false,
 ): { readonly args: JsonObject; readonly problems: readonly Problem[] } {
   const problems: Problem[] = [];
   const report = (code: Code, name: string, message: string, fix: string) => {
@@ -66,6 +68,10 @@ export function coerceParameters(
     if (value === undefined || value === null) continue;
     const negated = key.replace(/^(?:--)?no-/, "");
     const parameter = byName.get(key) ?? (negated === key ? undefined : byName.get(negated));
+    if (parameter === undefined && open && !FORBIDDEN_NAMES.has(key)) {
+      values.set(key, value);
+      continue;
+    }
     if (parameter === undefined) {
       const hint = didYouMean(key, byName.keys());
       report(

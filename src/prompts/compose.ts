@@ -43,7 +43,10 @@ function renderPrompt(flow: Flow, step: Step, scene: Scene): Composed {
       return { kind: "unaskable", code: "PR-RESOLVE-003", why };
     }
   }
-  const rendered = renderTemplate(templateOf(prompt), (name) => variable(flow, step, scene, name));
+  const rendered = renderTemplate(templateOf(prompt), (name) => {
+    const value = variable(flow, step, scene, name);
+    return value === null && prompt.lenient ? `{uv-${name}}` : value;
+  });
   if (rendered.kind === "text") return rendered;
   const why = `${prompt.file} of step "${step.id}" reads {uv-${rendered.name}}, but ${explainMissing(flow, step, rendered.name)}.`;
   return { kind: "unaskable", code: "PR-RESOLVE-005", why };

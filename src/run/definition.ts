@@ -68,7 +68,7 @@ export class StepFlowRunner {
 
 function toHistory(led: Led, index: number): HistoryEntry {
   const entry = { stepId: led.step, iteration: index + 1, transition: led.label };
-  return led.overturned
-    ? { ...entry, checkResult: { ok: false, message: "the checks did not pass" } }
-    : entry;
+  if (led.overturned) return { ...entry, checkResult: { ok: false, message: "the checks did not pass" } };
+  if (led.check === undefined) return entry;
+  return { ...entry, checkResult: { ok: led.check.label === "pass", message: led.check.message } };
 }

@@ -84,7 +84,11 @@ export async function runLoaded(loaded: Loaded, options: Omit<RunOptions, "agent
     const { flow, problems } = loaded;
     if (flow === null || hasErrors(problems)) return invalid(loaded);
     const digest = flowDigest(flow);
-    const { args, problems: misgiven } = coerceParameters(flow.parameters, options.args ?? {});
+    const { args, problems: misgiven } = coerceParameters(
+      flow.parameters,
+      options.args ?? {},
+      flow.openArguments ?? false,
+    );
     if (misgiven.length > 0)
       return toFailure(
         flow.agent,
