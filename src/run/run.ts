@@ -3,8 +3,6 @@ import { randomBytes } from "node:crypto";
 import { resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { createToolbox } from "../boundaries/toolbox.ts";
-import { createScripted } from "../backends/scripted.ts";
-import { parseScript, type ScriptReply } from "../backends/script.ts";
 import { createShell } from "../effects/shell.ts";
 import { childEnv, runProcess } from "../effects/process.ts";
 import { drive, fold, type Drive } from "../engine/drive.ts";
@@ -19,13 +17,14 @@ import {
 import { addEntry, createReport } from "../engine/report.ts";
 import { prepareSchemas } from "../engine/schema.ts";
 import type { State } from "../engine/state.ts";
-import type { BackendSpec, Entry } from "../flow/event.ts";
+import type { Entry } from "../flow/event.ts";
 import type { Flow } from "../flow/flow.ts";
 import type { Json, JsonSchema } from "../flow/json.ts";
 import { hasErrors, type Problem } from "../flow/problem.ts";
 import { exitCode } from "../flow/verdict.ts";
 import { coerceParameters } from "../load/parameters.ts";
 import { composer } from "../prompts/compose.ts";
+import { chooseBackend, recallBackend, type BackendOptions } from "./backend.ts";
 import { openExistingJournal, openJournal } from "./journal.ts";
 import { flowDigest, load, type Loaded } from "./load.ts";
 import { findProject } from "./project.ts";
@@ -47,14 +46,10 @@ export type ResumeOptions = {
   readonly run: string;
 } & DriveOptions;
 
-export type DriveOptions = {
+export type DriveOptions = BackendOptions & {
   /** Where the run works; the project is found from here. */
   readonly cwd?: string;
   readonly stateDir?: string;
-  /** A model of your own. */
-  readonly backend?: Backend;
-  /** Or a scripted one: the replies, or the text of a script file with its name. */
-  readonly script?: readonly ScriptReply[] | { readonly text: string; readonly file: string };
   /** Where runs are recorded; the project's own journal by default. It is not closed at the end. */
   readonly journal?: Journal;
   readonly clock?: Clock;
@@ -146,7 +141,7 @@ async function resumeFrom(journal: Journal, root: string, options: ResumeOptions
   return await held(await journal.claim(id), async (handle) => {
     const past = await journal.read(id);
     if (isOver(flow, past)) return await showOver(journal, id);
-    const { cwd, spec, marks } = recall(past);
+    const { cwd, spec, marks } = recallBackend(past);
     const backend = await chooseBackend(options, flow.agent, marks, spec);
     await requireTrust(flow, { root, env: options.env ?? process.env, ...options.trust });
     const renewed = options.script !== undefined || options.backend !== undefined;
@@ -204,7 +199,7 @@ async function driveTo(driven: Driven): Promise<Result> {
         options.observe?.(entry, after, flow);
       },
     });
-    return tell(state, state.verdict?.outcome === "completed" ? (backend.leftovers?.() ?? []) : []);
+    return tell(state, state.verdict === null ? [] : (backend.leftovers?.() ?? []));
   } catch (error) {
     // The journal or a port broke: what was committed stays, and the run can be resumed from there.
     if (!(error instanceof RunnerError) || newest === null) throw error;
@@ -224,52 +219,6 @@ function createPorts(flow: Flow, backend: Backend, clock: Clock, cwd: string, en
     toolbox: createToolbox({ cwd, env: () => childEnv(env), exec: runProcess, autoResponse, protect: [] }),
     shell: createShell({ cwd, env, exec: runProcess }),
   };
-}
-
-/** The model a run asks: one that was handed in, a script, or the one that the run began with. */
-async function chooseBackend(
-  options: DriveOptions,
-  agent: string,
-  marks: readonly Json[],
-  spec?: BackendSpec,
-): Promise<Backend> {
-  if (options.backend !== undefined) return options.backend;
-  const { script } = options;
-  if (script !== undefined) {
-    return createScripted("file" in script ? await parseScript(script.text, script.file) : script);
-  }
-  if (spec?.id === "scripted") {
-    const { replies } = spec.options as { readonly replies: readonly ScriptReply[] };
-    return createScripted(replies, marks);
-  }
-  throw new RunnerError(
-    "NO_BACKEND",
-    `There is no model for agent "${agent}": this version drives scripted models only. ` +
-      `Pass --script FILE (see docs/scripts.md), or hand in a backend through the API.`,
-  );
-}
-
-/** What an earlier stretch of the run left behind: its folder, its model, and how far that had come. */
-function recall(past: readonly Entry[]): { cwd: string; spec: BackendSpec; marks: readonly Json[] } {
-  const [first] = past;
-  if (first?.event.type !== "run.started") {
-    throw new RunnerError(
-      "RUN_NEVER_BEGAN",
-      "The run stopped before its first entry was written. Start it anew.",
-    );
-  }
-  let spec = first.event.backend;
-  let marks: Json[] = [];
-  for (const { event } of past) {
-    if (event.type === "run.resumed" && event.backend !== undefined) {
-      spec = event.backend;
-      marks = [];
-    }
-    if (event.type === "step.answered" && "mark" in event.reply && event.reply.mark !== undefined) {
-      marks.push(event.reply.mark);
-    }
-  }
-  return { cwd: first.event.cwd, spec, marks };
 }
 
 /** Whether the run ended by the flow's own doing, so that nothing is left to go on with. */
