@@ -43,10 +43,7 @@ export function recallBackend(past: readonly Entry[]): {
 } {
   const [first] = past;
   if (first?.event.type !== "run.started") {
-    throw new RunnerError(
-      "RUN_NEVER_BEGAN",
-      "The run stopped before its first entry was written. Start it anew.",
-    );
+    throw new RunnerError("JOURNAL_UNAVAILABLE", "The run has no first entry: its journal is damaged.");
   }
   let spec = first.event.backend;
   let marks: Json[] = [];
