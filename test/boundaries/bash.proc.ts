@@ -3,6 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
+import { needs } from "../needs.ts";
 import { createToolbox } from "../../src/boundaries/toolbox.ts";
 import { childEnv, runProcess } from "../../src/effects/process.ts";
 import { stepWith } from "./step.ts";
@@ -41,13 +42,9 @@ test("quotes, dollars and line ends reach the shell as they were written", async
   assert.equal(content, 'a  b\nc"d\n$HOME\n$x\nsecond');
 });
 
-test(
-  "where there is bash, it is bash",
-  { skip: existsSync("/bin/bash") ? false : "no bash here" },
-  async () => {
-    assert.equal((await bash("[[ abc == a* ]] && echo ${BASH_VERSION:+bash}")).content, "bash");
-  },
-);
+test("where there is bash, it is bash", needs(existsSync("/bin/bash"), "there is no bash here"), async () => {
+  assert.equal((await bash("[[ abc == a* ]] && echo ${BASH_VERSION:+bash}")).content, "bash");
+});
 
 test("no secret is in a command's environment", async () => {
   const { content } = await bash("env");

@@ -4,6 +4,7 @@ import { spawnSync, type ChildProcess } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
+import { needs } from "../needs.ts";
 import {
   createWorld,
   ESCAPE,
@@ -196,9 +197,7 @@ function complete(...words: readonly string[]): string {
 
 const hasScript =
   spawnSync("script", ["--version"], { encoding: "utf8" }).stdout?.includes("util-linux") ?? false;
-const skip = hasScript
-  ? false
-  : "util-linux `script` is not installed: nothing here was tested on a terminal";
+const terminal = needs(hasScript, "util-linux `script` is not installed: nothing was tested on a terminal");
 
 /** The program on a terminal of its own; the exit code is printed last. */
 async function onTerminal(
@@ -212,7 +211,7 @@ async function onTerminal(
   return (await start("bash", ["-c", line], world.root, { env })).stdout;
 }
 
-describe("on a terminal", { concurrency: 3, skip }, () => {
+describe("on a terminal", { concurrency: 3, ...terminal }, () => {
   test("a live line runs beside the lines that stay", async () => {
     using world = createWorld();
     writeAgent(world, "notes");

@@ -6,13 +6,14 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
+import { needs } from "../needs.ts";
 import type { Journal } from "../../src/engine/ports.ts";
 import type { Flow } from "../../src/flow/flow.ts";
 import { openSqliteJournal } from "../../src/journal/sqlite.ts";
 import { type Answer, type OtherProcess, startProcess, waited } from "./other-process.ts";
 
 describe("journal: sqlite between processes", () => {
-  const mounting = { skip: withoutMounts() };
+  const mounting = needs(...canMount());
 
   it("frees the runs of a killed owner at once, with everything it was told is committed", () =>
     world(async ({ directory, start, open }) => {
@@ -142,18 +143,21 @@ describe("journal: sqlite between processes", () => {
     }),
   );
 
-  it("goes on after the system refused a write, with nothing lost", { skip: windows() }, () =>
-    world(async ({ start }) => {
-      const owner = start(["sh", "-c", 'ulimit -f 500 && exec "$@"', "sh"]);
-      await driving(owner, "r1");
-      well(await owner.tell({ do: "append", run: "r1", seq: 1 }));
-      const refused = await owner.tell({ do: "append", run: "r1", seq: 2, bytes: 2_000_000 });
-      assert.ok(!refused.ok);
-      assert.equal(refused.code, "JOURNAL_UNAVAILABLE");
-      assert.match(refused.message, /runs\.db could not be read or written: .* resume/);
-      well(await owner.tell({ do: "append", run: "r1", seq: 2 }));
-      assert.deepEqual(well(await owner.tell({ do: "read", run: "r1" })), [1, 2]);
-    }),
+  it(
+    "goes on after the system refused a write, with nothing lost",
+    needs(process.platform !== "win32", "Windows has no ulimit"),
+    () =>
+      world(async ({ start }) => {
+        const owner = start(["sh", "-c", 'ulimit -f 500 && exec "$@"', "sh"]);
+        await driving(owner, "r1");
+        well(await owner.tell({ do: "append", run: "r1", seq: 1 }));
+        const refused = await owner.tell({ do: "append", run: "r1", seq: 2, bytes: 2_000_000 });
+        assert.ok(!refused.ok);
+        assert.equal(refused.code, "JOURNAL_UNAVAILABLE");
+        assert.match(refused.message, /runs\.db could not be read or written: .* resume/);
+        well(await owner.tell({ do: "append", run: "r1", seq: 2 }));
+        assert.deepEqual(well(await owner.tell({ do: "read", run: "r1" })), [1, 2]);
+      }),
   );
 
   it("can be read where nothing may be written", mounting, () =>
@@ -260,12 +264,8 @@ function readOnly(directory: string): string {
   return `mount --bind "${directory}" "${directory}" && mount -o remount,bind,ro "${directory}"`;
 }
 
-function withoutMounts(): string | false {
+function canMount(): [present: boolean, missing: string] {
   const [command = "", ...args] = mounted(`mount -t tmpfs none "${tmpdir()}"`);
   const { status, stderr, error } = spawnSync(command, [...args, "true"], { encoding: "utf8" });
-  return status !== 0 && `cannot mount a disk here to fill or to write-protect: ${error?.message ?? stderr}`;
-}
-
-function windows(): string | false {
-  return process.platform === "win32" && "Windows has no ulimit";
+  return [status === 0, `cannot mount a disk here to fill or to write-protect: ${error?.message ?? stderr}`];
 }
