@@ -8,6 +8,7 @@ import type { Check, Performer, Step, SuccessRule } from "../flow/flow.ts";
 import type { Json, JsonObject } from "../flow/json.ts";
 import { isObject, own, parseDotPath, readPath } from "../flow/json.ts";
 import { clip } from "./capture.ts";
+import { meaningOf } from "./extract-meaning.ts";
 import { extract } from "./extract.ts";
 import type { Env, ProcessResult, RunProcess } from "./process.ts";
 import { childEnv } from "./process.ts";
@@ -161,14 +162,15 @@ function oneLine(text: string): string {
 
 const MAX_SHOWN = 300;
 
-/** Extracted facts, and the raw ones under names that no extractor took. */
+/** Extracted facts; what they mean and the raw ones stand under names that no extractor took. */
 function paramsOf(check: Check, result: ProcessResult, summary: string): JsonObject {
   const extracted = Object.entries(check.extract).map(
     ([param, name]) => [param, extract(name, result)] as const,
   );
   const { stdout, stderr, exitCode } = result;
   const raw = { stdout, stderr, exitCode, command: check.command, summary };
-  const all = [...Object.entries(raw), ...extracted];
+  const meaning = meaningOf(Object.values(check.extract), result);
+  const all = [...Object.entries<Json>(raw), ...Object.entries(meaning), ...extracted];
   return Object.fromEntries(all.map(([param, value]) => [param, capped(value)]));
 }
 

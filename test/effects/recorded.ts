@@ -1,188 +1,82 @@
-/** What tools print. The node:test and tsc samples are recorded; those of git and Deno are written after their formats. */
+/** What tools really print: the files of test/fixtures/output, with the machine's own paths replaced by /project. */
+import { readFileSync } from "node:fs";
 
-/** `node --test --test-reporter=tap`, Node 24.21. */
-export const NODE_TAP = `TAP version 13
-# Subtest: adds
-not ok 1 - adds
-  ---
-  duration_ms: 1.132026
-  type: 'test'
-  location: '/tmp/lab/a.test.ts:3:1'
-  failureType: 'testCodeFailure'
-  error: |-
-    Expected values to be strictly equal:
-    
-    2 !== 3
-    
-  code: 'ERR_ASSERTION'
-  name: 'AssertionError'
-  expected: 3
-  actual: 2
-  operator: 'strictEqual'
-  stack: |-
-    TestContext.<anonymous> (file:///tmp/lab/a.test.ts:3:29)
-    Test.runInAsyncScope (node:async_hooks:227:14)
-    Test.run (node:internal/test_runner/test:1402:25)
-    Test.start (node:internal/test_runner/test:1262:17)
-    startSubtestAfterBootstrap (node:internal/test_runner/harness:387:17)
-  ...
-# Subtest: passes
-ok 2 - passes
-  ---
-  duration_ms: 0.14868
-  type: 'test'
-  ...
-# Subtest: a suite
-    # Subtest: nested fails
-    not ok 1 - nested fails
-      ---
-      duration_ms: 0.199446
-      type: 'test'
-      location: '/tmp/lab/a.test.ts:5:29'
-      failureType: 'testCodeFailure'
-      error: 'boom'
-      code: 'ERR_TEST_FAILURE'
-      stack: |-
-        TestContext.<anonymous> (file:///tmp/lab/a.test.ts:5:64)
-        Test.runInAsyncScope (node:async_hooks:227:14)
-        Test.run (node:internal/test_runner/test:1402:25)
-        Test.start (node:internal/test_runner/test:1262:17)
-        node:internal/test_runner/test:1903:71
-        node:internal/per_context/primordials:504:82
-        new Promise (<anonymous>)
-        new SafePromise (node:internal/per_context/primordials:478:3)
-        node:internal/per_context/primordials:504:9
-        Array.map (<anonymous>)
-      ...
-    # Subtest: todo one
-    not ok 2 - todo one # TODO
-      ---
-      duration_ms: 0.088351
-      type: 'test'
-      location: '/tmp/lab/a.test.ts:5:87'
-      failureType: 'testCodeFailure'
-      error: 'x'
-      code: 'ERR_TEST_FAILURE'
-      stack: |-
-        TestContext.<anonymous> (file:///tmp/lab/a.test.ts:5:134)
-        Test.runInAsyncScope (node:async_hooks:227:14)
-        Test.run (node:internal/test_runner/test:1402:25)
-        Suite.processPendingSubtests (node:internal/test_runner/test:974:18)
-        Test.postRun (node:internal/test_runner/test:1542:19)
-        Test.run (node:internal/test_runner/test:1467:12)
-        async Promise.all (index 0)
-        async Suite.run (node:internal/test_runner/test:1905:7)
-        async Test.processPendingSubtests (node:internal/test_runner/test:974:7)
-      ...
-    1..2
-not ok 3 - a suite
-  ---
-  duration_ms: 0.613708
-  type: 'suite'
-  location: '/tmp/lab/a.test.ts:5:1'
-  failureType: 'subtestsFailed'
-  error: '1 subtest failed'
-  code: 'ERR_TEST_FAILURE'
-  ...
-1..3
-# tests 4
-# suites 1
-# pass 1
-# fail 2
-# cancelled 0
-# skipped 0
-# todo 1
-# duration_ms 100.470532
-`;
+/** How each was recorded; stdout comes first, then stderr. The projects held one or two mistakes of each kind. */
+export const RECORDED = {
+  "biome-format": "biome 2.6.6 format .",
+  "biome-lint": "biome 2.6.6 lint .",
+  "cargo-build": "cargo 1.95 build",
+  "cargo-clippy": "cargo 1.95 clippy",
+  "cargo-clippy-deny": "cargo 1.95 clippy -- -D warnings",
+  "cargo-fmt": "cargo 1.95 fmt --check",
+  "cargo-short": "cargo 1.95 build --message-format short",
+  "cargo-test": "cargo 1.95 test --no-fail-fast",
+  "deno-check": "deno 2.9.6 check src/bad.ts",
+  "deno-fmt": "deno 2.9.6 fmt --check lint",
+  "deno-lint": "deno 2.9.6 lint lint/bad.js lint/broken.js",
+  "deno-lint-compact": "deno 2.9.6 lint --compact lint/bad.js",
+  "deno-test": "deno 2.9.6 test --no-check deno/",
+  "deno-test-broken": "deno 2.9.6 test, of a file that throws",
+  eslint: "eslint 10.14.0 .",
+  "eslint-compact": "eslint 10.14.0 -f compact .",
+  "eslint-unix": "eslint 10.14.0 -f unix .",
+  "git-branch": "git 2.39 branch",
+  "git-branch-detached": "git 2.39 branch, on a detached head",
+  "git-branch-vv": "git 2.39 branch -a -vv",
+  "git-merge-conflict": "git 2.39 merge",
+  "git-merge-dirty": "git 2.39 merge, over uncommitted changes",
+  "git-merge-even": "git 2.39 merge, of nothing new",
+  "git-merge-ff": "git 2.39 merge, fast-forward",
+  "git-merge-ok": "git 2.39 merge",
+  "git-merge-unfinished": "git 2.39 merge, again after a conflict",
+  "git-push-no-upstream": "git 2.39 push",
+  "git-push-rejected": "git 2.39 push",
+  "git-status": "git 2.39 status --porcelain -b --ignored",
+  "git-status-ahead": "git 2.39 status -sb",
+  "git-status-behind": "git 2.39 status -sb",
+  "git-status-conflict": "git 2.39 status -sb",
+  "git-status-conflict-long": "git 2.39 status",
+  "git-status-detached": "git 2.39 status -sb",
+  "git-status-diverged": "git 2.39 status -sb",
+  "git-status-even": "git 2.39 status -sb",
+  "git-status-fresh": "git 2.39 status -sb, before the first commit",
+  "git-status-gone": "git 2.39 status -sb",
+  "git-status-long": "git 2.39 status",
+  "git-status-no-upstream": "git 2.39 status -sb",
+  "go-build": "go 1.19 build ./...",
+  "go-test": "go 1.19 test ./...",
+  "go-test-broken": "go 1.19 test ./..., of code that does not compile",
+  "go-test-v": "go 1.19 test -v ./...",
+  "go-vet": "go 1.19 vet ./...",
+  gofmt: "gofmt 1.19 -l .",
+  "gofmt-diff": "gofmt 1.19 -d .",
+  jest: "jest 30.5.2",
+  "jest-color": "jest 30.5.2 --colors",
+  "node-spec": "node 24.21 --test",
+  "node-tap": "node 24.21 --test --test-reporter=tap",
+  oxfmt: "oxfmt 0.77 --check .",
+  "oxfmt-broken": "oxfmt 0.77 --check ., with a file that cannot be parsed",
+  oxlint: "oxlint 1.93 -D correctness -D suspicious, in colour",
+  "oxlint-ascii": "oxlint 1.93 -D correctness, without UTF-8",
+  "oxlint-unix": "oxlint 1.93 -D correctness -f unix",
+  prettier: "prettier 3.9.10 --check .",
+  "prettier-broken": "prettier 3.9.10 --check ., with a file that cannot be parsed",
+  "prettier-list": "prettier 3.9.10 -l ., with a file that cannot be parsed",
+  pytest: "pytest 9.0.3",
+  "pytest-broken": "pytest 9.0.3, with a file that cannot be imported",
+  "pytest-line": "pytest 9.0.3 --tb=line",
+  "pytest-short": "pytest 9.0.3 --tb=short -q",
+  tsc: "tsc 5.9.3 -p . (7.0 prints the same)",
+  "tsc-chain": "tsc 5.9.3 -p .",
+  "tsc-pretty": "tsc 5.9.3 -p . --pretty",
+  vitest: "vitest 5.1.0 run",
+  "vitest-alike": "vitest 5.1.0 run, of tests that fail alike",
+} as const;
 
-/** `node --test --test-reporter=spec`, Node 24.21. */
-export const NODE_SPEC = `✖ adds (1.182761ms)
-✔ passes (0.202139ms)
-▶ a suite
-  ✖ nested fails (0.164633ms)
-  ⚠ todo one (0.090574ms) # TODO
-✖ a suite (0.599497ms)
-ℹ tests 4
-ℹ suites 1
-ℹ pass 1
-ℹ fail 2
-ℹ cancelled 0
-ℹ skipped 0
-ℹ todo 1
-ℹ duration_ms 91.087955
+export type Tool = keyof typeof RECORDED;
 
-✖ failing tests:
+export const OUTPUTS = new URL("../fixtures/output/", import.meta.url);
 
-test at a.test.ts:3:1
-✖ adds (1.182761ms)
-  AssertionError [ERR_ASSERTION]: Expected values to be strictly equal:
-  
-  2 !== 3
-  
-      at TestContext.<anonymous> (file:///tmp/lab/a.test.ts:3:29)
-      at Test.runInAsyncScope (node:async_hooks:227:14)
-      at Test.run (node:internal/test_runner/test:1402:25)
-      at Test.start (node:internal/test_runner/test:1262:17)
-      at startSubtestAfterBootstrap (node:internal/test_runner/harness:387:17) {
-    generatedMessage: true,
-    code: 'ERR_ASSERTION',
-    actual: 2,
-    expected: 3,
-    operator: 'strictEqual',
-    diff: 'simple'
-  }
-
-test at a.test.ts:5:29
-✖ nested fails (0.164633ms)
-  Error: boom
-      at TestContext.<anonymous> (file:///tmp/lab/a.test.ts:5:64)
-      at Test.runInAsyncScope (node:async_hooks:227:14)
-      at Test.run (node:internal/test_runner/test:1402:25)
-      at Test.start (node:internal/test_runner/test:1262:17)
-      at node:internal/test_runner/test:1903:71
-      at node:internal/per_context/primordials:504:82
-      at new Promise (<anonymous>)
-      at new SafePromise (node:internal/per_context/primordials:478:3)
-      at node:internal/per_context/primordials:504:9
-      at Array.map (<anonymous>)
-
-test at a.test.ts:5:87
-⚠ todo one (0.090574ms) # TODO
-  Error: x
-      at TestContext.<anonymous> (file:///tmp/lab/a.test.ts:5:134)
-      at Test.runInAsyncScope (node:async_hooks:227:14)
-      at Test.run (node:internal/test_runner/test:1402:25)
-      at Suite.processPendingSubtests (node:internal/test_runner/test:974:18)
-      at Test.postRun (node:internal/test_runner/test:1542:19)
-      at Test.run (node:internal/test_runner/test:1467:12)
-      at async Promise.all (index 0)
-      at async Suite.run (node:internal/test_runner/test:1905:7)
-      at async Test.processPendingSubtests (node:internal/test_runner/test:974:7)
-`;
-
-/** `tsc --noEmit`, TypeScript 7.0. */
-export const TSC = `t/bad.ts(1,7): error TS2322: Type 'string' is not assignable to type 'number'.
-t/bad.ts(2,40): error TS2322: Type 'string' is not assignable to type 'number'.
-`;
-
-/** `tsc --noEmit --pretty`, TypeScript 7.0. */
-export const TSC_PRETTY = `\u001b[96mt/bad.ts\u001b[0m:\u001b[93m1\u001b[0m:\u001b[93m7\u001b[0m - \u001b[91merror\u001b[0m\u001b[90m TS2322: \u001b[0mType 'string' is not assignable to type 'number'.
-
-\u001b[7m1\u001b[0m const x: number = "a";
-\u001b[7m \u001b[0m \u001b[91m      ~\u001b[0m
-
-Found 1 error in t/bad.ts\u001b[90m:1\u001b[0m
-`;
-
-/** `git status --porcelain -b --ignored`, Git 2.39. */
-export const GIT_STATUS = `## main...origin/main
-M  staged.ts
- M unstaged.ts
-MM both.ts
-A  "with \\"quotes\\".ts"
-R  old.ts -> new.ts
- D gone.ts
-?? untracked.ts
-?? folder/
-!! ignored.log
-`;
+export function recorded(tool: Tool): string {
+  return readFileSync(new URL(`${tool}.txt`, OUTPUTS), "utf8");
+}

@@ -140,19 +140,36 @@ describe("the summary", () => {
 
 describe("params", () => {
   test("hold what was extracted and, beside it, the raw facts", async () => {
-    const extract = { changedFiles: "parseChangedFiles", stderr: "exitCode", nothing: "nonsense" };
+    const extract = { listed: "formatFiles", stderr: "exitCode", nothing: "nonsense" };
     const { params, summary } = await shell.check(
-      checkOf("echo ' M a.ts'; echo err >&2; exit 4", EMPTY, { extract }),
+      checkOf("echo ' a.ts'; echo err >&2; exit 4", EMPTY, { extract }),
       signal,
     );
     assert.deepEqual(params, {
-      stdout: " M a.ts\n",
+      stdout: " a.ts\n",
       stderr: 4,
       exitCode: 4,
-      command: "echo ' M a.ts'; echo err >&2; exit 4",
+      command: "echo ' a.ts'; echo err >&2; exit 4",
       summary,
-      changedFiles: ["a.ts"],
+      listed: ["a.ts"],
       nothing: null,
+    });
+  });
+
+  test("say what it means for git, tests and types, and leave what was extracted as it is", async () => {
+    const extract = { changedFiles: "parseChangedFiles", rootCause: "exitCode" };
+    const { params } = await shell.check(checkOf("echo ' M a.ts'", EMPTY, { extract }), signal);
+    assert.deepEqual(params, {
+      stdout: " M a.ts\n",
+      stderr: "",
+      exitCode: 0,
+      command: "echo ' M a.ts'",
+      changedFiles: ["a.ts"],
+      summary: "1 file changed",
+      severity: "warning",
+      relatedFiles: ["a.ts"],
+      rootCause: 0,
+      suggestedAction: "Commit what belongs to the task, and remove or ignore the rest.",
     });
   });
 
