@@ -130,7 +130,8 @@ const MAX_RESULTS = 500;
 const MAX_FILES = 100_000;
 const MAX_GREP_BYTES = 4 * 1024 * 1024;
 const BATCH_CHARS = 256 * 1024;
-const SCAN_MS = 250;
+const SCAN_MS = 1_000;
+const PORTION_LINES = 20_000;
 const MAX_SHOWN_LINE = 500;
 
 /** Not worth searching unless they are asked for by name. */
@@ -217,12 +218,39 @@ function scan(
   flags: string,
   files: readonly Lines[],
 ): readonly (readonly number[])[] | null {
+  const hits: number[][] = files.map(() => []);
   try {
-    const context = { pattern, flags, texts: files.map((file) => file.lines) };
-    return SCAN.runInNewContext(context, { timeout: SCAN_MS }) as readonly (readonly number[])[];
+    for (const portion of portions(files)) {
+      const context = { pattern, flags, texts: portion.map(({ lines }) => lines) };
+      const found = SCAN.runInNewContext(context, { timeout: SCAN_MS }) as readonly (readonly number[])[];
+      for (const [place, { file, from }] of portion.entries()) {
+        for (const index of found[place] ?? []) hits[file]!.push(from + index);
+      }
+    }
+    return hits;
   } catch {
     return null;
   }
+}
+
+type Piece = { readonly file: number; readonly from: number; readonly lines: readonly string[] };
+
+/** So many lines at a time that only the pattern, never the length of a file, can make a scan slow. */
+function* portions(files: readonly Lines[]): Generator<readonly Piece[]> {
+  let portion: Piece[] = [];
+  let size = 0;
+  for (const [file, { lines }] of files.entries()) {
+    for (let from = 0; from < lines.length; from += PORTION_LINES) {
+      const piece = { file, from, lines: lines.slice(from, from + PORTION_LINES) };
+      portion.push(piece);
+      size += piece.lines.length;
+      if (size < PORTION_LINES) continue;
+      yield portion;
+      portion = [];
+      size = 0;
+    }
+  }
+  if (portion.length > 0) yield portion;
 }
 
 function present(
