@@ -1,13 +1,16 @@
 /**
  * Writes the pages that are made from the code: docs/registry.md (every key of the two files), docs/findings.md (every
- * code that `check` knows) and AGENTS.md (the first sentence of every source file). A test fails when they are not up
- * to date: `npm run reference` mends that.
+ * code that `check` knows), schemas/ (the same tables for editors) and AGENTS.md (the first sentence of every source
+ * file). A test fails when they are not up to date: `npm run reference` mends that.
  */
 import { globSync, readFileSync, writeFileSync } from "node:fs";
 import { AGENT } from "../src/load/agent-shape.ts";
 import { CODES } from "../src/load/codes.ts";
+import { COMPLETE_REGISTRY } from "../src/load/complete-shape.ts";
+import { CHECK_REGISTRY } from "../src/load/questions-shape.ts";
 import { REGISTRY } from "../src/load/registry-shape.ts";
-import type { Form } from "../src/load/shape.ts";
+import { toJsonSchema, type Form } from "../src/load/shape.ts";
+import { SCRIPT } from "./script-shape.ts";
 
 export function pages(): { readonly [file: string]: string } {
   return {
@@ -26,6 +29,12 @@ export function pages(): { readonly [file: string]: string } {
       "",
       ...table(REGISTRY),
       "",
+      "## steps_registry.json with check prompts",
+      "",
+      "The form with check prompts; what it means, and how other forms differ: [dialects.md](dialects.md).",
+      "",
+      ...table(CHECK_REGISTRY),
+      "",
     ].join("\n"),
     "docs/findings.md": [
       "# What `lockstep check` finds",
@@ -41,6 +50,14 @@ export function pages(): { readonly [file: string]: string } {
       ),
       "",
     ].join("\n"),
+    "schemas/agent.schema.json": schemaFile("agent.json of a Lockstep agent", AGENT),
+    "schemas/steps_registry.schema.json": schemaFile(
+      "steps_registry.json of a Lockstep agent",
+      REGISTRY,
+      CHECK_REGISTRY,
+      COMPLETE_REGISTRY,
+    ),
+    "schemas/script.schema.json": schemaFile("Script for the scripted model of Lockstep", SCRIPT),
     "AGENTS.md": [
       MAP_HEAD,
       ...ROOMS.map(([room, about]) => ["", `### ${room}/`, "", about, "", files(room)].join("\n")),
@@ -81,6 +98,14 @@ is pending, appends what happened, and goes round. Follow one run: \`cli/main.ts
   that are not part of the product), \`scripts/\` (setup, build, this map).
 
 ## src/`;
+
+/** Several forms: a file has one of them. */
+function schemaFile(title: string, ...forms: readonly Form[]): string {
+  const [only, ...others] = forms.map(toJsonSchema);
+  const body = others.length === 0 ? only : { anyOf: [only, ...others] };
+  const schema = { $schema: "http://json-schema.org/draft-07/schema#", title, ...body };
+  return `${JSON.stringify(schema, null, 2)}\n`;
+}
 
 /** One line a file: its first sentence. */
 function files(room: string): string {

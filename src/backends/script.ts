@@ -39,7 +39,8 @@ async function parseText(text: string, file: string): Promise<Json> {
 }
 
 const KEYS = ["step", "saw", "unseen", "text", "output", "calls", "error"];
-const FAULTS: ReadonlySet<string> = new Set<FaultKind>([
+/** Every kind of failure that a reply may name. */
+export const FAULTS: ReadonlySet<string> = new Set<FaultKind>([
   "auth",
   "rate-limit",
   "overloaded",

@@ -59,7 +59,8 @@ const ALL: readonly Tool[] = [...fileTools(), ...searchTools(), bashTool(), ...t
 const TOOLS: ReadonlyMap<string, Tool> = new Map(ALL.map((tool) => [tool.spec.name, tool]));
 const offers = new WeakMap<Step, readonly ToolSpec[]>();
 
-function offer(step: Step): readonly ToolSpec[] {
+/** The tools that a step is told of: those of which some call could pass the gate. */
+export function offer(step: Step): readonly ToolSpec[] {
   const known = offers.get(step);
   if (known !== undefined) return known;
   const specs = ALL.map(({ spec }) => spec).filter(({ name }) => mayOffer(step, name));

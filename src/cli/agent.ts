@@ -1,6 +1,9 @@
 /** An agent as the command line meets it: found by name, loaded once, its parameters turned into flags. */
-import type { Parameter } from "../flow/flow.ts";
+import type { Files } from "../flow/files.ts";
+import type { Flow, Parameter } from "../flow/flow.ts";
 import type { Problem } from "../flow/problem.ts";
+import { RUNTIME_NAMES } from "../load/check-prompts.ts";
+import { CODES } from "../load/codes.ts";
 import { didYouMean } from "../load/suggest.ts";
 import { createFiles } from "../run/files.ts";
 import { load, type Loaded } from "../run/load.ts";
@@ -9,8 +12,8 @@ import type { Flag } from "./args.ts";
 import { commandNamed, GLOBAL_FLAGS } from "./commands.ts";
 
 /** Like `load`, with what only the command line can know: which agents there are, and which flags are taken. */
-export async function loadAgent(name: string, cwd: string): Promise<Loaded> {
-  const loaded = await load(name, { cwd });
+export async function loadAgent(name: string, cwd: string, files?: Files): Promise<Loaded> {
+  const loaded = await load(name, { cwd, ...(files !== undefined && { files }) });
   return {
     ...loaded,
     problems: [...loaded.problems.map((problem) => naming(problem, loaded)), ...shadowing(loaded)],
@@ -25,6 +28,24 @@ export function strictly(loaded: Loaded): Loaded {
 export function tally({ agent, problems }: Loaded) {
   const errors = problems.filter((problem) => problem.severity === "error").length;
   return { agent, ok: errors === 0, errors, warnings: problems.length - errors };
+}
+
+/** What can be given to an agent: its parameters, or, in a form that declares none, whatever its prompts read. */
+export function parametersOf(flow: Flow | null): readonly Parameter[] {
+  if (flow?.openArguments === undefined) return flow?.parameters ?? [];
+  const taken = new Set([...GLOBAL_FLAGS, ...commandNamed("run").flags].map(({ name }) => name));
+  const names = Object.values(flow.steps).flatMap(({ prompt }) =>
+    [...prompt.text.matchAll(/\{(?:uv-)?([A-Za-z_]\w*)\}/g)].map((match) => match[1]!),
+  );
+  return [...new Set(names)]
+    .filter((name) => !taken.has(name) && !RUNTIME_NAMES.includes(name))
+    .map((name) => ({
+      name,
+      type: "string",
+      description: "Read by a prompt",
+      flag: `--${name}`,
+      required: false,
+    }));
 }
 
 /** What was declared in agent.json, as the parser sees it. */
@@ -66,7 +87,7 @@ function shadowing({ flow, project, agent }: Loaded): readonly Problem[] {
     pointer: `/parameters/${name.replaceAll("~", "~0").replaceAll("/", "~1")}/cli`,
     step: null,
     message: `The parameter "${name}" has the flag ${flag}, which \`lockstep run\` has too.`,
-    why: "The parameter wins, so whoever means the built-in flag gets something else.",
+    why: CODES["PARAM-BUILT-IN"].why,
     fix: `Give the parameter another flag, or write --ls-${flag.slice(2)} for the built-in one.`,
     witness: [],
   }));

@@ -62,7 +62,8 @@ export function parseLine(argv: readonly string[], grammar: Grammar): Line {
       const { found, value } = written;
       if (found === null) {
         if (grammar.lenient === undefined) throw unknownFlag(written.text, grammar);
-      } else if (found.flag.takes === undefined) keep(found, switchValue(found, value, written.text));
+      } else if (found.flag.takes === undefined)
+        keep(found, switchValue(found, value, written.text, grammar.lenient === true));
       else if (value !== null) keep(found, value);
       else {
         const next = argv[at + 1];
@@ -123,8 +124,15 @@ function findIn(name: string, flags: readonly Flag[], from: Found["from"]): Foun
 }
 
 /** What a declared switch is set to is judged where parameters are; a built-in one is on or off. */
-function switchValue({ from, negated }: Found, value: string | null, text: string): string {
+function switchValue(
+  { from, negated }: Found,
+  value: string | null,
+  text: string,
+  isLenient: boolean,
+): string {
   if (value === null) return negated ? "false" : "true";
+  // What looks like a switch of ours may be a parameter of an agent that is not known yet.
+  if (isLenient) return value;
   if (negated || (from === "built-in" && value !== "true" && value !== "false")) {
     throw new UsageError(`${text} takes no value, but "${value}" was given.`);
   }

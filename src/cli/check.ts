@@ -1,15 +1,24 @@
 /** `lockstep check [NAME]`: the findings are the result, so they go to stdout. */
+import { join, relative } from "node:path";
+import type { Files } from "../flow/files.ts";
 import { hasErrors, type Problem } from "../flow/problem.ts";
 import { EXIT } from "../flow/verdict.ts";
 import { RunnerError, type Loaded } from "../run/index.ts";
 import { createFiles } from "../run/files.ts";
 import { findProject, listAgents } from "../run/project.ts";
 import { loadAgent, strictly, tally } from "./agent.ts";
+import { UsageError } from "./args.ts";
+import { withinBudget } from "./budget.ts";
 import type { Call } from "./call.ts";
+import { fixAgents, fixesText } from "./fix.ts";
 import { countProblems, renderProblems } from "./problems.ts";
+import { toSarif } from "./sarif.ts";
 import { count, shownInLine, type Paint } from "./text.ts";
+import { versionText } from "./version.ts";
+import { repeatOnChange } from "./watch.ts";
 
 export async function checkAgents(call: Call): Promise<number> {
+  refuseMixed(call);
   const [name] = call.words;
   const project = findProject(call.cwd, call.stateDir);
   const names = name === undefined ? listAgents(project) : [name];
@@ -19,16 +28,78 @@ export async function checkAgents(call: Call): Promise<number> {
       `There is no agent in ${project.agentsDir}. Make one with: lockstep init NAME.`,
     );
   }
-  const agents: Loaded[] = [];
-  for (const one of names) {
-    const loaded = await loadAgent(one, call.cwd);
-    agents.push(call.on("strict") ? strictly(loaded) : loaded);
-  }
-  return tellFindings(call, agents, name ?? null);
+  if (call.on("watch")) return await watchFindings(call, project.root);
+  const isDry = call.on("dry-run");
+  const fixed = call.on("fix") ? await fixAgents(names, call.cwd, isDry) : null;
+  const agents = await loadAll(call, names, createFiles(project.root));
+  if (call.on("sarif")) return tellSarif(call, agents, project.root);
+  if (fixed !== null && !call.on("json")) call.screen.print(fixesText(fixed, isDry, call.screen.out));
+  return tellFindings(
+    call,
+    agents,
+    name ?? null,
+    fixed === null ? {} : { [isDry ? "fixable" : "fixed"]: fixed },
+  );
 }
 
-/** `name` is null when all agents were asked for. */
-export function tellFindings({ on, screen }: Call, agents: readonly Loaded[], name: string | null): number {
+/** Flags that would each want the output for themselves, or the files to stay as they are. */
+function refuseMixed({ on }: Call): void {
+  const refuse = (one: string, other: string) => {
+    throw new UsageError(`--${one} and --${other} do not go together.`);
+  };
+  if (on("sarif") && on("json")) refuse("sarif", "json");
+  if (on("watch") && on("sarif")) refuse("watch", "sarif");
+  if (on("watch") && on("fix")) refuse("watch", "fix");
+  if (on("dry-run") && !on("fix"))
+    throw new UsageError("--dry-run is for --fix: it shows what --fix would do.");
+}
+
+async function loadAll(call: Call, names: readonly string[], files: Files): Promise<readonly Loaded[]> {
+  const agents: Loaded[] = [];
+  for (const one of names) {
+    const loaded = withinBudget(await loadAgent(one, call.cwd, files), call.text("max-turns"));
+    agents.push(call.on("strict") ? strictly(loaded) : loaded);
+  }
+  return agents;
+}
+
+function tellSarif({ screen }: Call, agents: readonly Loaded[], root: string): number {
+  const problems = agents.flatMap((agent) => agent.problems);
+  screen.document(toSarif(problems, createFiles(root), versionText(false)));
+  return hasErrors(problems) ? EXIT.invalid : EXIT.completed;
+}
+
+/** Findings are told when they are others than before. The end by Ctrl-C is a good one. */
+async function watchFindings(call: Call, root: string): Promise<number> {
+  const [name] = call.words;
+  let told = "";
+  call.screen.tell("Watching for changes; Ctrl-C ends.");
+  await repeatOnChange(root, call.host.interruption(), async () => {
+    const read = new Set<string>();
+    const { read: readFile } = createFiles(root);
+    const files: Files = {
+      read: (path) => {
+        read.add(path);
+        return readFile(path);
+      },
+    };
+    const project = findProject(call.cwd, call.stateDir);
+    const agents = await loadAll(call, name === undefined ? listAgents(project) : [name], files);
+    const now = JSON.stringify(agents.map(({ agent, problems }) => [agent, problems]));
+    if (now !== told) tellFindings(call, agents, name ?? null);
+    told = now;
+    return [...read, join(relative(root, project.agentsDir), "x")];
+  });
+  return EXIT.completed;
+}
+
+/** `name` is null when all agents were asked for. `more`: what else the document tells. */
+export function tellFindings(
+  { on, screen }: Call,
+  agents: readonly Loaded[],
+  name: string | null,
+  more: object = {},
+): number {
   const problems = agents.flatMap((agent) => agent.problems);
   const ok = !hasErrors(problems);
   if (on("json"))
@@ -38,6 +109,7 @@ export function tellFindings({ on, screen }: Call, agents: readonly Loaded[], na
       ok,
       problems,
       ...(name === null ? { agents: agents.map(tally) } : {}),
+      ...more,
     });
   else {
     for (const agent of agents) screen.print(findingsText(agent, screen.out));

@@ -21,7 +21,7 @@ export type Command = {
 export type Word = {
   readonly name: string;
   readonly optional?: true;
-  readonly is: "agent" | "run" | "shell" | "command" | "new";
+  readonly is: "agent" | "run" | "shell" | "command" | "new" | "step";
 };
 
 export const GLOBAL_FLAGS: readonly Flag[] = [
@@ -95,11 +95,63 @@ export const COMMANDS: readonly Command[] = [
     name: "check",
     summary: "find what is wrong with an agent before it runs",
     words: [{ ...AGENT, optional: true }],
-    flags: [STRICT],
-    details: ["Without NAME all agents of the project are checked. Nothing is run and no model is asked."],
-    examples: ["lockstep check", "lockstep check iterator --strict"],
+    flags: [
+      STRICT,
+      { name: "fix", help: "mend what has one right answer, and check again" },
+      { name: "dry-run", help: "with --fix: only say what would be mended" },
+      { name: "sarif", help: "print the findings as SARIF 2.1.0, for code hosts and editors" },
+      { name: "max-turns", takes: "N", help: "fail when a run could take more than N answers of the model" },
+      { name: "watch", help: "check again whenever a file of the agent changes, until Ctrl-C" },
+    ],
+    details: [
+      "Without NAME all agents of the project are checked. Nothing is run and no model is asked.",
+      "--fix changes JSON files at the place and leaves the rest as written. It writes no prompts and makes no",
+      "steps: a missing continuation.X has to be written by somebody who knows what it is for.",
+    ],
+    examples: [
+      "lockstep check",
+      "lockstep check iterator --strict",
+      "lockstep check iterator --fix --dry-run",
+      "lockstep check --sarif > lockstep.sarif",
+    ],
     document: "findings",
     load: async () => (await import("./check.ts")).checkAgents,
+  },
+  {
+    name: "graph",
+    summary: "draw the flow of an agent, with what check found marked on it",
+    words: [AGENT],
+    flags: [
+      {
+        name: "format",
+        takes: "FORMAT",
+        help: "text, mermaid, dot, svg or json; by default as --out is called, or text",
+      },
+      { name: "out", takes: "FILE", help: "write the drawing to FILE" },
+    ],
+    examples: ["lockstep graph iterator", "lockstep graph iterator --out flow.svg"],
+    document: "findings",
+    load: async () => (await import("./graph.ts")).drawGraph,
+  },
+  {
+    name: "explain",
+    summary: "tell what holds for an agent or a step, and where it was said",
+    words: [AGENT, { name: "STEP", optional: true, is: "step" }],
+    flags: [],
+    details: ["Every value comes with the file and line it was written at, or as a default."],
+    examples: ["lockstep explain iterator", "lockstep explain iterator closure.issue"],
+    document: "findings",
+    load: async () => (await import("./explain.ts")).explain,
+  },
+  {
+    name: "migrate",
+    summary: "rewrite the files of an older form in the current one",
+    words: [AGENT],
+    flags: [{ name: "write", help: "write the files; otherwise only the differences are shown" }],
+    details: ["What cannot be carried over is listed. A migrated flow takes the same way as before."],
+    examples: ["lockstep migrate iterator", "lockstep migrate iterator --write"],
+    document: "plain",
+    load: async () => (await import("./migrate.ts")).migrateFiles,
   },
   {
     name: "runs",

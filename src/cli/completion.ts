@@ -27,6 +27,7 @@ const OFFERS: { readonly [kind in Word["is"]]: string } = {
   shell: Object.keys(SHELLS).join(" "),
   command: COMMANDS.map((command) => command.name).join(" "),
   new: "",
+  step: "",
 };
 
 const AGENTS = `_lockstep_agents() {
@@ -51,7 +52,7 @@ _lockstep() {
     case "$each" in -*) ;; *) command="$each"; break ;; esac
   done
   case "$before" in
-    --script) mapfile -t COMPREPLY < <(compgen -f -- "$here"); return ;;
+    --script|--out) mapfile -t COMPREPLY < <(compgen -f -- "$here"); return ;;
     --cwd|-C|--state) mapfile -t COMPREPLY < <(compgen -d -- "$here"); return ;;
   esac
   case "$command" in
@@ -76,7 +77,7 @@ ${AGENTS}
 _lockstep() {
   local command="\${words[(r)(${COMMANDS.map(({ name }) => name).join("|")})]}"
   case "\${words[CURRENT-1]}" in
-    --script) _files; return ;;
+    --script|--out) _files; return ;;
     --cwd|-C|--state) _files -/; return ;;
   esac
   case "$command" in

@@ -8,6 +8,7 @@ export function initFiles(name: string): { readonly [path: string]: string } {
 }
 
 const AGENT = `{
+  "$schema": "../../node_modules/lockstep/schemas/agent.schema.json",
   "version": "1.0.0",
   "name": "@NAME@",
   "displayName": "@NAME@",
@@ -48,6 +49,7 @@ const AGENT = `{
 `;
 
 const REGISTRY = `{
+  "$schema": "../../node_modules/lockstep/schemas/steps_registry.schema.json",
   "agentId": "@NAME@",
   "version": "1.0.0",
   "c1": "steps",
@@ -234,7 +236,8 @@ const CLOSURE = `Read the draft about "{uv-topic}" once more:
 Give the final wording as \`note\`. Decide \`closing\` when it is good, \`repeat\` to read it again.
 `;
 
-const SCRIPT = `# What a model would answer, one reply for each question. With it the agent runs without a key:
+const SCRIPT = `# yaml-language-server: $schema=../../node_modules/lockstep/schemas/script.schema.json
+# What a model would answer, one reply for each question. With it the agent runs without a key:
 #   lockstep run @NAME@ --topic "tides" --script .agent/@NAME@/script.yaml
 # \`saw\` must occur in what the model is sent, so this is a test of the prompts too.
 replies:

@@ -19,6 +19,7 @@ const INTERRUPTED = 130;
 let asked: Command | null = null;
 let current: Call | null = null;
 let stopping: AbortController | null = null;
+let isFailing = false;
 
 const host: Host = {
   stdin: { isTTY: isatty(0), open: () => process.stdin },
@@ -105,6 +106,9 @@ async function printUsage(json: boolean): Promise<number> {
 
 /** Every failure that is no result: said on stderr, and in the one document where one was asked for. */
 async function fail(error: unknown, argv: readonly string[]): Promise<number> {
+  // Telling of a failure failed: nothing is left but to leave.
+  if (isFailing) process.exit(1);
+  isFailing = true;
   const { failureDocument, toFailing } = await import("./failure.ts");
   const { words, flags } = parseLine(argv, { flags: everyFlag(), lenient: true });
   const isOn = (flag: string) => current?.on(flag) ?? flags.get(flag)?.at(-1) === "true";

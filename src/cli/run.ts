@@ -8,8 +8,9 @@ import { hasErrors } from "../flow/problem.ts";
 import { runLoaded, type Loaded, type Result } from "../run/index.ts";
 import { findProject, listAgents } from "../run/project.ts";
 import { toFailure } from "../run/result.ts";
-import { loadAgent, strictly, toFlags } from "./agent.ts";
+import { loadAgent, parametersOf, strictly, toFlags } from "./agent.ts";
 import { parseLine, UsageError } from "./args.ts";
+import { costLine } from "./budget.ts";
 import type { Call } from "./call.ts";
 import { tellFindings } from "./check.ts";
 import { GLOBAL_FLAGS } from "./commands.ts";
@@ -26,7 +27,7 @@ export async function runAgent(first: Call): Promise<number> {
     call.screen.print(versionText(call.on("json")));
     return 0;
   }
-  const parameters = loaded.flow?.parameters ?? [];
+  const parameters = parametersOf(loaded.flow);
   if (call.on("help")) {
     call.screen.print(commandHelp(call.command, call.screen.out, parameters));
     return 0;
@@ -36,6 +37,7 @@ export async function runAgent(first: Call): Promise<number> {
     const flow = hasErrors(loaded.problems) ? null : loaded.flow;
     const input = flow === null ? "" : await readInput(call, flow, options.signal);
     if (input === null) return toFailure(name, "INTERRUPTED", "");
+    if (flow !== null && !call.on("json") && !call.on("events")) call.screen.tell(costLine(flow));
     const result = await runLoaded(loaded, { ...options, args: argsOf(call, parameters), input });
     return result.code === "NO_BACKEND" ? namingScript(result, call, loaded) : result;
   });
@@ -63,7 +65,7 @@ async function loadFor(first: Call, name: string): Promise<{ readonly call: Call
   const isOwnFlag = there?.flow?.parameters.some(({ flag }) => flag === "--cwd") === true;
   const loaded = isOwnFlag ? there : await loadAgent(name, first.cwd);
   if (loaded.flow === null) return { call: first, loaded };
-  const call = first.declare(toFlags(loaded.flow.parameters));
+  const call = first.declare(toFlags(parametersOf(loaded.flow)));
   const [said] = call.words;
   if (said !== name && !call.on("help")) {
     throw new UsageError(`Is "${name}" the agent, or "${said}"? Put the agent's name right after run.`);

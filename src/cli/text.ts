@@ -46,11 +46,38 @@ function unicode(char: string): string {
 /** Columns as wide as their widest cell; the last one is not padded. */
 export function table(rows: readonly (readonly string[])[]): readonly string[] {
   const widths = (rows[0] ?? []).map((_, column) =>
-    Math.max(...rows.map((row) => (row[column] ?? "").length)),
+    Math.max(...rows.map((row) => widthOf(row[column] ?? ""))),
   );
   return rows.map((row) =>
-    row.map((cell, column) => (column === row.length - 1 ? cell : cell.padEnd(widths[column]!))).join("  "),
+    row.map((cell, column) => (column === row.length - 1 ? cell : fit(cell, widths[column]!))).join("  "),
   );
+}
+
+/** Characters that a terminal draws over two cells: those of East Asia, and pictures. */
+const WIDE =
+  /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}|[\u{20000}-\u{3fffd}]/u;
+const NARROW = /^(?:\p{Mn}|\p{Me}|\p{Cf})$/u;
+
+/** Cells that a text takes in a terminal. */
+export function widthOf(text: string): number {
+  let width = 0;
+  for (const char of text) width += char < "\u0300" ? 1 : NARROW.test(char) ? 0 : WIDE.test(char) ? 2 : 1;
+  return width;
+}
+
+/** Exactly so many cells: filled with spaces, or cut. */
+export function fit(text: string, width: number): string {
+  const missing = width - widthOf(text);
+  if (missing >= 0) return text + " ".repeat(missing);
+  let kept = "";
+  let used = 0;
+  for (const char of text) {
+    const wide = widthOf(char);
+    if (used + wide > width - 1) break;
+    kept += char;
+    used += wide;
+  }
+  return `${kept}…${" ".repeat(width - used - 1)}`;
 }
 
 export function count(number: number, one: string, many = `${one}s`): string {

@@ -50,12 +50,14 @@ export async function runProcess(options: ProcessOptions): Promise<ProcessResult
   const started = await start(options, mark);
   if ("failure" in started) return { ...NOT_RUN, ...started.failure };
   const { child, leader } = started;
+  guard(leader);
   child.stdout.on("data", stdout.write);
   child.stderr.on("data", stderr.write);
 
   const closed = new Promise<void>((resolve) => child.once("close", () => resolve()));
   const ending = await firstEnding(child, options);
   await endTree({ leader, mark }, ending === "exited" ? LINGER_MS : 0, options.graceMs ?? GRACE_MS);
+  guarded.delete(leader);
   await Promise.race([closed, sleep(DRAIN_MS, undefined, { ref: false })]);
   child.stdout.destroy();
   child.stderr.destroy();
@@ -103,6 +105,24 @@ const LINGER_MS = 50;
 const GRACE_MS = 2_000;
 /** With the tree gone the pipes close at once; only a process that escaped it could still hold them. */
 const DRAIN_MS = 500;
+
+/** Groups that are running now. A program that is left in a hurry takes them with it. */
+const guarded = new Set<number>();
+
+function guard(leader: number): void {
+  if (guarded.size === 0 && !process.listeners("exit").includes(endGuarded)) process.once("exit", endGuarded);
+  guarded.add(leader);
+}
+
+function endGuarded(): void {
+  for (const leader of guarded) {
+    try {
+      process.kill(-leader, "SIGKILL");
+    } catch {
+      // It ended at this very moment.
+    }
+  }
+}
 
 type Child = ChildProcessByStdio<null, Readable, Readable>;
 type Started =

@@ -119,7 +119,7 @@ function sendBack(here: Here, answer: ObjectAnswer, errors: readonly string[]): 
   }
   const { miss } = answer;
   if (miss.kind === "label") return settle(here, miss.label, {}, "", errors);
-  if (miss.forgiveFirst && state.iterations === 1) {
+  if (miss.forgiveFirst && state.iterations === 1 && step.aside === undefined) {
     return move(here, null, { kind: "goto", step: step.id }, errors);
   }
   return fail(here, miss.code, messages.noIntent(state.iterations, step.id, decidedField(step)), {
@@ -184,7 +184,10 @@ function move(here: Here, label: Label | null, to: PlainMove, notes: readonly st
         ...leave(state, lane, led(here, label, to.join, notes)),
         fork: { steps: to.steps, join: to.join, done: [] },
       };
-      return to.steps.reduce((all, id) => enter(flow, all, { step: id, origin: step.id }), opened);
+      return to.steps.reduce(
+        (all, id) => (all.verdict === null ? enter(flow, all, { step: id, origin: step.id }) : all),
+        opened,
+      );
     }
     case "end": {
       const told = to.as ?? label;

@@ -45,8 +45,10 @@ export function readAnswer(step: Step, answer: Answer & { kind: "object" }, outp
   }
   const named = label === found ? payload : writePath(payload, step.decide.path, label);
   if (step.decide.always.includes(label)) return { kind: "label", label, payload: named, notes };
+  // A schema may list the words that models use, or the labels that those words stand for.
   const errors = schema === null ? [] : validate(schema, named);
-  return errors.length > 0 ? { kind: "misfit", errors } : { kind: "label", label, payload: named, notes };
+  const fits = errors.length === 0 || (named !== payload && validate(schema!, payload).length === 0);
+  return fits ? { kind: "label", label, payload: named, notes } : { kind: "misfit", errors };
 }
 
 /** The model's own words for what it decided: beside the decided field, then at the top. */

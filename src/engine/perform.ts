@@ -170,7 +170,8 @@ function toRunRequest(
     const reason = toolbox.judge(step, toolCall, batch);
     return Promise.resolve(reason === null ? { allow: true } : { allow: false, reason });
   };
-  const whole = { ...request, messages: news, cwd, maxTurns: step.turns, gate };
+  const maxTurns = step.turns - request.asker.turn + 1;
+  const whole = { ...request, messages: news, cwd, maxTurns, gate };
   return session === undefined ? whole : { ...whole, session };
 }
 

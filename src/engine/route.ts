@@ -21,7 +21,7 @@ export function route(
   const edge = own(step.edges, label);
   if (edge === undefined) return { kind: "none", why: messages.noRoute(iteration + 1) };
   if (edge.kind !== "times") return select(step, edge, payload, carried);
-  if (taken >= edge.max) return select(step, edge.then, payload, carried);
+  if (taken >= edge.max) return select(step, edge.after, payload, carried);
   const routed = select(step, edge.move, payload, carried);
   return routed.kind === "move" ? { ...routed, counted: true } : routed;
 }

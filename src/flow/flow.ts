@@ -95,7 +95,7 @@ export type Prompt = {
   readonly tried: readonly string[];
   /** Declared variables: each must have a non-empty value when the prompt is rendered. */
   readonly variables: readonly string[];
-  /** A placeholder without a value stays as it is written, instead of ending the run. */
+  /** `{name}` and `{{name}}` are read like `{uv-name}`, and what has no value stays as it is written. */
   readonly lenient?: true;
 };
 
@@ -207,8 +207,8 @@ export type Move =
       /** Taken when the field names no step at all; absent: that is an error. */
       readonly otherwise?: Move;
     }
-  /** `move` so often since the step was entered from another one, afterwards `then`. */
-  | { readonly kind: "times"; readonly max: number; readonly move: Move; readonly then: Move };
+  /** `move` so often since the step was entered from another one, `after` from then on. */
+  | { readonly kind: "times"; readonly max: number; readonly move: Move; readonly after: Move };
 
 /** When a run is over although no edge ended it. */
 export type StopRule = { readonly kind: "end" } | { readonly kind: "visits"; readonly count: number };

@@ -12,21 +12,25 @@ import type { Settings } from "../flow/settings.ts";
 import { AGENT, type AgentSource } from "./agent-shape.ts";
 import { checkFlow } from "./check.ts";
 import type { Code } from "./codes.ts";
+import { COMPLETE_REGISTRY } from "./complete-shape.ts";
 import { DEFAULTS } from "./defaults.ts";
+import { recogniseDialect, type Dialect } from "./dialect.ts";
 import { readDocument, type Document, type DocumentRead } from "./document.ts";
 import { toProblem, type Finding } from "./finding.ts";
-import { foreignDialect, isFlatForm } from "./foreign.ts";
 import { reachFrom } from "./graph.ts";
 import { findInert } from "./inert.ts";
+import { modernAgent, modernRegistry } from "./legacy.ts";
 import { loadParameters } from "./parameters.ts";
 import { joinPath } from "./paths.ts";
 import { unescapeSegment } from "./places.ts";
 import { createPrompts, foldersNamed, readSystemPrompt } from "./prompts.ts";
+import { CHECK_REGISTRY, type CheckRegistry } from "./questions-shape.ts";
+import { buildQuestions } from "./questions.ts";
 import { REGISTRY, type RegistrySource } from "./registry-shape.ts";
 import { buildGraph, type Sources } from "./registry.ts";
 import { createSchemas } from "./schemas.ts";
 import { readShape } from "./shape.ts";
-import { loadVerdict } from "./verdict.ts";
+import { loadVerdict, type Verdict } from "./verdict.ts";
 
 /** `flow` is null only when there is nothing to build; beside errors it may be there to be shown, never to be run. */
 export type LoadResult = { readonly flow: Flow | null; readonly problems: readonly Problem[] };
@@ -36,57 +40,92 @@ export function loadAgent(name: string, files: Files, findPrompt: FindPrompt): L
   const folder = joinPath(".agent", name);
   const nothing = () => ({ flow: null, problems: findings.map((finding) => toProblem(finding, null)) });
 
-  const agentDocument = open(files, `${folder}/agent.json`, aboutAgent(name, folder), findings);
-  if (agentDocument === null) return nothing();
+  const agentAsWritten = open(files, `${folder}/agent.json`, aboutAgent(name, folder), findings);
+  if (agentAsWritten === null) return nothing();
+  const agentDocument = modernAgent(agentAsWritten, findings);
   const agentReader = { document: agentDocument, code: "AC-VALID-001", findings } as const;
-  if (isFlatForm(agentDocument, findings)) return nothing();
   const agent = readShape(AGENT, agentDocument.value, "", agentReader);
   const parameters = loadParameters(agent, agentReader);
   const verdict = loadVerdict(agent, agentReader);
 
   const registryFile = joinPath(folder, agent.runner.flow.prompts.registry);
-  const registryDocument = open(files, registryFile, aboutRegistry(registryFile), findings);
-  if (registryDocument === null || foreignDialect(registryDocument, findings)) return nothing();
-  const registry = readShape(REGISTRY, registryDocument.value, "", {
-    document: registryDocument,
-    code: "SR-VALID-004",
-    findings,
-  });
+  const registryAsWritten = open(files, registryFile, aboutRegistry(registryFile), findings);
+  if (registryAsWritten === null) return nothing();
+  const registryDocument = modernRegistry(registryAsWritten, findings);
+  const dialect = recogniseDialect(registryDocument, findings);
+  if (dialect === null) return nothing();
+  const { registry, questions } = readRegistry(dialect, registryDocument, findings);
 
   const schemaFiles = new Map<string, DocumentRead>();
   const schema = createSchemas({
     folders: schemaFolders(folder, agent, registry),
     read: (file) => remember(schemaFiles, file, () => readDocument(files, file)),
   });
-  const sources: Sources = { agent, agentDocument, registry, registryDocument, verdict, schema };
-  const graph = buildGraph(sources, createPrompts(folder, agent, registry, files, findPrompt));
+  const common = { agent, agentDocument, registry, registryDocument, schema, dialect };
+  const sources: Sources =
+    questions === null ? { ...common, verdict } : { ...common, verdict: byChecks(verdict), questions };
+  const graph =
+    questions === null
+      ? buildGraph(sources, createPrompts(folder, agent, registry, files, findPrompt))
+      : buildQuestions(sources, questions, { folder, agent, files, findPrompt });
   const title = agent.displayName ?? agent.name ?? name;
   const system = readSystemPrompt(folder, agent, title, files);
 
   const flow: Flow = {
     ir: 1,
     agent: name,
-    dialect: "gate",
+    dialect,
     title,
     description: agent.description,
     parameters,
+    ...(dialect === "check" && parameters.length === 0 && { openArguments: true }),
     system,
     entry: graph.entry.step,
     steps: Object.fromEntries(graph.steps),
     checks: Object.fromEntries(graph.checks),
-    stop: verdict.stop,
-    limits: verdict.limits,
+    stop: sources.verdict.stop,
+    limits: sources.verdict.limits,
     constants: Object.fromEntries(
       [...agent.runner.integrations.github.labels.rest].map(([key, label]) => [`label_${key}`, label]),
     ),
-    criteria: verdict.criteria,
+    criteria: sources.verdict.criteria,
     settings: settingsOf(agent, agentDocument),
   };
 
   const reach = graph.steps.has(graph.entry.step) ? reachFrom(graph.entry.step, graph.steps) : null;
-  findings.push(...checkFlow({ name, sources, graph, flow, reach, schemaFiles }), ...findInert(sources));
+  findings.push(
+    ...checkFlow({ name, sources, graph, flow, reach, schemaFiles, files }),
+    ...findInert(sources),
+  );
   const live = reach?.steps ?? null;
   return { flow, problems: findings.map((finding) => toProblem(withStep(finding, registryDocument), live)) };
+}
+
+/** The registry as its dialect has it. Of one with check prompts, `registry` is what it shares with the others. */
+function readRegistry(
+  dialect: Dialect,
+  document: Document,
+  findings: Finding[],
+): { readonly registry: RegistrySource; readonly questions: CheckRegistry | null } {
+  const reader = { document, code: "SR-VALID-004", findings } as const;
+  if (dialect !== "check") {
+    const shape = dialect === "complete" ? COMPLETE_REGISTRY : REGISTRY;
+    return { registry: readShape(shape, document.value, "", reader), questions: null };
+  }
+  const questions = readShape(CHECK_REGISTRY, document.value, "", reader);
+  const { agentId, entryStep } = questions;
+  const part = { ...(agentId !== undefined && { agentId }), ...(entryStep !== undefined && { entryStep }) };
+  return { registry: readShape(REGISTRY, part, "", { ...reader, findings: [] }), questions };
+}
+
+/** Check prompts end a run by themselves, and the number of visits is fixed. */
+function byChecks(verdict: Verdict): Verdict {
+  return {
+    ...verdict,
+    stop: { kind: "end" },
+    limits: { visits: DEFAULTS.checkedVisits },
+    criteria: "The work is done when the check of the last step has passed.",
+  };
 }
 
 /** The file as a document that holds an object, or null with the reason among the findings. */

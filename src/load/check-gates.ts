@@ -13,25 +13,33 @@ import {
 import type { Code } from "./codes.ts";
 import { isWritten } from "./document.ts";
 import type { Finding } from "./finding.ts";
-import { atStep, type Loaded } from "./loaded.ts";
+import { gateForm } from "./gate-forms.ts";
+import { atStep, witness, type Loaded } from "./loaded.ts";
+import { continuationOf } from "./moves.ts";
+import { pointerOf } from "./places.ts";
 import type { GateSource, Intent } from "./registry-shape.ts";
-import { parsePointer } from "./schemas.ts";
+import { fieldSchema, fieldWords, parsePointer, placeInSchema } from "./schemas.ts";
 import { show } from "./shape.ts";
+import { didYouMean } from "./suggest.ts";
 
 export function* checkGates(loaded: Loaded): Generator<Finding> {
   yield* checkSchemas(loaded);
-  yield* checkPresence(loaded);
+  yield* checkAnswers(loaded);
+  // A strict flow has rules of its own for what must be there, and words of its own in its schemas.
+  const { strict } = gateForm(loaded.sources.dialect);
+  if (!strict) yield* checkPresence(loaded);
   for (const [id, kind] of loaded.graph.flow.kinds) {
     const source = loaded.sources.registry.steps.get(id)!;
     const gate = source.structuredGate;
     if (gate === undefined) continue;
-    yield* checkIntents(loaded, id, kind, gate);
+    if (!strict) yield* checkKind(loaded, id, kind, gate);
+    yield* checkFallback(loaded, id, gate);
     yield* checkHandoff(loaded, id, gate);
     const { answer } = loaded.graph.steps.get(id)!;
     if (answer.kind === "object" && answer.schema.kind === "schema") {
-      yield* checkEnum(loaded, id, gate, answer.schema.schema);
+      if (!strict) yield* checkEnum(loaded, id, gate, answer.schema.schema);
       yield* checkFields(loaded, id, gate, answer.schema.schema);
-    } else if (!isWritten(loaded.sources.registryDocument, ["steps", id, "outputSchemaRef"])) {
+    } else if (!strict && !isWritten(loaded.sources.registryDocument, ["steps", id, "outputSchemaRef"])) {
       yield {
         code: "SR-GATE-SCHEMA",
         ...atStep(loaded, id),
@@ -90,6 +98,67 @@ function* checkSchemas(loaded: Loaded): Generator<Finding> {
   }
 }
 
+/** What stands in the schemas themselves, each schema once. */
+function* checkAnswers(loaded: Loaded): Generator<Finding> {
+  const answers = [...loaded.graph.steps.values()].flatMap(({ id, answer }) =>
+    answer.kind === "object" && answer.schema.kind === "schema"
+      ? [{ id, correct: answer.correct, schema: answer.schema.schema }]
+      : [],
+  );
+  const names = new Map(
+    answers.map(({ id, correct, schema }) => [id, correct && fieldWords(schema, [correct.field])]),
+  );
+  const example = [...names].find(([, words]) => words)?.[0];
+  const seen = new Set<JsonSchema>();
+  for (const { id, correct, schema } of answers) {
+    const words = names.get(id);
+    if (correct !== undefined && words && !words.includes(correct.value)) {
+      yield {
+        code: "SCHEMA-STEP-ID",
+        ...atStep(loaded, id, "outputSchemaRef"),
+        message: `The schema of the step "${id}" takes ${list(words)} as ${correct.field}, so no answer of this step can fit it.`,
+        fix: `Set the const of ${correct.field} to "${id}", or give the step a schema of its own.`,
+      };
+    } else if (correct !== undefined && words === null && example !== undefined) {
+      const what = fieldSchema(schema, [correct.field]) === undefined ? "has no" : "does not fix its";
+      yield {
+        code: "SCHEMA-STEP-ID-OPEN",
+        ...atStep(loaded, id, "outputSchemaRef"),
+        message: `The schema of the step "${id}" ${what} ${correct.field}, as that of "${example}" does.`,
+        fix: `Add "${correct.field}": { "const": "${id}" } to the properties of the schema.`,
+      };
+    }
+    if (seen.has(schema)) continue;
+    seen.add(schema);
+    const path = quadratic(schema, "");
+    if (path === null) continue;
+    yield {
+      code: "SCHEMA-UNIQUE",
+      ...atStep(loaded, id, "outputSchemaRef"),
+      message: `The schema of the step "${id}" has uniqueItems without maxItems at ${path === "" ? "its top" : path}.`,
+      fix: "Add maxItems beside it.",
+    };
+  }
+}
+
+const SCALARS: ReadonlySet<Json> = new Set(["string", "number", "integer", "boolean", "null"]);
+
+/** Where a list of any length has to be compared each with each; scalars are not. */
+function quadratic(schema: Json, path: string): string | null {
+  if (typeof schema !== "object" || schema === null) return null;
+  if (isObject(schema) && own(schema, "uniqueItems") === true && !Object.hasOwn(schema, "maxItems")) {
+    const items = own(schema, "items");
+    const type = isObject(items) ? own(items, "type") : undefined;
+    const types: readonly Json[] = Array.isArray(type) ? type : [type ?? "any"];
+    if (!types.every((one) => SCALARS.has(one))) return path;
+  }
+  for (const key of Object.keys(schema)) {
+    const found = quadratic((schema as JsonSchema)[key]!, `${path}/${key}`);
+    if (found !== null) return found;
+  }
+  return null;
+}
+
 const SCHEMA_FIX: { readonly [code: string]: string } = {
   FAILED_SCHEMA_RESOLUTION: "Create the schema file, or correct outputSchemaRef.file.",
   SCHEMA_POINTER_ERROR: "Add the schema to the file, or correct the name or pointer.",
@@ -124,9 +193,8 @@ function* checkPresence(loaded: Loaded): Generator<Finding> {
   }
 }
 
-function* checkIntents(loaded: Loaded, id: StepId, kind: StepKind, gate: GateSource): Generator<Finding> {
-  const allowed = gate.allowedIntents ?? [];
-  for (const intent of allowed) {
+function* checkKind(loaded: Loaded, id: StepId, kind: StepKind, gate: GateSource): Generator<Finding> {
+  for (const intent of gate.allowedIntents ?? []) {
     if (INTENTS_BY_KIND[kind].includes(intent)) continue;
     yield {
       code: "SR-VALID-001",
@@ -135,6 +203,10 @@ function* checkIntents(loaded: Loaded, id: StepId, kind: StepKind, gate: GateSou
       fix: `Remove "${intent}" from allowedIntents, or change the step's kind.`,
     };
   }
+}
+
+function* checkFallback(loaded: Loaded, id: StepId, gate: GateSource): Generator<Finding> {
+  const allowed = gate.allowedIntents ?? [];
   const wanted = gate.fallbackIntent;
   if (!gate.failFast && wanted !== undefined && wanted !== "abort" && !allowed.includes(wanted)) {
     yield {
@@ -201,7 +273,85 @@ function* checkEnum(loaded: Loaded, id: StepId, gate: GateSource, schema: JsonSc
     ...atStep(loaded, id, "structuredGate", "allowedIntents"),
     message: `The schema enum and allowedIntents of the step "${id}" differ: ${parts.join("; ")}.`,
     fix: "Make the enum in the schema and allowedIntents the same.",
+    ...mendIntents(loaded, id, gate, words as readonly Json[]),
   };
+}
+
+/**
+ * Of enum, allowedIntents and transitions two agree and the third follows. An enum that other steps share is left alone
+ * unless they allow the same.
+ */
+function mendIntents(
+  loaded: Loaded,
+  id: StepId,
+  gate: GateSource,
+  words: readonly Json[],
+): Pick<Finding, "mend"> {
+  const { registry, registryDocument } = loaded.sources;
+  const allowed: readonly string[] = gate.allowedIntents ?? [];
+  const written = readPath(registryDocument.value, ["steps", id, "structuredGate", "allowedIntents"]);
+  // Words that could not be read are put right first.
+  if (!Array.isArray(written) || written.length !== allowed.length) return {};
+  const { transitions } = registry.steps.get(id)!;
+  const ruled = [...transitions.keys()].filter((intent) => intent !== "abort");
+  const mayLackRule = (word: Json) =>
+    ["abort", "repeat", "closing", "jump"].includes(word as string) ||
+    (word === "next" && continuationOf(id, loaded.graph.flow) !== null);
+  const agrees = (other: readonly Json[]) =>
+    ruled.every((intent) => other.includes(intent)) &&
+    other.every((word) => transitions.has(word as string) || mayLackRule(word));
+
+  if (agrees(allowed)) {
+    const place = enumPlace(loaded, id);
+    const sharers =
+      place === null
+        ? []
+        : [...registry.steps.keys()].filter((other) => enumPlace(loaded, other)?.key === place.key);
+    const isCommon = sharers.every((other) => sameIntents(registry.steps.get(other)?.structuredGate, gate));
+    if (place === null || !isCommon) return {};
+    const value =
+      words.includes("abort") && !allowed.includes("abort") ? [...allowed, "abort"] : [...allowed];
+    return { mend: [{ file: place.file, pointer: place.pointer, kind: "set", value }] };
+  }
+  const kind = loaded.graph.flow.kinds.get(id)!;
+  const isSpeakable = words.every((word) => (INTENTS_BY_KIND[kind] as readonly Json[]).includes(word));
+  if (!agrees(words) || !isSpeakable) return {};
+  const { document, pointer } = atStep(loaded, id, "structuredGate", "allowedIntents");
+  const value = allowed.includes("abort") && !words.includes("abort") ? [...words, "abort"] : [...words];
+  return { mend: [{ file: document.file, pointer, kind: "set", value }] };
+}
+
+/** The file and pointer at which the enum of a step's intents is written. */
+function enumPlace(loaded: Loaded, id: StepId) {
+  const known = ENUM_PLACES.get(loaded) ?? new Map<StepId, EnumPlace | null>();
+  ENUM_PLACES.set(loaded, known);
+  const before = known.get(id);
+  if (before !== undefined) return before;
+  const { outputSchemaRef: ref, structuredGate: gate } = loaded.sources.registry.steps.get(id)!;
+  const path = parsePointer(gate?.intentSchemaRef ?? "");
+  let found: EnumPlace | null = null;
+  if (ref?.file !== undefined && ref.schema !== undefined && Array.isArray(path)) {
+    const { file } = loaded.sources.schema({ file: ref.file, schema: ref.schema });
+    const place = placeInSchema(loaded.schemaFiles, { file, schema: ref.schema }, [
+      ...(path as Path),
+      "enum",
+    ]);
+    if (place !== null) {
+      const pointer = pointerOf(place.path);
+      found = { file: place.file, pointer, key: `${place.file} ${pointer}` };
+    }
+  }
+  known.set(id, found);
+  return found;
+}
+
+type EnumPlace = { readonly file: string; readonly pointer: string; readonly key: string };
+const ENUM_PLACES = new WeakMap<Loaded, Map<StepId, EnumPlace | null>>();
+
+function sameIntents(a: GateSource | undefined, b: GateSource): boolean {
+  const words = new Set(a?.allowedIntents ?? []);
+  const others = b.allowedIntents ?? [];
+  return words.size === new Set(others).size && others.every((intent) => words.has(intent));
 }
 
 function* checkFields(loaded: Loaded, id: StepId, gate: GateSource, schema: JsonSchema): Generator<Finding> {
@@ -216,6 +366,18 @@ function* checkFields(loaded: Loaded, id: StepId, gate: GateSource, schema: Json
       ...atStep(loaded, id, "structuredGate", key),
       message: `${key} "${field}" of the step "${id}" is not in its schema.`,
       fix: `Add "${field}" to the schema, or correct ${key}.`,
+    };
+  }
+  const { flow } = loaded.graph;
+  const named = fields[1][1] === undefined ? null : fieldWords(schema, parseDotPath(fields[1][1]));
+  const strangers = (named ?? []).filter((word) => !flow.kinds.has(word));
+  if (strangers.length > 0) {
+    yield {
+      code: "FLOW-JUMP-TARGET",
+      ...atStep(loaded, id, "structuredGate", "targetField"),
+      message: `The schema of the step "${id}" lets the model jump to ${list(strangers)}, but there is no such step.${didYouMean(strangers[0]!, flow.ids)}`,
+      fix: `Take ${list(strangers)} out of the enum of "${gate.targetField}", or add the step.`,
+      witness: witness(loaded, id, strangers[0]!),
     };
   }
   for (const [index, field] of gate.handoffFields.entries()) {

@@ -1,11 +1,11 @@
 /** Rules about the checks that stand before the end. */
 import type { StepId } from "../flow/flow.ts";
-import type { Finding } from "./finding.ts";
+import { correctTo, type Finding } from "./finding.ts";
 import { EXTRACTORS, parseSuccess } from "./guards.ts";
 import { atStep, type Loaded } from "./loaded.ts";
 import { escapeSegment } from "./places.ts";
 import type { ValidatorSource } from "./registry-shape.ts";
-import { didYouMean } from "./suggest.ts";
+import { didYouMean, onlyNear } from "./suggest.ts";
 
 export function* checkGuards(loaded: Loaded): Generator<Finding> {
   const judgedBy = usersOfEntries(loaded);
@@ -14,6 +14,7 @@ export function* checkGuards(loaded: Loaded): Generator<Finding> {
   for (const [name, validator] of loaded.sources.registry.validators) {
     yield* checkValidator(loaded, name, validator, users.get(name) ?? []);
   }
+  yield* checkUse(loaded);
   yield* checkEditions(loaded);
 }
 
@@ -70,6 +71,7 @@ function* checkEntries(loaded: Loaded, judgedBy: ReadonlyMap<string, StepId[]>):
         steps,
         message: `The validation "${key}" calls itself "${entry.stepId}".`,
         fix: `Set "stepId" to "${key}".`,
+        ...correctTo(key, document, `${pointer}/stepId`),
       };
     }
     const { target } = entry.onFailure;
@@ -81,6 +83,7 @@ function* checkEntries(loaded: Loaded, judgedBy: ReadonlyMap<string, StepId[]>):
         steps,
         message: `After a failure of the validation "${key}" the run would go on at "${target}", but there is no such step.${didYouMean(target, kinds.keys())}`,
         fix: "Name a step of the flow.",
+        ...correctTo(onlyNear(target, kinds.keys()), document, `${pointer}/onFailure/target`),
       };
     }
     for (const [index, { validator }] of entry.validationConditions.entries()) {
@@ -92,6 +95,11 @@ function* checkEntries(loaded: Loaded, judgedBy: ReadonlyMap<string, StepId[]>):
         steps,
         message: `The validation "${key}" asks for "${validator}", but there is no such validator.${didYouMean(validator, registry.validators.keys())}`,
         fix: `Add "${validator}" to validators, or correct the name.`,
+        ...correctTo(
+          onlyNear(validator, registry.validators.keys()),
+          document,
+          `${pointer}/validationConditions/${index}/validator`,
+        ),
       };
     }
   }
@@ -128,12 +136,8 @@ function* checkValidator(
       fix: "Write empty, exitCode:N, contains:TEXT or matches:REGEX.",
     };
   }
-  if (
-    success?.kind === "exit" &&
-    success.code === 0 &&
-    command !== undefined &&
-    ALWAYS_SUCCEEDS.test(command)
-  ) {
+  const isByExit = success?.kind === "exit" && success.code === 0;
+  if (isByExit && command !== undefined && alwaysSucceeds(command)) {
     yield {
       code: "CHECK-CANNOT-FAIL",
       document,
@@ -141,6 +145,16 @@ function* checkValidator(
       steps,
       message: `The command of the validator "${name}" always exits with 0: ${command}`,
       fix: "Let the exit code of the command itself through.",
+    };
+  }
+  if (success?.kind === "matches" && matchesAnything(success.pattern)) {
+    yield {
+      code: "CHECK-CANNOT-FAIL",
+      document,
+      pointer: `${pointer}/successWhen`,
+      steps,
+      message: `successWhen "${successWhen}" of the validator "${name}" matches any output.`,
+      fix: "Write a pattern that the output of a failure does not match.",
     };
   }
   if (failurePattern !== undefined && !registry.failurePatterns.has(failurePattern)) {
@@ -151,6 +165,11 @@ function* checkValidator(
       steps,
       message: `The validator "${name}" names the failure pattern "${failurePattern}", but there is none.${didYouMean(failurePattern, registry.failurePatterns.keys())}`,
       fix: `Add "${failurePattern}" to failurePatterns, or correct the name.`,
+      ...correctTo(
+        onlyNear(failurePattern, registry.failurePatterns.keys()),
+        document,
+        `${pointer}/failurePattern`,
+      ),
     };
   }
   for (const [param, extractor] of extractParams) {
@@ -162,12 +181,69 @@ function* checkValidator(
       steps,
       message: `"${param}" of the validator "${name}" is taken by "${extractor}", which is no extractor.${didYouMean(extractor, EXTRACTORS)}`,
       fix: `Use one of: ${[...EXTRACTORS].join(", ")}.`,
+      ...correctTo(
+        onlyNear(extractor, EXTRACTORS),
+        document,
+        `${pointer}/extractParams/${escapeSegment(param)}`,
+      ),
     };
   }
 }
 
-/** The last command of the line is one that succeeds whatever came before it. */
-const ALWAYS_SUCCEEDS = /(?:\|\||;|&&)\s*(?:true|:|exit 0)\s*$|\|\s*(?:tee|cat|head|tail)\b[^|;&]*$/;
+/** Commands that succeed whatever came before them, and those that only pass on what they are given. */
+const SUCCEEDS = String.raw`(?:true|:|exit\s+0|(?:echo|printf)\b[^|;&]*)`;
+const MASKED = new RegExp(String.raw`(?:^|\|\||;|\n)\s*${SUCCEEDS}\s*[;)}]*\s*$`);
+const PIPED = /(?<!\|)\|&?\s*(?:tee|cat|head|tail|sort)\b[^|;&]*$/;
+
+/** The exit code is that of the last command of the line, which succeeds whatever came before it. */
+function alwaysSucceeds(command: string): boolean {
+  const line = command.replace(/\s#[^'"\n]*$/, "").trim();
+  return MASKED.test(line) || (PIPED.test(line) && !line.includes("pipefail"));
+}
+
+/** A pattern that matches nothing at all and something odd as well matches everything. */
+function matchesAnything(pattern: string): boolean {
+  const regex = new RegExp(pattern, "u");
+  return regex.test("") && regex.test("\u0001 ~\n\u0001");
+}
+
+/** What is declared and asked for by nobody. */
+function* checkUse({ sources }: Loaded): Generator<Finding> {
+  const { registry, registryDocument: document } = sources;
+  const conditions = [...registry.validationSteps.values()].flatMap((entry) => entry.validationConditions);
+  const asked = new Set(conditions.map(({ validator }) => validator));
+  for (const name of registry.validators.keys()) {
+    if (asked.has(name)) continue;
+    yield {
+      code: "CHECK-VALIDATOR-UNUSED",
+      document,
+      pointer: `/validators/${escapeSegment(name)}`,
+      message: `The validator "${name}" is in no validationConditions, so it never runs.${nearby(name, asked, registry.validators)}`,
+      fix: `Ask for "${name}" in validationSteps, or remove it.`,
+    };
+  }
+  const named = new Set([...registry.validators.values()].map(({ failurePattern }) => failurePattern));
+  for (const name of registry.failurePatterns.keys()) {
+    if (named.has(name)) continue;
+    yield {
+      code: "CHECK-PATTERN-UNUSED",
+      document,
+      pointer: `/failurePatterns/${escapeSegment(name)}`,
+      message: `The failure pattern "${name}" is named by no validator.${nearby(name, named, registry.failurePatterns)}`,
+      fix: `Name "${name}" as the failurePattern of a validator, or remove it.`,
+    };
+  }
+}
+
+/** Of the names that are asked for, one that does not exist may be this one misspelled. */
+function nearby(
+  name: string,
+  asked: ReadonlySet<string | undefined>,
+  there: ReadonlyMap<string, unknown>,
+): string {
+  const unknown = [...asked].filter((other) => other !== undefined && !there.has(other)) as string[];
+  return didYouMean(name, unknown);
+}
 
 function* checkEditions(loaded: Loaded): Generator<Finding> {
   for (const [id, { guard }] of loaded.graph.steps) {

@@ -1,5 +1,6 @@
 /** Rules about prompts: the files, and a value for every variable in them. */
 import type { Need, Step, StepId } from "../flow/flow.ts";
+import { FALLBACK_KEYS } from "./fallback-keys.ts";
 import type { Finding } from "./finding.ts";
 import { atStep, type Loaded } from "./loaded.ts";
 import type { StepSource } from "./registry-shape.ts";
@@ -20,7 +21,7 @@ export function* checkPrompts(loaded: Loaded): Generator<Finding> {
 }
 
 /** Names that a run supplies by itself. */
-const RUNTIME_NAMES: readonly string[] = [
+export const RUNTIME_NAMES: readonly string[] = [
   "input_text",
   "iteration",
   "completed_iterations",
@@ -73,7 +74,7 @@ function supplyOf(step: Step, suppliers: Suppliers): Supply {
   };
 }
 
-function* checkSystem({ sources, flow }: Loaded): Generator<Finding> {
+export function* checkSystem({ sources, flow }: Loaded): Generator<Finding> {
   const { agent, agentDocument: document } = sources;
   const path = agent.runner.flow.systemPromptPath;
   const pointer = "/runner/flow/systemPromptPath";
@@ -110,6 +111,13 @@ function* checkFile(loaded: Loaded, id: StepId, source: StepSource, { prompt }: 
     ...atStep(loaded, id),
     message: `There is no prompt for the step "${id}". Tried: ${prompt.tried.join(", ")}.${fallback}`,
     fix: `Create ${prompt.tried[0] ?? "the prompt file"}.`,
+  };
+  if (source.fallbackKey === undefined || FALLBACK_KEYS.has(source.fallbackKey)) return;
+  yield {
+    code: "FALLBACK-KEY",
+    ...atStep(loaded, id, "fallbackKey"),
+    message: `The fallbackKey "${source.fallbackKey}" of the step "${id}" is not in the catalogue of built-in prompts.${didYouMean(source.fallbackKey, FALLBACK_KEYS)}`,
+    fix: "Give the step a prompt file of its own, and remove fallbackKey.",
   };
 }
 
@@ -217,6 +225,7 @@ function* checkPlaceholders(
         ...at,
         message: `${file} of the step "${step.id}" reads {uv-${name}}, which is not in its uvVariables.`,
         fix: `Add "${name}" to the uvVariables of "${step.id}".`,
+        mend: [{ file: at.document.file, pointer: at.pointer, kind: "append", value: name }],
       };
     }
   }
@@ -235,7 +244,8 @@ function* checkPlaceholders(
 /** `{name}` that is part of no other notation: not `{{name}}`, not `${name}`. */
 const PLAIN = /(?<![{$\w])\{([A-Za-z_]\w*)\}(?!\})/g;
 
-function placeholders(text: string): readonly string[] {
+/** The names in `{uv-name}`, each once. */
+export function placeholders(text: string): readonly string[] {
   return [...new Set([...text.matchAll(/\{uv-([A-Za-z0-9_-]+)\}/g)].map((match) => match[1]!))];
 }
 

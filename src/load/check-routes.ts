@@ -1,18 +1,13 @@
 /** Rules about the ways between steps. */
 import type { StepId } from "../flow/flow.ts";
 import type { Code } from "./codes.ts";
-import type { Finding } from "./finding.ts";
-import { reachFrom, stepsWithoutEnd, targetsOf } from "./graph.ts";
+import { correctTo, type Finding } from "./finding.ts";
+import { reachFrom, targetsOf } from "./graph.ts";
+import { gateForm } from "./gate-forms.ts";
 import { atStep, witness, type Loaded } from "./loaded.ts";
 import { conditionKey, continuationOf } from "./moves.ts";
-import {
-  INTENTS,
-  type GateSource,
-  type Intent,
-  type StepSource,
-  type TransitionSource,
-} from "./registry-shape.ts";
-import { didYouMean } from "./suggest.ts";
+import { type GateSource, type Intent, type StepSource, type TransitionSource } from "./registry-shape.ts";
+import { didYouMean, onlyNear } from "./suggest.ts";
 
 export function* checkRoutes(loaded: Loaded): Generator<Finding> {
   const { registry } = loaded.sources;
@@ -22,7 +17,7 @@ export function* checkRoutes(loaded: Loaded): Generator<Finding> {
     if (source.structuredGate !== undefined) {
       yield* checkIntents(loaded, id, source, source.structuredGate);
       yield* checkUnused(loaded, id, source, source.structuredGate);
-      yield* checkManners(loaded, id);
+      if (loaded.sources.dialect === "gate") yield* checkManners(loaded, id);
     } else if (source.transitions.size > 0 && !isGated) {
       yield {
         code: "TRANS-UNUSED",
@@ -33,7 +28,6 @@ export function* checkRoutes(loaded: Loaded): Generator<Finding> {
     }
   }
   yield* checkReach(loaded);
-  yield* checkEnd(loaded, isGated);
 }
 
 type Codes = { readonly missing: Code; readonly none: Code; readonly unknown: Code };
@@ -43,6 +37,7 @@ const CODES_BY_INTENT: { readonly [intent in Intent]: Codes } = {
   next: PLAIN,
   repeat: PLAIN,
   closing: PLAIN,
+  complete: PLAIN,
   abort: PLAIN,
   jump: { ...PLAIN, missing: "SR-TRANS-010" },
   handoff: { missing: "SR-TRANS-004", none: "SR-TRANS-005", unknown: "SR-TRANS-006" },
@@ -50,9 +45,11 @@ const CODES_BY_INTENT: { readonly [intent in Intent]: Codes } = {
 };
 
 function* checkIntents(loaded: Loaded, id: StepId, source: StepSource, gate: GateSource): Generator<Finding> {
+  const form = gateForm(loaded.sources.dialect);
   for (const intent of gate.allowedIntents ?? []) {
     const rule = source.transitions.get(intent);
     if (intent === "abort") continue;
+    if (form.strict && form.ends(id, intent, rule)) continue;
     if (intent === "closing") {
       if (rule === undefined) {
         yield {
@@ -60,15 +57,24 @@ function* checkIntents(loaded: Loaded, id: StepId, source: StepSource, gate: Gat
           ...atStep(loaded, id, "transitions"),
           message: `The step "${id}" allows "closing" but has no transition for it; it ends the flow.`,
           fix: 'Add "closing": { "target": null }.',
+          ...mendRule(loaded, id, "closing", null),
         };
       }
       continue;
     }
+    if (intent === "repeat" && rule === undefined && !form.strict) {
+      yield {
+        code: "TRANS-REPEAT",
+        ...atStep(loaded, id, "transitions"),
+        message: `The step "${id}" allows "repeat" but has no transition for it; it repeats itself.`,
+        fix: `Add "repeat": { "target": "${id}" }.`,
+        ...mendRule(loaded, id, "repeat", id),
+      };
+    }
     if (intent === "jump") yield* checkJump(loaded, id, rule, gate);
     else if (
       rule === undefined &&
-      intent !== "repeat" &&
-      !(intent === "next" && continuationOf(id, loaded.graph.flow))
+      (form.strict || (intent !== "repeat" && !(intent === "next" && continuationOf(id, loaded.graph.flow))))
     ) {
       yield {
         code: CODES_BY_INTENT[intent].missing,
@@ -133,6 +139,11 @@ function* checkRule(loaded: Loaded, id: StepId, intent: Intent, rule: Transition
         keys.length === 0
           ? "Add the field to handoffFields."
           : `Use one of: ${keys.join(", ")}; or add the field to handoffFields.`,
+      ...correctTo(
+        onlyNear(rule.condition, keys),
+        loaded.sources.registryDocument,
+        atStep(loaded, id, "transitions", intent, "condition").pointer,
+      ),
     };
   }
   if (!rule.targets.has("default")) {
@@ -162,7 +173,7 @@ function* checkTarget(
     yield {
       code: codes.none,
       ...at,
-      message: `"${intent}" of the step "${id}" leads to null, but only closing may end the flow.`,
+      message: `"${intent}" of the step "${id}" leads to null, but only ${gateForm(loaded.sources.dialect).ending} may end the flow.`,
       fix: "Name a step of the flow.",
       witness: witness(loaded, id),
     };
@@ -176,16 +187,18 @@ function* checkTarget(
       message: `"${intent}" of the step "${id}" leads to "${target}", but ${known}.${didYouMean(target, flow.ids)}`,
       fix: `Name a step of the flow, or add "${target}".`,
       witness: witness(loaded, id, target),
+      ...correctTo(onlyNear(target, flow.ids), at.document, at.pointer),
     };
   }
 }
 
 function* checkUnused(loaded: Loaded, id: StepId, source: StepSource, gate: GateSource): Generator<Finding> {
   const allowed: readonly string[] = gate.allowedIntents ?? [];
+  const form = gateForm(loaded.sources.dialect);
   for (const [key, rule] of source.transitions) {
     const at = atStep(loaded, id, "transitions", key);
     const leads = typeof rule.target === "string" || rule.condition !== undefined;
-    if (key === "abort" || (key === "closing" && allowed.includes(key))) {
+    if (key === "abort" || (allowed.includes(key) && form.ends(id, key, rule))) {
       if (!leads) continue;
       yield {
         code: "TRANS-UNUSED",
@@ -194,17 +207,36 @@ function* checkUnused(loaded: Loaded, id: StepId, source: StepSource, gate: Gate
         fix: 'Set its "target" to null.',
       };
     } else if (!allowed.includes(key)) {
-      const word = (INTENTS as readonly string[]).includes(key)
+      const word = (form.intents as readonly string[]).includes(key)
         ? ""
-        : `, which is no intent.${didYouMean(key, INTENTS)}`;
+        : `, which is no intent.${didYouMean(key, form.intents)}`;
       yield {
         code: "TRANS-UNUSED",
         ...at,
         message: `The step "${id}" has a transition for "${key}"${word === "" ? ", but does not allow it." : word}`,
         fix: `Add "${key}" to allowedIntents and the schema, or remove the transition.`,
+        ...(word !== "" && mendKey(at, key, allowed, source)),
       };
     }
   }
+}
+
+/** A rule that is not written, although it holds. */
+function mendRule(loaded: Loaded, id: StepId, intent: Intent, target: StepId | null): Pick<Finding, "mend"> {
+  const { document, pointer } = atStep(loaded, id, "transitions", intent);
+  return { mend: [{ file: document.file, pointer, kind: "set", value: { target } }] };
+}
+
+/** A misspelled intent, when the right one is allowed and has no rule yet. */
+function mendKey(
+  at: ReturnType<typeof atStep>,
+  key: string,
+  allowed: readonly string[],
+  source: StepSource,
+): Pick<Finding, "mend"> {
+  const near = onlyNear(key, allowed);
+  if (near === null || source.transitions.has(near)) return {};
+  return { mend: [{ file: at.document.file, pointer: at.pointer, kind: "rename", to: near }] };
 }
 
 /** `next` goes on working and `handoff` leads towards the closure; other uses run, but read wrong. */
@@ -234,7 +266,7 @@ function* checkManners(loaded: Loaded, id: StepId): Generator<Finding> {
 }
 
 /** Every entry of the registry counts, whichever verdict type uses it. */
-function* checkReach(loaded: Loaded): Generator<Finding> {
+export function* checkReach(loaded: Loaded): Generator<Finding> {
   const { graph, sources } = loaded;
   const entries = new Set([
     graph.entry.step,
@@ -253,23 +285,4 @@ function* checkReach(loaded: Loaded): Generator<Finding> {
       fix: "Lead a transition to it, or remove it.",
     };
   }
-}
-
-/** Visits that are counted end a flow anyway, and without gates it is the verdict type's own rule that ends it. */
-function* checkEnd(loaded: Loaded, isGated: boolean): Generator<Finding> {
-  const { reach, graph, sources } = loaded;
-  if (reach === null || !isGated || sources.verdict.stop.kind === "visits") return;
-  const endless = stepsWithoutEnd(graph.steps);
-  // The nearest step without an end comes first: reached steps are in the order of their distance.
-  const stuck = [...reach.steps].filter((id) => endless.has(id));
-  const [first] = stuck;
-  if (first === undefined) return;
-  const others = stuck.length === 1 ? "" : ` The same holds for ${stuck.length - 1} more.`;
-  yield {
-    code: "FLOW-NO-END",
-    ...atStep(loaded, first),
-    message: `From the step "${first}" no transition leads to an end of the flow.${others}`,
-    fix: 'Lead a transition to a closure that allows "closing".',
-    witness: witness(loaded, first),
-  };
 }

@@ -1,31 +1,47 @@
 /** The rules over a loaded flow: everything that can be proved before the first token. Codes and reasons: codes.ts. */
-import { FORBIDDEN_NAMES } from "../flow/json.ts";
+import { FORBIDDEN_NAMES, readPath } from "../flow/json.ts";
+import { checkComplete } from "./check-complete.ts";
+import { checkData } from "./check-data.ts";
+import { checkEnds } from "./check-ends.ts";
 import { checkGates } from "./check-gates.ts";
 import { checkGuards } from "./check-guards.ts";
 import { checkPrompts } from "./check-prompts.ts";
-import { checkRoutes } from "./check-routes.ts";
+import { checkQuestions } from "./check-questions.ts";
+import { checkReach, checkRoutes } from "./check-routes.ts";
+import { checkWords } from "./check-words.ts";
+import type { Dialect } from "./dialect.ts";
 import { isWritten } from "./document.ts";
-import type { Finding } from "./finding.ts";
+import { correctTo, type Finding } from "./finding.ts";
 import { atStep, type Loaded } from "./loaded.ts";
 import { escapesProject } from "./paths.ts";
 import { foldersNamed } from "./prompts.ts";
-import { didYouMean } from "./suggest.ts";
+import { didYouMean, onlyNear } from "./suggest.ts";
 import { namesOf } from "./verdict-types.ts";
 
 export function* checkFlow(loaded: Loaded): Generator<Finding> {
-  for (const check of CHECKS) yield* check(loaded);
+  for (const check of RULES[loaded.sources.dialect]) yield* check(loaded);
 }
 
-const CHECKS: readonly ((loaded: Loaded) => Iterable<Finding>)[] = [
+type Rules = readonly ((loaded: Loaded) => Iterable<Finding>)[];
+
+const GATE_RULES: Rules = [
   checkNames,
   checkFolders,
   checkStepEntries,
   checkEntry,
   checkGates,
   checkRoutes,
+  checkEnds,
   checkPrompts,
+  checkWords,
+  checkData,
   checkGuards,
 ];
+const RULES: { readonly [dialect in Dialect]: Rules } = {
+  gate: GATE_RULES,
+  complete: [...GATE_RULES, checkComplete],
+  check: [checkNames, checkFolders, checkEntry, checkReach, checkQuestions],
+};
 
 function* checkNames({ name, sources }: Loaded): Generator<Finding> {
   const { agent, agentDocument, registry, registryDocument } = sources;
@@ -92,6 +108,7 @@ function* checkStepEntries(loaded: Loaded): Generator<Finding> {
         ...atStep(loaded, id, "stepId"),
         message: `The step "${id}" calls itself "${source.stepId}".`,
         fix: `Set "stepId" to "${id}".`,
+        ...correctTo(id, registryDocument, atStep(loaded, id, "stepId").pointer),
       };
     }
     if (
@@ -135,12 +152,14 @@ function* checkEntry(loaded: Loaded): Generator<Finding> {
       ? `"${step}" is an entry of the registry but no step of the flow: it has no kind.`
       : `There is no step "${step}".${didYouMean(step, flow.ids)}`;
 
+  const written = readPath(loaded.sources.agentDocument.value, ["runner", "verdict", "type"]);
+  const word = typeof written === "string" ? written : verdict.type;
   if (entry.step === "") {
     yield {
       code: "SR-ENTRY-001",
       document,
       pointer: "",
-      message: `[StepFlow] No entry step configured for completionType "${verdict.type}".\nDefine either "entryStepMapping.${verdict.type}" or "entryStep" in steps_registry.json.`,
+      message: `[StepFlow] No entry step configured for completionType "${word}".\nDefine either "entryStepMapping.${word}" or "entryStep" in steps_registry.json.`,
       fix: `Add "entryStep" with the id of the first step.`,
     };
   } else if (!flow.kinds.has(entry.step)) {
@@ -150,6 +169,7 @@ function* checkEntry(loaded: Loaded): Generator<Finding> {
       pointer: entry.pointer,
       message: `A run of the verdict type "${verdict.type}" would begin at "${entry.step}". ${unknown(entry.step)}`,
       fix: "Name a step of the flow.",
+      ...correctTo(onlyNear(entry.step, flow.ids), document, entry.pointer),
     };
   }
   const active = new Set(namesOf(verdict.type));
@@ -162,6 +182,7 @@ function* checkEntry(loaded: Loaded): Generator<Finding> {
       pointer: `/entryStepMapping/${type}`,
       message: `A run of the verdict type "${type}" would begin at "${step}". ${unknown(step)}`,
       fix: "Name a step of the flow, or remove the entry.",
+      ...correctTo(onlyNear(step, flow.ids), document, `/entryStepMapping/${type}`),
     };
   }
   if (

@@ -25,7 +25,7 @@ export const CODES = {
     "The steps registry is the flow; without it nothing can run.",
   ),
   DIALECT: error(
-    "other dialect",
+    "mixed dialects",
     "Each written form has a loader of its own; read by another it would mean something else.",
   ),
 
@@ -42,13 +42,13 @@ export const CODES = {
     "verdict inside a composite",
     "Only verdicts that look at one thing can be combined.",
   ),
-  "AC-LEGACY": error(
-    "old agent.json",
-    "Settings outside of runner are not read, so the agent would run on defaults.",
-  ),
   "AC-NAME": warning(
     "name differs from folder",
     "The folder's name starts the agent; a second name misleads.",
+  ),
+  "LEGACY-GONE": warning(
+    "no equivalent",
+    "What an earlier version did and this one does not must not look as if it were still done.",
   ),
   "OLD-NAME": warning("old name", "Old names are understood, but only new ones are documented."),
   "UNKNOWN-KEY": warning("unknown key", "A key nobody reads is most often a misspelled one."),
@@ -70,6 +70,11 @@ export const CODES = {
   ),
   "PARAM-REQUIRED": warning("required with a default", "A required parameter never takes its default."),
   "PARAM-DESCRIPTION": warning("no description", "The description is what --help shows."),
+  "PARAM-UNREAD": warning("parameter never read", "A value that no prompt reads changes nothing."),
+  "PARAM-BUILT-IN": warning(
+    "flag of the command",
+    "The parameter wins, so whoever means the built-in flag gets something else.",
+  ),
   "PARAM-UNKNOWN": error("unknown parameter", "A value nobody reads is most often a misspelled flag."),
   "PARAM-MISSING": error("parameter missing", "The prompts rely on every required parameter."),
   "PARAM-TYPE": error(
@@ -128,6 +133,14 @@ export const CODES = {
     "A field the schema does not name is never there to be handed on.",
   ),
   "HANDOFF-KEY": error("handoff keys collide", "Two fields under one key would overwrite each other."),
+  "DATA-NEVER": error(
+    "read before it is handed on",
+    "A prompt with a value that is not there yet cannot be made.",
+  ),
+  "DATA-SKIPPED": warning(
+    "way around the supplier",
+    "On such a way the prompt cannot be made, and the run fails there.",
+  ),
   "INPUT-SHADOWED": warning("input never read", "A parameter of the same name is looked up first."),
   "INPUT-SOURCE": error("input without source", "An input is read from what another step hands on."),
 
@@ -155,7 +168,25 @@ export const CODES = {
     "transition never taken",
     "A rule for an intent that cannot be chosen is dead, or the intent was forgotten.",
   ),
+  "TRANS-REPEAT": warning(
+    "repeat without a rule",
+    "The keys of transitions and the enum should show the same contract.",
+  ),
   "FLOW-NO-END": error("no way to an end", "A run that cannot end spends tokens until a limit stops it."),
+  "FLOW-DEAD-END": error("dead end", "A step that leads nowhere can only fail the run."),
+  "FLOW-CYCLE": error("circle without a way out", "A run in a circle spends tokens until a limit stops it."),
+  "FLOW-LIVELOCK": error(
+    "only repeat",
+    "A step that can only be repeated gives the model no way to say that it is done.",
+  ),
+  "FLOW-JUMP-TRAP": error(
+    "jump into a trap",
+    "A model that may name any step will one day name one that leads nowhere.",
+  ),
+  "FLOW-JUMP-TARGET": error(
+    "jump to an unknown step",
+    "What the schema lets the model name must be a step of the flow.",
+  ),
   "FLOW-UNREACHABLE": warning(
     "unreachable step",
     "A step that nothing leads to is dead, or a transition was forgotten.",
@@ -165,6 +196,24 @@ export const CODES = {
     "Work is delegated to a closure by handoff; next goes on working.",
   ),
   "FLOW-HANDOFF-WORK": warning("handoff to work", "A handoff is meant to lead towards the closure."),
+
+  // Steps with check prompts.
+  "STEP-ID-FORM": warning(
+    "step id of another form",
+    "An id made of a hash stays the same wherever its step is moved.",
+  ),
+  "STEP-NO-WAY": error("no way on", "Only its check says where a run goes on after a step."),
+  "TRANS-EMPTY": error("empty transition", "A transition that says nothing would end a run without a word."),
+
+  // Flows with a complete intent.
+  "COMPLETE-TARGET": error(
+    "complete leads elsewhere",
+    "complete always leads to a complete.* step, so that a flow which is done never goes round once more.",
+  ),
+  "COMPLETE-SCHEMA": error(
+    "schema of a strict flow",
+    "A schema by JSON pointer that fixes stepId lets no answer through that was meant for another step.",
+  ),
 
   // Schemas.
   FAILED_SCHEMA_RESOLUTION: error(
@@ -176,10 +225,23 @@ export const CODES = {
     "schema refers to itself",
     "Schemas are sent in full, and a circle has no full form.",
   ),
+  "SCHEMA-STEP-ID": error(
+    "stepId of another step",
+    "The step's id is put into the answer before it is checked, so the schema must take it.",
+  ),
+  "SCHEMA-STEP-ID-OPEN": warning(
+    "stepId not fixed",
+    "A const tells the model which step it answers for; the other schemas of this flow have one.",
+  ),
+  "SCHEMA-UNIQUE": warning(
+    "uniqueItems without maxItems",
+    "Objects in a list are compared each with each other: a long list would take minutes to check.",
+  ),
   MALFORMED_SCHEMA_IDENTIFIER: error("malformed schema name", "A doubled # or / names nothing."),
 
   // Prompts and variables.
   "PR-C3L-004": error("prompt not found", "A step without a prompt has nothing to ask."),
+  "FALLBACK-KEY": warning("unknown fallbackKey", "A key that is not in the catalogue stands in for nothing."),
   "PR-EDITION": warning(
     "failure prompt not found",
     "The model hears of the failed check in general words only.",
@@ -204,6 +266,14 @@ export const CODES = {
     "variable not declared",
     "uvVariables is the list by which a reader and the checks know what a prompt needs.",
   ),
+  "UV-FRONT-MATTER": warning(
+    "front matter differs",
+    "Two lists of the same variables that differ: one of them is out of date.",
+  ),
+  "PR-INTENT": warning(
+    "intent in the prompt",
+    "A model does what the prompt says, and an answer that the gate refuses costs a round or the run.",
+  ),
   "UV-PLAIN": warning(
     "placeholder without uv-",
     "Only {uv-name} is replaced; other braces reach the model as they stand.",
@@ -218,11 +288,29 @@ export const CODES = {
   "CHECK-SUCCESS": error("unknown successWhen", "A check without a rule for success can never pass."),
   "CHECK-EXTRACTOR": error("unknown extractor", "The parameter would always be empty in the failure prompt."),
   "CHECK-CANNOT-FAIL": warning("check cannot fail", "A command that always succeeds proves nothing."),
+  "CHECK-NONE": warning(
+    "closure without validator",
+    "Only a check that can fail tells work that is done from work that is said to be done.",
+  ),
+  "CHECK-VALIDATOR-UNUSED": warning(
+    "validator never used",
+    "A validator that no closure asks for gives a false sense of safety.",
+  ),
+  "CHECK-PATTERN-UNUSED": warning(
+    "failure pattern never used",
+    "A pattern that no validator names is dead, or a name was misspelled.",
+  ),
   "CHECK-BORROWED": warning(
     "checks under another name",
     "Checks belong to the closure whose id is their key; anything else is a guess.",
   ),
   "CHECK-UNUSED": warning("checks never run", "Checks that no step asks for give a false sense of safety."),
+
+  // The budget.
+  "BUDGET-TURNS": error(
+    "over budget",
+    "`check --max-turns N` promises that no run takes more answers than N.",
+  ),
 } as const satisfies { readonly [code: string]: Rule };
 
 function error(title: string, why: string): Rule {

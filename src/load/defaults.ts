@@ -16,6 +16,8 @@ export const DEFAULTS = {
   iterations: 10,
   /** Visits after which a run of any other verdict type is stopped. */
   safetyVisits: 20,
+  /** Visits after which a run with check prompts is stopped; that form knows no other number. */
+  checkedVisits: 100,
   /** Model responses in one visit of a step. */
   turns: 200,
 

@@ -8,6 +8,8 @@ export type Document = {
   readonly file: string;
   readonly value: Json;
   readonly place: (pointer: string) => Place;
+  /** Where the author wrote what stands at the pointer, in a file that had the form of an earlier version. */
+  readonly written?: (pointer: string) => string;
 };
 
 export type DocumentRead =

@@ -1,6 +1,6 @@
 /** A finding before it is placed and weighed: the loader collects these, and only the final list knows what is live. */
 import type { StepId } from "../flow/flow.ts";
-import type { Problem } from "../flow/problem.ts";
+import type { Edit, Problem } from "../flow/problem.ts";
 import { CODES, type Code } from "./codes.ts";
 import type { Document } from "./document.ts";
 
@@ -15,6 +15,8 @@ export type Finding = {
   /** Milder or stricter than the code is in general. */
   readonly severity?: "error" | "warning";
   readonly witness?: readonly StepId[];
+  /** What mends it, where there is one right answer. */
+  readonly mend?: readonly Edit[];
 };
 
 /** `live`: the steps that the selected entry can lead to. null: unknown, so every step counts. */
@@ -28,11 +30,18 @@ export function toProblem(finding: Finding, live: ReadonlySet<StepId> | null): P
     severity: dead ? "warning" : (finding.severity ?? rule.severity),
     file: finding.document.file,
     ...finding.document.place(finding.pointer),
-    pointer: finding.pointer,
+    pointer: finding.document.written?.(finding.pointer) ?? finding.pointer,
     step: step ?? steps?.[0] ?? null,
     message: finding.message,
     why: rule.why,
     fix: finding.fix,
     witness: finding.witness ?? [],
+    // In a file of an earlier form the places are not where they are read.
+    ...(finding.mend !== undefined && finding.document.written === undefined && { mend: finding.mend }),
   };
+}
+
+/** Mends a misspelled value, when exactly one of the right ones is near. */
+export function correctTo(word: string | null, document: Document, pointer: string): Pick<Finding, "mend"> {
+  return word === null ? {} : { mend: [{ file: document.file, pointer, kind: "set", value: word }] };
 }

@@ -10,13 +10,22 @@ export type Reach = {
 };
 
 export function reachFrom(entry: StepId, steps: Steps): Reach {
+  return follow(entry, steps, () => true);
+}
+
+/** What can be reached by declared ways alone, without a model that names where to go. */
+export function reachWithoutJumps(entry: StepId, steps: Steps): Reach {
+  return follow(entry, steps, (node) => typeof node === "string");
+}
+
+function follow(entry: StepId, steps: Steps, takes: (node: Node) => boolean): Reach {
   const from = new Map<Node, Node | null>([[entry, null]]);
   const reached = new Set<StepId>();
   const queue: Node[] = [entry];
   for (const node of queue) {
     if (typeof node === "string") reached.add(node);
     for (const next of nextNodes(node, steps)) {
-      if (from.has(next) || (typeof next === "string" && !steps.has(next))) continue;
+      if (from.has(next) || !takes(next) || (typeof next === "string" && !steps.has(next))) continue;
       from.set(next, node);
       queue.push(next);
     }
@@ -30,9 +39,9 @@ export function reachFrom(entry: StepId, steps: Steps): Reach {
         node !== null && node !== undefined;
         node = from.get(node)
       ) {
-        if (typeof node === "string") path.unshift(node);
+        if (typeof node === "string") path.push(node);
       }
-      return path[0] === entry ? path : [];
+      return path.at(-1) === entry ? path.toReversed() : [];
     },
   };
 }
@@ -76,9 +85,10 @@ export function* targetsOf(move: Move): Generator<StepId> {
 }
 
 /** The list of a jump's targets is shared by all jumps and stands in the graph as one node: edges stay few. */
-type Node = StepId | readonly StepId[];
+export type Node = StepId | readonly StepId[];
 
-function* nextNodes(node: Node, steps: Steps): Generator<Node> {
+/** Where a node may lead next, targets that do not exist among them. */
+export function* nextNodes(node: Node, steps: Steps): Generator<Node> {
   if (typeof node !== "string") {
     yield* node;
     return;
@@ -107,12 +117,34 @@ function* moveNodes(move: Move): Generator<Node> {
     case "jump":
       yield move.among;
       if (move.otherwise !== undefined) yield* moveNodes(move.otherwise);
+      return;
+    case "times":
+      yield* moveNodes(move.move);
+      yield* moveNodes(move.after);
   }
 }
 
 /** A completed end, or a label that leads nowhere yet. */
 function mayEnd(step: Step): boolean {
-  if (Object.values(step.edges).some((move) => move.kind === "end" && move.outcome === "completed"))
-    return true;
+  if (Object.values(step.edges).some(mayComplete)) return true;
   return step.decide.by === "field" && step.decide.allow.some((label) => !Object.hasOwn(step.edges, label));
+}
+
+function mayComplete(move: Move): boolean {
+  switch (move.kind) {
+    case "goto":
+    case "fork":
+      return false;
+    case "end":
+      return move.outcome === "completed";
+    case "switch":
+      return (
+        Object.values(move.cases).some(mayComplete) ||
+        (move.otherwise !== undefined && mayComplete(move.otherwise))
+      );
+    case "jump":
+      return move.otherwise !== undefined && mayComplete(move.otherwise);
+    case "times":
+      return mayComplete(move.move) || mayComplete(move.after);
+  }
 }

@@ -1,4 +1,5 @@
 /** What the rules look at: the flow as built, the files as written, and which steps are live. */
+import type { Files } from "../flow/files.ts";
 import type { Flow, StepId } from "../flow/flow.ts";
 import type { DocumentRead } from "./document.ts";
 import type { Reach } from "./graph.ts";
@@ -13,6 +14,7 @@ export type Loaded = {
   /** null when there is no entry to start from. */
   readonly reach: Reach | null;
   readonly schemaFiles: ReadonlyMap<string, DocumentRead>;
+  readonly files: Files;
 };
 
 /** The place of a step's entry in the registry, or of something in it. */
@@ -21,8 +23,9 @@ export function atStep(loaded: Loaded, id: StepId, ...path: readonly (string | n
   return { document: loaded.sources.registryDocument, pointer, steps: [id] };
 }
 
-/** The shortest way to a step, and on to where it would lead. */
+/** The shortest way to a step, and on to where it would lead. Questions about steps are part of no way. */
 export function witness(loaded: Loaded, id: StepId, ...further: readonly StepId[]): readonly StepId[] {
-  const path = loaded.reach?.pathTo(id) ?? [];
+  const { steps } = loaded.graph;
+  const path = (loaded.reach?.pathTo(id) ?? []).filter((step) => steps.get(step)?.aside === undefined);
   return path.length === 0 ? [id, ...further] : [...path, ...further];
 }

@@ -1,6 +1,7 @@
 /** transitions → moves. What cannot be built is left out here and reported by the rules. */
 import type { Carry, Move, StepId, StepKind } from "../flow/flow.ts";
 import { FORBIDDEN_NAMES, parseDotPath } from "../flow/json.ts";
+import type { GateForm } from "./gate-forms.ts";
 import type { GateSource, StepSource, TransitionSource } from "./registry-shape.ts";
 
 /** The flow steps of a registry: ids in the order of the file, with their kinds. */
@@ -16,12 +17,17 @@ export function gatedEdges(
   gate: GateSource,
   carry: readonly Carry[],
   flow: FlowSteps,
+  form: GateForm,
 ): { readonly [intent: string]: Move } {
   const edges: { [intent: string]: Move } = {};
   for (const intent of gate.allowedIntents ?? []) {
     if (intent === "abort") continue;
-    const move = moveOf(id, intent, source.transitions.get(intent), gate, carry, flow);
-    if (move !== null) edges[intent] = move;
+    const rule = source.transitions.get(intent);
+    if (form.ends(id, intent, rule)) edges[form.ending] = COMPLETE;
+    else {
+      const move = moveOf(id, intent, rule, gate, carry, flow, form);
+      if (move !== null) edges[intent] = move;
+    }
   }
   return { ...edges, abort: ABORT };
 }
@@ -65,8 +71,8 @@ function moveOf(
   gate: GateSource,
   carry: readonly Carry[],
   flow: FlowSteps,
+  form: GateForm,
 ): Move | null {
-  if (intent === "closing") return COMPLETE;
   if (intent === "jump") {
     const declared = rule === undefined || gate.targetMode === "dynamic" ? null : ruleMove(rule, carry);
     if (declared !== null) return declared;
@@ -74,6 +80,7 @@ function moveOf(
     return { kind: "jump", field: parseDotPath(gate.targetField), among: flow.ids };
   }
   if (rule !== undefined) return ruleMove(rule, carry);
+  if (form.strict) return null;
   if (intent === "repeat") return { kind: "goto", step: id };
   const continuation = intent === "next" ? continuationOf(id, flow) : null;
   return continuation === null ? null : { kind: "goto", step: continuation };

@@ -10,9 +10,32 @@ export type Scan = {
   readonly fault: { readonly place: Place; readonly what: string } | null;
 };
 
-/** One pass over the text, with a stack of its own: no depth of nesting can overflow it. */
+/** Where a value begins and where it is over. */
+export type Span = { readonly from: number; readonly to: number };
+
+/** Everything an editor of the text must know. `null` for a text that is no JSON, or that names a member twice. */
+export type Layout = {
+  readonly keys: ReadonlyMap<string, number>;
+  readonly spans: ReadonlyMap<string, Span>;
+  readonly place: (pointer: string) => Place;
+};
+
+export function layOut(text: string): Layout | null {
+  const spans = new Map<string, Span>();
+  const { offsets, place, fault, isTwofold } = scan(text, spans);
+  return fault !== null || isTwofold ? null : { keys: offsets, spans, place };
+}
+
 export function scanJson(text: string): Scan {
+  return scan(text, null);
+}
+
+type FullScan = Scan & { readonly offsets: ReadonlyMap<string, number>; readonly isTwofold: boolean };
+
+/** One pass over the text, with a stack of its own: no depth of nesting can overflow it. */
+function scan(text: string, spans: Map<string, Span> | null): FullScan {
   const offsets = new Map<string, number>([["", 0]]);
+  let isTwofold = false;
   const open: Container[] = [];
   let at = 0;
   let fault: { offset: number; what: string } | null = null;
@@ -27,12 +50,13 @@ export function scanJson(text: string): Scan {
   };
   const close = () => {
     at += 1;
-    open.pop();
+    const { pointer, from } = open.pop()!;
+    spans?.set(pointer, { from, to: at });
     expect = open.length === 0 ? "nothing" : "comma-or-end";
   };
 
   for (;;) {
-    while (at < text.length && WHITESPACE.includes(text[at]!)) at += 1;
+    while (isSpace(text.charCodeAt(at))) at += 1;
     const char = text[at];
     const top = open.at(-1);
 
@@ -74,10 +98,13 @@ export function scanJson(text: string): Scan {
         break;
       }
       const from = at;
-      top!.key = escapeSegment(JSON.parse(text.slice(at, end)) as string);
-      offsets.set(pointerHere(), from);
+      const name = text.slice(at + 1, end - 1);
+      top!.key = escapeSegment(name.includes("\\") ? (JSON.parse(text.slice(at, end)) as string) : name);
+      const pointer = pointerHere();
+      if (spans !== null && offsets.has(pointer)) isTwofold = true;
+      offsets.set(pointer, from);
       at = end;
-      while (at < text.length && WHITESPACE.includes(text[at]!)) at += 1;
+      while (isSpace(text.charCodeAt(at))) at += 1;
       if (text[at] !== ":") {
         fail('":" is missing');
         break;
@@ -95,7 +122,7 @@ export function scanJson(text: string): Scan {
     else if (top === undefined) offsets.set("", at);
 
     if (char === "{" || char === "[") {
-      open.push({ pointer: pointerHere(), key: char === "{" ? "" : null, index: 0 });
+      open.push({ pointer: pointerHere(), from: at, key: char === "{" ? "" : null, index: 0 });
       at += 1;
       expect = char === "{" ? "key-or-end" : "value-or-end";
       continue;
@@ -111,6 +138,7 @@ export function scanJson(text: string): Scan {
       );
       break;
     }
+    spans?.set(pointerHere(), { from: at, to: end });
     at = end;
     expect = open.length === 0 ? "nothing" : "comma-or-end";
   }
@@ -118,9 +146,16 @@ export function scanJson(text: string): Scan {
   const found = fault as { offset: number; what: string } | null;
   const lines = lineStarts(text);
   return {
+    offsets,
+    isTwofold,
     place: (pointer) => placeAt(lines, nearest(offsets, pointer)),
     fault: found === null ? null : { place: placeAt(lines, found.offset), what: found.what },
   };
+}
+
+/** The place of an offset in any text. */
+export function placeIn(text: string, offset: number): Place {
+  return placeAt(lineStarts(text), offset);
 }
 
 /** `["a/b", "c"]` → `/a~1b/c`. */
@@ -139,9 +174,13 @@ export function unescapeSegment(segment: string): string {
 }
 
 /** `key` is null in an array and the escaped name of the current member in an object. */
-type Container = { readonly pointer: string; key: string | null; index: number };
+type Container = { readonly pointer: string; readonly from: number; key: string | null; index: number };
 
-const WHITESPACE = " \t\n\r";
+/** The end of the text is none. */
+function isSpace(char: number): boolean {
+  return char === 0x20 || char === 0x0a || char === 0x0d || char === 0x09;
+}
+
 const WORD = /(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)(?![\w.+-])/y;
 
 function endOfWord(text: string, from: number): number {

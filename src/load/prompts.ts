@@ -74,12 +74,20 @@ export function createPrompts(
 /** The system prompt as written, or a sentence of our own when the agent names none and has none. */
 export function readSystemPrompt(folder: string, agent: AgentSource, title: string, files: Files): Prompt {
   const path = joinPath(folder, agent.runner.flow.systemPromptPath ?? DEFAULTS.systemPromptPath);
-  const read = readText(files, path);
-  if (read.kind === "text") {
-    return { file: path, text: withoutFrontMatter(read.text), tried: [path], variables: [] };
+  const prompt = readPromptFile(files, [path]);
+  return prompt.file === null ? { ...prompt, text: `You are ${title}. ${agent.description}`.trim() } : prompt;
+}
+
+/** The first of the files that can be read. */
+export function readPromptFile(files: Files, paths: readonly string[]): Prompt {
+  const tried: string[] = [];
+  for (const path of paths) {
+    const read = readText(files, path);
+    tried.push(read.kind === "unreadable" ? `${path} (${read.why})` : path);
+    if (read.kind === "text")
+      return { file: path, text: withoutFrontMatter(read.text), tried, variables: [] };
   }
-  const text = `You are ${title}. ${agent.description}`.trim();
-  return { file: null, text, tried: [path], variables: [] };
+  return { file: null, text: "", tried, variables: [] };
 }
 
 /** A folder that a file names: below `.agent/` it is meant from the project's root, else first from the agent's folder. */

@@ -1,9 +1,12 @@
 /** What steps_registry.json may hold. */
 import { DEFAULTS } from "./defaults.ts";
+import { DIALECTS } from "./dialect.ts";
 import { anything, flag, group, list, map, number, object, text, type Reads } from "./shape.ts";
 
 export const INTENTS = ["next", "repeat", "jump", "handoff", "closing", "escalate", "abort"] as const;
-export type Intent = (typeof INTENTS)[number];
+/** Every word that a dialect with gates has for an intent. */
+export type Intent = (typeof INTENTS)[number] | "complete";
+const WORDS: readonly Intent[] = INTENTS;
 
 const SEMVER = "^\\d+\\.\\d+\\.\\d+$";
 
@@ -34,10 +37,10 @@ const SCHEMA_REF = object(
   { code: "FAILED_SCHEMA_RESOLUTION" },
 );
 
-const GATE = object("How the answer becomes an intent.", {
+export const GATE_FIELDS = {
   allowedIntents: list(
     "The intents this step can give.",
-    text("An intent.", { enum: INTENTS, code: "SR-VALID-001" }),
+    text("An intent.", { enum: WORDS, code: "SR-VALID-001" }),
     { required: true, filled: true, code: "SR-VALID-001" },
   ),
   intentSchemaRef: text("A JSON pointer to the enum of intents in the step's schema.", {
@@ -59,10 +62,12 @@ const GATE = object("How the answer becomes an intent.", {
     default: [],
   }),
   failFast: flag("Whether an answer without a valid intent ends the run.", { default: true }),
-  fallbackIntent: text("The intent taken instead when failFast is false.", { enum: INTENTS }),
-});
+  fallbackIntent: text("The intent taken instead when failFast is false.", { enum: WORDS }),
+  aliases: map("Further words for intents, beside the usual ones.", text("An intent.", { enum: WORDS })),
+};
+const GATE = object("How the answer becomes an intent.", GATE_FIELDS);
 
-export const STEP = object("One step.", {
+export const STEP_FIELDS = {
   stepId: text("The step's id, the same as its key.", { required: true, filled: true }),
   name: text("The name people see."),
   description: text("What the step does."),
@@ -99,7 +104,8 @@ export const STEP = object("One step.", {
   }),
   condition: text("Of no effect."),
   priority: number("Of no effect."),
-});
+};
+export const STEP = object("One step.", STEP_FIELDS);
 
 const VALIDATOR = object("A command that must succeed before the end.", {
   type: text("Always command.", { required: true, enum: ["command"] }),
@@ -148,7 +154,8 @@ const VALIDATION_STEP = object("What must hold before a closure may end the flow
   outputSchemaRef: anything("Of no effect."),
 });
 
-export const REGISTRY = group("The steps of an agent and the ways between them.", {
+export const REGISTRY_FIELDS = {
+  dialect: text("Which written form this is; by default what it holds tells.", { enum: DIALECTS }),
   agentId: text("The agent's name.", { required: true, code: "SR-LOAD-001" }),
   version: text("The version of this registry.", { required: true, pattern: SEMVER, code: "SR-LOAD-001" }),
   description: text("What the flow does."),
@@ -177,7 +184,8 @@ export const REGISTRY = group("The steps of an agent and the ways between them."
     default: [],
   }),
   steps: map("The steps, by id.", STEP, { required: true, code: "SR-LOAD-001" }),
-});
+};
+export const REGISTRY = group("The steps of an agent and the ways between them.", REGISTRY_FIELDS);
 
 export type RegistrySource = Reads<typeof REGISTRY>;
 export type StepSource = NonNullable<Reads<typeof STEP>>;

@@ -1,10 +1,13 @@
 /** steps_registry.json → the steps, checks and entry of a flow. */
 import type { Check, Step, StepId } from "../flow/flow.ts";
 import type { AgentSource } from "./agent-shape.ts";
+import type { Dialect } from "./dialect.ts";
 import type { Document } from "./document.ts";
+import { gateForm } from "./gate-forms.ts";
 import { buildGuard, judgedBy, type Judged } from "./guards.ts";
 import type { FlowSteps } from "./moves.ts";
 import type { Prompts } from "./prompts.ts";
+import type { CheckRegistry } from "./questions-shape.ts";
 import type { RegistrySource } from "./registry-shape.ts";
 import type { ResolveSchema } from "./schemas.ts";
 import { buildStep, flowSteps } from "./steps.ts";
@@ -19,6 +22,9 @@ export type Sources = {
   readonly registryDocument: Document;
   readonly verdict: Verdict;
   readonly schema: ResolveSchema;
+  readonly dialect: Dialect;
+  /** The registry of a form with check prompts; `registry` then holds only what all forms have. */
+  readonly questions?: CheckRegistry;
 };
 
 export type Graph = {
@@ -35,9 +41,10 @@ export type Entry = { readonly step: StepId; readonly pointer: string };
 
 export function buildGraph(sources: Sources, prompts: Prompts): Graph {
   const { agent, registry, verdict, schema } = sources;
-  const flow = flowSteps(registry);
+  const form = gateForm(sources.dialect);
+  const flow = flowSteps(registry, form);
   const entry = findEntry(sources);
-  const world = { agent, flow, prompts, schema };
+  const world = { agent, flow, prompts, schema, form };
   const steps = new Map<StepId, Step>();
   const checks = new Map<string, Check>();
   const judged = new Map<StepId, Judged>();
@@ -60,7 +67,7 @@ export function buildGraph(sources: Sources, prompts: Prompts): Graph {
 }
 
 /** The entry for the verdict type under any of its names, then the general one, then the graph's own. */
-function findEntry({ registry, verdict, agent }: Sources): Entry {
+export function findEntry({ registry, verdict, agent }: Sources): Entry {
   for (const name of namesOf(verdict.type)) {
     const step = registry.entryStepMapping.get(name);
     if (step !== undefined) return { step, pointer: `/entryStepMapping/${name}` };

@@ -49,6 +49,60 @@ export function parsePointer(text: string): Path | "malformed" | null {
   return pointer.startsWith("/") ? pointer.slice(1).split("/").map(unescapeSegment) : null;
 }
 
+/** The part of a resolved schema that is about one field; undefined where the schema does not name it. */
+export function fieldSchema(schema: Json, field: Path): Json | undefined {
+  return readPath(
+    schema,
+    field.flatMap((segment) => ["properties", segment]),
+  );
+}
+
+/** The only words that an answer may have in a field, or null when the schema does not list them. */
+export function fieldWords(schema: Json, field: Path): readonly string[] | null {
+  const found = fieldSchema(schema, field);
+  const words = isObject(found) ? (own(found, "enum") ?? [own(found, "const") ?? null]) : undefined;
+  return Array.isArray(words) && words.every((word) => typeof word === "string") ? words : null;
+}
+
+/**
+ * Where a part of a resolved schema was written: through `$ref` and `allOf` to the file and the pointer. null where it
+ * is put together from several places.
+ */
+export function placeInSchema(
+  files: ReadonlyMap<string, DocumentRead>,
+  start: { readonly file: string; readonly schema: string },
+  path: Path,
+): { readonly file: string; readonly path: Path } | null {
+  const rootOf = (file: string) => {
+    const read = files.get(file);
+    return read?.kind === "read" ? read.document.value : undefined;
+  };
+  const search = (file: string, at: Path, rest: Path, depth: number): ReturnType<typeof placeInSchema> => {
+    const node = readPath(rootOf(file), at);
+    const [head, ...further] = rest;
+    if (node === undefined || depth > DEFAULTS.schemaDepth) return null;
+    if (head === undefined) return { file, path: at };
+    if (!isObject(node)) return null;
+    const ref = own(node, "$ref");
+    if (typeof ref === "string") {
+      const [path = "", pointer = ""] = ref.split("#");
+      const other = path === "" ? file : joinPath(parentFolder(file), path);
+      const target = lookUp(rootOf(other) ?? null, `#${pointer}`, other);
+      return target.kind === "fault" ? null : search(other, target.path, rest, depth + 1);
+    }
+    const direct = Object.hasOwn(node, head) ? search(file, [...at, head], further, depth + 1) : null;
+    const members = own(node, "allOf");
+    if (direct !== null || !Array.isArray(members)) return direct;
+    for (let index = members.length - 1; index >= 0; index--) {
+      const inside = search(file, [...at, "allOf", String(index)], rest, depth + 1);
+      if (inside !== null) return inside;
+    }
+    return null;
+  };
+  const target = lookUp(rootOf(start.file) ?? null, start.schema, start.file);
+  return target.kind === "fault" ? null : search(start.file, target.path, path, 0);
+}
+
 type Fault = { readonly code: Code; readonly why: string };
 
 /** One resolution: where it is, how deep, and the first thing that went wrong. */

@@ -5,9 +5,9 @@
 import { isObject, own, type Json, type JsonObject, type JsonSchema } from "../flow/json.ts";
 import type { Code } from "./codes.ts";
 import type { Document } from "./document.ts";
-import type { Finding } from "./finding.ts";
+import { correctTo, type Finding } from "./finding.ts";
 import { escapeSegment } from "./places.ts";
-import { didYouMean } from "./suggest.ts";
+import { didYouMean, onlyNear } from "./suggest.ts";
 
 /** A shape, and as a type the value that reading it gives. */
 export type Shape<T> = Form & { readonly [READS]?: T };
@@ -164,6 +164,7 @@ export function toJsonSchema(form: Form): JsonSchema {
           Object.entries(form.fields).map(([key, of]) => [key, toJsonSchema(of)]),
         ),
         ...(required.length > 0 && { required }),
+        ...(form.rest === undefined && { patternProperties: { [FOREIGN_KEY]: {} } }),
         additionalProperties: form.rest === undefined ? false : toJsonSchema(form.rest),
       };
     }
@@ -173,6 +174,8 @@ export function toJsonSchema(form: Form): JsonSchema {
 }
 
 declare const READS: unique symbol;
+
+const FOREIGN_KEY = "^\\$(schema|comment)$";
 
 /** Keys that any object may carry for other tools. */
 const FOREIGN_KEYS: ReadonlySet<string> = new Set(["$schema", "$comment"]);
@@ -242,7 +245,7 @@ function readObject(
   if (form.rest !== undefined) result.rest = readMembers(form.rest, others, pointer, reader);
   else {
     for (const [key] of others) {
-      if (!FOREIGN_KEYS.has(key)) reportUnknown(key, Object.keys(form.fields), pointer, reader);
+      if (!FOREIGN_KEYS.has(key)) reportUnknown(key, value, Object.keys(form.fields), pointer, reader);
     }
   }
   return result;
@@ -267,14 +270,16 @@ function readText(form: Form & { kind: "text" }, value: string, pointer: string,
     const present = form.old && own(form.old, value);
     if (present === undefined) {
       const words = form.enum.map((word) => `"${word}"`).join(", ");
-      return wrong(form, value, `one of ${words}`, pointer, reader, didYouMean(value, form.enum));
+      const more = correctTo(onlyNear(value, form.enum), reader.document, pointer);
+      return wrong(form, value, `one of ${words}`, pointer, reader, didYouMean(value, form.enum), more);
     }
     reader.findings.push({
       code: "OLD-NAME",
       document: reader.document,
       pointer,
-      message: `${nameOf(pointer)} is "${clip(value)}", the former name of "${present}".`,
+      message: `${named(pointer, reader)} is "${clip(value)}", the former name of "${present}".`,
       fix: `Write "${present}".`,
+      ...correctTo(present, reader.document, pointer),
     });
     return present;
   }
@@ -303,13 +308,15 @@ function wrong(
   pointer: string,
   reader: Reader,
   hint = "",
+  more: Pick<Finding, "mend"> = {},
 ): unknown {
   reader.findings.push({
     code: form.code ?? reader.code,
     document: reader.document,
     pointer,
-    message: `${nameOf(pointer)} is ${show(value)}, but must be ${expected}.${hint}`,
-    fix: `Make ${nameOf(pointer)} ${expected}.`,
+    message: `${named(pointer, reader)} is ${show(value)}, but must be ${expected}.${hint}`,
+    fix: `Make ${named(pointer, reader)} ${expected}.`,
+    ...more,
   });
   return absent(form, pointer, reader);
 }
@@ -321,17 +328,30 @@ function reportMissing(form: Form, pointer: string, reader: Reader): void {
     document: reader.document,
     pointer,
     ...(form.mild && { severity: "warning" as const }),
-    message: `${nameOf(pointer)} is missing.${otherwise}`,
-    fix: `Add ${nameOf(pointer)}: ${form.doc}`,
+    message: `${named(pointer, reader)} is missing.${otherwise}`,
+    fix: `Add ${named(pointer, reader)}: ${form.doc}`,
   });
 }
 
-function reportUnknown(key: string, known: readonly string[], pointer: string, reader: Reader): void {
-  const owner = pointer === "" ? reader.document.file : nameOf(pointer);
+function reportUnknown(
+  key: string,
+  value: JsonObject,
+  known: readonly string[],
+  pointer: string,
+  reader: Reader,
+): void {
+  const near = onlyNear(key, known);
+  const place = `${pointer}/${escapeSegment(key)}`;
+  const mend = near !== null &&
+    !Object.hasOwn(value, near) && [
+      { file: reader.document.file, pointer: place, kind: "rename" as const, to: near },
+    ];
+  const owner = pointer === "" ? reader.document.file : named(pointer, reader);
   reader.findings.push({
     code: "UNKNOWN-KEY",
     document: reader.document,
-    pointer: `${pointer}/${escapeSegment(key)}`,
+    pointer: place,
+    ...(mend && { mend }),
     message: `"${clip(key)}" is no key of ${owner}.${didYouMean(key, known)}`,
     fix: `Remove "${clip(key)}", or write one of: ${known.join(", ")}.`,
   });
@@ -341,6 +361,11 @@ const WORD_FOR = { object: "an object", array: "a list", string: "a string" } as
 
 function typeOf(value: Json): string {
   return Array.isArray(value) ? "array" : typeof value;
+}
+
+/** A place as its author knows it. */
+function named(pointer: string, { document }: Reader): string {
+  return nameOf(document.written?.(pointer) ?? pointer);
 }
 
 /** `/runner/flow/defaultModel` → `runner.flow.defaultModel`; segments with a dot in them keep the pointer's form. */

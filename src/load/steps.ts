@@ -4,16 +4,17 @@ import { FORBIDDEN_NAMES, parseDotPath } from "../flow/json.ts";
 import type { PermissionMode } from "../flow/settings.ts";
 import type { AgentSource } from "./agent-shape.ts";
 import { DEFAULTS, MODE_BY_KIND } from "./defaults.ts";
+import { fallbackOf, type GateForm } from "./gate-forms.ts";
 import { carryOf, COMPLETE, gatedEdges, ungatedMove, type FlowSteps } from "./moves.ts";
 import type { Prompts } from "./prompts.ts";
 import type { GateSource, RegistrySource, StepSource } from "./registry-shape.ts";
-import type { ResolveSchema } from "./schemas.ts";
+import { fieldWords, type ResolveSchema } from "./schemas.ts";
 
-/** Which entries of the registry are steps of the flow: those with a kind, written or told by c2. */
-export function flowSteps(registry: RegistrySource): FlowSteps {
+/** Which entries of the registry are steps of the flow: those with a kind. */
+export function flowSteps(registry: RegistrySource, form: GateForm): FlowSteps {
   const kinds = new Map<StepId, StepKind>();
   for (const [id, source] of registry.steps) {
-    const kind = kindOf(id, source);
+    const kind = form.kindOf(id, source);
     if (kind !== null && !FORBIDDEN_NAMES.has(id)) kinds.set(id, kind);
   }
   return { kinds, ids: [...kinds.keys()] };
@@ -24,6 +25,7 @@ export type StepWorld = {
   readonly flow: FlowSteps;
   readonly prompts: Prompts;
   readonly schema: ResolveSchema;
+  readonly form: GateForm;
 };
 
 export function buildStep(
@@ -32,9 +34,10 @@ export function buildStep(
   kind: StepKind,
   world: StepWorld,
 ): Omit<Step, "guard"> {
-  const { agent, flow } = world;
+  const { agent, flow, form } = world;
   const gate = source.runner === undefined ? source.structuredGate : undefined;
   const carry = carryOf(source.structuredGate?.handoffFields ?? []);
+  const answer = answerOf(id, source, gate, world);
   return {
     id,
     name: source.name ?? id,
@@ -51,14 +54,14 @@ export function buildStep(
     prompt: source.runner === undefined ? promptOf(source, kind, world) : NO_PROMPT,
     transcript: "shared",
     model: source.model ?? agent.runner.flow.defaultModel ?? DEFAULTS.model,
-    tools: { allow: agent.runner.boundaries.allowedTools, mode: modeOf(source, kind, agent) },
-    answer: answerOf(id, source, gate, world.schema),
-    decide: gate === undefined ? { by: "const", label: "done" } : deciderOf(gate),
+    tools: { allow: agent.runner.boundaries.allowedTools, mode: modeOf(source.permissionMode, kind, agent) },
+    answer,
+    decide: gate === undefined ? { by: "const", label: "done" } : deciderOf(id, source, gate, form),
     carry,
     needs: needsOf(source),
     edges:
       gate !== undefined
-        ? gatedEdges(id, source, gate, carry, flow)
+        ? gatedEdges(id, source, gate, carry, jumpable(flow, gate, answer), form)
         : { done: source.runner !== undefined && kind === "close" ? COMPLETE : ungatedMove(id, flow) },
     turns: DEFAULTS.turns,
   };
@@ -78,36 +81,7 @@ export function parseInput(from: string): { readonly step: StepId; readonly key:
 /** From the strictest to the freest. */
 const MODES: readonly PermissionMode[] = ["plan", "default", "acceptEdits", "bypassPermissions"];
 
-const KINDS: { readonly [kind in NonNullable<StepSource["stepKind"]>]: StepKind } = {
-  work: "work",
-  verification: "verify",
-  closure: "close",
-};
-const KIND_BY_C2: ReadonlyMap<string, StepKind> = new Map([
-  ["initial", "work"],
-  ["continuation", "work"],
-  ["verification", "verify"],
-  ["closure", "close"],
-]);
-
-/** Other words for an intent that models use. */
-const ALIASES: Extract<Decider, { by: "field" }>["alias"] = {
-  continue: "next",
-  retry: "repeat",
-  wait: "repeat",
-  done: "closing",
-  finished: "closing",
-  pass: "next",
-  fail: "repeat",
-};
-
 const NO_PROMPT: Prompt = { file: null, text: "", tried: [], variables: [] };
-
-function kindOf(id: StepId, source: StepSource): StepKind | null {
-  if (source.stepKind !== undefined) return KINDS[source.stepKind];
-  if (id.startsWith("section.")) return null;
-  return KIND_BY_C2.get(source.c2 ?? "") ?? null;
-}
 
 /** A closure that only changes labels has a prompt of its own, which the closing action names. */
 function promptOf(source: StepSource, kind: StepKind, world: StepWorld): Prompt {
@@ -122,8 +96,8 @@ function promptOf(source: StepSource, kind: StepKind, world: StepWorld): Prompt 
 }
 
 /** The step's own mode; otherwise the stricter of the agent's, if it is written, and the kind's. */
-function modeOf(source: StepSource, kind: StepKind, agent: AgentSource): PermissionMode {
-  if (source.permissionMode !== undefined) return source.permissionMode;
+export function modeOf(own: PermissionMode | undefined, kind: StepKind, agent: AgentSource): PermissionMode {
+  if (own !== undefined) return own;
   const byKind = MODE_BY_KIND[kind];
   const byAgent = agent.runner.boundaries.permissionMode ?? byKind;
   return MODES.indexOf(byAgent) < MODES.indexOf(byKind) ? byAgent : byKind;
@@ -133,7 +107,7 @@ function answerOf(
   id: StepId,
   source: StepSource,
   gate: GateSource | undefined,
-  resolveSchema: ResolveSchema,
+  { schema: resolveSchema, form }: StepWorld,
 ): Answer {
   const schema = schemaOf(source, resolveSchema);
   if (gate === undefined && schema.kind === "any") return { kind: "text" };
@@ -141,10 +115,18 @@ function answerOf(
     kind: "object",
     schema,
     channel: { kind: "output" },
-    correct: { field: "stepId", value: id },
+    ...(!form.strict && { correct: { field: "stepId", value: id } }),
     repairs: DEFAULTS.repairs,
     miss: { kind: "fail", code: "FAILED_STEP_ROUTING", forgiveFirst: true },
   };
+}
+
+/** A jump leads to the steps that the schema lets the model name; without such a list, to any. */
+function jumpable(flow: FlowSteps, gate: GateSource, answer: Answer): FlowSteps {
+  if (gate.targetField === undefined || answer.kind !== "object" || answer.schema.kind !== "schema")
+    return flow;
+  const words = fieldWords(answer.schema.schema, parseDotPath(gate.targetField));
+  return words === null ? flow : { ...flow, ids: words.filter((word) => flow.kinds.has(word)) };
 }
 
 function schemaOf(source: StepSource, resolveSchema: ResolveSchema): SchemaSource {
@@ -154,23 +136,31 @@ function schemaOf(source: StepSource, resolveSchema: ResolveSchema): SchemaSourc
   return schema;
 }
 
-function deciderOf(gate: GateSource): Decider {
-  const allow = (gate.allowedIntents ?? []).filter((intent) => intent !== "abort");
-  const fallback = gate.failFast ? undefined : fallbackOf(gate, allow);
+function deciderOf(id: StepId, source: StepSource, gate: GateSource, form: GateForm): Decider {
+  // Whatever ends the flow is one label, so that the checks before the end have one place to stand at.
+  const meant = (intent: string) =>
+    form.ends(id, intent, source.transitions.get(intent)) ? form.ending : intent;
+  const intents = (gate.allowedIntents ?? []).filter((intent) => intent !== "abort");
+  const renamed = intents.filter((intent) => meant(intent) !== intent);
+  const words: { readonly [word: string]: string } = {
+    ...form.aliases,
+    ...lowered(gate.aliases),
+    ...Object.fromEntries(renamed.map((intent) => [intent, intent])),
+  };
+  const fallback = fallbackOf(gate, intents, form);
   return {
     by: "field",
     path: parseDotPath(gate.intentField ?? DEFAULTS.intentField),
-    alias: ALIASES,
-    allow,
+    alias: Object.fromEntries(Object.entries(words).map(([word, intent]) => [word, meant(intent)])),
+    allow: [...new Set(intents.map(meant))],
     always: ["abort"],
-    ...(fallback !== undefined && { fallback }),
+    ...(fallback !== undefined && { fallback: meant(fallback) }),
   };
 }
 
-function fallbackOf(gate: GateSource, allow: readonly string[]): string | undefined {
-  const wanted = gate.fallbackIntent;
-  if (wanted !== undefined && (wanted === "abort" || allow.includes(wanted))) return wanted;
-  return allow.includes("next") ? "next" : allow[0];
+/** Words are compared without regard to case. */
+function lowered(aliases: ReadonlyMap<string, string>): { readonly [word: string]: string } {
+  return Object.fromEntries([...aliases].map(([word, intent]) => [word.toLowerCase(), intent]));
 }
 
 /** An input is there under the author's own name for it and under the name of its source, `step_id_key`. */

@@ -6,6 +6,19 @@ export function didYouMean(word: string, candidates: Iterable<string>): string {
   return nearest === null ? "" : ` Did you mean "${nearest}"?`;
 }
 
+/** The one candidate that is a single slip away, or that differs in spelling habits only. null: none, or several. */
+export function onlyNear(word: string, candidates: Iterable<string>): string | null {
+  const wanted = normalise(word);
+  let found: string | null = null;
+  for (const candidate of candidates) {
+    const other = normalise(candidate);
+    if (candidate === word || other.length < 4 || !isOneSlip(wanted, other)) continue;
+    if (found !== null && found !== candidate) return null;
+    found = candidate;
+  }
+  return found;
+}
+
 function suggest(word: string, candidates: readonly string[]): string | null {
   const wanted = normalise(word);
   let best: string | null = null;
@@ -36,7 +49,28 @@ const HABITS = /[-_. ]/g;
 
 /** Spelling habits do not make two words different. */
 function normalise(word: string): string {
-  return word.toLowerCase().replaceAll(HABITS, "");
+  const before = normalised.get(word);
+  if (before !== undefined) return before;
+  const after = word.toLowerCase().replaceAll(HABITS, "");
+  if (normalised.size >= MOST_KEPT) normalised.clear();
+  normalised.set(word, after);
+  return after;
+}
+
+/** A file with many mistakes has each of them compared with the same words. */
+const normalised = new Map<string, string>();
+const MOST_KEPT = 10_000;
+
+/** Whether the edit distance is 0 or 1, without measuring it. */
+function isOneSlip(a: string, b: string): boolean {
+  if (Math.abs(a.length - b.length) > 1) return false;
+  let from = 0;
+  while (from < a.length && from < b.length && a[from] === b[from]) from += 1;
+  let end = 0;
+  while (end < a.length - from && end < b.length - from && a.at(-1 - end) === b.at(-1 - end)) end += 1;
+  const [x, y] = [a.slice(from, a.length - end), b.slice(from, b.length - end)];
+  const isSwap = x.length === 2 && y.length === 2 && x[0] === y[1] && x[1] === y[0];
+  return (x.length <= 1 && y.length <= 1) || isSwap;
 }
 
 /** Insertions, deletions, substitutions and swaps of neighbours; `limit` when there are not fewer. */

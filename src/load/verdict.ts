@@ -29,7 +29,7 @@ export function loadVerdict(agent: AgentSource, reader: Reader): Verdict {
   };
 }
 
-/** The settings that each type cannot do without, as document 003 lists them. */
+/** The settings that each type cannot do without, as they are documented. */
 const REQUIRED: { readonly [type in VerdictType]: readonly (keyof VerdictConfig)[] } = {
   "count:iteration": [],
   "count:check": ["maxChecks"],

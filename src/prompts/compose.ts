@@ -4,7 +4,7 @@ import type { Flow, Prompt, Step } from "../flow/flow.ts";
 import { own } from "../flow/json.ts";
 import type { Compose, Composed, Scene } from "../flow/scene.ts";
 import { renderRetry } from "./retry.ts";
-import { parseTemplate, renderTemplate, type Template } from "./template.ts";
+import { nameIn, parseLenient, parseTemplate, renderTemplate, type Template } from "./template.ts";
 import { explainMissing, RUNTIME_NAMES, variable } from "./variables.ts";
 
 /** What is derived from a prompt, a step or a flow is kept by its identity, so that all runs of a flow share it. */
@@ -43,10 +43,10 @@ function renderPrompt(flow: Flow, step: Step, scene: Scene): Composed {
       return { kind: "unaskable", code: "PR-RESOLVE-003", why };
     }
   }
-  const rendered = renderTemplate(templateOf(prompt), (name) => {
-    const value = variable(flow, step, scene, name);
-    return value === null && prompt.lenient ? `{uv-${name}}` : value;
-  });
+  const value = (name: string) => variable(flow, step, scene, name);
+  const rendered = prompt.lenient
+    ? renderTemplate(templateOf(prompt), (written) => value(nameIn(written)) ?? written)
+    : renderTemplate(templateOf(prompt), value);
   if (rendered.kind === "text") return rendered;
   const why = `${prompt.file} of step "${step.id}" reads {uv-${rendered.name}}, but ${explainMissing(flow, step, rendered.name)}.`;
   return { kind: "unaskable", code: "PR-RESOLVE-005", why };
@@ -63,7 +63,9 @@ function systemText(flow: Flow): string {
 }
 
 function templateOf(prompt: Prompt): Template {
-  return remember(templates, prompt, ({ text }) => parseTemplate(text));
+  return remember(templates, prompt, ({ text, lenient }) =>
+    lenient ? parseLenient(text) : parseTemplate(text),
+  );
 }
 
 function withContract(composed: Composed, step: Step): Composed {

@@ -16,6 +16,16 @@ export function parseTemplate(text: string): Template {
   return parts;
 }
 
+/** A template in which `{name}` and `{{name}}` count too. Names stand as they are written, braces included. */
+export function parseLenient(text: string): Template {
+  return text.split(/(\{\{[A-Za-z_]\w*\}\}|\{(?:uv-[A-Za-z0-9_-]+|[A-Za-z_]\w*)\})/);
+}
+
+/** `{uv-name}`, `{name}` or `{{name}}` → `name`. */
+export function nameIn(written: string): string {
+  return written.replaceAll(/[{}]/g, "").replace(/^uv-/, "");
+}
+
 /** The names a template reads, each once. */
 export function templateNames(template: Template): readonly string[] {
   return [...new Set(template.filter((_, place) => place % 2 === 1))];

@@ -1,5 +1,5 @@
 /** Where the value of a prompt variable comes from. The channels are tried in order; the first that knows the name wins. */
-import type { Flow, Step } from "../flow/flow.ts";
+import type { Flow, Step, StepId } from "../flow/flow.ts";
 import { own, type Json } from "../flow/json.ts";
 import type { Scene } from "../flow/scene.ts";
 import { INPUT_TEXT } from "./template.ts";
@@ -13,6 +13,36 @@ export function variable(flow: Flow, step: Step, scene: Scene, name: string): st
     own(flow.constants, name) ??
     fromHandoff(scene, name)
   );
+}
+
+/** Who supplies a name, as far as the flow can tell before it runs. The order is that of the channels above. */
+export type Supplier =
+  | { readonly kind: "parameter"; readonly flag: string; readonly isSure: boolean }
+  | { readonly kind: "input"; readonly step: StepId; readonly key: string; readonly isSure: boolean }
+  | { readonly kind: "runtime" }
+  | { readonly kind: "constant"; readonly value: string }
+  | { readonly kind: "handoff"; readonly step: StepId; readonly key: string }
+  | { readonly kind: "argument" };
+
+/** null: nobody does. */
+export function supplierOf(flow: Flow, step: Step, name: string): Supplier | null {
+  const parameter = flow.parameters.find((other) => other.name === name);
+  if (parameter !== undefined) {
+    const isSure = parameter.required || parameter.default !== undefined;
+    return { kind: "parameter", flag: parameter.flag, isSure };
+  }
+  const need = step.needs.find((other) => other.variable === name);
+  if (need !== undefined) {
+    return { kind: "input", ...need.from, isSure: need.required || need.default !== undefined };
+  }
+  if (RUNTIME_NAMES.has(name)) return { kind: "runtime" };
+  const value = own(flow.constants, name);
+  if (value !== undefined) return { kind: "constant", value };
+  for (const { id, carry } of Object.values(flow.steps)) {
+    const found = carry.find(({ key }) => name === `${id.replaceAll(".", "_")}_${key}`);
+    if (found !== undefined) return { kind: "handoff", step: id, key: found.key };
+  }
+  return flow.openArguments ? { kind: "argument" } : null;
 }
 
 /** Names that a run supplies by itself, whatever its parameters. */

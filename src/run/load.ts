@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import { prepareSchemas, schemaFault } from "../engine/schema.ts";
 import type { Flow } from "../flow/flow.ts";
+import type { FileRead, Files } from "../flow/files.ts";
 import { canonicalJson, type JsonSchema } from "../flow/json.ts";
 import { hasErrors, type Problem } from "../flow/problem.ts";
 import { loadAgent } from "../load/agent.ts";
@@ -21,6 +22,8 @@ export type LoadOptions = {
   readonly stateDir?: string;
   /** Warnings count as errors. */
   readonly strict?: boolean;
+  /** Read by these instead of from the project's folder. */
+  readonly files?: Files;
 };
 
 /**
@@ -31,7 +34,7 @@ export type LoadOptions = {
  */
 export async function load(agent: string, options: LoadOptions = {}): Promise<Loaded> {
   const project = findProject(options.cwd ?? process.cwd(), options.stateDir);
-  const files = createFiles(project.root);
+  const files = onceOnly(options.files ?? createFiles(project.root));
   const { flow, problems } = loadAgent(agent, files, (ref) => findPrompt(files, ref));
   const found = [...problems, ...(flow === null ? [] : await schemaProblems(flow, agent))];
   return {
@@ -39,6 +42,20 @@ export async function load(agent: string, options: LoadOptions = {}): Promise<Lo
     project,
     flow,
     problems: options.strict ? found.map((problem) => ({ ...problem, severity: "error" as const })) : found,
+  };
+}
+
+/** What was read stays as it was read: a prompt is looked at by its step and again by the rules. */
+function onceOnly({ read }: Files): Files {
+  const known = new Map<string, FileRead>();
+  return {
+    read: (path) => {
+      const before = known.get(path);
+      if (before !== undefined) return before;
+      const found = read(path);
+      known.set(path, found);
+      return found;
+    },
   };
 }
 

@@ -54,6 +54,7 @@ const good: readonly Case[] = [
   { line: "--ls-json", grammar: {}, flags: { json: ["true"] } },
   { line: "--ls-no-color", grammar: {}, flags: { color: ["false"] } },
   { line: "--what 5 run --cwd", grammar: { lenient: true }, words: ["5", "run"] },
+  { line: "run --json=maybe", grammar: { lenient: true }, words: ["run"], flags: { json: ["maybe"] } },
   { line: "--cwd a --cwd b run", grammar: { lenient: true }, words: ["run"], flags: { cwd: ["a", "b"] } },
 ];
 

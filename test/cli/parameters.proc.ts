@@ -1,6 +1,7 @@
 /** The agent's own flags on the command line. What a prompt was given is proven by the script's `saw`. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { tree001 } from "../load/documents.ts";
 import { createWorld, onlyDocument, replies, script, writeAgent } from "./world.ts";
 
 const world = createWorld();
@@ -105,4 +106,26 @@ test("check warns of parameters that take a built-in flag's place, where they ar
   );
   assert.ok(taken.every((problem) => problem.line > 1));
   assert.equal(ran.code, 0);
+});
+
+describe("an agent of a form without parameters", { concurrency: 3 }, () => {
+  for (const [path, text] of Object.entries(tree001())) world.write(path, text);
+  const file = "open.json";
+  const ok = [{ text: "done" }, { output: { result: "ok" } }];
+  world.write(
+    file,
+    JSON.stringify({ replies: [{ ...ok[0], saw: ["Analyze: the login,"] }, ok[1], ...ok, ...ok] }),
+  );
+
+  test("takes what its prompts read", async () => {
+    const ran = await world.lockstep(["run", "code-improver", "--topic", "the login", "--script", file]);
+    assert.equal(ran.code, 0, ran.stderr);
+  });
+  test("shows it in its help, and takes nothing else", async () => {
+    const help = await world.lockstep(["run", "code-improver", "--help"]);
+    assert.match(help.stdout, /--topic/);
+    const wrong = await world.lockstep(["run", "code-improver", "--topci", "x", "--script", file]);
+    assert.equal(wrong.code, 2);
+    assert.match(wrong.stderr, /--topic/);
+  });
 });

@@ -19,7 +19,7 @@ const flow: Flow = withQuestions(
   {
     analyse: {
       pass: goto("build", "next"),
-      fail: { kind: "times", max: 2, move: goto("analyse", "retry"), then: exhausted },
+      fail: { kind: "times", max: 2, move: goto("analyse", "retry"), after: exhausted },
     },
     build: { pass: { kind: "end", outcome: "completed", as: "complete" }, fail: goto("analyse", "fallback") },
   },

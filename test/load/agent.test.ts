@@ -86,11 +86,12 @@ test("the complete agent.json of document 003 loads, and says what is not acted 
   );
   assert.deepEqual(
     [...new Set(problems.map(({ code, severity }) => `${severity} ${code}`))],
-    ["warning CONFIG-NOT-ACTED-ON"],
+    ["warning PARAM-UNREAD", "warning CONFIG-NOT-ACTED-ON"],
   );
   assert.deepEqual(
     problems.map(({ pointer }) => pointer),
     [
+      "/parameters/resume",
       "/runner/verdict/type",
       "/runner/integrations/github",
       "/runner/actions",
@@ -538,6 +539,8 @@ test("an agent that says nothing runs on the documented defaults", () => {
       runner: {},
     }),
     "registry /entryStepMapping": { iterate: "initial.issue" },
+    "registry /steps/continuation.issue/uvVariables": ["issue", "iteration"],
+    "prompts/steps/continuation/issue/f_default.md": "Go on with issue {uv-issue}.",
     "prompts/system.md": undefined,
   });
   assert.deepEqual(flow.settings.verdict, { type: "count:iteration", config: {} });

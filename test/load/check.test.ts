@@ -90,15 +90,24 @@ const ROWS: readonly Row[] = [
   },
   {
     code: "DIALECT",
-    name: "check prompts",
+    name: "gates beside check prompts",
     changes: { "registry /basePath": "prompts" },
-    at: "steps_registry.json /basePath",
+    at: `steps_registry.json ${S}/structuredGate`,
+    says: /basePath at \/basePath.*document 001.*"structuredGate" at \/steps\/initial\.issue\/structuredGate/,
   },
   {
     code: "DIALECT",
-    name: "complete intent",
+    name: "handoff beside complete",
     changes: { [`registry ${S}/structuredGate/allowedIntents`]: ["next", "complete"] },
-    at: `steps_registry.json ${S}`,
+    at: "steps_registry.json /steps/continuation.issue/structuredGate/allowedIntents",
+    says: /"complete" at .*document 002.*"handoff" at /,
+  },
+  {
+    code: "DIALECT",
+    name: "no such dialect",
+    changes: { "registry /dialect": "gates" },
+    at: "steps_registry.json /dialect",
+    says: /Did you mean "gate"/,
   },
 
   {
@@ -190,10 +199,10 @@ const ROWS: readonly Row[] = [
     at: "agent.json /runner/verdict/config/conditions/0/type",
   },
   {
-    code: "AC-LEGACY",
-    name: "flat form",
-    changes: { "agent.json": '{ "name": "iterator", "behavior": {} }' },
-    at: "agent.json /behavior",
+    code: "LEGACY-GONE",
+    name: "a setting that is no more",
+    changes: { "agent /behavior": { preCloseValidation: { enabled: true } } },
+    at: "agent.json /behavior/preCloseValidation",
   },
   { code: "AC-NAME", name: "other name", changes: { "agent /name": "other" }, at: "agent.json /name" },
   {
@@ -306,6 +315,13 @@ const ROWS: readonly Row[] = [
     name: "no description",
     changes: { "agent /parameters/issue/description": undefined },
     at: "agent.json /parameters/issue",
+  },
+
+  {
+    code: "PARAM-UNREAD",
+    name: "a parameter no prompt reads",
+    changes: { "agent /parameters/topic": { type: "string", description: "x", cli: "--topic" } },
+    at: "agent.json /parameters/topic",
   },
 
   // The registry and its steps.
@@ -662,14 +678,94 @@ const ROWS: readonly Row[] = [
     at: `steps_registry.json ${CLOSURE}/transitions/closing`,
   },
   {
-    code: "FLOW-NO-END",
+    code: "TRANS-REPEAT",
+    name: "repeat without a rule",
+    changes: { [`registry ${S}/transitions/repeat`]: undefined },
+    at: `steps_registry.json ${S}/transitions`,
+  },
+  {
+    code: "FLOW-CYCLE",
     name: "a circle of work steps",
     changes: { "registry /steps/continuation.issue/transitions/handoff/target": "initial.issue" },
     at: `steps_registry.json ${S}`,
-    witness: ["initial.issue"],
+    says: /"initial\.issue", "continuation\.issue" lead only to each other/,
+    witness: ["initial.issue", "continuation.issue", "initial.issue"],
   },
   {
     code: "FLOW-NO-END",
+    name: "a step that leads into a trap only",
+    changes: {
+      "registry /steps/initial.trap": { ...trap(), stepId: "initial.trap" },
+      [`registry ${S}/transitions/next/target`]: "initial.trap",
+    },
+    at: `steps_registry.json ${S}`,
+    witness: ["initial.issue", "initial.trap"],
+  },
+  {
+    code: "FLOW-DEAD-END",
+    name: "a step that can only abort",
+    changes: {
+      "registry /steps/initial.trap": {
+        ...trap(),
+        stepId: "initial.trap",
+        structuredGate: gate({ allowedIntents: ["abort"] }),
+        transitions: {},
+      },
+      ...conditional({
+        condition: "approach",
+        targets: { odd: "initial.trap", default: "continuation.issue" },
+      }),
+    },
+    at: "steps_registry.json /steps/initial.trap",
+    says: /all it can give is "abort"/,
+    witness: ["initial.issue", "initial.trap"],
+  },
+  {
+    code: "FLOW-LIVELOCK",
+    name: "two steps that only repeat each other",
+    changes: {
+      ...Object.fromEntries(
+        (["a", "b"] as const).map((name) => [
+          `registry /steps/initial.${name}`,
+          {
+            ...trap(),
+            stepId: `initial.${name}`,
+            structuredGate: gate({ allowedIntents: ["repeat"] }),
+            transitions: { repeat: { target: name === "a" ? "initial.b" : "initial.a" } },
+          },
+        ]),
+      ),
+      ...conditional({ condition: "approach", targets: { odd: "initial.a", default: "continuation.issue" } }),
+    },
+    at: "steps_registry.json /steps/initial.a",
+    witness: ["initial.issue", "initial.a", "initial.b", "initial.a"],
+  },
+  {
+    code: "FLOW-JUMP-TRAP",
+    name: "a jump to anywhere, with a trap among the steps",
+    changes: jumping({
+      [`registry ${S}/structuredGate/targetField`]: "next_action.target",
+      "registry /steps/initial.trap": { ...trap(), stepId: "initial.trap" },
+    }),
+    at: `steps_registry.json ${S}/structuredGate/targetField`,
+    says: /can lead to "initial\.trap"/,
+    witness: ["initial.issue", "initial.trap"],
+  },
+  {
+    code: "FLOW-JUMP-TARGET",
+    name: "a jump that the schema leads nowhere",
+    changes: jumping({
+      [`registry ${S}/structuredGate/targetField`]: "next_action.target",
+      "schema /initial.issue/properties/next_action/properties/target": {
+        enum: ["continuation.issue", "closure.isue"],
+      },
+    }),
+    at: `steps_registry.json ${S}/structuredGate/targetField`,
+    says: /Did you mean "closure\.issue"/,
+    witness: ["initial.issue", "closure.isue"],
+  },
+  {
+    code: "FLOW-CYCLE",
     name: "a trap behind the entry",
     changes: {
       "registry /steps/initial.trap": { ...trap(), stepId: "initial.trap" },
@@ -679,7 +775,7 @@ const ROWS: readonly Row[] = [
       }),
     },
     at: "steps_registry.json /steps/initial.trap",
-    witness: ["initial.issue", "initial.trap"],
+    witness: ["initial.issue", "initial.trap", "initial.trap"],
   },
   {
     code: "FLOW-UNREACHABLE",
@@ -733,13 +829,125 @@ const ROWS: readonly Row[] = [
     at: `steps_registry.json ${S}/outputSchemaRef`,
   },
 
+  {
+    code: "SCHEMA-STEP-ID",
+    name: "the const of another step",
+    changes: { "schema /closure.issue/properties/stepId": { const: "closure.other" } },
+    at: `steps_registry.json ${CLOSURE}/outputSchemaRef`,
+  },
+  {
+    code: "SCHEMA-STEP-ID-OPEN",
+    name: "a const in another schema only",
+    changes: { "schema /closure.issue/properties/stepId": { const: "closure.issue" } },
+    at: `steps_registry.json ${S}/outputSchemaRef`,
+    says: /as that of "closure\.issue" does/,
+  },
+  {
+    code: "SCHEMA-UNIQUE",
+    name: "objects compared without end",
+    changes: {
+      "schema /closure.issue/properties/found": {
+        type: "array",
+        uniqueItems: true,
+        items: { type: "object" },
+      },
+    },
+    at: `steps_registry.json ${CLOSURE}/outputSchemaRef`,
+    says: /at \/properties\/found/,
+  },
+
+  // Data on its way.
+  {
+    code: "DATA-NEVER",
+    name: "the first step reads what a later one hands on",
+    changes: {
+      "registry /steps/continuation.issue/structuredGate/handoffFields": ["stepId"],
+      [`registry ${S}/uvVariables`]: ["issue", "continuation_issue_stepId"],
+    },
+    at: `steps_registry.json ${S}/uvVariables/1`,
+    says: /it is the first step of the run/,
+    witness: ["initial.issue"],
+  },
+  {
+    code: "DATA-NEVER",
+    name: "a step reads what it hands on itself",
+    changes: {
+      "registry /steps/continuation.issue/structuredGate/handoffFields": ["stepId"],
+      "registry /steps/continuation.issue/inputs": { last: { from: "continuation.issue.stepId" } },
+      "prompts/steps/continuation/issue/f_default.md": "{uv-last}",
+    },
+    at: "steps_registry.json /steps/continuation.issue/inputs/last/from",
+    witness: ["initial.issue", "continuation.issue"],
+  },
+  {
+    code: "DATA-NEVER",
+    name: "the supplier comes only afterwards",
+    changes: {
+      [`registry ${CLOSURE}/structuredGate/handoffFields`]: ["stepId"],
+      "registry /steps/continuation.issue/uvVariables": ["issue", "closure_issue_stepId"],
+    },
+    at: "steps_registry.json /steps/continuation.issue/uvVariables/1",
+  },
+  {
+    code: "DATA-SKIPPED",
+    name: "a way around the supplier",
+    changes: {
+      "registry /steps/continuation.issue/structuredGate/handoffFields": ["stepId"],
+      [`registry ${CLOSURE}/uvVariables`]: ["issue", "continuation_issue_stepId"],
+      ...conditional({
+        condition: "approach",
+        targets: { quick: "closure.issue", default: "continuation.issue" },
+      }),
+    },
+    at: `steps_registry.json ${CLOSURE}/uvVariables/1`,
+    says: /a way to it that leaves "continuation\.issue" out/,
+    witness: ["initial.issue", "closure.issue"],
+  },
+
   // Prompts and variables.
+  {
+    code: "UV-FRONT-MATTER",
+    name: "another list in the front matter",
+    changes: {
+      "prompts/steps/initial/issue/f_default.md":
+        "---\ntitle: x\nuvVariables:\n  - uv-topic\n---\nLook at issue {uv-issue}.",
+    },
+    at: "prompts/steps/initial/issue/f_default.md ",
+    step: "initial.issue",
+    says: /"topic" only in the front matter, "issue" only in the registry/,
+  },
+  {
+    code: "PR-INTENT",
+    name: "an example answer with a word that is no intent",
+    changes: {
+      "prompts/steps/initial/issue/f_default.md":
+        'Issue {uv-issue}.\n{ "next_action": { "reason": "", "action": "next|proceed" } }',
+    },
+    at: "prompts/steps/initial/issue/f_default.md ",
+    says: /"proceed", which there is not/,
+  },
+  {
+    code: "PR-INTENT",
+    name: "an intent that this step does not allow",
+    changes: {
+      "prompts/steps/initial/issue/f_default.md": "Issue {uv-issue}: give the action `next` or `closing`.",
+    },
+    at: "prompts/steps/initial/issue/f_default.md ",
+    says: /"closing", which the step "initial\.issue" does not allow/,
+  },
   {
     code: "PR-C3L-004",
     name: "no prompt file",
     changes: { "prompts/steps/initial/issue/f_default.md": undefined },
     at: `steps_registry.json ${S}`,
     says: /\.agent\/iterator\/prompts\/steps\/initial\/issue\/f_default\.md.*No fallback prompt found for key: "issue_initial_default" \(step: initial\.issue\)/,
+  },
+  {
+    code: "FALLBACK-KEY",
+    name: "a key that is in no catalogue, beside a missing prompt",
+    changes: { "prompts/steps/initial/issue/f_default.md": undefined },
+    at: `steps_registry.json ${S}/fallbackKey`,
+    says: /"issue_initial_default"/,
   },
   {
     code: "PR-EDITION",
@@ -872,6 +1080,54 @@ const ROWS: readonly Row[] = [
     },
     at: "steps_registry.json /validators/git-clean/command",
   },
+  ...(
+    [
+      ["; true", "command", "npm test; true", "exitCode:0"],
+      ["|| :", "command", "npm test || :", "exitCode:0"],
+      ["|| exit 0", "command", "npm test || exit 0", "exitCode:0"],
+      ["exit 0 at the end", "command", "npm test\nexit 0", "exitCode:0"],
+      ["|| echo", "command", "npm test || echo failed # known", "exitCode:0"],
+      ["a pattern for anything", "successWhen", "npm test", "matches:.*"],
+    ] as const
+  ).map(([name, key, command, successWhen]): Row => ({
+    code: "CHECK-CANNOT-FAIL",
+    name,
+    changes: {
+      "registry /validators/git-clean/successWhen": successWhen,
+      "registry /validators/git-clean/command": command,
+    },
+    at: `steps_registry.json /validators/git-clean/${key}`,
+  })),
+  {
+    code: "CHECK-NONE",
+    name: "nothing looks at the work",
+    changes: {
+      "registry /validationSteps": {},
+      "registry /validators": {},
+      "registry /failurePatterns": {},
+    },
+    at: `steps_registry.json ${CLOSURE}`,
+    witness: ["initial.issue", "continuation.issue", "closure.issue"],
+  },
+  {
+    code: "CHECK-VALIDATOR-UNUSED",
+    name: "a validator nobody asks for",
+    changes: {
+      "registry /validators/tests": {
+        type: "command",
+        command: "npm test",
+        successWhen: "exitCode:0",
+        failurePattern: "git-dirty",
+      },
+    },
+    at: "steps_registry.json /validators/tests",
+  },
+  {
+    code: "CHECK-PATTERN-UNUSED",
+    name: "a failure pattern nobody names",
+    changes: { "registry /failurePatterns/tests-failed": { edition: "failed" } },
+    at: "steps_registry.json /failurePatterns/tests-failed",
+  },
   {
     code: "CHECK-BORROWED",
     name: "the only validation under another name",
@@ -934,13 +1190,181 @@ for (const row of ROWS) {
   });
 }
 
+/** What looks like a finding and is none: no finding of this code may come of it. */
+const INNOCENT: readonly { readonly code: Code; readonly name: string; readonly changes: Changes }[] = [
+  {
+    code: "TRANS-REPEAT",
+    name: "repeat to another step",
+    changes: { [`registry ${S}/transitions/repeat/target`]: "continuation.issue" },
+  },
+  {
+    code: "FLOW-CYCLE",
+    name: "a circle with a way out",
+    changes: { "registry /steps/continuation.issue/transitions/next/target": "initial.issue" },
+  },
+  {
+    code: "FLOW-CYCLE",
+    name: "a circle that a count ends",
+    changes: {
+      "agent /runner/verdict": { type: "count:iteration", config: { maxIterations: 3 } },
+      "registry /entryStep": "initial.issue",
+      "registry /steps/continuation.issue/transitions/handoff/target": "initial.issue",
+    },
+  },
+  { code: "FLOW-NO-END", name: "a step that ends by way of another", changes: {} },
+  {
+    code: "FLOW-DEAD-END",
+    name: "abort beside another intent",
+    changes: { [`registry ${S}/structuredGate/allowedIntents`]: ["next", "repeat", "abort"] },
+  },
+  {
+    code: "FLOW-LIVELOCK",
+    name: "repeat beside a way on",
+    changes: { [`registry ${S}/transitions/repeat/target`]: "initial.issue" },
+  },
+  {
+    code: "FLOW-JUMP-TRAP",
+    name: "a jump whose enum leaves the trap out",
+    changes: jumping({
+      [`registry ${S}/structuredGate/targetField`]: "next_action.target",
+      "schema /initial.issue/properties/next_action/properties/target": { enum: ["continuation.issue"] },
+      "registry /steps/initial.trap": { ...trap(), stepId: "initial.trap" },
+    }),
+  },
+  {
+    code: "FLOW-JUMP-TARGET",
+    name: "a jump among steps that exist",
+    changes: jumping({
+      [`registry ${S}/structuredGate/targetField`]: "next_action.target",
+      "schema /initial.issue/properties/next_action/properties/target": { enum: ["continuation.issue"] },
+    }),
+  },
+  {
+    code: "SCHEMA-STEP-ID",
+    name: "the step among others",
+    changes: { "schema /closure.issue/properties/stepId": { enum: ["closure.issue", "x"] } },
+  },
+  { code: "SCHEMA-STEP-ID-OPEN", name: "no schema fixes it", changes: {} },
+  {
+    code: "SCHEMA-UNIQUE",
+    name: "strings, and objects with a limit",
+    changes: {
+      "schema /closure.issue/properties/words": {
+        type: "array",
+        uniqueItems: true,
+        items: { type: "string" },
+      },
+      "schema /closure.issue/properties/found": {
+        type: "array",
+        uniqueItems: true,
+        maxItems: 9,
+        items: { type: "object" },
+      },
+    },
+  },
+  ...(["DATA-NEVER", "DATA-SKIPPED"] as const).map((code) => ({
+    code,
+    name: "a supplier on every way",
+    changes: {
+      [`registry ${CLOSURE}/uvVariables`]: ["issue", "initial_issue_approach"],
+      [`registry ${CLOSURE}/inputs`]: { how: { from: "initial.issue.understanding" } },
+      "prompts/steps/closure/issue/f_default.md": "{uv-issue} {uv-how} {uv-initial_issue_approach}",
+    },
+  })),
+  {
+    code: "DATA-NEVER",
+    name: "an input with a default",
+    changes: {
+      [`registry ${S}/inputs`]: { how: { from: "initial.issue.approach", default: "at will" } },
+      "prompts/steps/initial/issue/f_default.md": "{uv-issue} {uv-how}",
+    },
+  },
+  {
+    code: "UV-FRONT-MATTER",
+    name: "the same list, in brackets",
+    changes: {
+      "prompts/steps/initial/issue/f_default.md": '---\nuvVariables: ["uv-issue"]\n---\n{uv-issue}',
+    },
+  },
+  {
+    code: "UV-FRONT-MATTER",
+    name: "front matter without a list",
+    changes: { "prompts/steps/initial/issue/f_default.md": "---\ntitle: x\n---\n{uv-issue}" },
+  },
+  ...[
+    "Take action: call `closing` time on it.",
+    'The action "commit" of the workflow; the button "next".',
+    "Never give the intent `closing` here.",
+    "Decide the action: `next`, `repeat`, or `abort`.",
+    'Write {"action": "progress", "issue": 1} when you start.',
+    'Answer {"next_action": {"action": "continue"}}, where `intent` is <your intent>.',
+  ].map((text) => ({
+    code: "PR-INTENT" as const,
+    name: text,
+    changes: { "prompts/steps/initial/issue/f_default.md": `{uv-issue} ${text}` },
+  })),
+  {
+    code: "PARAM-UNREAD",
+    name: "a parameter that a command reads",
+    changes: {
+      "agent /parameters/topic": { type: "string", description: "x", cli: "--topic", default: "x" },
+      [`registry ${CLOSURE}/runner`]: { command: "echo", args: ["${context.topic}"] },
+    },
+  },
+  ...[
+    "npm test && true",
+    "npm test | grep ok",
+    "set -o pipefail; npm test | tee log",
+    "true && npm test",
+  ].map((command) => ({
+    code: "CHECK-CANNOT-FAIL" as const,
+    name: command,
+    changes: {
+      "registry /validators/git-clean/successWhen": "exitCode:0",
+      "registry /validators/git-clean/command": command,
+    },
+  })),
+  {
+    code: "CHECK-CANNOT-FAIL",
+    name: "an anchored pattern",
+    changes: { "registry /validators/git-clean/successWhen": "matches:^$" },
+  },
+  {
+    code: "CHECK-NONE",
+    name: "an agent that can change nothing",
+    changes: {
+      "registry /validationSteps": {},
+      "registry /validators": {},
+      "registry /failurePatterns": {},
+      "agent /runner/boundaries": { allowedTools: ["Read"], permissionMode: "plan" },
+    },
+  },
+  { code: "CHECK-VALIDATOR-UNUSED", name: "a validator in use", changes: {} },
+  { code: "CHECK-PATTERN-UNUSED", name: "a pattern in use", changes: {} },
+];
+
+for (const { code, name, changes } of INNOCENT) {
+  test(`no ${code}: ${name}`, () => {
+    const found = load(tree(changes)).problems.filter((problem) => problem.code === code);
+    assert.deepEqual(found, []);
+  });
+}
+
 test("every code has a row here, or is about values given at the start", () => {
   const covered = new Set<string>(ROWS.map((row) => row.code));
   const elsewhere = new Set([
+    // Of other dialects: dialects.test.ts.
+    "STEP-ID-FORM",
+    "STEP-NO-WAY",
+    "TRANS-EMPTY",
+    "COMPLETE-TARGET",
+    "COMPLETE-SCHEMA",
     "PARAM-UNKNOWN",
     "PARAM-MISSING",
     "PARAM-TYPE",
     "PARAM-RANGE",
+    "PARAM-BUILT-IN",
+    "BUDGET-TURNS",
     "AC-SERVICE-003",
   ]);
   const missing = Object.keys(CODES).filter((code) => !covered.has(code) && !elsewhere.has(code));

@@ -1,9 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { load, tree, type Tree } from "./world.ts";
+import { mendAll, type Mending } from "../../src/load/mend.ts";
+import { tree001, tree002 } from "./documents.ts";
+import { filesOf, load, tree, type Tree } from "./world.ts";
 import { random } from "./random.ts";
 
-const ROUNDS = 20_000;
+const ROUNDS = 100_000;
+/** Of so many one is mended too. */
+const SAMPLE = 100;
 const SEED = 20_260_320;
 
 /** What an author, a merge or a bad tool may leave behind. */
@@ -31,13 +35,21 @@ const LITERALS: readonly unknown[] = [
   { __proto__: 1 },
 ];
 
-test(`${ROUNDS} mutations of the good files: never an exception, every problem in full`, () => {
+/** One agent of each dialect. */
+const AGENTS: readonly { readonly name: string; readonly good: Tree }[] = [
+  { name: "iterator", good: tree() },
+  { name: "code-improver", good: tree001() },
+  { name: "issues", good: tree002() },
+];
+
+test(`${ROUNDS} mutations of the good files: never an exception, every problem in full`, async () => {
   const next = random(SEED);
   const pick = <T>(list: readonly T[]): T => list[Math.floor(next() * list.length)]!;
-  const good = tree();
-  const json = Object.keys(good).filter((file) => file.endsWith(".json"));
   let found = 0;
+  let mended = 0;
   for (let round = 0; round < ROUNDS; round++) {
+    const { name, good } = AGENTS[round % AGENTS.length]!;
+    const json = Object.keys(good).filter((file) => file.endsWith(".json"));
     const changed: { [file: string]: string } = { ...good };
     for (let times = 1 + Math.floor(next() * 3); times > 0; times--) {
       const file = pick(json);
@@ -45,25 +57,45 @@ test(`${ROUNDS} mutations of the good files: never an exception, every problem i
       changed[file] = next() < 0.15 ? mutateText(text, next) : mutateValue(text, next, pick);
     }
     if (next() < 0.1) delete changed[pick(Object.keys(good))];
-    found += check(changed, round);
+    found += check(name, changed, round);
+    if (round % SAMPLE === 0) mended += await checkMending(name, changed, round);
   }
   assert.ok(found > ROUNDS, `only ${found} problems`);
+  assert.ok(mended > ROUNDS / SAMPLE / 10, `only ${mended} mended`);
 });
 
-function check(files: Tree, round: number): number {
-  const { flow, problems } = load(files);
-  for (const problem of problems) {
-    const whole = `round ${round}: ${JSON.stringify(problem)}`;
-    assert.ok(
-      problem.code !== "" &&
-        problem.file !== "" &&
-        problem.message !== "" &&
-        problem.fix !== "" &&
-        problem.why !== "",
-      whole,
+/** Whatever is mended is still JSON, nothing is mended twice, and a second time nothing is left to do. */
+async function checkMending(name: string, files: Tree, round: number): Promise<number> {
+  const { changes, texts } = await mend(name, files);
+  for (const [file, text] of texts) {
+    assert.doesNotThrow(
+      () => JSON.parse(text.replace(/^\uFEFF/, "")) as unknown,
+      `round ${round}: ${file}\n${text}`,
     );
-    assert.match(problem.pointer, /^(?:\/.*)?$/s, whole);
-    assert.ok(problem.line >= 1 && problem.column >= 1, whole);
+  }
+  const again = await mend(name, { ...files, ...Object.fromEntries(texts) });
+  assert.deepEqual(again.changes, [], `round ${round}`);
+  return changes.length;
+}
+
+async function mend(name: string, files: Tree): Promise<Mending> {
+  const paths = Object.keys(files);
+  return await mendAll(filesOf(files), ({ read }) => {
+    const texts = paths.flatMap((path) => {
+      const found = read(path);
+      return found.kind === "text" ? [[path, found.text] as const] : [];
+    });
+    return Promise.resolve(load(Object.fromEntries(texts), name).problems);
+  });
+}
+
+function check(name: string, files: Tree, round: number): number {
+  const { flow, problems } = load(files, name);
+  for (const problem of problems) {
+    const { code, file, message, fix, why, pointer, line, column } = problem;
+    const isFull = code !== "" && file !== "" && message !== "" && fix !== "" && why !== "";
+    const isPlaced = (pointer === "" || pointer.startsWith("/")) && line >= 1 && column >= 1;
+    if (!isFull || !isPlaced) assert.fail(`round ${round}: ${JSON.stringify(problem)}`);
   }
   if (flow === null)
     assert.ok(
@@ -71,7 +103,7 @@ function check(files: Tree, round: number): number {
       `round ${round}: no flow and no error`,
     );
   else {
-    JSON.stringify(flow);
+    if (round % SAMPLE === 0) JSON.stringify(flow);
     const isSound = problems.every((problem) => problem.severity !== "error");
     if (isSound) assert.ok(Object.hasOwn(flow.steps, flow.entry), `round ${round}: no error, yet no entry`);
   }
@@ -112,7 +144,7 @@ function mutateValue(text: string, next: () => number, pick: <T>(list: readonly 
     delete owner[key];
     set(pick(["__proto__", `${key}x`, "default", "toString", ""]), member);
   } else set(key, structuredClone(pick(Object.values(pick(owners)))));
-  return JSON.stringify(value, null, 1);
+  return JSON.stringify(value, null, next() < 0.1 ? 2 : undefined);
 }
 
 function collect(value: unknown, owners: { [key: string]: unknown }[]): void {

@@ -58,7 +58,7 @@ export function tree(changes: Changes = {}): Tree {
 
 type Draft = { [key: string]: unknown };
 
-function set(document: unknown, pointer: string, value: unknown): void {
+export function set(document: unknown, pointer: string, value: unknown): void {
   const segments = pointer.slice(1).split("/").map(unescapeSegment);
   const last = segments.pop()!;
   let here = document as Draft;
@@ -154,7 +154,7 @@ export const REGISTRY = {
       stepKind: "work",
       c2: "continuation",
       c3: "issue",
-      uvVariables: ["issue", "iteration"],
+      uvVariables: ["issue", "iteration", "iterateMax"],
       outputSchemaRef: { file: "issue.schema.json", schema: "continuation.issue" },
       structuredGate: {
         allowedIntents: ["next", "repeat", "handoff"],
@@ -207,7 +207,8 @@ export const SCHEMA = {
 export const PROMPTS: Tree = {
   "prompts/system.md": "---\ntitle: system\n---\nYou are {uv-agent_name}. {uv-verdict_criteria}\n",
   "prompts/steps/initial/issue/f_default.md": "Look at issue {uv-issue}.",
-  "prompts/steps/continuation/issue/f_default.md": "Go on with issue {uv-issue}, iteration {uv-iteration}.",
+  "prompts/steps/continuation/issue/f_default.md":
+    "Go on with issue {uv-issue}, iteration {uv-iteration} of at most {uv-iterateMax}.",
   "prompts/steps/closure/issue/f_default.md": "Close issue {uv-issue}.",
   "prompts/steps/retry/issue/f_failed_git-dirty.md": "Commit: {{#each changedFiles}}{{this}} {{/each}}",
 };

@@ -1,5 +1,5 @@
+/** A registry of 1,000 steps: what it costs is measured by `lockstep bench`, that it works is tested here. */
 import assert from "node:assert/strict";
-import { performance } from "node:perf_hooks";
 import { test } from "node:test";
 import { answerOf, load, REGISTRY, SCHEMA, tree, type Tree } from "./world.ts";
 
@@ -35,25 +35,13 @@ function large(change: (step: { [key: string]: unknown }, index: number) => void
   });
 }
 
-/** The best of a few, since the machine may be busy with something else. */
-function measure(files: Tree, rounds = 5): { readonly ms: number; readonly problems: number } {
-  let ms = Infinity;
-  let problems = 0;
-  for (let round = 0; round < rounds; round++) {
-    const from = performance.now();
-    problems = load(files).problems.length;
-    ms = Math.min(ms, performance.now() - from);
-  }
-  return { ms, problems };
-}
+const problemsOf = (files: Tree) => load(files).problems.length;
 
-test("a registry of 1,000 steps is loaded and checked in well under 150 ms", () => {
-  const { ms, problems } = measure(large());
-  assert.ok(ms < 150, `${ms.toFixed(1)} ms`);
-  assert.ok(problems <= 1, `${problems} problems`);
+test("a registry of 1,000 steps loads without a problem", () => {
+  assert.ok(problemsOf(large()) <= 1);
 });
 
-test("a thousand mistakes do not make it slow", () => {
+test("a thousand mistakes are all found", () => {
   const broken = large((step, index) => {
     step.transitions = {
       next: { target: `initial.s${index}x` },
@@ -62,16 +50,26 @@ test("a thousand mistakes do not make it slow", () => {
     };
     step.uvVariables = ["isue"];
   });
-  const { ms, problems } = measure(broken, 1);
-  assert.ok(problems > STEPS);
-  assert.ok(ms < 5_000, `${ms.toFixed(1)} ms`);
+  assert.ok(problemsOf(broken) > STEPS);
 });
 
-test("a thousand jumps to anywhere do not make it slow", () => {
+test("a thousand jumps to anywhere are followed", () => {
   const jumps = large((step) => {
     const gate = step.structuredGate as { [key: string]: unknown };
     step.structuredGate = { ...gate, allowedIntents: ["next", "repeat", "jump"], targetField: "stepId" };
   });
-  const { ms } = measure(jumps);
-  assert.ok(ms < 300, `${ms.toFixed(1)} ms`);
+  assert.ok(problemsOf(jumps) >= STEPS - 1);
+});
+
+test("a thousand values handed on are found by who reads them later, and missed by who reads them earlier", () => {
+  const handing = (early: boolean) =>
+    large((step, index) => {
+      const gate = step.structuredGate as { [key: string]: unknown };
+      const from = early ? index + 1 : index - 1;
+      step.structuredGate = { ...gate, handoffFields: ["stepId"] };
+      if (from >= 0 && from < STEPS - 1)
+        step.uvVariables = ["issue", "iterateMax", `initial_s${from}_stepId`];
+    });
+  assert.ok(problemsOf(handing(false)) <= 1);
+  assert.ok(problemsOf(handing(true)) >= STEPS - 2);
 });

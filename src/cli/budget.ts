@@ -1,0 +1,55 @@
+/** The budget of a flow as the command line uses it: a limit that `check` holds it to, and a line before a run. */
+import { budgetLine, budgetOf } from "../flow/budget.ts";
+import type { Flow } from "../flow/flow.ts";
+import { CODES } from "../load/codes.ts";
+import { readOrigins } from "../load/origin.ts";
+import type { Loaded } from "../run/index.ts";
+import { createFiles } from "../run/files.ts";
+import { UsageError } from "./args.ts";
+
+/** The agent with one problem more when a run of it could take more answers than `--max-turns` says. */
+export function withinBudget(loaded: Loaded, said: string | undefined): Loaded {
+  if (said === undefined) return loaded;
+  const allowed = Number(said);
+  if (!/^\d+$/.test(said) || !Number.isSafeInteger(allowed)) {
+    throw new UsageError(`--max-turns takes a whole number, not "${said}".`);
+  }
+  const { flow, agent, project, problems } = loaded;
+  if (flow === null) return loaded;
+  const { answers } = budgetOf(flow);
+  if (answers.most !== null && answers.most <= allowed) return loaded;
+  const path = ["runner", "verdict", "config", "maxIterations"];
+  const written = readOrigins(agent, createFiles(project.root)).agent(path)?.origin;
+  const place =
+    written?.kind === "written"
+      ? written
+      : { file: `.agent/${agent}/agent.json`, line: 1, column: 1, pointer: `/${path.join("/")}` };
+  const { severity, why } = CODES["BUDGET-TURNS"];
+  return {
+    ...loaded,
+    problems: [
+      ...problems,
+      {
+        code: "BUDGET-TURNS",
+        severity,
+        file: place.file,
+        line: place.line,
+        column: place.column,
+        pointer: place.pointer,
+        step: null,
+        message:
+          answers.most === null
+            ? `Nothing limits the answers of a run: ${answers.because}.`
+            : `A run can take ${answers.most} answers of the model, more than ${allowed}: ${answers.because}.`,
+        why,
+        fix: "Lower maxIterations, or allow more with --max-turns.",
+        witness: [],
+      },
+    ],
+  };
+}
+
+/** What a run will cost at the most, in one line. */
+export function costLine(flow: Flow): string {
+  return `Costs ${budgetLine(budgetOf(flow))}.`;
+}

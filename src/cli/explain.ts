@@ -1,0 +1,331 @@
+/** `lockstep explain NAME [STEP]`: what holds, and where it was said. */
+import { budgetLine } from "../flow/budget.ts";
+import type { SuccessRule } from "../flow/flow.ts";
+import type { Json } from "../flow/json.ts";
+import { outlineOf, type Outline } from "../flow/outline.ts";
+import type { Origin } from "../load/origin.ts";
+import {
+  explainAgent,
+  explainStep,
+  originsOf,
+  type AgentExplained,
+  type StepExplained,
+} from "../run/explain.ts";
+import { loadAgent } from "./agent.ts";
+import { UsageError } from "./args.ts";
+import type { Call } from "./call.ts";
+import { tellFindings } from "./check.ts";
+import { conditionText, KIND_WORDS, targetText } from "./graph-words.ts";
+import { countProblems } from "./problems.ts";
+import { count, duration, shown, shownInLine, table, type Paint } from "./text.ts";
+
+export async function explain(call: Call): Promise<number> {
+  const [name = "", id] = call.words;
+  const { screen } = call;
+  const loaded = await loadAgent(name, call.cwd);
+  const origins = originsOf(loaded);
+  const agent = explainAgent(loaded, origins);
+  if (agent === null || loaded.flow === null) return tellFindings(call, [loaded], name);
+  if (id === undefined) {
+    if (call.on("json")) screen.document(agent);
+    else screen.print(agentText(agent, outlineOf(loaded.flow), screen.out));
+    return 0;
+  }
+  const step = explainStep(loaded, id, origins);
+  if (step === null) {
+    const candidates = Object.keys(loaded.flow.steps);
+    throw new UsageError(`${name} has no step "${id}".`, { word: id, candidates });
+  }
+  if (call.on("json")) screen.document(step);
+  else screen.print(stepText(step, screen.out));
+  return 0;
+}
+
+export function agentText(agent: AgentExplained, { edges }: Outline, paint: Paint): string {
+  const { parameters, settings, steps, system, entry } = agent;
+  const head = [agent.agent, ...(agent.title === agent.agent ? [] : [agent.title]), `${agent.dialect} form`];
+  return [
+    paint("bold", head.map((part) => shownInLine(part, 80)).join(" · ")),
+    ...(agent.description === "" ? [] : [shownInLine(agent.description, 400)]),
+    "",
+    ...facts(paint, [
+      ["begins at", `${shownInLine(entry.value)}${dimmed(paint, entry.origin)}`],
+      ["steps in", agent.registry],
+      [
+        "system",
+        system.file ??
+          `none at ${system.tried.join(", ")}: the agent's name and description are said instead`,
+      ],
+      ["budget", budgetLine(agent.budget)],
+      ["digest", agent.digest.slice(0, 12)],
+      ["findings", countProblems(agent.problems)],
+    ]),
+    ...section(
+      paint,
+      "parameters",
+      ["FLAG", "TYPE", "VALUE", "ABOUT", "FROM"],
+      parameters.map((one) => [
+        one.flag,
+        one.type,
+        one.default === undefined
+          ? one.required
+            ? "required"
+            : "optional"
+          : `default ${plain(one.default)}`,
+        shownInLine(one.description, 60),
+        originText(one.origin),
+      ]),
+    ),
+    ...section(
+      paint,
+      "settings",
+      ["KEY", "VALUE", "FROM"],
+      settings.map(({ key, value, origin }) => [
+        key,
+        value === null ? "-" : plain(value),
+        originText(origin),
+      ]),
+    ),
+    ...section(
+      paint,
+      "steps",
+      ["STEP", "KIND", "LEADS TO", "CHECKS", "FINDINGS"],
+      steps.map((step) => {
+        const targets = edges.filter((edge) => edge.from === step.id && !edge.isTacit);
+        const leads = [...new Set(targets.map(({ to }) => (to.kind === "step" ? to.step : targetText(to))))];
+        const aside = step.aside === null ? "" : ` about ${step.aside}`;
+        return [
+          `${step.isEntry ? "▶ " : ""}${shownInLine(step.id, 60)}`,
+          `${KIND_WORDS[step.kind]}${aside}${step.isReached ? "" : ", never reached"}`,
+          leads.map((to) => (to === step.id ? "itself" : shownInLine(to, 60))).join(", ") || "-",
+          step.checks.map((check) => shownInLine(check, 40)).join(", ") || "-",
+          step.findings.length === 0 ? "-" : countProblems(step.findings),
+        ];
+      }),
+    ),
+  ].join("\n");
+}
+
+export function stepText(step: StepExplained, paint: Paint): string {
+  const { model, mode, tools, gate, guard, limits, problems, prompt } = step;
+  const head = [
+    step.agent,
+    step.step,
+    ...(step.name === step.step ? [] : [step.name]),
+    KIND_WORDS[step.kind],
+  ];
+  const files: readonly Fact[] =
+    prompt === null
+      ? []
+      : [
+          ["prompt", prompt.file ?? paint("red", "there is none")],
+          ...prompt.tried
+            .filter((path) => path !== prompt.file)
+            .map((path): Fact => ["", `not at ${shownInLine(path)}`]),
+        ];
+  return [
+    paint("bold", head.map((part) => shownInLine(part, 80)).join(" · ")),
+    "",
+    ...facts(paint, [
+      ["written", originText(step.origin)],
+      ["way", step.way.map((id) => shownInLine(id, 60)).join(" → ") || paint("yellow", "none leads here")],
+      ...(step.aside === null ? [] : [["asks about", shownInLine(step.aside)] as const]),
+      ...(step.by.kind === "model"
+        ? []
+        : [["command", shown([step.by.command, ...step.by.args].join(" "))] as const]),
+      ...files,
+      ...(step.by.kind === "model" ? modelFacts(step, paint) : []),
+      ["limits", limitText(limits)],
+      ...gateFacts(gate, paint),
+      [
+        "hands on",
+        step.handoff.map(({ key, path }) => (key === path ? key : `${key} (${path})`)).join(", ") ||
+          "nothing",
+      ],
+    ]),
+    ...section(
+      paint,
+      "contract",
+      ["LABEL", "SCHEMA", "ALLOWED", "LEADS TO", "FROM", ""],
+      step.contract.map(({ label, schema, allowed, transition, leads, mismatches }) => [
+        shownInLine(label, 40),
+        schema === null
+          ? "any"
+          : schema.length > 0 && !schema.includes(label)
+            ? schema.join(", ")
+            : tick(schema.length > 0),
+        tick(allowed),
+        leads
+          .map((edge) => {
+            const condition = conditionText(edge);
+            return `${targetText(edge.to)}${condition === "" ? "" : ` [${condition}]`}`;
+          })
+          .join("; ") || "-",
+        transition === null ? "-" : originText(transition),
+        mismatches.length === 0 ? "" : paint("red", `✗ ${mismatches.join("; ")}`),
+      ]),
+    ),
+    ...section(
+      paint,
+      "variables",
+      ["NAME", "DECLARED", "IN PROMPT", "FROM"],
+      step.variables.map(({ name, isDeclared, isUsed, supplier }) => [
+        shownInLine(name, 60),
+        tick(isDeclared),
+        tick(isUsed),
+        supplier === null ? paint("red", "nobody") : supplierText(supplier),
+      ]),
+    ),
+    ...(guard === null ? [] : guardText(guard, paint)),
+    ...(problems.length === 0
+      ? []
+      : [
+          "",
+          paint("bold", "findings"),
+          ...problems.map(({ code, severity, message }) => {
+            const sign = severity === "error" ? paint("red", "✗") : paint("yellow", "!");
+            return `  ${sign} ${code} ${shownInLine(message, 160)}`;
+          }),
+        ]),
+  ].join("\n");
+
+  function modelFacts({ answer }: StepExplained, colour: Paint): readonly Fact[] {
+    const mostly = mode.by === "kind" ? `as ${KIND_WORDS[step.kind]} steps have` : `said by the ${mode.by}`;
+    return [
+      ["model", `${shownInLine(model.value)}${dimmed(colour, model.origin)}`],
+      [
+        "mode",
+        `${mode.value}${colour("dim", `  ${mostly}${mode.origin.kind === "default" ? "" : `, ${originText(mode.origin)}`}`)}`,
+      ],
+      ["tools", tools.offered.join(", ") || "none"],
+      [
+        "",
+        `of ${tools.value.map((tool) => shownInLine(tool, 40)).join(", ") || "none"}${dimmed(colour, tools.origin)}`,
+      ],
+      [
+        "answer",
+        answer.kind === "text"
+          ? "whatever the model says"
+          : `${answer.schema === null ? "any JSON object" : `JSON that fits ${shownInLine(answer.schema)}`}; sent back ${count(limits.repairs, "time")}, then ${answer.miss}`,
+      ],
+    ];
+  }
+}
+
+type Fact = readonly [name: string, text: string];
+
+function gateFacts(gate: StepExplained["gate"], paint: Paint): readonly Fact[] {
+  if (gate === null) return [];
+  const { field, fallback, aliases } = gate;
+  const words = Object.entries(aliases).map(([word, label]) => `${word} = ${label}`);
+  return [
+    ["gate", `${shownInLine(field.value)}${dimmed(paint, field.origin)}`],
+    ["", fallback === null ? "no label there ends the run" : `no label there means ${fallback}`],
+    ...(words.length === 0 ? [] : [["", `other words: ${shownInLine(words.join(", "), 160)}`] as const]),
+  ];
+}
+
+function facts(paint: Paint, rows: readonly Fact[]): readonly string[] {
+  return rows.map(([name, text]) => `  ${paint("dim", name.padEnd(10))}  ${text}`);
+}
+
+function section(
+  paint: Paint,
+  title: string,
+  head: readonly string[],
+  rows: readonly (readonly string[])[],
+): readonly string[] {
+  if (rows.length === 0) return [];
+  const [first = "", ...lines] = table([head, ...rows]);
+  return [
+    "",
+    paint("bold", title),
+    paint("dim", `  ${first.trimEnd()}`),
+    ...lines.map((line) => `  ${line.trimEnd()}`),
+  ];
+}
+
+function guardText(guard: NonNullable<StepExplained["guard"]>, paint: Paint): readonly string[] {
+  const back = guard.back.kind === "caller" ? "the step that led here" : shownInLine(guard.back.step, 60);
+  const after = {
+    retry: `a failure leads back to ${back}; the ${ordinal(guard.maxFailures)} ends the run`,
+    abort: "a failure ends the run",
+    skip: "a failure is noted and passed over",
+  }[guard.onFailure];
+  return [
+    "",
+    `${paint("bold", `checks before ${shownInLine(guard.on, 40)}`)}${dimmed(paint, guard.origin)}`,
+    ...guard.checks.flatMap(({ name, command, success, pattern, timeoutMs, edition, tried }) => [
+      `  ${shownInLine(name, 60)}  ${paint("cyan", shownInLine(command, 160))}`,
+      `    passes if ${successText(success)}, within ${duration(timeoutMs)}; else ${shownInLine(pattern, 60)}`,
+      `    told with ${edition ?? `a plain account, since there is none of ${tried.map((path) => shownInLine(path)).join(", ")}`}`,
+    ]),
+    `  ${after}`,
+  ];
+}
+
+function successText(rule: SuccessRule): string {
+  switch (rule.kind) {
+    case "empty":
+      return "it prints nothing";
+    case "exit":
+      return `it exits with ${rule.code}`;
+    case "contains":
+      return `it prints ${JSON.stringify(rule.text)}`;
+    case "matches":
+      return `it prints something like /${shownInLine(rule.pattern, 80)}/`;
+  }
+}
+
+function supplierText(supplier: NonNullable<StepExplained["variables"][0]["supplier"]>): string {
+  switch (supplier.kind) {
+    case "parameter":
+      return `the parameter ${supplier.flag}${supplier.isSure ? "" : ", if it is given"}`;
+    case "input":
+      return `${supplier.key} of ${shownInLine(supplier.step, 60)}${supplier.isSure ? "" : ", if there is any"}`;
+    case "runtime":
+      return "the run itself";
+    case "constant":
+      return `the constant ${plain(supplier.value)}`;
+    case "handoff":
+      return `${supplier.key}, handed on by ${shownInLine(supplier.step, 60)}`;
+    case "argument":
+      return "an argument, if it is given";
+  }
+}
+
+function limitText({ answers, repairs, responses }: StepExplained["limits"]): string {
+  if (responses === 0) return "no model is asked";
+  const repaired = repairs === 0 ? "" : ` (${count(repairs, "repair")} included)`;
+  return `${count(answers, "answer")}${repaired} and ${count(responses, "response")} in a visit`;
+}
+
+/** `.agent/fixer/agent.json:21`, or `default`. */
+function originText(origin: Origin): string {
+  switch (origin.kind) {
+    case "default":
+      return "default";
+    case "written":
+      return `${shownInLine(origin.file)}:${origin.line}`;
+    case "overruled":
+      return `fixed; ${shownInLine(origin.file)}:${origin.line} has no effect`;
+  }
+}
+
+function dimmed(paint: Paint, origin: Origin): string {
+  return paint("dim", `  ${originText(origin)}`);
+}
+
+function plain(value: Json): string {
+  return shownInLine(typeof value === "string" ? value : JSON.stringify(value), 80);
+}
+
+function tick(yes: boolean): string {
+  return yes ? "✓" : "-";
+}
+
+function ordinal(number: number): string {
+  const ending =
+    number % 100 > 10 && number % 100 < 14 ? "th" : (["th", "st", "nd", "rd"][number % 10] ?? "th");
+  return `${number}${ending}`;
+}

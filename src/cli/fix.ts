@@ -1,0 +1,49 @@
+/** `check --fix`: what has one right answer is mended in the files, and told. */
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { mendAll, type Mended } from "../load/mend.ts";
+import { createFiles } from "../run/files.ts";
+import { load, RunnerError } from "../run/index.ts";
+import { findProject } from "../run/project.ts";
+import { shownInLine, type Paint } from "./text.ts";
+
+/** Everything that was changed, or under `dryRun` would be. */
+export async function fixAgents(
+  names: readonly string[],
+  cwd: string,
+  dryRun: boolean,
+): Promise<readonly Mended[]> {
+  const { root } = findProject(cwd);
+  const all: Mended[] = [];
+  for (const name of names) {
+    const { changes, texts } = await mendAll(
+      createFiles(root),
+      async (files) => (await load(name, { cwd, files })).problems,
+    );
+    all.push(...changes);
+    if (dryRun) continue;
+    for (const [file, text] of texts) write(join(root, file), text);
+  }
+  return all;
+}
+
+export function fixesText(changes: readonly Mended[], dryRun: boolean, paint: Paint): string {
+  if (changes.length === 0) return "Nothing that has one right answer is left to mend.";
+  const word = dryRun ? "would mend" : "mended";
+  return changes
+    .map(({ code, file, line, before, after }) => {
+      const change = before === "" ? `+ ${after}` : `${before} → ${after}`;
+      const place = paint("bold", `${shownInLine(file)}:${line}`);
+      return `${place}  ${paint("green", word)}  ${code}\n  ${shownInLine(change)}`;
+    })
+    .join("\n");
+}
+
+function write(path: string, text: string): void {
+  try {
+    writeFileSync(path, text);
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new RunnerError("NOT_WRITABLE", `${path} cannot be mended: ${why}`, { cause });
+  }
+}

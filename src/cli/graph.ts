@@ -1,0 +1,101 @@
+/** `lockstep graph NAME`: the flow as a drawing, with what `check` found marked on it. */
+import { writeFileSync } from "node:fs";
+import { extname, resolve } from "node:path";
+import { budgetOf } from "../flow/budget.ts";
+import { outlineOf, type Outline } from "../flow/outline.ts";
+import type { Loaded } from "../run/index.ts";
+import { RunnerError } from "../run/index.ts";
+import { loadAgent } from "./agent.ts";
+import { UsageError } from "./args.ts";
+import type { Call } from "./call.ts";
+import { tellFindings } from "./check.ts";
+import { renderDot } from "./graph-dot.ts";
+import { renderMermaid } from "./graph-mermaid.ts";
+import { renderSvg } from "./graph-svg.ts";
+import { renderText } from "./graph-text.ts";
+import { createPaint, jsonLine } from "./text.ts";
+
+export async function drawGraph(call: Call): Promise<number> {
+  const { screen } = call;
+  const [name = ""] = call.words;
+  const file = call.text("out");
+  const format = formatOf(call.text("format"), file, call.on("json"));
+  const loaded = await loadAgent(name, call.cwd);
+  if (loaded.flow === null) return tellFindings(call, [loaded], name);
+  const outline = outlineOf(loaded.flow, loaded.problems);
+  if (file === undefined) {
+    if (format === "json") screen.document(graphDocument(loaded, outline));
+    else
+      screen.print(
+        format === "text" ? renderText(outline, screen.width, screen.out) : render(format, outline),
+      );
+    return 0;
+  }
+  const path = resolve(call.cwd, file);
+  const text = format === "json" ? jsonLine(graphDocument(loaded, outline), 2) : render(format, outline);
+  try {
+    writeFileSync(path, `${text}\n`);
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new RunnerError("USAGE", `The drawing cannot be written to ${file}: ${why}`, { cause });
+  }
+  screen.tell(`Wrote ${file}.`);
+  return 0;
+}
+
+const FORMATS = ["text", "mermaid", "dot", "svg", "json"] as const;
+type Format = (typeof FORMATS)[number];
+
+const FORMAT_BY_ENDING: ReadonlyMap<string, Format> = new Map([
+  [".mmd", "mermaid"],
+  [".mermaid", "mermaid"],
+  [".dot", "dot"],
+  [".gv", "dot"],
+  [".svg", "svg"],
+  [".json", "json"],
+]);
+
+/** As it was said; else as the file is called; else for reading. */
+function formatOf(said: string | undefined, file: string | undefined, isJson: boolean): Format {
+  if (said === undefined) {
+    return isJson ? "json" : (FORMAT_BY_ENDING.get(extname(file ?? "").toLowerCase()) ?? "text");
+  }
+  const format = FORMATS.find((one) => one === said);
+  if (format === undefined) {
+    throw new UsageError(`"${said}" is no format: there is ${FORMATS.join(", ")}.`, {
+      word: said,
+      candidates: FORMATS,
+    });
+  }
+  if (isJson && format !== "json") throw new UsageError(`--json and --format ${format} exclude each other.`);
+  return format;
+}
+
+function render(format: Exclude<Format, "json">, outline: Outline): string {
+  switch (format) {
+    case "text":
+      return renderText(outline, FILE_WIDTH, createPaint(false));
+    case "mermaid":
+      return renderMermaid(outline);
+    case "dot":
+      return renderDot(outline);
+    case "svg":
+      return renderSvg(outline);
+  }
+}
+
+const FILE_WIDTH = 120;
+
+function graphDocument({ agent, flow, problems }: Loaded, { title, entry, nodes, edges }: Outline) {
+  return {
+    v: 1,
+    agent,
+    title,
+    dialect: flow?.dialect ?? null,
+    entry,
+    nodes: nodes.map(({ findings, ...node }) => ({ ...node, findings: findings.map(({ code }) => code) })),
+    edges,
+    budget: flow === null ? null : budgetOf(flow),
+    problems,
+  };
+}

@@ -1,0 +1,311 @@
+/** A flow as a drawing sees it: its steps, every way between them, and what `check` found about each. */
+import type { Flow, Label, Move, Step, StepId, StepKind } from "./flow.ts";
+import type { Problem } from "./problem.ts";
+
+export type Outline = {
+  readonly agent: string;
+  readonly title: string;
+  readonly entry: StepId;
+  readonly nodes: readonly Node[];
+  readonly edges: readonly Edge[];
+};
+
+export type Node = {
+  readonly id: StepId;
+  readonly name: string;
+  readonly kind: StepKind;
+  readonly by: "model" | "command";
+  /** The step that this one asks about; its visits are not counted. */
+  readonly aside: StepId | null;
+  /** Who picks the label: the answer of the model, or the runtime where there is but one. */
+  readonly routedBy: "model" | "runtime";
+  /** What must pass before the label that they guard takes effect. */
+  readonly checks: readonly string[];
+  readonly isEntry: boolean;
+  /** Whether any way leads here from the entry. */
+  readonly isReached: boolean;
+  /** Steps before it on the longest way from the entry, circles left out. */
+  readonly rank: number;
+  readonly findings: readonly Problem[];
+};
+
+export type Edge = {
+  readonly from: StepId;
+  readonly label: Label;
+  /** What the path of a run calls the label here. */
+  readonly as: Label | null;
+  /** The move it is, or belongs to; `back` is the way after a failed check. */
+  readonly kind: "goto" | "switch" | "jump" | "fork" | "join" | "back" | "end";
+  readonly by: "model" | "runtime" | "check";
+  /** What must hold besides the label, in words: `risk = high`, `otherwise`, `up to 3 times`. */
+  readonly when: readonly string[];
+  readonly to: Target;
+  /** It closes a circle: without such edges every way leads forward. */
+  readonly isLoop: boolean;
+  /** A label that the step accepts without naming it. Drawings leave it out and say so once. */
+  readonly isTacit: boolean;
+};
+
+export type Target =
+  | { readonly kind: "step"; readonly step: StepId }
+  /** A name that is no step's. */
+  | { readonly kind: "missing"; readonly step: StepId }
+  /** Whichever of many steps the answer names. */
+  | { readonly kind: "any"; readonly field: string; readonly among: readonly StepId[] }
+  | { readonly kind: "end"; readonly outcome: "completed" }
+  | { readonly kind: "end"; readonly outcome: "failed"; readonly code: string };
+
+export function outlineOf(flow: Flow, problems: readonly Problem[] = []): Outline {
+  const steps = Object.values(flow.steps);
+  const back = backTargets(flow);
+  const edges = steps.flatMap((step) => [
+    ...labelEdges(flow, step),
+    ...backEdges(flow, step, back.get(step.id) ?? []),
+  ]);
+  const { loops, reached, ranks } = survey(flow, edges);
+  const found = Map.groupBy(problems, (problem) => problem.step);
+  const nodes = steps.map((step): Node => ({
+    id: step.id,
+    name: step.name,
+    kind: step.kind,
+    by: step.by.kind,
+    aside: step.aside ?? null,
+    routedBy: step.decide.by === "field" ? "model" : "runtime",
+    checks: step.guard?.checks.map(({ check }) => check) ?? [],
+    isEntry: step.id === flow.entry,
+    isReached: reached.has(step.id),
+    rank: ranks.get(step.id) ?? 0,
+    findings: found.get(step.id) ?? [],
+  }));
+  return {
+    agent: flow.agent,
+    title: flow.title,
+    entry: flow.entry,
+    nodes: nodes.toSorted((a, b) => Number(b.isReached) - Number(a.isReached) || a.rank - b.rank),
+    edges: edges.map((edge) => withLoop(edge, loops)),
+  };
+}
+
+/**
+ * Where failed checks may send the run, by the step they guard. `caller` is whoever led to that step if it is a work
+ * step, and else the step itself.
+ */
+export function backTargets(flow: Flow): ReadonlyMap<StepId, readonly StepId[]> {
+  const guarded = Object.values(flow.steps).filter((step) => step.guard?.onFailure === "retry");
+  const wanted = new Set(guarded.filter((step) => step.guard!.back.kind === "caller").map(({ id }) => id));
+  const callers = wanted.size === 0 ? new Map<StepId, Set<StepId>>() : callersOf(flow, wanted);
+  return new Map(
+    guarded.map(({ id, guard }) => {
+      if (guard!.back.kind === "goto") return [id, [guard!.back.step]];
+      const known = [...(callers.get(id) ?? [])];
+      const working = known.filter((caller) => flow.steps[caller]!.kind === "work");
+      const isOwn = id === flow.entry || known.length === 0 || working.length < known.length;
+      return [id, isOwn ? [...working, id] : working];
+    }),
+  );
+}
+
+/** Every move that a move can turn out to be, with what must hold for it. */
+export function* branchesOf(move: Move, when: readonly string[] = []): Generator<Branch> {
+  switch (move.kind) {
+    case "goto":
+    case "fork":
+    case "end":
+      yield { move, when };
+      return;
+    case "switch":
+      for (const [value, one] of Object.entries(move.cases)) {
+        yield* branchesOf(one, [...when, `${move.on} = ${value}`]);
+      }
+      if (move.otherwise !== undefined) yield* branchesOf(move.otherwise, [...when, "otherwise"]);
+      return;
+    case "jump":
+      yield { move, when };
+      if (move.otherwise !== undefined) yield* branchesOf(move.otherwise, [...when, "no target named"]);
+      return;
+    case "times":
+      yield* branchesOf(move.move, [...when, `up to ${move.max} times`]);
+      yield* branchesOf(move.after, [...when, "afterwards"]);
+  }
+}
+
+export type Branch = {
+  readonly move: Exclude<Move, { kind: "switch" | "times" }>;
+  readonly when: readonly string[];
+};
+
+type Draft = Omit<Edge, "isLoop">;
+
+function withLoop(edge: Draft, loops: ReadonlySet<Draft>): Edge {
+  return { ...edge, isLoop: loops.has(edge) };
+}
+
+function* labelEdges(flow: Flow, step: Step): Generator<Draft> {
+  const { decide } = step;
+  for (const [label, move] of Object.entries(step.edges)) {
+    const isTacit =
+      move.kind === "end" &&
+      move.outcome === "failed" &&
+      decide.by === "field" &&
+      decide.always.includes(label);
+    const by = decide.by === "field" ? "model" : "runtime";
+    for (const branch of branchesOf(move)) {
+      const kind = move.kind === "switch" && branch.move.kind === "goto" ? "switch" : branch.move.kind;
+      const as = "as" in branch.move ? branch.move.as : null;
+      const common = { from: step.id, label, as: as ?? null, kind, by, when: branch.when, isTacit } as const;
+      for (const way of waysOf(flow, branch.move)) yield { ...common, ...way };
+    }
+  }
+}
+
+function* backEdges(flow: Flow, step: Step, targets: readonly StepId[]): Generator<Draft> {
+  const common = {
+    from: step.id,
+    label: step.guard?.on ?? "",
+    as: null,
+    kind: "back",
+    by: "check",
+    isTacit: false,
+  } as const;
+  const isCaller = step.guard?.back.kind === "caller" && targets.length > 1;
+  for (const to of targets) {
+    const when = isCaller && to !== step.id ? ["check failed", `came from ${to}`] : ["check failed"];
+    yield { ...common, when, to: stepTarget(flow, to) };
+  }
+}
+
+function* waysOf(flow: Flow, move: Branch["move"]): Generator<{ to: Target; kind?: "join" }> {
+  switch (move.kind) {
+    case "goto":
+      yield { to: stepTarget(flow, move.step) };
+      return;
+    case "fork":
+      for (const id of move.steps) yield { to: stepTarget(flow, id) };
+      yield { to: stepTarget(flow, move.join), kind: "join" };
+      return;
+    case "end":
+      yield {
+        to:
+          move.outcome === "completed"
+            ? { kind: "end", outcome: "completed" }
+            : { kind: "end", outcome: "failed", code: move.code },
+      };
+      return;
+    case "jump": {
+      const { among, field } = move;
+      if (among.length > FEW) yield { to: { kind: "any", field: field.join("."), among } };
+      else for (const id of among) yield { to: stepTarget(flow, id) };
+    }
+  }
+}
+
+/** A jump to more steps than this is one edge to all of them. */
+const FEW = 4;
+
+function stepTarget(flow: Flow, id: StepId): Target {
+  return Object.hasOwn(flow.steps, id) ? { kind: "step", step: id } : { kind: "missing", step: id };
+}
+
+/** For each of the wanted steps, the other steps that may have led to it. Whoever ends a lane may be the caller of a join. */
+function callersOf(flow: Flow, wanted: ReadonlySet<StepId>): Map<StepId, Set<StepId>> {
+  const callers = new Map<StepId, Set<StepId>>();
+  const joins = new Set<StepId>();
+  const ending: StepId[] = [];
+  const add = (from: StepId, to: StepId) => {
+    if (!wanted.has(to) || from === to) return;
+    const known = callers.get(to);
+    if (known === undefined) callers.set(to, new Set([from]));
+    else known.add(from);
+  };
+  for (const step of Object.values(flow.steps)) {
+    // What a question about a step leads to, the step itself has led to.
+    const from = step.aside ?? step.id;
+    if (step.guard?.back.kind === "goto") add(from, step.guard.back.step);
+    for (const edge of Object.values(step.edges)) {
+      for (const { move } of branchesOf(edge)) {
+        if (move.kind === "goto") add(from, move.step);
+        else if (move.kind === "jump") for (const id of move.among) add(from, id);
+        else if (move.kind === "end") ending.push(step.id);
+        else {
+          for (const id of move.steps) add(from, id);
+          joins.add(move.join);
+        }
+      }
+    }
+  }
+  for (const join of joins) for (const id of ending) add(id, join);
+  const backwards = [...callers].flatMap(([guarded, known]) =>
+    [...known].map((id) => [guarded, id] as const),
+  );
+  for (const [guarded, caller] of backwards) add(guarded, caller);
+  return callers;
+}
+
+type Survey = {
+  readonly loops: ReadonlySet<Draft>;
+  readonly reached: ReadonlySet<StepId>;
+  readonly ranks: ReadonlyMap<StepId, number>;
+};
+
+/** Circles are cut where a walk from the entry meets its own way; what failed checks do comes last. */
+function survey(flow: Flow, edges: readonly Draft[]): Survey {
+  const plain = Map.groupBy(
+    edges.filter((edge) => edge.to.kind === "step" && edge.kind !== "back"),
+    (edge) => edge.from,
+  );
+  const back = edges.filter((edge) => edge.to.kind === "step" && edge.kind === "back");
+  const loops = new Set<Draft>();
+  const state = new Map<StepId, "open" | "done">();
+  const settled: StepId[] = [];
+  const walk = (start: StepId) => {
+    const open = [{ id: start, next: 0 }];
+    state.set(start, "open");
+    for (let top = open.at(-1); top !== undefined; top = open.at(-1)) {
+      const edge = plain.get(top.id)?.[top.next++];
+      if (edge === undefined) {
+        state.set(top.id, "done");
+        settled.push(top.id);
+        open.pop();
+        continue;
+      }
+      const to = targetStep(edge);
+      const met = state.get(to);
+      if (met === "open") loops.add(edge);
+      else if (met === undefined) {
+        state.set(to, "open");
+        open.push({ id: to, next: 0 });
+      }
+    }
+  };
+
+  // What only a failed check or a wide jump leads to comes after all the rest. A caller was reached before.
+  const late = edges.flatMap(({ from, to, kind }) => {
+    if (to.kind === "any") return [{ from, targets: to.among.filter((id) => Object.hasOwn(flow.steps, id)) }];
+    const isNamed = kind === "back" && flow.steps[from]!.guard?.back.kind === "goto";
+    return isNamed && to.kind === "step" ? [{ from, targets: [to.step] }] : [];
+  });
+  if (Object.hasOwn(flow.steps, flow.entry)) walk(flow.entry);
+  for (let met = -1; met !== state.size;) {
+    met = state.size;
+    for (const { from, targets } of late) {
+      if (!state.has(from)) continue;
+      for (const id of targets) if (!state.has(id)) walk(id);
+    }
+  }
+  const reached = new Set(state.keys());
+  for (const id of Object.keys(flow.steps)) if (!state.has(id)) walk(id);
+
+  const ranks = new Map<StepId, number>(settled.map((id) => [id, 0]));
+  for (const id of settled.toReversed()) {
+    for (const edge of plain.get(id) ?? []) {
+      if (loops.has(edge)) continue;
+      ranks.set(targetStep(edge), Math.max(ranks.get(targetStep(edge))!, ranks.get(id)! + 1));
+    }
+  }
+  for (const edge of back) if (ranks.get(targetStep(edge))! <= ranks.get(edge.from)!) loops.add(edge);
+  return { loops, reached, ranks };
+}
+
+function targetStep({ to }: Draft): StepId {
+  return to.kind === "step" ? to.step : "";
+}

@@ -1,0 +1,365 @@
+/** What holds for an agent and for each of its steps, and where that comes from: written in a file, or a default. */
+import { offer } from "../boundaries/toolbox.ts";
+import { answersOf, budgetOf, responsesOf, type Budget } from "../flow/budget.ts";
+import type { Check, Flow, Guard, Label, Parameter, Step, StepId } from "../flow/flow.ts";
+import { isObject, own, type Json, type Path } from "../flow/json.ts";
+import { outlineOf, type Edge, type Node } from "../flow/outline.ts";
+import type { Problem } from "../flow/problem.ts";
+import { DEFAULTS, MODE_BY_KIND } from "../load/defaults.ts";
+import { reachFrom } from "../load/graph.ts";
+import { originOf, readOrigins, type Origin, type Origins } from "../load/origin.ts";
+import { fieldWords } from "../load/schemas.ts";
+import { nameIn, parseLenient, parseTemplate, templateNames } from "../prompts/template.ts";
+import { supplierOf, type Supplier } from "../prompts/variables.ts";
+import { createFiles } from "./files.ts";
+import { flowDigest, type Loaded } from "./load.ts";
+
+/** A value that holds, and why. */
+export type Sourced<T = Json> = { readonly value: T; readonly origin: Origin };
+
+export type AgentExplained = {
+  readonly v: 1;
+  readonly agent: string;
+  readonly title: string;
+  readonly description: string;
+  readonly dialect: string;
+  readonly digest: string;
+  readonly registry: string;
+  readonly entry: Sourced<StepId>;
+  readonly system: { readonly file: string | null; readonly tried: readonly string[] };
+  readonly parameters: readonly (Parameter & { readonly origin: Origin })[];
+  readonly settings: readonly (Sourced & { readonly key: string })[];
+  readonly steps: readonly Node[];
+  readonly budget: Budget;
+  readonly problems: readonly Problem[];
+};
+
+export type StepExplained = {
+  readonly v: 1;
+  readonly agent: string;
+  readonly step: StepId;
+  readonly name: string;
+  readonly kind: Step["kind"];
+  readonly by: Step["by"];
+  readonly aside: StepId | null;
+  readonly origin: Origin;
+  /** The shortest way here from the entry; empty: there is none. */
+  readonly way: readonly StepId[];
+  readonly prompt: { readonly file: string | null; readonly tried: readonly string[] } | null;
+  readonly variables: readonly Variable[];
+  readonly answer:
+    | { readonly kind: "text" }
+    | {
+        readonly kind: "object";
+        readonly schema: string | null;
+        readonly channel: string;
+        readonly miss: string;
+      };
+  readonly gate: Gate | null;
+  readonly contract: readonly ContractRow[];
+  readonly handoff: readonly { readonly key: string; readonly path: string }[];
+  readonly model: Sourced<string>;
+  readonly mode: Sourced<string> & { readonly by: "step" | "agent" | "kind" };
+  readonly tools: Sourced<readonly string[]> & { readonly offered: readonly string[] };
+  readonly guard:
+    | (Omit<Guard, "checks"> & { readonly origin: Origin; readonly checks: readonly GuardedCheck[] })
+    | null;
+  readonly limits: { readonly answers: number; readonly repairs: number; readonly responses: number };
+  readonly problems: readonly Problem[];
+};
+
+export type Variable = {
+  readonly name: string;
+  readonly isDeclared: boolean;
+  readonly isUsed: boolean;
+  readonly supplier: Supplier | null;
+};
+
+export type Gate = {
+  readonly field: Sourced<string>;
+  readonly fallback: Label | null;
+  readonly aliases: { readonly [word: string]: Label };
+};
+
+/** One label, and what each part of the contract says of it. */
+export type ContractRow = {
+  readonly label: Label;
+  /** The words of the schema that mean it; null where the schema does not list words. */
+  readonly schema: readonly string[] | null;
+  readonly allowed: boolean;
+  readonly transition: Origin | null;
+  readonly leads: readonly Edge[];
+  readonly mismatches: readonly string[];
+};
+
+export type GuardedCheck = Pick<Check, "name" | "command" | "success" | "pattern" | "timeoutMs"> & {
+  readonly edition: string | null;
+  readonly tried: readonly string[];
+};
+
+type Explainable = Pick<Loaded, "agent" | "flow" | "problems">;
+
+/** Where the values of a loaded agent were written. */
+export function originsOf({ agent, project }: Loaded): Origins {
+  return readOrigins(agent, createFiles(project.root));
+}
+
+/** The agent as a whole; null when its files give no flow. */
+export function explainAgent(
+  { flow, agent, problems }: Explainable,
+  origins: Origins,
+): AgentExplained | null {
+  if (flow === null) return null;
+  return {
+    v: 1,
+    agent,
+    title: flow.title,
+    description: flow.description,
+    dialect: flow.dialect,
+    digest: flowDigest(flow),
+    registry: origins.registryFile,
+    entry: { value: flow.entry, origin: entryOrigin(flow, origins) },
+    system: { file: flow.system.file, tried: flow.system.tried },
+    parameters: flow.parameters.map((parameter) => ({
+      ...parameter,
+      origin: origins.agent(["parameters", parameter.name])?.origin ?? NOT_WRITTEN,
+    })),
+    settings: settingsOf(flow, origins),
+    steps: outlineOf(flow, problems).nodes,
+    budget: budgetOf(flow),
+    problems,
+  };
+}
+
+/** One step; null when the flow has none of that id. */
+export function explainStep(
+  { flow, agent, problems }: Explainable,
+  id: StepId,
+  origins: Origins,
+): StepExplained | null {
+  const step = flow === null ? undefined : own(flow.steps, id);
+  if (flow === null || step === undefined) return null;
+  const place = placeOf(step, origins);
+  const written = (...path: Path) => origins.registry([...place, ...path]);
+  const { answer } = step;
+  const fromAgent = origins.agent(["runner", "flow", "defaultModel"]);
+  return {
+    v: 1,
+    agent,
+    step: id,
+    name: step.name,
+    kind: step.kind,
+    by: step.by,
+    aside: step.aside ?? null,
+    origin: written()?.origin ?? NOT_WRITTEN,
+    way: reachFrom(flow.entry, new Map(Object.entries(flow.steps))).pathTo(id),
+    prompt: step.by.kind === "command" ? null : { file: step.prompt.file, tried: step.prompt.tried },
+    variables: variablesOf(flow, step),
+    answer:
+      answer.kind === "text"
+        ? { kind: "text" }
+        : {
+            kind: "object",
+            schema: answer.schema.kind === "any" ? null : answer.schema.name,
+            channel: answer.channel.kind === "tool" ? answer.channel.name : "output",
+            miss: answer.miss.kind === "label" ? answer.miss.label : answer.miss.code,
+          },
+    gate: gateOf(step, origins),
+    contract: contractOf(flow, step, origins),
+    handoff: step.carry.map(({ key, path }) => ({ key, path: path.join(".") })),
+    model: { value: step.model, origin: originOf(written("model") ?? fromAgent, step.model) },
+    mode: modeOf(step, origins),
+    tools: {
+      value: step.tools.allow,
+      origin: originOf(origins.agent(["runner", "boundaries", "allowedTools"]), step.tools.allow),
+      offered: step.by.kind === "command" ? [] : offer(step).map((spec) => spec.name),
+    },
+    guard: guardOf(flow, step, origins),
+    limits: {
+      answers: answersOf(step),
+      repairs: answer.kind === "text" ? 0 : answer.repairs,
+      responses: responsesOf(step),
+    },
+    problems: problems.filter((problem) => problem.step === id),
+  };
+}
+
+const NOT_WRITTEN: Origin = { kind: "default" };
+const PERMISSION_MODE: Path = ["runner", "boundaries", "permissionMode"];
+
+/** The first of the places that name the entry and mean this one. */
+function entryOrigin(flow: Flow, origins: Origins): Origin {
+  const mapped = origins.registry(["entryStepMapping"])?.value;
+  const names = isObject(mapped) ? Object.keys(mapped) : [];
+  const places = [
+    ...names.map((name) => origins.registry(["entryStepMapping", name])),
+    origins.registry(["entryStep"]),
+    origins.agent(["runner", "verdict", "config", "entryStep"]),
+  ];
+  return places.find((place) => place?.value === flow.entry)?.origin ?? NOT_WRITTEN;
+}
+
+/** Every setting beside the graph, in the words of agent.json. What a run reads is in the flow, so the values are too. */
+function settingsOf(flow: Flow, origins: Origins): AgentExplained["settings"] {
+  const { settings, limits } = flow;
+  const { verdict, boundaries, github, actions, worktree, finalize, logging } = settings;
+  const model = origins.agent(["runner", "flow", "defaultModel"])?.value ?? DEFAULTS.model;
+  const { maxIterations: _, ...config } = verdict.config;
+  const rows: readonly (readonly [key: string, value: Json])[] = [
+    ["runner.verdict.type", verdict.type],
+    ["runner.verdict.config.maxIterations", limits.visits],
+    ...Object.entries(config).map(([key, value]) => [`runner.verdict.config.${key}`, value] as const),
+    ["runner.flow.defaultModel", model],
+    ["runner.flow.schemas.inspection", settings.inspectSchemas],
+    ["runner.flow.askUserAutoResponse", settings.autoResponse],
+    ["runner.boundaries.allowedTools", boundaries.allowedTools],
+    // Where the agent names none, each step has the mode of its kind.
+    ["runner.boundaries.permissionMode", origins.agent(PERMISSION_MODE)?.value ?? null],
+    ["runner.boundaries.sandbox.enabled", boundaries.sandbox.enabled],
+    ["runner.boundaries.sandbox.network.mode", boundaries.sandbox.network.mode],
+    ["runner.boundaries.sandbox.network.trustedDomains", boundaries.sandbox.network.trustedDomains],
+    ["runner.boundaries.sandbox.filesystem.allowedPaths", boundaries.sandbox.filesystem.allowedPaths],
+    ["runner.boundaries.sandbox.excludedCommands", boundaries.sandbox.excludedCommands],
+    ["runner.boundaries.sandbox.allowUnsandboxedCommands", boundaries.sandbox.allowUnsandboxedCommands],
+    ["runner.integrations.github.enabled", github.enabled],
+    ...Object.entries(github.labels).map(
+      ([key, label]) => [`runner.integrations.github.labels.${key}`, label] as const,
+    ),
+    ["runner.integrations.github.labels.completion.add", github.completion.add],
+    ["runner.integrations.github.labels.completion.remove", github.completion.remove],
+    ["runner.integrations.github.defaultClosureAction", github.defaultClosureAction],
+    ["runner.actions.enabled", actions.enabled],
+    ["runner.actions.types", actions.types],
+    ["runner.execution.worktree.enabled", worktree.enabled],
+    ["runner.execution.worktree.root", worktree.root],
+    ["runner.execution.finalize.autoMerge", finalize.autoMerge],
+    ["runner.execution.finalize.push", finalize.push],
+    ["runner.execution.finalize.remote", finalize.remote],
+    ["runner.execution.finalize.createPr", finalize.createPr],
+    ["runner.execution.finalize.prTarget", finalize.prTarget],
+    ["runner.logging.directory", logging.directory],
+    ["runner.logging.format", logging.format],
+    ["runner.logging.maxFiles", logging.maxFiles],
+  ];
+  return rows.map(([key, value]) => {
+    const written = origins.agent(key.split("."));
+    // An older word for the same type is written, and holds.
+    const origin =
+      key === "runner.verdict.type" && written !== null ? written.origin : originOf(written, value);
+    return { key, value, origin };
+  });
+}
+
+function variablesOf(flow: Flow, step: Step): readonly Variable[] {
+  if (step.by.kind === "command") return [];
+  const { variables, text, lenient } = step.prompt;
+  const used = new Set(
+    lenient ? templateNames(parseLenient(text)).map(nameIn) : templateNames(parseTemplate(text)),
+  );
+  return [...new Set([...variables, ...used])].map((name) => ({
+    name,
+    isDeclared: variables.includes(name),
+    isUsed: used.has(name),
+    supplier: supplierOf(flow, step, name),
+  }));
+}
+
+function gateOf({ id, decide }: Step, origins: Origins): Gate | null {
+  if (decide.by === "const") return null;
+  const field = decide.path.join(".");
+  const labels = new Set([...decide.allow, ...decide.always]);
+  const written = origins.registry(["steps", id, "structuredGate", "intentField"]);
+  return {
+    field: { value: field, origin: originOf(written, field) },
+    fallback: decide.fallback ?? null,
+    aliases: Object.fromEntries(Object.entries(decide.alias).filter(([, label]) => labels.has(label))),
+  };
+}
+
+/** Where a step stands in the registry; a question about a step stands in that step. */
+function placeOf({ id, aside }: Step, origins: Origins): Path {
+  const isOwn = aside === undefined || origins.registry(["steps", id]) !== null;
+  return isOwn ? ["steps", id] : ["steps", aside, "check"];
+}
+
+/** How a question's labels are called where they lead. */
+const QUESTION_KEYS: { readonly [label: Label]: string } = { pass: "onPass", fail: "onFail" };
+
+function transitionOf(step: Step, label: Label, origins: Origins): Origin | null {
+  const place = placeOf(step, origins);
+  const plain = origins.registry([...place, "transitions", label]);
+  const key = step.aside === undefined ? undefined : own(QUESTION_KEYS, label);
+  return (plain ?? (key === undefined ? null : origins.registry([...place, key])))?.origin ?? null;
+}
+
+function contractOf(flow: Flow, step: Step, origins: Origins): readonly ContractRow[] {
+  const { id, decide, answer } = step;
+  const words =
+    decide.by === "field" && answer.kind === "object" && answer.schema.kind === "schema"
+      ? fieldWords(answer.schema.schema, decide.path)
+      : null;
+  const allow = decide.by === "field" ? decide.allow : [decide.label];
+  const always = decide.by === "field" ? decide.always : [];
+  const transitions = origins.registry(["steps", id, "transitions"])?.value;
+  const edges = outlineOf(flow).edges.filter((edge) => edge.from === id);
+  const alias = decide.by === "field" ? decide.alias : {};
+  const meant = (word: string) => {
+    const label = own(alias, word.toLowerCase());
+    const isLabel = allow.includes(word) || always.includes(word) || label === undefined;
+    return isLabel || !(allow.includes(label) || always.includes(label)) ? word : label;
+  };
+  const labels = new Set([
+    ...allow,
+    ...(words ?? []).map(meant),
+    ...(isObject(transitions) ? Object.keys(transitions) : []),
+    ...Object.keys(step.edges),
+  ]);
+  return [...labels].map((label): ContractRow => {
+    const isAllowed = allow.includes(label) || always.includes(label);
+    const schema = words === null ? null : words.filter((word) => meant(word) === label);
+    const isSpoken = schema === null ? null : schema.length > 0;
+    const written = transitionOf(step, label, origins);
+    const leads = edges.filter((edge) => edge.label === label);
+    const isTacit = always.includes(label) && !allow.includes(label);
+    return {
+      label,
+      schema,
+      allowed: isAllowed,
+      transition: written ?? (leads.length === 0 ? null : NOT_WRITTEN),
+      leads,
+      mismatches: [
+        ...(isAllowed && !isTacit && isSpoken === false ? ["the schema does not let the model say it"] : []),
+        ...(isSpoken === true && !isAllowed ? ["the schema offers it, but it is not allowed"] : []),
+        ...(!isAllowed && isSpoken !== true ? ["it has a transition, but is not allowed"] : []),
+        ...(isAllowed && leads.length === 0 ? ["it leads nowhere"] : []),
+        ...leads
+          .filter(({ to }) => to.kind === "missing")
+          .map(() => "it leads to a step that does not exist"),
+      ],
+    };
+  });
+}
+
+function modeOf({ id, kind, tools }: Step, origins: Origins): StepExplained["mode"] {
+  const { mode } = tools;
+  const byStep = originOf(origins.registry(["steps", id, "permissionMode"]), mode);
+  if (byStep.kind === "written") return { value: mode, origin: byStep, by: "step" };
+  const byAgent = originOf(origins.agent(PERMISSION_MODE), mode);
+  if (byAgent.kind === "written" && mode !== MODE_BY_KIND[kind])
+    return { value: mode, origin: byAgent, by: "agent" };
+  return { value: mode, origin: NOT_WRITTEN, by: "kind" };
+}
+
+function guardOf(flow: Flow, { id, guard }: Step, origins: Origins): StepExplained["guard"] {
+  if (guard === undefined) return null;
+  return {
+    ...guard,
+    origin: origins.registry(["validationSteps", id])?.origin ?? NOT_WRITTEN,
+    checks: guard.checks.flatMap(({ check: name, edition }) => {
+      const check = own(flow.checks, name);
+      if (check === undefined) return [];
+      const { command, success, pattern, timeoutMs } = check;
+      return [{ name, command, success, pattern, timeoutMs, edition: edition.file, tried: edition.tried }];
+    }),
+  };
+}

@@ -1,0 +1,156 @@
+import assert from "node:assert/strict";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import type { Problem } from "../../src/flow/problem.ts";
+import { createWorld, writeAgent, type World } from "./world.ts";
+
+const REGISTRY = ".agent/notes/steps_registry.json";
+
+/** The agent that `init` writes, with a step that calls itself by another name and a misspelled target. */
+function broken(): World {
+  const world = createWorld();
+  writeAgent(world, "notes");
+  const text = readFileSync(join(world.root, REGISTRY), "utf8")
+    .replace('"stepId": "continuation.note"', '"stepId": "continuation.nte"')
+    .replace('"handoff": { "target": "closure.note" }', '"handoff": { "target": "closure.nte" }');
+  world.write(REGISTRY, text);
+  return world;
+}
+
+test("--fix mends what has one right answer, tells it, and finds nothing to do the second time", async () => {
+  using world = broken();
+  const before = readFileSync(join(world.root, REGISTRY), "utf8");
+  const first = await world.lockstep(["check", "notes", "--fix"]);
+  assert.equal(first.code, 0, first.stdout + first.stderr);
+  assert.match(
+    first.stdout,
+    /steps_registry\.json:\d+ {2}mended {2}SR-VALID-004\n {2}"continuation\.nte" → "continuation\.note"/,
+  );
+  assert.match(first.stdout, /✓ notes: no problems/);
+  const after = readFileSync(join(world.root, REGISTRY), "utf8");
+  assert.equal(after, before.replaceAll(".nte", ".note"));
+
+  const second = await world.lockstep(["check", "notes", "--fix"]);
+  assert.match(second.stdout, /^Nothing that has one right answer/);
+  assert.equal(readFileSync(join(world.root, REGISTRY), "utf8"), after);
+});
+
+test("--fix --dry-run only says so, in text and in the document", async () => {
+  using world = broken();
+  const before = readFileSync(join(world.root, REGISTRY), "utf8");
+  const text = await world.lockstep(["check", "notes", "--fix", "--dry-run"]);
+  assert.equal(text.code, 2);
+  assert.match(text.stdout, /would mend {2}SR-TRANS-006/);
+  const { code, stdout } = await world.lockstep(["check", "notes", "--fix", "--dry-run", "--json"]);
+  const document = JSON.parse(stdout) as { ok: boolean; fixable: { code: string; before: string }[] };
+  assert.deepEqual([code, document.ok], [2, false]);
+  assert.deepEqual(
+    document.fixable.map((one) => [one.code, one.before]),
+    [
+      ["SR-VALID-004", '"continuation.nte"'],
+      ["SR-TRANS-006", '"closure.nte"'],
+    ],
+  );
+  assert.equal(readFileSync(join(world.root, REGISTRY), "utf8"), before);
+});
+
+test("--sarif holds the findings of --json, with rules, places and ways", async () => {
+  using world = broken();
+  const json = await world.lockstep(["check", "--json"]);
+  const { problems } = JSON.parse(json.stdout) as { problems: readonly Problem[] };
+  const sarif = await world.lockstep(["check", "--sarif"]);
+  assert.equal(sarif.code, json.code);
+  const { version, runs } = JSON.parse(sarif.stdout) as Sarif;
+  const [run] = runs;
+  assert.equal(version, "2.1.0");
+  assert.deepEqual(
+    run!.results.map(({ ruleId, level, locations: [place], properties }) => ({
+      code: ruleId,
+      severity: level,
+      file: place!.physicalLocation.artifactLocation.uri,
+      line: place!.physicalLocation.region.startLine,
+      fix: properties.fix,
+    })),
+    problems.map(({ code, severity, file, line, fix }) => ({ code, severity, file, line, fix })),
+  );
+  for (const { ruleId, ruleIndex } of run!.results) {
+    const rule = run!.tool.driver.rules[ruleIndex];
+    assert.equal(rule?.id, ruleId);
+    assert.ok(rule.shortDescription.text !== "" && rule.fullDescription.text !== "");
+  }
+  const lost = run!.results.find(({ ruleId }) => ruleId === "SR-TRANS-006");
+  const way = lost?.codeFlows?.[0]?.threadFlows[0]?.locations.map(({ location }) => location.message.text);
+  assert.deepEqual(way, ["initial.note", "continuation.note", "closure.nte"]);
+});
+
+type Sarif = {
+  readonly version: string;
+  readonly runs: readonly {
+    readonly tool: {
+      readonly driver: {
+        readonly rules: readonly {
+          readonly id: string;
+          readonly shortDescription: { readonly text: string };
+          readonly fullDescription: { readonly text: string };
+        }[];
+      };
+    };
+    readonly results: readonly {
+      readonly ruleId: string;
+      readonly ruleIndex: number;
+      readonly level: string;
+      readonly locations: readonly {
+        readonly physicalLocation: {
+          readonly artifactLocation: { readonly uri: string };
+          readonly region: { readonly startLine: number };
+        };
+      }[];
+      readonly codeFlows?: readonly {
+        readonly threadFlows: readonly {
+          readonly locations: readonly {
+            readonly location: { readonly message: { readonly text: string } };
+          }[];
+        }[];
+      }[];
+      readonly properties: { readonly fix: string };
+    }[];
+  }[];
+};
+
+test("--watch tells of every change to the findings, of nothing else, and ends with 0", async () => {
+  using world = broken();
+  const path = join(world.root, REGISTRY);
+  const before = readFileSync(path, "utf8");
+  let stage = 0;
+  const { code, stdout } = await world.lockstep(["check", "notes", "--watch"], {
+    watch: (output, child) => {
+      if (stage === 0 && output.includes("✗ notes:")) {
+        stage = 1;
+        // The same findings again, and then none.
+        setTimeout(() => writeFileSync(path, `${before}\n`), 200);
+        setTimeout(() => writeFileSync(path, before.replaceAll(".nte", ".note")), 900);
+      } else if (stage === 1 && output.includes("✓ notes: no problems")) {
+        stage = 2;
+        child.kill("SIGINT");
+      }
+    },
+  });
+  assert.equal(code, 0);
+  assert.equal(stage, 2);
+  assert.equal(stdout.match(/^[✗✓] notes:/gm)?.length, 2, stdout);
+});
+
+for (const [flags, says] of [
+  [["--sarif", "--json"], /--sarif and --json do not go together/],
+  [["--watch", "--fix"], /--watch and --fix do not go together/],
+  [["--dry-run"], /--dry-run is for --fix/],
+] as const) {
+  test(`${flags.join(" ")} is refused`, async () => {
+    using world = createWorld();
+    writeAgent(world, "notes");
+    const { code, stderr } = await world.lockstep(["check", ...flags]);
+    assert.equal(code, 2);
+    assert.match(stderr, says);
+  });
+}

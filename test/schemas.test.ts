@@ -1,0 +1,71 @@
+/** The published JSON Schemas: valid draft-07, and true to the files that we ship. */
+import { Ajv } from "ajv";
+import assert from "node:assert/strict";
+import { globSync, readFileSync } from "node:fs";
+import { test } from "node:test";
+import { parse } from "yaml";
+import { initFiles } from "../src/cli/init-files.ts";
+import { parseScript } from "../src/backends/script.ts";
+
+const root = new URL("../", import.meta.url).pathname;
+const read = (file: string) => readFileSync(root + file, "utf8");
+const ajv = new Ajv({ strict: true, allowUnionTypes: true });
+const schemas = Object.fromEntries(
+  ["agent", "steps_registry", "script"].map((name) => {
+    const schema = JSON.parse(read(`schemas/${name}.schema.json`)) as object;
+    return [name, ajv.compile(schema)];
+  }),
+);
+
+function fits(name: string, value: unknown): void {
+  const validate = schemas[name]!;
+  assert.equal(validate(value), true, JSON.stringify(validate.errors));
+}
+
+test("the examples fit the schemas", () => {
+  const examples = globSync("examples/*/.agent/*/agent.json", { cwd: root });
+  assert.ok(examples.length > 0);
+  for (const file of examples) fits("agent", JSON.parse(read(file)));
+  for (const file of globSync("examples/*/script.yaml", { cwd: root })) fits("script", parse(read(file)));
+});
+
+test("what init writes fits the schemas, and points at them", () => {
+  const files = initFiles("notes");
+  for (const [file, name] of [
+    ["agent.json", "agent"],
+    ["steps_registry.json", "steps_registry"],
+  ] as const) {
+    const value = JSON.parse(files[file]!) as { $schema: string };
+    assert.equal(value.$schema, `../../node_modules/lockstep/schemas/${name}.schema.json`);
+    fits(name, value);
+  }
+  fits("script", parse(files["script.yaml"]!));
+});
+
+test("a misspelled key, a wrong word and a missing one are refused", () => {
+  const { agent, steps_registry, script } = schemas;
+  const good = JSON.parse(initFiles("notes")["agent.json"]!) as object;
+  assert.equal(agent!({ ...good, nmae: 1 }), false);
+  assert.equal(agent!({ ...good, name: "Not A Name" }), false);
+  assert.equal(steps_registry!({ agentId: "a", version: "1.0.0", c1: "steps" }), false);
+  assert.equal(script!({ replies: [{ error: { kind: "sulking" } }] }), false);
+});
+
+test("the script schema and the reader agree on what a reply may hold", async () => {
+  const reply = {
+    step: "a",
+    saw: ["x", "re:y"],
+    unseen: "z",
+    text: "t",
+    output: {},
+    calls: [{ name: "Read", input: {}, id: "1" }],
+    error: { kind: "rate-limit", message: "m", status: 429, retryAfterMs: 1 },
+  };
+  fits("script", { replies: [reply] });
+  assert.deepEqual(
+    Object.keys((await parseScript(JSON.stringify({ replies: [reply] }), "s"))[0]!),
+    Object.keys(reply),
+  );
+  await assert.rejects(parseScript(JSON.stringify({ replies: [{ ...reply, mood: 1 }] }), "s"));
+  assert.equal(schemas.script!({ replies: [{ ...reply, mood: 1 }] }), false);
+});
