@@ -1,7 +1,6 @@
 /** Starting and resuming look the same from outside: progress, a signal to stop, one result at the end. */
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
-import { createInterface } from "node:readline/promises";
 import { RunnerError, type DriveOptions, type Result } from "../run/index.ts";
 import { createFiles } from "../run/files.ts";
 import { findProject } from "../run/project.ts";
@@ -101,6 +100,7 @@ function askForTrust({ screen, host }: Call, signal: AbortSignal): Confirm {
       ].join("\n"),
     );
     // Not as a terminal of its own: so Ctrl-C stays a signal.
+    const { createInterface } = await import("node:readline/promises");
     const lines = createInterface({ input: host.stdin.open(), terminal: false });
     try {
       const answer = await lines.question("", { signal });

@@ -1,8 +1,6 @@
 /** `lockstep run NAME`: the agent is loaded first, because it declares flags of its own. */
 import { existsSync } from "node:fs";
 import { join, relative, resolve } from "node:path";
-import { addAbortSignal } from "node:stream";
-import { text as readAll } from "node:stream/consumers";
 import type { Flow, Parameter } from "../flow/flow.ts";
 import { hasErrors } from "../flow/problem.ts";
 import { runLoaded, type Loaded, type Result } from "../run/index.ts";
@@ -12,7 +10,6 @@ import { loadAgent, parametersOf, strictly, toFlags } from "./agent.ts";
 import { parseLine, UsageError } from "./args.ts";
 import { costLine } from "./budget.ts";
 import type { Call } from "./call.ts";
-import { tellFindings } from "./check.ts";
 import { GLOBAL_FLAGS } from "./commands.ts";
 import { conduct } from "./conduct.ts";
 import { commandHelp } from "./help.ts";
@@ -32,7 +29,7 @@ export async function runAgent(first: Call): Promise<number> {
     call.screen.print(commandHelp(call.command, call.screen.out, parameters));
     return 0;
   }
-  if (call.on("validate")) return tellFindings(call, [loaded], name);
+  if (call.on("validate")) return (await import("./check.ts")).tellFindings(call, [loaded], name);
   return await conduct(call, async (options) => {
     const flow = hasErrors(loaded.problems) ? null : loaded.flow;
     const input = flow === null ? "" : await readInput(call, flow, options.signal);
@@ -107,6 +104,8 @@ async function readInput(call: Call, flow: Flow, signal: AbortSignal | undefined
   if (stdin.isTTY) call.screen.tell("Reading the input; end it with Ctrl-D.");
   else if (call.on("verbose")) call.screen.tell("Reading the input from stdin.");
   const stream = stdin.open();
+  const { addAbortSignal } = await import("node:stream");
+  const { text: readAll } = await import("node:stream/consumers");
   if (signal !== undefined) addAbortSignal(signal, stream);
   try {
     return await readAll(stream);

@@ -8,8 +8,6 @@ import type { Check, Performer, Step, SuccessRule } from "../flow/flow.ts";
 import type { Json, JsonObject } from "../flow/json.ts";
 import { isObject, own, parseDotPath, readPath } from "../flow/json.ts";
 import { clip } from "./capture.ts";
-import { meaningOf } from "./extract-meaning.ts";
-import { extract } from "./extract.ts";
 import type { Env, ProcessResult, RunProcess } from "./process.ts";
 import { childEnv } from "./process.ts";
 
@@ -29,7 +27,7 @@ export function createShell({ cwd, env, exec }: ShellOptions): Shell {
     check: async (check, signal) => {
       const { command, timeoutMs, maxOutputBytes } = check;
       const result = await exec({ ...place(), command, timeoutMs, maxOutputBytes, signal });
-      return judgeCheck(check, result);
+      return await judgeCheck(check, result);
     },
     perform: async (step, args, signal) => {
       const performer = performerOf(step);
@@ -52,7 +50,7 @@ export function createShell({ cwd, env, exec }: ShellOptions): Shell {
 // Checks.
 
 /** Whether the command could run at all comes first; only then does the success rule have a say. */
-function judgeCheck(check: Check, result: ProcessResult): CheckResult {
+async function judgeCheck(check: Check, result: ProcessResult): Promise<CheckResult> {
   const unrecoverable = isUnrecoverable(result);
   const finding = unrecoverable ? { ok: false } : applyRule(check.success, result);
   const summary = summarize(check, result, finding);
@@ -61,7 +59,7 @@ function judgeCheck(check: Check, result: ProcessResult): CheckResult {
     ok: finding.ok,
     pattern: check.pattern,
     summary,
-    params: paramsOf(check, result, summary),
+    params: finding.ok ? {} : await paramsOf(check, result, summary),
     ...(unrecoverable ? { unrecoverable } : {}),
   };
 }
@@ -162,8 +160,13 @@ function oneLine(text: string): string {
 
 const MAX_SHOWN = 300;
 
-/** Extracted facts; what they mean and the raw ones stand under names that no extractor took. */
-function paramsOf(check: Check, result: ProcessResult, summary: string): JsonObject {
+/**
+ * What a failure prompt can tell: extracted facts; what they mean and the raw ones stand under names that no extractor
+ * took. Loaded when something failed, since most checks pass and most runs have none.
+ */
+async function paramsOf(check: Check, result: ProcessResult, summary: string): Promise<JsonObject> {
+  const { extract } = await import("./extract.ts");
+  const { meaningOf } = await import("./extract-meaning.ts");
   const extracted = Object.entries(check.extract).map(
     ([param, name]) => [param, extract(name, result)] as const,
   );

@@ -162,16 +162,21 @@ function settle(
 
 function follow(here: Here, label: Label, payload: JsonObject, notes: readonly string[]): State {
   const { state, step } = here;
+  const counted = own(step.edges, label)?.kind === "times" ? takenSoFar(state, step, label) : null;
+  const carried = own(state.handoff, step.id) ?? {};
+  const routed = route(step, label, payload, carried, state.iterations, counted?.times ?? 0);
+  if (routed.kind === "none") return fail(here, "FAILED_STEP_ROUTING", routed.why, { label, notes });
+  if (counted === null || !routed.counted) return move(here, label, routed.move, notes);
+  const { owner, edge, edges, times } = counted;
+  const taken = { ...state.taken, [owner]: { ...edges, [edge]: times + 1 } };
+  return move({ ...here, state: { ...state, taken } }, label, routed.move, notes);
+}
+
+function takenSoFar({ taken }: State, step: Step, label: Label) {
   const owner = step.aside ?? step.id;
   const edge = `${step.id}:${label}`;
-  const counts = own(state.taken, owner);
-  const before = counts === undefined ? 0 : (own(counts, edge) ?? 0);
-  const carried = own(state.handoff, step.id) ?? {};
-  const routed = route(step, label, payload, carried, state.iterations, before);
-  if (routed.kind === "none") return fail(here, "FAILED_STEP_ROUTING", routed.why, { label, notes });
-  if (!routed.counted) return move(here, label, routed.move, notes);
-  const taken = { ...state.taken, [owner]: { ...counts, [edge]: before + 1 } };
-  return move({ ...here, state: { ...state, taken } }, label, routed.move, notes);
+  const edges = own(taken, owner) ?? {};
+  return { owner, edge, edges, times: own(edges, edge) ?? 0 };
 }
 
 function move(here: Here, label: Label | null, to: PlainMove, notes: readonly string[]): State {
@@ -212,19 +217,18 @@ function goTo(
 ): State {
   const { flow, state, lane, step } = here;
   const owner = step.aside ?? step.id;
-  const target = own(flow.steps, to.step);
-  if (target?.aside === owner) {
-    return enter(
-      flow,
-      { ...leave(state, lane, null), settled: null },
-      { step: to.step, origin: lane.origin },
-    );
+  if (own(flow.steps, to.step)?.aside === owner) {
+    return enter(flow, state, { step: to.step, origin: lane.origin, leaving: lane, settled: null });
   }
-  const left = leave(state, lane, led(here, to.as ?? label, to.step, notes));
-  if (to.step === owner) return enter(flow, left, { step: to.step, origin: lane.origin });
+  const settled = led(here, to.as ?? label, to.step, notes);
+  if (to.step === owner) {
+    return enter(flow, state, { step: to.step, origin: lane.origin, leaving: lane, settled });
+  }
   // A step that is entered from another one counts its edges anew.
-  const taken = Object.hasOwn(left.taken, to.step) ? { ...left.taken, [to.step]: {} } : left.taken;
-  return enter(flow, { ...left, taken }, { step: to.step, origin: owner });
+  const fresh = Object.hasOwn(state.taken, to.step)
+    ? { ...state, taken: { ...state.taken, [to.step]: {} } }
+    : state;
+  return enter(flow, fresh, { step: to.step, origin: owner, leaving: lane, settled });
 }
 
 /** A sibling is done; the join is entered when it was the last. */
@@ -277,7 +281,9 @@ function overturn(here: Here, failed: CheckResult): State {
   const caller = lane.origin === null ? undefined : own(flow.steps, lane.origin);
   const back = guard.back.kind === "goto" ? guard.back.step : caller?.kind === "work" ? caller.id : step.id;
   const settled: Led = { ...led(here, label, back, notes), overturned: true };
-  return enter(flow, leave(state, lane, settled), {
+  return enter(flow, state, {
+    leaving: lane,
+    settled,
     step: back,
     origin: back === step.id ? lane.origin : step.id,
     say: { kind: "failed-check", guard: step.id, result: failed },
@@ -297,7 +303,7 @@ function unaskable(here: Here, code: string, why: string): State {
     );
   }
   const settled = led(here, null, step.id, [why]);
-  return enter(flow, leave(state, lane, settled), { step: step.id, origin: lane.origin, strikes: 1 });
+  return enter(flow, state, { step: step.id, origin: lane.origin, strikes: 1, leaving: lane, settled });
 }
 
 const RETRIES = 4;
@@ -342,11 +348,14 @@ type Entrance = {
   readonly origin: StepId | null;
   readonly say?: Say;
   readonly strikes?: number;
+  /** The visit that leads here, and how it was settled. */
+  readonly leaving?: Lane;
+  readonly settled?: Led | null;
 };
 
 /** Begins a visit, unless the run is over by count or by limit. A question about another step is not counted. */
 function enter(flow: Flow, state: State, to: Entrance): State {
-  const { settled } = state;
+  const settled = to.settled === undefined ? state.settled : to.settled;
   const from = settled?.step ?? null;
   const step = own(flow.steps, to.step);
   if (step === undefined)
@@ -374,9 +383,10 @@ function enter(flow: Flow, state: State, to: Entrance): State {
     command: { type: "ask", step: to.step, visit, turn: 1, attempt: 1, say },
   };
   const visits = { ...state.visits, [to.step]: visit };
-  const lanes = state.lanes.length === 0 ? [lane] : [...state.lanes, lane];
+  const beside = to.leaving === undefined ? state.lanes : lanesBeside(state, to.leaving);
+  const lanes = beside.length === 0 ? [lane] : [...beside, lane];
   const iterations = counts ? state.iterations + 1 : state.iterations;
-  return { ...state, iterations, visits, lanes, pending: lanes.map(commandOf) };
+  return { ...state, iterations, visits, lanes, pending: lanes.map(commandOf), settled };
 }
 
 /** One more response within the visit. */
@@ -462,9 +472,12 @@ function find(flow: Flow, state: State, at: { readonly step: StepId; readonly vi
 }
 
 /** The visit is settled. What is pending is set by whatever comes next. */
-function leave(state: State, lane: Lane, settled: Led | null): State {
-  const lanes = state.lanes.length === 1 ? [] : state.lanes.filter((other) => !isSame(other, lane));
-  return { ...state, lanes, settled };
+function leave(state: State, lane: Lane, settled: Led): State {
+  return { ...state, lanes: lanesBeside(state, lane), settled };
+}
+
+function lanesBeside({ lanes }: State, lane: Lane): readonly Lane[] {
+  return lanes.length === 1 ? [] : lanes.filter((other) => !isSame(other, lane));
 }
 
 function replaceLane(state: State, lane: Lane): State {

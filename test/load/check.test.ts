@@ -93,14 +93,14 @@ const ROWS: readonly Row[] = [
     name: "gates beside check prompts",
     changes: { "registry /basePath": "prompts" },
     at: `steps_registry.json ${S}/structuredGate`,
-    says: /basePath at \/basePath.*document 001.*"structuredGate" at \/steps\/initial\.issue\/structuredGate/,
+    says: /basePath at \/basePath.*check prompts.*"structuredGate" at \/steps\/initial\.issue\/structuredGate/,
   },
   {
     code: "DIALECT",
     name: "handoff beside complete",
     changes: { [`registry ${S}/structuredGate/allowedIntents`]: ["next", "complete"] },
     at: "steps_registry.json /steps/continuation.issue/structuredGate/allowedIntents",
-    says: /"complete" at .*document 002.*"handoff" at /,
+    says: /"complete" at .*complete intent.*"handoff" at /,
   },
   {
     code: "DIALECT",
