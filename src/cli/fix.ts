@@ -3,7 +3,8 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { mendAll, type Mended } from "../load/mend.ts";
 import { createFiles } from "../run/files.ts";
-import { load, RunnerError } from "../run/index.ts";
+import { RunnerError } from "../run/errors.ts";
+import { load } from "../run/load.ts";
 import { findProject } from "../run/project.ts";
 import { shownInLine, type Paint } from "./text.ts";
 

@@ -4,7 +4,7 @@ import { extname, resolve } from "node:path";
 import { budgetOf } from "../flow/budget.ts";
 import { outlineOf, type Outline } from "../flow/outline.ts";
 import type { Loaded } from "../run/index.ts";
-import { RunnerError } from "../run/index.ts";
+import { RunnerError } from "../run/errors.ts";
 import { loadAgent } from "./agent.ts";
 import { UsageError } from "./args.ts";
 import type { Call } from "./call.ts";

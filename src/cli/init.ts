@@ -1,7 +1,7 @@
 /** `lockstep init NAME` */
 import { mkdirSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
-import { RunnerError } from "../run/index.ts";
+import { RunnerError } from "../run/errors.ts";
 import { findProject } from "../run/project.ts";
 import { UsageError } from "./args.ts";
 import type { Call } from "./call.ts";

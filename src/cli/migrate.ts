@@ -5,7 +5,7 @@ import { diff } from "node:util";
 import { hasErrors } from "../flow/problem.ts";
 import { EXIT } from "../flow/verdict.ts";
 import { migrateAgent, type FileChange } from "../load/migrate.ts";
-import { RunnerError } from "../run/index.ts";
+import { RunnerError } from "../run/errors.ts";
 import { createFiles } from "../run/files.ts";
 import { findProject } from "../run/project.ts";
 import { loadAgent } from "./agent.ts";

@@ -1,6 +1,5 @@
 /** From the name of an agent to its flow, checked as far as can be without asking a model. */
 import { createHash } from "node:crypto";
-import { prepareSchemas, schemaFault } from "../engine/schema.ts";
 import type { Flow } from "../flow/flow.ts";
 import type { FileRead, Files } from "../flow/files.ts";
 import { canonicalJson, type JsonSchema } from "../flow/json.ts";
@@ -93,8 +92,9 @@ async function schemaProblems(flow: Flow, agent: string): Promise<readonly Probl
       schemas.set(answer.schema.schema, { step: id, name: answer.schema.name });
     }
   }
+  if (schemas.size === 0 || schemas.size > MOST_COMPILED) return [];
+  const { prepareSchemas, schemaFault } = await import("../engine/schema.ts");
   await prepareSchemas([...schemas.keys()]);
-  if (schemas.size > MOST_COMPILED) return [];
   return [...schemas].flatMap(([schema, { step, name }]) => {
     const fault = schemaFault(schema);
     return fault === null ? [] : [uncompilable(agent, step, name, fault)];

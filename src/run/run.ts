@@ -90,6 +90,7 @@ export async function runLoaded(loaded: Loaded, options: Omit<RunOptions, "agent
         "PARAMETERS_INVALID",
         misgiven.map(({ message, fix }) => `${message} ${fix}`).join("\n"),
       );
+    await prepareSchemas(schemasOf(flow));
     const backend = await chooseBackend(options, flow.agent, []);
     await requireTrust(flow, {
       root: loaded.project.root,
