@@ -1,8 +1,8 @@
 /** Files of a project are read inside of it and nowhere else. */
 import assert from "node:assert/strict";
-import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { test } from "node:test";
+import { after, test } from "node:test";
 import { createFiles } from "../../src/run/files.ts";
 import { projectWith } from "./project.ts";
 
@@ -13,6 +13,7 @@ symlinkSync(join(outside, "folder"), join(root, "linked"));
 symlinkSync(join(root, "deep"), join(root, "inner"));
 symlinkSync(join(root, "nowhere"), join(root, "dangling"));
 mkdirSync(`${root}-evil`);
+after(() => rmSync(`${root}-evil`, { recursive: true, force: true }));
 writeFileSync(`${root}-evil/e.txt`, "evil");
 symlinkSync(`${root}-evil`, join(root, "sibling"));
 
