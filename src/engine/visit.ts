@@ -1,0 +1,169 @@
+/** What can become of a visit: entered, asked again, settled, ended. The small steps that `decide` is made of. */
+import type { Command, Led, Say } from "../flow/event.ts";
+import type { Flow, Label, Step, StepId } from "../flow/flow.ts";
+import { own } from "../flow/json.ts";
+import { messages } from "./messages.ts";
+import type { Lane, State } from "./state.ts";
+
+/** Where an event takes place: the visit it speaks of, and all that is known around it. */
+export type Here = { readonly flow: Flow; readonly state: State; readonly lane: Lane; readonly step: Step };
+
+export type Entrance = {
+  readonly step: StepId;
+  readonly origin: StepId | null;
+  readonly say?: Say;
+  readonly strikes?: number;
+  /** The visit that leads here, and how it was settled. */
+  readonly leaving?: Lane;
+  readonly settled?: Led | null;
+};
+
+/** Begins a visit, unless the run is over by count or by limit. A question about another step is not counted. */
+export function enter(flow: Flow, state: State, to: Entrance): State {
+  const settled = to.settled === undefined ? state.settled : to.settled;
+  const from = settled?.step ?? null;
+  const step = own(flow.steps, to.step);
+  if (step === undefined)
+    return end(state, settled, "FAILED_STEP_ROUTING", messages.unknownStep(to.step), from);
+  const counts = step.aside === undefined;
+  const { stop, limits } = flow;
+  if (counts && stop.kind === "visits" && state.iterations >= stop.count && !state.mending) {
+    return end(state, settled, null, messages.budgetReached(stop.count), from);
+  }
+  if (counts && state.iterations >= limits.visits) {
+    return end(state, settled, "AGENT_MAX_ITERATIONS", messages.maxIterations(limits.visits, to.step), from);
+  }
+  const visit = (own(state.visits, to.step) ?? 0) + 1;
+  const say: readonly Say[] = [to.say ?? { kind: "prompt" }];
+  const lane: Lane = {
+    step: to.step,
+    visit,
+    turn: 1,
+    repairs: 0,
+    faults: 0,
+    strikes: to.strikes ?? 0,
+    origin: to.origin,
+    say,
+    answer: null,
+    command: { type: "ask", step: to.step, visit, turn: 1, attempt: 1, say },
+  };
+  const visits = { ...state.visits, [to.step]: visit };
+  const beside = to.leaving === undefined ? state.lanes : lanesBeside(state, to.leaving);
+  const lanes = beside.length === 0 ? [lane] : [...beside, lane];
+  const iterations = counts ? state.iterations + 1 : state.iterations;
+  return { ...state, iterations, visits, lanes, pending: lanes.map(commandOf), settled };
+}
+
+/** One more response within the visit. */
+export function ask(here: Here, say: readonly Say[]): State {
+  const { state, lane, step } = here;
+  if (lane.turn >= step.turns) return fail(here, "AGENT_TURN_LIMIT", messages.turnLimit(step.id, step.turns));
+  return askAgain(state, { ...lane, turn: lane.turn + 1, say });
+}
+
+export function askAgain(state: State, lane: Lane): State {
+  const { step, visit, turn, say } = lane;
+  return replaceLane(state, { ...lane, command: { type: "ask", step, visit, turn, attempt: 1, say } });
+}
+
+export function doNext(here: Here, command: Command): State {
+  return replaceLane(here.state, { ...here.lane, command });
+}
+
+type Settling = {
+  readonly label?: Label | null;
+  readonly notes?: readonly string[];
+  readonly overturned?: true;
+};
+
+/** Ends the run in failure; a sibling takes the whole fork with it. */
+export function fail(here: Here, code: string, reason: string, how: Settling = {}): State {
+  const { state, lane } = here;
+  const plain = led(here, how.label ?? null, null, how.notes ?? []);
+  const settled: Led = how.overturned ? { ...plain, overturned: true } : plain;
+  if (state.fork === null) return end(state, settled, code, reason, settled.step);
+  const why = messages.siblingFailed(lane.step, state.fork.steps, `${code}: ${reason}`);
+  return end(state, settled, "ParallelSiblingFailure", why, lane.step);
+}
+
+/** Ends the run for a reason outside the flow. The visit stays unsettled, so that a resumed run asks it again. */
+export function halt(here: Here, code: string, reason: string): State {
+  const asked = askAgain(here.state, { ...here.lane, faults: 0 });
+  return { ...end(asked, null, code, reason, here.step.id), halted: asked.lanes, fork: here.state.fork };
+}
+
+/** `code` null means completed. */
+export function end(
+  state: State,
+  settled: Led | null,
+  code: string | null,
+  reason: string,
+  step: StepId | null,
+): State {
+  const verdict = { outcome: code === null ? "completed" : "failed", code, reason, step } as const;
+  return { ...state, lanes: [], fork: null, settled, verdict, pending: [{ type: "end", verdict }] };
+}
+
+/** How the visit is told: a question about another step is told as that step's. */
+export function led(
+  { state, lane, step }: Here,
+  label: Label | null,
+  to: StepId | null,
+  notes: readonly string[],
+): Led {
+  const plain = { step: lane.step, visit: lane.visit, label, to };
+  const told = step.aside === undefined ? plain : { ...plain, ...asked(state, step.aside) };
+  return notes.length === 0 ? told : { ...told, notes };
+}
+
+function asked({ visits, last }: State, owner: StepId): Pick<Led, "step" | "visit" | "check"> {
+  const about = { step: owner, visit: own(visits, owner) ?? 0 };
+  return last === null ? about : { ...about, check: { label: last.label, message: last.reason } };
+}
+
+// Lanes.
+
+export function find(flow: Flow, state: State, at: { readonly step: StepId; readonly visit: number }): Here {
+  const lane = state.lanes.find((other) => other.step === at.step && other.visit === at.visit);
+  const step = own(flow.steps, at.step);
+  if (lane === undefined || step === undefined) {
+    throw new Error(`The journal speaks of ${at.step}@${at.visit}, which is not under way`);
+  }
+  return { flow, state, lane, step };
+}
+
+/** The visit is settled. What is pending is set by whatever comes next. */
+export function leave(state: State, lane: Lane, settled: Led): State {
+  return { ...state, lanes: lanesBeside(state, lane), settled };
+}
+
+function lanesBeside({ lanes }: State, lane: Lane): readonly Lane[] {
+  return lanes.length === 1 ? [] : lanes.filter((other) => !isSame(other, lane));
+}
+
+function replaceLane(state: State, lane: Lane): State {
+  const lanes =
+    state.lanes.length === 1 ? [lane] : state.lanes.map((other) => (isSame(other, lane) ? lane : other));
+  return withLanes(state, lanes, null);
+}
+
+export function withLanes(state: State, lanes: readonly Lane[], settled: Led | null): State {
+  return { ...state, lanes, pending: lanes.map(commandOf), settled };
+}
+
+function commandOf(lane: Lane): Command {
+  return lane.command;
+}
+
+function isSame(a: Lane, b: Lane): boolean {
+  return a.step === b.step && a.visit === b.visit;
+}
+
+/** A wait that was under way is not begun anew: the time since then has waited for it. */
+export function attemptAgain(lane: Lane): Lane {
+  const { command, step, visit, turn, say } = lane;
+  if (command.type === "end") return lane;
+  if (command.type === "wait")
+    return { ...lane, command: { type: "ask", step, visit, turn, attempt: 1, say } };
+  return { ...lane, command: { ...command, attempt: command.attempt + 1 } };
+}
