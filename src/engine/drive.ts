@@ -34,28 +34,34 @@ export async function drive({ flow, ports, handle, past, begin, signal, observe 
     seq = at;
   }
 
-  const commit = async (event: Event): Promise<void> => {
+  /** What an event would lead to. The end of a run is written together with what led to it. */
+  const stage = (event: Event): Staged => {
     const next = decide(flow, state, event);
     const { settled } = next;
     const at = ports.clock.now();
     const entry: Entry =
       settled === null ? { seq: seq + 1, at, event } : { seq: seq + 1, at, event, led: settled };
-    const entries = [entry];
-    let after = next;
     const [first] = next.pending;
-    if (first?.type === "end") {
-      const ended: Event = { type: "run.ended", verdict: first.verdict };
-      entries.push({ seq: seq + 2, at, event: ended });
-      after = decide(flow, next, ended);
-    }
-    await handle.append(entries);
+    if (first?.type !== "end") return { entries: [entry], next, after: next };
+    const ended: Event = { type: "run.ended", verdict: first.verdict };
+    return { entries: [entry, { seq: seq + 2, at, event: ended }], next, after: decide(flow, next, ended) };
+  };
+
+  /** It is written: now it counts. */
+  const believe = ({ entries, next, after }: Staged): void => {
+    const [entry, ending] = entries;
     seq += entries.length;
-    talk.heard(event);
     state = after;
-    if (observe !== undefined) {
-      observe(entry, next);
-      if (entries[1] !== undefined) observe(entries[1], after);
-    }
+    if (entry === undefined) return;
+    talk.heard(entry.event);
+    observe?.(entry, next);
+    if (ending !== undefined) observe?.(ending, after);
+  };
+
+  const commit = async (event: Event): Promise<void> => {
+    const staged = stage(event);
+    await handle.append(staged.entries);
+    believe(staged);
   };
 
   if ("type" in begin) await commit(begin);
@@ -70,7 +76,10 @@ export async function drive({ flow, ports, handle, past, begin, signal, observe 
     else if (only?.type === "end") await commit({ type: "run.ended", verdict: only.verdict });
     else {
       const event = await perform(flow, state, only as Doable, ports, talk, signal);
-      if (!signal.aborted || isWhole(event)) await commit(event);
+      if (signal.aborted && !isWhole(event)) break;
+      const staged = stage(event);
+      await handle.append(staged.entries);
+      believe(staged);
     }
   }
   return state;
@@ -101,6 +110,7 @@ export async function drive({ flow, ports, handle, past, begin, signal, observe 
 }
 
 type Doable = Exclude<Command, { type: "end" }>;
+type Staged = { readonly entries: readonly Entry[]; readonly next: State; readonly after: State };
 
 /** Whether an event that came in after the stop signal is a true result, and not the stopping itself: a command that was
  * stopped has failed for no reason of its own, so what it gave is not recorded. */

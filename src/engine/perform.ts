@@ -40,17 +40,13 @@ async function ask(
   talk: Talk,
   signal: AbortSignal,
 ): Promise<Event> {
-  const answered = (reply: Reply): Event => {
-    const { visit, turn } = command;
-    return { type: "step.answered", step: step.id, visit, turn, reply };
-  };
   if (step.by.kind === "command") {
-    return answered(await readReply(step, await ports.shell.perform(step, state.args, signal)));
+    return answered(command, await readReply(step, await ports.shell.perform(step, state.args, signal)));
   }
   const unaskable = schemaTrouble(step);
-  if (unaskable !== null) return answered(unaskable);
+  if (unaskable !== null) return answered(command, unaskable);
   const said = sayAll(flow, state, step, command.say, ports);
-  if (said.kind === "unaskable") return answered(said);
+  if (said.kind === "unaskable") return answered(command, said);
 
   const { messages, session } = talk.open(step, command.visit);
   // Said only now, and taken back if nothing comes of it: a fault must not leave the question in the conversation.
@@ -69,7 +65,11 @@ async function ask(
   }
   if (result.kind === "fault") messages.length -= said.messages.length;
   const reply = readReply(step, result);
-  return answered(reply instanceof Promise ? await reply : reply);
+  return answered(command, reply instanceof Promise ? await reply : reply);
+}
+
+function answered({ step, visit, turn }: Command & { type: "ask" }, reply: Reply): Event {
+  return { type: "step.answered", step, visit, turn, reply };
 }
 
 async function call(
