@@ -5,7 +5,6 @@
  */
 import module from "node:module";
 import { join } from "node:path";
-import { isatty } from "node:tty";
 import { parseLine, UsageError } from "./args.ts";
 import { createCall, type Call, type Host } from "./call.ts";
 import { commandNamed, everyFlag, type Command } from "./commands.ts";
@@ -22,7 +21,13 @@ let stopping: AbortController | null = null;
 let isFailing = false;
 
 const host: Host = {
-  stdin: { isTTY: isatty(0), open: () => process.stdin },
+  stdin: {
+    // Asked for by few commands, and what answers it takes time to load.
+    get isTTY() {
+      return process.getBuiltinModule("node:tty").isatty(0);
+    },
+    open: () => process.stdin,
+  },
   stdout: process.stdout,
   stderr: process.stderr,
   env: process.env,
@@ -85,7 +90,7 @@ async function run(command: Command, argv: readonly string[]): Promise<number> {
   return await perform(call);
 }
 
-/** Saves a tenth of a short run, and half of one in development. In the user's own folder, because it is run as code. */
+/** Saves a tenth of a short run, and half of one from source. In the user's own folder, because it is run as code. */
 function keepCompiled({ XDG_CACHE_HOME, HOME }: NodeJS.ProcessEnv): void {
   const folder = XDG_CACHE_HOME || (HOME ? join(HOME, ".cache") : "");
   if (folder !== "") module.enableCompileCache(join(folder, "lockstep", "compiled"));

@@ -8,17 +8,15 @@ import { findProject, listAgents } from "../run/project.ts";
 import { toFailure } from "../run/result.ts";
 import { loadAgent, parametersOf, strictly, toFlags } from "./agent.ts";
 import { parseLine, UsageError } from "./args.ts";
-import { costLine } from "./budget.ts";
 import type { Call } from "./call.ts";
 import { GLOBAL_FLAGS } from "./commands.ts";
 import { conduct } from "./conduct.ts";
-import { commandHelp } from "./help.ts";
 import { shellWord } from "./text.ts";
 import { versionText } from "./version.ts";
 
 export async function runAgent(first: Call): Promise<number> {
   const name = nameOf(first);
-  if (name === undefined) return withoutAgent(first);
+  if (name === undefined) return await withoutAgent(first);
   const { call, loaded } = await loadFor(first, name);
   if (call.on("version")) {
     call.screen.print(versionText(call.on("json")));
@@ -26,6 +24,7 @@ export async function runAgent(first: Call): Promise<number> {
   }
   const parameters = parametersOf(loaded.flow);
   if (call.on("help")) {
+    const { commandHelp } = await import("./help.ts");
     call.screen.print(commandHelp(call.command, call.screen.out, parameters));
     return 0;
   }
@@ -34,7 +33,10 @@ export async function runAgent(first: Call): Promise<number> {
     const flow = hasErrors(loaded.problems) ? null : loaded.flow;
     const input = flow === null ? "" : await readInput(call, flow, options.signal);
     if (input === null) return toFailure(name, "INTERRUPTED", "");
-    if (flow !== null && !call.on("json") && !call.on("events")) call.screen.tell(costLine(flow));
+    if (flow !== null && !call.on("json") && !call.on("events")) {
+      const { costLine } = await import("./budget.ts");
+      call.screen.tell(costLine(flow));
+    }
     const result = await runLoaded(loaded, { ...options, args: argsOf(call, parameters), input });
     return result.code === "NO_BACKEND" ? namingScript(result, call, loaded) : result;
   });
@@ -49,8 +51,9 @@ function nameOf(call: Call): string | undefined {
   return words.find((word) => agents.has(word)) ?? words[0];
 }
 
-function withoutAgent(first: Call): number {
+async function withoutAgent(first: Call): Promise<number> {
   const call = first.declare([]);
+  const { commandHelp } = await import("./help.ts");
   call.screen.print(commandHelp(call.command, call.screen.out));
   return 0;
 }
@@ -99,7 +102,7 @@ async function readInput(call: Call, flow: Flow, signal: AbortSignal | undefined
   const given = call.text("input");
   if (given !== undefined && given !== "-") return given;
   const { stdin } = call.host;
-  const isWanted = given === "-" || (!stdin.isTTY && readsInput(flow));
+  const isWanted = given === "-" || (readsInput(flow) && !stdin.isTTY);
   if (!isWanted) return "";
   if (stdin.isTTY) call.screen.tell("Reading the input; end it with Ctrl-D.");
   else if (call.on("verbose")) call.screen.tell("Reading the input from stdin.");

@@ -68,7 +68,7 @@ export function createScreen({ stdin, stdout, stderr, env }: Terminal, { quiet, 
       if (status !== null) stderr.write(status);
     },
     isLive,
-    isAnswering: !isPlain && stdin.isTTY === true && stderr.isTTY === true,
+    isAnswering: !isPlain && stderr.isTTY === true && stdin.isTTY === true,
     get width() {
       return width();
     },

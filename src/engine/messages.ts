@@ -34,7 +34,7 @@ export const messages = {
 
   maxIterations: (limit: number, step: StepId) =>
     `Maximum iterations (${limit}) reached without completion; the next step would have been "${step}". ` +
-    `Raise verdict.config.maxIterations, or look at the path for a loop.`,
+    `Look at the path for a loop, or raise verdict.config.maxIterations where the form has it.`,
 
   turnLimit: (step: StepId, limit: number) =>
     `Step "${step}" used all ${limit} model responses of one visit without an answer.`,

@@ -155,12 +155,11 @@ function oracle(step: (typeof STEPS)[number], reply: Reply, repaired: boolean): 
   if (word === "abort") return "end AGENT_ABORTED";
   if (!(ALLOWED[step] as readonly string[]).includes(word)) return unusable;
   const target = mine(mine(output, "next_action"), "target");
-  const known = new Set(["stepId", "status", "next_action"]);
   const shape =
     isObject(mine(output, "next_action")) &&
     (mine(output, "stepId") === undefined || typeof mine(output, "stepId") === "string") &&
     (target === undefined || typeof target === "string");
-  if (!shape || Object.keys(output).length === 0 || known.size === 0) return unusable;
+  if (!shape) return unusable;
   if (word === "closing") return "end completed";
   if (word === "handoff") return "to closure.a";
   if (word === "repeat") return `to ${step}`;

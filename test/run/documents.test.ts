@@ -1,5 +1,6 @@
 /** The examples that documents 000 and 003 print, completed to flows of three steps, run by the public door. */
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import {
   createMemoryJournal,
@@ -49,62 +50,8 @@ test("document 000's issue flow with its gate, handoff and validator", async () 
 });
 
 test("document 003's agent.json runs, and says which of its settings are not acted on", async () => {
-  const agent = {
-    $schema: "../../agents/schemas/agent.schema.json",
-    version: "1.12.0",
-    parameters: {
-      issue: {
-        type: "number",
-        description: "GitHub Issue number to work on",
-        required: true,
-        cli: "--issue",
-      },
-      iterateMax: {
-        type: "number",
-        description: "Maximum number of iterations (fallback)",
-        required: false,
-        default: 500,
-        cli: "--iterate-max",
-      },
-      resume: {
-        type: "boolean",
-        description: "Resume previous session",
-        required: false,
-        default: false,
-        cli: "--resume",
-      },
-    },
-  };
-  const runner = {
-    flow: {
-      systemPromptPath: "prompts/system.md",
-      prompts: { registry: "steps_registry.json", fallbackDir: "prompts/" },
-    },
-    verdict: { type: "poll:state", config: { maxIterations: 500 } },
-    boundaries: {
-      allowedTools: ["Skill", "Read", "Write", "Edit", "Bash", "Glob", "Grep", "Task", "TodoWrite"],
-      permissionMode: "acceptEdits",
-    },
-    integrations: {
-      github: {
-        enabled: true,
-        labels: {
-          requirements: "docs",
-          inProgress: "in-progress",
-          blocked: "need clearance",
-          completion: { add: ["done"], remove: ["in-progress"] },
-        },
-        defaultClosureAction: "label-only",
-      },
-    },
-    actions: {
-      enabled: true,
-      types: ["issue-action", "project-plan", "review-result"],
-      outputFormat: "json",
-    },
-    execution: { worktree: { enabled: true, root: "../worktree" } },
-    logging: { directory: "tmp/logs/agents/iterator", format: "jsonl", maxFiles: 100 },
-  };
+  const text = readFileSync(new URL("../fixtures/documents/003-agent.json", import.meta.url), "utf8");
+  const { runner, ...agent } = JSON.parse(text) as { readonly runner: object };
   const steps = {
     "initial.polling": {
       kind: "work",
