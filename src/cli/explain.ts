@@ -1,6 +1,6 @@
 /** `lockstep explain NAME [STEP]`: what holds, and where it was said. */
 import { budgetLine } from "../flow/budget.ts";
-import type { SuccessRule } from "../flow/flow.ts";
+import type { Guard, SuccessRule } from "../flow/flow.ts";
 import type { Json } from "../flow/json.ts";
 import { outlineOf, type Outline } from "../flow/outline.ts";
 import type { Origin } from "../load/origin.ts";
@@ -245,8 +245,21 @@ function section(
   ];
 }
 
+function backText(back: Guard["back"]): string {
+  switch (back.kind) {
+    case "goto":
+      return shownInLine(back.step, 60);
+    case "caller":
+      return "the step that led here";
+    case "again":
+      return "the same conversation";
+    case "onward":
+      return "where the step leads";
+  }
+}
+
 function guardText(guard: NonNullable<StepExplained["guard"]>, paint: Paint): readonly string[] {
-  const back = guard.back.kind === "caller" ? "the step that led here" : shownInLine(guard.back.step, 60);
+  const back = backText(guard.back);
   const after = {
     retry: `a failure leads back to ${back}; the ${ordinal(guard.maxFailures)} ends the run`,
     abort: "a failure ends the run",

@@ -50,6 +50,9 @@ const DOING = {
   ask: "asking",
   call: "using tools",
   check: "checking",
+  look: "looking",
+  hook: "running a hook",
+  question: "waiting for an answer",
   wait: "waiting",
   end: "ending",
 } as const;
@@ -102,7 +105,19 @@ export function entryLines(
           ...event.results.map(({ name, ok, summary }) => dim(`${name}: ${ok ? "passed" : summary}`)),
         );
       break;
+    case "step.looked":
+      if (isVerbose)
+        lines.push(...event.sights.map(({ met, what }) => dim(`${met ? "met" : "not met"}: ${what}`)));
+      break;
+    case "step.hooked":
+      if (event.result.kind === "threw")
+        lines.push(paint("yellow", `    ${event.hook} failed: ${shownInLine(event.result.message)}`));
+      break;
+    case "step.suspended":
+      lines.push(paint("yellow", `    ${shownInLine(event.why)}`));
+      break;
     case "run.started":
+    case "step.told":
     case "step.waited":
     case "run.ended":
       break;

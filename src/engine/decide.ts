@@ -2,12 +2,13 @@
  * The heart: a flow, a state and what happened give the next state, whose `pending` says what to do next.
  * Pure. Starting, resuming, replaying and reporting are all folds of this one function.
  */
-import type { Call, CallResult, CheckResult, Event, Fault, Led, Reply } from "../flow/event.ts";
-import type { Answer, Flow, Label, Step } from "../flow/flow.ts";
+import type { Call, CallResult, CheckResult, Event, Fault, Led, Reply, Sight } from "../flow/event.ts";
+import type { Answer, Flow, Guard, Label, Step, StepId } from "../flow/flow.ts";
 import { own, type JsonObject } from "../flow/json.ts";
 import { readAnswer, readCarry, readReason } from "./gate.ts";
 import { messages } from "./messages.ts";
 import { route, type PlainMove } from "./route.ts";
+import { listens, standing } from "./stop.ts";
 import { addUsage, EMPTY_STATE, type Lane, type State } from "./state.ts";
 import {
   ask,
@@ -47,6 +48,15 @@ export function decide(flow: Flow, state: State, event: Event): State {
       const here = find(flow, state, event);
       return askAgain(here.state, here.lane);
     }
+    case "step.looked": {
+      const here = find(flow, state, event);
+      const { label, payload, notes } = pendingAnswer(here);
+      return follow(here, label, payload, notes, event.sights);
+    }
+    case "step.hooked":
+    case "step.told":
+    case "step.suspended":
+      throw new Error(`Step "${event.step}" is no stage`);
     case "run.ended":
       return { ...state, lanes: [], pending: [], settled: null, verdict: event.verdict };
   }
@@ -66,7 +76,8 @@ function answered(here: Here, reply: Reply): State {
     case "said": {
       const usage = addUsage(state.usage, reply.usage);
       const calm = lane.faults === 0 ? lane : { ...lane, faults: 0 };
-      return said({ flow: here.flow, state: { ...state, usage }, lane: calm, step }, reply);
+      const heard = listens(here.flow.stop) ? { ...calm, said: remember(calm.said, reply.text) } : calm;
+      return said({ flow: here.flow, state: { ...state, usage }, lane: heard, step }, reply);
     }
   }
 }
@@ -165,23 +176,64 @@ function settle(
     handoff: step.carry.length === 0 ? here.state.handoff : { ...here.state.handoff, [step.id]: carry.data },
   };
   if (step.guard?.on !== label) return follow({ flow: here.flow, state, lane, step }, label, payload, said);
-  const waiting: Lane = { ...lane, answer: { label, payload, notes: said } };
-  return doNext(
-    { ...here, state, lane: waiting },
-    { type: "check", step: step.id, visit: lane.visit, attempt: 1 },
+  return runChecks(
+    { ...here, state, lane: { ...lane, answer: { label, payload, notes: said } } },
+    step.guard,
   );
 }
 
-function follow(here: Here, label: Label, payload: JsonObject, notes: readonly string[]): State {
+function runChecks(here: Here, guard: Guard): State {
+  const { step, visit } = here.lane;
+  const checks = guard.checks.map(({ check }) => check);
+  return doNext(here, { type: "check", step, visit, attempt: 1, checks });
+}
+
+/** The label stands: its edge is taken, unless that leads on and the stop rule says that the run is over. */
+function follow(
+  here: Here,
+  label: Label,
+  payload: JsonObject,
+  notes: readonly string[],
+  sights: readonly Sight[] | null = null,
+): State {
   const { state, step } = here;
   const counted = own(step.edges, label)?.kind === "times" ? takenSoFar(state, step, label) : null;
   const carried = own(state.handoff, step.id) ?? {};
   const routed = route(step, label, payload, carried, state.iterations, counted?.times ?? 0);
   if (routed.kind === "none") return fail(here, "FAILED_STEP_ROUTING", routed.why, { label, notes });
+  if (routed.move.kind !== "end" && mayStop(here)) {
+    const facts = { state, said: here.lane.said, payload, sights };
+    const stands = standing(here.flow, facts);
+    const waiting: Here = { ...here, lane: { ...here.lane, answer: { label, payload, notes } } };
+    if (stands.kind === "look") return lookOutside(waiting);
+    if (stands.kind === "over") return stop(waiting, stands.why);
+  }
   if (counted === null || !routed.counted) return move(here, label, routed.move, notes);
   const { owner, edge, edges, times } = counted;
   const taken = { ...state.taken, [owner]: { ...edges, [edge]: times + 1 } };
   return move({ ...here, state: { ...state, taken } }, label, routed.move, notes);
+}
+
+/** While something is being mended, a stop rule without checks of its own has nothing to tell that it is mended. */
+function mayStop({ flow, state, step }: Here): boolean {
+  if (flow.stop.kind === "end" || step.aside !== undefined || state.fork !== null) return false;
+  return !state.mending || flow.stopGuard !== undefined;
+}
+
+function lookOutside(here: Here): State {
+  const { step, visit } = here.lane;
+  return doNext(here, { type: "look", step, visit, attempt: 1 });
+}
+
+/** The run is over, once the checks that go with the stop rule have passed. */
+function stop(here: Here, why: string): State {
+  const { flow, state, lane, step } = here;
+  const { label, notes, payload } = pendingAnswer(here);
+  if (flow.stopGuard === undefined) return end(state, led(here, label, null, notes), null, why, step.id);
+  return runChecks(
+    { ...here, lane: { ...lane, answer: { label, payload, notes, over: why } } },
+    flow.stopGuard,
+  );
 }
 
 function takenSoFar({ taken }: State, step: Step, label: Label) {
@@ -252,36 +304,40 @@ function join(here: Here, label: Label | null, notes: readonly string[]): State 
   if (done.length < fork.steps.length) {
     return withLanes({ ...left, fork: { ...fork, done } }, left.lanes, left.settled);
   }
+  if (fork.join === null) return end(left, left.settled, null, messages.closed(step.id, ""), step.id);
   return enter(flow, { ...left, fork: null }, { step: fork.join, origin: step.id });
 }
 
 // What comes of checks, of faults, and of a step that cannot be asked.
 
 function checked(here: Here, results: readonly CheckResult[]): State {
-  const { state, lane, step } = here;
-  if (step.guard === undefined || lane.answer === null)
-    throw new Error(`Step "${step.id}" asked for no checks`);
-  const { label, payload, notes } = lane.answer;
+  const { flow, state, step } = here;
+  const answer = pendingAnswer(here);
+  const { label, payload, notes, over } = answer;
+  const guard = over === undefined ? step.guard : flow.stopGuard;
+  if (guard === undefined) throw new Error(`Step "${step.id}" asked for no checks`);
+  const passed = (at: Here, said: readonly string[]) =>
+    over === undefined
+      ? follow(at, label, payload, said)
+      : end(at.state, led(at, label, null, said), null, over, step.id);
   const failed = results.find((result) => !result.ok);
-  if (failed === undefined)
-    return follow({ ...here, state: { ...state, mending: false } }, label, payload, notes);
-  if (step.guard.onFailure === "skip" && failed.unrecoverable === undefined) {
-    const skipped = `check "${failed.name}" failed and was skipped: ${failed.summary}`;
-    return follow(here, label, payload, [...notes, skipped]);
+  if (failed === undefined) return passed({ ...here, state: { ...state, mending: false } }, notes);
+  if (guard.onFailure === "skip" && failed.unrecoverable === undefined) {
+    return passed(here, [...notes, `check "${failed.name}" failed and was skipped: ${failed.summary}`]);
   }
-  return overturn(here, failed);
+  return overturn(here, guard, failed);
 }
 
 /** The label does not take effect: the run goes on where the guard says, and the model is told what failed. */
-function overturn(here: Here, failed: CheckResult): State {
+function overturn(here: Here, guard: Guard, failed: CheckResult): State {
   const { flow, lane, step } = here;
-  const guard = step.guard!;
-  const { label, notes } = lane.answer!;
-  const failures = (own(here.state.failures, step.id) ?? 0) + 1;
+  const { label, notes, over } = pendingAnswer(here);
+  const owner = over === undefined ? step.id : "*";
+  const failures = (own(here.state.failures, owner) ?? 0) + 1;
   const state: State = {
     ...here.state,
     mending: true,
-    failures: { ...here.state.failures, [step.id]: failures },
+    failures: { ...here.state.failures, [owner]: failures },
   };
   const final = guard.onFailure === "abort" || failed.unrecoverable !== undefined;
   if (final || failures >= guard.maxFailures) {
@@ -290,17 +346,47 @@ function overturn(here: Here, failed: CheckResult): State {
       : messages.checksExhausted(step.id, failed.name, failures, failed.summary);
     return fail({ ...here, state }, "AGENT_VALIDATION_ABORT", why, { label, notes, overturned: true });
   }
-  const caller = lane.origin === null ? undefined : own(flow.steps, lane.origin);
-  const back = guard.back.kind === "goto" ? guard.back.step : caller?.kind === "work" ? caller.id : step.id;
+  const back = backFrom(here, guard);
   const settled: Led = { ...led(here, label, back, notes), overturned: true };
   return enter(flow, state, {
     leaving: lane,
     settled,
     step: back,
     origin: back === step.id ? lane.origin : step.id,
-    say: { kind: "failed-check", guard: step.id, result: failed },
+    say: { kind: "failed-check", guard: over === undefined ? step.id : null, result: failed },
   });
 }
+
+function backFrom(here: Here, { back }: Guard): StepId {
+  const { flow, state, lane, step } = here;
+  switch (back.kind) {
+    case "goto":
+      return back.step;
+    case "caller": {
+      const caller = lane.origin === null ? undefined : own(flow.steps, lane.origin);
+      return caller?.kind === "work" ? caller.id : step.id;
+    }
+    case "onward": {
+      const { label, payload } = pendingAnswer(here);
+      const routed = route(step, label, payload, own(state.handoff, step.id) ?? {}, state.iterations, 0);
+      return routed.kind === "move" && routed.move.kind === "goto" ? routed.move.step : step.id;
+    }
+    case "again":
+      return step.id;
+  }
+}
+
+function pendingAnswer({ step, lane }: Here): NonNullable<Lane["answer"]> {
+  if (lane.answer === null) throw new Error(`Step "${step.id}" has no answer that waits for anything`);
+  return lane.answer;
+}
+
+/** Enough of it to find a word or a block in. */
+function remember(said: string, text: string): string {
+  return said === "" ? text : `${said}\n${text}`.slice(-MOST_REMEMBERED);
+}
+
+const MOST_REMEMBERED = 256 * 1024;
 
 /** Without its schema a step is tried once more, and ends the run the second time; any other cause ends it at once. */
 function unaskable(here: Here, code: string, why: string): State {

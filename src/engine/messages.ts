@@ -39,8 +39,6 @@ export const messages = {
   turnLimit: (step: StepId, limit: number) =>
     `Step "${step}" used all ${limit} model responses of one visit without an answer.`,
 
-  budgetReached: (count: number) => `Completed ${count}/${count} iterations: budget reached`,
-
   closed: (step: StepId, reason: string) =>
     reason === "" ? `Step "${step}" ended the run` : `Step "${step}" ended the run: ${reason}`,
 

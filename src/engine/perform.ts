@@ -1,11 +1,12 @@
 /** Doing one command: the only place where the engine meets its ports. What comes back is always an event. */
-import type { CheckResult, Command, Event, Reply } from "../flow/event.ts";
+import type { CheckResult, Command, Event, Reply, Sight } from "../flow/event.ts";
 import type { Flow, Step, StepId } from "../flow/flow.ts";
 import { isObject } from "../flow/json.ts";
 import { ANSWER_CAPS, bound, extractObject } from "./answer.ts";
 import type { Gate, Message, Ports, RunRequest, TurnRequest, TurnResult } from "./ports.ts";
 import { schemaFault } from "./schema.ts";
 import type { State } from "./state.ts";
+import { outsideOf } from "./stop.ts";
 import { sayAll, type Talk } from "./talk.ts";
 
 type Doable = Exclude<Command, { type: "end" }>;
@@ -26,6 +27,11 @@ export function perform(
       return call(step, command, ports, signal);
     case "check":
       return check(flow, step, command, ports, signal);
+    case "look":
+      return look(flow, state, command, ports, signal);
+    case "hook":
+    case "question":
+      throw new Error(`Step "${command.step}" is no stage`);
     case "wait":
       return wait(command, ports, signal);
   }
@@ -92,17 +98,41 @@ async function call(
 async function check(
   flow: Flow,
   step: Step,
-  { visit }: Command & { type: "check" },
+  { visit, checks }: Command & { type: "check" },
   ports: Ports,
   signal: AbortSignal,
 ): Promise<Event> {
   const results: CheckResult[] = [];
-  for (const { check: name } of step.guard?.checks ?? []) {
+  for (const name of checks) {
     const result = await ports.shell.check(flow.checks[name]!, signal);
     results.push(result);
     if (!result.ok) break;
   }
   return { type: "step.checked", step: step.id, visit, results };
+}
+
+/** At everything outside that the stop rule names, one after the other. */
+async function look(
+  flow: Flow,
+  state: State,
+  { step, visit }: Command & { type: "look" },
+  ports: Ports,
+  signal: AbortSignal,
+): Promise<Event> {
+  const lane = state.lanes.find((other) => other.step === step && other.visit === visit);
+  const glance = {
+    run: state.run,
+    step,
+    iteration: state.iterations,
+    args: state.args,
+    said: lane?.said ?? "",
+    payload: lane?.answer?.payload ?? {},
+  };
+  const sights: Sight[] = [];
+  for (const rule of outsideOf(flow.stop)) {
+    sights.push(await ports.watch.look(rule, glance, signal));
+  }
+  return { type: "step.looked", step, visit, sights };
 }
 
 async function wait(

@@ -3,16 +3,27 @@
  * the model or to the flow: those come back as values. A throw means a broken environment and stops the run where it
  * stands, with everything committed so far kept.
  */
-import type { BackendSpec, Call, CallResult, CheckResult, Entry, Fault, Usage } from "../flow/event.ts";
+import type {
+  BackendSpec,
+  Call,
+  CallResult,
+  CheckResult,
+  Entry,
+  Fault,
+  Sight,
+  Usage,
+} from "../flow/event.ts";
 import type { Check, Flow, Step, StepId } from "../flow/flow.ts";
 import type { Json, JsonObject, JsonSchema } from "../flow/json.ts";
 import type { Compose } from "../flow/scene.ts";
+import type { Outside } from "./stop.ts";
 
 /** Everything a run touches. */
 export type Ports = {
   readonly backend: Backend;
   readonly toolbox: Toolbox;
   readonly shell: Shell;
+  readonly watch: Watch;
   readonly compose: Compose;
   readonly clock: Clock;
   readonly cwd: string;
@@ -128,6 +139,22 @@ export type Shell = {
   readonly check: (check: Check, signal: AbortSignal) => Promise<CheckResult>;
   /** A step that a command performs: its stdout is the payload. */
   readonly perform: (step: Step, args: JsonObject, signal: AbortSignal) => Promise<TurnResult>;
+};
+
+/** Looks at what is outside of a run, for its stop rule. What cannot be looked up is not met, and says why. */
+export type Watch = {
+  readonly look: (rule: Outside, glance: Glance, signal: AbortSignal) => Promise<Sight>;
+};
+
+/** Where the run stands when somebody looks outside for it. */
+export type Glance = {
+  readonly run: string;
+  readonly step: StepId;
+  readonly iteration: number;
+  readonly args: JsonObject;
+  /** What the model said in this visit, and the payload it gave. */
+  readonly said: string;
+  readonly payload: JsonObject;
 };
 
 // Journal.

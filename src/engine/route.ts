@@ -28,10 +28,13 @@ export function route(
 
 function select(step: Step, move: Move, payload: JsonObject, carried: JsonObject): Routed {
   if (move.kind === "switch") {
-    const value = caseOf(own(carried, move.on));
+    const value = caseOf(readPath(carried, move.on));
     const chosen = value === null ? move.otherwise : (own(move.cases, value) ?? move.otherwise);
     return chosen === undefined
-      ? { kind: "none", why: messages.noCase(step.id, move.on, value === null ? "no value" : `"${value}"`) }
+      ? {
+          kind: "none",
+          why: messages.noCase(step.id, move.on.join("."), value === null ? "no value" : `"${value}"`),
+        }
       : select(step, chosen, payload, carried);
   }
   if (move.kind === "jump") {

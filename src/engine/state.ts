@@ -14,7 +14,7 @@ export type State = {
   readonly visits: { readonly [step: StepId]: number };
   /** The newest data each step handed on, under the step's own name. */
   readonly handoff: { readonly [step: StepId]: JsonObject };
-  /** Failed checks so far, by the step they guard. */
+  /** Failed checks so far, by the step they guard; those of the stop rule under `*`. */
   readonly failures: { readonly [step: StepId]: number };
   /** How often counted edges were taken since their step was entered from another one. */
   readonly taken: { readonly [step: StepId]: { readonly [edge: string]: number } };
@@ -50,18 +50,22 @@ export type Lane = {
   readonly origin: StepId | null;
   /** What is said to the model in this turn; said again when the turn has to be repeated. */
   readonly say: readonly Say[];
-  /** The answer whose checks are running. */
+  /** What the model said so far, where the stop rule listens to it. */
+  readonly said: string;
+  /** The answer whose checks are running, or whose effect waits for a look outside. */
   readonly answer: {
     readonly label: Label;
     readonly payload: JsonObject;
     readonly notes: readonly string[];
+    /** Why the stop rule says that the run is over, if these checks pass. */
+    readonly over?: string;
   } | null;
   readonly command: Command;
 };
 
 export type Fork = {
   readonly steps: readonly StepId[];
-  readonly join: StepId;
+  readonly join: StepId | null;
   readonly done: readonly StepId[];
 };
 

@@ -18,7 +18,7 @@ export type Entrance = {
   readonly settled?: Led | null;
 };
 
-/** Begins a visit, unless the run is over by count or by limit. A question about another step is not counted. */
+/** Begins a visit, unless a limit is reached. A question about another step is not counted. */
 export function enter(flow: Flow, state: State, to: Entrance): State {
   const settled = to.settled === undefined ? state.settled : to.settled;
   const from = settled?.step ?? null;
@@ -26,10 +26,7 @@ export function enter(flow: Flow, state: State, to: Entrance): State {
   if (step === undefined)
     return end(state, settled, "FAILED_STEP_ROUTING", messages.unknownStep(to.step), from);
   const counts = step.aside === undefined;
-  const { stop, limits } = flow;
-  if (counts && stop.kind === "visits" && state.iterations >= stop.count && !state.mending) {
-    return end(state, settled, null, messages.budgetReached(stop.count), from);
-  }
+  const { limits } = flow;
   if (counts && state.iterations >= limits.visits) {
     return end(state, settled, "AGENT_MAX_ITERATIONS", messages.maxIterations(limits.visits, to.step), from);
   }
@@ -44,6 +41,7 @@ export function enter(flow: Flow, state: State, to: Entrance): State {
     strikes: to.strikes ?? 0,
     origin: to.origin,
     say,
+    said: "",
     answer: null,
     command: { type: "ask", step: to.step, visit, turn: 1, attempt: 1, say },
   };

@@ -232,7 +232,10 @@ function worstOfShape(graph: Graph, weight: Weight): number {
       const lengthOf = (id: StepId) => (steps.has(id) && at(id) !== place ? longest.get(at(id))! : 0);
       const branches = [...branchesOf(move)].map(({ move: one }) => {
         if (one.kind === "fork")
-          return one.steps.reduce((sum, id) => sum + lengthOf(id), 0) + lengthOf(one.join);
+          return (
+            one.steps.reduce((sum, id) => sum + lengthOf(id), 0) +
+            (one.join === null ? 0 : lengthOf(one.join))
+          );
         return most([...targetsOf(one)].map(lengthOf));
       });
       return most(branches);
@@ -338,7 +341,7 @@ function* targetsOf(move: Move): Generator<StepId> {
     else if (one.kind === "jump") yield* one.among;
     else if (one.kind === "fork") {
       yield* one.steps;
-      yield one.join;
+      if (one.join !== null) yield one.join;
     }
   }
 }

@@ -59,7 +59,47 @@ export type Event =
       readonly results: readonly CheckResult[];
     }
   | { readonly type: "step.waited"; readonly step: StepId; readonly visit: number; readonly ms: number }
+  /** Whether what the stop rule asks of the outside holds, in the order in which the rule names it. */
+  | {
+      readonly type: "step.looked";
+      readonly step: StepId;
+      readonly visit: number;
+      readonly sights: readonly Sight[];
+    }
+  | {
+      readonly type: "step.hooked";
+      readonly step: StepId;
+      readonly visit: number;
+      readonly hook: HookName;
+      readonly result: HookResult;
+    }
+  /** A person was asked what to do; null: nobody was there. */
+  | {
+      readonly type: "step.told";
+      readonly step: StepId;
+      readonly visit: number;
+      readonly answer: string | null;
+    }
+  /** The step cannot go on before somebody acts. */
+  | {
+      readonly type: "step.suspended";
+      readonly step: StepId;
+      readonly visit: number;
+      readonly code: string;
+      readonly why: string;
+    }
   | { readonly type: "run.ended"; readonly verdict: Verdict };
+
+/** What was seen of something outside. */
+export type Sight = { readonly met: boolean; readonly what: string };
+
+export type HookName = "setup" | "checkGate" | "assert" | "exit" | "next";
+
+export type HookResult =
+  /** The project has no code for this. */
+  | { readonly kind: "absent" }
+  | { readonly kind: "gave"; readonly value: Json }
+  | { readonly kind: "threw"; readonly code: string; readonly message: string };
 
 /** Enough to build the same backend again on resume. */
 export type BackendSpec = { readonly id: string; readonly options: Json };
@@ -119,6 +159,14 @@ export type CallResult = {
   readonly content: string;
   /** Why the boundary said no; absent when the tool ran. */
   readonly denied?: string;
+  /** Who let it through, or did not, although the step's own list does not have it. */
+  readonly grant?: Grant;
+};
+
+export type Grant = {
+  readonly by: "hook" | "person" | "setting" | "nobody";
+  readonly decision: "approve" | "deny";
+  readonly argsDigest: string;
 };
 
 export type CheckResult = {
@@ -134,7 +182,10 @@ export type CheckResult = {
 /** What a step says to the model; the words themselves are made by the prompts room. */
 export type Say =
   | { readonly kind: "prompt" }
-  | { readonly kind: "failed-check"; readonly guard: StepId; readonly result: CheckResult }
+  /** `guard` is the step whose check failed; null: a check of the whole flow. */
+  | { readonly kind: "failed-check"; readonly guard: StepId | null; readonly result: CheckResult }
+  /** The stage has to be done again, in the same conversation. */
+  | { readonly kind: "retry"; readonly reason: string }
   | { readonly kind: "repair"; readonly errors: readonly string[] }
   | { readonly kind: "steer"; readonly tool: string }
   | { readonly kind: "results"; readonly results: readonly CallResult[] };
@@ -165,6 +216,25 @@ export type Command =
       readonly step: StepId;
       readonly visit: number;
       readonly attempt: number;
+      /** In this order; the first that fails is the last that is run. */
+      readonly checks: readonly string[];
+    }
+  | { readonly type: "look"; readonly step: StepId; readonly visit: number; readonly attempt: number }
+  | {
+      readonly type: "hook";
+      readonly step: StepId;
+      readonly visit: number;
+      readonly attempt: number;
+      readonly hook: HookName;
+      readonly input: JsonObject;
+    }
+  | {
+      readonly type: "question";
+      readonly step: StepId;
+      readonly visit: number;
+      readonly attempt: number;
+      readonly question: string;
+      readonly choices: readonly string[];
     }
   | {
       readonly type: "wait";

@@ -5,7 +5,7 @@
  * an edge turns the label into a move; everything else is a limit. A Flow is plain JSON, complete in itself (prompts
  * and schemas are inside), so that a run can be pinned to it by digest and resumed without the files it came from.
  */
-import type { Json, JsonSchema, Path } from "./json.ts";
+import type { Json, JsonObject, JsonSchema, Path } from "./json.ts";
 import type { PermissionMode, Settings } from "./settings.ts";
 
 export type StepId = string;
@@ -27,7 +27,11 @@ export type Flow = {
   readonly steps: { readonly [id: StepId]: Step };
   readonly checks: { readonly [name: string]: Check };
   readonly stop: StopRule;
+  /** Checks that must pass before the stop rule ends the run. */
+  readonly stopGuard?: Guard;
   readonly limits: FlowLimits;
+  /** Code of the project that takes part in the life of its stages. */
+  readonly hooks?: Module;
   /** Values every prompt may read besides parameters, such as the names of labels. */
   readonly constants: { readonly [name: string]: string };
   /** The sentence that tells the model when the run counts as done. */
@@ -62,7 +66,7 @@ export type Step = {
   readonly tools: Tools;
   readonly answer: Answer;
   readonly decide: Decider;
-  readonly guard?: Guard;
+  readonly guard?: StepGuard;
   /** Named data that this step hands on. */
   readonly carry: readonly Carry[];
   readonly needs: readonly Need[];
@@ -74,6 +78,8 @@ export type Step = {
    * what it decides is told as the decision of that step.
    */
   readonly aside?: StepId;
+  /** What happens around the conversation, where the step is a stage. */
+  readonly stage?: Stage;
 };
 
 export type StepKind = "work" | "verify" | "close";
@@ -95,8 +101,11 @@ export type Prompt = {
   readonly tried: readonly string[];
   /** Declared variables: each must have a non-empty value when the prompt is rendered. */
   readonly variables: readonly string[];
-  /** `{name}` and `{{name}}` are read like `{uv-name}`, and what has no value stays as it is written. */
-  readonly lenient?: true;
+  /**
+   * How it is written when not with `{uv-name}`. `lenient`: `{name}` and `{{name}}` are read like `{uv-name}`, and what
+   * has no value stays as it is written. `stage`: `{{ctx.…}}` and `${ctx.…}`, and it is the system prompt of its step.
+   */
+  readonly syntax?: "lenient" | "stage";
 };
 
 export type Tools = { readonly allow: readonly string[]; readonly mode: PermissionMode };
@@ -148,16 +157,25 @@ export type Need = {
   readonly default?: Json;
 };
 
-/** Checks that a label must survive before its edge is taken. */
+/** Checks that must pass before a label takes effect, or before the run may end. */
 export type Guard = {
-  readonly on: Label;
   readonly checks: readonly GuardedCheck[];
   readonly onFailure: "retry" | "abort" | "skip";
   /** The failure with this number ends the run. */
   readonly maxFailures: number;
-  /** Where the run goes on after a failed check; `caller` is the step that led here. */
-  readonly back: { readonly kind: "goto"; readonly step: StepId } | { readonly kind: "caller" };
+  /**
+   * Where the run goes on after a failed check. `caller`: the step that led here. `again`: the same conversation goes
+   * on. `onward`: where the edge of the step leads.
+   */
+  readonly back:
+    | { readonly kind: "goto"; readonly step: StepId }
+    | { readonly kind: "caller" }
+    | { readonly kind: "again" }
+    | { readonly kind: "onward" };
 };
+
+/** Checks that one label of a step must survive before its edge is taken. */
+export type StepGuard = Guard & { readonly on: Label };
 
 /** A check by name, with the prompt edition that tells the model how it failed. */
 export type GuardedCheck = { readonly check: string; readonly edition: Prompt };
@@ -183,7 +201,14 @@ export type SuccessRule =
 /** Three moves and three selectors; there is no other way through a flow. `as` is the label that the path tells. */
 export type Move =
   | { readonly kind: "goto"; readonly step: StepId; readonly as?: Label }
-  | { readonly kind: "fork"; readonly steps: readonly StepId[]; readonly join: StepId }
+  | {
+      readonly kind: "fork";
+      readonly steps: readonly StepId[];
+      /** null: the run ends when the last sibling is done. */
+      readonly join: StepId | null;
+      /** `independent`: a failed sibling stops nobody, and the join sees how each of them ended. */
+      readonly policy?: "independent";
+    }
   | { readonly kind: "end"; readonly outcome: "completed"; readonly as?: Label }
   | {
       readonly kind: "end";
@@ -195,8 +220,8 @@ export type Move =
     }
   | {
       readonly kind: "switch";
-      /** A key of the data this step carries. */
-      readonly on: string;
+      /** Where the value is in the data this step hands on. */
+      readonly on: Path;
       readonly cases: { readonly [value: string]: Move };
       readonly otherwise?: Move;
     }
@@ -210,8 +235,56 @@ export type Move =
   /** `move` so often since the step was entered from another one, `after` from then on. */
   | { readonly kind: "times"; readonly max: number; readonly move: Move; readonly after: Move };
 
-/** When a run is over although no edge ended it. */
-export type StopRule = { readonly kind: "end" } | { readonly kind: "visits"; readonly count: number };
+/** A file of the project that is run as code, with the digest of what it held when the flow was read. */
+export type Module = { readonly file: string; readonly digest: string };
+
+/** The life of a stage around its conversation: what comes before, how often it is tried, and what it leaves behind. */
+export type Stage = {
+  /** Tries within one visit, the first included; each has `turns` responses. */
+  readonly attempts: number;
+  readonly backoff: "none" | "linear" | "exponential";
+  /** The check that must pass before the model is asked. */
+  readonly gate?: string;
+  /** What is done when the gate says "not yet" or "not without help". */
+  readonly unresolved: "retry-later" | "fail" | "skip" | "ask";
+  /** What each result that the stage is given must look like. */
+  readonly inputs?: SchemaSource;
+  /** What the stage leaves for others to read besides its payload; paths begin with `parsed`. */
+  readonly output: readonly Carry[];
+};
+
+/** When a run is over although no edge ended it: asked whenever a visit is settled by an edge that leads on. */
+export type StopRule =
+  /** Only an edge ends the run. */
+  | { readonly kind: "end" }
+  | { readonly kind: "visits"; readonly count: number }
+  /** Visits of steps that verify or close; in a flow that has neither, of any step. */
+  | { readonly kind: "checks"; readonly count: number }
+  /** The model says this, letter by letter. */
+  | { readonly kind: "keyword"; readonly text: string }
+  /** The model gives a block of this type; a field with a value must hold just that, one without must be there. */
+  | {
+      readonly kind: "signal";
+      readonly type: string;
+      readonly fields: readonly { readonly name: string; readonly value?: Json }[];
+    }
+  /** Something outside is as it should be. */
+  | { readonly kind: "state"; readonly resource: Resource }
+  /** Code of the project says so. */
+  | { readonly kind: "module"; readonly module: Module; readonly config: JsonObject }
+  | { readonly kind: "all" | "any"; readonly of: readonly StopRule[] };
+
+/** Something outside of the run whose state can be looked up. `{uv-name}` in a path or address is an argument. */
+export type Resource =
+  | { readonly kind: "file"; readonly path: string; readonly want: FileState }
+  | { readonly kind: "api"; readonly url: string; readonly want: Json }
+  | { readonly kind: "github-issue" | "github-project"; readonly want: Json };
+
+export type FileState =
+  | { readonly kind: "exists" }
+  | { readonly kind: "absent" }
+  | { readonly kind: "contains"; readonly text: string }
+  | { readonly kind: "matches"; readonly pattern: string };
 
 /** Ceilings, never goals. */
 export type FlowLimits = { readonly visits: number };

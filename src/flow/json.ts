@@ -42,6 +42,10 @@ export function parseDotPath(text: string): Path {
   return text.split(".");
 }
 
+export function sameJson(a: Json, b: Json): boolean {
+  return a === b || canonicalJson(a) === canonicalJson(b);
+}
+
 /** JSON text with object keys in code-unit order at every depth: equal values give equal text. */
 export function canonicalJson(value: Json): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(",")}]`;

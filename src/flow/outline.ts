@@ -115,7 +115,7 @@ export function* branchesOf(move: Move, when: readonly string[] = []): Generator
       return;
     case "switch":
       for (const [value, one] of Object.entries(move.cases)) {
-        yield* branchesOf(one, [...when, `${move.on} = ${value}`]);
+        yield* branchesOf(one, [...when, `${move.on.join(".")} = ${value}`]);
       }
       if (move.otherwise !== undefined) yield* branchesOf(move.otherwise, [...when, "otherwise"]);
       return;
@@ -181,7 +181,7 @@ function* waysOf(flow: Flow, move: Branch["move"]): Generator<{ to: Target; kind
       return;
     case "fork":
       for (const id of move.steps) yield { to: stepTarget(flow, id) };
-      yield { to: stepTarget(flow, move.join), kind: "join" };
+      if (move.join !== null) yield { to: stepTarget(flow, move.join), kind: "join" };
       return;
     case "end":
       yield {
@@ -228,7 +228,7 @@ function callersOf(flow: Flow, wanted: ReadonlySet<StepId>): Map<StepId, Set<Ste
         else if (move.kind === "end") ending.push(step.id);
         else {
           for (const id of move.steps) add(from, id);
-          joins.add(move.join);
+          if (move.join !== null) joins.add(move.join);
         }
       }
     }

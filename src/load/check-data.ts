@@ -108,7 +108,12 @@ function* readsOf(loaded: Loaded, step: Step, suppliers: Suppliers): Generator<R
       continue;
     }
     const supplier = suppliers.constants.has(variable) ? undefined : suppliers.handed.get(variable);
-    if (supplier === undefined || supplier === null || (prompt.lenient && !declared.has(variable))) continue;
+    if (
+      supplier === undefined ||
+      supplier === null ||
+      (prompt.syntax === "lenient" && !declared.has(variable))
+    )
+      continue;
     const index = prompt.variables.indexOf(variable);
     yield { variable, ...supplier, path: index === -1 ? ["uvVariables"] : ["uvVariables", index] };
   }

@@ -106,7 +106,7 @@ function* moveNodes(move: Move): Generator<Node> {
       return;
     case "fork":
       yield* move.steps;
-      yield move.join;
+      if (move.join !== null) yield move.join;
       return;
     case "end":
       return;

@@ -1,5 +1,5 @@
 /** validationSteps, validators and failurePatterns → the checks a closure must survive before the flow may end. */
-import type { Check, Guard, GuardedCheck, StepId, SuccessRule } from "../flow/flow.ts";
+import type { Check, Guard, GuardedCheck, StepGuard, StepId, SuccessRule } from "../flow/flow.ts";
 import type { Json } from "../flow/json.ts";
 import type { Prompts } from "./prompts.ts";
 import type { RegistrySource, StepSource, ValidationStepSource, ValidatorSource } from "./registry-shape.ts";
@@ -32,7 +32,7 @@ export function buildGuard(
   registry: RegistrySource,
   workAt: StepSource | undefined,
   prompts: Prompts,
-): { readonly guard: Guard; readonly checks: readonly Check[] } | null {
+): { readonly guard: StepGuard; readonly checks: readonly Check[] } | null {
   const checks: Check[] = [];
   const guarded: GuardedCheck[] = [];
   const places = [entry, source, workAt].flatMap((at) =>

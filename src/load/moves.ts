@@ -97,5 +97,5 @@ function ruleMove(rule: TransitionSource, carry: readonly Carry[]): Move | null 
     else cases[value] = { kind: "goto", step: target };
   }
   const on = conditionKey(rule.condition, carry) ?? rule.condition;
-  return { kind: "switch", on, cases: { ...cases }, ...(otherwise !== null && { otherwise }) };
+  return { kind: "switch", on: [on], cases: { ...cases }, ...(otherwise !== null && { otherwise }) };
 }

@@ -177,7 +177,7 @@ function promptOf(
   registry: CheckRegistry,
   { folder, agent, files, findPrompt }: PromptWorld,
 ): Prompt {
-  if (place === undefined) return { file: null, text: "", tried: [], variables: [], lenient: true };
+  if (place === undefined) return { file: null, text: "", tried: [], variables: [], syntax: "lenient" };
   const bases = promptFolders(registry, folder, agent);
   const { c1, c2, c3, edition, adaptation } = place;
   const file = (path: string) =>
@@ -199,9 +199,9 @@ function promptOf(
           bases,
           variables: [],
         });
-  if (found.file !== null || place.fallback === undefined) return { ...found, lenient: true };
+  if (found.file !== null || place.fallback === undefined) return { ...found, syntax: "lenient" };
   const other = file(place.fallback);
-  return { ...other, tried: [...found.tried, ...other.tried], lenient: true };
+  return { ...other, tried: [...found.tried, ...other.tried], syntax: "lenient" };
 }
 
 function promptFolders(registry: CheckRegistry, folder: string, agent: AgentSource): readonly string[] {

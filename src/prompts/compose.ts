@@ -25,6 +25,8 @@ function compose(flow: Flow, step: Step, say: Exclude<Say, { kind: "results" }>,
       return withContract({ kind: "text", text: failureText(flow, say.guard, say.result) }, step);
     case "repair":
       return { kind: "text", text: repairText(step, say.errors) };
+    case "retry":
+      return { kind: "text", text: say.reason };
     case "steer":
       return { kind: "text", text: `Call \`${say.tool}\` when the stage is finished.` };
   }
@@ -44,9 +46,10 @@ function renderPrompt(flow: Flow, step: Step, scene: Scene): Composed {
     }
   }
   const value = (name: string) => variable(flow, step, scene, name);
-  const rendered = prompt.lenient
-    ? renderTemplate(templateOf(prompt), (written) => value(nameIn(written)) ?? written)
-    : renderTemplate(templateOf(prompt), value);
+  const rendered =
+    prompt.syntax === "lenient"
+      ? renderTemplate(templateOf(prompt), (written) => value(nameIn(written)) ?? written)
+      : renderTemplate(templateOf(prompt), value);
   if (rendered.kind === "text") return rendered;
   const why = `${prompt.file} of step "${step.id}" reads {uv-${rendered.name}}, but ${explainMissing(flow, step, rendered.name)}.`;
   return { kind: "unaskable", code: "PR-RESOLVE-005", why };
@@ -63,8 +66,8 @@ function systemText(flow: Flow): string {
 }
 
 function templateOf(prompt: Prompt): Template {
-  return remember(templates, prompt, ({ text, lenient }) =>
-    lenient ? parseLenient(text) : parseTemplate(text),
+  return remember(templates, prompt, ({ text, syntax }) =>
+    syntax === "lenient" ? parseLenient(text) : parseTemplate(text),
   );
 }
 
@@ -92,8 +95,9 @@ function repairText(step: Step, errors: readonly string[]): string {
 }
 
 /** The edition written for this failure, else a plain account of it. Whatever is written, the failure is named. */
-function failureText(flow: Flow, guard: string, result: CheckResult): string {
-  const edition = own(flow.steps, guard)?.guard?.checks.find((other) => other.check === result.name)?.edition;
+function failureText(flow: Flow, guard: string | null, result: CheckResult): string {
+  const checks = (guard === null ? flow.stopGuard : own(flow.steps, guard)?.guard)?.checks;
+  const edition = checks?.find((other) => other.check === result.name)?.edition;
   if (edition !== undefined && edition.file !== null) return renderRetry(edition.text, result.params);
   const params = Object.entries(result.params)
     .filter(([name]) => !["stdout", "stderr", "summary"].includes(name))

@@ -1,7 +1,7 @@
 /** What holds for an agent and for each of its steps, and where that comes from: written in a file, or a default. */
 import { offer } from "../boundaries/toolbox.ts";
 import { answersOf, budgetOf, responsesOf, type Budget } from "../flow/budget.ts";
-import type { Check, Flow, Guard, Label, Parameter, Step, StepId } from "../flow/flow.ts";
+import type { Check, Flow, Label, Parameter, Step, StepGuard, StepId } from "../flow/flow.ts";
 import { isObject, own, type Json, type Path } from "../flow/json.ts";
 import { outlineOf, type Edge, type Node } from "../flow/outline.ts";
 import type { Problem } from "../flow/problem.ts";
@@ -62,7 +62,7 @@ export type StepExplained = {
   readonly mode: Sourced<string> & { readonly by: "step" | "agent" | "kind" };
   readonly tools: Sourced<readonly string[]> & { readonly offered: readonly string[] };
   readonly guard:
-    | (Omit<Guard, "checks"> & { readonly origin: Origin; readonly checks: readonly GuardedCheck[] })
+    | (Omit<StepGuard, "checks"> & { readonly origin: Origin; readonly checks: readonly GuardedCheck[] })
     | null;
   readonly limits: { readonly answers: number; readonly repairs: number; readonly responses: number };
   readonly problems: readonly Problem[];
@@ -252,9 +252,9 @@ function settingsOf(flow: Flow, origins: Origins): AgentExplained["settings"] {
 
 function variablesOf(flow: Flow, step: Step): readonly Variable[] {
   if (step.by.kind === "command") return [];
-  const { variables, text, lenient } = step.prompt;
+  const { variables, text, syntax } = step.prompt;
   const used = new Set(
-    lenient ? templateNames(parseLenient(text)).map(nameIn) : templateNames(parseTemplate(text)),
+    syntax === "lenient" ? templateNames(parseLenient(text)).map(nameIn) : templateNames(parseTemplate(text)),
   );
   return [...new Set([...variables, ...used])].map((name) => ({
     name,

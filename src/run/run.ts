@@ -4,6 +4,7 @@ import { resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { createToolbox } from "../boundaries/toolbox.ts";
 import { createShell } from "../effects/shell.ts";
+import { createWatch } from "../effects/watch.ts";
 import { childEnv, runProcess } from "../effects/process.ts";
 import { drive, fold, type Drive } from "../engine/drive.ts";
 import {
@@ -219,6 +220,7 @@ function createPorts(flow: Flow, backend: Backend, clock: Clock, cwd: string, en
     compose: composer,
     toolbox: createToolbox({ cwd, env: () => childEnv(env), exec: runProcess, autoResponse, protect: [] }),
     shell: createShell({ cwd, env, exec: runProcess }),
+    watch: createWatch({ cwd, env }),
   };
 }
 

@@ -4,11 +4,11 @@ import type {
   Check,
   Decider,
   Flow,
-  Guard,
   Label,
   Move,
   Prompt,
   Step,
+  StepGuard,
   StepId,
   StepKind,
 } from "../flow/flow.ts";
@@ -24,7 +24,7 @@ export type StepSketch = {
   readonly edges: { readonly [label: Label]: StepId | null | Move };
   readonly schema?: JsonSchema;
   readonly handoff?: readonly string[];
-  readonly guard?: Guard;
+  readonly guard?: StepGuard;
   readonly alias?: { readonly [word: string]: Label };
   readonly fallback?: Label;
   readonly transcript?: "shared" | "fresh";

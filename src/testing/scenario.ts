@@ -101,6 +101,7 @@ function inertPorts(waits: number[]): Omit<Ports, "backend" | "shell"> {
     clock: fakeClock(waits),
     cwd: "/",
     compose: composer,
+    watch: { look: () => Promise.resolve({ met: false, what: "" }) },
     toolbox: {
       offer: () => [],
       judge: () => null,

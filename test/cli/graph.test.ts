@@ -241,7 +241,7 @@ const big = sketchFlow(
       edges: {
         next: {
           kind: "switch",
-          on: "risk",
+          on: ["risk"],
           cases: { high: { kind: "goto", step: "security" }, low: { kind: "goto", step: "build" } },
           otherwise: { kind: "goto", step: "review" },
         },

@@ -75,7 +75,7 @@ const scenarios: { readonly [name: string]: Scenario } = {
         edges: {
           next: {
             kind: "switch",
-            on: "status",
+            on: ["status"],
             cases: { on: goto("initial.b") },
             otherwise: goto("initial.a"),
           },

@@ -565,7 +565,7 @@ test("a stopped run is left without a verdict and goes on later", async () => {
 
 function branching(withDefault = true): Flow {
   const cases = { ready: goto("closure.ready"), true: goto("closure.ready") };
-  const edge = { kind: "switch" as const, on: "status", cases };
+  const edge = { kind: "switch" as const, on: ["status"], cases };
   return sketchFlow({
     "initial.a": {
       edges: { next: withDefault ? { ...edge, otherwise: goto("closure.other") } : edge },

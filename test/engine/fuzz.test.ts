@@ -59,7 +59,7 @@ const flow: Flow = sketchFlow(
       edges: {
         next: {
           kind: "switch",
-          on: "status",
+          on: ["status"],
           cases: { ready: goto("closure.a"), 1: goto("initial.a") },
           otherwise: goto("continuation.a"),
         },

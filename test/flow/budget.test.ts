@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Backend, TurnRequest, TurnResult } from "../../src/engine/ports.ts";
 import { budgetLine, budgetOf } from "../../src/flow/budget.ts";
-import type { Flow, Guard, Move, Step } from "../../src/flow/flow.ts";
+import type { Flow, StepGuard, Move, Step } from "../../src/flow/flow.ts";
 import { sketchCheck, sketchFlow, text, type StepSketch } from "../../src/testing/flows.ts";
 import { play } from "../../src/testing/scenario.ts";
 
@@ -23,7 +23,7 @@ function flowOf(
   };
 }
 
-function guard(maxFailures: number, back: Guard["back"] = { kind: "caller" }): Guard {
+function guard(maxFailures: number, back: StepGuard["back"] = { kind: "caller" }): StepGuard {
   const checks = [{ check: "proof", edition: text("Mend it.") }];
   return { on: "closing", checks, onFailure: "retry", maxFailures, back };
 }
@@ -132,7 +132,7 @@ const rows: readonly Row[] = [
         edges: {
           next: {
             kind: "switch",
-            on: "size",
+            on: ["size"],
             cases: { big: { kind: "goto", step: "b" } },
             otherwise: { kind: "goto", step: "c" },
           },

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Flow, Guard, Move } from "../../src/flow/flow.ts";
+import type { Flow, StepGuard, Move } from "../../src/flow/flow.ts";
 import { outlineOf, type Edge } from "../../src/flow/outline.ts";
 import type { Problem } from "../../src/flow/problem.ts";
 import { sketchCheck, sketchFlow, text } from "../../src/testing/flows.ts";
 
 const goto = (step: string): Move => ({ kind: "goto", step });
-const guard: Guard = {
+const guard: StepGuard = {
   on: "closing",
   checks: [{ check: "proof", edition: text("Mend it.") }],
   onFailure: "retry",
@@ -43,7 +43,7 @@ const rows: readonly [name: string, flow: Flow, edges: readonly string[]][] = [
         edges: {
           next: {
             kind: "switch",
-            on: "risk",
+            on: ["risk"],
             cases: { high: goto("b"), low: goto("gone") },
             otherwise: goto("a"),
           },

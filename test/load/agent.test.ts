@@ -133,7 +133,7 @@ test("the registry snippets of document 000 load: a gate with everything, condit
   const goto = (step: string) => ({ kind: "goto", step });
   assert.deepEqual(flow.steps["initial.issue"]!.edges.next, {
     kind: "switch",
-    on: "status",
+    on: ["status"],
     cases: { ready: goto("continuation.issue"), blocked: goto("initial.issue") },
     otherwise: goto("continuation.issue"),
   });
@@ -399,7 +399,7 @@ const EDGES: readonly [string, Changes, string, object][] = [
       },
     },
     "next",
-    { kind: "switch", on: "approach", cases: {}, otherwise: { kind: "goto", step: "continuation.issue" } },
+    { kind: "switch", on: ["approach"], cases: {}, otherwise: { kind: "goto", step: "continuation.issue" } },
   ],
 ];
 
@@ -425,7 +425,7 @@ const JUMPS: readonly [string, object, object | undefined, object][] = [
     "conditional",
     { targetMode: "conditional" },
     { condition: "approach", targets: { default: "closure.issue" } },
-    { kind: "switch", on: "approach", cases: {}, otherwise: RULE },
+    { kind: "switch", on: ["approach"], cases: {}, otherwise: RULE },
   ],
 ];
 

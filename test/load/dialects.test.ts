@@ -130,7 +130,7 @@ test("document 000's entryStepMapping and conditional transition are read", () =
   const { flow } = load(tree({ "registry /steps/initial.issue/transitions/next": next }));
   const edge = flow?.steps["initial.issue"]?.edges.next;
   assert.deepEqual(edge?.kind === "switch" && [edge.on, Object.keys(edge.cases)], [
-    "status",
+    ["status"],
     ["ready", "blocked"],
   ]);
 });

@@ -1,0 +1,142 @@
+/** Whether a run is over by its stop rule. Pure: what has to be looked up outside was looked up before, or is asked for. */
+import type { Sight } from "../flow/event.ts";
+import type { Flow, Resource, StopRule } from "../flow/flow.ts";
+import { isObject, own, sameJson, type Json, type JsonObject } from "../flow/json.ts";
+import type { State } from "./state.ts";
+
+/** What there is to judge by when a visit is settled. */
+export type Facts = {
+  readonly state: Pick<State, "iterations" | "visits">;
+  /** What the model said during the visit. */
+  readonly said: string;
+  readonly payload: JsonObject;
+  /** What was seen outside, in the order in which the rule names it; null while nobody has looked. */
+  readonly sights: readonly Sight[] | null;
+};
+
+export type Standing =
+  | { readonly kind: "over"; readonly why: string }
+  | { readonly kind: "going" }
+  /** It depends on what is outside. */
+  | { readonly kind: "look" };
+
+export function standing(flow: Flow, facts: Facts): Standing {
+  return judge(flow.stop, flow, facts, outsideOf(flow.stop));
+}
+
+/** The parts of a rule that only a look outside can tell, in the order in which it names them. */
+export function outsideOf(rule: StopRule): readonly Outside[] {
+  if (rule.kind === "all" || rule.kind === "any") return rule.of.flatMap(outsideOf);
+  return rule.kind === "state" || rule.kind === "module" ? [rule] : [];
+}
+
+export type Outside = Extract<StopRule, { kind: "state" | "module" }>;
+
+/** Whether the rule has to be fed with what the model says. */
+export function listens(rule: StopRule): boolean {
+  if (rule.kind === "all" || rule.kind === "any") return rule.of.some(listens);
+  return rule.kind === "keyword" || rule.kind === "signal";
+}
+
+const GOING: Standing = { kind: "going" };
+
+function judge(rule: StopRule, flow: Flow, facts: Facts, outside: readonly Outside[]): Standing {
+  switch (rule.kind) {
+    case "end":
+      return GOING;
+    case "visits": {
+      const { count } = rule;
+      return over(facts.state.iterations >= count, `Completed ${count}/${count} iterations: budget reached`);
+    }
+    case "checks": {
+      const done = checksDone(flow, facts.state);
+      return over(done >= rule.count, `Completed ${rule.count}/${rule.count} status checks`);
+    }
+    case "keyword":
+      return over(says(facts, rule.text), `The keyword ${rule.text} was given`);
+    case "signal":
+      return over(hasSignal(rule, facts), `The signal ${rule.type} was given`);
+    case "state":
+    case "module": {
+      const sight = facts.sights?.[outside.indexOf(rule)];
+      return sight === undefined ? { kind: "look" } : over(sight.met, sight.what);
+    }
+    case "all": {
+      const parts = rule.of.map((part) => judge(part, flow, facts, outside));
+      if (parts.length === 0 || parts.some((part) => part.kind === "going")) return GOING;
+      const whys = parts.flatMap((part) => (part.kind === "over" ? [part.why] : []));
+      return whys.length < parts.length ? { kind: "look" } : { kind: "over", why: whys.join("; ") };
+    }
+    case "any": {
+      const parts = rule.of.map((part) => judge(part, flow, facts, outside));
+      return (
+        parts.find((part) => part.kind === "over") ?? parts.find((part) => part.kind === "look") ?? GOING
+      );
+    }
+  }
+}
+
+function over(met: boolean, why: string): Standing {
+  return met ? { kind: "over", why } : GOING;
+}
+
+/** Visits begun so far of steps that verify or close; of all steps where the flow has neither. */
+export function checksDone(
+  { steps }: Flow,
+  { iterations, visits }: Pick<State, "iterations" | "visits">,
+): number {
+  const checking = Object.values(steps).filter(({ kind, aside }) => kind !== "work" && aside === undefined);
+  if (checking.length === 0) return iterations;
+  return checking.reduce((sum, { id }) => sum + (own(visits, id) ?? 0), 0);
+}
+
+/** In what was said, or in the words of the payload where the backend gives nothing else. */
+function says({ said, payload }: Facts, keyword: string): boolean {
+  return said.includes(keyword) || JSON.stringify(payload).includes(JSON.stringify(keyword).slice(1, -1));
+}
+
+/** A fenced block of the type, a payload that names the type, or one that says it is complete; with all its fields. */
+function hasSignal(rule: StopRule & { kind: "signal" }, { said, payload }: Facts): boolean {
+  const named = own(payload, "signal") === rule.type || own(payload, "type") === rule.type;
+  const complete = own(payload, "status") === "completed" || own(payload, "result") === "complete";
+  if ((named || complete) && holds(rule, payload)) return true;
+  return fencedBlocks(said, rule.type).some((block) => {
+    const value = parse(block);
+    return isObject(value) ? holds(rule, value) : rule.fields.length === 0;
+  });
+}
+
+function holds({ fields }: StopRule & { kind: "signal" }, value: JsonObject): boolean {
+  return fields.every((field) => {
+    const found = own(value, field.name);
+    return found !== undefined && (field.value === undefined || sameJson(found, field.value));
+  });
+}
+
+function fencedBlocks(text: string, type: string): readonly string[] {
+  const blocks: string[] = [];
+  let open: string[] | null = null;
+  for (const line of text.split("\n")) {
+    const fence = /^\s*```+\s*(\S*)\s*$/.exec(line);
+    if (fence === null) open?.push(line);
+    else if (open !== null && fence[1] === "") {
+      blocks.push(open.join("\n"));
+      open = null;
+    } else open = fence[1] === type ? [] : null;
+  }
+  return blocks;
+}
+
+function parse(text: string): Json | undefined {
+  try {
+    return JSON.parse(text) as Json;
+  } catch {
+    return undefined;
+  }
+}
+
+/** How a resource is told to people. */
+export function resourceName(resource: Resource): string {
+  if (resource.kind === "file") return resource.path;
+  return resource.kind === "api" ? resource.url : resource.kind;
+}
