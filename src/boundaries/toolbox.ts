@@ -5,6 +5,7 @@ import type { Step } from "../flow/flow.ts";
 import { own } from "../flow/json.ts";
 import { bashTool } from "./bash.ts";
 import { fileTools } from "./files.ts";
+import { createStageCalls, type Granting } from "./grants.ts";
 import { judge, mayOffer, reachOf, type Rule, type ToolCall } from "./gate.ts";
 import { createGround, type Ground } from "./paths.ts";
 import { searchTools, wanders } from "./search.ts";
@@ -12,29 +13,31 @@ import { talkTools } from "./talk.ts";
 import { clip, misfit, type Outcome, type Tool, type World } from "./tool.ts";
 
 export type ToolboxOptions = Omit<World, "ground"> & {
+  /** Who may grant a stage what its list does not have; nobody, unless said. */
+  readonly granting?: Omit<Granting, "cwd">;
   /** Paths that Write and Edit must not change, besides `.git`, `.lockstep` and `.agent`. */
   readonly protect: readonly string[];
 };
 
-export function createToolbox({ protect, ...options }: ToolboxOptions): Toolbox {
+export function createToolbox({ protect, granting = NOBODY, ...options }: ToolboxOptions): Toolbox {
   const ground = createGround(options.cwd, protect);
   const world: World = { ...options, ground };
 
+  const call: Toolbox["call"] = async (step, batch, signal) => {
+    const names = batch.map(({ name }) => name);
+    const results: CallResult[] = [];
+    for (const one of batch) results.push(toResult(one, await settle(step, one, names, signal)));
+    return results;
+  };
+
   return {
     offer,
-    judge: (step, call, batch) => {
-      const judgement = judge(step, call, batch);
-      return judgement.allow ? trespass(ground, call) : judgement.reason;
+    judge: (step, one, batch) => {
+      const judgement = judge(step, one, batch);
+      return judgement.allow ? trespass(ground, one) : judgement.reason;
     },
-    call: async (step, batch, signal) => {
-      const names = batch.map((call) => call.name);
-      const results: CallResult[] = [];
-      for (const call of batch) {
-        const outcome = await settle(step, call, names, signal);
-        results.push(toResult(call, outcome));
-      }
-      return results;
-    },
+    call,
+    callInStage: createStageCalls({ offer, call }, { ...granting, cwd: options.cwd }),
   };
 
   async function settle(
@@ -53,6 +56,10 @@ export function createToolbox({ protect, ...options }: ToolboxOptions): Toolbox 
     return run(tool, call, world, signal);
   }
 }
+
+const NOBODY: Omit<Granting, "cwd"> = {
+  person: { choose: () => Promise.resolve(null), absent: "deny" },
+};
 
 /** One set for every run, in the order in which they are offered. */
 const ALL: readonly Tool[] = [...fileTools(), ...searchTools(), bashTool(), ...talkTools()];

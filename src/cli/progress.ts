@@ -116,6 +116,9 @@ export function entryLines(
     case "step.suspended":
       lines.push(paint("yellow", `    ${shownInLine(event.why)}`));
       break;
+    case "run.left":
+      lines.push(paint("yellow", `    did not stop in time: ${shownInLine(event.still.join(", "))}`));
+      break;
     case "run.started":
     case "step.told":
     case "step.waited":

@@ -2,14 +2,16 @@
  * The heart: a flow, a state and what happened give the next state, whose `pending` says what to do next.
  * Pure. Starting, resuming, replaying and reporting are all folds of this one function.
  */
-import type { Call, CallResult, CheckResult, Event, Fault, Led, Reply, Sight } from "../flow/event.ts";
+import type { Call, CallResult, CheckResult, Event, Fault, Led, Reply, Say } from "../flow/event.ts";
 import type { Answer, Flow, Guard, Label, Step, StepId } from "../flow/flow.ts";
 import { own, type JsonObject } from "../flow/json.ts";
 import { readAnswer, readCarry, readReason } from "./gate.ts";
 import { messages } from "./messages.ts";
-import { route, type PlainMove } from "./route.ts";
-import { listens, standing } from "./stop.ts";
+import { follow, move, pendingAnswer, runChecks } from "./onward.ts";
+import { route } from "./route.ts";
+import { askOn, asserted, completed, gateChecked, hooked, misfit, told } from "./stage.ts";
 import { addUsage, EMPTY_STATE, type Lane, type State } from "./state.ts";
+import { listens } from "./stop.ts";
 import {
   ask,
   askAgain,
@@ -22,6 +24,7 @@ import {
   halt,
   leave,
   led,
+  suspend,
   withLanes,
   type Here,
 } from "./visit.ts";
@@ -30,7 +33,7 @@ export function decide(flow: Flow, state: State, event: Event): State {
   switch (event.type) {
     case "run.started": {
       const { run, args, input } = event;
-      return enter(flow, { ...EMPTY_STATE, run, args, input }, { step: flow.entry, origin: null });
+      return enter(flow, { ...EMPTY_STATE, run, args, input, ctx: args }, { step: flow.entry, origin: null });
     }
     case "run.resumed": {
       // The end was decided but not recorded: it still holds.
@@ -41,12 +44,18 @@ export function decide(flow: Flow, state: State, event: Event): State {
     case "step.answered":
       return answered(find(flow, state, event), event.reply);
     case "step.called":
-      return ask(find(flow, state, event), [{ kind: "results", results: event.results }]);
-    case "step.checked":
-      return checked(find(flow, state, event), event.results);
+      return again(find(flow, state, event), [{ kind: "results", results: event.results }]);
+    case "step.checked": {
+      const here = find(flow, state, event);
+      if (here.lane.stage === null) return checked(here, event.results);
+      const inGate = here.lane.stage.phase !== "assert";
+      return inGate ? gateChecked(here, event.results) : asserted(here, event.results);
+    }
     case "step.waited": {
       const here = find(flow, state, event);
-      return askAgain(here.state, here.lane);
+      const { command } = here.lane;
+      const next = command.type === "wait" ? command.next : undefined;
+      return next === undefined ? askAgain(here.state, here.lane) : doNext(here, next);
     }
     case "step.looked": {
       const here = find(flow, state, event);
@@ -54,9 +63,13 @@ export function decide(flow: Flow, state: State, event: Event): State {
       return follow(here, label, payload, notes, event.sights);
     }
     case "step.hooked":
+      return hooked(find(flow, state, event), event.hook, event.result);
     case "step.told":
+      return told(find(flow, state, event), event.answer);
     case "step.suspended":
-      throw new Error(`Step "${event.step}" is no stage`);
+      return suspend(find(flow, state, event), event.code, event.why);
+    case "run.left":
+      return state;
     case "run.ended":
       return { ...state, lanes: [], pending: [], settled: null, verdict: event.verdict };
   }
@@ -89,8 +102,8 @@ function said(here: Here, reply: Reply & { kind: "said" }): State {
     const tool = answer.channel.name;
     const completion = calls.find((call) => call.name === tool);
     if (completion !== undefined && calls.length > 1) return refuseBatch(here, tool, calls);
-    if (completion !== undefined) return accept(here, answer, completion.input, text);
-    if (calls.length === 0) return ask(here, [{ kind: "steer", tool }]);
+    if (completion !== undefined) return accept(here, answer, completion.input, text, completion);
+    if (calls.length === 0) return again(here, [{ kind: "steer", tool }]);
   }
   if (calls.length > 0) {
     const { step, visit, turn } = here.lane;
@@ -105,13 +118,22 @@ function said(here: Here, reply: Reply & { kind: "said" }): State {
 
 type ObjectAnswer = Answer & { kind: "object" };
 
-function accept(here: Here, answer: ObjectAnswer, output: JsonObject, text: string): State {
+/** `call`: the completion it came with. */
+function accept(
+  here: Here,
+  answer: ObjectAnswer,
+  output: JsonObject,
+  text: string,
+  call: Call | null = null,
+): State {
   const { step } = here;
   const reading = readAnswer(step, answer, output);
   switch (reading.kind) {
     case "label":
+      if (step.stage !== undefined) return completed(here, reading.payload, call);
       return settle(here, reading.label, reading.payload, text, reading.notes);
     case "misfit":
+      if (step.stage !== undefined) return misfit(here, call, reading.errors);
       return sendBack(here, answer, reading.errors);
     case "no-label": {
       const allowed = step.decide.by === "field" ? [...step.decide.allow, ...step.decide.always] : [];
@@ -131,7 +153,12 @@ function refuseBatch(here: Here, tool: string, calls: readonly Call[]): State {
     content: why,
     denied: why,
   }));
-  return ask(here, [{ kind: "results", results }]);
+  return again(here, [{ kind: "results", results }]);
+}
+
+/** One more response, within the bounds of the step. */
+function again(here: Here, say: readonly Say[]): State {
+  return here.step.stage === undefined ? ask(here, say) : askOn(here, say);
 }
 
 /** An answer that cannot be used: back to the model while the contract allows it, then what the contract says. */
@@ -180,132 +207,6 @@ function settle(
     { ...here, state, lane: { ...lane, answer: { label, payload, notes: said } } },
     step.guard,
   );
-}
-
-function runChecks(here: Here, guard: Guard): State {
-  const { step, visit } = here.lane;
-  const checks = guard.checks.map(({ check }) => check);
-  return doNext(here, { type: "check", step, visit, attempt: 1, checks });
-}
-
-/** The label stands: its edge is taken, unless that leads on and the stop rule says that the run is over. */
-function follow(
-  here: Here,
-  label: Label,
-  payload: JsonObject,
-  notes: readonly string[],
-  sights: readonly Sight[] | null = null,
-): State {
-  const { state, step } = here;
-  const counted = own(step.edges, label)?.kind === "times" ? takenSoFar(state, step, label) : null;
-  const carried = own(state.handoff, step.id) ?? {};
-  const routed = route(step, label, payload, carried, state.iterations, counted?.times ?? 0);
-  if (routed.kind === "none") return fail(here, "FAILED_STEP_ROUTING", routed.why, { label, notes });
-  if (routed.move.kind !== "end" && mayStop(here)) {
-    const facts = { state, said: here.lane.said, payload, sights };
-    const stands = standing(here.flow, facts);
-    const waiting: Here = { ...here, lane: { ...here.lane, answer: { label, payload, notes } } };
-    if (stands.kind === "look") return lookOutside(waiting);
-    if (stands.kind === "over") return stop(waiting, stands.why);
-  }
-  if (counted === null || !routed.counted) return move(here, label, routed.move, notes);
-  const { owner, edge, edges, times } = counted;
-  const taken = { ...state.taken, [owner]: { ...edges, [edge]: times + 1 } };
-  return move({ ...here, state: { ...state, taken } }, label, routed.move, notes);
-}
-
-/** While something is being mended, a stop rule without checks of its own has nothing to tell that it is mended. */
-function mayStop({ flow, state, step }: Here): boolean {
-  if (flow.stop.kind === "end" || step.aside !== undefined || state.fork !== null) return false;
-  return !state.mending || flow.stopGuard !== undefined;
-}
-
-function lookOutside(here: Here): State {
-  const { step, visit } = here.lane;
-  return doNext(here, { type: "look", step, visit, attempt: 1 });
-}
-
-/** The run is over, once the checks that go with the stop rule have passed. */
-function stop(here: Here, why: string): State {
-  const { flow, state, lane, step } = here;
-  const { label, notes, payload } = pendingAnswer(here);
-  if (flow.stopGuard === undefined) return end(state, led(here, label, null, notes), null, why, step.id);
-  return runChecks(
-    { ...here, lane: { ...lane, answer: { label, payload, notes, over: why } } },
-    flow.stopGuard,
-  );
-}
-
-function takenSoFar({ taken }: State, step: Step, label: Label) {
-  const owner = step.aside ?? step.id;
-  const edge = `${step.id}:${label}`;
-  const edges = own(taken, owner) ?? {};
-  return { owner, edge, edges, times: own(edges, edge) ?? 0 };
-}
-
-function move(here: Here, label: Label | null, to: PlainMove, notes: readonly string[]): State {
-  const { flow, state, lane, step } = here;
-  switch (to.kind) {
-    case "goto":
-      return goTo(here, label, to, notes);
-    case "fork": {
-      const opened: State = {
-        ...leave(state, lane, led(here, label, to.join, notes)),
-        fork: { steps: to.steps, join: to.join, done: [] },
-      };
-      return to.steps.reduce(
-        (all, id) => (all.verdict === null ? enter(flow, all, { step: id, origin: step.id }) : all),
-        opened,
-      );
-    }
-    case "end": {
-      const told = to.as ?? label;
-      const said = state.last?.reason ?? "";
-      if (to.outcome === "failed") {
-        const why = to.reason ?? messages.aborted(step.id, said);
-        return fail(here, to.code, why, { label: told, notes });
-      }
-      if (state.fork !== null) return join(here, told, notes);
-      const owner = step.aside ?? step.id;
-      return end(state, led(here, told, null, notes), null, messages.closed(owner, said), owner);
-    }
-  }
-}
-
-/** To a question about this step the visit is not over; from one, it is, and what was found is told as its decision. */
-function goTo(
-  here: Here,
-  label: Label | null,
-  to: PlainMove & { kind: "goto" },
-  notes: readonly string[],
-): State {
-  const { flow, state, lane, step } = here;
-  const owner = step.aside ?? step.id;
-  if (own(flow.steps, to.step)?.aside === owner) {
-    return enter(flow, state, { step: to.step, origin: lane.origin, leaving: lane, settled: null });
-  }
-  const settled = led(here, to.as ?? label, to.step, notes);
-  if (to.step === owner) {
-    return enter(flow, state, { step: to.step, origin: lane.origin, leaving: lane, settled });
-  }
-  // A step that is entered from another one counts its edges anew.
-  const fresh = Object.hasOwn(state.taken, to.step)
-    ? { ...state, taken: { ...state.taken, [to.step]: {} } }
-    : state;
-  return enter(flow, fresh, { step: to.step, origin: owner, leaving: lane, settled });
-}
-
-/** A sibling is done; the join is entered when it was the last. */
-function join(here: Here, label: Label | null, notes: readonly string[]): State {
-  const { flow, state, lane, step } = here;
-  const fork = state.fork!;
-  const left = leave(state, lane, led(here, label, fork.join, notes));
-  const done = [...fork.done, step.id];
-  if (done.length < fork.steps.length) {
-    return withLanes({ ...left, fork: { ...fork, done } }, left.lanes, left.settled);
-  }
-  if (fork.join === null) return end(left, left.settled, null, messages.closed(step.id, ""), step.id);
-  return enter(flow, { ...left, fork: null }, { step: fork.join, origin: step.id });
 }
 
 // What comes of checks, of faults, and of a step that cannot be asked.
@@ -376,12 +277,6 @@ function backFrom(here: Here, { back }: Guard): StepId {
   }
 }
 
-function pendingAnswer({ step, lane }: Here): NonNullable<Lane["answer"]> {
-  if (lane.answer === null) throw new Error(`Step "${step.id}" has no answer that waits for anything`);
-  return lane.answer;
-}
-
-/** Enough of it to find a word or a block in. */
 function remember(said: string, text: string): string {
   return said === "" ? text : `${said}\n${text}`.slice(-MOST_REMEMBERED);
 }

@@ -24,7 +24,15 @@ export type Drive = {
 };
 
 /** The state in which the run ended, or in which the signal stopped it: then there is no verdict. */
-export async function drive({ flow, ports, handle, past, begin, signal, observe }: Drive): Promise<State> {
+export async function drive({
+  flow,
+  ports,
+  handle,
+  past,
+  begin: first,
+  signal,
+  observe,
+}: Drive): Promise<State> {
   const talk = createTalk(flow, ports);
   let state = EMPTY_STATE;
   let seq = 0;
@@ -64,11 +72,11 @@ export async function drive({ flow, ports, handle, past, begin, signal, observe 
     believe(staged);
   };
 
-  if ("type" in begin) await commit(begin);
+  if ("type" in first) await commit(first);
   else {
-    state = decide(flow, state, begin.event);
-    ({ seq } = begin);
-    observe?.(begin, state);
+    state = decide(flow, state, first.event);
+    ({ seq } = first);
+    observe?.(first, state);
   }
   while (state.pending.length > 0 && !signal.aborted) {
     const [only] = state.pending;
@@ -84,29 +92,68 @@ export async function drive({ flow, ports, handle, past, begin, signal, observe 
   }
   return state;
 
-  /** Several lanes at once: each is committed as it comes in. When the run ends, the others are stopped and waited for. */
+  /** Several lanes at once: each is committed as it comes in. A lane that is given up is stopped and waited for. */
   async function driveSiblings(): Promise<void> {
-    const stop = new AbortController();
-    const both = AbortSignal.any([signal, stop.signal]);
-    const running = new Map<string, Promise<{ readonly key: string; readonly event: Event }>>();
+    const running = new Map<string, Running>();
     try {
       while (state.pending.length > 1 || running.size > 0) {
+        const wanted = new Map(
+          (state.pending as readonly Doable[]).map((command) => [keyOf(command), command]),
+        );
+        const given = [...running].filter(([key]) => state.verdict !== null || !wanted.has(key));
+        await giveUp(running, given);
         if (state.verdict !== null || signal.aborted) return;
-        for (const command of state.pending as readonly Doable[]) {
-          const key = `${command.step}@${command.visit}`;
-          if (running.has(key)) continue;
-          const doing = perform(flow, state, command, ports, talk, both).then((event) => ({ key, event }));
-          running.set(key, doing);
-        }
-        const { key, event } = await Promise.race(running.values());
+        for (const [key, command] of wanted) if (!running.has(key)) running.set(key, begin(key, command));
+        const { key, event } = await Promise.race([...running.values()].map(({ done }) => done));
         running.delete(key);
         if (!signal.aborted || isWhole(event)) await commit(event);
       }
     } finally {
-      stop.abort();
-      await Promise.allSettled(running.values());
+      await giveUp(running, [...running]);
     }
   }
+
+  function begin(key: string, command: Doable): Running {
+    const stop = new AbortController();
+    const both = AbortSignal.any([signal, stop.signal]);
+    const done = perform(flow, state, command, ports, talk, both).then((event) => ({ key, event }));
+    return { stop, done };
+  }
+
+  /** What they still do is nobody's any more; but nobody goes on before they have stopped, or had the time to. */
+  async function giveUp(
+    running: Map<string, Running>,
+    given: readonly (readonly [string, Running])[],
+  ): Promise<void> {
+    if (given.length === 0) return;
+    const still = new Set<string>();
+    for (const [key, { stop, done }] of given) {
+      running.delete(key);
+      still.add(key);
+      const settle = () => void still.delete(key);
+      done.then(settle, settle);
+      stop.abort();
+    }
+    const over = new AbortController();
+    const stopped = Promise.allSettled(given.map(([, { done }]) => done));
+    await Promise.race([stopped, ports.clock.sleep(GRACE_MS, over.signal)]);
+    over.abort();
+    // One more turn of the loop for what has settled in this very moment.
+    await Promise.resolve();
+    if (still.size > 0) await commit({ type: "run.left", still: [...still] });
+  }
+}
+
+/** How long those that were told to stop are waited for. */
+const GRACE_MS = 5000;
+
+type Running = {
+  readonly stop: AbortController;
+  readonly done: Promise<{ readonly key: string; readonly event: Event }>;
+};
+
+function keyOf({ step, visit }: Doable): string {
+  return `${step}@${visit}`;
 }
 
 type Doable = Exclude<Command, { type: "end" }>;

@@ -51,6 +51,15 @@ export const messages = {
   checksExhausted: (step: StepId, check: string, failures: number, summary: string) =>
     `Check "${check}" of step "${step}" failed; that was failure ${failures} of ${failures} allowed: ${summary}`,
 
-  siblingFailed: (failed: StepId, siblings: readonly StepId[], reason: string) =>
-    `Step "${failed}" failed beside ${siblings.filter((id) => id !== failed).join(", ")}: ${reason}`,
+  siblingFailed: (
+    failed: StepId,
+    { steps, done }: { readonly steps: readonly StepId[]; readonly done: readonly StepId[] },
+    reason: string,
+  ) => {
+    const others = steps.filter((id) => id !== failed);
+    const told = others.map((id) => `${id} (${done.includes(id) ? "done" : "stopped"})`);
+    return `Step "${failed}" failed beside ${told.join(", ")}: ${reason}`;
+  },
+
+  stageFailed: (stage: StepId, reason: string) => `Stage "${stage}" failed: ${reason}`,
 } as const;

@@ -7,6 +7,7 @@ import type { Gate, Message, Ports, RunRequest, TurnRequest, TurnResult } from "
 import { schemaFault } from "./schema.ts";
 import type { State } from "./state.ts";
 import { outsideOf } from "./stop.ts";
+import { callInStage, hook, initTrouble } from "./perform-stage.ts";
 import { sayAll, type Talk } from "./talk.ts";
 
 type Doable = Exclude<Command, { type: "end" }>;
@@ -24,14 +25,17 @@ export function perform(
     case "ask":
       return ask(flow, state, step, command, ports, talk, signal);
     case "call":
-      return call(step, command, ports, signal);
+      return step.stage === undefined
+        ? call(step, command, ports, signal)
+        : callInStage(state, step, command, ports, signal);
     case "check":
-      return check(flow, step, command, ports, signal);
+      return check(flow, state, step, command, ports, talk, signal);
     case "look":
       return look(flow, state, command, ports, signal);
     case "hook":
+      return hook(state, step, command, ports, talk, signal);
     case "question":
-      throw new Error(`Step "${command.step}" is no stage`);
+      return question(command, ports, signal);
     case "wait":
       return wait(command, ports, signal);
   }
@@ -49,15 +53,15 @@ async function ask(
   if (step.by.kind === "command") {
     return answered(command, await readReply(step, await ports.shell.perform(step, state.args, signal)));
   }
-  const unaskable = schemaTrouble(step);
+  const unaskable = schemaTrouble(step) ?? initTrouble(state, step, command.visit, ports, talk);
   if (unaskable !== null) return answered(command, unaskable);
   const said = sayAll(flow, state, step, command.say, ports);
   if (said.kind === "unaskable") return answered(command, said);
 
-  const { messages, session } = talk.open(step, command.visit);
+  const { messages, session, system } = talk.open(step, command.visit);
   // Said only now, and taken back if nothing comes of it: a fault must not leave the question in the conversation.
   for (const message of said.messages) messages.push(message);
-  const request = toRequest(flow, state, step, command, ports, messages, signal);
+  const request = toRequest(flow, state, step, command, ports, messages, system, signal);
   const { turn, run } = ports.backend;
   let result: TurnResult;
   try {
@@ -74,7 +78,10 @@ async function ask(
   return answered(command, reply instanceof Promise ? await reply : reply);
 }
 
-function answered({ step, visit, turn }: Command & { type: "ask" }, reply: Reply): Event {
+function answered(
+  { step, visit, turn }: Pick<Command & { type: "ask" }, "step" | "visit" | "turn">,
+  reply: Reply,
+): Event {
   return { type: "step.answered", step, visit, turn, reply };
 }
 
@@ -97,11 +104,15 @@ async function call(
 /** In order; the first failure wins and the rest is not run. */
 async function check(
   flow: Flow,
+  state: State,
   step: Step,
   { visit, checks }: Command & { type: "check" },
   ports: Ports,
+  talk: Talk,
   signal: AbortSignal,
 ): Promise<Event> {
+  const trouble = initTrouble(state, step, visit, ports, talk);
+  if (trouble !== null) return answered({ step: step.id, visit, turn: 1 }, trouble);
   const results: CheckResult[] = [];
   for (const name of checks) {
     const result = await ports.shell.check(flow.checks[name]!, signal);
@@ -135,6 +146,14 @@ async function look(
   return { type: "step.looked", step, visit, sights };
 }
 
+async function question(
+  { step, visit, question: text, choices }: Command & { type: "question" },
+  { person }: Ports,
+  signal: AbortSignal,
+): Promise<Event> {
+  return { type: "step.told", step, visit, answer: await person.choose(text, choices, signal) };
+}
+
 async function wait(
   { step, visit, ms }: Command & { type: "wait" },
   { clock }: Ports,
@@ -166,6 +185,7 @@ function toRequest(
   command: Command & { type: "ask" },
   ports: Ports,
   messages: readonly Message[],
+  ofStage: string | undefined,
   signal: AbortSignal,
 ): TurnRequest {
   const { visit, turn, attempt } = command;
@@ -179,7 +199,7 @@ function toRequest(
     beside,
   };
   const { model, answer } = step;
-  const system = ports.compose.system(flow);
+  const system = ofStage ?? ports.compose.system(flow);
   const tools = ports.toolbox.offer(step);
   if (answer.kind === "text") return { asker, model, system, messages, tools, signal };
   const schema = answer.schema.kind === "schema" ? answer.schema.schema : null;

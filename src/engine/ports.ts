@@ -10,6 +10,7 @@ import type {
   CheckResult,
   Entry,
   Fault,
+  HookResult,
   Sight,
   Usage,
 } from "../flow/event.ts";
@@ -24,6 +25,9 @@ export type Ports = {
   readonly toolbox: Toolbox;
   readonly shell: Shell;
   readonly watch: Watch;
+  /** Absent: the project has no code for its stages. */
+  readonly hooks?: Hooks;
+  readonly person: Person;
   readonly compose: Compose;
   readonly clock: Clock;
   readonly cwd: string;
@@ -45,6 +49,8 @@ export type Backend = {
   readonly spec: BackendSpec;
   readonly turn?: (request: TurnRequest) => Promise<TurnResult>;
   readonly run?: (request: RunRequest) => Promise<TurnResult>;
+  /** Whether it can be given tools to call, and gives back calls that can be read; it can, unless it says otherwise. */
+  readonly toolCalling?: boolean;
   /** What is left over at the end of a run that a person should hear of. */
   readonly leftovers?: () => readonly string[];
   readonly close?: () => Promise<void>;
@@ -132,7 +138,20 @@ export type Toolbox = {
     batch: readonly string[] | null,
   ) => string | null;
   readonly call: (step: Step, batch: readonly Call[], signal: AbortSignal) => Promise<readonly CallResult[]>;
+  /** The same for a stage, which may be granted tools beyond its list. `halt`: nothing was run, somebody has to decide. */
+  readonly callInStage: (
+    step: Step,
+    batch: readonly Call[],
+    about: StageCall,
+    signal: AbortSignal,
+  ) => Promise<
+    | { readonly kind: "results"; readonly results: readonly CallResult[] }
+    | { readonly kind: "halt"; readonly why: string }
+  >;
 };
+
+/** Which try of which stage calls: a grant holds for that and for nothing else. */
+export type StageCall = { readonly run: string; readonly stageExecutionId: string; readonly attempt: number };
 
 /** Runs what a flow declares as commands, in the run's working directory. */
 export type Shell = {
@@ -155,6 +174,31 @@ export type Glance = {
   /** What the model said in this visit, and the payload it gave. */
   readonly said: string;
   readonly payload: JsonObject;
+};
+
+/**
+ * Code of the project. `path` leads through its default export to a function; `mutable` hands over the first argument to
+ * be changed, and gives `{ value, changed }`.
+ */
+export type Hooks = {
+  readonly call: (
+    path: readonly string[],
+    args: readonly Json[],
+    signal: AbortSignal,
+    how?: { readonly mutable?: boolean },
+  ) => Promise<HookResult>;
+};
+
+/** Whoever can be asked while a run is under way. */
+export type Person = {
+  /** One of the choices; null: nobody is there to answer. */
+  readonly choose: (
+    question: string,
+    choices: readonly string[],
+    signal: AbortSignal,
+  ) => Promise<string | null>;
+  /** What a tool call outside of the step's list gets when nobody is there. */
+  readonly absent: "deny" | "halt" | "allow";
 };
 
 // Journal.

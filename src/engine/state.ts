@@ -1,7 +1,7 @@
 /** Where a run stands: a fold of its journal. Its size depends on the flow, never on the length of the run. */
-import type { Command, Led, Say, Usage } from "../flow/event.ts";
+import type { Call, Command, Led, Say, Usage } from "../flow/event.ts";
 import type { Label, StepId } from "../flow/flow.ts";
-import type { JsonObject } from "../flow/json.ts";
+import type { Json, JsonObject } from "../flow/json.ts";
 import type { Verdict } from "../flow/verdict.ts";
 
 export type State = {
@@ -18,6 +18,10 @@ export type State = {
   readonly failures: { readonly [step: StepId]: number };
   /** How often counted edges were taken since their step was entered from another one. */
   readonly taken: { readonly [step: StepId]: { readonly [edge: string]: number } };
+  /** What the stages of the run have set up between them; it begins with the arguments. */
+  readonly ctx: JsonObject;
+  /** Steps that come when the way of the one before them has ended. */
+  readonly queue: readonly StepId[];
   /** One lane, or one per sibling while a fork is open. */
   readonly lanes: readonly Lane[];
   readonly fork: Fork | null;
@@ -61,12 +65,55 @@ export type Lane = {
     readonly over?: string;
   } | null;
   readonly command: Command;
+  /** null: the step is no stage. */
+  readonly stage: StageLane | null;
+};
+
+/** What a stage knows of itself during one visit. */
+export type StageLane = {
+  readonly phase: "setup" | "gate" | "act" | "assert" | "exit" | "next";
+  readonly ctx: JsonObject;
+  /** Whose results it was given, in their order. */
+  readonly upstream: readonly StepId[];
+  /** How often the gate has said "not yet" in a row. */
+  readonly deferred: number;
+  /** Responses spent in earlier tries. */
+  readonly since: number;
+  /** One for each try, the present one last. */
+  readonly tries: readonly Try[];
+  /** The call that completed the present try: it has to be answered if the conversation goes on. */
+  readonly completion: Call | null;
+  readonly result: StageResult | null;
+};
+
+export type Try = {
+  readonly index: number;
+  readonly turns: number;
+  readonly capHit: boolean;
+  readonly parseError?: string;
+  readonly verdict?: string;
+  readonly reason?: string;
+};
+
+/** All that a stage leaves behind. */
+export type StageResult = {
+  readonly stageId: StepId;
+  readonly stageExecutionId: string;
+  readonly verdict: "ok" | "skip" | "fail";
+  readonly reason?: string;
+  readonly parsed?: JsonObject;
+  readonly capHit: boolean;
+  readonly attemptCount: number;
+  readonly output?: Json;
 };
 
 export type Fork = {
   readonly steps: readonly StepId[];
   readonly join: StepId | null;
   readonly done: readonly StepId[];
+  readonly policy?: "independent";
+  /** A sibling that failed and has a way of its own to end on; the others are gone. */
+  readonly failed?: { readonly step: StepId; readonly why: string };
 };
 
 export type Last = {
@@ -90,6 +137,8 @@ export const EMPTY_STATE: State = {
   handoff: {},
   failures: {},
   taken: {},
+  ctx: {},
+  queue: [],
   lanes: [],
   fork: null,
   mending: false,

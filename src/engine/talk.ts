@@ -5,7 +5,8 @@ import { own } from "../flow/json.ts";
 import type { Message, Ports } from "./ports.ts";
 import type { State } from "./state.ts";
 
-export type Conversation = { readonly messages: Message[]; session?: string };
+/** `system`: of a stage, whose prompt is rendered once for the whole visit. */
+export type Conversation = { readonly messages: Message[]; session?: string; system?: string };
 
 export type Talk = {
   readonly open: (step: Step, visit: number) => Conversation;

@@ -3,7 +3,7 @@ import type { Command, Led, Say } from "../flow/event.ts";
 import type { Flow, Label, Step, StepId } from "../flow/flow.ts";
 import { own } from "../flow/json.ts";
 import { messages } from "./messages.ts";
-import type { Lane, State } from "./state.ts";
+import type { Lane, StageLane, State } from "./state.ts";
 
 /** Where an event takes place: the visit it speaks of, and all that is known around it. */
 export type Here = { readonly flow: Flow; readonly state: State; readonly lane: Lane; readonly step: Step };
@@ -13,6 +13,8 @@ export type Entrance = {
   readonly origin: StepId | null;
   readonly say?: Say;
   readonly strikes?: number;
+  /** Whose results a stage is given; the one of the step that led here, unless said otherwise. */
+  readonly upstream?: readonly StepId[];
   /** The visit that leads here, and how it was settled. */
   readonly leaving?: Lane;
   readonly settled?: Led | null;
@@ -32,6 +34,7 @@ export function enter(flow: Flow, state: State, to: Entrance): State {
   }
   const visit = (own(state.visits, to.step) ?? 0) + 1;
   const say: readonly Say[] = [to.say ?? { kind: "prompt" }];
+  const stage = step.stage === undefined ? null : openStage(state, to);
   const lane: Lane = {
     step: to.step,
     visit,
@@ -43,13 +46,38 @@ export function enter(flow: Flow, state: State, to: Entrance): State {
     say,
     said: "",
     answer: null,
-    command: { type: "ask", step: to.step, visit, turn: 1, attempt: 1, say },
+    command:
+      stage === null
+        ? { type: "ask", step: to.step, visit, turn: 1, attempt: 1, say }
+        : opening(flow, step, visit, stage, say),
+    stage,
   };
   const visits = { ...state.visits, [to.step]: visit };
   const beside = to.leaving === undefined ? state.lanes : lanesBeside(state, to.leaving);
   const lanes = beside.length === 0 ? [lane] : [...beside, lane];
   const iterations = counts ? state.iterations + 1 : state.iterations;
   return { ...state, iterations, visits, lanes, pending: lanes.map(commandOf), settled };
+}
+
+function openStage({ ctx }: State, { origin, upstream }: Entrance): StageLane {
+  return {
+    phase: "setup",
+    ctx,
+    upstream: upstream ?? (origin === null ? [] : [origin]),
+    deferred: 0,
+    since: 0,
+    tries: [{ index: 1, turns: 0, capHit: false }],
+    completion: null,
+    result: null,
+  };
+}
+
+/** What a stage begins with: its code, its gate, or the model. */
+function opening(flow: Flow, step: Step, visit: number, stage: StageLane, say: readonly Say[]): Command {
+  const at = { step: step.id, visit, attempt: 1 };
+  if (flow.hooks !== undefined) return { type: "hook", ...at, hook: "setup", input: stage.ctx };
+  const gate = step.stage?.gate;
+  return gate === undefined ? { type: "ask", ...at, turn: 1, say } : { type: "check", ...at, checks: [gate] };
 }
 
 /** One more response within the visit. */
@@ -80,7 +108,7 @@ export function fail(here: Here, code: string, reason: string, how: Settling = {
   const plain = led(here, how.label ?? null, null, how.notes ?? []);
   const settled: Led = how.overturned ? { ...plain, overturned: true } : plain;
   if (state.fork === null) return end(state, settled, code, reason, settled.step);
-  const why = messages.siblingFailed(lane.step, state.fork.steps, `${code}: ${reason}`);
+  const why = messages.siblingFailed(lane.step, state.fork, `${code}: ${reason}`);
   return end(state, settled, "ParallelSiblingFailure", why, lane.step);
 }
 
@@ -88,6 +116,14 @@ export function fail(here: Here, code: string, reason: string, how: Settling = {
 export function halt(here: Here, code: string, reason: string): State {
   const asked = askAgain(here.state, { ...here.lane, faults: 0 });
   return { ...end(asked, null, code, reason, here.step.id), halted: asked.lanes, fork: here.state.fork };
+}
+
+/** Ends this stretch of the run: somebody has to act before it can go on, and then it goes on with the same command. */
+export function suspend(here: Here, code: string, reason: string): State {
+  const { state, lane, step } = here;
+  const lanes = state.lanes.map((other) => (isSame(other, lane) ? lane : other));
+  const verdict = { outcome: "waiting", code, reason, step: step.id } as const;
+  return { ...state, lanes: [], settled: null, verdict, pending: [{ type: "end", verdict }], halted: lanes };
 }
 
 /** `code` null means completed. */
@@ -110,7 +146,12 @@ export function led(
   notes: readonly string[],
 ): Led {
   const plain = { step: lane.step, visit: lane.visit, label, to };
-  const told = step.aside === undefined ? plain : { ...plain, ...asked(state, step.aside) };
+  const told =
+    step.aside !== undefined
+      ? { ...plain, ...asked(state, step.aside) }
+      : state.fork === null
+        ? plain
+        : { ...plain, place: state.fork.steps.indexOf(lane.step) };
   return notes.length === 0 ? told : { ...told, notes };
 }
 
@@ -162,6 +203,6 @@ export function attemptAgain(lane: Lane): Lane {
   const { command, step, visit, turn, say } = lane;
   if (command.type === "end") return lane;
   if (command.type === "wait")
-    return { ...lane, command: { type: "ask", step, visit, turn, attempt: 1, say } };
+    return { ...lane, command: command.next ?? { type: "ask", step, visit, turn, attempt: 1, say } };
   return { ...lane, command: { ...command, attempt: command.attempt + 1 } };
 }

@@ -22,6 +22,8 @@ export type Led = {
   readonly overturned?: true;
   /** What a question about this step's work found. */
   readonly check?: { readonly label: Label; readonly message: string };
+  /** Its place among siblings that ran at the same time. */
+  readonly place?: number;
   /** What was put right or worked around on the way. */
   readonly notes?: readonly string[];
 };
@@ -88,7 +90,9 @@ export type Event =
       readonly code: string;
       readonly why: string;
     }
-  | { readonly type: "run.ended"; readonly verdict: Verdict };
+  | { readonly type: "run.ended"; readonly verdict: Verdict }
+  /** Visits that were told to stop and had not done so when the run was given up. */
+  | { readonly type: "run.left"; readonly still: readonly string[] };
 
 /** What was seen of something outside. */
 export type Sight = { readonly met: boolean; readonly what: string };
@@ -242,5 +246,7 @@ export type Command =
       readonly visit: number;
       readonly attempt: number;
       readonly ms: number;
+      /** What comes then; absent: the model is asked. */
+      readonly next?: Command;
     }
   | { readonly type: "end"; readonly verdict: Verdict };

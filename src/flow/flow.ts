@@ -31,7 +31,10 @@ export type Flow = {
   readonly stopGuard?: Guard;
   readonly limits: FlowLimits;
   /** Code of the project that takes part in the life of its stages. */
-  readonly hooks?: Module;
+  readonly hooks?: Module & {
+    /** A join may be any stage of the machine, also one that is not listed among the next ones. */
+    readonly joinRule?: "declared";
+  };
   /** Values every prompt may read besides parameters, such as the names of labels. */
   readonly constants: { readonly [name: string]: string };
   /** The sentence that tells the model when the run counts as done. */

@@ -4,6 +4,7 @@ import type { Flow, Prompt, Step } from "../flow/flow.ts";
 import { own } from "../flow/json.ts";
 import type { Compose, Composed, Scene } from "../flow/scene.ts";
 import { renderRetry } from "./retry.ts";
+import { renderStage } from "./stage.ts";
 import { nameIn, parseLenient, parseTemplate, renderTemplate, type Template } from "./template.ts";
 import { explainMissing, RUNTIME_NAMES, variable } from "./variables.ts";
 
@@ -14,6 +15,7 @@ const systems = new WeakMap<Flow, string>();
 
 export const composer: Compose = {
   system: (flow) => remember(systems, flow, systemText),
+  stage: renderStage,
   say: compose,
 };
 
@@ -34,6 +36,7 @@ function compose(flow: Flow, step: Step, say: Exclude<Say, { kind: "results" }>,
 
 function renderPrompt(flow: Flow, step: Step, scene: Scene): Composed {
   const { prompt } = step;
+  if (prompt.syntax === "stage") return { kind: "text", text: "Begin." };
   if (prompt.file === null) {
     const why = `No prompt file for step "${step.id}". Tried:\n${prompt.tried.map((path) => `  ${path}`).join("\n")}`;
     return { kind: "unaskable", code: "PR-C3L-004", why };

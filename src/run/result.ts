@@ -76,6 +76,7 @@ export function toResult(told: Told): Result {
       ...told.problems.filter((problem) => problem.severity === "warning").map((problem) => problem.message),
       ...report.path.flatMap((led) => (led.notes ?? []).map((note) => `${led.step}@${led.visit}: ${note}`)),
       ...report.denials,
+      ...report.left.map((visit) => `${visit} was told to stop and did not do so in time`),
       ...told.warnings,
     ],
   };

@@ -12,6 +12,7 @@ import {
   type Backend,
   type Clock,
   type Journal,
+  type Person,
   type Ports,
   type RunHandle,
 } from "../engine/ports.ts";
@@ -57,6 +58,10 @@ export type DriveOptions = BackendOptions & {
   readonly env?: NodeJS.ProcessEnv;
   readonly trust?: Pick<TrustOptions, "digest" | "confirm">;
   readonly signal?: AbortSignal;
+  /** Asks the person at the terminal; absent when there is nobody. */
+  readonly ask?: Person["choose"];
+  /** What becomes of a tool call outside of a stage's list when nobody can be asked. */
+  readonly onPermission?: Person["absent"];
   /** Hears of everything that is recorded, right after it is. */
   readonly observe?: (entry: Entry, state: State, flow: Flow) => void;
 };
@@ -190,7 +195,7 @@ async function driveTo(driven: Driven): Promise<Result> {
   try {
     const state = await drive({
       flow,
-      ports: createPorts(flow, backend, clock, cwd, options.env ?? process.env),
+      ports: createPorts(flow, backend, clock, cwd, options),
       handle,
       past,
       begin,
@@ -211,16 +216,26 @@ async function driveTo(driven: Driven): Promise<Result> {
   }
 }
 
-function createPorts(flow: Flow, backend: Backend, clock: Clock, cwd: string, env: NodeJS.ProcessEnv): Ports {
+function createPorts(flow: Flow, backend: Backend, clock: Clock, cwd: string, options: DriveOptions): Ports {
   const { autoResponse } = flow.settings;
+  const { env = process.env, ask, onPermission = "deny" } = options;
+  const person: Person = { choose: ask ?? (() => Promise.resolve(null)), absent: onPermission };
   return {
     backend,
     clock,
     cwd,
     compose: composer,
-    toolbox: createToolbox({ cwd, env: () => childEnv(env), exec: runProcess, autoResponse, protect: [] }),
+    toolbox: createToolbox({
+      cwd,
+      env: () => childEnv(env),
+      exec: runProcess,
+      autoResponse,
+      protect: [],
+      granting: { person },
+    }),
     shell: createShell({ cwd, env, exec: runProcess }),
     watch: createWatch({ cwd, env }),
+    person,
   };
 }
 
@@ -283,8 +298,10 @@ function invalid({ agent, problems }: Loaded): Result {
 }
 
 function schemasOf(flow: Flow): readonly JsonSchema[] {
-  return Object.values(flow.steps).flatMap(({ answer }) =>
-    answer.kind === "object" && answer.schema.kind === "schema" ? [answer.schema.schema] : [],
+  return Object.values(flow.steps).flatMap(({ answer, stage }) =>
+    [answer.kind === "object" ? answer.schema : undefined, stage?.inputs].flatMap((source) =>
+      source?.kind === "schema" ? [source.schema] : [],
+    ),
   );
 }
 

@@ -7,6 +7,7 @@ import type {
   Label,
   Move,
   Prompt,
+  Stage,
   Step,
   StepGuard,
   StepId,
@@ -176,3 +177,74 @@ const SETTINGS: Settings = {
   inspectSchemas: false,
   autoResponse: "Decide for yourself.",
 };
+
+export type StageSketch = {
+  readonly prompt?: string;
+  readonly schema?: JsonSchema;
+  readonly tools?: readonly string[];
+  /** Where `ok` and `skip` lead; the end, unless said. */
+  readonly next?: StepId | null | Move;
+  readonly onFail?: StepId;
+  readonly attempts?: number;
+  readonly turns?: number;
+  readonly assert?: readonly string[];
+  readonly rules?: Partial<Stage>;
+};
+
+/** A machine of stages; each completes with `done`, and its payload is any object unless a schema is given. */
+export function sketchMachine(
+  stages: { readonly [id: StepId]: StageSketch },
+  more: Partial<Omit<Flow, "steps">> = {},
+): Flow {
+  const steps = Object.entries(stages).map(([id, sketch]) => [id, toStage(id, sketch)] as const);
+  return {
+    ...sketchFlow({}, more),
+    dialect: "stage",
+    entry: more.entry ?? steps[0]?.[0] ?? "",
+    steps: Object.fromEntries(steps),
+  };
+}
+
+function toStage(id: StepId, sketch: StageSketch): Step {
+  const { attempts = 2, turns = 5, assert = [] } = sketch;
+  const next = toMove(sketch.next ?? null);
+  const failed = (code: string): Move =>
+    sketch.onFail === undefined
+      ? { kind: "end", outcome: "failed", code }
+      : { kind: "goto", step: sketch.onFail };
+  const checks = assert.map((check) => ({
+    check,
+    edition: { file: null, text: "", tried: [], variables: [] },
+  }));
+  const guard = {
+    on: "ok",
+    checks,
+    onFailure: "retry",
+    maxFailures: attempts,
+    back: { kind: "again" },
+  } as const;
+  return {
+    id,
+    name: id,
+    kind: "work",
+    by: { kind: "model" },
+    prompt: { ...text(sketch.prompt ?? `Do ${id}.`), syntax: "stage" },
+    transcript: "fresh",
+    model: "opus",
+    tools: { allow: sketch.tools ?? [], mode: "acceptEdits" },
+    answer: {
+      kind: "object",
+      schema: { kind: "schema", name: id, schema: sketch.schema ?? { type: "object" } },
+      channel: { kind: "tool", name: "done" },
+      repairs: 0,
+      miss: { kind: "label", label: "cap" },
+    },
+    decide: { by: "const", label: "ok" },
+    ...(checks.length > 0 && { guard }),
+    carry: [],
+    needs: [],
+    edges: { ok: next, skip: next, fail: failed("AGENT_VALIDATION_ABORT"), cap: failed("AGENT_TURN_LIMIT") },
+    turns,
+    stage: { attempts, backoff: "none", unresolved: "fail", output: [], ...sketch.rules },
+  };
+}

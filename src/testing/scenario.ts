@@ -20,6 +20,8 @@ export type Scenario = {
   /** Entries that were written before: the run goes on from there. */
   readonly past?: readonly Entry[];
   readonly signal?: AbortSignal;
+  /** In the place of those that do nothing. */
+  readonly ports?: Partial<Pick<Ports, "toolbox" | "hooks" | "person" | "watch">>;
   readonly observe?: (entry: Entry, state: State) => void;
 };
 
@@ -42,7 +44,7 @@ export async function play(scenario: Scenario): Promise<Played> {
   const backend = listen(toBackend(scenario.model, past), asked);
   const state = await drive({
     flow,
-    ports: { ...inertPorts(waits), backend, shell: fakeChecks(flow, scenario, past) },
+    ports: { ...inertPorts(waits, scenario.ports ?? {}), backend, shell: fakeChecks(flow, scenario, past) },
     handle,
     past,
     begin: past.length === 0 ? first : { type: "run.resumed", epoch: 2 },
@@ -57,10 +59,12 @@ export function fakeClock(waits: number[] = []): Clock {
   let now = 1_700_000_000_000;
   return {
     now: () => now++,
-    sleep: (ms) => {
+    // Whatever is under way goes first; who wakes up before the time has not slept.
+    sleep: async (ms, signal) => {
+      await new Promise(setImmediate);
+      if (signal.aborted) return;
       waits.push(ms);
       now += ms;
-      return Promise.resolve();
     },
   };
 }
@@ -96,30 +100,40 @@ function listen(backend: Backend, asked: string[]): Backend {
   };
 }
 
-function inertPorts(waits: number[]): Omit<Ports, "backend" | "shell"> {
+function inertPorts(waits: number[], more: Partial<Ports>): Omit<Ports, "backend" | "shell"> {
   return {
     clock: fakeClock(waits),
     cwd: "/",
     compose: composer,
+    person: { choose: () => Promise.resolve(null), absent: "deny" },
     watch: { look: () => Promise.resolve({ met: false, what: "" }) },
     toolbox: {
       offer: () => [],
       judge: () => null,
       call: (_step, calls) =>
         Promise.resolve(calls.map(({ id, name }) => ({ id, name, ok: true, content: `${name} done` }))),
+      callInStage: (_step, calls) =>
+        Promise.resolve({
+          kind: "results",
+          results: calls.map(({ id, name }) => ({ id, name, ok: true, content: `${name} done` })),
+        }),
     },
+    ...more,
   };
 }
 
 function fakeChecks(flow: Flow, scenario: Scenario, past: readonly Entry[]): Ports["shell"] {
   const rounds = scenario.checks ?? [];
   let round = past.filter(({ event }) => event.type === "step.checked").length;
-  const guarded = Object.values(flow.steps).flatMap(
-    (step) => step.guard?.checks.map(({ check }) => check) ?? [],
+  const guards = [...Object.values(flow.steps).map(({ guard }) => guard), flow.stopGuard];
+  const gates = Object.values(flow.steps).flatMap(({ stage }) =>
+    stage?.gate === undefined ? [] : [[stage.gate]],
   );
+  const groups = [...guards.map((guard) => guard?.checks.map(({ check }) => check) ?? []), ...gates];
   return {
     check: (check) => {
-      const place = guarded.indexOf(check.name);
+      const group = groups.find((names) => names.includes(check.name)) ?? [check.name];
+      const place = group.indexOf(check.name);
       const given = rounds[round]?.[place];
       const result = {
         ok: true,
@@ -129,7 +143,7 @@ function fakeChecks(flow: Flow, scenario: Scenario, past: readonly Entry[]): Por
         ...given,
         name: check.name,
       };
-      if (!result.ok || place === guarded.length - 1) round += 1;
+      if (!result.ok || place === group.length - 1) round += 1;
       return Promise.resolve(result);
     },
     perform: () => Promise.reject(new Error("a scenario runs no commands")),
