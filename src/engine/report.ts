@@ -37,12 +37,7 @@ export function addEntry(report: Report, { at, event, led }: Entry): void {
 
 /** In order; siblings that ran at the same time stand in the order in which the flow names them, not as they came in. */
 function insert(path: Led[], led: Led): void {
-  let at = path.length;
   const { place } = led;
-  while (place !== undefined && at > 0 && isAfter(path[at - 1]!, place)) at -= 1;
-  path.splice(at, 0, led);
-}
-
-function isAfter({ place }: Led, than: number): boolean {
-  return place !== undefined && place > than;
+  const before = place === undefined ? -1 : path.findLastIndex((other) => (other.place ?? -1) <= place);
+  path.splice(place === undefined ? path.length : before + 1, 0, led);
 }

@@ -1,14 +1,27 @@
 /** For every prefix of a journal: resuming ends the same way, and what was committed is not asked again. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { Toolbox } from "../../src/engine/ports.ts";
 import type { ScriptReply } from "../../src/backends/script.ts";
-import { actionSchema, sketchCheck, sketchFlow, text } from "../../src/testing/flows.ts";
+import { actionSchema, sketchCheck, sketchFlow, sketchMachine, text } from "../../src/testing/flows.ts";
 import { play, type Scenario } from "../../src/testing/scenario.ts";
 
 const say = (action: string, more: object = {}): ScriptReply => ({
   output: { next_action: { action }, ...more },
 });
 const loose = (labels: readonly string[]) => ({ ...actionSchema(labels), additionalProperties: true });
+const END = { kind: "end", outcome: "completed" } as const;
+/** A box with one tool. */
+const READER: Toolbox = {
+  offer: () => [{ name: "Read", description: "", input: {} }],
+  judge: () => null,
+  call: () => Promise.reject(new Error("a stage calls as a stage")),
+  callInStage: (_step, batch) =>
+    Promise.resolve({
+      kind: "results",
+      results: batch.map(({ id, name }) => ({ id, name, ok: true, content: `${name} done` })),
+    }),
+};
 const goto = (step: string) => ({ kind: "goto" as const, step });
 
 const scenarios: { readonly [name: string]: Scenario } = {
@@ -112,6 +125,71 @@ const scenarios: { readonly [name: string]: Scenario } = {
       { ...say("done"), step: "c" },
       { ...say("done"), step: "end" },
     ],
+  },
+  "a machine of stages: gate, tools, a bad payload, a cap, a failing assert and a repair edge": {
+    flow: sketchMachine(
+      {
+        plan: {
+          tools: ["Read"],
+          next: "build",
+          rules: { gate: "ready", unresolved: "retry-later", backoff: "linear" },
+        },
+        build: {
+          prompt: "{{ctx.upstream[0].stageId}}",
+          assert: ["tests"],
+          attempts: 3,
+          turns: 2,
+          next: "review",
+          rules: { backoff: "exponential" },
+        },
+        review: {
+          schema: { type: "object", required: ["approved"], properties: { approved: { type: "boolean" } } },
+          next: {
+            kind: "switch",
+            on: ["parsed", "approved"],
+            cases: { true: END },
+            otherwise: goto("build"),
+          },
+        },
+      },
+      { checks: { ready: sketchCheck("ready", "true"), tests: sketchCheck("tests", "true") } },
+    ),
+    checks: [[{ ok: false }], [{}], [{ ok: false, summary: "red" }], [{}], [{}]],
+    model: [
+      { calls: [{ name: "Read", input: {} }] },
+      { output: {} },
+      { text: "hm" },
+      { text: "hm" },
+      { output: {}, saw: ["Complete the stage now."] },
+      { output: {}, saw: ["red"] },
+      { output: { approved: "maybe" } },
+      { output: { approved: false }, saw: ["does not fit its schema"] },
+      { output: {}, saw: ["review"] },
+      { output: { approved: true } },
+    ],
+    ports: { toolbox: READER },
+  },
+  "a fan-out of stages, with retries and tools on either side": {
+    flow: sketchMachine({
+      split: { next: { kind: "fork", steps: ["a", "b", "c"], join: "meet" } },
+      a: { tools: ["Read"], turns: 2 },
+      b: { schema: { type: "object", required: ["n"] }, turns: 3 },
+      c: {},
+      meet: {
+        prompt: "{{ctx.upstream[0].stageId}} {{ctx.upstream[1].parsed.n}} {{ctx.upstream[2].stageId}}",
+      },
+    }),
+    model: [
+      { step: "split", output: {} },
+      { step: "a", calls: [{ name: "Read", input: {} }] },
+      { step: "a", text: "hm" },
+      { step: "a", output: {}, saw: ["Complete the stage now."] },
+      { step: "b", output: {} },
+      { step: "b", output: { n: 7 } },
+      { step: "c", output: {} },
+      { step: "meet", saw: ["a 7 c"], output: {} },
+    ],
+    ports: { toolbox: READER },
   },
 };
 
