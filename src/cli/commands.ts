@@ -46,6 +46,11 @@ const TRUST: Flag = {
   takes: "DIGEST",
   help: "allow exactly the commands that have this digest",
 };
+const ON_PERMISSION: Flag = {
+  name: "on-permission",
+  takes: "WHAT",
+  help: "deny, halt or allow: tools outside of a stage's list when nobody can be asked",
+};
 const STRICT: Flag = { name: "strict", help: "count warnings as errors" };
 
 const AGENT: Word = { name: "NAME", is: "agent" };
@@ -62,6 +67,7 @@ export const COMMANDS: readonly Command[] = [
       { name: "input", takes: "TEXT", help: "what prompts read as {input_text}; - reads stdin" },
       EVENTS,
       TRUST,
+      ON_PERMISSION,
       STRICT,
       { name: "validate", help: "only check the agent, as `lockstep check` does" },
     ],
@@ -85,7 +91,7 @@ export const COMMANDS: readonly Command[] = [
     name: "resume",
     summary: "go on with a run where it stopped",
     words: [RUN],
-    flags: [SCRIPT, EVENTS, TRUST],
+    flags: [SCRIPT, EVENTS, TRUST, ON_PERMISSION],
     details: [RUN_IDS, "Steps that were committed are not run again."],
     examples: ["lockstep resume @last", "lockstep resume 3f9 --script more.yaml"],
     document: "result",

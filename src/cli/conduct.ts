@@ -34,6 +34,8 @@ export async function conduct(
       ...(trust === undefined ? {} : { digest: trust }),
       ...(screen.isAnswering ? { confirm: askForTrust(call, signal) } : {}),
     },
+    ...onPermission(call),
+    ...(screen.isAnswering ? { ask: askPerson(call) } : {}),
     signal,
     observe: call.on("events") ? (entry) => screen.print(jsonLine(entry)) : progress.observe,
   });
@@ -89,6 +91,43 @@ function stoppedEarly(result: Result): Result {
   };
 }
 
+function onPermission(call: Call): Pick<DriveOptions, "onPermission"> {
+  const said = call.text("on-permission");
+  if (said === undefined) return {};
+  if (said === "deny" || said === "halt" || said === "allow") return { onPermission: said };
+  throw new UsageError(`--on-permission knows deny, halt and allow, not "${said}".`);
+}
+
+/** One question at a time, whoever asks; an answer that is none of the choices counts as the last of them. */
+function askPerson({ screen, host }: Call): NonNullable<DriveOptions["ask"]> {
+  let before: Promise<unknown> = Promise.resolve();
+  return (question, choices, signal) => {
+    const asked = before.then(async () => {
+      screen.complain(`${shown(question)} [${choices.join("/")}]`);
+      const line = await readLine(host, signal);
+      if (line === null) return null;
+      const word = line.trim().toLowerCase();
+      const chosen = word === "" ? undefined : choices.find((choice) => choice.startsWith(word));
+      return chosen ?? choices.at(-1) ?? null;
+    });
+    before = asked;
+    return asked;
+  };
+}
+
+/** null: nobody answered. Not read as a terminal of its own: so Ctrl-C stays a signal. */
+async function readLine(host: Call["host"], signal: AbortSignal): Promise<string | null> {
+  const { createInterface } = await import("node:readline/promises");
+  const lines = createInterface({ input: host.stdin.open(), terminal: false });
+  try {
+    return await lines.question("", { signal });
+  } catch {
+    return null;
+  } finally {
+    lines.close();
+  }
+}
+
 /** The commands, one by one, and a question whose answer is no unless somebody says yes. */
 function askForTrust({ screen, host }: Call, signal: AbortSignal): Confirm {
   return async ({ root, digest, commands }) => {
@@ -99,16 +138,6 @@ function askForTrust({ screen, host }: Call, signal: AbortSignal): Confirm {
         `Trust exactly these from now on (${digest})? [y/N]`,
       ].join("\n"),
     );
-    // Not as a terminal of its own: so Ctrl-C stays a signal.
-    const { createInterface } = await import("node:readline/promises");
-    const lines = createInterface({ input: host.stdin.open(), terminal: false });
-    try {
-      const answer = await lines.question("", { signal });
-      return /^\s*y(es)?\s*$/i.test(answer);
-    } catch {
-      return false;
-    } finally {
-      lines.close();
-    }
+    return /^\s*y(es)?\s*$/i.test((await readLine(host, signal)) ?? "");
   };
 }

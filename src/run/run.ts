@@ -98,6 +98,7 @@ export async function runLoaded(loaded: Loaded, options: Omit<RunOptions, "agent
       );
     await prepareSchemas(schemasOf(flow));
     const backend = await chooseBackend(options, flow.agent, []);
+    requireToolCalling(flow, backend);
     await requireTrust(flow, {
       root: loaded.project.root,
       env: options.env ?? process.env,
@@ -150,6 +151,7 @@ async function resumeFrom(journal: Journal, root: string, options: ResumeOptions
     if (isOver(flow, past)) return await showOver(journal, id);
     const { cwd, spec, marks } = recallBackend(past);
     const backend = await chooseBackend(options, flow.agent, marks, spec);
+    requireToolCalling(flow, backend);
     await requireTrust(flow, { root, env: options.env ?? process.env, ...options.trust });
     const renewed = options.script !== undefined || options.backend !== undefined;
     const begin = {
@@ -160,6 +162,20 @@ async function resumeFrom(journal: Journal, root: string, options: ResumeOptions
     const clock = options.clock ?? systemClock;
     return await driveTo({ options, flow, digest, cwd, clock, backend, handle, begin, past, problems: [] });
   });
+}
+
+/** A stage ends with a call of its completion tool: a model that cannot call tools could never end one. */
+function requireToolCalling(flow: Flow, { spec, toolCalling }: Backend): void {
+  if (toolCalling !== false) return;
+  const stage = Object.values(flow.steps).find(
+    ({ answer }) => answer.kind === "object" && answer.channel.kind === "tool",
+  );
+  if (stage === undefined) return;
+  throw new RunnerError(
+    "MissingCapability",
+    `ProviderCapability/MissingCapability: toolCalling. Stage "${stage.id}" is completed by calling a tool, and the ` +
+      `model behind "${spec.id}" cannot call tools. Choose another model.`,
+  );
 }
 
 /** Lets the run go at the end, however that comes. */
