@@ -50,7 +50,16 @@ export type BenchOptions = {
   readonly folder: string;
 };
 
-export const PARTS = ["memory", "durable", "growth", "concurrency", "resume", "load", "cold"] as const;
+export const PARTS = [
+  "memory",
+  "durable",
+  "growth",
+  "concurrency",
+  "resume",
+  "load",
+  "cold",
+  "stages",
+] as const;
 export type Part = (typeof PARTS)[number];
 
 export async function measure(part: Part, options: BenchOptions): Promise<readonly Row[]> {
@@ -71,6 +80,8 @@ export async function measure(part: Part, options: BenchOptions): Promise<readon
         return await measureLoad(folder);
       case "cold":
         return await measureCold(folder, options.cli);
+      case "stages":
+        return await (await import("./measure-stages.ts")).measureStages(folder);
     }
   } finally {
     rmSync(folder, { recursive: true, force: true });
@@ -82,7 +93,7 @@ export async function measure(part: Part, options: BenchOptions): Promise<readon
 const LABELS = ["next"];
 const SCHEMA = { ...actionSchema(LABELS), additionalProperties: true };
 const ANSWER: JsonObject = { next_action: { action: "next" } };
-const USAGE = { turns: 1, inputTokens: 0, outputTokens: 0, costUsd: null };
+export const USAGE = { turns: 1, inputTokens: 0, outputTokens: 0, costUsd: null };
 
 function cycle(visits: number): Flow {
   return sketchFlow(
@@ -94,7 +105,7 @@ function cycle(visits: number): Flow {
   );
 }
 
-function loaded(flow: Flow, folder: string): Loaded {
+export function loaded(flow: Flow, folder: string): Loaded {
   const project = { root: folder, agentsDir: join(folder, ".agent"), stateDir: join(folder, "state") };
   return { agent: flow.agent, project, flow, problems: [] };
 }
@@ -144,7 +155,7 @@ async function measureMemory(): Promise<readonly Row[]> {
 }
 
 /** The same work with nothing around it: ask, validate, read the intent, look up the target. */
-async function handLoop(steps: number): Promise<readonly number[]> {
+export async function handLoop(steps: number): Promise<readonly number[]> {
   const validate = new Ajv().compile(SCHEMA);
   const targets = new Map([
     ["initial.issue", new Map([["next", "continuation.issue"]])],
@@ -448,23 +459,23 @@ function write(path: string, content: string): void {
   writeFileSync(path, content);
 }
 
-function row(name: string, value: number, unit: string, limit: number | null, detail: string): Row {
+export function row(name: string, value: number, unit: string, limit: number | null, detail: string): Row {
   return { name, value: Number(value.toFixed(2)), unit, limit, ok: limit === null || value <= limit, detail };
 }
 
-function gaps(stamps: readonly number[]): readonly number[] {
+export function gaps(stamps: readonly number[]): readonly number[] {
   return stamps.slice(1).map((stamp, index) => stamp - stamps[index]!);
 }
 
-function median(values: readonly number[]): number {
+export function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b);
   return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
 }
 
-function micro(ms: number): string {
+export function micro(ms: number): string {
   return `${(ms * 1000).toFixed(1)} us`;
 }
 
-function spread(values: readonly number[]): string {
+export function spread(values: readonly number[]): string {
   return `rounds ${Math.min(...values).toFixed(2)}-${Math.max(...values).toFixed(2)}`;
 }
