@@ -172,7 +172,10 @@ export const COMMANDS: readonly Command[] = [
     name: "show",
     summary: "show how a run went",
     words: [RUN],
-    flags: [{ ...EVENTS, help: "print its journal as JSON lines instead" }],
+    flags: [
+      { ...EVENTS, help: "print its journal as JSON lines instead" },
+      { name: "audit", help: "print the life of its stages: phases, outcomes, grants, transitions" },
+    ],
     details: [RUN_IDS, "Showing a failed run is no failure: the exit code is 0."],
     examples: ["lockstep show @last", "lockstep show @failed --json"],
     document: "result",

@@ -1,12 +1,12 @@
 /** `lockstep show RUN` */
-import { findRun, RunnerError, show } from "../run/index.ts";
+import { findRun, RunnerError, show, type Journal } from "../run/index.ts";
 import type { Call } from "./call.ts";
 import { resumeCommand } from "./conduct.ts";
 import { UsageError } from "./args.ts";
 import { withJournal } from "./journal.ts";
 import { ledLine } from "./progress.ts";
 import { renderReport } from "./report.ts";
-import { jsonLine } from "./text.ts";
+import { jsonLine, shownInLine } from "./text.ts";
 
 export async function showRun(call: Call): Promise<number> {
   const { screen } = call;
@@ -23,6 +23,7 @@ export async function showRun(call: Call): Promise<number> {
       for (const entry of entries) screen.print(jsonLine(entry));
       return 0;
     }
+    if (call.on("audit")) return await tellAudit(call, journal, row.id);
     const result = await show(journal, row.id);
     if (call.on("json")) {
       screen.document(result);
@@ -36,4 +37,20 @@ export async function showRun(call: Call): Promise<number> {
     screen.print([...visits, renderReport(result, resumeCommand(call, result), screen.out)].join("\n"));
     return 0;
   });
+}
+
+/** The run in the words of the life of its stages. */
+async function tellAudit({ screen, on }: Call, journal: Journal, run: string): Promise<number> {
+  const { auditRun } = await import("../run/audit.ts");
+  const records = await auditRun(journal, run);
+  if (on("json")) screen.document({ v: 1, run, audit: records });
+  else {
+    const lines = records.map(({ at, name, about }) => [
+      screen.out("dim", new Date(at).toISOString().slice(11, 23)),
+      name,
+      screen.out("dim", shownInLine(JSON.stringify(about), 200)),
+    ]);
+    screen.print(lines.map((line) => line.join("  ")).join("\n"));
+  }
+  return 0;
 }

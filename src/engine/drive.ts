@@ -42,15 +42,15 @@ export async function drive({
     seq = at;
   }
 
-  /** What an event would lead to. The end of a run is written together with what led to it. */
-  const stage = (event: Event): Staged => {
+  /** What an event would lead to. The end of a run is written together with what led to it, unless others must stop first. */
+  const stage = (event: Event, alone = true): Staged => {
     const next = decide(flow, state, event);
     const { settled } = next;
     const at = ports.clock.now();
     const entry: Entry =
       settled === null ? { seq: seq + 1, at, event } : { seq: seq + 1, at, event, led: settled };
     const [first] = next.pending;
-    if (first?.type !== "end") return { entries: [entry], next, after: next };
+    if (first?.type !== "end" || !alone) return { entries: [entry], next, after: next };
     const ended: Event = { type: "run.ended", verdict: first.verdict };
     return { entries: [entry, { seq: seq + 2, at, event: ended }], next, after: decide(flow, next, ended) };
   };
@@ -66,8 +66,8 @@ export async function drive({
     if (ending !== undefined) observe?.(ending, after);
   };
 
-  const commit = async (event: Event): Promise<void> => {
-    const staged = stage(event);
+  const commit = async (event: Event, alone = true): Promise<void> => {
+    const staged = stage(event, alone);
     await handle.append(staged.entries);
     believe(staged);
   };
@@ -106,7 +106,7 @@ export async function drive({
         for (const [key, command] of wanted) if (!running.has(key)) running.set(key, begin(key, command));
         const { key, event } = await Promise.race([...running.values()].map(({ done }) => done));
         running.delete(key);
-        if (!signal.aborted || isWhole(event)) await commit(event);
+        if (!signal.aborted || isWhole(event)) await commit(event, running.size === 0);
       }
     } finally {
       await giveUp(running, [...running]);
@@ -140,7 +140,7 @@ export async function drive({
     over.abort();
     // One more turn of the loop for what has settled in this very moment.
     await Promise.resolve();
-    if (still.size > 0) await commit({ type: "run.left", still: [...still] });
+    if (still.size > 0) await commit({ type: "run.left", still: [...still] }, false);
   }
 }
 

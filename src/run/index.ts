@@ -8,6 +8,7 @@ export {
 export { check, load, type Findings, type Loaded, type LoadOptions } from "./load.ts";
 export { resume, run, runLoaded, type DriveOptions, type ResumeOptions, type RunOptions } from "./run.ts";
 export { findRun, listRuns, show, type RunSummary } from "./runs.ts";
+export { auditRun, type AuditRecord } from "./audit.ts";
 export { openExistingJournal, openJournal } from "./journal.ts";
 export { createMemoryJournal } from "../journal/memory.ts";
 export { createScripted } from "../backends/scripted.ts";
