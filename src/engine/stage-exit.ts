@@ -1,6 +1,6 @@
 /** How a stage ends: Exit makes its result, Next says where the machine goes on. Pure, like all of `decide`. */
-import type { Label, StepId } from "../flow/flow.ts";
-import { isObject, own, readPath, type Json } from "../flow/json.ts";
+import type { Carry, Label, StepId } from "../flow/flow.ts";
+import { isObject, own, readPath, type Json, type JsonObject } from "../flow/json.ts";
 import { follow, join, move } from "./onward.ts";
 import type { PlainMove } from "./route.ts";
 import { at, executionId, lastTry, runHook } from "./stage-lane.ts";
@@ -30,12 +30,13 @@ export function conclude(here: Here, verdict: StageResult["verdict"], reason: st
 export function afterExit(here: Here, value: Json | undefined): State {
   const { stage, rules } = at(here);
   const bare = stage.result!;
-  const output = value ?? declaredOutput(rules.output, bare);
+  const output = value ?? (rules.output.length === 0 ? undefined : pick(rules.output, bare));
   const result: StageResult = output === undefined ? bare : { ...bare, output };
+  const ctx = rules.share === undefined ? stage.ctx : { ...stage.ctx, ...pick(rules.share, result) };
   const state: State = {
     ...here.state,
     handoff: { ...here.state.handoff, [here.step.id]: result },
-    ctx: here.state.fork === null ? stage.ctx : here.state.ctx,
+    ctx: here.state.fork === null ? ctx : here.state.ctx,
     last: {
       step: here.step.id,
       iteration: here.state.iterations,
@@ -49,12 +50,9 @@ export function afterExit(here: Here, value: Json | undefined): State {
   return result.verdict === "fail" ? depart(left) : runHook(left, "next", depart);
 }
 
-function declaredOutput(
-  output: readonly { key: string; path: readonly string[] }[],
-  result: StageResult,
-): Json | undefined {
-  if (output.length === 0) return undefined;
-  const found = output.flatMap(({ key, path }) => {
+/** Parts of a result under new names; what is not there is left out. */
+function pick(wanted: readonly Carry[], result: StageResult): JsonObject {
+  const found = wanted.flatMap(({ key, path }) => {
     const value = readPath(result, path);
     return value === undefined ? [] : [[key, value] as const];
   });

@@ -254,6 +254,8 @@ export type Stage = {
   readonly inputs?: SchemaSource;
   /** What the stage leaves for others to read besides its payload; paths begin with `parsed`. */
   readonly output: readonly Carry[];
+  /** What it writes into the context of the machine, for all that come after it, siblings included. */
+  readonly share?: readonly Carry[];
 };
 
 /** When a run is over although no edge ended it: asked whenever a visit is settled by an edge that leads on. */

@@ -355,6 +355,21 @@ const rows: readonly Row[] = [
     scenario: { args: { task: "t" } },
   },
   {
+    name: "what a stage shares is in the context of all that come after it, siblings included",
+    stages: {
+      split: { next: fork("meet"), rules: { share: [{ key: "units", path: ["parsed", "units"] }] } },
+      a: { prompt: "{{ctx.units[0]}}" },
+      b: { prompt: "{{ctx.units[1]}}" },
+      meet: { prompt: "{{ctx.units}}" },
+    },
+    model: [
+      done({ units: ["first", "second"] }, "split"),
+      { step: "a", saw: ["first"], output: {} },
+      { step: "b", saw: ["second"], output: {} },
+      { step: "meet", saw: ['["first","second"]'], output: {} },
+    ],
+  },
+  {
     name: "siblings without a join: the run ends with the last",
     stages: { split: { next: fork(null) }, a: {}, b: {} },
     model: [done({}, "split"), done({}, "a"), done({}, "b")],
