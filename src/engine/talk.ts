@@ -4,6 +4,7 @@ import type { Flow, Step } from "../flow/flow.ts";
 import { own } from "../flow/json.ts";
 import type { Message, Ports } from "./ports.ts";
 import type { State } from "./state.ts";
+import { checksDone } from "./stop.ts";
 
 export type Conversation = { readonly messages: Message[]; session?: string };
 
@@ -62,10 +63,11 @@ export function sayAll(
   ports: Pick<Ports, "compose">,
 ): { readonly kind: "messages"; readonly messages: readonly Message[] } | (Reply & { kind: "unaskable" }) {
   const messages: Message[] = [];
+  const scene = { ...state, checks: () => checksDone(flow, state) };
   for (const say of says) {
     if (say.kind === "results") messages.push({ role: "tool", results: say.results });
     else {
-      const composed = ports.compose.say(flow, step, say, state);
+      const composed = ports.compose.say(flow, step, say, scene);
       if (composed.kind === "unaskable") return composed;
       messages.push({ role: "user", text: composed.text });
     }

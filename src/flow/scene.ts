@@ -7,6 +7,8 @@ export type Scene = {
   readonly args: JsonObject;
   readonly input: string;
   readonly iterations: number;
+  /** How often the work was looked at so far, where a run ends by that count. */
+  readonly checks: () => number;
   readonly handoff: { readonly [step: StepId]: JsonObject };
   readonly last: {
     readonly step: StepId;
@@ -14,6 +16,7 @@ export type Scene = {
     readonly label: Label;
     readonly reason: string;
     readonly text: string;
+    readonly payload: JsonObject;
   } | null;
 };
 
