@@ -15,12 +15,7 @@ export type StandIn = (id: StepId, source: StepSource, kind: StepKind | null, mi
  * Where built-in prompts stand in: for every step of a registry written for them, which one of four keys tells; else
  * for closures; nowhere in a strict flow or for an agent that forbids it.
  */
-export function standsIn({
-  dialect,
-  agent,
-  agentDocument,
-  registry,
-}: Sources): "steps" | "closures" | "none" {
+function standsIn({ dialect, agent, agentDocument, registry }: Sources): "steps" | "closures" | "none" {
   if (dialect !== "gate" || agent.runner.flow.prompts.strict) return "none";
   const isWrittenForThem =
     registry.userPromptsBase !== undefined ||
@@ -31,36 +26,20 @@ export function standsIn({
 }
 
 export function createStandIn(sources: Sources, entry: StepId): StandIn {
-  const { agent, agentDocument } = sources;
   const where = standsIn(sources);
-  const runtime = runtimeNames(agentDocument.value);
-  const sure = [...agent.parameters]
-    .filter(([, { required, default: value }]) => required || value !== undefined)
-    .map(([name]) => name);
-  const labels = [...agent.runner.integrations.github.labels.rest.keys()].map((key) => `label_${key}`);
-  const supplied = [...runtime, ...sure, ...labels];
-
+  const supplied = suppliedNames(sources);
   return (id, source, kind, missing) => {
     if (where === "none" || !isOnlyMissing(missing)) return missing;
-    if (source.fallbackKey !== undefined) {
-      const text = FALLBACKS.get(source.fallbackKey);
-      if (text === undefined) return missing;
-      const values = signalValues(readPath(agentDocument.value, ["runner", "verdict", "config"]) ?? {});
-      return builtIn({ name: source.fallbackKey, text, values }, missing, supplied);
-    }
-    // A section has words of its own or none.
-    if (kind === null || (where === "closures" && kind !== "close")) return missing;
-    const isFirst = id === entry || id.startsWith("initial.");
-    const words = verdictWords(agent, agentDocument.value, isFirst);
-    return builtIn(
-      {
-        ...words,
-        text: [words.text, ...(kind === "close" ? [CLOSING] : [])].join("\n\n"),
-        values: { ...words.values, ...aboutStep(id, source) },
-      },
-      missing,
-      [...supplied, ...source.inputs.keys()],
-    );
+    // A section has a text of its own, or the one that its key names.
+    const hasVerdictWords = kind === "close" || (kind !== null && where === "steps");
+    const words =
+      source.fallbackKey !== undefined
+        ? catalogued(source.fallbackKey, sources)
+        : hasVerdictWords
+          ? byVerdict(id, source, kind, id === entry || id.startsWith("initial."), sources)
+          : null;
+    const declared = [...new Set([...missing.variables, ...source.inputs.keys()])];
+    return words === null ? missing : builtIn(words, missing, declared, supplied);
   };
 }
 
@@ -73,35 +52,70 @@ export function systemStandIn(sources: Sources, missing: Prompt): Prompt {
     : missing;
 }
 
+function catalogued(key: string, { agentDocument }: Sources): Words | null {
+  const text = FALLBACKS.get(key);
+  if (text === undefined) return null;
+  const settings = readPath(agentDocument.value, ["runner", "verdict", "config"]) ?? {};
+  return { name: key, text, values: signalValues(settings) };
+}
+
 const CLOSING = "See for yourself that the whole is finished, and confirm it only if it is.";
 
-/** A place that was refused, or a file that cannot be read, is no missing file: nothing stands in for it. */
-function isOnlyMissing({ tried }: Prompt): boolean {
-  return !tried.some((path) => / \((?:refused: |unreadable: |the path )/.test(path));
-}
-
-/** Without the lines that read what nothing supplies, and with what the step declares but the text does not read. */
-function builtIn({ name, text, values }: Words, missing: Prompt, supplied: readonly string[]): Prompt {
-  const known = new Set([...supplied, ...missing.variables, ...Object.keys(values)]);
-  const said = text
-    .split("\n")
-    .filter((line) => placeholders(line).every((variable) => known.has(variable)))
-    .join("\n");
-  const read = new Set(placeholders(said));
-  const rest = missing.variables
-    .filter((variable) => !read.has(variable) && /^[A-Za-z0-9_-]+$/.test(variable))
-    .map((variable) => `- ${variable}: {uv-${variable}}`);
-  const paragraphs = [
-    said.trim().replaceAll(/\n{3,}/g, "\n\n"),
-    ...(rest.length > 0 ? [rest.join("\n")] : []),
-  ];
-  return { ...missing, file: `built-in:${name}`, text: paragraphs.join("\n\n"), builtIn: { values } };
-}
-
-function aboutStep(id: StepId, { name, description }: StepSource): { readonly [name: string]: string } {
-  return {
+function byVerdict(
+  id: StepId,
+  { name, description }: StepSource,
+  kind: StepKind,
+  isFirst: boolean,
+  { agent, agentDocument }: Sources,
+): Words {
+  const words = verdictWords(agent, agentDocument.value, isFirst);
+  const aboutStep = {
     step_id: id,
     ...(name !== undefined && name !== id && { step_name: name }),
     ...(description !== undefined && { step_description: description }),
+  };
+  return {
+    name: words.name,
+    text: kind === "close" ? `${words.text}\n\n${CLOSING}` : words.text,
+    values: { ...words.values, ...aboutStep },
+  };
+}
+
+/** Names that have a value in every prompt of the agent. */
+function suppliedNames({ agent, agentDocument }: Sources): readonly string[] {
+  const parameters = [...agent.parameters]
+    .filter(([, { required, default: value }]) => required || value !== undefined)
+    .map(([name]) => name);
+  const labels = [...agent.runner.integrations.github.labels.rest.keys()].map((key) => `label_${key}`);
+  return [...runtimeNames(agentDocument.value), ...parameters, ...labels];
+}
+
+/** A place that was refused, or a file that cannot be read, is no missing file: nothing stands in for it. */
+function isOnlyMissing({ tried }: Prompt): boolean {
+  return !tried.some((path) => / \((?:refused|unreadable): /.test(path));
+}
+
+/** Without the lines that read what nothing supplies, and with what the step declares but the text does not read. */
+function builtIn(
+  { name, text, values }: Words,
+  missing: Prompt,
+  declared: readonly string[],
+  supplied: readonly string[],
+): Prompt {
+  const known = new Set([...supplied, ...declared, ...Object.keys(values)]);
+  const lines = text.split("\n").filter((line) => placeholders(line).every((one) => known.has(one)));
+  const said = lines
+    .join("\n")
+    .trim()
+    .replaceAll(/\n{3,}/g, "\n\n");
+  const read = new Set(placeholders(said));
+  const rest = declared
+    .filter((one) => !read.has(one) && /^[A-Za-z0-9_-]+$/.test(one))
+    .map((one) => `- ${one}: {uv-${one}}`);
+  return {
+    ...missing,
+    file: `built-in:${name}`,
+    text: rest.length === 0 ? said : `${said}\n\n${rest.join("\n")}`,
+    builtIn: { values },
   };
 }

@@ -46,7 +46,7 @@ const ITERATION = "This is iteration {uv-iteration}.";
 
 const TEXTS: { readonly [type in VerdictType]: (config: JsonObject) => Texts } = {
   "count:iteration": () => ({
-    first: `There are {uv-max_iterations} iterations for this work, and this is the first.
+    first: `This is the first iteration of {uv-max_iterations}.
 Take stock of what is there, then do the piece of work that helps most.`,
     onward: {
       head: "This is iteration {uv-iteration} of {uv-max_iterations}; {uv-remaining} remain after it.",

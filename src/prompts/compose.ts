@@ -79,7 +79,11 @@ function renderSections(flow: Flow, step: Step, scene: Scene): Sections | (Compo
   for (const name of templateNames(templateOf(step.prompt))) {
     const section = own(flow.sections, name);
     if (section === undefined) continue;
-    const rendered = renderTemplate(templateOf(section), (inner) => variable(flow, step, scene, inner));
+    const values = section.builtIn?.values ?? {};
+    const rendered = renderTemplate(
+      templateOf(section),
+      (inner) => own(values, inner) ?? variable(flow, step, scene, inner),
+    );
     if (rendered.kind === "missing") {
       const why = `The prompt of step "${step.id}" takes in ${section.file}, which reads {uv-${rendered.name}}, but ${explainMissing(flow, step, rendered.name)}.`;
       return { kind: "unaskable", code: "PR-RESOLVE-005", why };
