@@ -1,7 +1,7 @@
 /** Every example runs as its page says. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -24,6 +24,37 @@ test("npm start: the agent closes too early, is sent back, and ends with a green
     assert.match(stderr, /tests-pass/);
     assert.match(stderr, /Its tests now: 2 pass, 0 fail/);
     assert.match(stderr, /Try next/);
+  } finally {
+    rmSync(home, { recursive: true, force: true });
+  }
+});
+
+test("02: prompts are made of parameters, sections, handed-on values and stdin, and one may be missing", () => {
+  const home = mkdtempSync(join(tmpdir(), "lockstep-prompts-"));
+  try {
+    cpSync(join(root, "examples/02-prompt-files"), home, { recursive: true });
+    const lockstep = (args: readonly string[], input = "") =>
+      spawnSync(process.execPath, [join(root, "src/cli/main.ts"), ...args], {
+        cwd: home,
+        encoding: "utf8",
+        input,
+      });
+    const run = ["run", "digest", "--audience", "children", "--script", "script.yaml"];
+
+    const piped = lockstep(run, readFileSync(join(home, "notes.txt"), "utf8"));
+    assert.equal(piped.status, 0, piped.stderr);
+    const unpiped = lockstep(run);
+    assert.equal(unpiped.status, 1);
+    assert.match(unpiped.stderr, /PR-RESOLVE-003[^]*"initial\.digest" needs the text of stdin/);
+
+    rmSync(join(home, ".agent/digest/prompts/steps/initial/digest/f_default.md"));
+    const warned = lockstep(["check", "digest"]);
+    assert.equal(warned.status, 0);
+    assert.match(warned.stdout, /warning +PROMPT-FALLBACK-USED[^]*"initial_iterate" is said instead/);
+    assert.equal(lockstep(["check", "digest", "--strict"]).status, 2);
+    assert.equal(lockstep([...run, "--strict"], "text").status, 2);
+    const { stdout } = lockstep(["explain", "digest", "initial.digest"]);
+    assert.match(stdout, /prompt +built-in:initial_iterate, for want of a file:\n +│ This is iteration/);
   } finally {
     rmSync(home, { recursive: true, force: true });
   }

@@ -2,9 +2,9 @@
 import type { Files } from "../flow/files.ts";
 import type { Flow, Parameter } from "../flow/flow.ts";
 import type { Problem } from "../flow/problem.ts";
-import { RUNTIME_NAMES } from "../load/check-prompts.ts";
 import { CODES } from "../load/codes.ts";
 import { didYouMean } from "../load/suggest.ts";
+import { RUNTIME_NAMES } from "../load/variables.ts";
 import { createFiles } from "../run/files.ts";
 import { load, type Loaded } from "../run/load.ts";
 import { listAgents } from "../run/project.ts";

@@ -51,11 +51,11 @@ export function agentText(agent: AgentExplained, { edges }: Outline, paint: Pain
     ...facts(paint, [
       ["begins at", `${shownInLine(entry.value)}${dimmed(paint, entry.origin)}`],
       ["steps in", agent.registry],
-      [
+      ...promptFacts(
         "system",
-        system.file ??
-          `none at ${system.tried.join(", ")}: the agent's name and description are said instead`,
-      ],
+        system,
+        `none at ${system.tried.join(", ")}: the agent's name and description are said instead`,
+      ),
       ["budget", budgetLine(agent.budget)],
       ["digest", agent.digest.slice(0, 12)],
       ["findings", countProblems(agent.problems)],
@@ -118,7 +118,7 @@ export function stepText(step: StepExplained, paint: Paint): string {
     prompt === null
       ? []
       : [
-          ["prompt", prompt.file ?? paint("red", "there is none")],
+          ...promptFacts("prompt", prompt, paint("red", "there is none")),
           ...prompt.tried
             .filter((path) => path !== prompt.file)
             .map((path): Fact => ["", `not at ${shownInLine(path)}`]),
@@ -214,6 +214,19 @@ export function stepText(step: StepExplained, paint: Paint): string {
 
 type Fact = readonly [name: string, text: string];
 
+/** A file is named; words that stand in no file are shown. */
+function promptFacts(
+  title: string,
+  { file, builtIn }: AgentExplained["system"],
+  otherwise: string,
+): readonly Fact[] {
+  if (builtIn === null) return [[title, file ?? otherwise]];
+  return [
+    [title, `${shownInLine(file ?? "")}, for want of a file:`],
+    ...builtIn.split("\n").map((line): Fact => ["", line === "" ? "" : `│ ${shownInLine(line, 160)}`]),
+  ];
+}
+
 function gateFacts(gate: StepExplained["gate"], paint: Paint): readonly Fact[] {
   if (gate === null) return [];
   const { field, fallback, aliases } = gate;
@@ -298,6 +311,8 @@ function supplierText(supplier: NonNullable<StepExplained["variables"][0]["suppl
       return `${supplier.key} of ${shownInLine(supplier.step, 60)}${supplier.isSure ? "" : ", if there is any"}`;
     case "runtime":
       return "the run itself";
+    case "section":
+      return `the section ${shownInLine(supplier.file ?? "")}`;
     case "constant":
       return `the constant ${plain(supplier.value)}`;
     case "handoff":

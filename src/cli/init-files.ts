@@ -26,7 +26,7 @@ const AGENT = `{
       "systemPromptPath": "prompts/system.md",
       "prompts": {
         "registry": "steps_registry.json",
-        "fallbackDir": "prompts"
+        "strict": true
       }
     },
     "verdict": {

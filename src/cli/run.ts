@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { join, relative, resolve } from "node:path";
 import type { Flow, Parameter } from "../flow/flow.ts";
 import { hasErrors } from "../flow/problem.ts";
+import { INPUT_TEXT, readsInput } from "../load/variables.ts";
 import { runLoaded, type Loaded, type Result } from "../run/index.ts";
 import { findProject, listAgents } from "../run/project.ts";
 import { toFailure } from "../run/result.ts";
@@ -102,7 +103,7 @@ async function readInput(call: Call, flow: Flow, signal: AbortSignal | undefined
   const given = call.text("input");
   if (given !== undefined && given !== "-") return given;
   const { stdin } = call.host;
-  const isWanted = given === "-" || (readsInput(flow) && !stdin.isTTY);
+  const isWanted = given === "-" || (wantsInput(flow) && !stdin.isTTY);
   if (!isWanted) return "";
   if (stdin.isTTY) call.screen.tell("Reading the input; end it with Ctrl-D.");
   else if (call.on("verbose")) call.screen.tell("Reading the input from stdin.");
@@ -118,9 +119,9 @@ async function readInput(call: Call, flow: Flow, signal: AbortSignal | undefined
   }
 }
 
-function readsInput({ steps }: Flow): boolean {
-  return Object.values(steps).some(
-    ({ prompt }) => prompt.text.includes("{input_text}") || prompt.variables.includes("input_text"),
+function wantsInput(flow: Flow): boolean {
+  return Object.values(flow.steps).some(
+    ({ prompt }) => prompt.variables.includes(INPUT_TEXT) || readsInput(flow, prompt.text),
   );
 }
 

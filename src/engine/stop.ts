@@ -2,6 +2,7 @@
 import type { Sight } from "../flow/event.ts";
 import type { Flow, Resource, StopRule } from "../flow/flow.ts";
 import { isObject, own, sameJson, type Json, type JsonObject } from "../flow/json.ts";
+import { checksDone } from "../flow/scene.ts";
 import type { State } from "./state.ts";
 
 /** What there is to judge by when a visit is settled. */
@@ -78,16 +79,6 @@ function judge(rule: StopRule, flow: Flow, facts: Facts, outside: readonly Outsi
 
 function over(met: boolean, why: string): Standing {
   return met ? { kind: "over", why } : GOING;
-}
-
-/** Visits begun so far of steps that verify or close; of all steps where the flow has neither. */
-export function checksDone(
-  { steps }: Flow,
-  { iterations, visits }: Pick<State, "iterations" | "visits">,
-): number {
-  const checking = Object.values(steps).filter(({ kind, aside }) => kind !== "work" && aside === undefined);
-  if (checking.length === 0) return iterations;
-  return checking.reduce((sum, { id }) => sum + (own(visits, id) ?? 0), 0);
 }
 
 /** In what was said, or in the words of the payload where the backend gives nothing else. */

@@ -35,6 +35,8 @@ export type Flow = {
     /** A join may be any stage of the machine, also one that is not listed among the next ones. */
     readonly joinRule?: "declared";
   };
+  /** Texts that prompts take in by name. Each is a template of its own; what became of it is then a value. */
+  readonly sections?: { readonly [variable: string]: Prompt };
   /** Values every prompt may read besides parameters, such as the names of labels. */
   readonly constants: { readonly [name: string]: string };
   /** The sentence that tells the model when the run counts as done. */
@@ -109,6 +111,8 @@ export type Prompt = {
    * has no value stays as it is written. `stage`: `{{ctx.…}}` and `${ctx.…}`, and it is the system prompt of its step.
    */
   readonly syntax?: "lenient" | "stage";
+  /** The words are not the author's: no file was found, and `file` is `built-in:<name>`. The values are known to this prompt only. */
+  readonly builtIn?: { readonly values: { readonly [name: string]: string } };
 };
 
 export type Tools = { readonly allow: readonly string[]; readonly mode: PermissionMode };

@@ -58,6 +58,9 @@ const FLOW = group("Prompts, schemas and the model.", {
     fallbackDir: text("A further folder for prompts, relative to the agent's folder.", {
       default: DEFAULTS.fallbackDir,
     }),
+    strict: flag("Whether a missing prompt file is an error although a built-in prompt could stand in.", {
+      default: false,
+    }),
   }),
   schemas: group("Where schemas are found.", {
     base: text("The folder of the schemas, relative to the project.", { filled: true }),

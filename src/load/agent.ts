@@ -30,6 +30,7 @@ import { REGISTRY, type RegistrySource } from "./registry-shape.ts";
 import { buildGraph, type Sources } from "./registry.ts";
 import { createSchemas } from "./schemas.ts";
 import { readShape } from "./shape.ts";
+import { systemStandIn } from "./stand-in.ts";
 import { loadVerdict, type Verdict } from "./verdict.ts";
 
 /** `flow` is null only when there is nothing to build; beside errors it may be there to be shown, never to be run. */
@@ -69,7 +70,10 @@ export function loadAgent(name: string, files: Files, findPrompt: FindPrompt): L
       ? buildGraph(sources, createPrompts(folder, agent, registry, files, findPrompt))
       : buildQuestions(sources, questions, { folder, agent, files, findPrompt });
   const title = agent.displayName ?? agent.name ?? name;
-  const system = readSystemPrompt(folder, agent, title, files);
+  const system = systemStandIn(sources, readSystemPrompt(folder, agent, title, files));
+  const sections = graph.sections
+    .filter(({ prompt }) => prompt.file !== null)
+    .map(({ variable, prompt }) => [variable, prompt] as const);
 
   const flow: Flow = {
     ir: 1,
@@ -85,6 +89,7 @@ export function loadAgent(name: string, files: Files, findPrompt: FindPrompt): L
     checks: Object.fromEntries(graph.checks),
     stop: sources.verdict.stop,
     limits: sources.verdict.limits,
+    ...(sections.length > 0 && { sections: Object.fromEntries(sections) }),
     constants: Object.fromEntries(
       [...agent.runner.integrations.github.labels.rest].map(([key, label]) => [`label_${key}`, label]),
     ),

@@ -1,8 +1,8 @@
 /** Rules about data on its way: what a step reads must have been handed on before, whichever way the run took. */
 import type { Step, StepId } from "../flow/flow.ts";
-import { placeholders } from "./check-prompts.ts";
 import type { Finding } from "./finding.ts";
 import { atStep, type Loaded } from "./loaded.ts";
+import { namesRead } from "./variables.ts";
 import { waysFrom, type Ways } from "./ways.ts";
 
 export function* checkData(loaded: Loaded): Generator<Finding> {
@@ -90,7 +90,7 @@ function* readsOf(loaded: Loaded, step: Step, suppliers: Suppliers): Generator<R
   const { prompt, needs } = step;
   if (needs.length === 0 && suppliers.handed.size === 0) return;
   const declared = new Set(prompt.variables);
-  const named = new Set([...declared, ...placeholders(prompt.text)]);
+  const named = new Set([...declared, ...namesRead(loaded.flow, prompt.text)]);
   const told = new Set<string>();
   for (const variable of named) {
     if (suppliers.parameters.has(variable)) continue;

@@ -1,54 +1,41 @@
-/** Rules about prompts: the files, and a value for every variable in them. */
+/** Rules about what prompts read: a value for every variable in them. */
 import type { Need, Step, StepId } from "../flow/flow.ts";
-import { FALLBACK_KEYS } from "./fallback-keys.ts";
+import { readersOf } from "./check-prompt-files.ts";
 import type { Finding } from "./finding.ts";
 import { atStep, type Loaded } from "./loaded.ts";
 import type { StepSource } from "./registry-shape.ts";
+import type { Section } from "./sections.ts";
 import { didYouMean } from "./suggest.ts";
+import { INPUT_TEXT, placeholders, readsInput, runtimeNames } from "./variables.ts";
 
 export function* checkPrompts(loaded: Loaded): Generator<Finding> {
-  yield* checkSystem(loaded);
   const suppliers = suppliersOf(loaded);
   for (const [id, step] of loaded.graph.steps) {
     const source = loaded.sources.registry.steps.get(id)!;
     yield* checkInputs(loaded, id, source, step.needs, suppliers);
     if (step.by.kind === "command") continue;
-    yield* checkFile(loaded, id, source, step);
     const supply = supplyOf(step, suppliers);
     yield* checkDeclared(loaded, step, supply, suppliers);
     yield* checkPlaceholders(loaded, step, supply, suppliers);
+    yield* checkStdin(loaded, source, step);
   }
+  for (const section of loaded.graph.sections) yield* checkSectionNames(loaded, section, suppliers);
 }
-
-/** Names that a run supplies by itself. */
-export const RUNTIME_NAMES: readonly string[] = [
-  "input_text",
-  "iteration",
-  "completed_iterations",
-  "max_iterations",
-  "remaining",
-  "check_count",
-  "previous_summary",
-];
-const SYSTEM_NAMES: readonly string[] = ["agent_name", "verdict_criteria"];
 
 type Suppliers = {
   readonly parameters: ReadonlySet<string>;
   /** Optional and without a default. */
   readonly optional: ReadonlySet<string>;
   readonly runtime: ReadonlySet<string>;
+  readonly sections: ReadonlySet<string>;
   /** Constants, and what any step hands on under `step_id_key`. */
   readonly shared: ReadonlySet<string>;
   /** Names that the registry says are supplied by some other runtime. */
   readonly claimed: ReadonlySet<string>;
 };
-type Supply = (name: string) => "sure" | "optional" | "runtime" | "claimed" | null;
+type Supply = (name: string) => "sure" | "optional" | "runtime" | "section" | "claimed" | null;
 
 function suppliersOf({ flow, graph, sources }: Loaded): Suppliers {
-  const { verdictKeyword, maxChecks } = sources.agent.runner.verdict.config;
-  const runtime = new Set(RUNTIME_NAMES);
-  if (verdictKeyword !== undefined) runtime.add("completion_keyword");
-  if (maxChecks !== undefined) runtime.add("max_checks");
   const handed = [...graph.steps.values()].flatMap((step) =>
     step.carry.map(({ key }) => `${step.id.replaceAll(".", "_")}_${key}`),
   );
@@ -57,7 +44,8 @@ function suppliersOf({ flow, graph, sources }: Loaded): Suppliers {
     optional: new Set(
       flow.parameters.filter((one) => !one.required && one.default === undefined).map(({ name }) => name),
     ),
-    runtime,
+    runtime: new Set(runtimeNames(sources.agentDocument.value)),
+    sections: new Set(graph.sections.map(({ variable }) => variable)),
     shared: new Set([...Object.keys(flow.constants), ...handed]),
     claimed: new Set(sources.registry.runtimeUvVariables.map((name) => name.replace(/^uv-/, ""))),
   };
@@ -70,54 +58,8 @@ function supplyOf(step: Step, suppliers: Suppliers): Supply {
     if (need !== undefined) return need.required || need.default !== undefined ? "sure" : "optional";
     if (suppliers.runtime.has(name)) return "runtime";
     if (suppliers.shared.has(name)) return "sure";
+    if (suppliers.sections.has(name)) return "section";
     return suppliers.claimed.has(name) ? "claimed" : null;
-  };
-}
-
-export function* checkSystem({ sources, flow }: Loaded): Generator<Finding> {
-  const { agent, agentDocument: document } = sources;
-  const path = agent.runner.flow.systemPromptPath;
-  const pointer = "/runner/flow/systemPromptPath";
-  if (flow.system.file === null && path !== undefined) {
-    yield {
-      code: "PR-SYSTEM",
-      document,
-      pointer,
-      message: `The system prompt cannot be read: ${flow.system.tried.join(", ")}.`,
-      fix: "Create the file, or correct systemPromptPath.",
-    };
-  }
-  const known = new Set([...SYSTEM_NAMES, ...Object.keys(flow.constants), "input_text"]);
-  const unknown = placeholders(flow.system.text).filter((name) => !known.has(name));
-  if (unknown.length === 0) return;
-  yield {
-    code: "PR-RESOLVE-005",
-    severity: "warning",
-    document,
-    pointer,
-    message: `${flow.system.file} reads ${list(unknown)}, which has no value in a system prompt.${didYouMean(unknown[0]!, known)}`,
-    fix: `Use only: ${[...SYSTEM_NAMES, ...Object.keys(flow.constants)].map((name) => `{uv-${name}}`).join(", ")}.`,
-  };
-}
-
-function* checkFile(loaded: Loaded, id: StepId, source: StepSource, { prompt }: Step): Generator<Finding> {
-  if (prompt.file !== null || source.c2 === undefined || source.c3 === undefined) return;
-  const fallback =
-    source.fallbackKey === undefined
-      ? ""
-      : ` No fallback prompt found for key: "${source.fallbackKey}" (step: ${id})`;
-  yield {
-    code: "PR-C3L-004",
-    ...atStep(loaded, id),
-    message: `There is no prompt for the step "${id}". Tried: ${prompt.tried.join(", ")}.${fallback}`,
-    fix: `Create ${prompt.tried[0] ?? "the prompt file"}.`,
-  };
-  if (source.fallbackKey === undefined || FALLBACK_KEYS.has(source.fallbackKey)) return;
-  yield {
-    code: "FALLBACK-KEY",
-    ...atStep(loaded, id, "fallbackKey"),
-    message: `The fallbackKey "${source.fallbackKey}" of the step "${id}" is not in the catalogue of built-in prompts.${didYouMean(source.fallbackKey, FALLBACK_KEYS)}`,
-    fix: "Give the step a prompt file of its own, and remove fallbackKey.",
   };
 }
 
@@ -186,9 +128,11 @@ function* checkDeclared(
         message: `The variable "${name}" of the step "${step.id}" comes from an optional value without a default.`,
         fix: `Make "${name}" required, or give it a default.`,
       };
-    } else if (name === "completed_iterations" && step.id === loaded.flow.entry) {
+    } else if (isLater(name) && step.id === loaded.flow.entry) {
       yield {
         code: "UV-EARLY",
+        // A summary of nothing is empty, and a step that comes round again has one.
+        ...(name === "previous_summary" && { severity: "warning" as const }),
         ...at,
         message: `The step "${step.id}" is the first of the run, where "${name}" has no value yet.`,
         fix: `Use "${name}" in a later step, such as ${step.id.replace(/^initial\./, "continuation.")}.`,
@@ -203,14 +147,14 @@ function* checkPlaceholders(
   supply: Supply,
   suppliers: Suppliers,
 ): Generator<Finding> {
-  const { text, file, variables } = step.prompt;
-  if (!text.includes("{")) return;
+  const { text, file, variables, builtIn } = step.prompt;
+  if (builtIn !== undefined || !text.includes("{")) return;
   const at = atStep(loaded, step.id, "uvVariables");
   for (const name of placeholders(text)) {
     // An input is declared by being one.
     if (variables.includes(name) || step.needs.some((need) => need.variable === name)) continue;
     const by = supply(name);
-    if (by === "runtime") continue;
+    if (by === "runtime" || by === "section") continue;
     if (by === null || by === "claimed") {
       yield {
         code: "PR-RESOLVE-005",
@@ -230,7 +174,7 @@ function* checkPlaceholders(
     }
   }
   const plain = [...new Set([...text.matchAll(PLAIN)].map((match) => match[1]!))].filter(
-    (name) => name !== "input_text",
+    (name) => name !== INPUT_TEXT,
   );
   if (plain.length === 0) return;
   yield {
@@ -241,14 +185,57 @@ function* checkPlaceholders(
   };
 }
 
+/** What was piped in is asked for in two places, and they should agree. */
+function* checkStdin(loaded: Loaded, { usesStdin }: StepSource, { id, prompt }: Step): Generator<Finding> {
+  if (prompt.file === null) return;
+  const isRead = readsInput(loaded.flow, prompt.text);
+  const at = atStep(loaded, id, ...(usesStdin ? ["usesStdin"] : []));
+  if (isRead && !prompt.variables.includes(INPUT_TEXT)) {
+    yield {
+      code: "STDIN-UNDECLARED",
+      ...at,
+      message: `${prompt.file} of the step "${id}" reads {input_text}, but the step does not say that it uses stdin: a run without input would ask it with nothing there.`,
+      fix: `Add "usesStdin": true to the step "${id}".`,
+    };
+  } else if (usesStdin && !isRead) {
+    yield {
+      code: "STDIN-UNREAD",
+      ...at,
+      message: `The step "${id}" says that it uses stdin, but ${prompt.file} does not read {input_text}.`,
+      fix: "Write {input_text} where the text belongs, or remove usesStdin.",
+    };
+  }
+}
+
+/** A section is read with the values of the step that takes it in. */
+function* checkSectionNames(loaded: Loaded, section: Section, suppliers: Suppliers): Generator<Finding> {
+  const { id, prompt } = section;
+  if (prompt.file === null || prompt.builtIn !== undefined) return;
+  const readers = readersOf(loaded, section);
+  const at = atStep(loaded, id, "uvVariables");
+  for (const name of placeholders(prompt.text)) {
+    const lacking = readers.filter((step) => {
+      const by = supplyOf(step, suppliers)(name);
+      return by === null || by === "section" || by === "claimed";
+    });
+    if (lacking.length > 0) {
+      yield {
+        code: "PR-RESOLVE-005",
+        ...at,
+        steps: lacking.map((step) => step.id),
+        message: suppliers.sections.has(name)
+          ? `${prompt.file} of the section "${id}" reads {uv-${name}}, but a section takes in no other.`
+          : `${prompt.file} of the section "${id}" reads {uv-${name}}, which has no supplier in the step "${lacking[0]!.id}".${didYouMean(name, [...suppliers.parameters, ...suppliers.runtime, ...suppliers.shared])}`,
+        fix: `Declare where "${name}" comes from, or correct the placeholder.`,
+      };
+    }
+  }
+}
+
+/** There is nothing to tell of before the first visit. */
+function isLater(name: string): boolean {
+  return name === "completed_iterations" || name === "previous_summary";
+}
+
 /** `{name}` that is part of no other notation: not `{{name}}`, not `${name}`. */
 const PLAIN = /(?<![{$\w])\{([A-Za-z_]\w*)\}(?!\})/g;
-
-/** The names in `{uv-name}`, each once. */
-export function placeholders(text: string): readonly string[] {
-  return [...new Set([...text.matchAll(/\{uv-([A-Za-z0-9_-]+)\}/g)].map((match) => match[1]!))];
-}
-
-function list(names: readonly string[]): string {
-  return names.map((name) => `{uv-${name}}`).join(", ");
-}

@@ -1,7 +1,7 @@
 /** Rules about steps with check prompts. */
 import type { Prompt, StepId } from "../flow/flow.ts";
 import { FORBIDDEN_NAMES } from "../flow/json.ts";
-import { checkSystem, placeholders, RUNTIME_NAMES } from "./check-prompts.ts";
+import { checkSystem } from "./check-prompt-files.ts";
 import { isWritten } from "./document.ts";
 import type { Finding } from "./finding.ts";
 import { stepsWithoutEnd } from "./graph.ts";
@@ -11,6 +11,7 @@ import { foldersNamed } from "./prompts.ts";
 import { onwardKey, questionOf } from "./questions.ts";
 import type { CheckedStep, CheckRegistry, Onward, PromptPlace, Question } from "./questions-shape.ts";
 import { didYouMean } from "./suggest.ts";
+import { placeholders, RUNTIME_NAMES } from "./variables.ts";
 
 export function* checkQuestions(loaded: Loaded): Generator<Finding> {
   const { questions } = loaded.sources;

@@ -1,16 +1,16 @@
 /** Rules about what prompts say: the intents they name, the variables their front matter lists, the parameters they read. */
 import type { Decider, Step } from "../flow/flow.ts";
-import { placeholders } from "./check-prompts.ts";
 import { readText, type Document } from "./document.ts";
 import type { Finding } from "./finding.ts";
 import { gateForm } from "./gate-forms.ts";
 import type { Loaded } from "./loaded.ts";
 import { escapeSegment, placeIn } from "./places.ts";
 import { didYouMean, onlyNear } from "./suggest.ts";
+import { INPUT_TEXT, namesRead, placeholders } from "./variables.ts";
 
 export function* checkWords(loaded: Loaded): Generator<Finding> {
   for (const step of loaded.graph.steps.values()) {
-    if (step.prompt.file === null) continue;
+    if (step.prompt.file === null || step.prompt.builtIn !== undefined) continue;
     yield* checkFrontMatter(loaded, step, step.prompt.file);
     if (step.decide.by === "field") yield* checkIntentWords(loaded, step, step.decide, step.prompt.file);
   }
@@ -23,7 +23,7 @@ function* checkFrontMatter(loaded: Loaded, { id, prompt }: Step, file: string): 
   const listed = frontMatterVariables(read.text);
   if (listed === null) return;
   const surplus = listed.names.filter((name) => !prompt.variables.includes(name));
-  const lacking = prompt.variables.filter((name) => !listed.names.includes(name));
+  const lacking = prompt.variables.filter((name) => name !== INPUT_TEXT && !listed.names.includes(name));
   if (surplus.length === 0 && lacking.length === 0) return;
   const parts = [
     ...(surplus.length > 0 ? [`${quoted(surplus)} only in the front matter`] : []),
@@ -135,17 +135,19 @@ function isTaken(word: string, { allow, always, alias }: ByField): boolean {
   return [...allow, ...always].includes(word) || Object.hasOwn(alias, word.toLowerCase());
 }
 
-/** A parameter that no prompt and no command reads. Where a prompt is missing, nobody knows what it would read. */
+/** A parameter that no prompt and no command reads. Where the author's prompt is missing, nobody knows what it would read. */
 function* checkParameters(loaded: Loaded): Generator<Finding> {
   const { flow, graph, sources } = loaded;
   const all = [...graph.steps.values()];
   if (all.length === 0 || flow.parameters.length === 0) return;
-  if (all.some(({ prompt, by }) => by.kind === "model" && prompt.file === null)) return;
+  const isUnwritten = ({ prompt, by }: Step) =>
+    by.kind === "model" && (prompt.file === null || prompt.builtIn !== undefined);
+  if (all.some(isUnwritten)) return;
   const read = new Set(placeholders(flow.system.text));
   // What poll:state looks at is told by a parameter.
   if (sources.verdict.type === "poll:state") read.add("issue").add("project");
   for (const { prompt, by } of all) {
-    for (const name of [...prompt.variables, ...placeholders(prompt.text)]) read.add(name);
+    for (const name of [...prompt.variables, ...namesRead(flow, prompt.text)]) read.add(name);
     if (by.kind !== "command") continue;
     for (const [, key] of by.args.join(" ").matchAll(/\$\{context\.([^{}]+)\}/g)) {
       read.add(key!).add(key!.split(".")[0]!);

@@ -5,6 +5,7 @@ import { checkData } from "./check-data.ts";
 import { checkEnds } from "./check-ends.ts";
 import { checkGates } from "./check-gates.ts";
 import { checkGuards } from "./check-guards.ts";
+import { checkPromptFiles } from "./check-prompt-files.ts";
 import { checkPrompts } from "./check-prompts.ts";
 import { checkQuestions } from "./check-questions.ts";
 import { checkReach, checkRoutes } from "./check-routes.ts";
@@ -32,6 +33,7 @@ const GATE_RULES: Rules = [
   checkGates,
   checkRoutes,
   checkEnds,
+  checkPromptFiles,
   checkPrompts,
   checkWords,
   checkData,

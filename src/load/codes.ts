@@ -241,6 +241,10 @@ export const CODES = {
 
   // Prompts and variables.
   "PR-C3L-004": error("prompt not found", "A step without a prompt has nothing to ask."),
+  "PROMPT-FALLBACK-USED": warning(
+    "built-in prompt",
+    "What a step is asked should be the author's words; built-in ones know nothing of the work.",
+  ),
   "FALLBACK-KEY": warning("unknown fallbackKey", "A key that is not in the catalogue stands in for nothing."),
   "PR-EDITION": warning(
     "failure prompt not found",
@@ -277,6 +281,17 @@ export const CODES = {
   "UV-PLAIN": warning(
     "placeholder without uv-",
     "Only {uv-name} is replaced; other braces reach the model as they stand.",
+  ),
+
+  "SECTION-UNUSED": warning("section never used", "A text that no prompt takes in never reaches the model."),
+  "STDIN-UNDECLARED": warning(
+    "input not declared",
+    "A step that uses stdin is not asked without input; any other is asked with nothing in its place.",
+  ),
+  "STDIN-UNREAD": warning("input never read", "What is piped in would not reach the model."),
+  "C3L-PATTERN": warning(
+    "coordinate outside of the pattern",
+    "Climpt, whose configuration is here too, would not find this prompt.",
   ),
 
   // Checks before the end.

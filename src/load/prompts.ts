@@ -2,9 +2,10 @@
 import type { Files, FindPrompt } from "../flow/files.ts";
 import type { Prompt } from "../flow/flow.ts";
 import type { AgentSource } from "./agent-shape.ts";
+import { climptFolder } from "./climpt.ts";
 import { DEFAULTS } from "./defaults.ts";
 import { readText } from "./document.ts";
-import { escapesProject, joinPath, parentFolder } from "./paths.ts";
+import { escapesProject, joinPath } from "./paths.ts";
 import type { RegistrySource } from "./registry-shape.ts";
 
 export type Coordinates = { readonly c2: string; readonly c3: string };
@@ -83,7 +84,7 @@ export function readPromptFile(files: Files, paths: readonly string[]): Prompt {
   const tried: string[] = [];
   for (const path of paths) {
     const read = readText(files, path);
-    tried.push(read.kind === "unreadable" ? `${path} (${read.why})` : path);
+    tried.push(read.kind === "unreadable" ? `${path} (unreadable: ${read.why})` : path);
     if (read.kind === "text")
       return { file: path, text: withoutFrontMatter(read.text), tried, variables: [] };
   }
@@ -112,21 +113,6 @@ function promptFolders(
   return [...new Set([...own, ...(climpt === null ? [] : [climpt]), fallback])].filter(
     (base) => !escapesProject(base),
   );
-}
-
-/**
- * The prompt folder that climpt's own configuration names, when there is one: two plain keys of a YAML file. Its
- * `base_dir` ends in c1, which the path templates add by themselves.
- */
-function climptFolder(agentId: string, c1: string, files: Files): string | null {
-  const read = readText(files, joinPath(".agent/climpt/config", `${agentId}-${c1}-app.yml`));
-  if (read.kind !== "text") return null;
-  const value = (key: string) =>
-    new RegExp(`^\\s*${key}:\\s*["']?([^"'#\\n\\r]+?)["']?\\s*(?:#.*)?$`, "m").exec(read.text)?.[1];
-  const base = value("base_dir");
-  if (base === undefined) return null;
-  const path = joinPath(value("working_dir") ?? "", base);
-  return path.endsWith(`/${c1}`) ? parentFolder(path) : null;
 }
 
 function withoutFrontMatter(text: string): string {

@@ -10,6 +10,8 @@ import type { Prompts } from "./prompts.ts";
 import type { CheckRegistry } from "./questions-shape.ts";
 import type { RegistrySource } from "./registry-shape.ts";
 import type { ResolveSchema } from "./schemas.ts";
+import { buildSections, type Section } from "./sections.ts";
+import { createStandIn } from "./stand-in.ts";
 import { buildStep, flowSteps } from "./steps.ts";
 import type { Verdict } from "./verdict.ts";
 import { namesOf, type VerdictType } from "./verdict-types.ts";
@@ -32,6 +34,7 @@ export type Graph = {
   readonly flow: FlowSteps;
   readonly steps: ReadonlyMap<StepId, Step>;
   readonly checks: ReadonlyMap<string, Check>;
+  readonly sections: readonly Section[];
   /** Which entry of validationSteps each closing step is judged by. */
   readonly judged: ReadonlyMap<StepId, Judged>;
 };
@@ -44,7 +47,8 @@ export function buildGraph(sources: Sources, prompts: Prompts): Graph {
   const form = gateForm(sources.dialect);
   const flow = flowSteps(registry, form);
   const entry = findEntry(sources);
-  const world = { agent, flow, prompts, schema, form };
+  const standIn = createStandIn(sources, entry.step);
+  const world = { agent, flow, prompts, standIn, schema, form };
   const steps = new Map<StepId, Step>();
   const checks = new Map<string, Check>();
   const judged = new Map<StepId, Judged>();
@@ -63,7 +67,7 @@ export function buildGraph(sources: Sources, prompts: Prompts): Graph {
     for (const check of built?.checks ?? []) checks.set(check.name, check);
     steps.set(id, built === null ? step : { ...step, guard: built.guard });
   }
-  return { entry, flow, steps, checks, judged };
+  return { entry, flow, steps, checks, sections: buildSections(registry, flow, prompts, standIn), judged };
 }
 
 /** The entry for the verdict type under any of its names, then the general one, then the graph's own. */

@@ -9,6 +9,8 @@ import { carryOf, COMPLETE, gatedEdges, ungatedMove, type FlowSteps } from "./mo
 import type { Prompts } from "./prompts.ts";
 import type { GateSource, RegistrySource, StepSource } from "./registry-shape.ts";
 import { fieldWords, type ResolveSchema } from "./schemas.ts";
+import type { StandIn } from "./stand-in.ts";
+import { INPUT_TEXT } from "./variables.ts";
 
 /** Which entries of the registry are steps of the flow: those with a kind. */
 export function flowSteps(registry: RegistrySource, form: GateForm): FlowSteps {
@@ -24,6 +26,7 @@ export type StepWorld = {
   readonly agent: AgentSource;
   readonly flow: FlowSteps;
   readonly prompts: Prompts;
+  readonly standIn: StandIn;
   readonly schema: ResolveSchema;
   readonly form: GateForm;
 };
@@ -51,7 +54,7 @@ export function buildStep(
             args: source.runner.args,
             timeoutMs: source.runner.timeout,
           },
-    prompt: source.runner === undefined ? promptOf(source, kind, world) : NO_PROMPT,
+    prompt: source.runner === undefined ? promptOf(id, source, kind, world) : NO_PROMPT,
     transcript: "shared",
     model: source.model ?? agent.runner.flow.defaultModel ?? DEFAULTS.model,
     tools: { allow: agent.runner.boundaries.allowedTools, mode: modeOf(source.permissionMode, kind, agent) },
@@ -67,9 +70,10 @@ export function buildStep(
   };
 }
 
-/** Variables by their bare names, whether or not they were written with `uv-`. */
-export function variablesOf(source: StepSource): readonly string[] {
-  return [...new Set(source.uvVariables.map((name) => (name.startsWith("uv-") ? name.slice(3) : name)))];
+/** Variables by their bare names, whether or not they were written with `uv-`. Whoever uses stdin declares its text. */
+function variablesOf({ uvVariables, usesStdin }: StepSource): readonly string[] {
+  const names = uvVariables.map((name) => (name.startsWith("uv-") ? name.slice(3) : name));
+  return [...new Set(usesStdin ? [...names, INPUT_TEXT] : names)];
 }
 
 /** `stepId.key` → its parts; ids have dots, keys have none. */
@@ -84,10 +88,16 @@ const MODES: readonly PermissionMode[] = ["plan", "default", "acceptEdits", "byp
 const NO_PROMPT: Prompt = { file: null, text: "", tried: [], variables: [] };
 
 /** A closure that only changes labels has a prompt of its own, which the closing action names. */
-function promptOf(source: StepSource, kind: StepKind, world: StepWorld): Prompt {
+function promptOf(id: StepId, source: StepSource, kind: StepKind, world: StepWorld): Prompt {
   const { enabled, defaultClosureAction: action } = world.agent.runner.integrations.github;
   const adapted = kind === "close" && enabled && action !== "close" ? action : null;
-  return world.prompts.ofStep(
+  const prompt = promptAt(source, adapted, world.prompts);
+  return prompt.file === null ? world.standIn(id, source, kind, prompt) : prompt;
+}
+
+/** The prompt at the coordinates of an entry; `adapted` takes the place of its own adaptation. */
+export function promptAt(source: StepSource, adapted: string | null, prompts: Prompts): Prompt {
+  return prompts.ofStep(
     { c2: source.c2 ?? "", c3: source.c3 ?? "" },
     source.edition,
     adapted ?? source.adaptation ?? null,

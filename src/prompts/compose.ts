@@ -5,8 +5,16 @@ import { own } from "../flow/json.ts";
 import type { Compose, Composed, Scene } from "../flow/scene.ts";
 import { renderRetry } from "./retry.ts";
 import { renderStage } from "./stage.ts";
-import { nameIn, parseLenient, parseTemplate, renderTemplate, type Template } from "./template.ts";
-import { explainMissing, RUNTIME_NAMES, variable } from "./variables.ts";
+import {
+  INPUT_TEXT,
+  nameIn,
+  parseLenient,
+  parseTemplate,
+  renderTemplate,
+  templateNames,
+  type Template,
+} from "./template.ts";
+import { explainMissing, variable } from "./variables.ts";
 
 /** What is derived from a prompt, a step or a flow is kept by its identity, so that all runs of a flow share it. */
 const templates = new WeakMap<Prompt, Template>();
@@ -41,14 +49,15 @@ function renderPrompt(flow: Flow, step: Step, scene: Scene): Composed {
     const why = `No prompt file for step "${step.id}". Tried:\n${prompt.tried.map((path) => `  ${path}`).join("\n")}`;
     return { kind: "unaskable", code: "PR-C3L-004", why };
   }
+  const sections = renderSections(flow, step, scene);
+  if (sections.kind === "unaskable") return sections;
+  const value = (name: string) => variable(flow, step, scene, name) ?? own(sections.texts, name) ?? null;
   for (const name of prompt.variables) {
-    const value = variable(flow, step, scene, name);
-    if (value === null || (value === "" && !RUNTIME_NAMES.has(name))) {
-      const why = `The prompt of step "${step.id}" declares {uv-${name}}, but ${explainMissing(flow, step, name)}.`;
-      return { kind: "unaskable", code: "PR-RESOLVE-003", why };
-    }
+    const found = value(name);
+    // Before the first visit there is nothing to sum up, and that is no mistake.
+    if (found !== null && (found !== "" || name === "previous_summary")) continue;
+    return undeclared(flow, step, name);
   }
-  const value = (name: string) => variable(flow, step, scene, name);
   const rendered =
     prompt.syntax === "lenient"
       ? renderTemplate(templateOf(prompt), (written) => value(nameIn(written)) ?? written)
@@ -57,6 +66,37 @@ function renderPrompt(flow: Flow, step: Step, scene: Scene): Composed {
   const why = `${prompt.file} of step "${step.id}" reads {uv-${rendered.name}}, but ${explainMissing(flow, step, rendered.name)}.`;
   return { kind: "unaskable", code: "PR-RESOLVE-005", why };
 }
+
+function undeclared(flow: Flow, step: Step, name: string): Composed {
+  const declares = name === INPUT_TEXT ? "needs the text of stdin" : `declares {uv-${name}}`;
+  const why = `The prompt of step "${step.id}" ${declares}, but ${explainMissing(flow, step, name)}.`;
+  return { kind: "unaskable", code: "PR-RESOLVE-003", why };
+}
+
+type Sections = { readonly kind: "texts"; readonly texts: { readonly [name: string]: string } };
+
+/** The sections that the prompt takes in, each rendered as a template of its own with the values of this step. */
+function renderSections(flow: Flow, step: Step, scene: Scene): Sections | (Composed & { kind: "unaskable" }) {
+  if (flow.sections === undefined) return NO_SECTIONS;
+  const texts: [name: string, text: string][] = [];
+  for (const name of templateNames(templateOf(step.prompt))) {
+    const section = own(flow.sections, name);
+    if (section === undefined) continue;
+    const values = section.builtIn?.values ?? {};
+    const rendered = renderTemplate(
+      templateOf(section),
+      (inner) => own(values, inner) ?? variable(flow, step, scene, inner),
+    );
+    if (rendered.kind === "missing") {
+      const why = `The prompt of step "${step.id}" takes in ${section.file}, which reads {uv-${rendered.name}}, but ${explainMissing(flow, step, rendered.name)}.`;
+      return { kind: "unaskable", code: "PR-RESOLVE-005", why };
+    }
+    texts.push([name, rendered.text]);
+  }
+  return { kind: "texts", texts: Object.fromEntries(texts) };
+}
+
+const NO_SECTIONS: Sections = { kind: "texts", texts: {} };
 
 /** In the system prompt an unknown placeholder stays as it is. */
 function systemText(flow: Flow): string {

@@ -1,12 +1,13 @@
 /** Where the value of a prompt variable comes from. The channels are tried in order; the first that knows the name wins. */
-import type { Flow, Step, StepId } from "../flow/flow.ts";
-import { own, type Json } from "../flow/json.ts";
-import type { Scene } from "../flow/scene.ts";
+import type { Flow, Step, StepId, StopRule } from "../flow/flow.ts";
+import { isObject, own, readPath, type Json } from "../flow/json.ts";
+import { checksDone, type Scene } from "../flow/scene.ts";
 import { INPUT_TEXT } from "./template.ts";
 
 /** null: no channel has a value for the name. */
 export function variable(flow: Flow, step: Step, scene: Scene, name: string): string | null {
   return (
+    own(step.prompt.builtIn?.values ?? {}, name) ??
     fromParameter(scene, name) ??
     fromNeed(step, scene, name) ??
     fromRuntime(flow, scene, name) ??
@@ -20,12 +21,15 @@ export type Supplier =
   | { readonly kind: "parameter"; readonly flag: string; readonly isSure: boolean }
   | { readonly kind: "input"; readonly step: StepId; readonly key: string; readonly isSure: boolean }
   | { readonly kind: "runtime" }
+  | { readonly kind: "section"; readonly file: string | null }
   | { readonly kind: "constant"; readonly value: string }
   | { readonly kind: "handoff"; readonly step: StepId; readonly key: string }
   | { readonly kind: "argument" };
 
 /** null: nobody does. */
 export function supplierOf(flow: Flow, step: Step, name: string): Supplier | null {
+  const known = own(step.prompt.builtIn?.values ?? {}, name);
+  if (known !== undefined) return { kind: "constant", value: known };
   const parameter = flow.parameters.find((other) => other.name === name);
   if (parameter !== undefined) {
     const isSure = parameter.required || parameter.default !== undefined;
@@ -42,6 +46,8 @@ export function supplierOf(flow: Flow, step: Step, name: string): Supplier | nul
     const found = carry.find(({ key }) => name === `${id.replaceAll(".", "_")}_${key}`);
     if (found !== undefined) return { kind: "handoff", step: id, key: found.key };
   }
+  const section = own(flow.sections ?? {}, name);
+  if (section !== undefined) return { kind: "section", file: section.file };
   return flow.openArguments ? { kind: "argument" } : null;
 }
 
@@ -68,7 +74,8 @@ export function explainMissing(flow: Flow, step: Step, name: string): string {
   if (need !== undefined) {
     return `step "${need.from.step}" has handed on no "${need.from.key}": let it run first, or declare a default`;
   }
-  if (RUNTIME_NAMES.has(name)) return `"${name}" has no value at this point of the run`;
+  if (name === INPUT_TEXT) return `nothing was piped in: pipe the text into the run, or give it with --input`;
+  if (RUNTIME_NAMES.has(name)) return `the run has no "${name}" at this point`;
   return `nothing supplies "${name}": declare it as a parameter, or as an input taken from a step's handoff`;
 }
 
@@ -86,7 +93,6 @@ function fromNeed(step: Step, scene: Scene, name: string): string | null {
 }
 
 function fromRuntime(flow: Flow, scene: Scene, name: string): string | null {
-  const { config } = flow.settings.verdict;
   const text = (value: Json | undefined) => (value === undefined ? null : toText(value));
   switch (name) {
     case INPUT_TEXT:
@@ -96,20 +102,35 @@ function fromRuntime(flow: Flow, scene: Scene, name: string): string | null {
     case "completed_iterations":
       return scene.iterations > 1 ? String(scene.iterations - 1) : null;
     case "completion_keyword":
-      return text(own(config, "verdictKeyword"));
+      return text(verdictSetting(flow, "verdictKeyword"));
     case "max_iterations":
-      return String(flow.limits.visits);
+      return String(iterationsOf(flow));
     case "remaining":
-      return String(Math.max(0, flow.limits.visits - scene.iterations));
+      return String(Math.max(0, iterationsOf(flow) - scene.iterations));
     case "max_checks":
-      return text(own(config, "maxChecks"));
+      return text(verdictSetting(flow, "maxChecks"));
     case "check_count":
-      return String(scene.iterations);
+      return String(checksDone(flow, scene));
     case "previous_summary":
       return summary(scene);
     default:
       return null;
   }
+}
+
+/** The iterations that the run is to have; without such a number, those after which it is stopped. */
+function iterationsOf({ stop, limits }: Flow): number {
+  const parts = (rule: StopRule): readonly StopRule[] => ("of" in rule ? rule.of.flatMap(parts) : [rule]);
+  for (const rule of parts(stop)) if (rule.kind === "visits") return rule.count;
+  return limits.visits;
+}
+
+/** A setting of the verdict, or of the first that has it among those it combines. */
+function verdictSetting({ settings }: Flow, key: string): Json | undefined {
+  const { config } = settings.verdict;
+  const children: readonly Json[] = Array.isArray(config.conditions) ? config.conditions : [];
+  const all = [config, ...children.map((child) => readPath(child, ["config"])).filter(isObject)];
+  return all.map((one) => own(one, key)).find((value) => value !== undefined);
 }
 
 /** Data handed on by a step is visible to all later ones as `<step with dots as _>_<key>`. */
@@ -122,11 +143,20 @@ function fromHandoff(scene: Scene, name: string): string | null {
   return null;
 }
 
+const SUMMARY_LENGTH = 1000;
+
 function summary({ last }: Scene): string {
   if (last === null) return "";
   const why = last.reason === "" ? "" : ` (${last.reason})`;
-  const said = last.text === "" ? "" : `\n\n${last.text}`;
-  return `### Iteration ${last.iteration}: ${last.step}\n\nDecided: ${last.label}${why}${said}`;
+  const status = own(last.payload, "status");
+  return [
+    `### Iteration ${last.iteration}: ${last.step}`,
+    [
+      ...(typeof status === "string" ? [`Status: ${status.slice(0, SUMMARY_LENGTH)}`] : []),
+      `Decided: ${last.label}${why}`,
+    ].join("\n"),
+    ...(last.text === "" ? [] : [last.text.slice(0, SUMMARY_LENGTH)]),
+  ].join("\n\n");
 }
 
 function toText(value: Json): string {

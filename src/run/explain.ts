@@ -1,7 +1,7 @@
 /** What holds for an agent and for each of its steps, and where that comes from: written in a file, or a default. */
 import { offer } from "../boundaries/toolbox.ts";
 import { answersOf, budgetOf, responsesOf, type Budget } from "../flow/budget.ts";
-import type { Check, Flow, Label, Parameter, Step, StepGuard, StepId } from "../flow/flow.ts";
+import type { Check, Flow, Label, Parameter, Prompt, Step, StepGuard, StepId } from "../flow/flow.ts";
 import { isObject, own, type Json, type Path } from "../flow/json.ts";
 import { outlineOf, type Edge, type Node } from "../flow/outline.ts";
 import type { Problem } from "../flow/problem.ts";
@@ -26,12 +26,19 @@ export type AgentExplained = {
   readonly digest: string;
   readonly registry: string;
   readonly entry: Sourced<StepId>;
-  readonly system: { readonly file: string | null; readonly tried: readonly string[] };
+  readonly system: PromptExplained;
   readonly parameters: readonly (Parameter & { readonly origin: Origin })[];
   readonly settings: readonly (Sourced & { readonly key: string })[];
   readonly steps: readonly Node[];
   readonly budget: Budget;
   readonly problems: readonly Problem[];
+};
+
+export type PromptExplained = {
+  readonly file: string | null;
+  readonly tried: readonly string[];
+  /** The words themselves, where they stand in no file: `file` is then `built-in:<name>`. */
+  readonly builtIn: string | null;
 };
 
 export type StepExplained = {
@@ -45,7 +52,7 @@ export type StepExplained = {
   readonly origin: Origin;
   /** The shortest way here from the entry; empty: there is none. */
   readonly way: readonly StepId[];
-  readonly prompt: { readonly file: string | null; readonly tried: readonly string[] } | null;
+  readonly prompt: PromptExplained | null;
   readonly variables: readonly Variable[];
   readonly answer:
     | { readonly kind: "text" }
@@ -119,7 +126,7 @@ export function explainAgent(
     digest: flowDigest(flow),
     registry: origins.registryFile,
     entry: { value: flow.entry, origin: entryOrigin(flow, origins) },
-    system: { file: flow.system.file, tried: flow.system.tried },
+    system: promptOf(flow.system),
     parameters: flow.parameters.map((parameter) => ({
       ...parameter,
       origin: origins.agent(["parameters", parameter.name])?.origin ?? NOT_WRITTEN,
@@ -153,7 +160,7 @@ export function explainStep(
     aside: step.aside ?? null,
     origin: written()?.origin ?? NOT_WRITTEN,
     way: reachFrom(flow.entry, new Map(Object.entries(flow.steps))).pathTo(id),
-    prompt: step.by.kind === "command" ? null : { file: step.prompt.file, tried: step.prompt.tried },
+    prompt: step.by.kind === "command" ? null : promptOf(step.prompt),
     variables: variablesOf(flow, step),
     answer:
       answer.kind === "text"
@@ -209,6 +216,7 @@ function settingsOf(flow: Flow, origins: Origins): AgentExplained["settings"] {
     ["runner.verdict.type", verdict.type],
     ["runner.verdict.config.maxIterations", limits.visits],
     ...Object.entries(config).map(([key, value]) => [`runner.verdict.config.${key}`, value] as const),
+    ["runner.flow.prompts.strict", origins.agent(["runner", "flow", "prompts", "strict"])?.value ?? false],
     ["runner.flow.defaultModel", model],
     ["runner.flow.schemas.inspection", settings.inspectSchemas],
     ["runner.flow.askUserAutoResponse", settings.autoResponse],
@@ -250,18 +258,29 @@ function settingsOf(flow: Flow, origins: Origins): AgentExplained["settings"] {
   });
 }
 
+function promptOf({ file, tried, text, builtIn }: Prompt): PromptExplained {
+  return { file, tried, builtIn: builtIn === undefined ? null : text };
+}
+
+/** What the prompt reads, by itself and through the sections in it. */
 function variablesOf(flow: Flow, step: Step): readonly Variable[] {
   if (step.by.kind === "command") return [];
-  const { variables, text, syntax } = step.prompt;
-  const used = new Set(
-    syntax === "lenient" ? templateNames(parseLenient(text)).map(nameIn) : templateNames(parseTemplate(text)),
-  );
+  const { variables } = step.prompt;
+  const names = namesIn(step.prompt);
+  const sections = names.flatMap((name) => own(flow.sections ?? {}, name) ?? []);
+  const used = new Set([...names, ...sections.flatMap(namesIn)]);
   return [...new Set([...variables, ...used])].map((name) => ({
     name,
     isDeclared: variables.includes(name),
     isUsed: used.has(name),
     supplier: supplierOf(flow, step, name),
   }));
+}
+
+function namesIn({ text, syntax }: Prompt): readonly string[] {
+  return syntax === "lenient"
+    ? templateNames(parseLenient(text)).map(nameIn)
+    : templateNames(parseTemplate(text));
 }
 
 function gateOf({ id, decide }: Step, origins: Origins): Gate | null {

@@ -237,14 +237,41 @@ test("every variable has its supplier, or nobody", () => {
   );
 });
 
+const UNWRITTEN = { "prompts/steps/continuation/issue/f_default.md": undefined };
+
 test("a missing prompt is told with every path that was tried", () => {
-  const explained = world({ "prompts/steps/continuation/issue/f_default.md": undefined }).step(
-    "continuation.issue",
-  );
+  const strict = { ...UNWRITTEN, "agent /runner/flow/prompts/strict": true };
+  const explained = world(strict).step("continuation.issue");
   assert.equal(explained.prompt?.file, null);
   assert.match(
     stepText(explained, plain),
     /prompt +there is none\n +not at \.agent\/iterator\/prompts\/steps\/continuation/,
+  );
+});
+
+test("a built-in prompt is told as such, word for word, with every path that was tried", () => {
+  const explained = world(UNWRITTEN).step("continuation.issue");
+  assert.equal(explained.prompt?.file, "built-in:detect:graph");
+  assert.match(explained.prompt.builtIn ?? "", /^The step is \{uv-step_id\}\./);
+  const told = stepText(explained, plain);
+  assert.match(told, /prompt +built-in:detect:graph, for want of a file:\n +│ The step is \{uv-step_id\}\./);
+  assert.match(told, /not at \.agent\/iterator\/prompts\/steps\/continuation\/issue\/f_default\.md/);
+  assert.match(told, /step_id +- +✓ +the constant continuation\.issue/);
+});
+
+test("a section is told as the supplier of its variable, and what it reads is told too", () => {
+  const { variables } = world({
+    "registry /steps/section.context": { stepId: "section.context", c2: "section", c3: "context" },
+    "prompts/steps/section/context/f_default.md": "Iteration {uv-iteration}.",
+    "prompts/steps/initial/issue/f_default.md": "{uv-issue} {uv-section_context}",
+  }).step("initial.issue");
+  assert.deepEqual(
+    variables.map(({ name, supplier }) => [name, supplier?.kind]),
+    [
+      ["issue", "parameter"],
+      ["section_context", "section"],
+      ["iteration", "runtime"],
+    ],
   );
 });
 

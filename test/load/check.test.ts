@@ -943,6 +943,121 @@ const ROWS: readonly Row[] = [
     says: /\.agent\/iterator\/prompts\/steps\/initial\/issue\/f_default\.md.*No fallback prompt found for key: "issue_initial_default" \(step: initial\.issue\)/,
   },
   {
+    code: "PR-C3L-004",
+    name: "no prompt file, and no built-in prompt is wanted",
+    changes: {
+      "prompts/steps/initial/issue/f_default.md": undefined,
+      [`registry ${S}/fallbackKey`]: "initial_issue",
+      "agent /runner/flow/prompts/strict": true,
+    },
+    at: `steps_registry.json ${S}`,
+    says: /"initial_issue" does not stand in: runner\.flow\.prompts\.strict forbids it/,
+  },
+  {
+    code: "PR-C3L-004",
+    name: "a place that leads out of the project, whatever the fallbackKey",
+    changes: { [`registry ${S}/c3`]: "../../x", [`registry ${S}/fallbackKey`]: "initial_issue" },
+    at: `steps_registry.json ${S}`,
+    says: /refused: c3 .* is not a plain name.*the place is not merely empty/,
+  },
+  {
+    code: "PR-C3L-004",
+    name: "no text for a section that is taken in",
+    changes: {
+      "registry /steps/section.context": { stepId: "section.context", c2: "section", c3: "context" },
+      "prompts/steps/initial/issue/f_default.md": "{uv-issue} {uv-section_context}",
+    },
+    at: "steps_registry.json /steps/section.context",
+    step: "initial.issue",
+    says: /section\/context\/f_default\.md/,
+  },
+  {
+    code: "PROMPT-FALLBACK-USED",
+    name: "a built-in prompt by fallbackKey",
+    changes: {
+      "prompts/steps/initial/issue/f_default.md": undefined,
+      [`registry ${S}/fallbackKey`]: "initial_issue",
+    },
+    at: `steps_registry.json ${S}`,
+    says: /"initial_issue" is said instead\. Tried: \.agent\/iterator\/prompts\/steps\/initial\/issue\/f_default\.md\./,
+  },
+  {
+    code: "PROMPT-FALLBACK-USED",
+    name: "a built-in prompt by verdict type",
+    changes: { "prompts/steps/closure/issue/f_default.md": undefined },
+    at: `steps_registry.json ${CLOSURE}`,
+    says: /"detect:graph" is said instead/,
+  },
+  {
+    code: "PROMPT-FALLBACK-USED",
+    name: "a built-in system prompt",
+    changes: {
+      "prompts/system.md": undefined,
+      "registry /steps/system": { stepId: "system", c2: "system", c3: "prompt", fallbackKey: "system" },
+    },
+    at: "agent.json /runner/flow/systemPromptPath",
+    says: /"system" is said instead/,
+  },
+  {
+    code: "SECTION-UNUSED",
+    name: "a section that no prompt takes in",
+    changes: {
+      "registry /steps/section.context": { stepId: "section.context", c2: "section", c3: "context" },
+    },
+    at: "steps_registry.json /steps/section.context",
+    says: /\{uv-section_context\}|"section\.context"/,
+  },
+  {
+    code: "PR-RESOLVE-005",
+    name: "a section that reads what its reader has not",
+    changes: {
+      "registry /steps/section.context": { stepId: "section.context", c2: "section", c3: "context" },
+      "prompts/steps/section/context/f_default.md": "{uv-isue}",
+      "prompts/steps/initial/issue/f_default.md": "{uv-issue} {uv-section_context}",
+    },
+    at: "steps_registry.json /steps/section.context/uvVariables",
+    step: "initial.issue",
+    says: /no supplier in the step "initial\.issue".*Did you mean "issue"/,
+  },
+  {
+    code: "PR-RESOLVE-005",
+    name: "a section that takes in another",
+    changes: {
+      "registry /steps/section.a": { stepId: "section.a", c2: "section", c3: "a" },
+      "registry /steps/section.b": { stepId: "section.b", c2: "section", c3: "b" },
+      "prompts/steps/section/a/f_default.md": "{uv-section_b}",
+      "prompts/steps/section/b/f_default.md": "x",
+      "prompts/steps/initial/issue/f_default.md": "{uv-issue} {uv-section_a} {uv-section_b}",
+    },
+    at: "steps_registry.json /steps/section.a/uvVariables",
+    step: "initial.issue",
+    says: /takes in no other/,
+  },
+  {
+    code: "STDIN-UNDECLARED",
+    name: "a prompt that reads what its step does not ask for",
+    changes: { "prompts/steps/initial/issue/f_default.md": "{uv-issue} {input_text}" },
+    at: `steps_registry.json ${S}`,
+  },
+  {
+    code: "STDIN-UNREAD",
+    name: "a step that asks for what its prompt does not read",
+    changes: { [`registry ${S}/usesStdin`]: true },
+    at: `steps_registry.json ${S}/usesStdin`,
+  },
+  {
+    code: "C3L-PATTERN",
+    name: "a c3 that climpt would refuse",
+    changes: {
+      ".agent/climpt/config/iterator-steps-app.yml":
+        'working_dir: ".agent/iterator"\napp_prompt:\n  base_dir: "prompts/steps"\n',
+      ".agent/climpt/config/iterator-steps-user.yml":
+        'params:\n  two:\n    directiveType:\n      pattern: "^(initial|continuation|closure|retry)$"\n    layerType:\n      pattern: "^(project|polling)$" # c3\n',
+    },
+    at: `steps_registry.json ${S}/c3`,
+    says: /"issue", which the pattern \^\(project\|polling\)\$ in \.agent\/climpt\/config\/iterator-steps-user\.yml/,
+  },
+  {
     code: "FALLBACK-KEY",
     name: "a key that is in no catalogue, beside a missing prompt",
     changes: { "prompts/steps/initial/issue/f_default.md": undefined },
@@ -987,6 +1102,13 @@ const ROWS: readonly Row[] = [
     code: "UV-EARLY",
     name: "completed_iterations in the first step",
     changes: { [`registry ${S}/uvVariables`]: ["issue", "completed_iterations"] },
+    at: `steps_registry.json ${S}/uvVariables/1`,
+  },
+  {
+    code: "UV-EARLY",
+    severity: "warning",
+    name: "previous_summary in the first step",
+    changes: { [`registry ${S}/uvVariables`]: ["issue", "previous_summary"] },
     at: `steps_registry.json ${S}/uvVariables/1`,
   },
   {
@@ -1340,6 +1462,66 @@ const INNOCENT: readonly { readonly code: Code; readonly name: string; readonly 
     },
   },
   { code: "CHECK-VALIDATOR-UNUSED", name: "a validator in use", changes: {} },
+  { code: "PROMPT-FALLBACK-USED", name: "every file is there", changes: {} },
+  {
+    code: "PROMPT-FALLBACK-USED",
+    name: "built-in prompts are forbidden",
+    changes: {
+      "prompts/steps/closure/issue/f_default.md": undefined,
+      "agent /runner/flow/prompts/strict": true,
+    },
+  },
+  {
+    code: "SECTION-UNUSED",
+    name: "a section that a prompt takes in",
+    changes: {
+      "registry /steps/section.context": { stepId: "section.context", c2: "section", c3: "context" },
+      "prompts/steps/section/context/f_default.md": "x",
+      "prompts/steps/initial/issue/f_default.md": "{uv-issue} {uv-section_context}",
+    },
+  },
+  ...(["STDIN-UNDECLARED", "STDIN-UNREAD"] as const).flatMap((code) => [
+    { code, name: "nothing is piped in", changes: {} },
+    {
+      code,
+      name: "declared and read",
+      changes: {
+        [`registry ${S}/usesStdin`]: true,
+        "prompts/steps/initial/issue/f_default.md": "{uv-issue} {input_text}",
+      },
+    },
+    {
+      code,
+      name: "declared, and read through a section",
+      changes: {
+        [`registry ${S}/usesStdin`]: true,
+        "registry /steps/section.given": { stepId: "section.given", c2: "section", c3: "given" },
+        "prompts/steps/section/given/f_default.md": "{input_text}",
+        "prompts/steps/initial/issue/f_default.md": "{uv-issue} {uv-section_given}",
+      },
+    },
+  ]),
+  ...[
+    ["no pair", {}],
+    ["only one of the pair", { user: "^nothing$" }],
+    ["both fit", { app: "x", user: "^(issue)$" }],
+    ["an open pattern", { app: "x", user: "^[a-z-]+$" }],
+    ["a pattern that could take for ever", { app: "x", user: "^(a+)+$" }],
+    ["no pattern at all", { app: "x", user: "([" }],
+  ].map(([name, pair]) => {
+    const { app, user } = pair as { readonly app?: string; readonly user?: string };
+    const folder = ".agent/climpt/config/iterator-steps";
+    return {
+      code: "C3L-PATTERN" as const,
+      name: name as string,
+      changes: {
+        ...(app !== undefined && { [`${folder}-app.yml`]: "working_dir: .agent/iterator\n" }),
+        ...(user !== undefined && {
+          [`${folder}-user.yml`]: `params:\n  two:\n    layerType:\n      pattern: '${user}'\n`,
+        }),
+      },
+    };
+  }),
   { code: "CHECK-PATTERN-UNUSED", name: "a pattern in use", changes: {} },
 ];
 
@@ -1393,12 +1575,19 @@ test("an error off the live path is a warning", () => {
     problems.filter((problem) => problem.severity === "error"),
     [],
   );
-  assert.ok(problems.some((problem) => problem.code === "PR-C3L-004" && problem.step === "initial.other"));
+  assert.ok(
+    problems.some((problem) => problem.code === "SR-GATE-SCHEMA" && problem.step === "initial.other"),
+  );
+  assert.ok(problems.some((problem) => problem.code === "SR-TRANS-003" && problem.step === "initial.other"));
 });
 
 test("without an entry every step counts as live", () => {
   const { problems } = load(
-    tree({ "registry /entryStepMapping": {}, "prompts/steps/closure/issue/f_default.md": undefined }),
+    tree({
+      "registry /entryStepMapping": {},
+      "prompts/steps/closure/issue/f_default.md": undefined,
+      "agent /runner/flow/prompts/strict": true,
+    }),
   );
   assert.equal(problems.find((problem) => problem.code === "PR-C3L-004")?.severity, "error");
 });

@@ -151,13 +151,16 @@ test("document 000's own fallbackKeys are not in its catalogue, and that is foun
   );
 });
 
-test("a fallbackKey of the catalogue is no finding of its own", () => {
+test("a fallbackKey of the catalogue is no error: its prompt is said, and that is told", () => {
   const changes = {
     "registry /steps/initial.issue/fallbackKey": "initial_issue",
     "prompts/steps/initial/issue/f_default.md": undefined,
   };
   const codes = new Set(load(tree(changes)).problems.map(({ code }) => code));
-  assert.deepEqual([codes.has("PR-C3L-004"), codes.has("FALLBACK-KEY")], [true, false]);
+  assert.deepEqual(
+    ["PR-C3L-004", "FALLBACK-KEY", "PROMPT-FALLBACK-USED"].map((code) => codes.has(code)),
+    [false, false, true],
+  );
 });
 
 test("document 003's agent.json loads as printed", () => {
@@ -425,6 +428,7 @@ const ROWS_002: readonly Row[] = [
     name: "no prompt, whatever the fallbackKey",
     edits: { [`${I}/c3`]: "other", [`${I}/fallbackKey`]: "initial_issue" },
     at: I,
+    says: /"initial_issue" does not stand in: a flow with a complete intent has its own prompts only/,
   },
   {
     code: "FLOW-CYCLE",

@@ -24,7 +24,8 @@ export function load(tree: Tree, name = "iterator"): LoadResult {
 
 /**
  * What a test changes: `agent /runner/verdict/type`, `registry /steps/initial.issue/c2`, `schema /initial.issue` set a
- * value (undefined removes it); any other key is a path below the agent's folder with its whole text.
+ * value (undefined removes it); any other key is a path below the agent's folder, or below .agent/ if it says so, with
+ * its whole text.
  */
 export type Changes = { readonly [place: string]: unknown };
 
@@ -45,7 +46,7 @@ export function tree(changes: Changes = {}): Tree {
   for (const [place, value] of Object.entries(changes)) {
     const [, name, pointer] = /^(agent|registry|schema) (\/.*)$/.exec(place) ?? [];
     if (name === undefined || pointer === undefined)
-      whole.push([`${FOLDER}/${place}`, value as string | undefined]);
+      whole.push([place.startsWith(".agent/") ? place : `${FOLDER}/${place}`, value as string | undefined]);
     else set(documents[name]!, pointer, value);
   }
   for (const [name, file] of DOCUMENTS) files[file] = JSON.stringify(documents[name], null, 2);
