@@ -44,7 +44,7 @@ const scene = (more: Partial<Scene> = {}): Scene => ({
   args: { issue: 7, iterateMax: 500 },
   input: "",
   iterations: 3,
-  visits: {},
+  visits: { "closure.issue": 1 },
   handoff: {},
   last: null,
   ...more,
