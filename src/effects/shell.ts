@@ -1,5 +1,4 @@
 /** What a flow declares as commands: its checks, and the steps that a command performs. */
-import { runInNewContext } from "node:vm";
 import { stripVTControlCharacters } from "node:util";
 import type { Shell, TurnResult } from "../engine/ports.ts";
 import { RunnerError } from "../engine/ports.ts";
@@ -8,6 +7,7 @@ import type { Check, Performer, Step, SuccessRule } from "../flow/flow.ts";
 import type { Json, JsonObject } from "../flow/json.ts";
 import { isObject, own, parseDotPath, readPath } from "../flow/json.ts";
 import { clip } from "./capture.ts";
+import { matchesPattern, type PatternResult } from "./pattern.ts";
 import type { Env, ProcessResult, RunProcess } from "./process.ts";
 import { childEnv } from "./process.ts";
 
@@ -27,7 +27,7 @@ export function createShell({ cwd, env, exec }: ShellOptions): Shell {
     check: async (check, signal) => {
       const { command, timeoutMs, maxOutputBytes } = check;
       const result = await exec({ ...place(), command, timeoutMs, maxOutputBytes, signal });
-      return await judgeCheck(check, result);
+      return await judgeCheck(check, result, signal);
     },
     perform: async (step, args, signal) => {
       const performer = performerOf(step);
@@ -50,9 +50,9 @@ export function createShell({ cwd, env, exec }: ShellOptions): Shell {
 // Checks.
 
 /** Whether the command could run at all comes first; only then does the success rule have a say. */
-async function judgeCheck(check: Check, result: ProcessResult): Promise<CheckResult> {
+async function judgeCheck(check: Check, result: ProcessResult, signal: AbortSignal): Promise<CheckResult> {
   const unrecoverable = isUnrecoverable(result);
-  const finding = unrecoverable ? { ok: false } : applyRule(check.success, result);
+  const finding = unrecoverable ? { ok: false } : await applyRule(check.success, result, signal);
   const summary = summarize(check, result, finding);
   return {
     name: check.name,
@@ -69,10 +69,12 @@ function isUnrecoverable({ exitCode, stderr }: ProcessResult): boolean {
   return exitCode === 126 || exitCode === 127 || /EACCES|Permission denied/.test(stderr);
 }
 
-type Finding = { readonly ok: boolean; readonly why?: string };
-
 /** A command that was cut off has not said anything, not even "empty". */
-function applyRule(rule: SuccessRule, result: ProcessResult): Finding {
+async function applyRule(
+  rule: SuccessRule,
+  result: ProcessResult,
+  signal: AbortSignal,
+): Promise<PatternResult> {
   const { exitCode, stdout } = result;
   if (!isFinished(result)) return { ok: false };
   switch (rule.kind) {
@@ -83,7 +85,7 @@ function applyRule(rule: SuccessRule, result: ProcessResult): Finding {
     case "contains":
       return { ok: stdout.includes(rule.text) };
     case "matches":
-      return applyPattern(rule.pattern, stdout);
+      return await matchesPattern(rule.pattern, stdout, signal);
   }
 }
 
@@ -91,29 +93,8 @@ function isFinished({ exitCode, timedOut, aborted }: ProcessResult): boolean {
   return exitCode !== null && !timedOut && !aborted;
 }
 
-/** A pattern may need longer than the universe has; it gets a quarter of a second, and then it has not matched. */
-function applyPattern(pattern: string, stdout: string): Finding {
-  const texts = [stdout, stdout.replace(/\r?\n$/, "")];
-  try {
-    const ok: unknown = runInNewContext(
-      "const regex = new RegExp(pattern); texts.some((text) => regex.test(text))",
-      { pattern, texts },
-      { timeout: PATTERN_MS },
-    );
-    return { ok: ok === true };
-  } catch (error) {
-    const slow = isObject(error) && error["code"] === "ERR_SCRIPT_EXECUTION_TIMEOUT";
-    return {
-      ok: false,
-      why: slow ? "the pattern took too long" : "the pattern is not a valid regular expression",
-    };
-  }
-}
-
-const PATTERN_MS = 250;
-
 /** What ran, what was expected and what came; on a second line, how the output begins. */
-function summarize(check: Check, result: ProcessResult, finding: Finding): string {
+function summarize(check: Check, result: ProcessResult, finding: PatternResult): string {
   const ran = `\`${oneLine(check.command)}\` ${endingOf(result, check.timeoutMs)}`;
   const why = finding.why === undefined ? "" : ` (${finding.why})`;
   const output = firstLines(result.stdout) || firstLines(result.stderr);
