@@ -107,10 +107,29 @@ export const STEP_FIELDS = {
 };
 export const STEP = object("One step.", STEP_FIELDS);
 
-const VALIDATOR = object("A command that must succeed before the end.", {
-  type: text("Always command.", { required: true, enum: ["command"] }),
-  command: text("A shell command.", { required: true, filled: true }),
-  successWhen: text("empty, exitCode:N, contains:TEXT or matches:REGEX.", { required: true, filled: true }),
+/** The keys that each type of validator must have, and those that it may have beside what all have. */
+export const VALIDATOR_KEYS = {
+  command: { needs: ["command", "successWhen"], takes: ["extractParams", "timeoutMs", "maxOutputBytes"] },
+  file: { needs: ["path"], takes: [] },
+  semantic: { needs: ["semanticConfig"], takes: ["timeoutMs"] },
+} as const;
+
+const VALIDATOR = object("Something that must hold before the end.", {
+  type: text("Whether it runs a command, looks for a file, or reads what was written (semantic).", {
+    required: true,
+    enum: ["command", "file", "semantic"],
+    code: "CHECK-TYPE",
+  }),
+  command: text("A shell command (type command).", { filled: true }),
+  successWhen: text("empty, exitCode:N, contains:TEXT or matches:REGEX (type command).", { filled: true }),
+  path: text("A path below the working directory (type file).", { filled: true }),
+  semanticConfig: object("What is read (type semantic).", {
+    checkType: text("Whether the newest commit has the form type(scope)!: subject.", {
+      required: true,
+      enum: ["commit-message"],
+      code: "CHECK-TYPE",
+    }),
+  }),
   failurePattern: text("The failure pattern that a failure is of.", { required: true, filled: true }),
   extractParams: map("What the failure prompt is told, by extractor.", text("An extractor.")),
   recoverableByDefault: flag("Of no effect."),
@@ -137,7 +156,7 @@ const VALIDATION_STEP = object("What must hold before a closure may end the flow
     "Validators, in order.",
     object("One validator.", {
       validator: text("Its name.", { required: true, filled: true }),
-      params: map("Values for ${key} in its command.", anything("A value.")),
+      params: map("Values for ${key} in its command or path.", anything("A value.")),
     }),
     { default: [] },
   ),

@@ -66,6 +66,7 @@ export function sketchCheck(name: string, command: string): Check {
     kind: "command",
     name,
     command,
+    env: {},
     success: { kind: "exit", code: 0 },
     pattern: `${name}-failed`,
     description: "",
