@@ -34,11 +34,9 @@ export async function judgeCommit(
 }
 
 /** A plumbing command reads no settings of `git log`; what is left that could start a program is put out of use. */
-const GIT = [
-  ...["git", "--no-pager", "--no-replace-objects"],
-  ...["-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "core.pager=cat"],
-  ...["rev-list", "--max-count=1", "--no-merges", "--encoding=UTF-8", "--format=%B", "HEAD", "--"],
-];
+const SAFELY = "--no-pager --no-replace-objects -c core.hooksPath=/dev/null -c core.fsmonitor=false";
+const NEWEST = "rev-list --max-count=1 --no-merges --encoding=UTF-8 --format=%B HEAD --";
+const GIT = `git ${SAFELY} ${NEWEST}`.split(" ");
 const GIT_ENV = {
   GIT_ALLOW_PROTOCOL: "none",
   GIT_OPTIONAL_LOCKS: "0",

@@ -206,30 +206,16 @@ function* checkKeys(
   if (type === undefined) return;
   const pointer = `/validators/${escapeSegment(name)}`;
   const has = (key: string) => isWritten(document, ["validators", name, key]);
-  const { needs, takes } = VALIDATOR_KEYS[type];
-  for (const key of needs) {
-    if (has(key)) continue;
-    yield {
-      code: "SR-VALID-004",
-      document,
-      pointer: `${pointer}/${key}`,
-      steps,
-      message: `"${key}" of the validator "${name}" is missing: its type is "${type}".`,
-      fix: `Add "${key}".`,
-    };
-  }
-  const others = Object.values(VALIDATOR_KEYS).flatMap((keys) => [...keys.needs, ...keys.takes]);
-  const own: readonly string[] = [...needs, ...takes];
-  for (const key of new Set(others)) {
-    if (!has(key) || own.includes(key)) continue;
-    yield {
-      code: "CONFIG-NOT-ACTED-ON",
-      document,
-      pointer: `${pointer}/${key}`,
-      steps,
-      message: `"${key}" of the validator "${name}" is not acted on: its type is "${type}".`,
-      fix: `Remove "${key}".`,
-    };
+  for (const { key, types, isNeeded } of VALIDATOR_KEYS) {
+    const at = { document, pointer: `${pointer}/${key}`, steps };
+    if (types.includes(type)) {
+      if (!isNeeded || has(key)) continue;
+      const message = `"${key}" of the validator "${name}" is missing: its type is "${type}".`;
+      yield { code: "SR-VALID-004", ...at, message, fix: `Add "${key}".` };
+    } else if (has(key)) {
+      const message = `"${key}" of the validator "${name}" is not acted on: its type is "${type}".`;
+      yield { code: "CONFIG-NOT-ACTED-ON", ...at, message, fix: `Remove "${key}".` };
+    }
   }
 }
 

@@ -107,17 +107,29 @@ export const STEP_FIELDS = {
 };
 export const STEP = object("One step.", STEP_FIELDS);
 
-/** The keys that each type of validator must have, and those that it may have beside what all have. */
-export const VALIDATOR_KEYS = {
-  command: { needs: ["command", "successWhen"], takes: ["extractParams", "timeoutMs", "maxOutputBytes"] },
-  file: { needs: ["path"], takes: [] },
-  semantic: { needs: ["semanticConfig"], takes: ["timeoutMs"] },
-} as const;
+type ValidatorKey = {
+  readonly key: string;
+  readonly types: readonly (typeof VALIDATOR_TYPES)[number][];
+  readonly isNeeded: boolean;
+};
+
+const VALIDATOR_TYPES = ["command", "file", "semantic"] as const;
+
+/** Keys of a validator that are not for every type. */
+export const VALIDATOR_KEYS: readonly ValidatorKey[] = [
+  { key: "command", types: ["command"], isNeeded: true },
+  { key: "successWhen", types: ["command"], isNeeded: true },
+  { key: "extractParams", types: ["command"], isNeeded: false },
+  { key: "maxOutputBytes", types: ["command"], isNeeded: false },
+  { key: "timeoutMs", types: ["command", "semantic"], isNeeded: false },
+  { key: "path", types: ["file"], isNeeded: true },
+  { key: "semanticConfig", types: ["semantic"], isNeeded: true },
+];
 
 const VALIDATOR = object("Something that must hold before the end.", {
   type: text("Whether it runs a command, looks for a file, or reads what was written (semantic).", {
     required: true,
-    enum: ["command", "file", "semantic"],
+    enum: VALIDATOR_TYPES,
     code: "CHECK-TYPE",
   }),
   command: text("A shell command (type command).", { filled: true }),

@@ -139,7 +139,7 @@ const EVIL: readonly Evil[] = [
   ),
   { pattern: "\\s+$", text: `${" ".repeat(1_000_000)}x` },
   { pattern: "^(\\S+\\s?)+$", text: `${"word ".repeat(40)}\n\n\n` },
-  { pattern: "^([a-zA-Z0-9._-]+)+@([a-z0-9]+\\.?)+$", text: `${"a".repeat(80)}` },
+  { pattern: "^([a-zA-Z0-9._-]+)+@([a-z0-9]+\\.?)+$", text: "a".repeat(80) },
   { pattern: "^(?:\\+?\\d+[ -]?)+$", text: `${"1".repeat(80)}x` },
   { pattern: "((a{1000}){1000}){1000}", text: "a".repeat(1_000_000) },
 ];
