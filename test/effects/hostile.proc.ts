@@ -151,6 +151,11 @@ test("where there is no working directory any more, no command can be helped", a
   assert.match(result.summary, /cannot start "sh" in .*gone: ENOENT/);
 });
 
+test("docs/checks.md lists every one of these ends", () => {
+  const page = readFileSync(new URL("../../docs/checks.md", import.meta.url), "utf8");
+  for (const { name, end } of ROWS) assert.ok(page.includes(`| ${name} | ${end} |`), name);
+});
+
 function endOf({ ok, unrecoverable }: CheckResult): End {
   if (ok) return "passes";
   return unrecoverable ? "cannot be helped" : "fails";
