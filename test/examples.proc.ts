@@ -60,6 +60,48 @@ test("02: prompts are made of parameters, sections, handed-on values and stdin, 
   }
 });
 
+test("03: both checks send the run back once, and then it completes", () => {
+  const folder = mkdtempSync(join(tmpdir(), "lockstep-example-"));
+  try {
+    const example = join(root, "examples/03-checks-and-retries");
+    cpSync(join(example, "project"), folder, { recursive: true });
+    cpSync(join(example, ".agent"), join(folder, ".agent"), { recursive: true });
+    for (const args of [
+      ["init", "-q"],
+      ["config", "user.name", "t"],
+      ["config", "user.email", "t@example.invalid"],
+      ["add", "-A"],
+      ["commit", "-qm", "start"],
+    ])
+      assert.equal(spawnSync("git", args, { cwd: folder }).status, 0, args.join(" "));
+    const lockstep = (...args: readonly string[]) =>
+      spawnSync(process.execPath, [join(root, "src/cli/main.ts"), ...args], {
+        cwd: folder,
+        encoding: "utf8",
+        env: { PATH: process.env.PATH, HOME: folder, LOCKSTEP_TRUST: "all" },
+      });
+    const script = join(example, "script.yaml");
+    const ran = lockstep("run", "writer", "--topic", "tides", "--script", script, "--json");
+    assert.equal(ran.status, 0, ran.stdout);
+    const { checks } = JSON.parse(ran.stdout) as { checks: readonly { pattern: string; ok: boolean }[] };
+    assert.deepEqual(
+      checks.map(({ pattern, ok }) => [pattern, ok]),
+      [
+        ["broken-links", false],
+        ["broken-links", true],
+        ["badly-described", false],
+        ["broken-links", true],
+        ["badly-described", true],
+      ],
+    );
+    const page = readFileSync(join(root, "docs/checks.md"), "utf8");
+    const shown = lockstep("show", "@last").stdout.split("\n").slice(0, 6);
+    for (const line of shown) assert.ok(page.includes(line.trim()), line);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
+
 test("the example agents pass check", () => {
   for (const example of readdirSync(join(root, "examples"), { withFileTypes: true })) {
     if (!example.isDirectory()) continue;

@@ -1,6 +1,6 @@
 /** `lockstep explain NAME [STEP]`: what holds, and where it was said. */
 import { budgetLine } from "../flow/budget.ts";
-import type { Guard, SuccessRule } from "../flow/flow.ts";
+import type { Check, Guard, SuccessRule } from "../flow/flow.ts";
 import type { Json } from "../flow/json.ts";
 import { outlineOf, type Outline } from "../flow/outline.ts";
 import type { Origin } from "../load/origin.ts";
@@ -281,13 +281,34 @@ function guardText(guard: NonNullable<StepExplained["guard"]>, paint: Paint): re
   return [
     "",
     `${paint("bold", `checks before ${shownInLine(guard.on, 40)}`)}${dimmed(paint, guard.origin)}`,
-    ...guard.checks.flatMap(({ name, command, success, pattern, timeoutMs, edition, tried }) => [
-      `  ${shownInLine(name, 60)}  ${paint("cyan", shownInLine(command, 160))}`,
-      `    passes if ${successText(success)}, within ${duration(timeoutMs)}; else ${shownInLine(pattern, 60)}`,
-      `    told with ${edition ?? `a plain account, since there is none of ${tried.map((path) => shownInLine(path)).join(", ")}`}`,
+    ...guard.checks.flatMap((check) => [
+      ...checkText(check, paint),
+      `    told with ${check.edition ?? `a plain account, since there is none of ${check.tried.map((path) => shownInLine(path)).join(", ")}`}`,
     ]),
     `  ${after}`,
   ];
+}
+
+function checkText(check: Check, paint: Paint): readonly string[] {
+  const name = shownInLine(check.name, 60);
+  const otherwise = `; else ${shownInLine(check.pattern, 60)}`;
+  switch (check.kind) {
+    case "command":
+      return [
+        `  ${name}  ${paint("cyan", shownInLine(check.command, 160))}`,
+        `    passes if ${successText(check.success)}, within ${duration(check.timeoutMs)}${otherwise}`,
+        ...Object.entries(check.env).map(
+          ([key, value]) => `    ${shownInLine(key, 60)} = ${shownInLine(value, 80)}`,
+        ),
+      ];
+    case "file":
+      return [
+        `  ${name}  ${paint("cyan", shownInLine(check.path, 160))}`,
+        `    passes if it is there${otherwise}`,
+      ];
+    case "commit-message":
+      return [`  ${name}`, `    passes if the newest commit has the form type(scope)!: subject${otherwise}`];
+  }
 }
 
 function successText(rule: SuccessRule): string {

@@ -80,6 +80,28 @@ export function withoutScheme(path: string): string {
   return path.startsWith("file://") ? path.slice("file://".length) : path;
 }
 
+/** How an output begins, in one line. */
+export function firstLines(text: string): string {
+  const lines = text.slice(0, 4_096).split("\n");
+  return oneLine(
+    lines
+      .filter((line) => line.trim() !== "")
+      .slice(0, 3)
+      .map((line) => line.trim())
+      .join(" | "),
+  );
+}
+
+const MAX_SHOWN = 300;
+
+/** Fit to be shown among other words: no control characters, not too long. */
+export function oneLine(text: string): string {
+  const plain = stripVTControlCharacters(text)
+    .replace(/[\s\p{Cc}]+/gu, " ")
+    .trim();
+  return plain.length > MAX_SHOWN ? `${plain.slice(0, MAX_SHOWN)} …` : plain;
+}
+
 const MAX_FOUND = 50;
 const MAX_TEXT = 1_000;
 

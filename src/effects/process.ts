@@ -73,6 +73,17 @@ export async function runProcess(options: ProcessOptions): Promise<ProcessResult
   };
 }
 
+/** Whether it came to its own end: one that was cut off has not said anything. */
+export function isFinished({ exitCode, timedOut, aborted }: ProcessResult): boolean {
+  return exitCode !== null && !timedOut && !aborted;
+}
+
+export function endingOf({ exitCode, signal, timedOut, aborted }: ProcessResult, timeoutMs: number): string {
+  if (aborted) return "was interrupted";
+  if (timedOut) return `was stopped after ${timeoutMs} ms`;
+  return exitCode === null ? `was ended by ${signal ?? "a signal"}` : `ended with exit code ${exitCode}`;
+}
+
 /** What a child may see of our environment. Keys and tokens are not on the list, so no child ever gets one. */
 export function childEnv(env: Env): Env {
   return Object.fromEntries(

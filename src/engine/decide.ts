@@ -214,7 +214,8 @@ function settle(
 function checked(here: Here, results: readonly CheckResult[]): State {
   const { flow, state, step } = here;
   const answer = pendingAnswer(here);
-  const { label, payload, notes, over } = answer;
+  const { label, payload, over } = answer;
+  const notes = [...answer.notes, ...results.flatMap(({ note }) => note ?? [])];
   const guard = over === undefined ? step.guard : flow.stopGuard;
   if (guard === undefined) throw new Error(`Step "${step.id}" asked for no checks`);
   const passed = (at: Here, said: readonly string[]) =>
@@ -226,13 +227,13 @@ function checked(here: Here, results: readonly CheckResult[]): State {
   if (guard.onFailure === "skip" && failed.unrecoverable === undefined) {
     return passed(here, [...notes, `check "${failed.name}" failed and was skipped: ${failed.summary}`]);
   }
-  return overturn(here, guard, failed);
+  return overturn(here, guard, failed, notes);
 }
 
 /** The label does not take effect: the run goes on where the guard says, and the model is told what failed. */
-function overturn(here: Here, guard: Guard, failed: CheckResult): State {
+function overturn(here: Here, guard: Guard, failed: CheckResult, notes: readonly string[]): State {
   const { flow, lane, step } = here;
-  const { label, notes, over } = pendingAnswer(here);
+  const { label, over } = pendingAnswer(here);
   const owner = over === undefined ? step.id : "*";
   const failures = (own(here.state.failures, owner) ?? 0) + 1;
   const state: State = {

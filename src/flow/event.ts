@@ -181,6 +181,8 @@ export type CheckResult = {
   readonly params: JsonObject;
   /** Failing again cannot help: the command is missing or forbidden. */
   readonly unrecoverable?: true;
+  /** What is odd about it although it passed. */
+  readonly note?: string;
 };
 
 /** What a step says to the model; the words themselves are made by the prompts room. */

@@ -187,17 +187,25 @@ export type StepGuard = Guard & { readonly on: Label };
 /** A check by name, with the prompt edition that tells the model how it failed. */
 export type GuardedCheck = { readonly check: string; readonly edition: Prompt };
 
-export type Check = {
-  readonly kind: "command";
-  readonly name: string;
-  readonly command: string;
-  readonly success: SuccessRule;
-  readonly pattern: string;
-  readonly description: string;
-  readonly extract: { readonly [param: string]: string };
-  readonly timeoutMs: number;
-  readonly maxOutputBytes: number;
-};
+/** Something that can be found out about the work without a model. `pattern` is the way in which it fails. */
+export type Check = { readonly name: string; readonly pattern: string; readonly description: string } & (
+  | {
+      readonly kind: "command";
+      /** A line for the shell, as it was written: values come to it by `env` and never become part of it. */
+      readonly command: string;
+      readonly env: { readonly [name: string]: string };
+      readonly success: SuccessRule;
+      readonly extract: { readonly [param: string]: string };
+      readonly timeoutMs: number;
+      readonly maxOutputBytes: number;
+    }
+  /** Something of this path is in the working directory. */
+  | { readonly kind: "file"; readonly path: string }
+  /** The newest commit is described as `type(scope)!: subject`. */
+  | { readonly kind: "commit-message"; readonly timeoutMs: number }
+);
+
+export type CommandCheck = Extract<Check, { kind: "command" }>;
 
 export type SuccessRule =
   | { readonly kind: "empty" }

@@ -1,10 +1,12 @@
 /** Rules about the checks that stand before the end. */
 import type { StepId } from "../flow/flow.ts";
+import { checkValues } from "./check-values.ts";
+import { isWritten } from "./document.ts";
 import { correctTo, type Finding } from "./finding.ts";
 import { EXTRACTORS, parseSuccess } from "./guards.ts";
 import { atStep, type Loaded } from "./loaded.ts";
 import { escapeSegment } from "./places.ts";
-import type { ValidatorSource } from "./registry-shape.ts";
+import { VALIDATOR_KEYS, type ValidatorSource } from "./registry-shape.ts";
 import { didYouMean, onlyNear } from "./suggest.ts";
 
 export function* checkGuards(loaded: Loaded): Generator<Finding> {
@@ -86,20 +88,22 @@ function* checkEntries(loaded: Loaded, judgedBy: ReadonlyMap<string, StepId[]>):
         ...correctTo(onlyNear(target, kinds.keys()), document, `${pointer}/onFailure/target`),
       };
     }
-    for (const [index, { validator }] of entry.validationConditions.entries()) {
-      if (validator === undefined || registry.validators.has(validator)) continue;
+    for (const [index, { validator, params }] of entry.validationConditions.entries()) {
+      if (validator === undefined) continue;
+      const at = `${pointer}/validationConditions/${index}`;
+      const known = registry.validators.get(validator);
+      if (known !== undefined) {
+        yield* checkValues({ name: validator, validator: known, params, document, pointer: at, steps });
+        continue;
+      }
       yield {
         code: "CHECK-UNKNOWN",
         document,
-        pointer: `${pointer}/validationConditions/${index}/validator`,
+        pointer: `${at}/validator`,
         steps,
         message: `The validation "${key}" asks for "${validator}", but there is no such validator.${didYouMean(validator, registry.validators.keys())}`,
         fix: `Add "${validator}" to validators, or correct the name.`,
-        ...correctTo(
-          onlyNear(validator, registry.validators.keys()),
-          document,
-          `${pointer}/validationConditions/${index}/validator`,
-        ),
+        ...correctTo(onlyNear(validator, registry.validators.keys()), document, `${at}/validator`),
       };
     }
   }
@@ -125,6 +129,7 @@ function* checkValidator(
   const { registry, registryDocument: document } = loaded.sources;
   const pointer = `/validators/${escapeSegment(name)}`;
   const { command, successWhen, failurePattern, extractParams } = validator;
+  yield* checkKeys(loaded, name, validator, steps);
   const success = successWhen === undefined ? undefined : parseSuccess(successWhen);
   if (success === null) {
     yield {
@@ -190,6 +195,30 @@ function* checkValidator(
   }
 }
 
+/** What a validator needs and what it has no use for is told by its type. */
+function* checkKeys(
+  loaded: Loaded,
+  name: string,
+  { type }: ValidatorSource,
+  steps: readonly StepId[],
+): Generator<Finding> {
+  const { registryDocument: document } = loaded.sources;
+  if (type === undefined) return;
+  const pointer = `/validators/${escapeSegment(name)}`;
+  const has = (key: string) => isWritten(document, ["validators", name, key]);
+  for (const { key, types, isNeeded } of VALIDATOR_KEYS) {
+    const at = { document, pointer: `${pointer}/${key}`, steps };
+    if (types.includes(type)) {
+      if (!isNeeded || has(key)) continue;
+      const message = `"${key}" of the validator "${name}" is missing: its type is "${type}".`;
+      yield { code: "SR-VALID-004", ...at, message, fix: `Add "${key}".` };
+    } else if (has(key)) {
+      const message = `"${key}" of the validator "${name}" is not acted on: its type is "${type}".`;
+      yield { code: "CONFIG-NOT-ACTED-ON", ...at, message, fix: `Remove "${key}".` };
+    }
+  }
+}
+
 /** Commands that succeed whatever came before them, and those that only pass on what they are given. */
 const SUCCEEDS = String.raw`(?:true|:|exit\s+0|(?:echo|printf)\b[^|;&]*)`;
 const MASKED = new RegExp(String.raw`(?:^|\|\||;|\n)\s*${SUCCEEDS}\s*[;)}]*\s*$`);
@@ -201,8 +230,9 @@ function alwaysSucceeds(command: string): boolean {
   return MASKED.test(line) || (PIPED.test(line) && !line.includes("pipefail"));
 }
 
-/** A pattern that matches nothing at all and something odd as well matches everything. */
+/** A pattern that matches nothing at all and something odd as well matches everything. Only simple ones are tried. */
 function matchesAnything(pattern: string): boolean {
+  if (pattern.length > 40 || pattern.includes("{")) return false;
   const regex = new RegExp(pattern, "u");
   return regex.test("") && regex.test("\u0001 ~\n\u0001");
 }

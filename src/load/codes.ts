@@ -300,6 +300,15 @@ export const CODES = {
     "unknown failure pattern",
     "The pattern chooses the prompt that tells the model what failed.",
   ),
+  "CHECK-TYPE": error("unknown type of validator", "A check that nobody can judge can never pass."),
+  "CHECK-PARAM": error(
+    "unusable parameter",
+    "Values reach a command as variables of its shell: a name that changes which commands are found, or a value that no variable can hold, must not get there.",
+  ),
+  "CHECK-VALUE": warning(
+    "value not supplied",
+    "To a shell a name without a value is empty text, and the command then means something else.",
+  ),
   "CHECK-SUCCESS": error("unknown successWhen", "A check without a rule for success can never pass."),
   "CHECK-EXTRACTOR": error("unknown extractor", "The parameter would always be empty in the failure prompt."),
   "CHECK-CANNOT-FAIL": warning("check cannot fail", "A command that always succeeds proves nothing."),

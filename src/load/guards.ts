@@ -120,31 +120,56 @@ export const EXTRACTORS: ReadonlySet<string> = new Set([
 /** Without success rule a check never passes; the rules refuse such a flow before it runs. */
 const NEVER: SuccessRule = { kind: "matches", pattern: "(?!)" };
 
+/** null for one that the rules refuse: it is never run. */
 function buildCheck(
   name: string,
-  params: ReadonlyMap<string, Json>,
+  params: Params,
   source: ValidatorSource,
   registry: RegistrySource,
 ): Check | null {
-  const { command, successWhen, failurePattern } = source;
-  if (command === undefined || successWhen === undefined || failurePattern === undefined) return null;
-  const given = [...params].map(([key, value]) => `${key}=${plain(value)}`).join(", ");
-  return {
-    kind: "command",
-    name: given === "" ? name : `${name}(${given})`,
-    command: command.replaceAll(/\$\{(\w+)\}/g, (written, key: string) =>
-      params.has(key) ? plain(params.get(key)!) : written,
-    ),
-    success: parseSuccess(successWhen) ?? NEVER,
+  const { failurePattern, timeoutMs, maxOutputBytes } = source;
+  if (failurePattern === undefined) return null;
+  const env = Object.fromEntries([...params].map(([key, value]) => [key, plain(value)]));
+  const given = Object.entries(env).map(([key, value]) => `${key}=${value}`);
+  const common = {
+    name: given.length === 0 ? name : `${name}(${given.join(", ")})`,
     pattern: failurePattern,
     description: registry.failurePatterns.get(failurePattern)?.description ?? source.description ?? "",
-    extract: Object.fromEntries(source.extractParams),
-    timeoutMs: source.timeoutMs,
-    maxOutputBytes: source.maxOutputBytes,
   };
+  switch (source.type) {
+    case "command": {
+      const { command, successWhen } = source;
+      if (command === undefined || successWhen === undefined) return null;
+      const success = parseSuccess(successWhen) ?? NEVER;
+      const extract = Object.fromEntries(source.extractParams);
+      return { kind: "command", ...common, command, env, success, extract, timeoutMs, maxOutputBytes };
+    }
+    case "file":
+      if (source.path === undefined) return null;
+      return { kind: "file", ...common, path: fillPath(source.path, params) };
+    case "semantic":
+      if (source.semanticConfig?.checkType === undefined) return null;
+      return { kind: source.semanticConfig.checkType, ...common, timeoutMs };
+    case undefined:
+      return null;
+  }
 }
 
-function plain(value: Json): string {
+/** What a condition gives to its validator. */
+export type Params = ReadonlyMap<string, Json>;
+
+/** A path with its values in place; a name without one stays as it is written. */
+export function fillPath(path: string, params: Params): string {
+  return path.replaceAll(REFERENCE, (written, key: string) => {
+    const value = params.get(key);
+    return value === undefined ? written : plain(value);
+  });
+}
+
+/** `${key}`, in a command or a path. */
+export const REFERENCE = /\$\{(\w+)\}/g;
+
+export function plain(value: Json): string {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 

@@ -107,10 +107,41 @@ export const STEP_FIELDS = {
 };
 export const STEP = object("One step.", STEP_FIELDS);
 
-const VALIDATOR = object("A command that must succeed before the end.", {
-  type: text("Always command.", { required: true, enum: ["command"] }),
-  command: text("A shell command.", { required: true, filled: true }),
-  successWhen: text("empty, exitCode:N, contains:TEXT or matches:REGEX.", { required: true, filled: true }),
+type ValidatorKey = {
+  readonly key: string;
+  readonly types: readonly (typeof VALIDATOR_TYPES)[number][];
+  readonly isNeeded: boolean;
+};
+
+const VALIDATOR_TYPES = ["command", "file", "semantic"] as const;
+
+/** Keys of a validator that are not for every type. */
+export const VALIDATOR_KEYS: readonly ValidatorKey[] = [
+  { key: "command", types: ["command"], isNeeded: true },
+  { key: "successWhen", types: ["command"], isNeeded: true },
+  { key: "extractParams", types: ["command"], isNeeded: false },
+  { key: "maxOutputBytes", types: ["command"], isNeeded: false },
+  { key: "timeoutMs", types: ["command", "semantic"], isNeeded: false },
+  { key: "path", types: ["file"], isNeeded: true },
+  { key: "semanticConfig", types: ["semantic"], isNeeded: true },
+];
+
+const VALIDATOR = object("Something that must hold before the end.", {
+  type: text("Whether it runs a command, looks for a file, or reads what was written (semantic).", {
+    required: true,
+    enum: VALIDATOR_TYPES,
+    code: "CHECK-TYPE",
+  }),
+  command: text("A shell command (type command).", { filled: true }),
+  successWhen: text("empty, exitCode:N, contains:TEXT or matches:REGEX (type command).", { filled: true }),
+  path: text("A path below the working directory (type file).", { filled: true }),
+  semanticConfig: object("What is read (type semantic).", {
+    checkType: text("Whether the newest commit has the form type(scope)!: subject.", {
+      required: true,
+      enum: ["commit-message"],
+      code: "CHECK-TYPE",
+    }),
+  }),
   failurePattern: text("The failure pattern that a failure is of.", { required: true, filled: true }),
   extractParams: map("What the failure prompt is told, by extractor.", text("An extractor.")),
   recoverableByDefault: flag("Of no effect."),
@@ -137,7 +168,7 @@ const VALIDATION_STEP = object("What must hold before a closure may end the flow
     "Validators, in order.",
     object("One validator.", {
       validator: text("Its name.", { required: true, filled: true }),
-      params: map("Values for ${key} in its command.", anything("A value.")),
+      params: map("Values for ${key} in its command or path.", anything("A value.")),
     }),
     { default: [] },
   ),

@@ -99,7 +99,7 @@ export type ContractRow = {
   readonly mismatches: readonly string[];
 };
 
-export type GuardedCheck = Pick<Check, "name" | "command" | "success" | "pattern" | "timeoutMs"> & {
+export type GuardedCheck = Check & {
   readonly edition: string | null;
   readonly tried: readonly string[];
 };
@@ -377,8 +377,7 @@ function guardOf(flow: Flow, { id, guard }: Step, origins: Origins): StepExplain
     checks: guard.checks.flatMap(({ check: name, edition }) => {
       const check = own(flow.checks, name);
       if (check === undefined) return [];
-      const { command, success, pattern, timeoutMs } = check;
-      return [{ name, command, success, pattern, timeoutMs, edition: edition.file, tried: edition.tried }];
+      return [{ ...check, edition: edition.file, tried: edition.tried }];
     }),
   };
 }

@@ -6,7 +6,7 @@ import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, realpathSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { RunnerError } from "../engine/ports.ts";
-import type { Flow } from "../flow/flow.ts";
+import type { CommandCheck, Flow } from "../flow/flow.ts";
 import { canonicalJson } from "../flow/json.ts";
 
 export type TrustOptions = {
@@ -50,11 +50,19 @@ export async function requireTrust(flow: Flow, options: TrustOptions): Promise<v
 
 /** Every command line that the flow itself makes the machine run. */
 function executables(flow: Flow): readonly string[] {
-  const checks = Object.values(flow.checks).map((check) => check.command);
+  const checks = Object.values(flow.checks).flatMap((check) =>
+    check.kind === "command" ? [withValues(check)] : [],
+  );
   const steps = Object.values(flow.steps).flatMap(({ by }) =>
     by.kind === "command" ? [[by.command, ...by.args].join(" ")] : [],
   );
   return [...new Set([...checks, ...steps])].toSorted();
+}
+
+/** As a shell would be told: the values first, since they decide with the line what is done. */
+function withValues({ env, command }: CommandCheck): string {
+  const values = Object.entries(env).map(([name, value]) => `${name}=${JSON.stringify(value)}`);
+  return [...values, command].join(" ");
 }
 
 function trustFile(env: NodeJS.ProcessEnv): string {

@@ -1,7 +1,7 @@
 /** Small flows built by hand, for tests of whatever stands on them. */
 import type {
   Answer,
-  Check,
+  CommandCheck,
   Decider,
   Flow,
   Label,
@@ -62,11 +62,12 @@ export function sketchFlow(
   };
 }
 
-export function sketchCheck(name: string, command: string): Check {
+export function sketchCheck(name: string, command: string): CommandCheck {
   return {
     kind: "command",
     name,
     command,
+    env: {},
     success: { kind: "exit", code: 0 },
     pattern: `${name}-failed`,
     description: "",

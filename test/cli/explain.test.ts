@@ -285,6 +285,32 @@ test("the checks of a closure are told with command, rule, prompt and what a fai
   assert.match(told, /a failure leads back to .*; the 3rd ends the run/);
 });
 
+test("each kind of check is told in its own words", () => {
+  const told = stepText(
+    world({
+      "registry /validators/git-clean/command": 'git -C "${dir}" status',
+      "registry /validators/report": { type: "file", path: "out/report.md", failurePattern: "git-dirty" },
+      "registry /validators/said": {
+        type: "semantic",
+        semanticConfig: { checkType: "commit-message" },
+        failurePattern: "git-dirty",
+      },
+      "registry /validationSteps/closure.issue/validationConditions": [
+        { validator: "git-clean", params: { dir: "$(x) y" } },
+        { validator: "report" },
+        { validator: "said" },
+      ],
+    }).step("closure.issue"),
+    plain,
+  );
+  assert.match(
+    told,
+    /git-clean\(dir=\$\(x\) y\) {2}git -C "\$\{dir\}" status\n.*\n {4}dir = \$\(x\) y\n {4}told/,
+  );
+  assert.match(told, /report {2}out\/report\.md\n {4}passes if it is there; else git-dirty\n/);
+  assert.match(told, /said\n {4}passes if the newest commit has the form type\(scope\)!: subject; else/);
+});
+
 test("the overview has the budget, the parameters and a row for each step", () => {
   const { agent, flow } = world();
   const told = agentText(agent, outlineOf(flow), plain);

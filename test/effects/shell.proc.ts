@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { after, describe, test } from "node:test";
 import { runProcess } from "../../src/effects/process.ts";
 import { createShell } from "../../src/effects/shell.ts";
-import type { Check, SuccessRule } from "../../src/flow/flow.ts";
+import type { CommandCheck, SuccessRule } from "../../src/flow/flow.ts";
 import type { JsonObject } from "../../src/flow/json.ts";
 import { stepWith } from "../boundaries/step.ts";
 
@@ -17,11 +17,12 @@ chmodSync(join(cwd, "not-executable"), 0o644);
 const shell = createShell({ cwd, env: { ...process.env, GITHUB_TOKEN: "canary" }, exec: runProcess });
 const { signal } = new AbortController();
 
-function checkOf(command: string, success: SuccessRule, more: Partial<Check> = {}): Check {
+function checkOf(command: string, success: SuccessRule, more: Partial<CommandCheck> = {}): CommandCheck {
   return {
     kind: "command",
     name: "a-check",
     command,
+    env: {},
     success,
     pattern: "a-pattern",
     description: "",
@@ -99,8 +100,33 @@ describe("what cannot be helped is said before the rule is asked", () => {
   });
 });
 
+describe("an output that is empty because the command failed is noted", () => {
+  const cases: readonly [command: string, rule: SuccessRule, note: RegExp | null][] = [
+    [
+      "git status --porcelain",
+      EMPTY,
+      /passed because `git status --porcelain` printed nothing, but .* 128: fatal: not a/,
+    ],
+    ["exit 3", EMPTY, /exit code 3$/],
+    ["echo oh >&2; exit 1", EMPTY, /exit code 1: oh$/],
+    ["true", EMPTY, null],
+    ["grep -r needle .", EMPTY, null],
+    ["echo warning >&2", EMPTY, null],
+    ["exit 3", exit(3), null],
+    ["echo good; exit 9", contains("good"), null],
+  ];
+  for (const [command, rule, note] of cases) {
+    test(command, async () => {
+      const result = await shell.check(checkOf(command, rule), signal);
+      assert.equal(result.ok, true);
+      if (note === null) assert.equal(result.note, undefined);
+      else assert.match(result.note ?? "", note);
+    });
+  }
+});
+
 describe("the summary", () => {
-  const cases: readonly [string, Check, string][] = [
+  const cases: readonly [string, CommandCheck, string][] = [
     ["passed", checkOf("true", EMPTY), "`true` ended with exit code 0; expected no output."],
     [
       "failed",
@@ -179,7 +205,9 @@ describe("params", () => {
   });
 
   test("never touch a prototype", async () => {
-    const extract = JSON.parse('{ "__proto__": "stdout", "constructor": "stdout" }') as Check["extract"];
+    const extract = JSON.parse(
+      '{ "__proto__": "stdout", "constructor": "stdout" }',
+    ) as CommandCheck["extract"];
     const { params } = await shell.check(checkOf("echo x", EMPTY, { extract }), signal);
     assert.equal(Object.getPrototypeOf(params), Object.prototype);
     assert.equal(params["constructor"], "x\n");

@@ -502,6 +502,30 @@ for (const row of rows) {
   });
 }
 
+test("what was odd about a check that passed is noted, whatever the other checks say", async () => {
+  const { guard } = guarded.steps["closure.issue"]!;
+  const twice = { ...guard!, checks: [...guard!.checks, { check: "lint", edition: text("lint") }] };
+  const flow = {
+    ...guarded,
+    checks: { ...guarded.checks, lint: sketchCheck("lint", "npm run lint") },
+    steps: { ...guarded.steps, "closure.issue": { ...guarded.steps["closure.issue"]!, guard: twice } },
+  };
+  const odd = { ok: true, note: "it printed nothing, but failed" };
+  const { entries } = await play({
+    flow,
+    model: [say("next"), say("handoff"), say("closing"), say("handoff"), say("closing")],
+    checks: [[odd, failing], [odd]],
+  });
+  const closings = entries.flatMap(({ led }) => (led?.step === "closure.issue" ? [led] : []));
+  assert.deepEqual(
+    closings.map(({ overturned, notes }) => [overturned, notes]),
+    [
+      [true, [odd.note]],
+      [undefined, [odd.note]],
+    ],
+  );
+});
+
 test("handed-on data stays under the name of its step", async () => {
   const flow = sketchFlow({
     "initial.a": { edges: { next: "initial.b" }, handoff: ["x.status", "note"], schema: loose(["next"]) },

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Flow, Step } from "../../src/flow/flow.ts";
+import type { CommandCheck, Flow, Step } from "../../src/flow/flow.ts";
 import { answerOf, load, tree, type Changes } from "./world.ts";
 
 /** The flow of the good agent with these changes; it must have no errors. */
@@ -243,7 +243,7 @@ for (const [name, validationSteps, expected] of JUDGES) {
   });
 }
 
-test("params of a condition are put into the command, and make it a check of its own", () => {
+test("params of a condition become variables of the command, and make it a check of its own", () => {
   const flow = flowWith({
     "registry /validators/git-clean/command": "git -C ${dir} status ${HOME}",
     "registry /validationSteps/closure.issue/validationConditions": [
@@ -252,12 +252,38 @@ test("params of a condition are put into the command, and make it a check of its
     ],
   });
   assert.deepEqual(
-    Object.values(flow.checks).map(({ name, command }) => [name, command]),
+    commandChecks(flow).map(({ name, command, env }) => [name, command, env]),
     [
-      ["git-clean(dir=a)", "git -C a status ${HOME}"],
-      ["git-clean(dir=b)", "git -C b status ${HOME}"],
+      ["git-clean(dir=a)", "git -C ${dir} status ${HOME}", { dir: "a" }],
+      ["git-clean(dir=b)", "git -C ${dir} status ${HOME}", { dir: "b" }],
     ],
   );
+});
+
+function commandChecks({ checks }: Flow): readonly CommandCheck[] {
+  return Object.values(checks).filter((check) => check.kind === "command");
+}
+
+test("a validator of another type than command becomes a check of its own kind", () => {
+  const flow = flowWith({
+    "registry /validators/git-clean": undefined,
+    "registry /validators/report": { type: "file", path: "out/${name}.md", failurePattern: "git-dirty" },
+    "registry /validators/said": {
+      type: "semantic",
+      semanticConfig: { checkType: "commit-message" },
+      failurePattern: "git-dirty",
+      timeoutMs: 5000,
+    },
+    "registry /validationSteps/closure.issue/validationConditions": [
+      { validator: "report", params: { name: "a b" } },
+      { validator: "said" },
+    ],
+  });
+  const about = { pattern: "git-dirty", description: "Uncommitted changes present" };
+  assert.deepEqual(Object.values(flow.checks), [
+    { kind: "file", name: "report(name=a b)", ...about, path: "out/a b.md" },
+    { kind: "commit-message", name: "said", ...about, timeoutMs: 5000 },
+  ]);
 });
 
 const SUCCESS: readonly [string, object][] = [
@@ -270,7 +296,10 @@ const SUCCESS: readonly [string, object][] = [
 for (const [written, rule] of SUCCESS) {
   test(`successWhen ${written}`, () => {
     const flow = flowWith({ "registry /validators/git-clean/successWhen": written });
-    assert.deepEqual(flow.checks["git-clean"]!.success, rule);
+    assert.deepEqual(
+      commandChecks(flow).map(({ success }) => success),
+      [rule],
+    );
   });
 }
 

@@ -47,6 +47,16 @@ const jumping = (more: Changes = {}): Changes => ({
 });
 const conditional = (rule: object): Changes => ({ [`registry ${S}/transitions/next`]: rule });
 
+const V = "/validators/git-clean";
+const CONDITION = "/validationSteps/closure.issue/validationConditions/0";
+/** Another validator in place of the good one, and the values that its condition gives. */
+const judgedBy = (validator: object, params: object = {}): Changes => ({
+  [`registry ${V}`]: { failurePattern: "git-dirty", ...validator },
+  [`registry ${CONDITION}/params`]: params,
+});
+const running = (command: string, params: object = {}): Changes =>
+  judgedBy({ type: "command", command, successWhen: "exitCode:0" }, params);
+
 const ROWS: readonly Row[] = [
   // Files.
   {
@@ -1149,6 +1159,119 @@ const ROWS: readonly Row[] = [
     changes: { "registry /failurePatterns": {} },
     at: "steps_registry.json /validators/git-clean/failurePattern",
   },
+  ...(
+    [
+      ["a misspelled type", { type: "comand" }, "type", /Did you mean "command"/],
+      ["a type that nobody can judge", { type: "custom" }, "type", /one of "command", "file", "semantic"/],
+      ["no type", { type: undefined }, "type", /missing/],
+      [
+        "a misspelled checkType",
+        { type: "semantic", semanticConfig: { checkType: "commit-mesage" } },
+        "semanticConfig/checkType",
+        /Did you mean "commit-message"/,
+      ],
+      [
+        "a checkType that nobody can judge",
+        { type: "semantic", semanticConfig: { checkType: "tone" } },
+        "semanticConfig/checkType",
+        /must be one of "commit-message"/,
+      ],
+    ] as const
+  ).map(([name, validator, key, says]): Row => ({
+    code: "CHECK-TYPE",
+    name,
+    changes: judgedBy(validator),
+    at: `steps_registry.json ${V}/${key}`,
+    says,
+  })),
+  ...(
+    [
+      ["a command without command", { type: "command", successWhen: "empty" }, "command"],
+      ["a command without successWhen", { type: "command", command: "ls" }, "successWhen"],
+      ["a file without path", { type: "file" }, "path"],
+      ["semantic without semanticConfig", { type: "semantic" }, "semanticConfig"],
+    ] as const
+  ).map(([name, validator, key]): Row => ({
+    code: "SR-VALID-004",
+    name,
+    changes: judgedBy(validator),
+    at: `steps_registry.json ${V}/${key}`,
+    step: "closure.issue",
+    says: /is missing: its type is/,
+  })),
+  {
+    code: "CONFIG-NOT-ACTED-ON",
+    name: "a command beside a file",
+    changes: judgedBy({ type: "file", path: "a.md", command: "ls" }),
+    at: `steps_registry.json ${V}/command`,
+    says: /its type is "file"/,
+  },
+  ...(
+    [
+      ["PATH", "/tmp", /changes what is run/],
+      ["HOME", "/tmp", /changes what is run/],
+      ["IFS", "x", /changes what is run/],
+      ["ENV", "x", /changes what is run/],
+      ["BASH_ENV", "x", /changes what is run/],
+      ["LD_PRELOAD", "x", /changes what is run/],
+      ["DYLD_INSERT_LIBRARIES", "x", /changes what is run/],
+      ["NODE_OPTIONS", "x", /changes what is run/],
+      ["GIT_DIR", "x", /changes what is run/],
+      ["LOCKSTEP_TREE", "x", /changes what is run/],
+      ["a-b", "x", /only letters, digits and _/],
+      ["1", "x", /only letters, digits and _/],
+      ["é", "x", /only letters, digits and _/],
+      ["", "x", /only letters, digits and _/],
+      ["key", "a\0b", /NUL/],
+      ["key", "x".repeat(200_000), /longer than/],
+    ] as const
+  ).map(([key, value, says]): Row => ({
+    code: "CHECK-PARAM",
+    name: `${JSON.stringify(key)} with ${JSON.stringify(value.slice(0, 10))}`,
+    changes: running("npm test", { [key]: value }),
+    at: `steps_registry.json ${CONDITION}/params/${key}`,
+    step: "closure.issue",
+    says,
+  })),
+  {
+    code: "CHECK-VALUE",
+    name: "a value that nobody gives",
+    changes: running('npm test -- "${suit}"', { suite: "unit" }),
+    at: `steps_registry.json ${CONDITION}`,
+    step: "closure.issue",
+    says: /\$\{suit\}.*Did you mean "suite"/,
+  },
+  {
+    code: "CHECK-VALUE",
+    name: "a value in single quotes",
+    changes: running("echo \"it's\" # isn't\ngrep -q '${word}' a.md", { word: "x" }),
+    at: `steps_registry.json ${V}/command`,
+    says: /\$\{word\}.*single quotes/,
+  },
+  {
+    code: "CHECK-VALUE",
+    severity: "error",
+    name: "a value for a path that nobody gives",
+    changes: judgedBy({ type: "file", path: "out/${HOME}.md" }),
+    at: `steps_registry.json ${CONDITION}`,
+    says: /\$\{HOME\}/,
+  },
+  ...(
+    [
+      ["an absolute path", "/etc/passwd", {}, /leads out/],
+      ["a path that climbs out", "a/../../b", {}, /leads out/],
+      ["a value that climbs out", "out/${name}", { name: "../../etc/passwd" }, /leads out/],
+      ["a value that is no name", "out/${name}", { name: "a\0b" }, /leads out/],
+      ["a value that leaves nothing", "${name}", { name: "." }, /names no file/],
+    ] as const
+  ).map(([name, path, params, says]): Row => ({
+    code: "AC-SERVICE-003",
+    name: `a file check with ${name}`,
+    changes: judgedBy({ type: "file", path }, params),
+    at: `steps_registry.json ${V}/path`,
+    step: "closure.issue",
+    says,
+  })),
   {
     code: "CHECK-SUCCESS",
     name: "unknown successWhen",
@@ -1460,6 +1583,49 @@ const INNOCENT: readonly { readonly code: Code; readonly name: string; readonly 
       "registry /failurePatterns": {},
       "agent /runner/boundaries": { allowedTools: ["Read"], permissionMode: "plan" },
     },
+  },
+  ...(
+    [
+      ["a value that is given", 'npm test -- "${suite}"', { suite: "a" }],
+      ["a variable of the environment", 'ls "${HOME}/x" ${CI}', {}],
+      ["a default", "ls ${dir:-.}", {}],
+      ["a variable of the command", 'for file in *; do test -s "${file}"; done; n=1; echo ${n}', {}],
+      ["a variable that is read", 'git diff --name-only | while read -r name; do ls "${name}"; done', {}],
+      ["an escaped one", 'echo \\${x} "\\${y}"', {}],
+      ["a comment", "ls # ${x}", {}],
+      ["an argument", 'sh -c "echo ${1}"', {}],
+    ] as const
+  ).map(([name, command, params]) => ({
+    code: "CHECK-VALUE" as const,
+    name,
+    changes: running(command, params),
+  })),
+  {
+    code: "CHECK-PARAM",
+    name: "a name like a reserved one",
+    changes: running('ls "${path}" "${env}" "${Path}"', { path: "a", env: "b", Path: "c", git_dir: "d" }),
+  },
+  {
+    code: "CHECK-TYPE",
+    name: "a file, and a commit message",
+    changes: {
+      ...judgedBy({ type: "file", path: "out/${name}" }, { name: "..a/b" }),
+      "registry /validators/said": {
+        type: "semantic",
+        semanticConfig: { checkType: "commit-message" },
+        failurePattern: "git-dirty",
+      },
+      "registry /validationSteps/closure.issue/validationConditions/1": { validator: "said" },
+    },
+  },
+  {
+    code: "CHECK-CANNOT-FAIL",
+    name: "a pattern too odd to be tried",
+    changes: judgedBy({
+      type: "command",
+      command: "ls",
+      successWhen: "matches:(?:|){60}x|",
+    }),
   },
   { code: "CHECK-VALIDATOR-UNUSED", name: "a validator in use", changes: {} },
   { code: "PROMPT-FALLBACK-USED", name: "every file is there", changes: {} },

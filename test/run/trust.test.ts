@@ -14,9 +14,11 @@ const script: readonly ScriptReply[] = ["handoff", "closing"].map((action) => ({
   output: { stepId: "x", next_action: { action } },
 }));
 
-function project(command: string | null): string {
+function project(command: string | object | null, params = {}): string {
+  const ok =
+    typeof command === "string" ? { type: "command", command, successWhen: "exitCode:0" } : { ...command };
   const checks = {
-    validators: { ok: { type: "command", command, successWhen: "exitCode:0", failurePattern: "bad" } },
+    validators: { ok: { ...ok, failurePattern: "bad" } },
     failurePatterns: { bad: { description: "bad", edition: "failed" } },
     validationSteps: {
       "closure.a": {
@@ -24,7 +26,7 @@ function project(command: string | null): string {
         name: "n",
         c2: "retry",
         c3: "a",
-        validationConditions: [{ validator: "ok" }],
+        validationConditions: [{ validator: "ok", params }],
       },
     },
   };
@@ -54,6 +56,20 @@ test("the digest that was named trusts exactly these commands", async () => {
   const digest = /--trust ([0-9a-f]+)/.exec((await attempt(cwd)).reason)![1]!;
   assert.equal((await attempt(cwd, { trust: { digest } })).outcome, "completed");
   assert.equal((await attempt(project("true # changed"), { trust: { digest } })).code, "NOT_TRUSTED");
+});
+
+test("trust is for the values of a command too", async () => {
+  const [first, second] = ["a", "b"].map((suite) => project('test -n "${suite}"', { suite }));
+  const reason = (await attempt(first!)).reason;
+  assert.match(reason, /^ {2}suite="a" test -n "\$\{suite\}"$/m);
+  const digest = /--trust ([0-9a-f]+)/.exec(reason)![1]!;
+  assert.equal((await attempt(first!, { trust: { digest } })).outcome, "completed");
+  assert.equal((await attempt(second!, { trust: { digest } })).code, "NOT_TRUSTED");
+});
+
+test("a check that runs nothing of the project needs no trust", async () => {
+  const cwd = project({ type: "file", path: ".agent/trusting/agent.json" });
+  assert.equal((await attempt(cwd)).outcome, "completed");
 });
 
 test("LOCKSTEP_TRUST=all trusts everything", async () => {

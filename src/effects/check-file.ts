@@ -1,0 +1,38 @@
+/** A check that something is where it belongs: below the working directory, also when links are followed. */
+import { realpathSync } from "node:fs";
+import { isAbsolute, relative, resolve, sep } from "node:path";
+import type { CheckResult } from "../flow/event.ts";
+import type { Check } from "../flow/flow.ts";
+import { oneLine } from "./output.ts";
+
+export function judgeFile(
+  { name, pattern, path }: Extract<Check, { kind: "file" }>,
+  cwd: string,
+): CheckResult {
+  const fault = findFault(cwd, path);
+  const summary = `\`${oneLine(path)}\` ${fault?.why ?? "is there"}.`;
+  return {
+    name,
+    ok: fault === null,
+    pattern,
+    summary,
+    params: fault === null ? {} : { missingFiles: [path], expectedPath: path, summary },
+    ...(fault?.isForbidden ? { unrecoverable: true } : {}),
+  };
+}
+
+type Fault = { readonly why: string; readonly isForbidden?: true };
+
+function findFault(cwd: string, path: string): Fault | null {
+  try {
+    const root = realpathSync.native(cwd);
+    const way = relative(root, realpathSync.native(resolve(root, path)));
+    const leadsOut = way === ".." || way.startsWith(`..${sep}`) || isAbsolute(way);
+    return leadsOut ? { why: "leads out of the working directory" } : null;
+  } catch (error) {
+    const { code = "an unknown fault" } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT" || code === "ENOTDIR") return { why: "is not there" };
+    if (code === "EACCES" || code === "EPERM") return { why: "may not be looked at", isForbidden: true };
+    return { why: `cannot be looked at: ${code}` };
+  }
+}
