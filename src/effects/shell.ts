@@ -185,7 +185,7 @@ const MAX_PARAM_BYTES = 8 * 1024;
 
 // Steps performed by a command.
 
-type CommandPerformer = Extract<Performer, { kind: "command" }>;
+export type CommandPerformer = Extract<Performer, { kind: "command" }>;
 
 const MAX_ANSWER_BYTES = 1024 * 1024;
 
@@ -194,12 +194,12 @@ function performerOf(step: Step): CommandPerformer {
   throw new RunnerError("STEP_NOT_A_COMMAND", `Step "${step.id}" is performed by a model, not by a command.`);
 }
 
-type Argv =
+export type Argv =
   | { readonly kind: "resolved"; readonly command: readonly string[] }
   | { readonly kind: "unresolved"; readonly template: string };
 
 /** Values become part of one argument each; no shell ever reads them. */
-function fillIn({ command, args }: CommandPerformer, values: JsonObject): Argv {
+export function fillIn({ command, args }: CommandPerformer, values: JsonObject): Argv {
   const missing: string[] = [];
   const filled = args.map((arg) =>
     arg.replace(/\$\{context\.([^{}]+)\}/g, (template, key: string) => {

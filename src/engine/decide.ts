@@ -99,7 +99,7 @@ function said(here: Here, reply: Reply & { kind: "said" }): State {
   if (answer.kind === "text") {
     return settle(here, decide.by === "const" ? decide.label : "done", output ?? {}, text, []);
   }
-  if (output === undefined) return sendBack(here, answer, ["the answer holds no JSON object"]);
+  if (output === undefined) return sendBack(here, answer, [messages.noObject]);
   return accept(here, answer, output, text);
 }
 
@@ -215,7 +215,7 @@ function follow(
 }
 
 /** While something is being mended, a stop rule without checks of its own has nothing to tell that it is mended. */
-function mayStop({ flow, state, step }: Here): boolean {
+export function mayStop({ flow, state, step }: Pick<Here, "flow" | "state" | "step">): boolean {
   if (flow.stop.kind === "end" || step.aside !== undefined || state.fork !== null) return false;
   return !state.mending || flow.stopGuard !== undefined;
 }
@@ -236,7 +236,7 @@ function stop(here: Here, why: string): State {
   );
 }
 
-function takenSoFar({ taken }: State, step: Step, label: Label) {
+export function takenSoFar({ taken }: Pick<State, "taken">, step: Step, label: Label) {
   const owner = step.aside ?? step.id;
   const edge = `${step.id}:${label}`;
   const edges = own(taken, owner) ?? {};
@@ -382,7 +382,7 @@ function pendingAnswer({ step, lane }: Here): NonNullable<Lane["answer"]> {
 }
 
 /** Enough of it to find a word or a block in. */
-function remember(said: string, text: string): string {
+export function remember(said: string, text: string): string {
   return said === "" ? text : `${said}\n${text}`.slice(-MOST_REMEMBERED);
 }
 

@@ -41,6 +41,7 @@ const EXIT_BY_CODE: ReadonlyMap<string, number> = new Map([
   ["RUN_UNKNOWN", EXIT.invalid],
   ["RUN_AMBIGUOUS", EXIT.invalid],
   ["RUN_EXISTS", EXIT.invalid],
+  ["STEP_UNKNOWN", EXIT.invalid],
   ["USAGE", EXIT.invalid],
 ]);
 

@@ -250,7 +250,7 @@ function settingsOf(flow: Flow, origins: Origins): AgentExplained["settings"] {
   });
 }
 
-function variablesOf(flow: Flow, step: Step): readonly Variable[] {
+export function variablesOf(flow: Flow, step: Step): readonly Variable[] {
   if (step.by.kind === "command") return [];
   const { variables, text, syntax } = step.prompt;
   const used = new Set(

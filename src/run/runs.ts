@@ -6,6 +6,7 @@ import { prepareSchemas, schemasOf } from "../engine/schema.ts";
 import type { Entry } from "../flow/event.ts";
 import type { Flow } from "../flow/flow.ts";
 import { toResult, type Result } from "./result.ts";
+import type { Why } from "./why.ts";
 
 export type RunSummary = {
   readonly run: string;
@@ -42,6 +43,13 @@ export async function show(journal: Journal, ref: string): Promise<Result> {
   if (!row.owned || state.verdict !== null) return result;
   const reason = "The run is being driven by a living process.";
   return { ...result, code: "RUNNING", reason, completionReason: reason };
+}
+
+/** Why a visit of a run went the way it did, from its journal alone; `target` is `STEP` or `STEP@VISIT`. */
+export async function why(journal: Journal, ref: string, target?: string): Promise<Why> {
+  const { flow, entries } = await readRun(journal, ref);
+  // Loaded by those who ask only.
+  return (await import("./why.ts")).why(flow, entries, target);
 }
 
 /** A run as it is recorded, with the flow it is pinned to; ready to be folded. */
