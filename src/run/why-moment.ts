@@ -117,8 +117,8 @@ export function momentOf(flow: Flow, happened: Happened): Moment {
       const asked = askedOf(flow, step, lane, happened);
       const read = event.reply.kind === "said" ? readOf(step, event.reply, happened) : null;
       if (read === null) return { ...plain, asked };
-      const isGuarded = read.label === null || step.guard?.on === read.label;
-      if (isGuarded) return { ...plain, asked, read };
+      const leadsOn = read.label !== null && read.label !== step.guard?.on;
+      if (!leadsOn) return { ...plain, asked, read };
       return { ...plain, asked, read, followed: followedOf(flow, step, lane, happened) };
     }
     case "step.checked": {

@@ -13,6 +13,8 @@ export type Trace = {
   readonly bySteps: ReadonlyMap<StepId, readonly Visit[]>;
   /** Those that the newest entry speaks of. */
   readonly newest: readonly Visit[];
+  /** The one that was decided last. */
+  readonly decided: Visit | null;
   readonly final: State;
 };
 
@@ -36,13 +38,16 @@ export type Happened = {
   readonly attempts: readonly number[];
 };
 
+type Growing = Visit & { readonly happened: Happened[] };
+
 export function traceOf(flow: Flow, entries: readonly Entry[]): Trace {
-  const visits: (Visit & { readonly happened: Happened[] })[] = [];
-  const bySteps = new Map<StepId, (typeof visits)[0][]>();
+  const visits: Growing[] = [];
+  const bySteps = new Map<StepId, Growing[]>();
   const report = createReport();
   const heard = new Map<string, number>();
   let state = EMPTY_STATE;
-  let newest: readonly (typeof visits)[0][] = [];
+  let newest: readonly Growing[] = [];
+  let decided: Growing | null = null;
 
   const visitOf = ({ step, visit }: Pick<Lane, "step" | "visit">) => bySteps.get(step)?.[visit - 1];
 
@@ -54,11 +59,14 @@ export function traceOf(flow: Flow, entries: readonly Entry[]): Trace {
     const { step, visit, origin: from } = lane;
     const begun = asked ?? { step, visit, iteration: visits.length + 1, from, happened: [] };
     if (asked === undefined) visits.push(begun);
-    bySteps.set(step, [...known, begun]);
+    known.push(begun);
+    bySteps.set(step, known);
   };
 
   const concerned = ({ event }: Entry, before: State) => {
     if (event.type === "run.started") return [];
+    // Where only the end was left to be recorded, nothing is under way.
+    if (event.type === "run.resumed" && state.lanes.length === 0) return newest;
     if (event.type === "run.resumed") return present(state.lanes.map(visitOf));
     if (event.type === "run.ended") return [...new Set([...newest, ...present(before.halted.map(visitOf))])];
     return present([visitOf(event)]);
@@ -79,9 +87,10 @@ export function traceOf(flow: Flow, entries: readonly Entry[]): Trace {
     }
     newest = concerned(entry, before);
     for (const visit of newest) visit.happened.push(happened);
+    if (entry.led !== undefined) decided = newest[0] ?? decided;
     for (const lane of state.lanes) meet(lane);
   }
-  return { visits, bySteps, newest, final: state };
+  return { visits, bySteps, newest, decided, final: state };
 }
 
 export function laneIn(

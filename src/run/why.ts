@@ -138,13 +138,9 @@ function startOf(entries: readonly Entry[]): Event & { type: "run.started" } {
 
 // Which visit is meant.
 
-function lastOf({ visits, newest }: Trace, entries: readonly Entry[]): Visit | undefined {
+function lastOf({ visits, newest, decided }: Trace, entries: readonly Entry[]): Visit | undefined {
   if (entries.at(-1)?.event.type === "run.ended") return newest[0];
-  const decided = visits
-    .flatMap((visit) => visit.happened.map(({ entry }) => ({ visit, entry })))
-    .filter(({ entry }) => entry.led !== undefined)
-    .toSorted((a, b) => a.entry.seq - b.entry.seq);
-  return decided.at(-1)?.visit ?? visits.at(-1);
+  return decided ?? visits.at(-1);
 }
 
 function find(flow: Flow, { bySteps }: Trace, target: string): Visit {

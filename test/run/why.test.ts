@@ -14,6 +14,8 @@ import {
   RunnerError,
   why,
   type Backend,
+  type Entry,
+  type Event,
   type Journal,
   type Result,
   type ScriptReply,
@@ -654,6 +656,43 @@ test("a step or a visit that is not there is refused with those that are", async
       assert.match(error.message, reason);
       return true;
     });
+  }
+});
+
+test("a run of which only the end was left to be recorded ended where it was decided", async () => {
+  const script = [say("next"), say("handoff"), say("closing")];
+  const { journal } = await played({ name: "", files: files(), script, chain: [] });
+  const { flow, entries } = await readRun(journal, "@last");
+  const [ending] = entries.slice(-1);
+  const resumed: Entry = { ...ending!, event: { type: "run.resumed", epoch: 2 } };
+  const found = whyAll(flow, [...entries.slice(0, -1), resumed, { ...ending!, seq: ending!.seq + 1 }]).at(-1);
+  assert.deepEqual([found?.step, found?.ended?.outcome], ["closure.a", "completed"]);
+});
+
+test("what happens around a stage is told in a line each", async () => {
+  const { journal } = await played({ name: "", files: files(), script: [say("abort")], chain: [] });
+  const found = await why(journal, "@last");
+  const at = { step: "initial.a", visit: 1 };
+  const lines: readonly [event: Event, line: RegExp][] = [
+    [
+      { type: "step.hooked", ...at, hook: "setup", result: { kind: "gave", value: { n: 1 } } },
+      /setup +gave \{"n":1\}/,
+    ],
+    [
+      { type: "step.hooked", ...at, hook: "assert", result: { kind: "threw", code: "X", message: "no" } },
+      /assert +failed: no/,
+    ],
+    [{ type: "step.hooked", ...at, hook: "next", result: { kind: "absent" } }, /next +is not there\n/],
+    [{ type: "step.told", ...at, answer: null }, /said +nothing: nobody was there/],
+    [{ type: "step.suspended", ...at, code: "NEEDS_HELP", why: "ask Ann" }, /NEEDS_HELP +ask Ann/],
+    [
+      { type: "step.looked", ...at, sights: [{ met: false, what: "a.txt is absent" }] },
+      /not met +a\.txt is absent/,
+    ],
+  ];
+  for (const [event, line] of lines) {
+    const told = { ...found, moments: [{ seq: 2, at: 0, event }] };
+    assert.match(whyText(told, createPaint(false), false), line);
   }
 });
 
