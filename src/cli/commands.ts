@@ -182,6 +182,27 @@ export const COMMANDS: readonly Command[] = [
     load: async () => (await import("./show.ts")).showRun,
   },
   {
+    name: "why",
+    summary: "tell why a visit of a run went the way it did",
+    words: [RUN, { name: "STEP[@VISIT]", optional: true, is: "step" }],
+    flags: [
+      { name: "all", help: "every visit of the run, one after the other" },
+      { name: "full", help: "cut nothing short, and show the schemas" },
+    ],
+    details: [
+      RUN_IDS,
+      "Without STEP it is the last decision, or the visit that the run ended in; without VISIT the last one of the step.",
+      "Everything is worked out again from the journal and the flow that is pinned in it, whatever the files say by now.",
+    ],
+    examples: [
+      "lockstep why @last",
+      "lockstep why @failed closure.issue",
+      "lockstep why 3f9 closure.issue@2 --json",
+    ],
+    document: "plain",
+    load: async () => (await import("./why.ts")).whyRun,
+  },
+  {
     name: "list",
     summary: "list the agents of the project",
     words: [],

@@ -212,7 +212,7 @@ export function stepText(step: StepExplained, paint: Paint): string {
   }
 }
 
-type Fact = readonly [name: string, text: string];
+export type Fact = readonly [name: string, text: string];
 
 /** A file is named; words that stand in no file are shown. */
 function promptFacts(
@@ -238,7 +238,7 @@ function gateFacts(gate: StepExplained["gate"], paint: Paint): readonly Fact[] {
   ];
 }
 
-function facts(paint: Paint, rows: readonly Fact[]): readonly string[] {
+export function facts(paint: Paint, rows: readonly Fact[]): readonly string[] {
   return rows.map(([name, text]) => `  ${paint("dim", name.padEnd(10))}  ${text}`);
 }
 
@@ -324,7 +324,7 @@ function successText(rule: SuccessRule): string {
   }
 }
 
-function supplierText(supplier: NonNullable<StepExplained["variables"][0]["supplier"]>): string {
+export function supplierText(supplier: NonNullable<StepExplained["variables"][0]["supplier"]>): string {
   switch (supplier.kind) {
     case "parameter":
       return `the parameter ${supplier.flag}${supplier.isSure ? "" : ", if it is given"}`;

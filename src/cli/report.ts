@@ -107,7 +107,7 @@ function nextAction(result: Result, resume: string): readonly string[] {
     case "AGENT_VALIDATION_ABORT":
     case "FAILED_STEP_ROUTING":
     case "GATE_INTERPRETATION_ERROR":
-      return [`lockstep show ${run} --events, to see every answer`];
+      return [`lockstep why ${run}`];
     default:
       return result.resumable && result.code !== "RUNNING" ? [resume] : [];
   }

@@ -43,7 +43,7 @@ export function createShell({ cwd, env, exec }: ShellOptions): Shell {
   };
 }
 
-type CommandPerformer = Extract<Performer, { kind: "command" }>;
+export type CommandPerformer = Extract<Performer, { kind: "command" }>;
 
 const MAX_ANSWER_BYTES = 1024 * 1024;
 
@@ -52,12 +52,12 @@ function performerOf(step: Step): CommandPerformer {
   throw new RunnerError("STEP_NOT_A_COMMAND", `Step "${step.id}" is performed by a model, not by a command.`);
 }
 
-type Argv =
+export type Argv =
   | { readonly kind: "resolved"; readonly command: readonly string[] }
   | { readonly kind: "unresolved"; readonly template: string };
 
 /** Values become part of one argument each; no shell ever reads them. */
-function fillIn({ command, args }: CommandPerformer, values: JsonObject): Argv {
+export function fillIn({ command, args }: CommandPerformer, values: JsonObject): Argv {
   const missing: string[] = [];
   const filled = args.map((arg) =>
     arg.replace(/\$\{context\.([^{}]+)\}/g, (template, key: string) => {

@@ -112,7 +112,7 @@ function said(here: Here, reply: Reply & { kind: "said" }): State {
   if (answer.kind === "text") {
     return settle(here, decide.by === "const" ? decide.label : "done", output ?? {}, text, []);
   }
-  if (output === undefined) return sendBack(here, answer, ["the answer holds no JSON object"]);
+  if (output === undefined) return sendBack(here, answer, [messages.noObject]);
   return accept(here, answer, output, text);
 }
 
@@ -278,7 +278,7 @@ function backFrom(here: Here, { back }: Guard): StepId {
   }
 }
 
-function remember(said: string, text: string): string {
+export function remember(said: string, text: string): string {
   return said === "" ? text : `${said}\n${text}`.slice(-MOST_REMEMBERED);
 }
 

@@ -16,6 +16,7 @@ export type Reading =
   | {
       readonly kind: "label";
       readonly label: Label;
+      readonly by: Naming;
       readonly payload: JsonObject;
       readonly notes: readonly string[];
     }
@@ -23,6 +24,9 @@ export type Reading =
   | { readonly kind: "misfit"; readonly errors: readonly string[] }
   /** The answer fits, but holds no label that this step may give. */
   | { readonly kind: "no-label"; readonly found: string };
+
+/** How a label was given: by the contract alone, by its name, by another word for it, or for want of one. */
+export type Naming = "const" | "word" | "alias" | "fallback";
 
 /** Reads the label out of an answer: correct, map aliases, validate, then look at what is allowed. */
 export function readAnswer(step: Step, answer: Answer & { kind: "object" }, output: JsonObject): Reading {
@@ -34,21 +38,22 @@ export function readAnswer(step: Step, answer: Answer & { kind: "object" }, outp
     const errors = schema === null ? [] : validate(schema, payload);
     return errors.length > 0
       ? { kind: "misfit", errors }
-      : { kind: "label", label: step.decide.label, payload, notes };
+      : { kind: "label", label: step.decide.label, by: "const", payload, notes };
   }
 
   const found = readPath(payload, step.decide.path);
-  const label = toLabel(step.decide, found, notes);
-  if (label === null) {
+  const named = nameLabel(step.decide, found, notes);
+  if (named === null) {
     const errors = schema === null ? [] : validate(schema, payload);
     return errors.length > 0 ? { kind: "misfit", errors } : { kind: "no-label", found: show(found) };
   }
-  const named = label === found ? payload : writePath(payload, step.decide.path, label);
-  if (step.decide.always.includes(label)) return { kind: "label", label, payload: named, notes };
+  const { label, by } = named;
+  const meant = label === found ? payload : writePath(payload, step.decide.path, label);
+  if (step.decide.always.includes(label)) return { kind: "label", label, by, payload: meant, notes };
   // A schema may list the words that models use, or the labels that those words stand for.
-  const errors = schema === null ? [] : validate(schema, named);
-  const fits = errors.length === 0 || (named !== payload && validate(schema!, payload).length === 0);
-  return fits ? { kind: "label", label, payload: named, notes } : { kind: "misfit", errors };
+  const errors = schema === null ? [] : validate(schema, meant);
+  const fits = errors.length === 0 || (meant !== payload && validate(schema!, payload).length === 0);
+  return fits ? { kind: "label", label, by, payload: meant, notes } : { kind: "misfit", errors };
 }
 
 /** The model's own words for what it decided: beside the decided field, then at the top. */
@@ -86,19 +91,23 @@ function correctName(answer: Answer & { kind: "object" }, output: JsonObject, no
   return writePath(output, parseDotPath(field), value);
 }
 
-function toLabel(decide: Decider & { by: "field" }, found: Json | undefined, notes: string[]): Label | null {
+function nameLabel(
+  decide: Decider & { by: "field" },
+  found: Json | undefined,
+  notes: string[],
+): { readonly label: Label; readonly by: Naming } | null {
   const allowed = (word: string) => decide.allow.includes(word) || decide.always.includes(word);
   if (typeof found === "string" || typeof found === "boolean") {
-    if (typeof found === "string" && allowed(found)) return found;
+    if (typeof found === "string" && allowed(found)) return { label: found, by: "word" };
     const word = String(found).toLowerCase();
     const label = own(decide.alias, word) ?? word;
-    if (allowed(label)) return label;
+    if (allowed(label)) return { label, by: "alias" };
   }
   if (decide.fallback === undefined) return null;
   notes.push(
     `[StepFlow][SpecViolation] ${show(found)} is no allowed intent; fallbackIntent "${decide.fallback}" taken`,
   );
-  return decide.fallback;
+  return { label: decide.fallback, by: "fallback" };
 }
 
 function show(value: Json | undefined): string {

@@ -18,6 +18,8 @@ export const messages = {
     `Step "${step}" answered ${found} at ${field}; it may say ${allowed.join(", ")}. ` +
     `Allow the intent in structuredGate.allowedIntents, or set failFast to false with a fallbackIntent.`,
 
+  noObject: "the answer holds no JSON object",
+
   oversized: (step: StepId, why: string) =>
     `The answer of step "${step}" is beyond what is accepted: ${why}. Nothing of it was used.`,
 

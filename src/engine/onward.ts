@@ -41,7 +41,7 @@ export function follow(
 }
 
 /** While something is being mended, a stop rule without checks of its own has nothing to tell that it is mended. */
-function mayStop({ flow, state, step }: Here): boolean {
+export function mayStop({ flow, state, step }: Pick<Here, "flow" | "state" | "step">): boolean {
   if (flow.stop.kind === "end" || step.aside !== undefined || state.fork !== null) return false;
   return !state.mending || flow.stopGuard !== undefined;
 }
@@ -62,7 +62,7 @@ function stop(here: Here, why: string): State {
   );
 }
 
-function takenSoFar({ taken }: State, step: Step, label: Label) {
+export function takenSoFar({ taken }: Pick<State, "taken">, step: Step, label: Label) {
   const owner = step.aside ?? step.id;
   const edge = `${step.id}:${label}`;
   const edges = own(taken, owner) ?? {};

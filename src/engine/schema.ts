@@ -1,5 +1,6 @@
 /** JSON Schema validation. A schema is compiled once, when the first answer meets it. */
 import { Ajv, type ErrorObject, type ValidateFunction } from "ajv";
+import type { Flow } from "../flow/flow.ts";
 import type { Json, JsonSchema } from "../flow/json.ts";
 
 /** What is wrong with the value, one line a finding, readable to a model; empty when it fits. */
@@ -16,6 +17,15 @@ export function schemaFault(schema: JsonSchema): string | null {
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
   }
+}
+
+/** Every schema that answers of the flow are held against. */
+export function schemasOf(flow: Flow): readonly JsonSchema[] {
+  return Object.values(flow.steps).flatMap(({ answer, stage }) =>
+    [answer.kind === "object" ? answer.schema : undefined, stage?.inputs].flatMap((source) =>
+      source?.kind === "schema" ? [source.schema] : [],
+    ),
+  );
 }
 
 /** Loads what only some schemas need: the 2020-12 draft, the formats. To be awaited before they are compiled. */

@@ -139,8 +139,7 @@ function repairText(step: Step, errors: readonly string[]): string {
 
 /** The edition written for this failure, else a plain account of it. Whatever is written, the failure is named. */
 function failureText(flow: Flow, guard: string | null, result: CheckResult): string {
-  const checks = (guard === null ? flow.stopGuard : own(flow.steps, guard)?.guard)?.checks;
-  const edition = checks?.find((other) => other.check === result.name)?.edition;
+  const edition = editionOf(flow, guard, result.name);
   if (edition !== undefined && edition.file !== null) return renderRetry(edition.text, result.params);
   const params = Object.entries(result.params)
     .filter(([name]) => !["stdout", "stderr", "summary"].includes(name))
@@ -153,6 +152,12 @@ function failureText(flow: Flow, guard: string | null, result: CheckResult): str
     "",
     "Mend the cause, then close again.",
   ].join("\n");
+}
+
+/** The prompt that tells of this failure; `guard` null: a check of the whole flow. */
+export function editionOf(flow: Flow, guard: string | null, check: string): Prompt | undefined {
+  const checks = (guard === null ? flow.stopGuard : own(flow.steps, guard)?.guard)?.checks;
+  return checks?.find((other) => other.check === check)?.edition;
 }
 
 function remember<K extends object, V>(memory: WeakMap<K, V>, key: K, make: (key: K) => V): V {

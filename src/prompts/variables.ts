@@ -1,20 +1,37 @@
 /** Where the value of a prompt variable comes from. The channels are tried in order; the first that knows the name wins. */
-import type { Flow, Step, StepId, StopRule } from "../flow/flow.ts";
+import type { Flow, Need, Step, StepId, StopRule } from "../flow/flow.ts";
 import { isObject, own, readPath, type Json } from "../flow/json.ts";
 import { checksDone, type Scene } from "../flow/scene.ts";
 import { INPUT_TEXT } from "./template.ts";
 
 /** null: no channel has a value for the name. */
 export function variable(flow: Flow, step: Step, scene: Scene, name: string): string | null {
-  return (
-    own(step.prompt.builtIn?.values ?? {}, name) ??
-    fromParameter(scene, name) ??
-    fromNeed(step, scene, name) ??
-    fromRuntime(flow, scene, name) ??
-    own(flow.constants, name) ??
-    fromHandoff(scene, name)
-  );
+  return supplied(flow, step, scene, name)?.value ?? null;
 }
+
+/** The value that a name has in this scene, and who gave it; null: nobody did. */
+export function supplied(flow: Flow, step: Step, scene: Scene, name: string): Supplied | null {
+  const builtIn = own(step.prompt.builtIn?.values ?? {}, name);
+  if (builtIn !== undefined) return { value: builtIn, supplier: { kind: "constant", value: builtIn } };
+  const given = fromArgument(scene, name);
+  if (given !== null) {
+    const parameter = flow.parameters.find((other) => other.name === name);
+    return parameter === undefined
+      ? { value: given, supplier: { kind: "argument" } }
+      : { value: given, supplier: { kind: "parameter", flag: parameter.flag, isSure: true } };
+  }
+  const need = step.needs.find((other) => other.variable === name);
+  const taken = need === undefined ? null : fromNeed(need, scene);
+  if (need !== undefined && taken !== null)
+    return { value: taken, supplier: { kind: "input", ...need.from, isSure: true } };
+  const known = fromRuntime(flow, scene, name);
+  if (known !== null) return { value: known, supplier: { kind: "runtime" } };
+  const constant = own(flow.constants, name);
+  if (constant !== undefined) return { value: constant, supplier: { kind: "constant", value: constant } };
+  return fromHandoff(scene, name);
+}
+
+export type Supplied = { readonly value: string; readonly supplier: Supplier };
 
 /** Who supplies a name, as far as the flow can tell before it runs. The order is that of the channels above. */
 export type Supplier =
@@ -79,14 +96,12 @@ export function explainMissing(flow: Flow, step: Step, name: string): string {
   return `nothing supplies "${name}": declare it as a parameter, or as an input taken from a step's handoff`;
 }
 
-function fromParameter(scene: Scene, name: string): string | null {
+function fromArgument(scene: Scene, name: string): string | null {
   const value = own(scene.args, name);
   return value === undefined ? null : toText(value);
 }
 
-function fromNeed(step: Step, scene: Scene, name: string): string | null {
-  const need = step.needs.find((other) => other.variable === name);
-  if (need === undefined) return null;
+function fromNeed(need: Need, scene: Scene): string | null {
   const carried = own(scene.handoff, need.from.step);
   const value = (carried === undefined ? undefined : own(carried, need.from.key)) ?? need.default;
   return value === undefined ? (need.required ? null : "") : toText(value);
@@ -134,11 +149,12 @@ function verdictSetting({ settings }: Flow, key: string): Json | undefined {
 }
 
 /** Data handed on by a step is visible to all later ones as `<step with dots as _>_<key>`. */
-function fromHandoff(scene: Scene, name: string): string | null {
+function fromHandoff(scene: Scene, name: string): Supplied | null {
   for (const [step, data] of Object.entries(scene.handoff)) {
     const prefix = `${step.replaceAll(".", "_")}_`;
-    const value = name.startsWith(prefix) ? own(data, name.slice(prefix.length)) : undefined;
-    if (value !== undefined) return toText(value);
+    const key = name.slice(prefix.length);
+    const value = name.startsWith(prefix) ? own(data, key) : undefined;
+    if (value !== undefined) return { value: toText(value), supplier: { kind: "handoff", step, key } };
   }
   return null;
 }

@@ -263,7 +263,7 @@ function promptOf({ file, tried, text, builtIn }: Prompt): PromptExplained {
 }
 
 /** What the prompt reads, by itself and through the sections in it. */
-function variablesOf(flow: Flow, step: Step): readonly Variable[] {
+export function variablesOf(flow: Flow, step: Step): readonly Variable[] {
   if (step.by.kind === "command") return [];
   const { variables } = step.prompt;
   const names = namesIn(step.prompt);

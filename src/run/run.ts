@@ -17,11 +17,11 @@ import {
   type RunHandle,
 } from "../engine/ports.ts";
 import { addEntry, createReport } from "../engine/report.ts";
-import { prepareSchemas } from "../engine/schema.ts";
+import { prepareSchemas, schemasOf } from "../engine/schema.ts";
 import type { State } from "../engine/state.ts";
 import type { Entry } from "../flow/event.ts";
 import type { Flow } from "../flow/flow.ts";
-import type { Json, JsonSchema } from "../flow/json.ts";
+import type { Json } from "../flow/json.ts";
 import { hasErrors, type Problem } from "../flow/problem.ts";
 import { exitCode } from "../flow/verdict.ts";
 import { coerceParameters } from "../load/parameters.ts";
@@ -30,7 +30,7 @@ import { chooseBackend, recallBackend, type BackendOptions } from "./backend.ts"
 import { openExistingJournal, openJournal } from "./journal.ts";
 import { flowDigest, load, type Loaded } from "./load.ts";
 import { findProject } from "./project.ts";
-import { findRun, show } from "./runs.ts";
+import { findRun, flowOf, show } from "./runs.ts";
 import { toFailure, toResult, type Result } from "./result.ts";
 import { requireTrust, type TrustOptions } from "./trust.ts";
 
@@ -141,11 +141,9 @@ export async function resume(options: ResumeOptions): Promise<Result> {
 }
 
 async function resumeFrom(journal: Journal, root: string, options: ResumeOptions): Promise<Result> {
-  const { id, digest } = await findRun(journal, options.run);
-  const flow = await journal.flow(digest);
-  if (flow === null)
-    throw new RunnerError("JOURNAL_UNAVAILABLE", `The flow of run ${id} is missing from the journal.`);
-  await prepareSchemas(schemasOf(flow));
+  const row = await findRun(journal, options.run);
+  const { id, digest } = row;
+  const flow = await flowOf(journal, row);
   return await held(await journal.claim(id), async (handle) => {
     const past = await journal.read(id);
     if (isOver(flow, past)) return await showOver(journal, id);
@@ -311,14 +309,6 @@ function invalid({ agent, problems }: Loaded): Result {
   const errors = problems.filter((problem) => problem.severity === "error");
   const reason = `Agent "${agent}" cannot run: ${errors.length} problem${errors.length === 1 ? "" : "s"} found before it started.`;
   return toFailure(agent, "FLOW_INVALID", reason, problems);
-}
-
-function schemasOf(flow: Flow): readonly JsonSchema[] {
-  return Object.values(flow.steps).flatMap(({ answer, stage }) =>
-    [answer.kind === "object" ? answer.schema : undefined, stage?.inputs].flatMap((source) =>
-      source?.kind === "schema" ? [source.schema] : [],
-    ),
-  );
 }
 
 /** Ten letters and digits: short to type, and a few of them are enough as a prefix. */

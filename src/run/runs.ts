@@ -2,8 +2,11 @@
 import { fold } from "../engine/drive.ts";
 import { RunnerError, type Journal, type RunRow } from "../engine/ports.ts";
 import { addEntry, createReport } from "../engine/report.ts";
+import { prepareSchemas, schemasOf } from "../engine/schema.ts";
 import type { Entry } from "../flow/event.ts";
+import type { Flow } from "../flow/flow.ts";
 import { toResult, type Result } from "./result.ts";
+import type { Why } from "./why.ts";
 
 export type RunSummary = {
   readonly run: string;
@@ -24,11 +27,7 @@ export async function listRuns(journal: Journal): Promise<readonly RunSummary[]>
 
 /** The result document of a run, from its journal alone. */
 export async function show(journal: Journal, ref: string): Promise<Result> {
-  const row = await findRun(journal, ref);
-  const flow = await journal.flow(row.digest);
-  if (flow === null)
-    throw new RunnerError("JOURNAL_UNAVAILABLE", `The flow of run ${row.id} is missing from the journal.`);
-  const entries = await journal.read(row.id);
+  const { row, flow, entries } = await readRun(journal, ref);
   const report = createReport();
   for (const entry of entries) addEntry(report, entry);
   const state = fold(flow, entries);
@@ -44,6 +43,35 @@ export async function show(journal: Journal, ref: string): Promise<Result> {
   if (!row.owned || state.verdict !== null) return result;
   const reason = "The run is being driven by a living process.";
   return { ...result, code: "RUNNING", reason, completionReason: reason };
+}
+
+/** Why a visit of a run went the way it did, from its journal alone; `target` is `STEP` or `STEP@VISIT`. */
+export async function why(journal: Journal, ref: string, target?: string): Promise<Why> {
+  const { flow, entries } = await readRun(journal, ref);
+  // Loaded by those who ask only.
+  return (await import("./why.ts")).why(flow, entries, target);
+}
+
+/** A run as it is recorded, with the flow it is pinned to; ready to be folded. */
+export async function readRun(journal: Journal, ref: string): Promise<RecordedRun> {
+  const row = await findRun(journal, ref);
+  const flow = await flowOf(journal, row);
+  return { row, flow, entries: await journal.read(row.id) };
+}
+
+export type RecordedRun = {
+  readonly row: RunRow;
+  readonly flow: Flow;
+  readonly entries: readonly Entry[];
+};
+
+/** The flow of a run. Folding its journal holds the answers against their schemas again, so those are made ready too. */
+export async function flowOf(journal: Journal, { id, digest }: RunRow): Promise<Flow> {
+  const flow = await journal.flow(digest);
+  if (flow === null)
+    throw new RunnerError("JOURNAL_UNAVAILABLE", `The flow of run ${id} is missing from the journal.`);
+  await prepareSchemas(schemasOf(flow));
+  return flow;
 }
 
 /** The one run that an id, a unique prefix, `@last` or `@failed` means. */

@@ -65,3 +65,17 @@ test("check holds a flow to a budget, and run tells it before the start", async 
   assert.equal(told.stdout, '{"outcome":"success"}\n');
   assert.doesNotMatch((await world.lockstep([...line, "--quiet"])).stderr, /Costs/);
 });
+
+test("show reads a run of another process whose schemas are of the 2020-12 draft", async () => {
+  using world = createWorld();
+  writeAgent(world, "notes");
+  const file = ".agent/notes/schemas/note.schema.json";
+  const text = readFileSync(join(world.root, file), "utf8");
+  const draft = "https://json-schema.org/draft/2020-12/schema";
+  world.write(file, text.replace("http://json-schema.org/draft-07/schema#", draft));
+  world.write("replies.json", script(replies.initial(), replies.continuation(), replies.closure()));
+  const ran = await world.lockstep(["run", "notes", "--topic", "tides", "--script", "replies.json"]);
+  assert.equal(ran.code, 0, ran.stderr);
+  const told = onlyDocument(await world.lockstep(["show", "@last", "--json"]));
+  assert.equal(told.outcome, "completed");
+});

@@ -153,7 +153,7 @@ const nexts: readonly (readonly [code: string, more: Partial<Result>, next: RegE
   ["RUNNING", { outcome: "interrupted", resumable: true }, null],
   ["FLOW_INVALID", { run: null }, /lockstep check notes$/],
   ["PARAMETERS_INVALID", { run: null }, /lockstep run notes --help$/],
-  ["AGENT_MAX_ITERATIONS", {}, /lockstep show 0123456789 --events/],
+  ["AGENT_MAX_ITERATIONS", {}, /lockstep why 0123456789/],
   ["AGENT_ABORTED", {}, null],
 ];
 
