@@ -1,7 +1,8 @@
 /** Whether a run is over by its stop rule. Pure: what has to be looked up outside was looked up before, or is asked for. */
 import type { Sight } from "../flow/event.ts";
-import type { Flow, Resource, StopRule } from "../flow/flow.ts";
+import type { Flow, StopRule } from "../flow/flow.ts";
 import { isObject, own, sameJson, type Json, type JsonObject } from "../flow/json.ts";
+import { checksDone, partsOf } from "../flow/rules.ts";
 import type { State } from "./state.ts";
 
 /** What there is to judge by when a visit is settled. */
@@ -26,16 +27,14 @@ export function standing(flow: Flow, facts: Facts): Standing {
 
 /** The parts of a rule that only a look outside can tell, in the order in which it names them. */
 export function outsideOf(rule: StopRule): readonly Outside[] {
-  if (rule.kind === "all" || rule.kind === "any") return rule.of.flatMap(outsideOf);
-  return rule.kind === "state" || rule.kind === "module" ? [rule] : [];
+  return partsOf(rule).filter((part) => part.kind === "state" || part.kind === "module");
 }
 
 export type Outside = Extract<StopRule, { kind: "state" | "module" }>;
 
 /** Whether the rule has to be fed with what the model says. */
 export function listens(rule: StopRule): boolean {
-  if (rule.kind === "all" || rule.kind === "any") return rule.of.some(listens);
-  return rule.kind === "keyword" || rule.kind === "signal";
+  return partsOf(rule).some(({ kind }) => kind === "keyword" || kind === "signal" || kind === "module");
 }
 
 const GOING: Standing = { kind: "going" };
@@ -78,16 +77,6 @@ function judge(rule: StopRule, flow: Flow, facts: Facts, outside: readonly Outsi
 
 function over(met: boolean, why: string): Standing {
   return met ? { kind: "over", why } : GOING;
-}
-
-/** Visits begun so far of steps that verify or close; of all steps where the flow has neither. */
-export function checksDone(
-  { steps }: Flow,
-  { iterations, visits }: Pick<State, "iterations" | "visits">,
-): number {
-  const checking = Object.values(steps).filter(({ kind, aside }) => kind !== "work" && aside === undefined);
-  if (checking.length === 0) return iterations;
-  return checking.reduce((sum, { id }) => sum + (own(visits, id) ?? 0), 0);
 }
 
 /** In what was said, or in the words of the payload where the backend gives nothing else. */
@@ -133,10 +122,4 @@ function parse(text: string): Json | undefined {
   } catch {
     return undefined;
   }
-}
-
-/** How a resource is told to people. */
-export function resourceName(resource: Resource): string {
-  if (resource.kind === "file") return resource.path;
-  return resource.kind === "api" ? resource.url : resource.kind;
 }

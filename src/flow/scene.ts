@@ -7,6 +7,7 @@ export type Scene = {
   readonly args: JsonObject;
   readonly input: string;
   readonly iterations: number;
+  readonly visits: { readonly [step: StepId]: number };
   readonly handoff: { readonly [step: StepId]: JsonObject };
   readonly last: {
     readonly step: StepId;

@@ -1,5 +1,6 @@
 /** Rules about prompts: the files, and a value for every variable in them. */
 import type { Need, Step, StepId } from "../flow/flow.ts";
+import { partsOf } from "../flow/rules.ts";
 import { FALLBACK_KEYS } from "./fallback-keys.ts";
 import type { Finding } from "./finding.ts";
 import { atStep, type Loaded } from "./loaded.ts";
@@ -45,10 +46,10 @@ type Suppliers = {
 type Supply = (name: string) => "sure" | "optional" | "runtime" | "claimed" | null;
 
 function suppliersOf({ flow, graph, sources }: Loaded): Suppliers {
-  const { verdictKeyword, maxChecks } = sources.agent.runner.verdict.config;
+  const kinds = new Set(partsOf(flow.stop).map(({ kind }) => kind));
   const runtime = new Set(RUNTIME_NAMES);
-  if (verdictKeyword !== undefined) runtime.add("completion_keyword");
-  if (maxChecks !== undefined) runtime.add("max_checks");
+  if (kinds.has("keyword")) runtime.add("completion_keyword");
+  if (kinds.has("checks")) runtime.add("max_checks");
   const handed = [...graph.steps.values()].flatMap((step) =>
     step.carry.map(({ key }) => `${step.id.replaceAll(".", "_")}_${key}`),
   );

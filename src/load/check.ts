@@ -8,6 +8,7 @@ import { checkGuards } from "./check-guards.ts";
 import { checkPrompts } from "./check-prompts.ts";
 import { checkQuestions } from "./check-questions.ts";
 import { checkReach, checkRoutes } from "./check-routes.ts";
+import { checkVerdict } from "./check-verdict.ts";
 import { checkWords } from "./check-words.ts";
 import type { Dialect } from "./dialect.ts";
 import { isWritten } from "./document.ts";
@@ -32,6 +33,7 @@ const GATE_RULES: Rules = [
   checkGates,
   checkRoutes,
   checkEnds,
+  checkVerdict,
   checkPrompts,
   checkWords,
   checkData,

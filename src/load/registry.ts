@@ -1,10 +1,10 @@
 /** steps_registry.json → the steps, checks and entry of a flow. */
-import type { Check, Step, StepId } from "../flow/flow.ts";
+import type { Check, Guard, Step, StepId } from "../flow/flow.ts";
 import type { AgentSource } from "./agent-shape.ts";
 import type { Dialect } from "./dialect.ts";
 import type { Document } from "./document.ts";
 import { gateForm } from "./gate-forms.ts";
-import { buildGuard, judgedBy, type Judged } from "./guards.ts";
+import { buildGuard, buildStopGuard, judgedBy, judgedByVerdict, type Judged } from "./guards.ts";
 import type { FlowSteps } from "./moves.ts";
 import type { Prompts } from "./prompts.ts";
 import type { CheckRegistry } from "./questions-shape.ts";
@@ -34,6 +34,8 @@ export type Graph = {
   readonly checks: ReadonlyMap<string, Check>;
   /** Which entry of validationSteps each closing step is judged by. */
   readonly judged: ReadonlyMap<StepId, Judged>;
+  /** What stands before an end by the verdict; null: nothing does. */
+  readonly stop: { readonly judged: Judged; readonly guard?: Guard } | null;
 };
 
 /** Where a run begins and which key says so. `step` is "" when nothing does. */
@@ -63,7 +65,12 @@ export function buildGraph(sources: Sources, prompts: Prompts): Graph {
     for (const check of built?.checks ?? []) checks.set(check.name, check);
     steps.set(id, built === null ? step : { ...step, guard: built.guard });
   }
-  return { entry, flow, steps, checks, judged };
+  const last = verdict.stop.kind === "end" ? null : judgedByVerdict(registry, verdict.type);
+  if (last === null) return { entry, flow, steps, checks, judged, stop: null };
+  const built = buildStopGuard(last.entry, registry, registry.steps.get(entry.step), prompts);
+  for (const check of built?.checks ?? []) checks.set(check.name, check);
+  const stop = { judged: last, ...(built !== null && { guard: built.guard }) };
+  return { entry, flow, steps, checks, judged, stop };
 }
 
 /** The entry for the verdict type under any of its names, then the general one, then the graph's own. */

@@ -1,6 +1,7 @@
 /** Where the value of a prompt variable comes from. The channels are tried in order; the first that knows the name wins. */
 import type { Flow, Step, StepId } from "../flow/flow.ts";
 import { own, type Json } from "../flow/json.ts";
+import { checksDone, maxIterationsOf, partsOf } from "../flow/rules.ts";
 import type { Scene } from "../flow/scene.ts";
 import { INPUT_TEXT } from "./template.ts";
 
@@ -86,8 +87,6 @@ function fromNeed(step: Step, scene: Scene, name: string): string | null {
 }
 
 function fromRuntime(flow: Flow, scene: Scene, name: string): string | null {
-  const { config } = flow.settings.verdict;
-  const text = (value: Json | undefined) => (value === undefined ? null : toText(value));
   switch (name) {
     case INPUT_TEXT:
       return scene.input;
@@ -96,15 +95,17 @@ function fromRuntime(flow: Flow, scene: Scene, name: string): string | null {
     case "completed_iterations":
       return scene.iterations > 1 ? String(scene.iterations - 1) : null;
     case "completion_keyword":
-      return text(own(config, "verdictKeyword"));
+      return partsOf(flow.stop).find((part) => part.kind === "keyword")?.text ?? null;
     case "max_iterations":
-      return String(flow.limits.visits);
+      return String(maxIterationsOf(flow));
     case "remaining":
-      return String(Math.max(0, flow.limits.visits - scene.iterations));
-    case "max_checks":
-      return text(own(config, "maxChecks"));
+      return String(Math.max(0, maxIterationsOf(flow) - scene.iterations));
+    case "max_checks": {
+      const checks = partsOf(flow.stop).find((part) => part.kind === "checks");
+      return checks === undefined ? null : String(checks.count);
+    }
     case "check_count":
-      return String(scene.iterations);
+      return String(checksDone(flow, scene));
     case "previous_summary":
       return summary(scene);
     default:

@@ -5,6 +5,7 @@ import type { Check, Flow, Label, Parameter, Step, StepGuard, StepId } from "../
 import { isObject, own, type Json, type Path } from "../flow/json.ts";
 import { outlineOf, type Edge, type Node } from "../flow/outline.ts";
 import type { Problem } from "../flow/problem.ts";
+import { maxIterationsOf } from "../flow/rules.ts";
 import { DEFAULTS, MODE_BY_KIND } from "../load/defaults.ts";
 import { reachFrom } from "../load/graph.ts";
 import { originOf, readOrigins, type Origin, type Origins } from "../load/origin.ts";
@@ -201,13 +202,13 @@ function entryOrigin(flow: Flow, origins: Origins): Origin {
 
 /** Every setting beside the graph, in the words of agent.json. What a run reads is in the flow, so the values are too. */
 function settingsOf(flow: Flow, origins: Origins): AgentExplained["settings"] {
-  const { settings, limits } = flow;
+  const { settings } = flow;
   const { verdict, boundaries, github, actions, worktree, finalize, logging } = settings;
   const model = origins.agent(["runner", "flow", "defaultModel"])?.value ?? DEFAULTS.model;
   const { maxIterations: _, ...config } = verdict.config;
   const rows: readonly (readonly [key: string, value: Json])[] = [
     ["runner.verdict.type", verdict.type],
-    ["runner.verdict.config.maxIterations", limits.visits],
+    ["runner.verdict.config.maxIterations", maxIterationsOf(flow)],
     ...Object.entries(config).map(([key, value]) => [`runner.verdict.config.${key}`, value] as const),
     ["runner.flow.defaultModel", model],
     ["runner.flow.schemas.inspection", settings.inspectSchemas],
