@@ -48,7 +48,7 @@ function resourceWords(resource: Resource, action: ClosureAction): string {
     case "api":
       return `${readable(resource.url)} answers with ${JSON.stringify(resource.want)}`;
     case "github-issue":
-      if (action === "label-only") return "what the issue asks for is done; leave the issue itself open";
+      if (action === "label-only") return "what the issue asks for is done (leave the issue itself open)";
       return resource.want === "closed" ? "the issue is closed" : `the issue is ${stateWords(resource.want)}`;
     case "github-project":
       return `the project is ${stateWords(resource.want)}`;

@@ -114,9 +114,8 @@ function inertPorts(waits: number[]): Omit<Ports, "backend" | "shell"> {
 function fakeChecks(flow: Flow, scenario: Scenario, past: readonly Entry[]): Ports["shell"] {
   const rounds = scenario.checks ?? [];
   let round = past.filter(({ event }) => event.type === "step.checked").length;
-  const guarded = Object.values(flow.steps).flatMap(
-    (step) => step.guard?.checks.map(({ check }) => check) ?? [],
-  );
+  const guards = [...Object.values(flow.steps).map((step) => step.guard), flow.stopGuard];
+  const guarded = guards.flatMap((guard) => guard?.checks.map(({ check }) => check) ?? []);
   return {
     check: (check) => {
       const place = guarded.indexOf(check.name);

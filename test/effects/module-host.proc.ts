@@ -284,11 +284,7 @@ test("after a crash and after a timeout the next call starts anew", async () => 
       for (const how of ["go", "go", "exit", "go", "hang", "go"]) {
         const result = await host.call(["default"], [how], never);
         codes.push(
-          result.kind === "gave"
-            ? String(result.value as number)
-            : result.kind === "threw"
-              ? result.code
-              : "",
+          result.kind === "gave" ? JSON.stringify(result.value) : result.kind === "threw" ? result.code : "",
         );
       }
       assert.deepEqual(codes, ["1", "2", "HOOK_CRASHED", "1", "HOOK_TIMEOUT", "1"]);
