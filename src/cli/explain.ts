@@ -50,6 +50,7 @@ export function agentText(agent: AgentExplained, { edges }: Outline, paint: Pain
     "",
     ...facts(paint, [
       ["begins at", `${shownInLine(entry.value)}${dimmed(paint, entry.origin)}`],
+      ["ends", endText(agent.ends)],
       ["steps in", agent.registry],
       [
         "system",
@@ -305,6 +306,11 @@ function supplierText(supplier: NonNullable<StepExplained["variables"][0]["suppl
     case "argument":
       return "an argument, if it is given";
   }
+}
+
+function endText({ criteria, checks }: AgentExplained["ends"]): string {
+  const before = checks.length === 0 ? "" : ` Before that must pass: ${checks.join(", ")}.`;
+  return shownInLine(criteria + before, 400);
 }
 
 function limitText({ answers, repairs, responses }: StepExplained["limits"]): string {

@@ -27,6 +27,8 @@ export type AgentExplained = {
   readonly digest: string;
   readonly registry: string;
   readonly entry: Sourced<StepId>;
+  /** When the work counts as done, and what must pass before the verdict ends a run. */
+  readonly ends: { readonly criteria: string; readonly checks: readonly string[] };
   readonly system: { readonly file: string | null; readonly tried: readonly string[] };
   readonly parameters: readonly (Parameter & { readonly origin: Origin })[];
   readonly settings: readonly (Sourced & { readonly key: string })[];
@@ -120,6 +122,7 @@ export function explainAgent(
     digest: flowDigest(flow),
     registry: origins.registryFile,
     entry: { value: flow.entry, origin: entryOrigin(flow, origins) },
+    ends: { criteria: flow.criteria, checks: flow.stopGuard?.checks.map(({ check }) => check) ?? [] },
     system: { file: flow.system.file, tried: flow.system.tried },
     parameters: flow.parameters.map((parameter) => ({
       ...parameter,

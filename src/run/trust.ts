@@ -42,7 +42,7 @@ export async function requireTrust(flow: Flow, options: TrustOptions): Promise<v
   }
   throw new RunnerError(
     "NOT_TRUSTED",
-    `Agent "${flow.agent}" runs or asks what this project names, and that is not trusted yet:\n` +
+    `Agent "${flow.agent}" runs code of this project or asks addresses that it names, and they are not trusted yet:\n` +
       commands.map((command) => `  ${command}`).join("\n") +
       `\nRead them, then pass --trust ${digest}, or answer the question on a terminal. ` +
       `On a throw-away machine LOCKSTEP_TRUST=all in the environment trusts everything.`,

@@ -17,6 +17,8 @@ export type Scenario = {
   readonly args?: JsonObject;
   /** Results of the checks, round by round; a round that is not given passes. */
   readonly checks?: readonly (readonly Partial<CheckResult>[])[];
+  /** What is seen outside, look by look; what is not given is not met. */
+  readonly sights?: readonly boolean[];
   /** Entries that were written before: the run goes on from there. */
   readonly past?: readonly Entry[];
   readonly signal?: AbortSignal;
@@ -42,7 +44,12 @@ export async function play(scenario: Scenario): Promise<Played> {
   const backend = listen(toBackend(scenario.model, past), asked);
   const state = await drive({
     flow,
-    ports: { ...inertPorts(waits), backend, shell: fakeChecks(flow, scenario, past) },
+    ports: {
+      ...inertPorts(waits),
+      backend,
+      shell: fakeChecks(flow, scenario, past),
+      watch: fakeSights(scenario, past),
+    },
     handle,
     past,
     begin: past.length === 0 ? first : { type: "run.resumed", epoch: 2 },
@@ -96,12 +103,21 @@ function listen(backend: Backend, asked: string[]): Backend {
   };
 }
 
-function inertPorts(waits: number[]): Omit<Ports, "backend" | "shell"> {
+function fakeSights({ sights = [] }: Scenario, past: readonly Entry[]): Ports["watch"] {
+  let looks = past.flatMap(({ event }) => (event.type === "step.looked" ? event.sights : [])).length;
+  return {
+    look: () => {
+      looks += 1;
+      return Promise.resolve({ met: sights[looks - 1] ?? false, what: `look ${looks}` });
+    },
+  };
+}
+
+function inertPorts(waits: number[]): Omit<Ports, "backend" | "shell" | "watch"> {
   return {
     clock: fakeClock(waits),
     cwd: "/",
     compose: composer,
-    watch: { look: () => Promise.resolve({ met: false, what: "" }) },
     toolbox: {
       offer: () => [],
       judge: () => null,
