@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import type { ChildProcess } from "node:child_process";
 import { readFile } from "node:fs/promises";
+import type { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { HookResult } from "../flow/event.ts";
 import { isObject, own, type Json } from "../flow/json.ts";
@@ -135,9 +136,10 @@ function supervise(child: ChildProcess, tree: Tree, file: string, ended: () => v
   const waiting = new Map<number, (result: HookResult) => void>();
   let asked = 0;
   guard(tree.leader);
-  for (const stream of [child.stdout, child.stderr]) {
-    stream?.on("data", printed.write);
-    if (stream !== null && "unref" in stream) (stream.unref as () => void)();
+  const streams = [child.stdout as Socket, child.stderr as Socket];
+  for (const stream of streams) {
+    stream.on("data", printed.write);
+    stream.unref();
   }
   child.unref();
   child.channel?.unref();
@@ -161,6 +163,7 @@ function supervise(child: ChildProcess, tree: Tree, file: string, ended: () => v
     await endTree(tree, 0, GRACE_MS);
     unguard(tree.leader);
     await Promise.race([closed, sleep(DRAIN_MS, undefined, { ref: false })]);
+    for (const stream of streams) stream.destroy();
     const crashed = threw("HOOK_CRASHED", `The process of ${file} ${how}.${lastWords(printed)}`);
     for (const settle of waiting.values()) settle(crashed);
     return crashed;
@@ -178,6 +181,9 @@ function supervise(child: ChildProcess, tree: Tree, file: string, ended: () => v
       });
     },
     stop: async () => {
+      // From here on somebody waits for its end, and nothing else may be left that keeps the program alive.
+      child.ref();
+      for (const stream of streams) stream.ref();
       await endTree(tree, 0, GRACE_MS);
       await gone;
     },

@@ -289,7 +289,7 @@ test("after a crash and after a timeout the next call starts anew", async () => 
       }
       assert.deepEqual(codes, ["1", "2", "HOOK_CRASHED", "1", "HOOK_TIMEOUT", "1"]);
     },
-    { timeoutMs: 1500 },
+    { timeoutMs: 5000 },
   );
 });
 
@@ -372,6 +372,27 @@ for (const [name, ending, signal] of [
     assert.equal(isAlive(pid), false);
   });
 }
+
+test("a program with nothing else to do still hears of the end of a call and of a host", async () => {
+  const host = new URL("../../src/effects/module-host.ts", import.meta.url).href;
+  const module = moduleOf("export default (hang) => { if (hang) for (;;); return 1 }");
+  const program = `import { createModuleHost } from ${JSON.stringify(host)};
+    const options = { ...${JSON.stringify(module)}, cwd: ${JSON.stringify(folder)}, env: process.env };
+    const kinds = [];
+    for (const hang of [false, true, false, true, false]) {
+      const host = createModuleHost({ ...options, timeoutMs: hang ? 400 : 60_000 });
+      kinds.push((await host.call(["default"], [hang], new AbortController().signal)).kind);
+      await host.close();
+    }
+    process.stdout.write(kinds.join());`;
+  const child = spawn(process.execPath, ["--input-type=module", "-e", program], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  let said = "";
+  child.stdout.on("data", (chunk: Buffer) => (said += chunk.toString()));
+  const [code] = (await once(child, "close")) as [number];
+  assert.deepEqual([code, said], [0, "gave,threw,gave,threw,gave"]);
+});
 
 test("nothing is left behind by any of this", () => {
   assert.deepEqual(leftOver(), []);
