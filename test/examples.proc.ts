@@ -114,3 +114,40 @@ test("the example agents pass check", () => {
     assert.equal(status, 0, `${example.name}: ${stdout}`);
   }
 });
+
+const ENDS: readonly [agent: string, iterations: number, reason: RegExp, flags?: readonly string[]][] = [
+  ["counted", 3, /Completed 3\/3 iterations/],
+  ["checked", 2, /Completed 2\/2 status checks/],
+  ["polled", 2, /launch\.md holds/, ["--topic", "launch"]],
+  ["spoken", 2, /The keyword NOTE_WRITTEN was given/],
+  ["signalled", 2, /The signal wrap-up was given/],
+  ["combined", 3, /note\.md is there; The keyword NOTE_WRITTEN/],
+  ["custom", 2, /the note has 5 of 5 words/],
+];
+
+for (const [agent, iterations, reason, flags = []] of ENDS) {
+  test(`example 04: ${agent} ends as its page says`, () => {
+    const home = mkdtempSync(join(tmpdir(), "lockstep-verdicts-"));
+    try {
+      cpSync(join(root, "examples/04-verdict-types"), home, { recursive: true });
+      const script = join(home, "scripts", `${agent}.yaml`);
+      const { status, stdout, stderr } = spawnSync(
+        process.execPath,
+        [join(root, "src/cli/main.ts"), "run", agent, ...flags, "--script", script, "--json"],
+        { cwd: home, encoding: "utf8", env: { ...process.env, LOCKSTEP_TRUST: "all" } },
+      );
+      assert.equal(status, 0, stdout + stderr);
+      const result = JSON.parse(stdout) as { iterations: number; reason: string; warnings: string[] };
+      assert.equal(result.iterations, iterations);
+      assert.match(result.reason, reason);
+      assert.deepEqual(result.warnings, []);
+    } finally {
+      rmSync(home, { recursive: true, force: true });
+    }
+  });
+}
+
+test("example 04 has a script and a row for every agent", () => {
+  const agents = readdirSync(join(root, "examples/04-verdict-types/.agent"));
+  assert.deepEqual(agents.toSorted(), ENDS.map(([agent]) => agent).toSorted());
+});

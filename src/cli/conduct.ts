@@ -133,7 +133,7 @@ function askForTrust({ screen, host }: Call, signal: AbortSignal): Confirm {
   return async ({ root, digest, commands }) => {
     screen.complain(
       [
-        `This agent runs commands of the project ${shownInLine(root)}:`,
+        `This agent runs code of the project ${shownInLine(root)} or asks addresses that it names:`,
         ...commands.map((command) => `  ${shown(command).replaceAll("\n", "\n    ")}`),
         `Trust exactly these from now on (${digest})? [y/N]`,
       ].join("\n"),

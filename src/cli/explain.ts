@@ -50,6 +50,7 @@ export function agentText(agent: AgentExplained, { edges }: Outline, paint: Pain
     "",
     ...facts(paint, [
       ["begins at", `${shownInLine(entry.value)}${dimmed(paint, entry.origin)}`],
+      ["ends", endText(agent.ends)],
       ["steps in", agent.registry],
       ...promptFacts(
         "system",
@@ -341,6 +342,11 @@ export function supplierText(supplier: NonNullable<StepExplained["variables"][0]
     case "argument":
       return "an argument, if it is given";
   }
+}
+
+function endText({ criteria, checks }: AgentExplained["ends"]): string {
+  const before = checks.length === 0 ? "" : ` Before that must pass: ${checks.join(", ")}.`;
+  return shownInLine(criteria + before, 400);
 }
 
 function limitText({ answers, repairs, responses }: StepExplained["limits"]): string {

@@ -1,4 +1,5 @@
 /** `lockstep show RUN` */
+import type { Sight } from "../flow/event.ts";
 import { findRun, RunnerError, show, type Journal } from "../run/index.ts";
 import type { Call } from "./call.ts";
 import { resumeCommand } from "./conduct.ts";
@@ -29,10 +30,13 @@ export async function showRun(call: Call): Promise<number> {
       screen.document(result);
       return 0;
     }
+    const seen = ({ met, what }: Sight) =>
+      screen.out("dim", `      ${met ? "met" : "not met"}: ${shownInLine(what, 400)}`);
     const visits = entries.flatMap(({ event, led }) => {
       if (led === undefined) return [];
       const failed = event.type === "step.checked" ? event.results.find((other) => !other.ok) : undefined;
-      return [ledLine(led, failed, screen.out)];
+      const line = ledLine(led, failed, screen.out);
+      return event.type === "step.looked" ? [line].concat(event.sights.map(seen)) : [line];
     });
     screen.print([...visits, renderReport(result, resumeCommand(call, result), screen.out)].join("\n"));
     return 0;

@@ -57,7 +57,7 @@ export async function runProcess(options: ProcessOptions): Promise<ProcessResult
   const closed = new Promise<void>((resolve) => child.once("close", () => resolve()));
   const ending = await firstEnding(child, options);
   await endTree({ leader, mark }, ending === "exited" ? LINGER_MS : 0, options.graceMs ?? GRACE_MS);
-  guarded.delete(leader);
+  unguard(leader);
   await Promise.race([closed, sleep(DRAIN_MS, undefined, { ref: false })]);
   child.stdout.destroy();
   child.stderr.destroy();
@@ -120,9 +120,13 @@ const DRAIN_MS = 500;
 /** Groups that are running now. A program that is left in a hurry takes them with it. */
 const guarded = new Set<number>();
 
-function guard(leader: number): void {
+export function guard(leader: number): void {
   if (guarded.size === 0 && !process.listeners("exit").includes(endGuarded)) process.once("exit", endGuarded);
   guarded.add(leader);
+}
+
+export function unguard(leader: number): void {
+  guarded.delete(leader);
 }
 
 function endGuarded(): void {

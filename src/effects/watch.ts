@@ -1,14 +1,85 @@
 /** Looking at what is outside of a run: whether a file, an address or a module of the project says that it is done. */
-import type { Watch } from "../engine/ports.ts";
+import { join } from "node:path";
+import type { Outside, Watch } from "../engine/ports.ts";
+import type { Sight } from "../flow/event.ts";
+import type { Resource } from "../flow/flow.ts";
+import type { JsonObject } from "../flow/json.ts";
+import { clip } from "./capture.ts";
+import type { ModuleHost } from "./module-host.ts";
+import type { Env } from "./process.ts";
 
 export type WatchOptions = {
-  /** Where paths are meant from. */
+  readonly agent: string;
+  /** The project: where modules are. */
+  readonly root: string;
+  /** Where the run works: where files are looked at. */
   readonly cwd: string;
-  readonly env: NodeJS.ProcessEnv;
+  readonly env: Env;
+  /** How long an address may take to answer. */
+  readonly timeoutMs?: number;
 };
 
-export function createWatch(_options: WatchOptions): Watch {
+/** Most runs look at nothing, so what looks is loaded when it is needed. */
+export function createWatch(options: WatchOptions): Watch {
+  const hosts = new Map<string, Promise<ModuleHost>>();
+
+  /** One for each rule: what a module keeps in mind belongs to the settings it was asked with. */
+  function hostOf(rule: ModuleRule): Promise<ModuleHost> {
+    const key = JSON.stringify(rule);
+    const known = hosts.get(key);
+    if (known !== undefined) return known;
+    const { file, digest } = rule.module;
+    const host = openHost(join(options.root, file), digest, options);
+    hosts.set(key, host);
+    return host;
+  }
+
   return {
-    look: (rule) => Promise.resolve({ met: false, what: `There is nobody to look at a ${rule.kind}` }),
+    look: async (rule, glance, signal) => {
+      if (rule.kind === "state") return short(await lookAt(rule.resource, glance.args, options, signal));
+      const { askModule } = await import("./verdict-module.ts");
+      return short(await askModule(await hostOf(rule), rule, options.agent, glance, signal));
+    },
+    close: async () => {
+      for (const host of hosts.values()) await (await host).close();
+    },
   };
 }
+
+type ModuleRule = Extract<Outside, { kind: "module" }>;
+
+async function openHost(file: string, digest: string, { cwd, env }: WatchOptions): Promise<ModuleHost> {
+  const { createModuleHost } = await import("./module-host.ts");
+  const { VERDICT_ADAPTER } = await import("./verdict-module.ts");
+  return createModuleHost({ file, digest, cwd, env, adapter: VERDICT_ADAPTER });
+}
+
+async function lookAt(
+  resource: Resource,
+  args: JsonObject,
+  { cwd, timeoutMs = TIMEOUT_MS }: WatchOptions,
+  signal: AbortSignal,
+): Promise<Sight> {
+  switch (resource.kind) {
+    case "file": {
+      const { lookAtFile } = await import("./look-file.ts");
+      return await lookAtFile(resource, args, cwd, signal);
+    }
+    case "api": {
+      const { lookAtAddress } = await import("./look-address.ts");
+      return await lookAtAddress(resource, args, timeoutMs, signal);
+    }
+    case "github-issue":
+    case "github-project":
+      return { met: false, what: `the ${resource.kind} was not looked at: this version does not ask GitHub` };
+  }
+}
+
+const TIMEOUT_MS = 10_000;
+
+/** What was seen is recorded at every visit. */
+function short({ met, what }: Sight): Sight {
+  return { met, what: clip(what, MOST_WORDS) };
+}
+
+const MOST_WORDS = 2000;

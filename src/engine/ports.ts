@@ -19,6 +19,8 @@ import type { Json, JsonObject, JsonSchema } from "../flow/json.ts";
 import type { Compose } from "../flow/scene.ts";
 import type { Outside } from "./stop.ts";
 
+export type { Outside } from "./stop.ts";
+
 /** Everything a run touches. */
 export type Ports = {
   readonly backend: Backend;
@@ -163,6 +165,7 @@ export type Shell = {
 /** Looks at what is outside of a run, for its stop rule. What cannot be looked up is not met, and says why. */
 export type Watch = {
   readonly look: (rule: Outside, glance: Glance, signal: AbortSignal) => Promise<Sight>;
+  readonly close?: () => Promise<void>;
 };
 
 /** Where the run stands when somebody looks outside for it. */

@@ -1,8 +1,8 @@
 /** Whether a run is over by its stop rule. Pure: what has to be looked up outside was looked up before, or is asked for. */
 import type { Sight } from "../flow/event.ts";
-import type { Flow, Resource, StopRule } from "../flow/flow.ts";
+import type { Flow, StopRule } from "../flow/flow.ts";
 import { isObject, own, sameJson, type Json, type JsonObject } from "../flow/json.ts";
-import { checksDone } from "../flow/scene.ts";
+import { checksDone, partsOf } from "../flow/rules.ts";
 import type { State } from "./state.ts";
 
 /** What there is to judge by when a visit is settled. */
@@ -27,16 +27,14 @@ export function standing(flow: Flow, facts: Facts): Standing {
 
 /** The parts of a rule that only a look outside can tell, in the order in which it names them. */
 export function outsideOf(rule: StopRule): readonly Outside[] {
-  if (rule.kind === "all" || rule.kind === "any") return rule.of.flatMap(outsideOf);
-  return rule.kind === "state" || rule.kind === "module" ? [rule] : [];
+  return partsOf(rule).filter((part) => part.kind === "state" || part.kind === "module");
 }
 
 export type Outside = Extract<StopRule, { kind: "state" | "module" }>;
 
 /** Whether the rule has to be fed with what the model says. */
 export function listens(rule: StopRule): boolean {
-  if (rule.kind === "all" || rule.kind === "any") return rule.of.some(listens);
-  return rule.kind === "keyword" || rule.kind === "signal";
+  return partsOf(rule).some(({ kind }) => kind === "keyword" || kind === "signal" || kind === "module");
 }
 
 const GOING: Standing = { kind: "going" };
@@ -124,10 +122,4 @@ function parse(text: string): Json | undefined {
   } catch {
     return undefined;
   }
-}
-
-/** How a resource is told to people. */
-export function resourceName(resource: Resource): string {
-  if (resource.kind === "file") return resource.path;
-  return resource.kind === "api" ? resource.url : resource.kind;
 }

@@ -8,6 +8,7 @@
 import type { Flow, Move, Step, StepId } from "./flow.ts";
 import { own } from "./json.ts";
 import { backTargets, branchesOf } from "./outline.ts";
+import { mostVisits } from "./rules.ts";
 
 export type Budget = {
   /** Visits of steps, questions about another step included. */
@@ -64,6 +65,8 @@ type Graph = {
   readonly steps: ReadonlyMap<StepId, Step>;
   readonly returns: readonly Return[];
   readonly visits: number;
+  /** What keeps the number of visits down, in words. */
+  readonly ceiling: string;
 };
 
 /** Failed checks lead to one of `targets`, `times` times in a run. */
@@ -85,11 +88,30 @@ function toGraph(flow: Flow): Graph {
     const times = (steps.get(guard)?.guard?.maxFailures ?? 1) - 1;
     return times > 0 ? [{ guard, targets: targets.filter((id) => steps.has(id)), times }] : [];
   });
-  // While something is being mended, the count that ends a run in success does not end it.
-  const mayMend = returns.length > 0 || [...steps.values()].some((step) => step.by.kind === "command");
-  const { stop, limits } = flow;
-  const visits = stop.kind === "visits" && !mayMend ? Math.min(stop.count, limits.visits) : limits.visits;
-  return { flow, steps, returns, visits };
+  return { flow, steps, returns, ...ceilingOf(flow, steps, returns.length > 0) };
+}
+
+/**
+ * The ceiling of the flow, or the count after which its stop rule ends it for certain; then each failed check before
+ * that end costs one visit more. While something else is being mended the count may be passed without a word.
+ */
+function ceilingOf(
+  flow: Flow,
+  steps: ReadonlyMap<StepId, Step>,
+  mayReturn: boolean,
+): Pick<Graph, "visits" | "ceiling"> {
+  const { stop, stopGuard, limits } = flow;
+  const all = [...steps.values()];
+  const isPlain = all.every(({ by, aside }) => by.kind === "model" && aside === undefined);
+  // An unusable first answer is forgiven, and the second visit is the first that can be judged.
+  const count = Math.max(mostVisits(stop, flow), all.some(forgives) ? 2 : 1);
+  const retries = stopGuard?.onFailure === "retry" ? stopGuard.maxFailures - 1 : 0;
+  const isSure = isPlain && !mayReturn && !hasForks({ steps });
+  if (!isSure || count + retries > limits.visits)
+    return { visits: limits.visits, ceiling: `maxIterations ${limits.visits}` };
+  const more = retries === 0 ? "" : ` + ${retries} after failed checks`;
+  const ceiling = `maxIterations ${count}${more}`;
+  return { visits: count + retries, ceiling: retries === 0 ? ceiling : `(${ceiling})` };
 }
 
 type Worst = {
@@ -101,16 +123,14 @@ type Worst = {
 };
 
 function toBound({ most, by, heaviest }: Worst, graph: Graph, times: (each: number) => string): Bound {
-  const { visits, returns } = graph;
+  const { visits, ceiling, returns } = graph;
   const back = returns.reduce((sum, one) => sum + one.times, 0);
   switch (by) {
     case "visits": {
       const isPlain = most === visits * heaviest;
       return {
         most,
-        because: isPlain
-          ? `maxIterations ${visits}${times(heaviest)}`
-          : `maxIterations ${visits} on the dearest way`,
+        because: isPlain ? `${ceiling}${times(heaviest)}` : `${ceiling} on the dearest way`,
       };
     }
     case "shape":
@@ -323,7 +343,7 @@ function placeOf(step: Step, steps: ReadonlyMap<StepId, Step>): StepId {
   return step.aside !== undefined && steps.has(step.aside) ? step.aside : step.id;
 }
 
-function hasForks({ steps }: Graph): boolean {
+function hasForks({ steps }: Pick<Graph, "steps">): boolean {
   return [...steps.values()].some((step) =>
     Object.values(step.edges).some((move) => [...branchesOf(move)].some((one) => one.move.kind === "fork")),
   );

@@ -27,3 +27,6 @@ export type PromptRef = {
 };
 
 export type FindPrompt = (ref: PromptRef) => Prompt;
+
+/** The SHA-256 of a text, in hex. */
+export type Digest = (text: string) => string;

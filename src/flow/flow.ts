@@ -275,7 +275,7 @@ export type StopRule =
   /** Only an edge ends the run. */
   | { readonly kind: "end" }
   | { readonly kind: "visits"; readonly count: number }
-  /** Visits of steps that verify or close; in a flow that has neither, of any step. */
+  /** Visits of steps that verify or close; in a flow that has neither, or in which nothing is chosen, of any step. */
   | { readonly kind: "checks"; readonly count: number }
   /** The model says this, letter by letter. */
   | { readonly kind: "keyword"; readonly text: string }

@@ -1,7 +1,7 @@
 /** What a prompt can see of a run, and the function that turns what is to be said into words. */
 import type { Say } from "./event.ts";
 import type { Flow, Label, Step, StepId } from "./flow.ts";
-import { own, type JsonObject } from "./json.ts";
+import type { JsonObject } from "./json.ts";
 
 export type Scene = {
   readonly args: JsonObject;
@@ -18,16 +18,6 @@ export type Scene = {
     readonly payload: JsonObject;
   } | null;
 };
-
-/** Visits begun so far of steps that verify or close; of all steps where the flow has neither. */
-export function checksDone(
-  { steps }: Flow,
-  { iterations, visits }: Pick<Scene, "iterations" | "visits">,
-): number {
-  const checking = Object.values(steps).filter(({ kind, aside }) => kind !== "work" && aside === undefined);
-  if (checking.length === 0) return iterations;
-  return checking.reduce((sum, { id }) => sum + (own(visits, id) ?? 0), 0);
-}
 
 export type Composed =
   | { readonly kind: "text"; readonly text: string }

@@ -31,9 +31,14 @@ export const VERDICT_CONFIG = group("Settings of the verdict type.", {
   resourceType: text("poll:state: what is looked at.", {
     enum: ["github-issue", "github-project", "file", "api"],
   }),
-  targetState: anything("poll:state: the state that ends the run.", { types: ["string", "object"] }),
-  path: text("poll:state of a file: its path.", { filled: true }),
-  url: text("poll:state of an api: its address.", { filled: true }),
+  targetState: anything(
+    "poll:state: the state that ends the run; for an issue, closed unless it says otherwise.",
+    { types: ["string", "object"] },
+  ),
+  path: text("poll:state of a file: its path in the working folder; {uv-name} is a parameter.", {
+    filled: true,
+  }),
+  url: text("poll:state of an api: its address; {uv-name} is a parameter.", { filled: true }),
   registryPath: text("detect:graph: the steps registry."),
   entryStep: text("detect:graph: the first step, when the registry names none."),
   operator: text("meta:composite: how the conditions are combined.", { enum: ["and", "or", "first"] }),
@@ -45,7 +50,10 @@ export const VERDICT_CONFIG = group("Settings of the verdict type.", {
     }),
     { filled: true },
   ),
-  handlerPath: text("meta:custom: the module that decides.", { filled: true }),
+  handlerPath: text("meta:custom: the module that decides, relative to the agent's folder.", {
+    filled: true,
+  }),
+  settings: anything("meta:custom: whatever the module wants to know.", { types: ["object"] }),
 });
 
 const FLOW = group("Prompts, schemas and the model.", {

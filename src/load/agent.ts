@@ -1,10 +1,10 @@
 /**
- * The front door of this room: an agent's files in, a flow and a list of problems out. Pure over `files` and
- * `findPrompt`; never throws, whatever the files hold.
+ * The front door of this room: an agent's files in, a flow and a list of problems out. Pure over what it is given;
+ * never throws, whatever the files hold.
  *
- *     const { flow, problems } = loadAgent("iterator", files, findPrompt);
+ *     const { flow, problems } = loadAgent("iterator", files, findPrompt, sha256);
  */
-import type { Files, FindPrompt } from "../flow/files.ts";
+import type { Digest, Files, FindPrompt } from "../flow/files.ts";
 import type { Flow } from "../flow/flow.ts";
 import { FORBIDDEN_NAMES, isObject, own, type JsonObject } from "../flow/json.ts";
 import type { Problem } from "../flow/problem.ts";
@@ -31,12 +31,12 @@ import { buildGraph, type Sources } from "./registry.ts";
 import { createSchemas } from "./schemas.ts";
 import { readShape } from "./shape.ts";
 import { systemStandIn } from "./stand-in.ts";
-import { loadVerdict, type Verdict } from "./verdict.ts";
+import { limitsWith, loadVerdict, type Verdict } from "./verdict.ts";
 
 /** `flow` is null only when there is nothing to build; beside errors it may be there to be shown, never to be run. */
 export type LoadResult = { readonly flow: Flow | null; readonly problems: readonly Problem[] };
 
-export function loadAgent(name: string, files: Files, findPrompt: FindPrompt): LoadResult {
+export function loadAgent(name: string, files: Files, findPrompt: FindPrompt, digest: Digest): LoadResult {
   const findings: Finding[] = [];
   const folder = joinPath(".agent", name);
   const nothing = () => ({ flow: null, problems: findings.map((finding) => toProblem(finding, null)) });
@@ -47,7 +47,7 @@ export function loadAgent(name: string, files: Files, findPrompt: FindPrompt): L
   const agentReader = { document: agentDocument, code: "AC-VALID-001", findings } as const;
   const agent = readShape(AGENT, agentDocument.value, "", agentReader);
   const parameters = loadParameters(agent, agentReader);
-  const verdict = loadVerdict(agent, agentReader);
+  const verdict = loadVerdict(agent, agentReader, { folder, files, digest, parameters });
 
   const registryFile = joinPath(folder, agent.runner.flow.prompts.registry);
   const registryAsWritten = open(files, registryFile, aboutRegistry(registryFile), findings);
@@ -88,7 +88,8 @@ export function loadAgent(name: string, files: Files, findPrompt: FindPrompt): L
     steps: Object.fromEntries(graph.steps),
     checks: Object.fromEntries(graph.checks),
     stop: sources.verdict.stop,
-    limits: sources.verdict.limits,
+    ...(graph.stop?.guard !== undefined && { stopGuard: graph.stop.guard }),
+    limits: limitsWith(sources.verdict, graph.stop?.guard),
     ...(sections.length > 0 && { sections: Object.fromEntries(sections) }),
     constants: Object.fromEntries(
       [...agent.runner.integrations.github.labels.rest].map(([key, label]) => [`label_${key}`, label]),
@@ -100,7 +101,7 @@ export function loadAgent(name: string, files: Files, findPrompt: FindPrompt): L
   const reach = graph.steps.has(graph.entry.step) ? reachFrom(graph.entry.step, graph.steps) : null;
   findings.push(
     ...checkFlow({ name, sources, graph, flow, reach, schemaFiles, files }),
-    ...findInert(sources),
+    ...findInert(sources, graph),
   );
   const live = reach?.steps ?? null;
   return { flow, problems: findings.map((finding) => toProblem(withStep(finding, registryDocument), live)) };

@@ -3,7 +3,7 @@ import type { Move, Step, StepId } from "../flow/flow.ts";
 import type { Finding } from "./finding.ts";
 import { reachWithoutJumps, stepsWithoutEnd, type Steps } from "./graph.ts";
 import { gateForm } from "./gate-forms.ts";
-import { atStep, witness, type Loaded } from "./loaded.ts";
+import { atStep, visitsToVerdict, witness, type Loaded } from "./loaded.ts";
 import { waysFrom } from "./ways.ts";
 
 export function* checkEnds(loaded: Loaded): Generator<Finding> {
@@ -12,8 +12,8 @@ export function* checkEnds(loaded: Loaded): Generator<Finding> {
   );
   if (loaded.reach === null || !isGated) return;
   yield* checkUnjudged(loaded, loaded.reach.steps);
-  // Visits that are counted end a flow anyway.
-  if (loaded.sources.verdict.stop.kind === "visits") return;
+  // A verdict that can fire ends a run wherever it stands.
+  if (visitsToVerdict(loaded) <= loaded.flow.limits.visits) return;
   yield* checkTraps(loaded, loaded.reach.steps);
 }
 

@@ -8,6 +8,7 @@ import { atStep, type Loaded } from "./loaded.ts";
 import { escapeSegment } from "./places.ts";
 import { VALIDATOR_KEYS, type ValidatorSource } from "./registry-shape.ts";
 import { didYouMean, onlyNear } from "./suggest.ts";
+import { customaryClosure } from "./verdict-types.ts";
 
 export function* checkGuards(loaded: Loaded): Generator<Finding> {
   const judgedBy = usersOfEntries(loaded);
@@ -20,10 +21,11 @@ export function* checkGuards(loaded: Loaded): Generator<Finding> {
   yield* checkEditions(loaded);
 }
 
-/** The closing steps that each entry of validationSteps judges. */
-function usersOfEntries(loaded: Loaded): ReadonlyMap<string, StepId[]> {
+/** The steps that each entry of validationSteps is used for: what stands before an end by the verdict, for the first. */
+function usersOfEntries({ graph }: Loaded): ReadonlyMap<string, StepId[]> {
   const users = new Map<string, StepId[]>();
-  for (const [id, { key }] of loaded.graph.judged) {
+  const last = graph.stop === null ? [] : [[graph.entry.step, graph.stop.judged] as const];
+  for (const [id, { key }] of [...graph.judged, ...last]) {
     const others = users.get(key);
     if (others === undefined) users.set(key, [id]);
     else others.push(id);
@@ -61,7 +63,7 @@ function* checkEntries(loaded: Loaded, judgedBy: ReadonlyMap<string, StepId[]>):
         document,
         pointer,
         message: `The validation "${key}" is never run: ${why}.${didYouMean(key, closures)}`,
-        fix: "Give it the id of the closure it is meant for.",
+        fix: `Give it the id of the closure it is meant for${byVerdict(loaded)}.`,
       };
     }
     if (entry.stepId !== undefined && entry.stepId !== key) {
@@ -118,6 +120,23 @@ function* checkEntries(loaded: Loaded, judgedBy: ReadonlyMap<string, StepId[]>):
       fix: `Rename "${key}" to "${id}".`,
     };
   }
+  const last = loaded.graph.stop?.judged;
+  if (last?.by !== "only" || loaded.graph.judged.size > 0) return;
+  const { type } = loaded.sources.verdict;
+  yield {
+    code: "CHECK-BORROWED",
+    document,
+    pointer: `/validationSteps/${escapeSegment(last.key)}`,
+    message: `An end by the verdict ${type} has no validation of its own; the only one there is, "${last.key}", is used for it.`,
+    fix: `Rename "${last.key}" to "${customaryClosure(type)}".`,
+  };
+}
+
+/** The name under which checks stand before an end by the verdict, where there is such an end. */
+function byVerdict({ sources: { verdict } }: Loaded): string {
+  return verdict.stop.kind === "end"
+    ? ""
+    : `, or "${customaryClosure(verdict.type)}" to stand before an end by the verdict`;
 }
 
 function* checkValidator(
@@ -286,5 +305,15 @@ function* checkEditions(loaded: Loaded): Generator<Finding> {
         fix: `Create ${edition.tried[0] ?? "the prompt file"}.`,
       };
     }
+  }
+  for (const { check, edition } of loaded.flow.stopGuard?.checks ?? []) {
+    if (edition.file !== null) continue;
+    yield {
+      code: "PR-EDITION",
+      document: loaded.sources.registryDocument,
+      pointer: `/validationSteps/${escapeSegment(loaded.graph.stop?.judged.key ?? "")}`,
+      message: `There is no prompt for a failure of "${check}" before an end by the verdict; the model is told in general words. Tried: ${edition.tried.join(", ")}.`,
+      fix: `Create ${edition.tried[0] ?? "the prompt file"}.`,
+    };
   }
 }

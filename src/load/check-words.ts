@@ -1,5 +1,6 @@
 /** Rules about what prompts say: the intents they name, the variables their front matter lists, the parameters they read. */
-import type { Decider, Step } from "../flow/flow.ts";
+import type { Decider, Flow, Step } from "../flow/flow.ts";
+import { isUnseen, partsOf } from "../flow/rules.ts";
 import { readText, type Document } from "./document.ts";
 import type { Finding } from "./finding.ts";
 import { gateForm } from "./gate-forms.ts";
@@ -144,8 +145,7 @@ function* checkParameters(loaded: Loaded): Generator<Finding> {
     by.kind === "model" && (prompt.file === null || prompt.builtIn !== undefined);
   if (all.some(isUnwritten)) return;
   const read = new Set(placeholders(flow.system.text));
-  // What poll:state looks at is told by a parameter.
-  if (sources.verdict.type === "poll:state") read.add("issue").add("project");
+  for (const name of readByVerdict(flow)) read.add(name);
   for (const { prompt, by } of all) {
     for (const name of [...prompt.variables, ...namesRead(flow, prompt.text)]) read.add(name);
     if (by.kind !== "command") continue;
@@ -163,6 +163,16 @@ function* checkParameters(loaded: Loaded): Generator<Finding> {
       fix: `Read it as {uv-${name}} in a prompt and add it to the step's uvVariables, or remove it.`,
     };
   }
+}
+
+/** What the verdict looks at is told by parameters; a module of the project is given all of them. */
+function readByVerdict({ stop, parameters }: Flow): readonly string[] {
+  return partsOf(stop).flatMap((part) => {
+    if (part.kind === "module") return parameters.map(({ name }) => name);
+    if (part.kind !== "state") return [];
+    if (isUnseen(part)) return ["issue", "project"];
+    return placeholders(JSON.stringify(part.resource));
+  });
 }
 
 /** Names that prompts read and nothing supplies: one of them may be the parameter misspelled. */

@@ -9,6 +9,7 @@ import { checkPromptFiles } from "./check-prompt-files.ts";
 import { checkPrompts } from "./check-prompts.ts";
 import { checkQuestions } from "./check-questions.ts";
 import { checkReach, checkRoutes } from "./check-routes.ts";
+import { checkVerdict } from "./check-verdict.ts";
 import { checkWords } from "./check-words.ts";
 import type { Dialect } from "./dialect.ts";
 import { isWritten } from "./document.ts";
@@ -34,6 +35,7 @@ const GATE_RULES: Rules = [
   checkRoutes,
   checkEnds,
   checkPromptFiles,
+  checkVerdict,
   checkPrompts,
   checkWords,
   checkData,

@@ -38,9 +38,25 @@ export const CODES = {
     "incomplete verdict",
     "A verdict type cannot tell the end of a run without its own settings.",
   ),
+  "AC-VERDICT-001": warning(
+    "no issue to look at",
+    "Which issue a run is about is told by a parameter of that name.",
+  ),
+  "AC-VERDICT-004": error(
+    "verdict module",
+    "The module is code that runs on this machine: it is a file of the agent, and part of what is trusted.",
+  ),
   "AC-VERDICT-010": error(
     "verdict inside a composite",
-    "Only verdicts that look at one thing can be combined.",
+    "An end of the graph ends a run by itself; it is no condition that others could wait for.",
+  ),
+  "VERDICT-NEVER": error(
+    "verdict never fires",
+    "A run that nothing ends in success spends tokens until its ceiling, and then fails.",
+  ),
+  "VERDICT-UNTOLD": warning(
+    "model not told how to end",
+    "A model can only give the word or the block that somebody tells it about.",
   ),
   "AC-NAME": warning(
     "name differs from folder",

@@ -5,24 +5,30 @@ import type { Prompts } from "./prompts.ts";
 import type { RegistrySource, StepSource, ValidationStepSource, ValidatorSource } from "./registry-shape.ts";
 import { customaryClosure, type VerdictType } from "./verdict-types.ts";
 
-/** Which entry of validationSteps a closure is judged by, and by what right. */
+/** Which entry of validationSteps a closure, or the verdict, is judged by, and by what right. */
 export type Judged = {
   readonly key: string;
   readonly entry: ValidationStepSource;
   readonly by: "id" | "verdict" | "only";
 };
 
-/** Its own entry; else the customary one of the verdict type; else the only one there is, unless that is another step's. */
+/** Its own entry; else the one that goes with the verdict. */
 export function judgedBy(id: StepId, registry: RegistrySource, type: VerdictType): Judged | null {
+  const own = registry.validationSteps.get(id);
+  return own === undefined ? judgedByVerdict(registry, type) : { key: id, entry: own, by: "id" };
+}
+
+/** The customary entry of the verdict type; else the only one there is, unless that is a step's own. */
+export function judgedByVerdict(registry: RegistrySource, type: VerdictType): Judged | null {
   const { validationSteps } = registry;
-  const own = validationSteps.get(id);
-  if (own !== undefined) return { key: id, entry: own, by: "id" };
   const customary = validationSteps.get(customaryClosure(type));
   if (customary !== undefined) return { key: customaryClosure(type), entry: customary, by: "verdict" };
   const [only, second] = validationSteps;
   if (only === undefined || second !== undefined || registry.steps.has(only[0])) return null;
   return { key: only[0], entry: only[1], by: "only" };
 }
+
+export type Built<G> = { readonly guard: G; readonly checks: readonly Check[] };
 
 /** `label`: the one whose edge ends the flow. */
 export function buildGuard(
@@ -32,11 +38,35 @@ export function buildGuard(
   registry: RegistrySource,
   workAt: StepSource | undefined,
   prompts: Prompts,
-): { readonly guard: StepGuard; readonly checks: readonly Check[] } | null {
+): Built<StepGuard> | null {
+  const built = buildChecks(entry, [entry, source, workAt], backOf(source, entry), registry, prompts);
+  return built === null ? null : { ...built, guard: { on: label, ...built.guard } };
+}
+
+/** What must pass before the stop rule ends a run; after a failure the run goes on where it would have gone. */
+export function buildStopGuard(
+  entry: ValidationStepSource,
+  registry: RegistrySource,
+  workAt: StepSource | undefined,
+  prompts: Prompts,
+): Built<Guard> | null {
+  return buildChecks(entry, [entry, workAt], { kind: "onward" }, registry, prompts);
+}
+
+type Place = Pick<StepSource, "c2" | "c3"> | undefined;
+
+/** `at`: where the failure prompts are looked for, in this order. */
+function buildChecks(
+  entry: ValidationStepSource,
+  at: readonly Place[],
+  back: Guard["back"],
+  registry: RegistrySource,
+  prompts: Prompts,
+): Built<Guard> | null {
   const checks: Check[] = [];
   const guarded: GuardedCheck[] = [];
-  const places = [entry, source, workAt].flatMap((at) =>
-    at?.c2 === undefined || at.c3 === undefined ? [] : [{ c2: at.c2, c3: at.c3 }],
+  const places = at.flatMap((one) =>
+    one?.c2 === undefined || one.c3 === undefined ? [] : [{ c2: one.c2, c3: one.c3 }],
   );
   for (const condition of entry.validationConditions) {
     const validator = registry.validators.get(condition.validator ?? "");
@@ -49,16 +79,8 @@ export function buildGuard(
     guarded.push({ check: check.name, edition });
   }
   if (guarded.length === 0) return null;
-  return {
-    checks,
-    guard: {
-      on: label,
-      checks: guarded,
-      onFailure: entry.onFailure.action,
-      maxFailures: entry.onFailure.maxAttempts,
-      back: backOf(source, entry),
-    },
-  };
+  const { action: onFailure, maxAttempts: maxFailures } = entry.onFailure;
+  return { checks, guard: { checks: guarded, onFailure, maxFailures, back } };
 }
 
 /** `empty`, `exitCode:N`, `contains:TEXT`, `matches:REGEX`; null for anything else. */

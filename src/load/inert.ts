@@ -1,27 +1,15 @@
 /** Settings that are understood but not acted on by this version. One warning each, where they were written. */
 import type { Path } from "../flow/json.ts";
+import { isUnseen, partsOf } from "../flow/rules.ts";
 import { isWritten, type Document } from "./document.ts";
 import type { Finding } from "./finding.ts";
 import { escapeSegment, pointerOf } from "./places.ts";
 import type { StepSource } from "./registry-shape.ts";
-import type { Sources } from "./registry.ts";
-import type { VerdictType } from "./verdict-types.ts";
+import type { Graph, Sources } from "./registry.ts";
 
-export function findInert(sources: Sources): readonly Finding[] {
-  return [...inAgent(sources), ...inRegistry(sources), ...inValidation(sources)];
+export function findInert(sources: Sources, graph: Graph): readonly Finding[] {
+  return [...inAgent(sources), ...inRegistry(sources), ...inValidation(sources, graph)];
 }
-
-/** What the run will not do although its verdict type says so. */
-const UNUSED_ENDING: { readonly [type in VerdictType]: string | null } = {
-  "count:iteration": null,
-  "detect:graph": null,
-  "count:check": "status checks are not counted",
-  "poll:state": "the external state is not polled",
-  "detect:keyword": "the keyword is not looked for",
-  "detect:structured": "the signal is not looked for",
-  "meta:composite": "the conditions are not combined",
-  "meta:custom": "the module is not loaded",
-};
 
 type Row = {
   readonly path: Path;
@@ -75,13 +63,12 @@ const AGENT_ROWS: readonly Row[] = [
 
 function* inAgent(sources: Sources): Generator<Finding> {
   const { agent, agentDocument, verdict } = sources;
-  const ending = UNUSED_ENDING[verdict.type];
-  if (ending !== null) {
+  if (partsOf(verdict.stop).some(isUnseen)) {
     yield notActedOn(
       agentDocument,
       "/runner/verdict/type",
-      `The verdict type "${verdict.type}" is not acted on by this version: ${ending}. The run ends at a closing step, or is stopped after ${verdict.limits.visits} visits.`,
-      "Let a closure end the flow, or use count:iteration.",
+      `GitHub is not looked at by this version: whatever the issue or project is like, it counts as not in its target state. Without another end the run is stopped after ${verdict.limits.visits} visits.`,
+      "Let a closure end the flow, or use another verdict type.",
     );
   }
   for (const { path, what, fix, matters } of AGENT_ROWS) {
@@ -146,7 +133,17 @@ function* inRegistry({ registry, registryDocument }: Sources): Generator<Finding
   }
 }
 
-function* inValidation({ registry, registryDocument }: Sources): Generator<Finding> {
+function* inValidation(sources: Sources, { judged, stop }: Graph): Generator<Finding> {
+  const { registry, registryDocument } = sources;
+  const last = stop?.judged;
+  if (
+    last?.entry.onFailure.target !== undefined &&
+    [...judged.values()].every(({ key }) => key !== last.key)
+  ) {
+    const message = `"target" of "${last.key}" in validationSteps is not acted on: after a failure before an end by the verdict, the run goes on where it would have gone.`;
+    const pointer = `/validationSteps/${escapeSegment(last.key)}/onFailure/target`;
+    yield notActedOn(registryDocument, pointer, message, 'Remove "target".');
+  }
   const key = [...registry.validationSteps].find(([, entry]) => entry.outputSchema !== undefined)?.[0];
   if (key === undefined) return;
   const message = `"outputSchema" of "${key}" in validationSteps is not acted on: answers are validated against the step's own schema.`;

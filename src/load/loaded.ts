@@ -1,6 +1,7 @@
 /** What the rules look at: the flow as built, the files as written, and which steps are live. */
 import type { Files } from "../flow/files.ts";
 import type { Flow, StepId } from "../flow/flow.ts";
+import { checksEveryVisit, fewestVisits } from "../flow/rules.ts";
 import type { DocumentRead } from "./document.ts";
 import type { Reach } from "./graph.ts";
 import { escapeSegment } from "./places.ts";
@@ -28,4 +29,11 @@ export function witness(loaded: Loaded, id: StepId, ...further: readonly StepId[
   const { steps } = loaded.graph;
   const path = (loaded.reach?.pathTo(id) ?? []).filter((step) => steps.get(step)?.aside === undefined);
   return path.length === 0 ? [id, ...further] : [...path, ...further];
+}
+
+/** The fewest visits after which the verdict can end a run; Infinity: it cannot. */
+export function visitsToVerdict({ flow, graph, reach }: Loaded): number {
+  const live = [...(reach?.steps ?? graph.steps.keys())];
+  const canCheck = checksEveryVisit(flow) || live.some((id) => graph.steps.get(id)?.kind !== "work");
+  return fewestVisits(flow.stop, canCheck);
 }

@@ -34,7 +34,15 @@ export function buildQuestions(sources: Sources, registry: CheckRegistry, world:
     }
   }
   const flow = { kinds, ids: [...kinds.keys()] };
-  return { entry: findEntry(sources), flow, steps, checks: new Map(), sections: [], judged: new Map() };
+  return {
+    entry: findEntry(sources),
+    flow,
+    steps,
+    checks: new Map(),
+    sections: [],
+    judged: new Map(),
+    stop: null,
+  };
 }
 
 /** The id of the question about a step. No step of a file may be called so. */

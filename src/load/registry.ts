@@ -1,10 +1,10 @@
 /** steps_registry.json → the steps, checks and entry of a flow. */
-import type { Check, Step, StepId } from "../flow/flow.ts";
+import type { Check, Guard, Step, StepId } from "../flow/flow.ts";
 import type { AgentSource } from "./agent-shape.ts";
 import type { Dialect } from "./dialect.ts";
 import type { Document } from "./document.ts";
 import { gateForm } from "./gate-forms.ts";
-import { buildGuard, judgedBy, type Judged } from "./guards.ts";
+import { buildGuard, buildStopGuard, judgedBy, judgedByVerdict, type Judged } from "./guards.ts";
 import type { FlowSteps } from "./moves.ts";
 import type { Prompts } from "./prompts.ts";
 import type { CheckRegistry } from "./questions-shape.ts";
@@ -37,6 +37,8 @@ export type Graph = {
   readonly sections: readonly Section[];
   /** Which entry of validationSteps each closing step is judged by. */
   readonly judged: ReadonlyMap<StepId, Judged>;
+  /** What stands before an end by the verdict; null: nothing does. */
+  readonly stop: { readonly judged: Judged; readonly guard?: Guard } | null;
 };
 
 /** Where a run begins and which key says so. `step` is "" when nothing does. */
@@ -67,7 +69,13 @@ export function buildGraph(sources: Sources, prompts: Prompts): Graph {
     for (const check of built?.checks ?? []) checks.set(check.name, check);
     steps.set(id, built === null ? step : { ...step, guard: built.guard });
   }
-  return { entry, flow, steps, checks, sections: buildSections(registry, flow, prompts, standIn), judged };
+  const sections = buildSections(registry, flow, prompts, standIn);
+  const common = { entry, flow, steps, checks, sections, judged };
+  const last = verdict.stop.kind === "end" ? null : judgedByVerdict(registry, verdict.type);
+  if (last === null) return { ...common, stop: null };
+  const built = buildStopGuard(last.entry, registry, registry.steps.get(entry.step), prompts);
+  for (const check of built?.checks ?? []) checks.set(check.name, check);
+  return { ...common, stop: { judged: last, ...(built !== null && { guard: built.guard }) } };
 }
 
 /** The entry for the verdict type under any of its names, then the general one, then the graph's own. */

@@ -1,8 +1,10 @@
 /** runner.verdict: how the run is declared to end. */
-import type { FlowLimits, StopRule } from "../flow/flow.ts";
-import { isObject, type Json } from "../flow/json.ts";
+import type { FlowLimits, Guard, StopRule } from "../flow/flow.ts";
+import { isObject, own, readPath, type Json } from "../flow/json.ts";
 import { VERDICT_CONFIG, type AgentSource, type VerdictConfig } from "./agent-shape.ts";
+import { criteriaOf } from "./criteria.ts";
 import { DEFAULTS } from "./defaults.ts";
+import { buildModule, buildState, NEVER, report, type At, type VerdictWorld } from "./outside.ts";
 import { readShape, type Reader } from "./shape.ts";
 import type { VerdictType } from "./verdict-types.ts";
 
@@ -13,20 +15,43 @@ export type Verdict = {
   readonly criteria: string;
 };
 
-/** What the verdict means for a run. A type whose own rule is not acted on still ends at an end, or at its limit. */
-export function loadVerdict(agent: AgentSource, reader: Reader): Verdict {
+export function loadVerdict(agent: AgentSource, reader: Reader, world: VerdictWorld): Verdict {
   const { type, config } = agent.runner.verdict;
-  requireSettings(type, config, "/runner/verdict/config", reader);
-  checkChildren(config, "/runner/verdict/config", reader);
+  const stop = buildRule(type, config, { ...world, reader, pointer: "/runner/verdict/config" });
+  const visits = stop.kind === "visits" ? stop.count : (config.maxIterations ?? DEFAULTS.safetyVisits);
+  const { github } = agent.runner.integrations;
+  const criteria = criteriaOf(stop, github.enabled ? github.defaultClosureAction : "close");
+  return { type, stop, limits: { visits }, criteria };
+}
 
-  const budget = type === "count:iteration" ? DEFAULTS.iterations : DEFAULTS.safetyVisits;
-  const visits = config.maxIterations ?? budget;
-  return {
-    type,
-    stop: type === "count:iteration" ? { kind: "visits", count: visits } : { kind: "end" },
-    limits: { visits },
-    criteria: criteriaOf(type, config, visits),
-  };
+/** A count that is reached while checks fail leaves room to mend what they found. */
+export function limitsWith({ stop, limits }: Verdict, guard: Guard | undefined): FlowLimits {
+  if (stop.kind !== "visits" || guard?.onFailure !== "retry") return limits;
+  return { visits: stop.count + guard.maxFailures - 1 };
+}
+
+function buildRule(type: VerdictType, config: VerdictConfig, at: At): StopRule {
+  requireSettings(type, config, at);
+  switch (type) {
+    case "count:iteration":
+      return { kind: "visits", count: config.maxIterations ?? DEFAULTS.iterations };
+    case "count:check":
+      return { kind: "checks", count: config.maxChecks ?? 1 };
+    case "poll:state":
+      return buildState(config, at);
+    case "detect:keyword":
+      return config.verdictKeyword === undefined ? NEVER : { kind: "keyword", text: config.verdictKeyword };
+    case "detect:structured": {
+      const fields = readFields(config.requiredFields, at);
+      return config.signalType === undefined ? NEVER : { kind: "signal", type: config.signalType, fields };
+    }
+    case "detect:graph":
+      return { kind: "end" };
+    case "meta:composite":
+      return { kind: config.operator === "and" ? "all" : "any", of: buildChildren(config, at) };
+    case "meta:custom":
+      return buildModule(config, at);
+  }
 }
 
 /** The settings that each type cannot do without, as they are documented. */
@@ -47,27 +72,15 @@ const REQUIRED_BY_RESOURCE: { readonly [resource: string]: readonly (keyof Verdi
   api: ["url", "targetState"],
 };
 
-const COMBINABLE: ReadonlySet<VerdictType> = new Set<VerdictType>([
-  "count:iteration",
-  "count:check",
-  "poll:state",
-  "detect:keyword",
-  "detect:structured",
-]);
-
-function requireSettings(type: VerdictType, config: VerdictConfig, pointer: string, reader: Reader): void {
+function requireSettings(type: VerdictType, config: VerdictConfig, at: At): void {
+  const { pointer } = at;
   const byResource =
     type === "poll:state" ? (REQUIRED_BY_RESOURCE[config.resourceType ?? "github-issue"] ?? []) : [];
   for (const key of [...REQUIRED[type], ...byResource]) {
-    if (config[key] !== undefined || wasReported(`${pointer}/${key}`, reader)) continue;
+    if (config[key] !== undefined || wasReported(`${pointer}/${key}`, at.reader)) continue;
     const resource = byResource.includes(key) ? ` with resourceType "${config.resourceType}"` : "";
-    reader.findings.push({
-      code: "AC-VALID-002",
-      document: reader.document,
-      pointer: `${pointer}/${key}`,
-      message: `The verdict type "${type}"${resource} needs ${key} in ${pointer.slice(1).replaceAll("/", ".")}.`,
-      fix: `Add "${key}" to the config of the verdict.`,
-    });
+    const message = `The verdict type "${type}"${resource} needs ${key} in ${nameOf(pointer)}.`;
+    report(at, "AC-VALID-002", key, message, `Add "${key}" to the config of the verdict.`);
   }
 }
 
@@ -78,74 +91,45 @@ function wasReported(pointer: string, reader: Reader): boolean {
   );
 }
 
-function checkChildren(config: VerdictConfig, pointer: string, reader: Reader): void {
-  const written = readWritten(reader.document.value, `${pointer}/conditions`);
-  for (const [index, child] of (config.conditions ?? []).entries()) {
-    const at = `${pointer}/conditions/${index}`;
-    // A child that could not be read was left out of the list, and then the numbers no longer agree.
-    if (written.length !== config.conditions?.length || child.type === undefined) continue;
-    if (!COMBINABLE.has(child.type)) {
-      reader.findings.push({
-        code: "AC-VERDICT-010",
-        document: reader.document,
-        pointer: `${at}/type`,
-        message: `The verdict type "${child.type}" cannot be part of a composite.`,
-        fix: `Use one of: ${[...COMBINABLE].join(", ")}.`,
-      });
-      continue;
+/** A child that could not be read is left out; what is wrong with it has been reported. */
+function buildChildren(config: VerdictConfig, at: At): readonly StopRule[] {
+  const written = readPath(at.reader.document.value, at.pointer.slice(1).split("/"));
+  const list = isObject(written) ? own(written, "conditions") : undefined;
+  const children = config.conditions ?? [];
+  if (!Array.isArray(list) || list.length !== children.length) return [];
+  return children.flatMap((child, index) => {
+    const { type } = child;
+    const here: At = { ...at, pointer: `${at.pointer}/conditions/${index}` };
+    if (type === undefined) return [];
+    if (type === "detect:graph") {
+      const message = `The verdict type "detect:graph" cannot be part of a composite: an end of the graph ends the run anyway.`;
+      report(here, "AC-VERDICT-010", "type", message, "Remove it from the conditions.");
+      return [];
     }
-    const settings = readShape(VERDICT_CONFIG, child.config, `${at}/config`, reader);
-    requireSettings(child.type, settings, `${at}/config`, reader);
-  }
-}
-
-function readWritten(value: Json, pointer: string): readonly Json[] {
-  let here: Json | undefined = value;
-  for (const segment of pointer.slice(1).split("/")) here = isObject(here) ? here[segment] : undefined;
-  return Array.isArray(here) ? here : [];
-}
-
-/** The sentence that tells the model when its work counts as done. */
-function criteriaOf(type: VerdictType, config: VerdictConfig, visits: number): string {
-  switch (type) {
-    case "count:iteration":
-      return visits === 1
-        ? "The work is done after one iteration."
-        : `The work is done after ${visits} iterations.`;
-    case "count:check":
-      return `The work is done after ${config.maxChecks ?? 1} status checks.`;
-    case "poll:state":
-      return "The work is done when the resource it is about has reached its target state.";
-    case "detect:keyword":
-      return `The work is done when it is verified and you write ${config.verdictKeyword ?? "the agreed keyword"}.`;
-    case "detect:structured":
-      return `The work is done when you give a block of the type ${config.signalType ?? "agreed on"} with all its fields.`;
-    case "detect:graph":
-      return "The work is done when the steps have led to a closing step and its checks have passed.";
-    case "meta:composite": {
-      const parts = (config.conditions ?? []).flatMap((child) =>
-        child.type === undefined || !COMBINABLE.has(child.type)
-          ? []
-          : [childCriteria(child.type, isObject(child.config) ? child.config : {})],
-      );
-      const joined = config.operator === "and" ? "all of these hold" : "one of these holds";
-      return `The work is done as soon as ${joined}: ${parts.join("; ")}.`;
+    const inside: At = { ...here, pointer: `${here.pointer}/config` };
+    const settings = readShape(VERDICT_CONFIG, child.config, inside.pointer, at.reader);
+    if (type !== "count:iteration" && settings.maxIterations !== undefined) {
+      const message = `maxIterations of a condition of the type "${type}" is not acted on: the ceiling is that of the whole verdict.`;
+      const fix = "Move it to runner.verdict.config.";
+      report(inside, "CONFIG-NOT-ACTED-ON", "maxIterations", message, fix);
     }
-    case "meta:custom":
-      return "The work is done when the agent's own rule says so.";
-  }
+    return [buildRule(type, settings, inside)];
+  });
 }
 
-function childCriteria(type: VerdictType, config: { readonly [key: string]: Json }): string {
-  const say = (key: string, otherwise: string) => {
-    const value = Object.hasOwn(config, key) ? config[key] : undefined;
-    return typeof value === "string" || typeof value === "number" ? String(value) : otherwise;
-  };
-  if (type === "count:iteration")
-    return `${say("maxIterations", "the agreed number of")} iterations are over`;
-  if (type === "count:check") return `${say("maxChecks", "the agreed number of")} status checks are over`;
-  if (type === "detect:keyword") return `you have written ${say("verdictKeyword", "the agreed keyword")}`;
-  if (type === "detect:structured")
-    return `you have given a block of the type ${say("signalType", "agreed on")}`;
-  return "the resource has reached its target state";
+function readFields(written: Json | undefined, at: At): Extract<StopRule, { kind: "signal" }>["fields"] {
+  if (Array.isArray(written)) {
+    const names = written as readonly Json[];
+    const wrong = names.find((name) => typeof name !== "string");
+    if (wrong !== undefined) {
+      const message = `requiredFields holds ${JSON.stringify(wrong)}, but a list of fields holds their names.`;
+      report(at, "AC-VALID-001", "requiredFields", message, "Write names, or an object of names and values.");
+    }
+    return names.flatMap((name) => (typeof name === "string" ? [{ name }] : []));
+  }
+  return isObject(written) ? Object.entries(written).map(([name, value]) => ({ name, value })) : [];
+}
+
+function nameOf(pointer: string): string {
+  return pointer.slice(1).replaceAll("/", ".");
 }

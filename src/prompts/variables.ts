@@ -1,7 +1,8 @@
 /** Where the value of a prompt variable comes from. The channels are tried in order; the first that knows the name wins. */
-import type { Flow, Need, Step, StepId, StopRule } from "../flow/flow.ts";
-import { isObject, own, readPath, type Json } from "../flow/json.ts";
-import { checksDone, type Scene } from "../flow/scene.ts";
+import type { Flow, Need, Step, StepId } from "../flow/flow.ts";
+import { own, type Json } from "../flow/json.ts";
+import { checksDone, partsOf } from "../flow/rules.ts";
+import type { Scene } from "../flow/scene.ts";
 import { INPUT_TEXT } from "./template.ts";
 
 /** null: no channel has a value for the name. */
@@ -108,7 +109,6 @@ function fromNeed(need: Need, scene: Scene): string | null {
 }
 
 function fromRuntime(flow: Flow, scene: Scene, name: string): string | null {
-  const text = (value: Json | undefined) => (value === undefined ? null : toText(value));
   switch (name) {
     case INPUT_TEXT:
       return scene.input;
@@ -117,13 +117,15 @@ function fromRuntime(flow: Flow, scene: Scene, name: string): string | null {
     case "completed_iterations":
       return scene.iterations > 1 ? String(scene.iterations - 1) : null;
     case "completion_keyword":
-      return text(verdictSetting(flow, "verdictKeyword"));
+      return partsOf(flow.stop).find((part) => part.kind === "keyword")?.text ?? null;
     case "max_iterations":
       return String(iterationsOf(flow));
     case "remaining":
       return String(Math.max(0, iterationsOf(flow) - scene.iterations));
-    case "max_checks":
-      return text(verdictSetting(flow, "maxChecks"));
+    case "max_checks": {
+      const checks = partsOf(flow.stop).find((part) => part.kind === "checks");
+      return checks === undefined ? null : String(checks.count);
+    }
     case "check_count":
       return String(checksDone(flow, scene));
     case "previous_summary":
@@ -135,17 +137,7 @@ function fromRuntime(flow: Flow, scene: Scene, name: string): string | null {
 
 /** The iterations that the run is to have; without such a number, those after which it is stopped. */
 function iterationsOf({ stop, limits }: Flow): number {
-  const parts = (rule: StopRule): readonly StopRule[] => ("of" in rule ? rule.of.flatMap(parts) : [rule]);
-  for (const rule of parts(stop)) if (rule.kind === "visits") return rule.count;
-  return limits.visits;
-}
-
-/** A setting of the verdict, or of the first that has it among those it combines. */
-function verdictSetting({ settings }: Flow, key: string): Json | undefined {
-  const { config } = settings.verdict;
-  const children: readonly Json[] = Array.isArray(config.conditions) ? config.conditions : [];
-  const all = [config, ...children.map((child) => readPath(child, ["config"])).filter(isObject)];
-  return all.map((one) => own(one, key)).find((value) => value !== undefined);
+  return partsOf(stop).find((part) => part.kind === "visits")?.count ?? limits.visits;
 }
 
 /** Data handed on by a step is visible to all later ones as `<step with dots as _>_<key>`. */

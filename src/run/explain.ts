@@ -5,6 +5,7 @@ import type { Check, Flow, Label, Parameter, Prompt, Step, StepGuard, StepId } f
 import { isObject, own, type Json, type Path } from "../flow/json.ts";
 import { outlineOf, type Edge, type Node } from "../flow/outline.ts";
 import type { Problem } from "../flow/problem.ts";
+import { maxIterationsOf } from "../flow/rules.ts";
 import { DEFAULTS, MODE_BY_KIND } from "../load/defaults.ts";
 import { reachFrom } from "../load/graph.ts";
 import { originOf, readOrigins, type Origin, type Origins } from "../load/origin.ts";
@@ -26,6 +27,8 @@ export type AgentExplained = {
   readonly digest: string;
   readonly registry: string;
   readonly entry: Sourced<StepId>;
+  /** When the work counts as done, and what must pass before the verdict ends a run. */
+  readonly ends: { readonly criteria: string; readonly checks: readonly string[] };
   readonly system: PromptExplained;
   readonly parameters: readonly (Parameter & { readonly origin: Origin })[];
   readonly settings: readonly (Sourced & { readonly key: string })[];
@@ -126,6 +129,7 @@ export function explainAgent(
     digest: flowDigest(flow),
     registry: origins.registryFile,
     entry: { value: flow.entry, origin: entryOrigin(flow, origins) },
+    ends: { criteria: flow.criteria, checks: flow.stopGuard?.checks.map(({ check }) => check) ?? [] },
     system: promptOf(flow.system),
     parameters: flow.parameters.map((parameter) => ({
       ...parameter,
@@ -208,13 +212,13 @@ function entryOrigin(flow: Flow, origins: Origins): Origin {
 
 /** Every setting beside the graph, in the words of agent.json. What a run reads is in the flow, so the values are too. */
 function settingsOf(flow: Flow, origins: Origins): AgentExplained["settings"] {
-  const { settings, limits } = flow;
+  const { settings } = flow;
   const { verdict, boundaries, github, actions, worktree, finalize, logging } = settings;
   const model = origins.agent(["runner", "flow", "defaultModel"])?.value ?? DEFAULTS.model;
   const { maxIterations: _, ...config } = verdict.config;
   const rows: readonly (readonly [key: string, value: Json])[] = [
     ["runner.verdict.type", verdict.type],
-    ["runner.verdict.config.maxIterations", limits.visits],
+    ["runner.verdict.config.maxIterations", maxIterationsOf(flow)],
     ...Object.entries(config).map(([key, value]) => [`runner.verdict.config.${key}`, value] as const),
     ["runner.flow.prompts.strict", origins.agent(["runner", "flow", "prompts", "strict"])?.value ?? false],
     ["runner.flow.defaultModel", model],

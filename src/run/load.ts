@@ -34,7 +34,7 @@ export type LoadOptions = {
 export async function load(agent: string, options: LoadOptions = {}): Promise<Loaded> {
   const project = findProject(options.cwd ?? process.cwd(), options.stateDir);
   const files = onceOnly(options.files ?? createFiles(project.root));
-  const { flow, problems } = loadAgent(agent, files, (ref) => findPrompt(files, ref));
+  const { flow, problems } = loadAgent(agent, files, (ref) => findPrompt(files, ref), sha256);
   const found = [...problems, ...(flow === null ? [] : await schemaProblems(flow, agent))];
   return {
     agent,
@@ -75,12 +75,16 @@ export type Findings = {
 export function flowDigest(flow: Flow): string {
   const known = digests.get(flow);
   if (known !== undefined) return known;
-  const digest = createHash("sha256").update(canonicalJson(flow)).digest("hex");
+  const digest = sha256(canonicalJson(flow));
   digests.set(flow, digest);
   return digest;
 }
 
 const digests = new WeakMap<Flow, string>();
+
+function sha256(text: string): string {
+  return createHash("sha256").update(text).digest("hex");
+}
 
 /** Compiling every schema of a very large flow would cost more than it tells; those are compiled when first met. */
 const MOST_COMPILED = 64;

@@ -113,8 +113,9 @@ export async function runLoaded(loaded: Loaded, options: Omit<RunOptions, "agent
       const started = { run: id, agent, flow: digest, args, input, cwd, backend: backend.spec };
       const begin: Entry = { seq: 1, at, event: { type: "run.started", ...started } };
       const created = await journal.create({ id, agent, at, digest, flow }, [begin]);
+      const { root } = loaded.project;
       return await held(created, async (handle) =>
-        driveTo({ options, flow, digest, cwd, clock, backend, handle, begin, past: [], problems }),
+        driveTo({ options, flow, digest, root, cwd, clock, backend, handle, begin, past: [], problems }),
       );
     });
   });
@@ -158,7 +159,19 @@ async function resumeFrom(journal: Journal, root: string, options: ResumeOptions
       ...(renewed ? { backend: backend.spec } : {}),
     } as const;
     const clock = options.clock ?? systemClock;
-    return await driveTo({ options, flow, digest, cwd, clock, backend, handle, begin, past, problems: [] });
+    return await driveTo({
+      options,
+      flow,
+      digest,
+      root,
+      cwd,
+      clock,
+      backend,
+      handle,
+      begin,
+      past,
+      problems: [],
+    });
   });
 }
 
@@ -190,6 +203,7 @@ type Driven = {
   readonly options: DriveOptions;
   readonly flow: Flow;
   readonly digest: string;
+  readonly root: string;
   readonly cwd: string;
   readonly clock: Clock;
   readonly backend: Backend;
@@ -200,16 +214,17 @@ type Driven = {
 };
 
 async function driveTo(driven: Driven): Promise<Result> {
-  const { options, flow, digest, cwd, clock, backend, handle, begin, past, problems } = driven;
+  const { options, flow, digest, root, cwd, clock, backend, handle, begin, past, problems } = driven;
   const report = createReport();
   for (const entry of past) addEntry(report, entry);
   const tell = (state: State, warnings: readonly string[]) =>
     toResult({ run: handle.run, flow, digest, state, report, problems, warnings });
   let newest: State | null = null;
+  const ports = createPorts(flow, backend, clock, root, cwd, options.env ?? process.env);
   try {
     const state = await drive({
       flow,
-      ports: createPorts(flow, backend, clock, cwd, options),
+      ports,
       handle,
       past,
       begin,
@@ -226,11 +241,19 @@ async function driveTo(driven: Driven): Promise<Result> {
     if (!(error instanceof RunnerError) || newest === null) throw error;
     return broken(tell(newest, []), error);
   } finally {
+    await ports.watch.close?.();
     await backend.close?.();
   }
 }
 
-function createPorts(flow: Flow, backend: Backend, clock: Clock, cwd: string, options: DriveOptions): Ports {
+function createPorts(
+  flow: Flow,
+  backend: Backend,
+  clock: Clock,
+  root: string,
+  cwd: string,
+  options: DriveOptions,
+): Ports {
   const { autoResponse } = flow.settings;
   const { env = process.env, ask, onPermission = "deny" } = options;
   const person: Person = { choose: ask ?? (() => Promise.resolve(null)), absent: onPermission };
@@ -248,7 +271,7 @@ function createPorts(flow: Flow, backend: Backend, clock: Clock, cwd: string, op
       granting: { person },
     }),
     shell: createShell({ cwd, env, exec: runProcess }),
-    watch: createWatch({ cwd, env }),
+    watch: createWatch({ agent: flow.agent, root, cwd, env }),
     person,
   };
 }

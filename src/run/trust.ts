@@ -1,13 +1,14 @@
 /**
- * Running a cloned project's agent means running its commands. They run only once somebody who owns this machine said
- * so: for exactly these commands, in exactly this place.
+ * Running a cloned project's agent means running its commands and modules, and asking the addresses it names. That is
+ * done only once somebody who owns this machine said so: for exactly these, in exactly this place.
  */
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, realpathSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { RunnerError } from "../engine/ports.ts";
-import type { CommandCheck, Flow } from "../flow/flow.ts";
+import type { CommandCheck, Flow, Module } from "../flow/flow.ts";
 import { canonicalJson } from "../flow/json.ts";
+import { partsOf } from "../flow/rules.ts";
 
 export type TrustOptions = {
   readonly root: string;
@@ -41,14 +42,14 @@ export async function requireTrust(flow: Flow, options: TrustOptions): Promise<v
   }
   throw new RunnerError(
     "NOT_TRUSTED",
-    `Agent "${flow.agent}" runs commands of this project, and they are not trusted yet:\n` +
+    `Agent "${flow.agent}" runs code of this project or asks addresses that it names, and they are not trusted yet:\n` +
       commands.map((command) => `  ${command}`).join("\n") +
       `\nRead them, then pass --trust ${digest}, or answer the question on a terminal. ` +
       `On a throw-away machine LOCKSTEP_TRUST=all in the environment trusts everything.`,
   );
 }
 
-/** Every command line that the flow itself makes the machine run. */
+/** Everything that the flow itself makes the machine run or ask: command lines, modules by their content, addresses. */
 function executables(flow: Flow): readonly string[] {
   const checks = Object.values(flow.checks).flatMap((check) =>
     check.kind === "command" ? [withValues(check)] : [],
@@ -56,7 +57,16 @@ function executables(flow: Flow): readonly string[] {
   const steps = Object.values(flow.steps).flatMap(({ by }) =>
     by.kind === "command" ? [[by.command, ...by.args].join(" ")] : [],
   );
-  return [...new Set([...checks, ...steps])].toSorted();
+  const outside = partsOf(flow.stop).flatMap((part) => {
+    if (part.kind === "module") return [moduleLine(part.module)];
+    return part.kind === "state" && part.resource.kind === "api" ? [`GET ${part.resource.url}`] : [];
+  });
+  const hooks = flow.hooks === undefined ? [] : [moduleLine(flow.hooks)];
+  return [...new Set([...checks, ...steps, ...outside, ...hooks])].toSorted();
+}
+
+function moduleLine({ file, digest }: Module): string {
+  return `node ${file} (sha256 ${digest})`;
 }
 
 /** As a shell would be told: the values first, since they decide with the line what is done. */

@@ -10,7 +10,8 @@ import { outsideOf, standing, type Facts, type Standing } from "../engine/stop.t
 import type { CheckResult, Event, Led, Reply, Say } from "../flow/event.ts";
 import type { Flow, Guard, Label, Step, StepId, StopRule } from "../flow/flow.ts";
 import { own, readPath, type Json, type JsonObject } from "../flow/json.ts";
-import { checksDone, type Composed } from "../flow/scene.ts";
+import { checksDone } from "../flow/rules.ts";
+import type { Composed } from "../flow/scene.ts";
 import { composer, editionOf } from "../prompts/compose.ts";
 import { explainMissing, supplied } from "../prompts/variables.ts";
 import { variablesOf, type Variable } from "./explain.ts";

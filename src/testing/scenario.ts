@@ -17,6 +17,8 @@ export type Scenario = {
   readonly args?: JsonObject;
   /** Results of the checks, round by round; a round that is not given passes. */
   readonly checks?: readonly (readonly Partial<CheckResult>[])[];
+  /** What is seen outside, look by look; what is not given is not met. */
+  readonly sights?: readonly boolean[];
   /** Entries that were written before: the run goes on from there. */
   readonly past?: readonly Entry[];
   readonly signal?: AbortSignal;
@@ -44,7 +46,13 @@ export async function play(scenario: Scenario): Promise<Played> {
   const backend = listen(toBackend(scenario.model, past), asked);
   const state = await drive({
     flow,
-    ports: { ...inertPorts(waits, scenario.ports ?? {}), backend, shell: fakeChecks(flow, scenario, past) },
+    ports: {
+      ...inertPorts(waits),
+      backend,
+      shell: fakeChecks(flow, scenario, past),
+      watch: fakeSights(scenario, past),
+      ...scenario.ports,
+    },
     handle,
     past,
     begin: past.length === 0 ? first : { type: "run.resumed", epoch: 2 },
@@ -100,13 +108,22 @@ function listen(backend: Backend, asked: string[]): Backend {
   };
 }
 
-function inertPorts(waits: number[], more: Partial<Ports>): Omit<Ports, "backend" | "shell"> {
+function fakeSights({ sights = [] }: Scenario, past: readonly Entry[]): Ports["watch"] {
+  let looks = past.flatMap(({ event }) => (event.type === "step.looked" ? event.sights : [])).length;
+  return {
+    look: () => {
+      looks += 1;
+      return Promise.resolve({ met: sights[looks - 1] ?? false, what: `look ${looks}` });
+    },
+  };
+}
+
+function inertPorts(waits: number[]): Omit<Ports, "backend" | "shell" | "watch"> {
   return {
     clock: fakeClock(waits),
     cwd: "/",
     compose: composer,
     person: { choose: () => Promise.resolve(null), absent: "deny" },
-    watch: { look: () => Promise.resolve({ met: false, what: "" }) },
     toolbox: {
       offer: () => [],
       judge: () => null,
@@ -118,7 +135,6 @@ function inertPorts(waits: number[], more: Partial<Ports>): Omit<Ports, "backend
           results: calls.map(({ id, name }) => ({ id, name, ok: true, content: `${name} done` })),
         }),
     },
-    ...more,
   };
 }
 

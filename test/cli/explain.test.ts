@@ -315,6 +315,10 @@ test("the overview has the budget, the parameters and a row for each step", () =
   const { agent, flow } = world();
   const told = agentText(agent, outlineOf(flow), plain);
   assert.match(told, /budget +at most \d+ answers: /);
+  assert.match(
+    told,
+    /ends +The work is done when the steps have led to a closing step and its checks have passed\.\n/,
+  );
   assert.match(told, /--issue +number +required/);
   for (const id of Object.keys(flow.steps)) assert.ok(told.includes(id));
   assert.match(told, /▶ initial\.issue +work/);

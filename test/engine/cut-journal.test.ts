@@ -109,6 +109,35 @@ const scenarios: { readonly [name: string]: Scenario } = {
       say("abort"),
     ],
   },
+  "looks outside, and checks before the end that they find": {
+    flow: sketchFlow(
+      { "initial.a": { edges: { next: "initial.b" } }, "initial.b": { edges: { next: "initial.a" } } },
+      {
+        stop: {
+          kind: "any",
+          of: [
+            { kind: "state", resource: { kind: "file", path: "out", want: { kind: "exists" } } },
+            { kind: "keyword", text: "ALL_DONE" },
+          ],
+        },
+        checks: { one: sketchCheck("one", "true") },
+        stopGuard: {
+          checks: [{ check: "one", edition: text("one failed") }],
+          onFailure: "retry",
+          maxFailures: 3,
+          back: { kind: "onward" },
+        },
+      },
+    ),
+    model: [
+      say("next"),
+      { ...say("next"), text: "ALL_DONE" },
+      { ...say("next"), saw: ["one failed"] },
+      { ...say("next"), saw: ["one failed"] },
+    ],
+    sights: [false, true, true],
+    checks: [[{ ok: false }], [{ ok: false }]],
+  },
   "a fork with a join": {
     flow: sketchFlow({
       start: { edges: { go: { kind: "fork", steps: ["a", "b", "c"], join: "end" } } },

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Backend, TurnRequest, TurnResult } from "../../src/engine/ports.ts";
 import { budgetLine, budgetOf } from "../../src/flow/budget.ts";
-import type { Flow, StepGuard, Move, Step } from "../../src/flow/flow.ts";
+import type { Flow, StepGuard, Move, Step, StopRule } from "../../src/flow/flow.ts";
 import { sketchCheck, sketchFlow, text, type StepSketch } from "../../src/testing/flows.ts";
 import { play } from "../../src/testing/scenario.ts";
 
@@ -80,6 +80,114 @@ const rows: readonly Row[] = [
     answers: 5,
     visits: 5,
     line: /^at most 5 answers: maxIterations 5 × 1 answer;/,
+  },
+  ...(
+    [
+      [
+        "a count beside other conditions",
+        {
+          kind: "any",
+          of: [
+            { kind: "keyword", text: "never said" },
+            { kind: "visits", count: 3 },
+          ],
+        },
+        3,
+      ],
+      [
+        "the least of several counts",
+        {
+          kind: "any",
+          of: [
+            { kind: "visits", count: 4 },
+            { kind: "visits", count: 2 },
+          ],
+        },
+        2,
+      ],
+      [
+        "counts that must all be reached",
+        {
+          kind: "all",
+          of: [
+            { kind: "visits", count: 4 },
+            { kind: "visits", count: 2 },
+          ],
+        },
+        4,
+      ],
+      [
+        "a count that something else has to go with",
+        {
+          kind: "all",
+          of: [
+            { kind: "keyword", text: "never said" },
+            { kind: "visits", count: 3 },
+          ],
+        },
+        9,
+      ],
+      ["status checks where every visit is one", { kind: "checks", count: 3 }, 3],
+      ["a word that may never come", { kind: "keyword", text: "never said" }, 9],
+      ["something outside", { kind: "state", resource: { kind: "github-issue", want: "closed" } }, 9],
+    ] as const satisfies readonly (readonly [string, StopRule, number])[]
+  ).map(([name, stop, most]): Row => ({
+    name,
+    flow: flowOf({ a: { edges: { done: "a" }, free: true } }, { stop, limits: { visits: 9 } }),
+    answers: most,
+    visits: most,
+    line: new RegExp(`maxIterations ${most} × 1 answer`),
+  })),
+  {
+    name: "status checks are only visits of steps that check",
+    flow: flowOf(
+      {
+        a: { edges: { next: "a", handoff: "close" }, answer: { repairs: 0 } },
+        close: { kind: "close", edges: { repeat: "close", closing: null }, answer: { repairs: 0 } },
+      },
+      { stop: { kind: "checks", count: 2 }, limits: { visits: 6 } },
+    ),
+    answers: 6,
+    visits: 6,
+    line: /maxIterations 6 × 1 answer/,
+  },
+  {
+    name: "checks before an end by a count cost a visit for each failure but the last",
+    flow: flowOf(
+      { a: { edges: { done: "a" }, free: true } },
+      {
+        stop: { kind: "visits", count: 3 },
+        stopGuard: { ...guard(3), back: { kind: "onward" } },
+        limits: { visits: 5 },
+      },
+    ),
+    answers: 5,
+    visits: 5,
+    line: /^at most 5 answers: \(maxIterations 3 \+ 2 after failed checks\) × 1 answer/,
+  },
+  {
+    name: "checks that end the run at the first failure cost none",
+    flow: flowOf(
+      { a: { edges: { done: "a" }, free: true } },
+      {
+        stop: { kind: "visits", count: 3 },
+        stopGuard: { ...guard(3), onFailure: "abort", back: { kind: "onward" } },
+        limits: { visits: 5 },
+      },
+    ),
+    answers: 3,
+    visits: 3,
+    line: /maxIterations 3 × 1 answer/,
+  },
+  {
+    name: "a count of one, and a first answer that is forgiven",
+    flow: flowOf(
+      { a: { edges: { next: "a" }, answer: { repairs: 0 } } },
+      { stop: { kind: "visits", count: 1 }, limits: { visits: 5 } },
+    ),
+    answers: 2,
+    visits: 2,
+    line: /maxIterations 2 × 1 answer/,
   },
   {
     name: "a count that means success does not end what is being mended",

@@ -56,6 +56,29 @@ const judgedBy = (validator: object, params: object = {}): Changes => ({
 });
 const running = (command: string, params: object = {}): Changes =>
   judgedBy({ type: "command", command, successWhen: "exitCode:0" }, params);
+const polled = (config: object) => ({ type: "poll:state", config: { resourceType: "file", ...config } });
+const asked = (url: string) => ({
+  type: "poll:state",
+  config: { resourceType: "api", url, targetState: { state: "done" } },
+});
+const GATELESS: Changes = {
+  [`registry ${S}/structuredGate`]: undefined,
+  "registry /steps/continuation.issue/structuredGate": undefined,
+  [`registry ${CLOSURE}/structuredGate`]: undefined,
+  "registry /entryStep": "initial.issue",
+  "registry /validationSteps": {},
+};
+/** A count, with checks before it ends the run. */
+const before = (more: object, key = "closure.iteration"): Changes => ({
+  "agent /runner/verdict": { type: "count:iteration", config: { maxIterations: 3 } },
+  "registry /entryStep": "initial.issue",
+  [`registry /validationSteps/${key}`]: {
+    c2: "retry",
+    c3: "issue",
+    validationConditions: [{ validator: "git-clean" }],
+    ...more,
+  },
+});
 
 const ROWS: readonly Row[] = [
   // Files.
@@ -196,6 +219,198 @@ const ROWS: readonly Row[] = [
       },
     },
     at: "agent.json /runner/verdict/config/conditions/0/config/maxChecks",
+  },
+  ...(
+    [
+      [
+        "a list of no names",
+        { type: "detect:structured", config: { signalType: "s", requiredFields: [1] } },
+        "requiredFields",
+        /holds 1/,
+      ],
+      [
+        "a file with an object for a state",
+        polled({ path: "x", targetState: {} }),
+        "targetState",
+        /an object/,
+      ],
+      [
+        "a broken pattern",
+        polled({ path: "x", targetState: "re:(" }),
+        "targetState",
+        /no regular expression/,
+      ],
+      ["an address of another kind", asked("file:///etc/passwd"), "url", /http/],
+      ["an address without a host", asked("/status"), "url", /http/],
+      ["an address whose host is an argument", asked("https://{uv-issue}.test/"), "url", /written out/],
+      ["an address with a password", asked("https://me:pass@x.test/"), "url", /written out/],
+      [
+        "a composite of nothing",
+        { type: "meta:composite", config: { operator: "or", conditions: [] } },
+        "conditions",
+        /at least one/,
+      ],
+    ] as const
+  ).map(([name, verdict, key, says]): Row => ({
+    code: "AC-VALID-001",
+    name,
+    changes: { "agent /runner/verdict": verdict },
+    at: `agent.json /runner/verdict/config/${key}`,
+    says,
+  })),
+  {
+    code: "AC-VALID-002",
+    name: "a setting deep inside a composite",
+    changes: {
+      "agent /runner/verdict": {
+        type: "meta:composite",
+        config: {
+          operator: "or",
+          conditions: [
+            { type: "meta:composite", config: { operator: "and", conditions: [{ type: "detect:keyword" }] } },
+          ],
+        },
+      },
+    },
+    at: "agent.json /runner/verdict/config/conditions/0/config/conditions/0/config/verdictKeyword",
+  },
+  {
+    code: "AC-SERVICE-003",
+    name: "a file outside of the working folder",
+    changes: { "agent /runner/verdict": polled({ path: "./../x", targetState: "exists" }) },
+    at: "agent.json /runner/verdict/config/path",
+  },
+  {
+    code: "PR-RESOLVE-003",
+    name: "a path that reads no parameter",
+    changes: { "agent /runner/verdict": polled({ path: "{uv-isue}.md", targetState: "exists" }) },
+    at: "agent.json /runner/verdict/config/path",
+    says: /Did you mean "issue"/,
+  },
+  {
+    code: "UV-OPTIONAL",
+    name: "an address that reads an optional parameter",
+    changes: {
+      "agent /parameters/item": { type: "string", description: "x", cli: "--item" },
+      "agent /runner/verdict": asked("https://x.test/{uv-item}"),
+    },
+    at: "agent.json /runner/verdict/config/url",
+  },
+  {
+    code: "AC-VERDICT-001",
+    name: "no issue",
+    changes: { "agent /runner/verdict": { type: "poll:state" }, "agent /parameters/issue": undefined },
+    at: "agent.json /runner/verdict/config",
+  },
+  ...(
+    [
+      ["no module", "none.mjs", /no module \.agent\/iterator\/none\.mjs/],
+      ["a module of another agent", "../other/v.mjs", /outside of \.agent\/iterator/],
+      ["a module anywhere", "/etc/v.mjs", /outside/],
+      ["no module but a text", "prompts/system.md", /no \.mjs, \.js or \.ts/],
+    ] as const
+  ).map(([name, handlerPath, says]): Row => ({
+    code: "AC-VERDICT-004",
+    name,
+    changes: { "agent /runner/verdict": { type: "meta:custom", config: { handlerPath } } },
+    at: "agent.json /runner/verdict/config/handlerPath",
+    says,
+  })),
+  {
+    code: "VERDICT-NEVER",
+    severity: "warning",
+    name: "more checks than visits, among gates",
+    changes: { "agent /runner/verdict": { type: "count:check", config: { maxChecks: 21 } } },
+    at: "agent.json /runner/verdict/config",
+    says: /needs 21 visits.*stopped after 20/,
+  },
+  {
+    code: "VERDICT-NEVER",
+    name: "more checks than visits, without gates",
+    changes: {
+      ...GATELESS,
+      "agent /runner/verdict": {
+        type: "meta:composite",
+        config: { operator: "or", maxIterations: 5, conditions: [{ type: "count:iteration" }] },
+      },
+    },
+    at: "agent.json /runner/verdict/config",
+    says: /needs 10 visits.*stopped after 5/,
+  },
+  {
+    code: "VERDICT-NEVER",
+    severity: "warning",
+    name: "checks that no way leads to",
+    changes: {
+      "agent /runner/verdict": { type: "count:check", config: { maxChecks: 1 } },
+      "registry /entryStep": "initial.issue",
+      "registry /steps/continuation.issue/transitions/handoff/target": "initial.issue",
+    },
+    at: "agent.json /runner/verdict/config",
+    says: /no way leads to one/,
+  },
+  {
+    code: "VERDICT-UNTOLD",
+    name: "a keyword that nobody names",
+    changes: {
+      "agent /runner/verdict": { type: "detect:keyword", config: { verdictKeyword: "ALL_DONE" } },
+      "prompts/system.md": "You work.",
+    },
+    at: "agent.json /runner/verdict/config",
+    says: /the keyword ALL_DONE/,
+  },
+  {
+    code: "VERDICT-UNTOLD",
+    name: "a block that nobody names",
+    changes: {
+      "agent /runner/verdict": { type: "detect:structured", config: { signalType: "wrap-up" } },
+      "prompts/system.md": "You work.",
+    },
+    at: "agent.json /runner/verdict/config",
+    says: /a block of the type wrap-up/,
+  },
+  {
+    code: "CONFIG-NOT-ACTED-ON",
+    name: "the ceiling of a condition",
+    changes: {
+      "agent /runner/verdict": {
+        type: "meta:composite",
+        config: {
+          operator: "or",
+          conditions: [{ type: "detect:keyword", config: { verdictKeyword: "x", maxIterations: 3 } }],
+        },
+      },
+    },
+    at: "agent.json /runner/verdict/config/conditions/0/config/maxIterations",
+  },
+  {
+    code: "CONFIG-NOT-ACTED-ON",
+    name: "where a failure before an end by the verdict leads",
+    changes: before({ onFailure: { action: "retry", target: "initial.issue" } }),
+    at: "steps_registry.json /validationSteps/closure.iteration/onFailure/target",
+  },
+  {
+    code: "CHECK-UNKNOWN",
+    name: "before an end by the verdict",
+    changes: before({ validationConditions: [{ validator: "git-claen" }] }),
+    at: "steps_registry.json /validationSteps/closure.iteration/validationConditions/0/validator",
+  },
+  {
+    code: "PR-EDITION",
+    name: "before an end by the verdict",
+    changes: {
+      ...before({ c2: "other" }),
+      "prompts/steps/retry/issue/f_failed_git-dirty.md": undefined,
+    },
+    at: "steps_registry.json /validationSteps/closure.iteration",
+    says: /other\/issue\/f_failed_git-dirty\.md.*initial\/issue\/f_failed_git-dirty\.md/,
+  },
+  {
+    code: "CHECK-BORROWED",
+    name: "before an end by the verdict",
+    changes: { ...GATELESS, ...before({}, "other") },
+    at: "steps_registry.json /validationSteps/other",
+    says: /An end by the verdict count:iteration has no validation of its own/,
   },
   {
     code: "AC-VERDICT-010",
@@ -1442,6 +1657,17 @@ const INNOCENT: readonly { readonly code: Code; readonly name: string; readonly 
     name: "repeat to another step",
     changes: { [`registry ${S}/transitions/repeat/target`]: "continuation.issue" },
   },
+  ...(["detect:keyword", "detect:structured", "count:check", "meta:custom"] as const).map((type) => ({
+    code: "CONFIG-NOT-ACTED-ON" as const,
+    name: type,
+    changes: {
+      "agent /runner/verdict": {
+        type,
+        config: { verdictKeyword: "x", signalType: "x", maxChecks: 1, handlerPath: "v.mjs" },
+      },
+      "v.mjs": "export default () => true;",
+    },
+  })),
   {
     code: "FLOW-CYCLE",
     name: "a circle with a way out",
@@ -1688,6 +1914,91 @@ const INNOCENT: readonly { readonly code: Code; readonly name: string; readonly 
       },
     };
   }),
+  { code: "CHECK-UNUSED", name: "checks before an end by the verdict", changes: before({}) },
+  {
+    code: "AC-VERDICT-001",
+    name: "an issue that is told, or a verdict that looks at none",
+    changes: { "agent /runner/verdict": { type: "poll:state" } },
+  },
+  {
+    code: "AC-VERDICT-001",
+    name: "another resource",
+    changes: {
+      "agent /runner/verdict": polled({ path: "x", targetState: "exists" }),
+      "agent /parameters/issue": undefined,
+    },
+  },
+  {
+    code: "AC-VERDICT-004",
+    name: "a module of the agent",
+    changes: {
+      "agent /runner/verdict": { type: "meta:custom", config: { handlerPath: "lib/v.ts" } },
+      "lib/v.ts": "export default () => true;",
+    },
+  },
+  {
+    code: "AC-VERDICT-010",
+    name: "a composite and a module inside a composite",
+    changes: {
+      "agent /runner/verdict": {
+        type: "meta:composite",
+        config: {
+          operator: "or",
+          conditions: [
+            { type: "meta:custom", config: { handlerPath: "v.mjs" } },
+            { type: "meta:composite", config: { operator: "and", conditions: [{ type: "poll:state" }] } },
+          ],
+        },
+      },
+      "v.mjs": "export default () => true;",
+    },
+  },
+  {
+    code: "VERDICT-NEVER",
+    name: "as many checks as visits",
+    changes: { "agent /runner/verdict": { type: "count:check", config: { maxChecks: 20 } } },
+  },
+  { code: "VERDICT-NEVER", name: "an end by gates", changes: {} },
+  ...(
+    [
+      ["in the system prompt", { "prompts/system.md": "Write ALL_DONE." }],
+      ["by the criteria", {}],
+      ["in a prompt", { "prompts/steps/closure/issue/f_default.md": "{uv-issue} ALL_DONE" }],
+      [
+        "by a variable",
+        {
+          [`registry ${S}/uvVariables`]: ["issue", "completion_keyword"],
+          "prompts/steps/initial/issue/f_default.md": "{uv-issue} {uv-completion_keyword}",
+        },
+      ],
+      ["by a schema", { "schema /closure.issue/properties/word": { const: "ALL_DONE" } }],
+    ] as const
+  ).map(([name, changes]) => ({
+    code: "VERDICT-UNTOLD" as const,
+    name: `a keyword told ${name}`,
+    changes: {
+      "agent /runner/verdict": { type: "detect:keyword", config: { verdictKeyword: "ALL_DONE" } },
+      ...(name === "by the criteria" ? {} : { "prompts/system.md": "You work." }),
+      ...changes,
+    },
+  })),
+  {
+    code: "PARAM-UNREAD",
+    name: "a parameter that the verdict reads",
+    changes: {
+      "agent /parameters/topic": { type: "string", description: "x", cli: "--topic", default: "x" },
+      "agent /runner/verdict": polled({ path: "{uv-topic}.md", targetState: "exists" }),
+    },
+  },
+  {
+    code: "FLOW-CYCLE",
+    name: "a circle that a keyword ends",
+    changes: {
+      "agent /runner/verdict": { type: "detect:keyword", config: { verdictKeyword: "ALL_DONE" } },
+      "registry /entryStep": "initial.issue",
+      "registry /steps/continuation.issue/transitions/handoff/target": "initial.issue",
+    },
+  },
   { code: "CHECK-PATTERN-UNUSED", name: "a pattern in use", changes: {} },
 ];
 

@@ -1,4 +1,5 @@
 /** A small project in memory: files over a Map, and one good agent of which the tests change one thing at a time. */
+import { createHash } from "node:crypto";
 import type { Files } from "../../src/flow/files.ts";
 import type { Json } from "../../src/flow/json.ts";
 import { loadAgent, type LoadResult } from "../../src/load/agent.ts";
@@ -19,7 +20,11 @@ export function filesOf(tree: Tree): Files {
 
 export function load(tree: Tree, name = "iterator"): LoadResult {
   const files = filesOf(tree);
-  return loadAgent(name, files, (ref) => findPrompt(files, ref));
+  return loadAgent(name, files, (ref) => findPrompt(files, ref), sha256);
+}
+
+export function sha256(text: string): string {
+  return createHash("sha256").update(text).digest("hex");
 }
 
 /**

@@ -193,7 +193,12 @@ test("a whole agent made of hostile words reads nothing outside", () => {
       read: (path: string) =>
         path in hostile ? ({ kind: "text", text: hostile[path]! } as const) : files.read(path),
     };
-    const { flow, problems } = loadAgent("iterator", here, (ref) => findPrompt(here, ref));
+    const { flow, problems } = loadAgent(
+      "iterator",
+      here,
+      (ref) => findPrompt(here, ref),
+      () => "",
+    );
     assert.doesNotMatch(
       JSON.stringify([flow, problems]),
       new RegExp(`${SECRET}|root:x:`),

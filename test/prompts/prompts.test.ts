@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Files, PromptRef } from "../../src/flow/files.ts";
+import type { StopRule } from "../../src/flow/flow.ts";
 import { composer } from "../../src/prompts/compose.ts";
 import { findPrompt, stripFrontMatter } from "../../src/prompts/find.ts";
 import { renderRetry } from "../../src/prompts/retry.ts";
@@ -162,3 +163,35 @@ test("the system prompt knows the agent and the criteria, and leaves what it doe
   };
   assert.equal(composer.system({ ...flow, system }), "sketch|Close when done.|done|{uv-other}|{input_text}");
 });
+
+const SHARED = { args: {}, input: "", iterations: 3, handoff: {}, last: null };
+const any = (...of: readonly StopRule[]): StopRule => ({ kind: "any", of });
+const TOLD: readonly [name: string, stop: StopRule, text: string, says: string][] = [
+  [
+    "a count, without the room to mend",
+    { kind: "visits", count: 4 },
+    "{uv-max_iterations}/{uv-remaining}",
+    "4/1",
+  ],
+  ["a ceiling", { kind: "end" }, "{uv-max_iterations}/{uv-remaining}", "9/6"],
+  [
+    "a keyword among other conditions",
+    any({ kind: "visits", count: 4 }, { kind: "keyword", text: "DONE" }),
+    "{uv-completion_keyword}",
+    "DONE",
+  ],
+  ["status checks", any({ kind: "checks", count: 5 }), "{uv-check_count}/{uv-max_checks}", "1/5"],
+];
+
+for (const [name, stop, text, says] of TOLD) {
+  test(`a prompt is told of ${name}`, () => {
+    const flow = sketchFlow(
+      { a: { edges: { next: "b" }, free: true }, b: { kind: "close", edges: { closing: null } } },
+      { stop, limits: { visits: 9 } },
+    );
+    const prompt = { file: "p.md", text, tried: [], variables: [] };
+    const step = { ...flow.steps["a"]!, prompt, answer: { kind: "text" } as const };
+    const scene = { ...SHARED, visits: { a: 2, b: 1 } };
+    assert.deepEqual(composer.say(flow, step, { kind: "prompt" }, scene), { kind: "text", text: says });
+  });
+}

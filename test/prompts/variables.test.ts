@@ -103,7 +103,13 @@ test("a placeholder without a value names its channel too, and its file", () => 
 });
 
 const visits = (count: number): StopRule => ({ kind: "visits", count });
-const COMPOSITE = { conditions: [{ config: { verdictKeyword: "OVER" } }, { config: { maxChecks: 9 } }] };
+const COMPOSITE: StopRule = {
+  kind: "any",
+  of: [
+    { kind: "keyword", text: "OVER" },
+    { kind: "checks", count: 9 },
+  ],
+};
 const LAST = {
   step: "initial.a",
   iteration: 4,
@@ -126,8 +132,8 @@ const VALUES: readonly [
   ["input_text", {}, { input: "piped" }, "piped"],
   ["iteration", {}, { iterations: 3 }, "3"],
   ["completed_iterations", {}, { iterations: 3 }, "2"],
-  ["completion_keyword", { config: { verdictKeyword: "DONE" } }, {}, "DONE"],
-  ["completion_keyword", { config: COMPOSITE }, {}, "OVER"],
+  ["completion_keyword", { stop: { kind: "keyword", text: "DONE" } }, {}, "DONE"],
+  ["completion_keyword", { stop: COMPOSITE }, {}, "OVER"],
   ["max_iterations", { limits: { visits: 20 } }, {}, "20"],
   ["max_iterations", { limits: { visits: 20 }, stop: visits(5) }, {}, "5"],
   [
@@ -139,8 +145,8 @@ const VALUES: readonly [
   ["remaining", { limits: { visits: 20 } }, { iterations: 3 }, "17"],
   ["remaining", { limits: { visits: 20 }, stop: visits(5) }, { iterations: 3 }, "2"],
   ["remaining", { limits: { visits: 20 }, stop: visits(5) }, { iterations: 8 }, "0"],
-  ["max_checks", { config: { maxChecks: 4 } }, {}, "4"],
-  ["max_checks", { config: COMPOSITE }, {}, "9"],
+  ["max_checks", { stop: { kind: "checks", count: 4 } }, {}, "4"],
+  ["max_checks", { stop: COMPOSITE }, {}, "9"],
   ["check_count", {}, { iterations: 8, visits: { "initial.a": 8 } }, "8"],
   ["previous_summary", {}, {}, ""],
   [

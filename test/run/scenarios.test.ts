@@ -128,8 +128,6 @@ const prove: ScriptReply = {
   calls: [{ name: "Write", input: { file_path: "proof", content: "q.e.d." } }],
 };
 
-const VERDICT = "the loader does not build this stop rule yet";
-
 const scenarios: readonly Scenario[] = [
   {
     name: "A: next, handoff, closing",
@@ -193,7 +191,6 @@ const scenarios: readonly Scenario[] = [
     exitCode: 0,
     path: ["initial.a:done", "continuation.a:done", "continuation.a:done"],
     asks: 3,
-    todo: VERDICT,
   },
   {
     name: "D: the keyword in a gated flow ends it when an edge would lead on",
@@ -203,7 +200,6 @@ const scenarios: readonly Scenario[] = [
     exitCode: 0,
     path: ["initial.a:next", "continuation.a:next"],
     asks: 2,
-    todo: VERDICT,
   },
   {
     name: "D: a keyword that never comes ends at the limit",
@@ -242,7 +238,6 @@ const scenarios: readonly Scenario[] = [
     exitCode: 0,
     path: ["initial.a:done", "continuation.a:done"],
     asks: 2,
-    todo: VERDICT,
   },
   {
     name: "E: composite or, by the other part",
@@ -262,7 +257,6 @@ const scenarios: readonly Scenario[] = [
     exitCode: 0,
     path: ["initial.a:done", "continuation.a:done", "continuation.a:done"],
     asks: 3,
-    todo: VERDICT,
   },
   {
     name: "F: abort from a work step that does not name it",
@@ -497,7 +491,6 @@ const scenarios: readonly Scenario[] = [
     exitCode: 0,
     path: ["initial.a:done", ...many(14, "continuation.a:done")],
     asks: 15,
-    todo: VERDICT,
   },
   {
     name: "T: in a flow with a closure, only its visits count",
@@ -513,7 +506,6 @@ const scenarios: readonly Scenario[] = [
       "closure.a:repeat",
     ],
     asks: 5,
-    todo: VERDICT,
   },
   {
     name: "U: count:check above the written limit fails there",
@@ -580,7 +572,6 @@ const scenarios: readonly Scenario[] = [
     exitCode: 0,
     path: ["initial.a:done", "continuation.a:done", "continuation.a:done"],
     asks: 3,
-    todo: VERDICT,
   },
   {
     name: "Z: a gate-less run says its initial prompt once and its continuation from then on",

@@ -1,0 +1,211 @@
+/** Runs an ES module of the project in a process of its own and calls into it. */
+import { createHash } from "node:crypto";
+import type { ChildProcess } from "node:child_process";
+import { readFile } from "node:fs/promises";
+import type { Socket } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { HookResult } from "../flow/event.ts";
+import { isObject, own, type Json } from "../flow/json.ts";
+import { createCapture, type Capture } from "./capture.ts";
+import { CHILD_SOURCE } from "./module-child.ts";
+import { childEnv, guard, unguard, type Env } from "./process.ts";
+import { endTree, MARKS, newMark, type Tree } from "./tree.ts";
+
+export type ModuleHostOptions = {
+  /** Its full path. */
+  readonly file: string;
+  /** The SHA-256 of what it held when it was read; with any other content it is not run. */
+  readonly digest: string;
+  readonly cwd: string;
+  /** Ours; the module sees only what `childEnv` lets through. */
+  readonly env: Env;
+  /** For each call. */
+  readonly timeoutMs?: number;
+  /** The text of a function over the exports of the module: `call` finds its path in what that gives. */
+  readonly adapter?: string;
+};
+
+/** One process, started by the first call and kept for those that follow; after a crash the next call starts another. */
+export type ModuleHost = {
+  /**
+   * Calls what the exports hold at `path`. Never rejects. With `mutable` the first argument may be changed, and what
+   * comes back is `{ value, changed }`; otherwise every argument is read-only.
+   */
+  readonly call: (
+    path: readonly string[],
+    args: readonly Json[],
+    signal: AbortSignal,
+    options?: { readonly mutable?: boolean },
+  ) => Promise<HookResult>;
+  /** When it resolves, nothing of the module is left running. */
+  readonly close: () => Promise<void>;
+};
+
+export function createModuleHost(options: ModuleHostOptions): ModuleHost {
+  const timeoutMs = options.timeoutMs ?? TIMEOUT_MS;
+  let current: Promise<Running | HookResult> | null = null;
+
+  return {
+    call: async (path, args, signal, { mutable = false } = {}) => {
+      if (signal.aborted) return ABORTED;
+      current ??= start(options, () => (current = null));
+      const module = await current;
+      if (!("ask" in module)) {
+        current = null;
+        return module;
+      }
+      const first = await firstOf(module.ask({ path, args, mutable }), timeoutMs, signal);
+      if (typeof first !== "string") return first;
+      await module.stop();
+      return first === "aborted"
+        ? ABORTED
+        : threw("HOOK_TIMEOUT", `${path.join(".")} gave nothing within ${timeoutMs} ms.`);
+    },
+    close: async () => {
+      const module = current === null ? null : await current;
+      if (module !== null && "ask" in module) await module.stop();
+    },
+  };
+}
+
+const TIMEOUT_MS = 30_000;
+const GRACE_MS = 500;
+const DRAIN_MS = 500;
+const MOST_OUTPUT = 64 * 1024;
+const MOST_RESULT = 4 * 1024 * 1024;
+
+type Request = {
+  readonly path: readonly string[];
+  readonly args: readonly Json[];
+  readonly mutable: boolean;
+};
+
+type Running = {
+  /** Resolves with what the module says, or with the news that its process has ended. */
+  readonly ask: (request: Request) => Promise<HookResult>;
+  /** Ends the whole tree; resolves when it has ended. */
+  readonly stop: () => Promise<void>;
+};
+
+/** The timer also keeps the program alive while somebody waits: the module's process does not. */
+function firstOf(
+  answer: Promise<HookResult>,
+  timeoutMs: number,
+  signal: AbortSignal,
+): Promise<HookResult | "timed out" | "aborted"> {
+  return new Promise((resolve) => {
+    const settle = (first: HookResult | "timed out" | "aborted") => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", onAbort);
+      resolve(first);
+    };
+    const onAbort = () => settle("aborted");
+    const timer = setTimeout(settle, timeoutMs, "timed out");
+    signal.addEventListener("abort", onAbort, { once: true });
+    if (signal.aborted) onAbort();
+    void answer.then(settle);
+  });
+}
+
+/** What is run is what was read: the content is compared before the process is started. */
+async function start(options: ModuleHostOptions, ended: () => void): Promise<Running | HookResult> {
+  const { file, digest, cwd, env, adapter = null } = options;
+  const content = await readFile(file, "utf8").catch(() => null);
+  if (content === null) return threw("MODULE_CHANGED", `${file} is gone.`);
+  if (createHash("sha256").update(content).digest("hex") !== digest)
+    return threw("MODULE_CHANGED", `${file} is no longer what it was when the flow was read.`);
+
+  const mark = newMark();
+  const seen = childEnv(env);
+  const { spawn } = await import("node:child_process");
+  const settings = JSON.stringify({ file, adapter, mostResult: MOST_RESULT });
+  const child = spawn(process.execPath, ["--input-type=module", "-e", CHILD_SOURCE, settings], {
+    cwd,
+    env: { ...seen, [MARKS]: [seen[MARKS], mark].filter(Boolean).join(":") },
+    detached: true,
+    stdio: ["ignore", "pipe", "pipe", "ipc"],
+  });
+  child.on("error", () => undefined);
+  if (child.pid === undefined) return threw("HOOK_CRASHED", `cannot start ${process.execPath} in ${cwd}`);
+  return supervise(child, { leader: child.pid, mark }, file, ended);
+}
+
+/** The process keeps nobody alive, and whatever it prints is kept only in case that it crashes. */
+function supervise(child: ChildProcess, tree: Tree, file: string, ended: () => void): Running {
+  const printed = createCapture(MOST_OUTPUT);
+  const waiting = new Map<number, (result: HookResult) => void>();
+  let asked = 0;
+  guard(tree.leader);
+  const streams = [child.stdout as Socket, child.stderr as Socket];
+  for (const stream of streams) {
+    stream.on("data", printed.write);
+    stream.unref();
+  }
+  child.unref();
+  child.channel?.unref();
+  child.on("message", (message: unknown) => {
+    if (!isObject(message)) return;
+    const id = Number(own(message, "id"));
+    waiting.get(id)?.(readResult(own(message, "result")));
+    waiting.delete(id);
+  });
+  const exited = new Promise<string>((resolve) => {
+    child.once("exit", (code, signal) => {
+      ended();
+      resolve(code === null ? `was ended by ${signal ?? "a signal"}` : `exited with ${code}`);
+    });
+  });
+  const closed = new Promise<void>((resolve) => child.once("close", () => resolve()));
+
+  /** What the module left running goes with it; then those who still wait are told. */
+  const gone = (async () => {
+    const how = await exited;
+    await endTree(tree, 0, GRACE_MS);
+    unguard(tree.leader);
+    await Promise.race([closed, sleep(DRAIN_MS, undefined, { ref: false })]);
+    for (const stream of streams) stream.destroy();
+    const crashed = threw("HOOK_CRASHED", `The process of ${file} ${how}.${lastWords(printed)}`);
+    for (const settle of waiting.values()) settle(crashed);
+    return crashed;
+  })();
+
+  return {
+    ask: (request) => {
+      if (child.exitCode !== null || child.signalCode !== null) return gone;
+      asked += 1;
+      const id = asked;
+      return new Promise((resolve) => {
+        waiting.set(id, resolve);
+        // A process that can no longer be told anything is about to end.
+        child.send({ id, ...request }, () => undefined);
+      });
+    },
+    stop: async () => {
+      // From here on somebody waits for its end, and nothing else may be left that keeps the program alive.
+      child.ref();
+      for (const stream of streams) stream.ref();
+      await endTree(tree, 0, GRACE_MS);
+      await gone;
+    },
+  };
+}
+
+function readResult(result: Json | undefined): HookResult {
+  const { kind, json, code, message } = isObject(result) ? result : {};
+  if (kind === "absent") return { kind };
+  if (kind === "gave" && typeof json === "string") return { kind, value: JSON.parse(json) as Json };
+  if (kind === "threw" && typeof code === "string" && typeof message === "string")
+    return threw(code, message);
+  return threw("HOOK_RESULT_INVALID", "The module's process gave an answer of its own making.");
+}
+
+function lastWords(printed: Capture): string {
+  const last = printed.text().trimEnd().split("\n").slice(-10).join("\n").slice(-2000);
+  return last === "" ? "" : ` Its last words:\n${last}`;
+}
+
+function threw(code: string, message: string): HookResult {
+  return { kind: "threw", code, message };
+}
+
+const ABORTED = threw("HOOK_ABORTED", "It was stopped.");
