@@ -190,6 +190,7 @@ export type Hooks = {
     signal: AbortSignal,
     how?: { readonly mutable?: boolean },
   ) => Promise<HookResult>;
+  readonly close: () => Promise<void>;
 };
 
 /** Whoever can be asked while a run is under way. */

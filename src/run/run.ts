@@ -2,10 +2,6 @@
 import { randomBytes } from "node:crypto";
 import { resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { createToolbox } from "../boundaries/toolbox.ts";
-import { createShell } from "../effects/shell.ts";
-import { createWatch } from "../effects/watch.ts";
-import { childEnv, runProcess } from "../effects/process.ts";
 import { drive, fold, type Drive } from "../engine/drive.ts";
 import {
   RunnerError,
@@ -13,7 +9,6 @@ import {
   type Clock,
   type Journal,
   type Person,
-  type Ports,
   type RunHandle,
 } from "../engine/ports.ts";
 import { addEntry, createReport } from "../engine/report.ts";
@@ -25,10 +20,10 @@ import type { Json } from "../flow/json.ts";
 import { hasErrors, type Problem } from "../flow/problem.ts";
 import { exitCode } from "../flow/verdict.ts";
 import { coerceParameters } from "../load/parameters.ts";
-import { composer } from "../prompts/compose.ts";
 import { chooseBackend, recallBackend, type BackendOptions } from "./backend.ts";
 import { openExistingJournal, openJournal } from "./journal.ts";
 import { flowDigest, load, type Loaded } from "./load.ts";
+import { createPorts } from "./ports.ts";
 import { findProject } from "./project.ts";
 import { findRun, flowOf, show } from "./runs.ts";
 import { toFailure, toResult, type Result } from "./result.ts";
@@ -220,7 +215,7 @@ async function driveTo(driven: Driven): Promise<Result> {
   const tell = (state: State, warnings: readonly string[]) =>
     toResult({ run: handle.run, flow, digest, state, report, problems, warnings });
   let newest: State | null = null;
-  const ports = createPorts(flow, backend, clock, root, cwd, options.env ?? process.env);
+  const ports = createPorts({ ...options, flow, backend, clock, root, cwd });
   try {
     const state = await drive({
       flow,
@@ -242,38 +237,9 @@ async function driveTo(driven: Driven): Promise<Result> {
     return broken(tell(newest, []), error);
   } finally {
     await ports.watch.close?.();
+    await ports.hooks?.close();
     await backend.close?.();
   }
-}
-
-function createPorts(
-  flow: Flow,
-  backend: Backend,
-  clock: Clock,
-  root: string,
-  cwd: string,
-  options: DriveOptions,
-): Ports {
-  const { autoResponse } = flow.settings;
-  const { env = process.env, ask, onPermission = "deny" } = options;
-  const person: Person = { choose: ask ?? (() => Promise.resolve(null)), absent: onPermission };
-  return {
-    backend,
-    clock,
-    cwd,
-    compose: composer,
-    toolbox: createToolbox({
-      cwd,
-      env: () => childEnv(env),
-      exec: runProcess,
-      autoResponse,
-      protect: [],
-      granting: { person },
-    }),
-    shell: createShell({ cwd, env, exec: runProcess }),
-    watch: createWatch({ agent: flow.agent, root, cwd, env }),
-    person,
-  };
 }
 
 /** Whether the run ended by the flow's own doing, so that nothing is left to go on with. */

@@ -36,6 +36,7 @@ function hooksOf(said: Said): Hooks {
       if (isResult(value)) return Promise.resolve(value);
       return Promise.resolve({ kind: "gave", value: how?.mutable ? { value: null, changed: value } : value });
     },
+    close: () => Promise.resolve(),
   };
 }
 

@@ -1,0 +1,62 @@
+/** What a run touches, made from its flow and the options it was started with. */
+import { resolve } from "node:path";
+import { createToolbox } from "../boundaries/toolbox.ts";
+import type { ModuleHost } from "../effects/module-host.ts";
+import { childEnv, runProcess } from "../effects/process.ts";
+import { createShell } from "../effects/shell.ts";
+import { createWatch } from "../effects/watch.ts";
+import type { Backend, Clock, Hooks, Person, Ports } from "../engine/ports.ts";
+import type { Flow, Module } from "../flow/flow.ts";
+import { composer } from "../prompts/compose.ts";
+
+export type Around = {
+  readonly flow: Flow;
+  readonly backend: Backend;
+  readonly clock: Clock;
+  /** Of the project, where its modules are. */
+  readonly root: string;
+  readonly cwd: string;
+  readonly env?: NodeJS.ProcessEnv;
+  readonly ask?: Person["choose"];
+  readonly onPermission?: Person["absent"];
+};
+
+export function createPorts(around: Around): Ports {
+  const { flow, backend, clock, root, cwd, env = process.env, ask, onPermission = "deny" } = around;
+  const { autoResponse } = flow.settings;
+  const person: Person = { choose: ask ?? (() => Promise.resolve(null)), absent: onPermission };
+  const hooks = flow.hooks === undefined ? null : hooksOf(flow.hooks, root, cwd, env);
+  return {
+    backend,
+    clock,
+    cwd,
+    compose: composer,
+    toolbox: createToolbox({
+      cwd,
+      env: () => childEnv(env),
+      exec: runProcess,
+      autoResponse,
+      protect: [],
+      granting: { person, ...(hooks !== null && { hooks }) },
+    }),
+    shell: createShell({ cwd, env, exec: runProcess }),
+    watch: createWatch({ agent: flow.agent, root, cwd, env }),
+    person,
+    ...(hooks !== null && { hooks }),
+  };
+}
+
+/** The code of a machine, in a process of its own that is started when it is first asked. */
+function hooksOf({ file, digest }: Module, root: string, cwd: string, env: NodeJS.ProcessEnv): Hooks {
+  let host: Promise<ModuleHost> | null = null;
+  const open = async () => {
+    const { createModuleHost } = await import("../effects/module-host.ts");
+    return createModuleHost({ file: resolve(root, file), digest, cwd, env, adapter: DEFAULT_EXPORT });
+  };
+  return {
+    call: async (path, args, signal, how) => await (await (host ??= open())).call(path, args, signal, how),
+    close: async () => await (await host)?.close(),
+  };
+}
+
+const DEFAULT_EXPORT = "(exports) => exports.default";
