@@ -1,5 +1,5 @@
 /** An agent as the command line meets it: found by name, loaded once, its parameters turned into flags. */
-import type { Files } from "../flow/files.ts";
+import type { FileTree } from "../flow/files.ts";
 import type { Flow, Parameter } from "../flow/flow.ts";
 import type { Problem } from "../flow/problem.ts";
 import { RUNTIME_NAMES } from "../load/check-prompts.ts";
@@ -12,7 +12,7 @@ import type { Flag } from "./args.ts";
 import { commandNamed, GLOBAL_FLAGS } from "./commands.ts";
 
 /** Like `load`, with what only the command line can know: which agents there are, and which flags are taken. */
-export async function loadAgent(name: string, cwd: string, files?: Files): Promise<Loaded> {
+export async function loadAgent(name: string, cwd: string, files?: FileTree): Promise<Loaded> {
   const loaded = await load(name, { cwd, ...(files !== undefined && { files }) });
   return {
     ...loaded,

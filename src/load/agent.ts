@@ -4,7 +4,7 @@
  *
  *     const { flow, problems } = loadAgent("iterator", files, findPrompt);
  */
-import type { Files, FindPrompt } from "../flow/files.ts";
+import type { Files, FileTree, FindPrompt } from "../flow/files.ts";
 import type { Flow } from "../flow/flow.ts";
 import { FORBIDDEN_NAMES, isObject, own, type JsonObject } from "../flow/json.ts";
 import type { Problem } from "../flow/problem.ts";
@@ -34,6 +34,11 @@ import { loadVerdict, type Verdict } from "./verdict.ts";
 
 /** `flow` is null only when there is nothing to build; beside errors it may be there to be shown, never to be run. */
 export type LoadResult = { readonly flow: Flow | null; readonly problems: readonly Problem[] };
+
+/** An agent whose folder has stages is made of them; `loadMachine` reads it. */
+export function hasStages(name: string, files: FileTree): boolean {
+  return files.list(joinPath(".agent", `${name}/stages`)) !== null;
+}
 
 export function loadAgent(name: string, files: Files, findPrompt: FindPrompt): LoadResult {
   const findings: Finding[] = [];
@@ -129,7 +134,7 @@ function byChecks(verdict: Verdict): Verdict {
 }
 
 /** The file as a document that holds an object, or null with the reason among the findings. */
-function open(files: Files, file: string, about: About, findings: Finding[]): Document | null {
+export function open(files: Files, file: string, about: About, findings: Finding[]): Document | null {
   const read = readDocument(files, file);
   const { document } = read;
   const report = (code: Code, message: string, fix: string) => {
@@ -166,12 +171,12 @@ type About = {
   readonly otherwise: string;
 };
 
-function aboutAgent(name: string, folder: string): About {
+export function aboutAgent(name: string, folder: string): About {
   return {
     missing: "AC-SERVICE-001",
     unreadable: "AC-SERVICE-003",
     noObject: "AC-VALID-001",
-    says: `There is no agent "${name}": looked in ${folder}, and there is no ${folder}/agent.json.`,
+    says: `There is no agent "${name}": looked in ${folder}, and there is no ${folder}/agent.json and no ${folder}/stages.`,
     otherwise: "start from the root of the project that has it",
   };
 }
@@ -191,7 +196,7 @@ function schemaFolders(folder: string, agent: AgentSource, registry: RegistrySou
   return named === undefined ? [joinPath(folder, DEFAULTS.schemasDir)] : foldersNamed(named, folder);
 }
 
-function settingsOf({ runner }: AgentSource, document: Document): Settings {
+export function settingsOf({ runner }: AgentSource, document: Document): Settings {
   const { boundaries, integrations, actions, execution, logging, flow, verdict } = runner;
   const { github } = integrations;
   return {

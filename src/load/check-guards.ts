@@ -12,7 +12,9 @@ export function* checkGuards(loaded: Loaded): Generator<Finding> {
   yield* checkEntries(loaded, judgedBy);
   const users = usersOfValidators(loaded, judgedBy);
   for (const [name, validator] of loaded.sources.registry.validators) {
-    yield* checkValidator(loaded, name, validator, users.get(name) ?? []);
+    const at = { document: loaded.sources.registryDocument, pointer: `/validators/${escapeSegment(name)}` };
+    const { failurePatterns } = loaded.sources.registry;
+    yield* checkValidator(at, name, validator, failurePatterns, users.get(name) ?? []);
   }
   yield* checkUse(loaded);
   yield* checkEditions(loaded);
@@ -116,14 +118,14 @@ function* checkEntries(loaded: Loaded, judgedBy: ReadonlyMap<string, StepId[]>):
   }
 }
 
-function* checkValidator(
-  loaded: Loaded,
+/** `patterns`: null where a failure pattern is but a word that is told. */
+export function* checkValidator(
+  { document, pointer }: Pick<Finding, "document" | "pointer">,
   name: string,
   validator: ValidatorSource,
+  patterns: ReadonlyMap<string, unknown> | null,
   steps: readonly StepId[],
 ): Generator<Finding> {
-  const { registry, registryDocument: document } = loaded.sources;
-  const pointer = `/validators/${escapeSegment(name)}`;
   const { command, successWhen, failurePattern, extractParams } = validator;
   const success = successWhen === undefined ? undefined : parseSuccess(successWhen);
   if (success === null) {
@@ -157,19 +159,15 @@ function* checkValidator(
       fix: "Write a pattern that the output of a failure does not match.",
     };
   }
-  if (failurePattern !== undefined && !registry.failurePatterns.has(failurePattern)) {
+  if (failurePattern !== undefined && patterns?.has(failurePattern) === false) {
     yield {
       code: "CHECK-PATTERN",
       document,
       pointer: `${pointer}/failurePattern`,
       steps,
-      message: `The validator "${name}" names the failure pattern "${failurePattern}", but there is none.${didYouMean(failurePattern, registry.failurePatterns.keys())}`,
+      message: `The validator "${name}" names the failure pattern "${failurePattern}", but there is none.${didYouMean(failurePattern, patterns.keys())}`,
       fix: `Add "${failurePattern}" to failurePatterns, or correct the name.`,
-      ...correctTo(
-        onlyNear(failurePattern, registry.failurePatterns.keys()),
-        document,
-        `${pointer}/failurePattern`,
-      ),
+      ...correctTo(onlyNear(failurePattern, patterns.keys()), document, `${pointer}/failurePattern`),
     };
   }
   for (const [param, extractor] of extractParams) {

@@ -120,11 +120,11 @@ export const EXTRACTORS: ReadonlySet<string> = new Set([
 /** Without success rule a check never passes; the rules refuse such a flow before it runs. */
 const NEVER: SuccessRule = { kind: "matches", pattern: "(?!)" };
 
-function buildCheck(
+export function buildCheck(
   name: string,
   params: ReadonlyMap<string, Json>,
   source: ValidatorSource,
-  registry: RegistrySource,
+  registry: Pick<RegistrySource, "failurePatterns">,
 ): Check | null {
   const { command, successWhen, failurePattern } = source;
   if (command === undefined || successWhen === undefined || failurePattern === undefined) return null;

@@ -107,7 +107,7 @@ export const STEP_FIELDS = {
 };
 export const STEP = object("One step.", STEP_FIELDS);
 
-const VALIDATOR = object("A command that must succeed before the end.", {
+export const VALIDATOR_FIELDS = {
   type: text("Always command.", { required: true, enum: ["command"] }),
   command: text("A shell command.", { required: true, filled: true }),
   successWhen: text("empty, exitCode:N, contains:TEXT or matches:REGEX.", { required: true, filled: true }),
@@ -117,7 +117,8 @@ const VALIDATOR = object("A command that must succeed before the end.", {
   timeoutMs: number("Milliseconds it may take.", { default: DEFAULTS.checkTimeoutMs, min: 1 }),
   maxOutputBytes: number("Bytes of output kept.", { default: DEFAULTS.checkOutputBytes, min: 1 }),
   description: text("What it checks."),
-});
+};
+const VALIDATOR = object("A command that must succeed before the end.", VALIDATOR_FIELDS);
 
 const FAILURE_PATTERN = object("A way to fail, and the prompt that answers it.", {
   description: text("What went wrong, for people.", { default: "" }),
