@@ -5,6 +5,7 @@ import type { FileRead, FileTree } from "../flow/files.ts";
 import { canonicalJson, type JsonSchema } from "../flow/json.ts";
 import { hasErrors, type Problem } from "../flow/problem.ts";
 import { hasStages, loadAgent, type LoadResult } from "../load/agent.ts";
+import type { SchemaToTry } from "../load/machine.ts";
 import { findPrompt } from "../prompts/find.ts";
 import { createFiles } from "./files.ts";
 import { findProject, type Project } from "./project.ts";
@@ -101,9 +102,6 @@ const digests = new WeakMap<Flow, string>();
 
 /** Compiling every schema of a very large flow would cost more than it tells; those are compiled when first met. */
 const MOST_COMPILED = 64;
-
-/** A schema, and the problem when it does not compile. */
-type SchemaToTry = { readonly schema: JsonSchema; readonly refuse: (fault: string) => Problem };
 
 async function schemaProblems(schemas: readonly SchemaToTry[]): Promise<readonly Problem[]> {
   if (schemas.length === 0 || schemas.length > MOST_COMPILED) return [];
