@@ -233,28 +233,45 @@ function* checkWays(machine: Machine): Generator<Finding> {
       fix: "Lead a stage to it with next, or remove its file.",
     };
   }
-  const good = new Map([...steps].map(([id, step]) => [id, { ...step, edges: { ok: step.edges.ok! } }]));
-  const endless = stepsWithoutEnd(good);
-  const stuck = [...reach.steps].filter((id) => endless.has(id));
-  const [first] = stuck;
-  if (first === undefined) return;
-  const inCircle = stuck.find((id) => waysFrom(id, good).roundTrip(id).length > 0);
-  const round = inCircle === undefined ? [] : waysFrom(inCircle, good).roundTrip(inCircle);
-  const members = stuck.filter((id) => round.includes(id)).map((id) => `"${id}"`);
-  const circle =
-    members.length === 1
-      ? `The stage ${members[0]} leads only to itself`
-      : `The stages ${members.join(", ")} lead only to each other`;
-  yield {
-    code: inCircle === undefined ? "FLOW-NO-END" : "FLOW-CYCLE",
-    ...atStage(machine, inCircle ?? first, "next"),
-    message:
-      inCircle === undefined
-        ? `From the stage "${first}" no next leads to an end.`
-        : `${circle}: no next leads out of this circle to an end.`,
-    fix: "Let a stage lead to end, for instance by a switch on its result.",
-    witness: inCircle === undefined ? wayTo(machine, first) : wayTo(machine, inCircle, ...round.slice(1)),
-  };
+  yield* checkEnds(machine, [...reach.steps]);
+}
+
+/** One finding for each group of stages that lead to each other and to nothing else. `live` is in order of distance. */
+function* checkEnds(machine: Machine, live: readonly StepId[]): Generator<Finding> {
+  const onward = new Map(
+    [...machine.steps].map(([id, step]) => [id, { ...step, edges: { ok: withoutSiblings(step.edges.ok!) } }]),
+  );
+  const endless = stepsWithoutEnd(onward);
+  const stuck = live.filter((id) => endless.has(id));
+  const told = new Set<StepId>();
+  for (const id of stuck) {
+    const ways = waysFrom(id, onward);
+    for (const trap of ways.traps()) {
+      const first = stuck.find((one) => trap.includes(one));
+      if (first === undefined || told.has(first)) continue;
+      told.add(first);
+      const round = ways.roundTrip(first).slice(1);
+      const names = trap.map((one) => `"${one}"`).join(", ");
+      yield {
+        code: round.length === 0 ? "FLOW-NO-END" : "FLOW-CYCLE",
+        ...atStage(machine, first, "next"),
+        message:
+          round.length === 0
+            ? `From the stage "${first}" no next leads to an end.`
+            : trap.length === 1
+              ? `The stage ${names} leads only to itself.`
+              : `The stages ${names} lead only to each other: no next leads out of this circle.`,
+        fix: "Let a stage lead to end, for instance by a switch on its result.",
+        witness: wayTo(machine, first, ...round),
+      };
+    }
+  }
+}
+
+/** Where a run goes on after a fork: at its join, or not at all. */
+function withoutSiblings(move: Move): Move {
+  if (move.kind !== "fork") return move;
+  return move.join === null ? { kind: "end", outcome: "completed" } : { kind: "goto", step: move.join };
 }
 
 const UNUSED_LIMITS = ["turns", "tokens", "costUsd", "wallMs"];

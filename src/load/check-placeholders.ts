@@ -133,6 +133,9 @@ function upstreamFault(machine: Machine, path: Path, arrivals: readonly Arrival[
   // Whoever cannot be reached is told of elsewhere.
   if (arrivals.length === 0) return null;
   const faults = arrivals.map((arrival) => arrivalFault(machine, Number(index), field, arrival));
+  // The first stage is entered with nothing before it, whatever leads back to it later; so is a sibling.
+  const alone = arrivals.findIndex(({ from }) => from.length === 0);
+  if (alone !== -1) return faults[alone]!;
   const worst =
     faults.find((fault) => fault !== null && fault.severity === undefined) ?? faults.find(Boolean);
   if (worst === undefined || worst === null) return null;

@@ -59,7 +59,7 @@ export function stepsWithoutEnd(steps: Steps): ReadonlySet<StepId> {
     if (seen.has(node)) continue;
     seen.add(node);
     if (typeof node === "string" && mayEnd(steps.get(node)!)) ending.push(node);
-    for (const next of nextNodes(node, steps, onwards)) {
+    for (const next of nextNodes(node, steps)) {
       if (typeof next === "string" && !steps.has(next)) ending.push(node);
       else {
         const others = before.get(next);
@@ -88,14 +88,14 @@ export function* targetsOf(move: Move): Generator<StepId> {
 export type Node = StepId | readonly StepId[];
 
 /** Where a node may lead next, targets that do not exist among them. */
-export function* nextNodes(node: Node, steps: Steps, nodesOf = moveNodes): Generator<Node> {
+export function* nextNodes(node: Node, steps: Steps): Generator<Node> {
   if (typeof node !== "string") {
     yield* node;
     return;
   }
   const step = steps.get(node);
   if (step === undefined) return;
-  for (const move of Object.values(step.edges)) yield* nodesOf(move);
+  for (const move of Object.values(step.edges)) yield* moveNodes(move);
   if (step.guard?.back.kind === "goto") yield step.guard.back.step;
 }
 
@@ -124,11 +124,6 @@ function* moveNodes(move: Move): Generator<Node> {
   }
 }
 
-/** Where a run goes on: after a fork only its join does. */
-function onwards(move: Move): Generator<Node> {
-  return moveNodes(move.kind === "fork" ? { ...move, steps: [] } : move);
-}
-
 /** A completed end, or a label that leads nowhere yet. */
 function mayEnd(step: Step): boolean {
   if (Object.values(step.edges).some(mayComplete)) return true;
@@ -138,9 +133,8 @@ function mayEnd(step: Step): boolean {
 function mayComplete(move: Move): boolean {
   switch (move.kind) {
     case "goto":
-      return false;
     case "fork":
-      return move.join === null;
+      return false;
     case "end":
       return move.outcome === "completed";
     case "switch":

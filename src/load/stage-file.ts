@@ -85,9 +85,9 @@ export function draftFault(schema: Json): string | null {
   return `its $schema is ${show(draft)}, but must be that of draft 2020-12 or of draft-07`;
 }
 
-/** Where something in the body is, as findings tell it: `/body#task`, `/body#stage.name`. */
+/** Where something in the body is, as findings tell it: `/body#task`, `/body#stage.name`, `/body#{{env.X}}`. */
 export function bodyPointer(part: Placeholder | Stranger): string {
-  if (part.kind === "stranger") return `/body#${part.name}`;
+  if (part.kind === "stranger") return `/body#${part.written}`;
   return `/body#${part.root === "ctx" ? "" : "stage."}${fieldPathText(part.path)}`;
 }
 

@@ -31,8 +31,8 @@ export function readYaml(
 ): YamlRead {
   const broken = (faults: readonly Fault[]): YamlRead => ({
     kind: "broken",
-    faults: faults.slice(0, MOST_FAULTS).map(({ offset, what }) => ({
-      document: { file, value: null, isYaml: true, place: () => placeIn(text, part.from + offset) },
+    faults: [...Map.groupBy(faults, ({ what }) => what)].slice(0, MOST_FAULTS).map(([what, [first]]) => ({
+      document: { file, value: null, isYaml: true, place: () => placeIn(text, part.from + first!.offset) },
       what,
     })),
   });
