@@ -103,33 +103,37 @@ export function loadMachine(name: string, files: FileTree, world: MachineWorld):
     reach: steps.has(entry.step) ? reachFrom(entry.step, steps) : null,
   };
   findings.push(...checkMachine(whole));
-  return { flow, problems: inOrder(findings), schemas: [...schemasOf(whole)] };
+  return { flow, problems: toProblems(findings), schemas: [...schemasOf(whole)] };
 }
 
 const NO_PROMPT: Prompt = { file: null, text: "", tried: [], variables: [] };
 
 function onlyProblems(findings: readonly Finding[]): MachineResult {
-  return { flow: null, problems: inOrder(findings), schemas: [] };
+  return { flow: null, problems: toProblems(findings), schemas: [] };
 }
 
-/** By file, and in a file by field: a stage that nothing leads to must be sound all the same. */
-function inOrder(findings: readonly Finding[]): readonly Problem[] {
-  const rank = ({ file, pointer }: Problem) => {
-    const [, key = ""] = pointer.split(/[/#]/);
-    if (key === "") return -1;
-    const keys = file.endsWith("/machine.yaml") ? MACHINE_KEYS : STAGE_KEYS;
-    const place = keys.indexOf(key);
-    return place === -1 ? keys.length : place;
-  };
-  return findings
-    .map((finding) => toProblem(finding, null))
-    .toSorted(
-      (a, b) =>
-        (a.file < b.file ? -1 : Number(a.file > b.file)) ||
-        rank(a) - rank(b) ||
-        a.line - b.line ||
-        a.column - b.column,
-    );
+/** A stage that nothing leads to must be sound all the same, so that every stage counts. */
+function toProblems(findings: readonly Finding[]): readonly Problem[] {
+  return inOrder(findings.map((finding) => toProblem(finding, null)));
+}
+
+/** By file, and in a file by field. */
+export function inOrder(problems: readonly Problem[]): readonly Problem[] {
+  return problems.toSorted(
+    (a, b) =>
+      (a.file < b.file ? -1 : Number(a.file > b.file)) ||
+      rankOf(a) - rankOf(b) ||
+      a.line - b.line ||
+      a.column - b.column,
+  );
+}
+
+function rankOf({ file, pointer }: Problem): number {
+  const [, key = ""] = pointer.split(/[/#]/);
+  if (key === "") return -1;
+  const keys = file.endsWith("/machine.yaml") ? MACHINE_KEYS : STAGE_KEYS;
+  const place = keys.indexOf(key);
+  return place === -1 ? keys.length : place;
 }
 
 function readAgent(

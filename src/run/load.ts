@@ -54,11 +54,11 @@ async function loadRegistry(agent: string, files: FileTree): Promise<LoadResult>
 
 /** Only an agent with stages needs the loader for them, and a parser for YAML. */
 async function loadStages(agent: string, files: FileTree): Promise<LoadResult> {
-  const { loadMachine } = await import("../load/machine.ts");
+  const { inOrder, loadMachine } = await import("../load/machine.ts");
   const { TOOL_NAMES } = await import("../boundaries/gate.ts");
   const digest = (text: string) => createHash("sha256").update(text).digest("hex");
   const { flow, problems, schemas } = loadMachine(agent, files, { tools: TOOL_NAMES, digest });
-  return { flow, problems: [...problems, ...(await schemaProblems(schemas))] };
+  return { flow, problems: inOrder([...problems, ...(await schemaProblems(schemas))]) };
 }
 
 /** What was read stays as it was read: a prompt is looked at by its step and again by the rules. */

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import type { Step } from "../../src/flow/flow.ts";
 import { CODES } from "../../src/load/codes.ts";
@@ -1181,4 +1182,15 @@ test("every code of stages has a row here", () => {
     stage.filter((code) => !covered.has(code)),
     [],
   );
+});
+
+test("docs/stages.md shows files that load", () => {
+  const page = readFileSync(new URL("../../docs/stages.md", import.meta.url), "utf8");
+  const [stage, machine] = ["markdown", "yaml"].map(
+    (language) => new RegExp("```" + language + "\\n([\\s\\S]*?)```").exec(page)![1]!,
+  );
+  const { problems } = loadStages(
+    stageTree({ plan: stage!, "machine.yaml": machine!, build: { assert: ["tests"], next: "review" } }),
+  );
+  assert.deepEqual(problems.map(told), []);
 });
