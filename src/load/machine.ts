@@ -103,7 +103,7 @@ export function loadMachine(name: string, files: FileTree, world: MachineWorld):
     reach: steps.has(entry.step) ? reachFrom(entry.step, steps) : null,
   };
   findings.push(...checkMachine(whole));
-  return { flow, problems: toProblems(findings), schemas: [...schemasOf(whole)] };
+  return { flow, problems: toProblems(findings, stages), schemas: [...schemasOf(whole)] };
 }
 
 const NO_PROMPT: Prompt = { file: null, text: "", tried: [], variables: [] };
@@ -113,8 +113,16 @@ function onlyProblems(findings: readonly Finding[]): MachineResult {
 }
 
 /** A stage that nothing leads to must be sound all the same, so that every stage counts. */
-function toProblems(findings: readonly Finding[]): readonly Problem[] {
-  return inOrder(findings.map((finding) => toProblem(finding, null)));
+function toProblems(
+  findings: readonly Finding[],
+  stages: ReadonlyMap<StepId, StageFile> = new Map(),
+): readonly Problem[] {
+  const owners = new Map([...stages].map(([id, { document }]) => [document, id]));
+  const withOwner = (finding: Finding): Finding => {
+    const owner = owners.get(finding.document);
+    return finding.steps !== undefined || owner === undefined ? finding : { ...finding, steps: [owner] };
+  };
+  return inOrder(findings.map((finding) => toProblem(withOwner(finding), null)));
 }
 
 /** By file, and in a file by field. */

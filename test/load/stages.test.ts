@@ -392,6 +392,17 @@ test("a YAML mistake stands at its line", () => {
   assert.match(problem!.message, /this key stands there twice/);
 });
 
+test("a finding in a stage's file is about that stage", () => {
+  const found = problemsOf({
+    plan: { turnCap: 0, body: "{{stage.x}}", next: "nowhere" },
+    machine: { id: "x", entry: "plan" },
+  });
+  assert.deepEqual(
+    found.map(({ step }) => step),
+    [null, "build", "plan", "plan", "plan", "review"],
+  );
+});
+
 test("all problems of all files come at once, by file and then by field", () => {
   const found = problemsOf({
     review: { turnCap: 0, name: 1 },
