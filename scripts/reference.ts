@@ -1,5 +1,5 @@
 /**
- * Writes the pages that are made from the code: docs/registry.md (every key of the two files), docs/findings.md (every
+ * Writes the pages that are made from the code: docs/registry.md (every key of the files), docs/findings.md (every
  * code that `check` knows), schemas/ (the same tables for editors) and AGENTS.md (the first sentence of every source
  * file). A test fails when they are not up to date: `npm run reference` mends that.
  */
@@ -9,13 +9,14 @@ import { CODES } from "../src/load/codes.ts";
 import { COMPLETE_REGISTRY } from "../src/load/complete-shape.ts";
 import { CHECK_REGISTRY } from "../src/load/questions-shape.ts";
 import { REGISTRY } from "../src/load/registry-shape.ts";
+import { MACHINE, STAGE } from "../src/load/stage-shape.ts";
 import { toJsonSchema, type Form } from "../src/load/shape.ts";
 import { SCRIPT } from "./script-shape.ts";
 
 export function pages(): { readonly [file: string]: string } {
   return {
     "docs/registry.md": [
-      "# agent.json and steps_registry.json",
+      "# agent.json, steps_registry.json, stage files and machine.yaml",
       "",
       "Every key that is read, with its default. Unknown keys are warned about. This page is made from the tables that read",
       "the files (`npm run reference`). How a flow behaves is told in [How a run goes](how-a-run-goes.md); a whole example is",
@@ -34,6 +35,17 @@ export function pages(): { readonly [file: string]: string } {
       "The form with check prompts; what it means, and how other forms differ: [dialects.md](dialects.md).",
       "",
       ...table(CHECK_REGISTRY),
+      "",
+      "## stages/*.md",
+      "",
+      "The front matter of a stage file; what stages are and how they are written: [stages.md](stages.md). Keys that are not",
+      "listed are passed over.",
+      "",
+      ...table(STAGE),
+      "",
+      "## machine.yaml",
+      "",
+      ...table(MACHINE),
       "",
     ].join("\n"),
     "docs/findings.md": [
@@ -57,6 +69,8 @@ export function pages(): { readonly [file: string]: string } {
       CHECK_REGISTRY,
       COMPLETE_REGISTRY,
     ),
+    "schemas/stage.schema.json": schemaFile("Front matter of a Lockstep stage file", STAGE),
+    "schemas/machine.schema.json": schemaFile("machine.yaml of a Lockstep agent", MACHINE),
     "schemas/script.schema.json": schemaFile("Script for the scripted model of Lockstep", SCRIPT),
     "AGENTS.md": [
       MAP_HEAD,

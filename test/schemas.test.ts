@@ -11,7 +11,7 @@ const root = new URL("../", import.meta.url).pathname;
 const read = (file: string) => readFileSync(root + file, "utf8");
 const ajv = new Ajv({ strict: true, allowUnionTypes: true });
 const schemas = Object.fromEntries(
-  ["agent", "steps_registry", "script"].map((name) => {
+  ["agent", "steps_registry", "script", "stage", "machine"].map((name) => {
     const schema = JSON.parse(read(`schemas/${name}.schema.json`)) as object;
     return [name, ajv.compile(schema)];
   }),
@@ -40,6 +40,41 @@ test("what init writes fits the schemas, and points at them", () => {
     fits(name, value);
   }
   fits("script", parse(files["script.yaml"]!));
+});
+
+test("a stage file and a machine fit the schemas", () => {
+  const front = (text: string) => parse(text.split(/^---$/m)[1]!) as object;
+  const plan = front(read("test/fixtures/documents/004-plan.md"));
+  fits("stage", plan);
+  for (const next of [
+    "end",
+    { parallel: ["a", "b"], join: "c", policy: "independent" },
+    { switch: "parsed.ok", cases: { true: "a", default: "end" } },
+    { execution: "parallel", nextStages: ["a", "b", "c"], join: "c" },
+  ]) {
+    fits("stage", {
+      ...plan,
+      next,
+      assert: ["t"],
+      gate: "t",
+      onFail: "a",
+      output: { x: "parsed.x" },
+      owner: "me",
+    });
+  }
+  assert.equal(schemas.stage!({ ...plan, turnCap: 0 }), false);
+  assert.equal(schemas.stage!({ ...plan, next: { parallel: "a" } }), false);
+  assert.equal(schemas.stage!({ ...plan, name: undefined }), false);
+  const check = { type: "command", command: "npm test", successWhen: "exitCode:0" };
+  fits("machine", {
+    id: "x",
+    entry: "plan",
+    inputs: {},
+    checks: { t: check },
+    limits: { visits: 1 },
+    joinRule: "declared",
+  });
+  assert.equal(schemas.machine!({ entri: "plan" }), false);
 });
 
 test("a misspelled key, a wrong word and a missing one are refused", () => {

@@ -62,6 +62,9 @@ const REACH: ReadonlyMap<string, Reach> = new Map(
   ),
 );
 
+/** The names of all tools that we know something about. */
+export const TOOL_NAMES: ReadonlySet<string> = new Set(REACH.keys());
+
 const WITHIN: { readonly [mode in PermissionMode]: readonly Reach[] } = {
   plan: ["reads"],
   default: ["reads", "notes"],

@@ -66,7 +66,9 @@ async function ruleOn(
   granting: Granting,
   signal: AbortSignal,
 ): Promise<Ruling> {
-  const isListed = step.tools.allow.includes("*") || step.tools.allow.includes(call.name);
+  // A tool that is listed in part, as `Bash(git status)`, is listed: which commands it may run is for the gate to say.
+  const listed = new Set(step.tools.allow.map((pattern) => pattern.split("(", 1)[0]!.trim()));
+  const isListed = listed.has("*") || listed.has(call.name);
   // A tool that nobody has is answered by the toolbox itself, which says which ones there are.
   const exists = toolbox.offer({ ...step, tools: EVERYTHING }).some(({ name }) => name === call.name);
   if (!exists) return { kind: "listed" };

@@ -1,6 +1,7 @@
 /** An agent as the command line meets it: found by name, loaded once, its parameters turned into flags. */
-import type { Files } from "../flow/files.ts";
-import type { Flow, Parameter } from "../flow/flow.ts";
+import type { FileTree } from "../flow/files.ts";
+import type { Flow, Parameter, Prompt } from "../flow/flow.ts";
+import { placeholdersIn, RESERVED_FIELDS } from "../flow/placeholder.ts";
 import type { Problem } from "../flow/problem.ts";
 import { CODES } from "../load/codes.ts";
 import { didYouMean } from "../load/suggest.ts";
@@ -12,7 +13,7 @@ import type { Flag } from "./args.ts";
 import { commandNamed, GLOBAL_FLAGS } from "./commands.ts";
 
 /** Like `load`, with what only the command line can know: which agents there are, and which flags are taken. */
-export async function loadAgent(name: string, cwd: string, files?: Files): Promise<Loaded> {
+export async function loadAgent(name: string, cwd: string, files?: FileTree): Promise<Loaded> {
   const loaded = await load(name, { cwd, ...(files !== undefined && { files }) });
   return {
     ...loaded,
@@ -34,18 +35,25 @@ export function tally({ agent, problems }: Loaded) {
 export function parametersOf(flow: Flow | null): readonly Parameter[] {
   if (flow?.openArguments === undefined) return flow?.parameters ?? [];
   const taken = new Set([...GLOBAL_FLAGS, ...commandNamed("run").flags].map(({ name }) => name));
-  const names = Object.values(flow.steps).flatMap(({ prompt }) =>
-    [...prompt.text.matchAll(/\{(?:uv-)?([A-Za-z_]\w*)\}/g)].map((match) => match[1]!),
-  );
-  return [...new Set(names)]
-    .filter((name) => !taken.has(name) && !RUNTIME_NAMES.includes(name))
-    .map((name) => ({
+  for (const { name, flag } of flow.parameters) taken.add(name).add(flag.slice(2));
+  const names = new Set(Object.values(flow.steps).flatMap(({ prompt }) => namesIn(prompt)));
+  const read = [...names]
+    .filter((name) => !taken.has(name) && !RUNTIME_NAMES.includes(name) && !RESERVED_FIELDS.has(name))
+    .map((name): Parameter => ({
       name,
       type: "string",
       description: "Read by a prompt",
       flag: `--${name}`,
       required: false,
     }));
+  return [...flow.parameters, ...read];
+}
+
+/** What a prompt reads that somebody may give. */
+function namesIn({ text, syntax }: Prompt): readonly string[] {
+  if (syntax === "stage")
+    return placeholdersIn(text).flatMap(({ root, path }) => (root === "ctx" ? path.slice(0, 1) : []));
+  return [...text.matchAll(/\{(?:uv-)?([A-Za-z_]\w*)\}/g)].map((match) => match[1]!);
 }
 
 /** What was declared in agent.json, as the parser sees it. */
@@ -75,16 +83,22 @@ function shadowing({ flow, project, agent }: Loaded): readonly Problem[] {
     builtIn.some(({ name }) => `--${name}` === flag),
   );
   if (taken.length === 0) return [];
-  const file = `.agent/${agent}/agent.json`;
+  const isStages = flow?.dialect === "stage";
+  const file = `.agent/${agent}/${isStages ? "machine.yaml" : "agent.json"}`;
   const read = createFiles(project.root).read(file);
   const source = read.kind === "text" ? read.text : "";
+  const written = (name: string, flag: string) => (isStages ? `${name}:` : `"${flag}"`);
+  const pointerOf = (name: string) => {
+    const segment = name.replaceAll("~", "~0").replaceAll("/", "~1");
+    return isStages ? `/inputs/properties/${segment}` : `/parameters/${segment}/cli`;
+  };
   return taken.map(({ name, flag }) => ({
     code: "PARAM-BUILT-IN",
     severity: "warning",
     file,
-    line: placeOf(`"${flag}"`, source).line,
-    column: placeOf(`"${flag}"`, source).column,
-    pointer: `/parameters/${name.replaceAll("~", "~0").replaceAll("/", "~1")}/cli`,
+    line: placeOf(written(name, flag), source).line,
+    column: placeOf(written(name, flag), source).column,
+    pointer: pointerOf(name),
     step: null,
     message: `The parameter "${name}" has the flag ${flag}, which \`lockstep run\` has too.`,
     why: CODES["PARAM-BUILT-IN"].why,

@@ -6,6 +6,8 @@ export type Flag = {
   readonly short?: string;
   /** What stands for its value in the help. */
   readonly takes?: string;
+  /** It may be given more than once. */
+  readonly repeats?: true;
   readonly help: string;
 };
 
@@ -81,7 +83,10 @@ export function parseLine(argv: readonly string[], grammar: Grammar): Line {
 
 /** Of a value given twice one would be lost. How often a parameter may be given is judged where parameters are. */
 function refuseRepeated(flags: readonly Flag[], given: Given): void {
-  const twice = flags.find(({ name, takes }) => takes !== undefined && (given.get(name)?.length ?? 0) > 1);
+  const twice = flags.find(
+    ({ name, takes, repeats }) =>
+      takes !== undefined && repeats === undefined && (given.get(name)?.length ?? 0) > 1,
+  );
   if (twice !== undefined) throw new UsageError(`--${twice.name} is given more than once.`);
 }
 

@@ -1,29 +1,28 @@
 /** The budget of a flow as the command line uses it: a limit that `check` holds it to, and a line before a run. */
-import { budgetLine, budgetOf } from "../flow/budget.ts";
+import { budgetLine, budgetOf, limitName } from "../flow/budget.ts";
 import type { Flow } from "../flow/flow.ts";
 import { CODES } from "../load/codes.ts";
-import { readOrigins } from "../load/origin.ts";
 import type { Loaded } from "../run/index.ts";
-import { createFiles } from "../run/files.ts";
 import { UsageError } from "./args.ts";
 
 /** The agent with one problem more when a run of it could take more answers than `--max-turns` says. */
-export function withinBudget(loaded: Loaded, said: string | undefined): Loaded {
+export async function withinBudget(loaded: Loaded, said: string | undefined): Promise<Loaded> {
   if (said === undefined) return loaded;
   const allowed = Number(said);
   if (!/^\d+$/.test(said) || !Number.isSafeInteger(allowed)) {
     throw new UsageError(`--max-turns takes a whole number, not "${said}".`);
   }
-  const { flow, agent, project, problems } = loaded;
+  const { flow, agent, problems } = loaded;
   if (flow === null) return loaded;
   const { answers } = budgetOf(flow);
   if (answers.most !== null && answers.most <= allowed) return loaded;
-  const path = ["runner", "verdict", "config", "maxIterations"];
-  const written = readOrigins(agent, createFiles(project.root)).agent(path)?.origin;
+  const isStages = flow.dialect === "stage";
+  const path = isStages ? ["limits", "visits"] : ["runner", "verdict", "config", "maxIterations"];
+  const file = `.agent/${agent}/${isStages ? "machine.yaml" : "agent.json"}`;
+  const { originsOf } = await import("../run/explain.ts");
+  const written = (await originsOf(loaded)).agent(path)?.origin;
   const place =
-    written?.kind === "written"
-      ? written
-      : { file: `.agent/${agent}/agent.json`, line: 1, column: 1, pointer: `/${path.join("/")}` };
+    written?.kind === "written" ? written : { file, line: 1, column: 1, pointer: `/${path.join("/")}` };
   const { severity, why } = CODES["BUDGET-TURNS"];
   return {
     ...loaded,
@@ -42,7 +41,7 @@ export function withinBudget(loaded: Loaded, said: string | undefined): Loaded {
             ? `Nothing limits the answers of a run: ${answers.because}.`
             : `A run can take ${answers.most} answers of the model, more than ${allowed}: ${answers.because}.`,
         why,
-        fix: "Lower maxIterations, or allow more with --max-turns.",
+        fix: `Lower ${limitName(flow)}${isStages ? ", turnCap or maxAttempts" : ""}, or allow more with --max-turns.`,
         witness: [],
       },
     ],

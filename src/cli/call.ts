@@ -11,6 +11,8 @@ export type Call = {
   readonly words: readonly string[];
   readonly on: (flag: string) => boolean;
   readonly text: (flag: string) => string | undefined;
+  /** Everything that was given for a flag. */
+  readonly all: (flag: string) => readonly string[];
   /** What was given for flags that the agent declares, by flag. */
   readonly declared: Given;
   readonly cwd: string;
@@ -57,6 +59,7 @@ export function createCall(
     words,
     on,
     text,
+    all: (flag) => line.flags.get(flag) ?? [],
     declared: line.declared,
     cwd: text("cwd") ?? host.cwd(),
     stateDir: text("state"),

@@ -1,6 +1,6 @@
 /** `lockstep check [NAME]`: the findings are the result, so they go to stdout. */
 import { join, relative } from "node:path";
-import type { Files } from "../flow/files.ts";
+import type { FileTree } from "../flow/files.ts";
 import { hasErrors, type Problem } from "../flow/problem.ts";
 import { EXIT } from "../flow/verdict.ts";
 import { RunnerError } from "../run/errors.ts";
@@ -55,10 +55,10 @@ function refuseMixed({ on }: Call): void {
     throw new UsageError("--dry-run is for --fix: it shows what --fix would do.");
 }
 
-async function loadAll(call: Call, names: readonly string[], files: Files): Promise<readonly Loaded[]> {
+async function loadAll(call: Call, names: readonly string[], files: FileTree): Promise<readonly Loaded[]> {
   const agents: Loaded[] = [];
   for (const one of names) {
-    const loaded = withinBudget(await loadAgent(one, call.cwd, files), call.text("max-turns"));
+    const loaded = await withinBudget(await loadAgent(one, call.cwd, files), call.text("max-turns"));
     agents.push(call.on("strict") ? strictly(loaded) : loaded);
   }
   return agents;
@@ -77,8 +77,12 @@ async function watchFindings(call: Call, root: string): Promise<number> {
   call.screen.tell("Watching for changes; Ctrl-C ends.");
   await repeatOnChange(root, call.host.interruption(), async () => {
     const read = new Set<string>();
-    const { read: readFile } = createFiles(root);
-    const files: Files = {
+    const { read: readFile, list } = createFiles(root);
+    const files: FileTree = {
+      list: (folder) => {
+        read.add(join(folder, "x"));
+        return list(folder);
+      },
       read: (path) => {
         read.add(path);
         return readFile(path);

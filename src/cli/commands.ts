@@ -64,7 +64,12 @@ export const COMMANDS: readonly Command[] = [
     words: [AGENT],
     flags: [
       SCRIPT,
-      { name: "input", takes: "TEXT", help: "what prompts read as {input_text}; - reads stdin" },
+      {
+        name: "input",
+        takes: "TEXT",
+        repeats: true,
+        help: "what prompts read as {input_text}, - reads stdin; for stages NAME=VALUE or @FILE.json",
+      },
       EVENTS,
       TRUST,
       ON_PERMISSION,
@@ -82,6 +87,7 @@ export const COMMANDS: readonly Command[] = [
       "lockstep run iterator --issue 12",
       "lockstep run notes --topic tides --script .agent/notes/script.yaml",
       "git diff | lockstep run reviewer --script replies.yaml --json",
+      "lockstep run release --input task='bump the version' --input @context.json",
     ],
     document: "result",
     takesParameters: true,

@@ -32,9 +32,10 @@ const OFFERS: { readonly [kind in Word["is"]]: string } = {
 
 const AGENTS = `_lockstep_agents() {
   local each
-  for each in .agent/*/agent.json; do
+  for each in .agent/*/; do
+    [ -f "\${each}agent.json" ] || [ -d "\${each}stages" ] || continue
     each="\${each#.agent/}"
-    each="\${each%/agent.json}"
+    each="\${each%/}"
     case "$each" in *[!a-z0-9-]*) ;; *) echo "$each" ;; esac
   done
 }`;
@@ -104,7 +105,7 @@ function fish(): string {
     const seen = `__fish_seen_subcommand_from ${name}`;
     const offer =
       word?.is === "agent"
-        ? "(for each in .agent/*/agent.json; basename (dirname $each); end)"
+        ? "(for each in .agent/*/; test -f $each/agent.json -o -d $each/stages; and basename $each; end)"
         : word === undefined
           ? ""
           : OFFERS[word.is];

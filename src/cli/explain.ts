@@ -9,6 +9,7 @@ import {
   explainStep,
   originsOf,
   type AgentExplained,
+  type StageExplained,
   type StepExplained,
 } from "../run/explain.ts";
 import { loadAgent } from "./agent.ts";
@@ -23,7 +24,7 @@ export async function explain(call: Call): Promise<number> {
   const [name = "", id] = call.words;
   const { screen } = call;
   const loaded = await loadAgent(name, call.cwd);
-  const origins = originsOf(loaded);
+  const origins = await originsOf(loaded);
   const agent = explainAgent(loaded, origins);
   if (agent === null || loaded.flow === null) return tellFindings(call, [loaded], name);
   if (id === undefined) {
@@ -52,11 +53,16 @@ export function agentText(agent: AgentExplained, { edges }: Outline, paint: Pain
       ["begins at", `${shownInLine(entry.value)}${dimmed(paint, entry.origin)}`],
       ["ends", endText(agent.ends)],
       ["steps in", agent.registry],
-      ...promptFacts(
-        "system",
-        system,
-        `none at ${system.tried.join(", ")}: the agent's name and description are said instead`,
-      ),
+      ...(agent.dialect === "stage"
+        ? []
+        : promptFacts(
+            "system",
+            system,
+            `none at ${system.tried.join(", ")}: the agent's name and description are said instead`,
+          )),
+      ...(agent.hooks === null
+        ? []
+        : [["hooks", `${shownInLine(agent.hooks)}: code may lead elsewhere than told here`] as const]),
       ["budget", budgetLine(agent.budget)],
       ["digest", agent.digest.slice(0, 12)],
       ["findings", countProblems(agent.problems)],
@@ -108,7 +114,7 @@ export function agentText(agent: AgentExplained, { edges }: Outline, paint: Pain
 }
 
 export function stepText(step: StepExplained, paint: Paint): string {
-  const { model, mode, tools, gate, guard, limits, problems, prompt } = step;
+  const { model, mode, tools, gate, guard, limits, problems, prompt, stage } = step;
   const head = [
     step.agent,
     step.step,
@@ -138,11 +144,8 @@ export function stepText(step: StepExplained, paint: Paint): string {
       ...(step.by.kind === "model" ? modelFacts(step, paint) : []),
       ["limits", limitText(limits)],
       ...gateFacts(gate, paint),
-      [
-        "hands on",
-        step.handoff.map(({ key, path }) => (key === path ? key : `${key} (${path})`)).join(", ") ||
-          "nothing",
-      ],
+      ...(stage === null ? [] : stageFacts(stage)),
+      ["hands on", handedText(stage?.output ?? step.handoff) || (stage === null ? "nothing" : "its result")],
     ]),
     ...section(
       paint,
@@ -177,6 +180,15 @@ export function stepText(step: StepExplained, paint: Paint): string {
         supplier === null ? paint("red", "nobody") : supplierText(supplier),
       ]),
     ),
+    ...section(
+      paint,
+      "placeholders",
+      ["WRITTEN", "FROM"],
+      (stage?.placeholders ?? []).map(({ written, supplier }) => [
+        shownInLine(written, 60),
+        supplier === null ? paint("red", "nobody") : supplierText(supplier),
+      ]),
+    ),
     ...(guard === null ? [] : guardText(guard, paint)),
     ...(problems.length === 0
       ? []
@@ -207,7 +219,7 @@ export function stepText(step: StepExplained, paint: Paint): string {
         "answer",
         answer.kind === "text"
           ? "whatever the model says"
-          : `${answer.schema === null ? "any JSON object" : `JSON that fits ${shownInLine(answer.schema)}`}; sent back ${count(limits.repairs, "time")}, then ${answer.miss}`,
+          : `${answer.schema === null ? "any JSON object" : `JSON that fits ${shownInLine(answer.schema)}`}; ${stage === null ? `sent back ${count(limits.repairs, "time")}` : "sent back while there are turns"}, then ${answer.miss}`,
       ],
     ];
   }
@@ -226,6 +238,33 @@ function promptFacts(
     [title, `${shownInLine(file ?? "")}, for want of a file:`],
     ...builtIn.split("\n").map((line): Fact => ["", line === "" ? "" : `│ ${shownInLine(line, 160)}`]),
   ];
+}
+
+/** What is done when the gate of a stage does not let it begin. */
+const UNRESOLVED: { readonly [policy in StageExplained["unresolved"]]: string } = {
+  "retry-later": "the run waits, and can be resumed",
+  fail: "the run fails",
+  skip: "the stage is skipped",
+  ask: "a person is asked; with nobody there the run fails",
+};
+
+function stageFacts(stage: StageExplained): readonly Fact[] {
+  const { attempts, backoff, turnCap, gate, unresolved, completionTool, inputsSchema } = stage;
+  const waits =
+    attempts === 1 || backoff === "none" ? "no wait between them" : `waits that grow ${backoff}ly`;
+  return [
+    ["retries", `${count(attempts, "attempt")} of ${count(turnCap, "turn")} each, ${waits}`],
+    ["gate", gate === null ? "none" : `${shownInLine(gate, 60)} must pass first`],
+    ["", `a gate that says no (${unresolved}): ${UNRESOLVED[unresolved]}`],
+    ["ends with", completionTool === null ? "-" : `a call of ${completionTool}, alone in its response`],
+    ...(inputsSchema === null
+      ? []
+      : [["is given", `results that fit ${shownInLine(inputsSchema)}`] as const]),
+  ];
+}
+
+function handedText(handed: StepExplained["handoff"]): string {
+  return handed.map(({ key, path }) => (key === path ? key : `${key} (${path})`)).join(", ");
 }
 
 function gateFacts(gate: StepExplained["gate"], paint: Paint): readonly Fact[] {

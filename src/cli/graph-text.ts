@@ -72,7 +72,7 @@ function boxLines(node: Node, { edges }: Outline): readonly Row[] {
 function titleOf(node: Node): string {
   const about = node.aside === null ? "" : ` about ${shownInLine(node.aside, 40)}`;
   const by = node.by === "command" ? ", a command" : "";
-  return `${node.isEntry ? "▶ " : ""}${shownInLine(node.id, 60)} (${KIND_WORDS[node.kind]}${about}${by})`;
+  return `${node.isEntry ? "▶ " : ""}${shownInLine(node.id, 60)} (${KIND_WORDS[node.kind]}${about}${by}, routed by ${node.routedBy})`;
 }
 
 function edgeRow(edge: Edge, wide: number, style: Row["style"]): Row {
@@ -157,7 +157,11 @@ function spanOf(lane: Lane): number {
 }
 
 function legend({ edges, nodes }: Outline, paint: Paint): readonly string[] {
-  const tacit = new Set(edges.filter((edge) => edge.isTacit).map((edge) => edge.label));
+  const tacit = Map.groupBy(
+    edges.filter((edge) => edge.isTacit),
+    (edge) => edge.label,
+  );
+  const steps = new Set(edges.map((edge) => edge.from)).size;
   const findings = nodes.flatMap((node) => node.findings);
   const signs = [
     "▶ the run begins here",
@@ -166,7 +170,10 @@ function legend({ edges, nodes }: Outline, paint: Paint): readonly string[] {
     ...(edges.some((edge) => edge.isLoop && edge.kind !== "back" && !leadsToItself(edge))
       ? ["↑ back to an earlier step"]
       : []),
-    ...[...tacit].map((label) => `${shownInLine(label, 30)} ends the run from any step`),
+    ...[...tacit].map(([label, { length }]) => {
+      const where = length === steps ? "from any step" : "where no line is drawn for it";
+      return `${shownInLine(label, 30)} ends the run ${where}`;
+    }),
   ];
   return [
     "",

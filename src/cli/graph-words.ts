@@ -73,7 +73,7 @@ export function nodeLines(node: Node): readonly string[] {
   return [
     shownInLine(node.id, 60),
     ...(node.name === node.id ? [] : [shownInLine(node.name, 60)]),
-    `${KIND_WORDS[node.kind]}${about}${by}`,
+    `${KIND_WORDS[node.kind]}${about}${by}, routed by ${node.routedBy}`,
     ...(node.checks.length === 0
       ? []
       : [`checks: ${node.checks.map((name) => shownInLine(name, 40)).join(", ")}`]),

@@ -24,7 +24,9 @@ export async function migrateFiles(call: Call): Promise<number> {
       `${name} cannot be read, so it cannot be migrated: ${first?.message ?? ""}`,
     );
   }
-  const { changes, notes } = migrateAgent(name, createFiles(root));
+  // Stage files have had one form only.
+  const isStages = before.flow.dialect === "stage";
+  const { changes, notes } = isStages ? { changes: [], notes: [] } : migrateAgent(name, createFiles(root));
   const isWritten = call.on("write") && changes.length > 0;
   if (isWritten) for (const change of changes) write(root, change);
   const after = isWritten ? await loadAgent(name, call.cwd) : null;

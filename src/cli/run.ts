@@ -2,6 +2,7 @@
 import { existsSync } from "node:fs";
 import { join, relative, resolve } from "node:path";
 import type { Flow, Parameter } from "../flow/flow.ts";
+import type { JsonObject } from "../flow/json.ts";
 import { hasErrors } from "../flow/problem.ts";
 import { INPUT_TEXT, readsInput } from "../load/variables.ts";
 import { runLoaded, type Loaded, type Result } from "../run/index.ts";
@@ -34,11 +35,15 @@ export async function runAgent(first: Call): Promise<number> {
     const flow = hasErrors(loaded.problems) ? null : loaded.flow;
     const input = flow === null ? "" : await readInput(call, flow, options.signal);
     if (input === null) return toFailure(name, "INTERRUPTED", "");
+    const args = {
+      ...argsOf(call, parameters),
+      ...(flow === null ? {} : await fieldsOf(call, flow, parameters)),
+    };
     if (flow !== null && !call.on("json") && !call.on("events")) {
       const { costLine } = await import("./budget.ts");
       call.screen.tell(costLine(flow));
     }
-    const result = await runLoaded(loaded, { ...options, args: argsOf(call, parameters), input });
+    const result = await runLoaded(loaded, { ...options, args, input });
     return result.code === "NO_BACKEND" ? namingScript(result, call, loaded) : result;
   });
 }
@@ -98,8 +103,29 @@ function argsOf(
   return Object.fromEntries(given);
 }
 
+/** What `--input` gives a run of stages. */
+async function fieldsOf(call: Call, flow: Flow, parameters: readonly Parameter[]): Promise<JsonObject> {
+  if (!hasStages(flow)) {
+    if (call.all("input").length > 1) throw new UsageError("--input is given more than once.");
+    return {};
+  }
+  if (call.all("input").length === 0) return {};
+  const { readFields } = await import("./fields.ts");
+  const fields = readFields(call);
+  const twice = parameters.find(
+    ({ name, flag }) => Object.hasOwn(fields, name) && call.declared.has(flag.slice(2)),
+  );
+  if (twice === undefined) return fields;
+  throw new UsageError(`"${twice.name}" is given both with ${twice.flag} and with --input.`);
+}
+
+function hasStages({ steps }: Flow): boolean {
+  return Object.values(steps).some(({ stage }) => stage !== undefined);
+}
+
 /** stdin is read when it was asked for, or when it is no terminal and a prompt of the flow wants it. null: stopped. */
 async function readInput(call: Call, flow: Flow, signal: AbortSignal | undefined): Promise<string | null> {
+  if (hasStages(flow)) return "";
   const given = call.text("input");
   if (given !== undefined && given !== "-") return given;
   const { stdin } = call.host;

@@ -49,7 +49,7 @@ const EVERYTHING = { allow: ["*"], mode: "bypassPermissions" } as const;
 
 function toolTrouble(step: Step, toolbox: Toolbox): (Reply & { kind: "unaskable" }) | null {
   const names = new Set(toolbox.offer({ ...step, kind: "work", tools: EVERYTHING }).map((tool) => tool.name));
-  const stranger = step.tools.allow.find((name) => name !== "*" && !names.has(name));
+  const stranger = step.tools.allow.map(toolIn).find((name) => name !== "*" && !names.has(name));
   if (stranger !== undefined) {
     const why = `Stage "${step.id}" allows the tool "${stranger}", and there is no such tool. There are: ${[...names].join(", ")}.`;
     return { kind: "unaskable", code: "StageToolUnknown", why };
@@ -58,6 +58,11 @@ function toolTrouble(step: Step, toolbox: Toolbox): (Reply & { kind: "unaskable"
   if (completion === null || !names.has(completion)) return null;
   const why = `Stage "${step.id}" calls its completion tool "${completion}", which is the name of a tool. Choose another name.`;
   return { kind: "unaskable", code: "CompletionToolReserved", why };
+}
+
+/** `Bash(git status)` allows a tool in part. */
+function toolIn(pattern: string): string {
+  return pattern.split("(", 1)[0]!.trim();
 }
 
 function completionTool({ answer }: Step): string | null {

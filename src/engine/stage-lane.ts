@@ -5,15 +5,6 @@ import { own, type JsonObject } from "../flow/json.ts";
 import type { Lane, StageLane, State, Try } from "./state.ts";
 import { doNext, type Here } from "./visit.ts";
 
-/** Names in the context that only the run itself writes. */
-export const CORE_NAMES: ReadonlySet<string> = new Set([
-  "upstream",
-  "attempts",
-  "workflowRunId",
-  "stageExecutionId",
-  "host",
-]);
-
 /** The context as templates and hooks see it. */
 export function contextOf(state: State, lane: Lane): JsonObject {
   const stage = stageOf(lane);

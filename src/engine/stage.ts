@@ -8,9 +8,10 @@
 import type { Call, CheckResult, Command, HookName, HookResult, Say } from "../flow/event.ts";
 import type { Label, Step } from "../flow/flow.ts";
 import { isObject, own, type Json, type JsonObject } from "../flow/json.ts";
+import { RESERVED_FIELDS } from "../flow/placeholder.ts";
 import { pendingAnswer } from "./onward.ts";
 import { afterExit, conclude, depart, hookedNext } from "./stage-exit.ts";
-import { at, contextOf, CORE_NAMES, hookCommand, inPhase, lastTry, runHook } from "./stage-lane.ts";
+import { at, contextOf, hookCommand, inPhase, lastTry, runHook } from "./stage-lane.ts";
 import type { Lane, StageLane, State, Try } from "./state.ts";
 import { askAgain, doNext, fail, suspend, type Here } from "./visit.ts";
 
@@ -41,12 +42,12 @@ function afterSetup(here: Here, value: Json | undefined): State {
   if (value === undefined) return runHook(inPhase(here, "gate"), "checkGate", declaredGate);
   if (!isObject(value)) return badHook(here, "setup", "it must leave an object as its context");
   const before = contextOf(here.state, here.lane);
-  const stolen = [...CORE_NAMES].find((name) => !sameMember(own(before, name), own(value, name)));
+  const stolen = [...RESERVED_FIELDS].find((name) => !sameMember(own(before, name), own(value, name)));
   if (stolen !== undefined) {
     const why = `setup of stage "${here.step.id}" writes ctx.${stolen}, which belongs to the run. Use another name.`;
     return fail(here, "ContextMutationForbidden", why);
   }
-  const ctx = Object.fromEntries(Object.entries(value).filter(([name]) => !CORE_NAMES.has(name)));
+  const ctx = Object.fromEntries(Object.entries(value).filter(([name]) => !RESERVED_FIELDS.has(name)));
   return runHook(
     inPhase({ ...here, lane: { ...here.lane, stage: { ...stage, ctx } } }, "gate"),
     "checkGate",

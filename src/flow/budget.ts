@@ -46,15 +46,16 @@ export function budgetLine({ answers, responses, perVisit }: Budget): string {
   return `${most}; with tools up to ${perVisit.responses} responses in a visit, ${responses.most} in all`;
 }
 
-/** Answers that one visit of the step can take. */
-export function answersOf({ by, answer, turns }: Step): number {
+/** Answers that one visit of the step can take. In a stage every response may be one. */
+export function answersOf({ by, answer, turns, stage }: Step): number {
   if (by.kind === "command") return 0;
+  if (stage !== undefined) return turns * stage.attempts;
   return Math.min(turns, answer.kind === "text" ? 1 : 1 + answer.repairs);
 }
 
 /** Responses that one visit of the step can take. */
-export function responsesOf({ by, turns }: Step): number {
-  return by.kind === "command" ? 0 : turns;
+export function responsesOf({ by, turns, stage }: Step): number {
+  return by.kind === "command" ? 0 : turns * (stage?.attempts ?? 1);
 }
 
 type Weight = (step: Step) => number;
@@ -84,9 +85,11 @@ function toGraph(flow: Flow): Graph {
     // A caller was there before; only a named step may be met for the first time.
     if (step.guard?.back.kind === "goto" && back.has(id)) seen.add(step.guard.back.step);
   }
-  const returns = [...back].flatMap(([guard, targets]) => {
-    const times = (steps.get(guard)?.guard?.maxFailures ?? 1) - 1;
-    return times > 0 ? [{ guard, targets: targets.filter((id) => steps.has(id)), times }] : [];
+  const returns = [...back].flatMap(([id, targets]) => {
+    const guard = steps.get(id)?.guard;
+    // Another try in the same conversation is part of the visit.
+    const times = guard?.back.kind === "again" ? 0 : (guard?.maxFailures ?? 1) - 1;
+    return times > 0 ? [{ guard: id, targets: targets.filter((to) => steps.has(to)), times }] : [];
   });
   return { flow, steps, returns, ...ceilingOf(flow, steps, returns.length > 0) };
 }
@@ -108,7 +111,7 @@ function ceilingOf(
   const retries = stopGuard?.onFailure === "retry" ? stopGuard.maxFailures - 1 : 0;
   const isSure = isPlain && !mayReturn && !hasForks({ steps });
   if (!isSure || count + retries > limits.visits)
-    return { visits: limits.visits, ceiling: `maxIterations ${limits.visits}` };
+    return { visits: limits.visits, ceiling: `${limitName(flow)} ${limits.visits}` };
   const more = retries === 0 ? "" : ` + ${retries} after failed checks`;
   const ceiling = `maxIterations ${count}${more}`;
   return { visits: count + retries, ceiling: retries === 0 ? ceiling : `(${ceiling})` };
@@ -143,9 +146,15 @@ function toBound({ most, by, heaviest }: Worst, graph: Graph, times: (each: numb
   }
 }
 
+/** What the ceiling on visits is called where it is written. */
+export function limitName({ dialect }: Flow): string {
+  return dialect === "stage" ? "limits.visits" : "maxIterations";
+}
+
 function answerWords(each: number, steps: readonly Step[]): string {
   const single = most(steps.map(answersOf));
-  if (each !== single || each < 2) return each === 1 ? "1 answer" : `${each} answers`;
+  const isPlain = steps.some(({ stage }) => stage !== undefined);
+  if (each !== single || each < 2 || isPlain) return each === 1 ? "1 answer" : `${each} answers`;
   return `(1 answer + ${each === 2 ? "1 repair" : `${each - 1} repairs`})`;
 }
 

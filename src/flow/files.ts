@@ -6,6 +6,12 @@ export type Files = {
   readonly read: (path: string) => FileRead;
 };
 
+/** Files whose folders can be looked into. */
+export type FileTree = Files & {
+  /** The names of what is right in a folder, sorted; null when there is no such folder in the project. Never throws. */
+  readonly list: (folder: string) => readonly string[] | null;
+};
+
 export type FileRead =
   | { readonly kind: "text"; readonly text: string }
   | { readonly kind: "missing" }

@@ -46,7 +46,7 @@ export type Flow = {
 
 export type Parameter = {
   readonly name: string;
-  readonly type: "string" | "number" | "boolean" | "array";
+  readonly type: "string" | "number" | "boolean" | "array" | "object";
   readonly description: string;
   readonly flag: string;
   readonly required: boolean;

@@ -17,8 +17,11 @@ export type Node = {
   readonly by: "model" | "command";
   /** The step that this one asks about; its visits are not counted. */
   readonly aside: StepId | null;
-  /** Who picks the label: the answer of the model, or the runtime where there is but one. */
-  readonly routedBy: "model" | "runtime";
+  /**
+   * Who picks the label: the answer of the model; a check, be it a question about a step or commands that a fixed label
+   * must survive; or the runtime, where there is but one.
+   */
+  readonly routedBy: "model" | "check" | "runtime";
   /** What must pass before the label that they guard takes effect. */
   readonly checks: readonly string[];
   readonly isEntry: boolean;
@@ -70,7 +73,7 @@ export function outlineOf(flow: Flow, problems: readonly Problem[] = []): Outlin
     kind: step.kind,
     by: step.by.kind,
     aside: step.aside ?? null,
-    routedBy: step.decide.by === "field" ? "model" : "runtime",
+    routedBy: routedBy(step),
     checks: step.guard?.checks.map(({ check }) => check) ?? [],
     isEntry: step.id === flow.entry,
     isReached: reached.has(step.id),
@@ -86,6 +89,11 @@ export function outlineOf(flow: Flow, problems: readonly Problem[] = []): Outlin
   };
 }
 
+function routedBy({ decide, aside, guard }: Step): Node["routedBy"] {
+  if (decide.by === "field") return aside === undefined ? "model" : "check";
+  return guard === undefined ? "runtime" : "check";
+}
+
 /**
  * Where failed checks may send the run, by the step they guard. `caller` is whoever led to that step if it is a work
  * step, and else the step itself.
@@ -97,6 +105,7 @@ export function backTargets(flow: Flow): ReadonlyMap<StepId, readonly StepId[]> 
   return new Map(
     guarded.map(({ id, guard }) => {
       if (guard!.back.kind === "goto") return [id, [guard!.back.step]];
+      if (guard!.back.kind === "again") return [id, [id]];
       const known = [...(callers.get(id) ?? [])];
       const working = known.filter((caller) => flow.steps[caller]!.kind === "work");
       const isOwn = id === flow.entry || known.length === 0 || working.length < known.length;
@@ -143,11 +152,10 @@ function withLoop(edge: Draft, loops: ReadonlySet<Draft>): Edge {
 function* labelEdges(flow: Flow, step: Step): Generator<Draft> {
   const { decide } = step;
   for (const [label, move] of Object.entries(step.edges)) {
-    const isTacit =
-      move.kind === "end" &&
-      move.outcome === "failed" &&
-      decide.by === "field" &&
-      decide.always.includes(label);
+    // Only a gate skips a stage, or code that no drawing knows.
+    if (label === "skip" && step.stage?.gate === undefined && step.stage && !flow.hooks) continue;
+    const isUnsaid = decide.by === "field" ? decide.always.includes(label) : step.stage !== undefined;
+    const isTacit = move.kind === "end" && move.outcome === "failed" && isUnsaid;
     const by = decide.by === "field" ? "model" : "runtime";
     for (const branch of branchesOf(move)) {
       const kind = move.kind === "switch" && branch.move.kind === "goto" ? "switch" : branch.move.kind;

@@ -1,6 +1,18 @@
 /** What agent.json may hold. */
 import { DEFAULTS } from "./defaults.ts";
-import { anything, flag, group, list, map, number, object, openGroup, text, type Reads } from "./shape.ts";
+import {
+  anything,
+  flag,
+  group,
+  list,
+  map,
+  number,
+  object,
+  openGroup,
+  optional,
+  text,
+  type Reads,
+} from "./shape.ts";
 import { FORMER_TYPES, VERDICT_TYPES } from "./verdict-types.ts";
 
 export const PARAMETER = object("One value that the agent is started with.", {
@@ -175,6 +187,9 @@ export const AGENT = group("An agent: who it is and how it runs.", {
     { required: true },
   ),
 });
+
+/** The same file beside stages, where nothing in it is required. */
+export const AGENT_OF_STAGES = optional(AGENT);
 
 export type AgentSource = Reads<typeof AGENT>;
 export type ParameterSource = NonNullable<Reads<typeof PARAMETER>>;

@@ -4,7 +4,7 @@
  *
  *     const { flow, problems } = loadAgent("iterator", files, findPrompt, sha256);
  */
-import type { Digest, Files, FindPrompt } from "../flow/files.ts";
+import type { Digest, Files, FileTree, FindPrompt } from "../flow/files.ts";
 import type { Flow } from "../flow/flow.ts";
 import { FORBIDDEN_NAMES, isObject, own, type JsonObject } from "../flow/json.ts";
 import type { Problem } from "../flow/problem.ts";
@@ -35,6 +35,11 @@ import { limitsWith, loadVerdict, type Verdict } from "./verdict.ts";
 
 /** `flow` is null only when there is nothing to build; beside errors it may be there to be shown, never to be run. */
 export type LoadResult = { readonly flow: Flow | null; readonly problems: readonly Problem[] };
+
+/** An agent whose folder has stages is made of them; `loadMachine` reads it. */
+export function hasStages(name: string, files: FileTree): boolean {
+  return files.list(joinPath(".agent", `${name}/stages`)) !== null;
+}
 
 export function loadAgent(name: string, files: Files, findPrompt: FindPrompt, digest: Digest): LoadResult {
   const findings: Finding[] = [];
@@ -135,7 +140,7 @@ function byChecks(verdict: Verdict): Verdict {
 }
 
 /** The file as a document that holds an object, or null with the reason among the findings. */
-function open(files: Files, file: string, about: About, findings: Finding[]): Document | null {
+export function open(files: Files, file: string, about: About, findings: Finding[]): Document | null {
   const read = readDocument(files, file);
   const { document } = read;
   const report = (code: Code, message: string, fix: string) => {
@@ -172,12 +177,12 @@ type About = {
   readonly otherwise: string;
 };
 
-function aboutAgent(name: string, folder: string): About {
+export function aboutAgent(name: string, folder: string): About {
   return {
     missing: "AC-SERVICE-001",
     unreadable: "AC-SERVICE-003",
     noObject: "AC-VALID-001",
-    says: `There is no agent "${name}": looked in ${folder}, and there is no ${folder}/agent.json.`,
+    says: `There is no agent "${name}": looked in ${folder}, and there is no ${folder}/agent.json and no ${folder}/stages.`,
     otherwise: "start from the root of the project that has it",
   };
 }
@@ -197,7 +202,7 @@ function schemaFolders(folder: string, agent: AgentSource, registry: RegistrySou
   return named === undefined ? [joinPath(folder, DEFAULTS.schemasDir)] : foldersNamed(named, folder);
 }
 
-function settingsOf({ runner }: AgentSource, document: Document): Settings {
+export function settingsOf({ runner }: AgentSource, document: Document): Settings {
   const { boundaries, integrations, actions, execution, logging, flow, verdict } = runner;
   const { github } = integrations;
   return {

@@ -5,7 +5,7 @@ import { isWritten } from "./document.ts";
 import { correctTo, type Finding } from "./finding.ts";
 import { EXTRACTORS, parseSuccess } from "./guards.ts";
 import { atStep, type Loaded } from "./loaded.ts";
-import { escapeSegment } from "./places.ts";
+import { escapeSegment, unescapeSegment } from "./places.ts";
 import { VALIDATOR_KEYS, type ValidatorSource } from "./registry-shape.ts";
 import { didYouMean, onlyNear } from "./suggest.ts";
 import { customaryClosure } from "./verdict-types.ts";
@@ -15,7 +15,9 @@ export function* checkGuards(loaded: Loaded): Generator<Finding> {
   yield* checkEntries(loaded, judgedBy);
   const users = usersOfValidators(loaded, judgedBy);
   for (const [name, validator] of loaded.sources.registry.validators) {
-    yield* checkValidator(loaded, name, validator, users.get(name) ?? []);
+    const at = { document: loaded.sources.registryDocument, pointer: `/validators/${escapeSegment(name)}` };
+    const { failurePatterns } = loaded.sources.registry;
+    yield* checkValidator(at, name, validator, failurePatterns, users.get(name) ?? []);
   }
   yield* checkUse(loaded);
   yield* checkEditions(loaded);
@@ -139,16 +141,16 @@ function byVerdict({ sources: { verdict } }: Loaded): string {
     : `, or "${customaryClosure(verdict.type)}" to stand before an end by the verdict`;
 }
 
-function* checkValidator(
-  loaded: Loaded,
+/** `patterns`: null where a failure pattern is but a word that is told. */
+export function* checkValidator(
+  { document, pointer }: Pick<Finding, "document" | "pointer">,
   name: string,
   validator: ValidatorSource,
+  patterns: ReadonlyMap<string, unknown> | null,
   steps: readonly StepId[],
 ): Generator<Finding> {
-  const { registry, registryDocument: document } = loaded.sources;
-  const pointer = `/validators/${escapeSegment(name)}`;
   const { command, successWhen, failurePattern, extractParams } = validator;
-  yield* checkKeys(loaded, name, validator, steps);
+  yield* checkKeys({ document, pointer }, name, validator, steps);
   const success = successWhen === undefined ? undefined : parseSuccess(successWhen);
   if (success === null) {
     yield {
@@ -181,19 +183,15 @@ function* checkValidator(
       fix: "Write a pattern that the output of a failure does not match.",
     };
   }
-  if (failurePattern !== undefined && !registry.failurePatterns.has(failurePattern)) {
+  if (failurePattern !== undefined && patterns?.has(failurePattern) === false) {
     yield {
       code: "CHECK-PATTERN",
       document,
       pointer: `${pointer}/failurePattern`,
       steps,
-      message: `The validator "${name}" names the failure pattern "${failurePattern}", but there is none.${didYouMean(failurePattern, registry.failurePatterns.keys())}`,
+      message: `The validator "${name}" names the failure pattern "${failurePattern}", but there is none.${didYouMean(failurePattern, patterns.keys())}`,
       fix: `Add "${failurePattern}" to failurePatterns, or correct the name.`,
-      ...correctTo(
-        onlyNear(failurePattern, registry.failurePatterns.keys()),
-        document,
-        `${pointer}/failurePattern`,
-      ),
+      ...correctTo(onlyNear(failurePattern, patterns.keys()), document, `${pointer}/failurePattern`),
     };
   }
   for (const [param, extractor] of extractParams) {
@@ -216,15 +214,14 @@ function* checkValidator(
 
 /** What a validator needs and what it has no use for is told by its type. */
 function* checkKeys(
-  loaded: Loaded,
+  { document, pointer }: Pick<Finding, "document" | "pointer">,
   name: string,
   { type }: ValidatorSource,
   steps: readonly StepId[],
 ): Generator<Finding> {
-  const { registryDocument: document } = loaded.sources;
   if (type === undefined) return;
-  const pointer = `/validators/${escapeSegment(name)}`;
-  const has = (key: string) => isWritten(document, ["validators", name, key]);
+  const has = (key: string) =>
+    isWritten(document, `${pointer}/${key}`.slice(1).split("/").map(unescapeSegment));
   for (const { key, types, isNeeded } of VALIDATOR_KEYS) {
     const at = { document, pointer: `${pointer}/${key}`, steps };
     if (types.includes(type)) {

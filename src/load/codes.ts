@@ -346,6 +346,74 @@ export const CODES = {
   ),
   "CHECK-UNUSED": warning("checks never run", "Checks that no step asks for give a false sense of safety."),
 
+  // Stage files and the machine they make. The class of each error begins its reason.
+  StageIdInvalid: error(
+    "stage id",
+    "Validation: the id names the stage in next, in the journal and in keys of other systems, so it has one form.",
+  ),
+  StageFieldMissing: error(
+    "stage without a field",
+    "Validation: all eight required fields are the stage's contract; none of them has a default.",
+  ),
+  StageFieldType: error(
+    "field of a stage",
+    "Validation: a value of the wrong kind would change what the stage does without a word.",
+  ),
+  StageToolUnknown: error(
+    "unknown tool",
+    "Validation: allowedTools narrows the tools there are; a name that is none of them allows nothing.",
+  ),
+  CompletionToolReserved: error(
+    "completion tool of a taken name",
+    "Validation: the call that ends a stage must not be the call of a tool.",
+  ),
+  StageCompletionSchemaInvalid: error(
+    "completionSchema",
+    "Validation: the schema is sent to the model, and every payload is held against it.",
+  ),
+  StageInputsInvalid: error(
+    "inputsSchema",
+    "Validation: every result that the stage is given is held against this schema.",
+  ),
+  StageRetryPolicyInvalid: error(
+    "retryPolicy",
+    "Validation: the policy bounds how often a stage is tried, the first time included.",
+  ),
+  StageTurnCapTooLow: error(
+    "turnCap",
+    "Validation: a stage needs at least one response of the model, and never an unlimited number.",
+  ),
+  StageResolutionPolicyInvalid: error(
+    "resolutionPolicy",
+    "Validation: a gate that says no must lead to something that the author chose.",
+  ),
+  StageDefinitionInvalid: error(
+    "machine not sound",
+    "Validation: a machine is a set of stages with one entry, and every way between them is declared.",
+  ),
+  StageCtxForbidden: error(
+    "placeholder of the runtime",
+    "Validation: a body is rendered once, before the first attempt, so attempts and host mean nothing in it.",
+  ),
+  StageCtxUnresolved: error(
+    "placeholder without a value",
+    "Validation: a placeholder without a value stops the stage before the model is asked; it is never a blank.",
+  ),
+  StageTargetUnknown: error("unknown stage", "Validation: a stage can only lead to one that exists."),
+  StageJoinDangling: error(
+    "join of no stage",
+    "Validation: the join is the stage that goes on when all siblings are done.",
+  ),
+  InvalidParallelPlan: error("no parallel plan", "ExtensionHost: side by side means two or more stages."),
+  "STAGE-PLACEHOLDER": warning(
+    "no placeholder",
+    "Only ctx and stage have values; anything else in braces reaches the model as it stands.",
+  ),
+  "STAGE-CAP-SUCCESS": warning(
+    "failure goes on as success",
+    "When a stage that ran out of turns leads on like one that was done, nobody notices that it was not.",
+  ),
+
   // The budget.
   "BUDGET-TURNS": error(
     "over budget",

@@ -18,6 +18,8 @@ export const DEFAULTS = {
   safetyVisits: 20,
   /** Visits after which a run with check prompts is stopped; that form knows no other number. */
   checkedVisits: 100,
+  /** Visits after which a run of stages is stopped. */
+  stageVisits: 100,
   /** Model responses in one visit of a step. */
   turns: 200,
 
@@ -41,6 +43,12 @@ export const DEFAULTS = {
   checkTimeoutMs: 600_000,
   checkOutputBytes: 1024 * 1024,
   subprocessTimeoutMs: 30_000,
+
+  /** Levels of nesting, and values in all once aliases are replaced, in one YAML file. */
+  yamlDepth: 64,
+  yamlNodes: 50_000,
+  /** How often aliases of one YAML file may be used. */
+  yamlAliases: 100,
 
   /** Levels of nesting and `$ref` hops in one schema. */
   schemaDepth: 50,

@@ -10,6 +10,8 @@ export type Document = {
   readonly place: (pointer: string) => Place;
   /** Where the author wrote what stands at the pointer, in a file that had the form of an earlier version. */
   readonly written?: (pointer: string) => string;
+  /** Nothing in it is mended by place: that is for JSON. */
+  readonly isYaml?: true;
 };
 
 export type DocumentRead =

@@ -37,8 +37,12 @@ export function toProblem(finding: Finding, live: ReadonlySet<StepId> | null): P
     fix: finding.fix,
     witness: finding.witness ?? [],
     // In a file of an earlier form the places are not where they are read.
-    ...(finding.mend !== undefined && finding.document.written === undefined && { mend: finding.mend }),
+    ...(finding.mend !== undefined && isMendable(finding.document) && { mend: finding.mend }),
   };
+}
+
+function isMendable({ written, isYaml }: Document): boolean {
+  return written === undefined && isYaml === undefined;
 }
 
 /** Mends a misspelled value, when exactly one of the right ones is near. */

@@ -143,11 +143,11 @@ export const EXTRACTORS: ReadonlySet<string> = new Set([
 const NEVER: SuccessRule = { kind: "matches", pattern: "(?!)" };
 
 /** null for one that the rules refuse: it is never run. */
-function buildCheck(
+export function buildCheck(
   name: string,
   params: Params,
   source: ValidatorSource,
-  registry: RegistrySource,
+  registry: Pick<RegistrySource, "failurePatterns">,
 ): Check | null {
   const { failurePattern, timeoutMs, maxOutputBytes } = source;
   if (failurePattern === undefined) return null;

@@ -16,8 +16,10 @@ type Row = {
   readonly what: string;
   readonly fix: string;
   /** Whether it would make a difference. */
-  readonly matters: (sources: Sources) => boolean;
+  readonly matters: (sources: AgentSources) => boolean;
 };
+
+type AgentSources = Pick<Sources, "agent" | "agentDocument">;
 
 const AGENT_ROWS: readonly Row[] = [
   {
@@ -71,20 +73,25 @@ function* inAgent(sources: Sources): Generator<Finding> {
       "Let a closure end the flow, or use another verdict type.",
     );
   }
-  for (const { path, what, fix, matters } of AGENT_ROWS) {
-    if (!isWritten(agentDocument, path) || !matters(sources)) continue;
-    yield notActedOn(
-      agentDocument,
-      pointerOf(path),
-      `${path.join(".")} is not acted on by this version: ${what}.`,
-      fix,
-    );
-  }
+  yield* inertGroups(sources);
   const { registryPath } = agent.runner.verdict.config;
   if (registryPath !== undefined && registryPath !== agent.runner.flow.prompts.registry) {
     const message = `runner.verdict.config.registryPath is not acted on: the registry is ${sources.registryDocument.file}.`;
     const fix = "Name the registry in runner.flow.prompts.registry.";
     yield notActedOn(agentDocument, "/runner/verdict/config/registryPath", message, fix);
+  }
+}
+
+/** Whole groups of agent.json, whatever the flow beside it is written in. */
+export function* inertGroups(sources: AgentSources): Generator<Finding> {
+  for (const { path, what, fix, matters } of AGENT_ROWS) {
+    if (!isWritten(sources.agentDocument, path) || !matters(sources)) continue;
+    yield notActedOn(
+      sources.agentDocument,
+      pointerOf(path),
+      `${path.join(".")} is not acted on by this version: ${what}.`,
+      fix,
+    );
   }
 }
 
@@ -151,7 +158,7 @@ function* inValidation(sources: Sources, { judged, stop }: Graph): Generator<Fin
   yield notActedOn(registryDocument, pointer, message, "Name the schema in outputSchemaRef of the closure.");
 }
 
-function notActedOn(document: Document, pointer: string, message: string, fix: string): Finding {
+export function notActedOn(document: Document, pointer: string, message: string, fix: string): Finding {
   return { code: "CONFIG-NOT-ACTED-ON", document, pointer, message, fix };
 }
 

@@ -1,5 +1,5 @@
 /** Mending what has one right answer: the edits that findings carry, made round by round until none is left. */
-import type { Files } from "../flow/files.ts";
+import type { Files, FileTree } from "../flow/files.ts";
 import type { Edit, Problem } from "../flow/problem.ts";
 import { editJson } from "./edit.ts";
 
@@ -25,12 +25,13 @@ const ROUNDS = 20;
 
 /** Nothing is written: `problemsOf` is asked again and again about files in which the edits are made. */
 export async function mendAll(
-  files: Files,
-  problemsOf: (files: Files) => Promise<readonly Problem[]>,
+  files: FileTree,
+  problemsOf: (files: FileTree) => Promise<readonly Problem[]>,
 ): Promise<Mending> {
   const texts = new Map<string, string>();
   const changes: Mended[] = [];
-  const changed: Files = {
+  const changed: FileTree = {
+    list: files.list,
     read: (path) => {
       const text = texts.get(path);
       return text === undefined ? files.read(path) : { kind: "text", text };

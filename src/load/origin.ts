@@ -47,7 +47,8 @@ export function originOf(written: Written | null, value: Json): Origin {
   return isSame(written.value, value) ? written.origin : { ...written.origin, kind: "overruled" };
 }
 
-function lookUp(document: Document, path: Path): Written | null {
+/** What stands at a path of a document. */
+export function lookUp(document: Document, path: Path): Written | null {
   const value = readPath(document.value, path);
   if (value === undefined || value === null) return null;
   const pointer = pointerOf(path);

@@ -1,6 +1,6 @@
 /** What an agent is started with: its declaration in agent.json, and the values that are given for it. */
 import type { Parameter } from "../flow/flow.ts";
-import { FORBIDDEN_NAMES, type Json, type JsonObject } from "../flow/json.ts";
+import { FORBIDDEN_NAMES, isObject, type Json, type JsonObject } from "../flow/json.ts";
 import type { Problem } from "../flow/problem.ts";
 import type { AgentSource, ParameterSource } from "./agent-shape.ts";
 import type { Code } from "./codes.ts";
@@ -116,6 +116,7 @@ const WANTED: { readonly [type in Parameter["type"]]: string } = {
   number: "a number",
   boolean: "true or false",
   array: "one or more values",
+  object: "a JSON object",
 };
 
 function toParameter(
@@ -147,7 +148,7 @@ function checkDeclaration(
   source: ParameterSource,
   report: (code: Code, key: string, message: string, fix: string) => void,
 ): void {
-  const { name, type } = parameter;
+  const { name } = parameter;
   const pattern = source.validation?.pattern;
   if (pattern !== undefined && !isPattern(pattern)) {
     const message = `The pattern of the parameter "${name}" is no regular expression: ${clip(pattern)}`;
@@ -158,12 +159,7 @@ function checkDeclaration(
     const message = `The parameter "${name}" is required, so its default is never taken.`;
     report("PARAM-REQUIRED", "/default", message, 'Remove "default", or set "required" to false.');
   }
-  if (!isOfType(parameter.default, type)) {
-    const message = `The default of the parameter "${name}" is ${show(parameter.default)}, but its type is ${type}.`;
-    report("PARAM-DEFAULT", "/default", message, `Give a default of the type ${type}.`);
-    return;
-  }
-  const why = rangeFault(parameter, parameter.default);
+  const why = misfitOf(parameter, parameter.default);
   if (why !== null) {
     report(
       "PARAM-DEFAULT",
@@ -172,6 +168,13 @@ function checkDeclaration(
       "Give a default that fits.",
     );
   }
+}
+
+/** Why a value cannot be that of the parameter, or null. */
+export function misfitOf(parameter: Parameter, value: Json): string | null {
+  return isOfType(value, parameter.type)
+    ? rangeFault(parameter, value)
+    : `is ${show(value)}, but its type is ${parameter.type}`;
 }
 
 /** A parameter by its name, by its flag, and by its flag without dashes; its own name counts first. */
@@ -209,6 +212,19 @@ function coerce({ type }: Parameter, value: Json): Coerced {
       if (["false", "no", "0"].includes(word)) return accept(false);
       return refuse(`is ${show(value)}, neither true nor false`);
     }
+    case "object": {
+      const parsed = typeof value === "string" ? parseObject(value) : null;
+      return parsed === null ? refuse(`is ${show(value)}, not a JSON object`) : accept(parsed);
+    }
+  }
+}
+
+function parseObject(text: string): JsonObject | null {
+  try {
+    const value = JSON.parse(text) as Json;
+    return isObject(value) ? value : null;
+  } catch {
+    return null;
   }
 }
 
@@ -249,6 +265,7 @@ function rangeFault({ validation }: Parameter, value: Json): string | null {
 
 function isOfType(value: Json, type: Parameter["type"]): boolean {
   if (type === "array") return Array.isArray(value);
+  if (type === "object") return isObject(value);
   return typeof value === type && (typeof value !== "number" || Number.isFinite(value));
 }
 
@@ -257,7 +274,7 @@ function listFlags(parameters: readonly Parameter[]): string {
 }
 
 /** `iterateMax` → `iterate-max`. */
-function toKebab(name: string): string {
+export function toKebab(name: string): string {
   return name
     .replaceAll(/([a-z0-9])([A-Z])/g, "$1-$2")
     .replaceAll("_", "-")

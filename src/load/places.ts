@@ -153,6 +153,12 @@ function scan(text: string, spans: Map<string, Span> | null): FullScan {
   };
 }
 
+/** Places by pointer in any text, where it is known at which offset things begin. */
+export function placesAt(text: string, offsets: ReadonlyMap<string, number>): (pointer: string) => Place {
+  let lines: readonly number[] | null = null;
+  return (pointer) => placeAt((lines ??= lineStarts(text)), nearest(offsets, pointer));
+}
+
 /** The place of an offset in any text. */
 export function placeIn(text: string, offset: number): Place {
   return placeAt(lineStarts(text), offset);

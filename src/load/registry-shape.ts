@@ -126,7 +126,7 @@ export const VALIDATOR_KEYS: readonly ValidatorKey[] = [
   { key: "semanticConfig", types: ["semantic"], isNeeded: true },
 ];
 
-const VALIDATOR = object("Something that must hold before the end.", {
+export const VALIDATOR_FIELDS = {
   type: text("Whether it runs a command, looks for a file, or reads what was written (semantic).", {
     required: true,
     enum: VALIDATOR_TYPES,
@@ -148,7 +148,8 @@ const VALIDATOR = object("Something that must hold before the end.", {
   timeoutMs: number("Milliseconds it may take.", { default: DEFAULTS.checkTimeoutMs, min: 1 }),
   maxOutputBytes: number("Bytes of output kept.", { default: DEFAULTS.checkOutputBytes, min: 1 }),
   description: text("What it checks."),
-});
+};
+const VALIDATOR = object("Something that must hold before the end.", VALIDATOR_FIELDS);
 
 const FAILURE_PATTERN = object("A way to fail, and the prompt that answers it.", {
   description: text("What went wrong, for people.", { default: "" }),

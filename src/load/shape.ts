@@ -21,6 +21,8 @@ export type Form = {
   readonly default?: Json;
   /** The finding's code when this value is missing or wrong; otherwise the reader's. */
   readonly code?: Code;
+  /** The code when it is missing, where that is another one. */
+  readonly missing?: Code;
 } & (
   | {
       readonly kind: "text";
@@ -40,10 +42,17 @@ export type Form = {
       readonly fields: { readonly [key: string]: Form };
       /** What other keys hold; absent: there are none. */
       readonly rest?: Form;
+      /** Other keys are the author's own: only one that is nearly a known key is told. */
+      readonly open?: true;
       /** A group is there even when it was not written: its fields then have their defaults. */
       readonly group: boolean;
     }
-  | { readonly kind: "any"; readonly types?: readonly ("object" | "array" | "string")[] }
+  | {
+      readonly kind: "any";
+      readonly types?: readonly ("object" | "array" | "string")[];
+      /** What editors are told of it; whoever reads it checks the rest. */
+      readonly schema?: JsonSchema;
+    }
 );
 
 export type Reader = { readonly document: Document; readonly code: Code; readonly findings: Finding[] };
@@ -53,7 +62,12 @@ export function readShape<T>(shape: Shape<T>, value: Json | undefined, pointer: 
   return read(shape, value, pointer, reader, false) as T;
 }
 
-type Options = { readonly required?: true; readonly mild?: true; readonly code?: Code };
+type Options = {
+  readonly required?: true;
+  readonly mild?: true;
+  readonly code?: Code;
+  readonly missing?: Code;
+};
 type Absent<O> = O extends { readonly default: Json } ? never : undefined;
 type Word<O> = O extends { readonly enum: readonly (infer W)[] } ? W : string;
 type Null<O> = O extends { readonly nullable: true } ? null : never;
@@ -110,7 +124,11 @@ export function object<F extends Fields>(
   return { kind: "object", doc, fields, group: false, ...options };
 }
 
-export function group<F extends Fields>(doc: string, fields: F, options?: Options): Shape<ReadsAll<F>> {
+export function group<F extends Fields>(
+  doc: string,
+  fields: F,
+  options?: Options & { readonly open?: true },
+): Shape<ReadsAll<F>> {
   return { kind: "object", doc, fields, group: true, ...options };
 }
 
@@ -123,9 +141,22 @@ export function openGroup<F extends Fields, T>(
   return { kind: "object", doc, fields, rest, group: true };
 }
 
+/** The same object, none of whose members is required. */
+export function optional<T>(shape: Shape<T>): Shape<T> {
+  if (shape.kind !== "object") return shape;
+  const fields = Object.entries(shape.fields).map(([key, field]) => {
+    const { required: _required, ...rest } = field;
+    return [key, rest] as const;
+  });
+  return { ...shape, fields: Object.fromEntries(fields) };
+}
+
 export function anything(
   doc: string,
-  options?: Options & { readonly types?: readonly ("object" | "array" | "string")[] },
+  options?: Options & {
+    readonly types?: readonly ("object" | "array" | "string")[];
+    readonly schema?: JsonSchema;
+  },
 ): Shape<Json | undefined> {
   return { kind: "any", doc, ...options };
 }
@@ -164,12 +195,14 @@ export function toJsonSchema(form: Form): JsonSchema {
           Object.entries(form.fields).map(([key, of]) => [key, toJsonSchema(of)]),
         ),
         ...(required.length > 0 && { required }),
-        ...(form.rest === undefined && { patternProperties: { [FOREIGN_KEY]: {} } }),
-        additionalProperties: form.rest === undefined ? false : toJsonSchema(form.rest),
+        ...(form.open === undefined && {
+          ...(form.rest === undefined && { patternProperties: { [FOREIGN_KEY]: {} } }),
+          additionalProperties: form.rest === undefined ? false : toJsonSchema(form.rest),
+        }),
       };
     }
     case "any":
-      return { ...common, ...(form.types && { type: [...form.types] }) };
+      return { ...common, ...(form.schema ?? (form.types && { type: [...form.types] })) };
   }
 }
 
@@ -245,7 +278,9 @@ function readObject(
   if (form.rest !== undefined) result.rest = readMembers(form.rest, others, pointer, reader);
   else {
     for (const [key] of others) {
-      if (!FOREIGN_KEYS.has(key)) reportUnknown(key, value, Object.keys(form.fields), pointer, reader);
+      const known = Object.keys(form.fields);
+      if (form.open === undefined ? !FOREIGN_KEYS.has(key) : onlyNear(key, known) !== null)
+        reportUnknown(key, value, known, pointer, reader);
     }
   }
   return result;
@@ -324,7 +359,7 @@ function wrong(
 function reportMissing(form: Form, pointer: string, reader: Reader): void {
   const otherwise = form.default === undefined ? "" : ` ${JSON.stringify(form.default)} is taken.`;
   reader.findings.push({
-    code: form.code ?? reader.code,
+    code: form.missing ?? form.code ?? reader.code,
     document: reader.document,
     pointer,
     ...(form.mild && { severity: "warning" as const }),

@@ -1,32 +1,98 @@
-/** The prompt of a stage: `{{ctx.…}}`, `{{stage.…}}` and `${ctx.…}`, filled in one pass. */
-import type { Step } from "../flow/flow.ts";
-import { readPath, type Json, type JsonObject } from "../flow/json.ts";
+/** The system prompt of a stage: its body with a value in place of every placeholder. Rendered once in a visit. */
+import type { Flow, Prompt, Step } from "../flow/flow.ts";
+import type { Json, JsonObject, Path } from "../flow/json.ts";
+import {
+  CORE_FIELDS,
+  fieldPathText,
+  parseStageBody,
+  type Part,
+  type Placeholder,
+} from "../flow/placeholder.ts";
 import type { Composed } from "../flow/scene.ts";
+import { arrivalsOf } from "../flow/upstream.ts";
+import type { Supplier } from "./variables.ts";
 
-export function renderStage(
-  { id, name, prompt }: Pick<Step, "id" | "name" | "prompt">,
-  ctx: JsonObject,
-): Composed {
-  const scope: JsonObject = { ctx, stage: { id, name } };
-  let missing: string | null = null;
-  const text = prompt.text.replaceAll(
-    /\\(\{\{|\$\{)|\{\{\s*((?:ctx|stage)[\w.[\]]*)\s*\}\}|\$\{(ctx[\w.[\]]*)\}/g,
-    (written, escaped?: string, a?: string, b?: string) => {
-      if (escaped !== undefined) return escaped;
-      const value = readPath(
-        scope,
-        (a ?? b ?? "").split(/[.[\]]+/).filter((part) => part !== ""),
-      );
-      if (value === undefined) missing ??= written;
-      return toText(value);
-    },
-  );
-  if (missing === null) return { kind: "text", text };
-  const why = `The prompt of stage "${id}" reads ${String(missing)}, and there is no such value.`;
-  return { kind: "unaskable", code: "StageCtxUnresolved", why };
+/** A null that is there renders as nothing; a value that is not there is an error, never a blank. */
+export function renderStage(step: Pick<Step, "id" | "name" | "prompt">, ctx: JsonObject): Composed {
+  let text = "";
+  for (const part of partsOf(step.prompt)) {
+    if (part.kind === "text") {
+      text += part.text;
+      continue;
+    }
+    const value = part.root === "ctx" ? lookUp(ctx, part.path) : ownField(step, part.path);
+    if (value === undefined) return { kind: "unaskable", code: "StageCtxUnresolved", why: why(step, part) };
+    text += toText(value);
+  }
+  return { kind: "text", text };
 }
 
-function toText(value: Json | undefined): string {
-  if (value === undefined || value === null) return "";
-  return typeof value === "object" ? JSON.stringify(value) : String(value);
+/** Who supplies a placeholder, as far as the flow can tell before it runs; null: nobody. */
+export function stageSupplier(flow: Flow, step: Step, { root, path }: Placeholder): Supplier | null {
+  const [field = "", index = "", ...rest] = path;
+  if (root === "stage") {
+    const value = ownField(step, path);
+    return value === undefined ? null : { kind: "constant", value: toText(value) };
+  }
+  if (field === "upstream") {
+    const arrivals = arrivalsOf(Object.values(flow.steps), flow.entry).get(step.id) ?? [];
+    const from = arrivals.flatMap((arrival) =>
+      index === "" ? arrival.from : (arrival.from[Number(index)] ?? []),
+    );
+    const key = rest.length === 0 ? "the result" : fieldPathText(rest);
+    return from.length === 0 ? null : { kind: "handoff", step: [...new Set(from)].join(" or "), key };
+  }
+  if ((CORE_FIELDS as readonly string[]).includes(field)) return { kind: "runtime" };
+  const parameter = flow.parameters.find(({ name }) => name === field);
+  if (parameter === undefined) return flow.openArguments || flow.hooks ? { kind: "argument" } : null;
+  const isSure = parameter.required || parameter.default !== undefined;
+  return { kind: "parameter", flag: parameter.flag, isSure };
+}
+
+/** What a prompt is made of is kept by its identity, so that all runs of a flow share it. */
+const parsed = new WeakMap<Prompt, readonly Part[]>();
+
+function partsOf(prompt: Prompt): readonly Part[] {
+  const known = parsed.get(prompt);
+  if (known !== undefined) return known;
+  const parts = parseStageBody(prompt.text);
+  parsed.set(prompt, parts);
+  return parts;
+}
+
+/** Own members only, and of a list its elements only. */
+function lookUp(ctx: JsonObject, path: Path): Json | undefined {
+  let here: Json | undefined = ctx;
+  for (const segment of path) {
+    if (typeof here !== "object" || here === null || !Object.hasOwn(here, segment)) return undefined;
+    if (Array.isArray(here) && !/^\d+$/.test(segment)) return undefined;
+    here = (here as JsonObject)[segment];
+  }
+  return here;
+}
+
+function ownField({ id, name }: Pick<Step, "id" | "name">, [field, ...rest]: Path): Json | undefined {
+  if (rest.length > 0) return undefined;
+  return field === "id" ? id : field === "name" ? name : undefined;
+}
+
+function toText(value: Json): string {
+  if (value === null) return "";
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
+function why({ id }: Pick<Step, "id">, { root, path, written }: Placeholder): string {
+  return `The stage "${id}" reads ${written}, but there is no such value: ${supplierWords(root, path)}.`;
+}
+
+/** Who would have to supply it. */
+function supplierWords(root: Placeholder["root"], path: Path): string {
+  const [field = "", index, ...rest] = path;
+  if (root === "stage") return "of the stage itself only stage.id and stage.name can be read";
+  if (field === "upstream") {
+    const what = rest.length === 0 ? "its result" : `${fieldPathText(rest)} in its result`;
+    return `the stage that led here supplies it, number ${index ?? "0"} of those that did, with ${what}`;
+  }
+  if ((CORE_FIELDS as readonly string[]).includes(field)) return "the runtime supplies it";
+  return `it is given with --input ${field}=…, or written by setup in hooks.mjs`;
 }

@@ -1,15 +1,18 @@
 /** What holds for an agent and for each of its steps, and where that comes from: written in a file, or a default. */
 import { offer } from "../boundaries/toolbox.ts";
 import { answersOf, budgetOf, responsesOf, type Budget } from "../flow/budget.ts";
-import type { Check, Flow, Label, Parameter, Prompt, Step, StepGuard, StepId } from "../flow/flow.ts";
+import type { Check, Flow, Label, Parameter, Prompt, Stage, Step, StepGuard, StepId } from "../flow/flow.ts";
 import { isObject, own, type Json, type Path } from "../flow/json.ts";
+import { fieldPathText, placeholdersIn } from "../flow/placeholder.ts";
 import { outlineOf, type Edge, type Node } from "../flow/outline.ts";
 import type { Problem } from "../flow/problem.ts";
 import { maxIterationsOf } from "../flow/rules.ts";
 import { DEFAULTS, MODE_BY_KIND } from "../load/defaults.ts";
 import { reachFrom } from "../load/graph.ts";
+import { hasStages } from "../load/agent.ts";
 import { originOf, readOrigins, type Origin, type Origins } from "../load/origin.ts";
 import { fieldWords } from "../load/schemas.ts";
+import { stageSupplier } from "../prompts/stage.ts";
 import { nameIn, parseLenient, parseTemplate, templateNames } from "../prompts/template.ts";
 import { supplierOf, type Supplier } from "../prompts/variables.ts";
 import { createFiles } from "./files.ts";
@@ -30,6 +33,8 @@ export type AgentExplained = {
   /** When the work counts as done, and what must pass before the verdict ends a run. */
   readonly ends: { readonly criteria: string; readonly checks: readonly string[] };
   readonly system: PromptExplained;
+  /** Code of the project that takes part. */
+  readonly hooks: string | null;
   readonly parameters: readonly (Parameter & { readonly origin: Origin })[];
   readonly settings: readonly (Sourced & { readonly key: string })[];
   readonly steps: readonly Node[];
@@ -74,8 +79,22 @@ export type StepExplained = {
   readonly guard:
     | (Omit<StepGuard, "checks"> & { readonly origin: Origin; readonly checks: readonly GuardedCheck[] })
     | null;
+  /** What happens around the conversation of a stage. */
+  readonly stage: StageExplained | null;
   readonly limits: { readonly answers: number; readonly repairs: number; readonly responses: number };
   readonly problems: readonly Problem[];
+};
+
+export type StageExplained = Pick<Stage, "attempts" | "backoff" | "unresolved"> & {
+  readonly turnCap: number;
+  readonly gate: string | null;
+  /** The tools it may call, and the one that ends it. */
+  readonly envelope: readonly string[];
+  readonly completionTool: string | null;
+  readonly inputsSchema: string | null;
+  readonly output: readonly { readonly key: string; readonly path: string }[];
+  /** The placeholders of its body, as written. */
+  readonly placeholders: readonly { readonly written: string; readonly supplier: Supplier | null }[];
 };
 
 export type Variable = {
@@ -110,8 +129,11 @@ export type GuardedCheck = Check & {
 type Explainable = Pick<Loaded, "agent" | "flow" | "problems">;
 
 /** Where the values of a loaded agent were written. */
-export function originsOf({ agent, project }: Loaded): Origins {
-  return readOrigins(agent, createFiles(project.root));
+export async function originsOf({ agent, project }: Pick<Loaded, "agent" | "project">): Promise<Origins> {
+  const files = createFiles(project.root);
+  if (!hasStages(agent, files)) return readOrigins(agent, files);
+  const { readMachineOrigins } = await import("../load/machine-origin.ts");
+  return readMachineOrigins(agent, files);
 }
 
 /** The agent as a whole; null when its files give no flow. */
@@ -131,6 +153,7 @@ export function explainAgent(
     entry: { value: flow.entry, origin: entryOrigin(flow, origins) },
     ends: { criteria: flow.criteria, checks: flow.stopGuard?.checks.map(({ check }) => check) ?? [] },
     system: promptOf(flow.system),
+    hooks: flow.hooks?.file ?? null,
     parameters: flow.parameters.map((parameter) => ({
       ...parameter,
       origin: origins.agent(["parameters", parameter.name])?.origin ?? NOT_WRITTEN,
@@ -182,10 +205,14 @@ export function explainStep(
     mode: modeOf(step, origins),
     tools: {
       value: step.tools.allow,
-      origin: originOf(origins.agent(["runner", "boundaries", "allowedTools"]), step.tools.allow),
+      origin: originOf(
+        written("allowedTools") ?? origins.agent(["runner", "boundaries", "allowedTools"]),
+        step.tools.allow,
+      ),
       offered: step.by.kind === "command" ? [] : offer(step).map((spec) => spec.name),
     },
     guard: guardOf(flow, step, origins),
+    stage: stageOf(flow, step),
     limits: {
       answers: answersOf(step),
       repairs: answer.kind === "text" ? 0 : answer.repairs,
@@ -217,10 +244,17 @@ function settingsOf(flow: Flow, origins: Origins): AgentExplained["settings"] {
   const model = origins.agent(["runner", "flow", "defaultModel"])?.value ?? DEFAULTS.model;
   const { maxIterations: _, ...config } = verdict.config;
   const rows: readonly (readonly [key: string, value: Json])[] = [
-    ["runner.verdict.type", verdict.type],
-    ["runner.verdict.config.maxIterations", maxIterationsOf(flow)],
-    ...Object.entries(config).map(([key, value]) => [`runner.verdict.config.${key}`, value] as const),
-    ["runner.flow.prompts.strict", origins.agent(["runner", "flow", "prompts", "strict"])?.value ?? false],
+    ...(flow.dialect === "stage"
+      ? [["limits.visits", flow.limits.visits] as const]
+      : [
+          ["runner.verdict.type", verdict.type] as const,
+          ["runner.verdict.config.maxIterations", maxIterationsOf(flow)] as const,
+          ...Object.entries(config).map(([key, value]) => [`runner.verdict.config.${key}`, value] as const),
+          [
+            "runner.flow.prompts.strict",
+            origins.agent(["runner", "flow", "prompts", "strict"])?.value ?? false,
+          ] as const,
+        ]),
     ["runner.flow.defaultModel", model],
     ["runner.flow.schemas.inspection", settings.inspectSchemas],
     ["runner.flow.askUserAutoResponse", settings.autoResponse],
@@ -262,13 +296,34 @@ function settingsOf(flow: Flow, origins: Origins): AgentExplained["settings"] {
   });
 }
 
+function stageOf(flow: Flow, step: Step): StageExplained | null {
+  const { stage, tools, answer, turns, prompt } = step;
+  if (stage === undefined) return null;
+  const placeholders = new Map(placeholdersIn(prompt.text).map((part) => [part.written, part]));
+  return {
+    attempts: stage.attempts,
+    backoff: stage.backoff,
+    turnCap: turns,
+    gate: stage.gate ?? null,
+    unresolved: stage.unresolved,
+    envelope: tools.allow,
+    completionTool: answer.kind === "object" && answer.channel.kind === "tool" ? answer.channel.name : null,
+    inputsSchema: stage.inputs === undefined || stage.inputs.kind === "any" ? null : stage.inputs.name,
+    output: stage.output.map(({ key, path }) => ({ key, path: fieldPathText(path) })),
+    placeholders: [...placeholders.values()].map((part) => ({
+      written: part.written,
+      supplier: stageSupplier(flow, step, part),
+    })),
+  };
+}
+
 function promptOf({ file, tried, text, builtIn }: Prompt): PromptExplained {
   return { file, tried, builtIn: builtIn === undefined ? null : text };
 }
 
 /** What the prompt reads, by itself and through the sections in it. */
 export function variablesOf(flow: Flow, step: Step): readonly Variable[] {
-  if (step.by.kind === "command") return [];
+  if (step.by.kind === "command" || step.prompt.syntax === "stage") return [];
   const { variables } = step.prompt;
   const names = namesIn(step.prompt);
   const sections = names.flatMap((name) => own(flow.sections ?? {}, name) ?? []);
@@ -322,9 +377,11 @@ function contractOf(flow: Flow, step: Step, origins: Origins): readonly Contract
       ? fieldWords(answer.schema.schema, decide.path)
       : null;
   const allow = decide.by === "field" ? decide.allow : [decide.label];
-  const always = decide.by === "field" ? decide.always : [];
   const transitions = origins.registry(["steps", id, "transitions"])?.value;
   const edges = outlineOf(flow).edges.filter((edge) => edge.from === id);
+  // Whatever becomes of a stage is a label of its own.
+  const taken = step.stage === undefined ? Object.keys(step.edges) : edges.map((edge) => edge.label);
+  const always = decide.by === "field" ? decide.always : step.stage === undefined ? [] : taken;
   const alias = decide.by === "field" ? decide.alias : {};
   const meant = (word: string) => {
     const label = own(alias, word.toLowerCase());
@@ -335,7 +392,7 @@ function contractOf(flow: Flow, step: Step, origins: Origins): readonly Contract
     ...allow,
     ...(words ?? []).map(meant),
     ...(isObject(transitions) ? Object.keys(transitions) : []),
-    ...Object.keys(step.edges),
+    ...taken,
   ]);
   return [...labels].map((label): ContractRow => {
     const isAllowed = allow.includes(label) || always.includes(label);

@@ -1,9 +1,9 @@
 /** Reading files below one folder and nowhere else. Links are followed only while they stay inside. */
-import { lstatSync, readFileSync, realpathSync } from "node:fs";
+import { lstatSync, readdirSync, readFileSync, realpathSync } from "node:fs";
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
-import type { FileRead, Files } from "../flow/files.ts";
+import type { FileRead, FileTree } from "../flow/files.ts";
 
-export function createFiles(root: string): Files {
+export function createFiles(root: string): FileTree {
   const top = resolve(root);
   const folders = new Map<string, string>([[top, realpathSync.native(top)]]);
 
@@ -22,16 +22,24 @@ export function createFiles(root: string): Files {
     return lstatSync(path).isSymbolicLink() ? realpathSync.native(path) : join(parent, basename(path));
   }
 
-  function read(path: string): FileRead {
+  /** Where a path really leads. Throws when there is nothing. */
+  function placeOf(
+    path: string,
+  ): { readonly real: string } | { readonly kind: "refused"; readonly why: string } {
     if (path.includes("\0")) return { kind: "refused", why: "the path holds a NUL character" };
     if (isAbsolute(path)) return { kind: "refused", why: "the path is absolute" };
     const full = resolve(top, path);
     if (!isInside(top, full)) return { kind: "refused", why: "the path leads out of the project" };
+    const real = realPlace(full);
+    return isInside(realFolder(top), real)
+      ? { real }
+      : { kind: "refused", why: "a link leads out of the project" };
+  }
+
+  function read(path: string): FileRead {
     try {
-      const real = realPlace(full);
-      if (!isInside(realFolder(top), real))
-        return { kind: "refused", why: "a link leads out of the project" };
-      return { kind: "text", text: readFileSync(real, "utf8") };
+      const place = placeOf(path);
+      return "real" in place ? { kind: "text", text: readFileSync(place.real, "utf8") } : place;
     } catch (error) {
       const { code, message } = error as NodeJS.ErrnoException;
       return code === "ENOENT" || code === "ENOTDIR"
@@ -40,7 +48,16 @@ export function createFiles(root: string): Files {
     }
   }
 
-  return { read };
+  function list(folder: string): readonly string[] | null {
+    try {
+      const place = placeOf(folder);
+      return "real" in place ? readdirSync(place.real).toSorted() : null;
+    } catch {
+      return null;
+    }
+  }
+
+  return { read, list };
 }
 
 /** By path segments: `root-evil` is not inside `root`, and `..foo` is a good name. */

@@ -1,10 +1,11 @@
 /** From the name of an agent to its flow, checked as far as can be without asking a model. */
 import { createHash } from "node:crypto";
 import type { Flow } from "../flow/flow.ts";
-import type { FileRead, Files } from "../flow/files.ts";
+import type { FileRead, FileTree } from "../flow/files.ts";
 import { canonicalJson, type JsonSchema } from "../flow/json.ts";
 import { hasErrors, type Problem } from "../flow/problem.ts";
-import { loadAgent } from "../load/agent.ts";
+import { hasStages, loadAgent, type LoadResult } from "../load/agent.ts";
+import type { SchemaToTry } from "../load/machine.ts";
 import { findPrompt } from "../prompts/find.ts";
 import { createFiles } from "./files.ts";
 import { findProject, type Project } from "./project.ts";
@@ -22,7 +23,7 @@ export type LoadOptions = {
   /** Warnings count as errors. */
   readonly strict?: boolean;
   /** Read by these instead of from the project's folder. */
-  readonly files?: Files;
+  readonly files?: FileTree;
 };
 
 /**
@@ -34,8 +35,9 @@ export type LoadOptions = {
 export async function load(agent: string, options: LoadOptions = {}): Promise<Loaded> {
   const project = findProject(options.cwd ?? process.cwd(), options.stateDir);
   const files = onceOnly(options.files ?? createFiles(project.root));
-  const { flow, problems } = loadAgent(agent, files, (ref) => findPrompt(files, ref), sha256);
-  const found = [...problems, ...(flow === null ? [] : await schemaProblems(flow, agent))];
+  const { flow, problems: found } = hasStages(agent, files)
+    ? await loadStages(agent, files)
+    : await loadRegistry(agent, files);
   return {
     agent,
     project,
@@ -44,10 +46,25 @@ export async function load(agent: string, options: LoadOptions = {}): Promise<Lo
   };
 }
 
+async function loadRegistry(agent: string, files: FileTree): Promise<LoadResult> {
+  const { flow, problems } = loadAgent(agent, files, (ref) => findPrompt(files, ref), sha256);
+  const schemas = flow === null ? [] : schemasOf(flow, agent);
+  return { flow, problems: [...problems, ...(await schemaProblems(schemas))] };
+}
+
+/** Only an agent with stages needs the loader for them, and a parser for YAML. */
+async function loadStages(agent: string, files: FileTree): Promise<LoadResult> {
+  const { inOrder, loadMachine } = await import("../load/machine.ts");
+  const { TOOL_NAMES } = await import("../boundaries/gate.ts");
+  const { flow, problems, schemas } = loadMachine(agent, files, { tools: TOOL_NAMES, digest: sha256 });
+  return { flow, problems: inOrder([...problems, ...(await schemaProblems(schemas))]) };
+}
+
 /** What was read stays as it was read: a prompt is looked at by its step and again by the rules. */
-function onceOnly({ read }: Files): Files {
+function onceOnly({ read, list }: FileTree): FileTree {
   const known = new Map<string, FileRead>();
   return {
+    list,
     read: (path) => {
       const before = known.get(path);
       if (before !== undefined) return before;
@@ -89,20 +106,25 @@ function sha256(text: string): string {
 /** Compiling every schema of a very large flow would cost more than it tells; those are compiled when first met. */
 const MOST_COMPILED = 64;
 
-async function schemaProblems(flow: Flow, agent: string): Promise<readonly Problem[]> {
-  const schemas = new Map<JsonSchema, { readonly step: string; readonly name: string }>();
-  for (const { id, answer } of Object.values(flow.steps)) {
-    if (answer.kind === "object" && answer.schema.kind === "schema" && !schemas.has(answer.schema.schema)) {
-      schemas.set(answer.schema.schema, { step: id, name: answer.schema.name });
-    }
-  }
-  if (schemas.size === 0 || schemas.size > MOST_COMPILED) return [];
+async function schemaProblems(schemas: readonly SchemaToTry[]): Promise<readonly Problem[]> {
+  if (schemas.length === 0 || schemas.length > MOST_COMPILED) return [];
   const { prepareSchemas, schemaFault } = await import("../engine/schema.ts");
-  await prepareSchemas([...schemas.keys()]);
-  return [...schemas].flatMap(([schema, { step, name }]) => {
+  await prepareSchemas(schemas.map(({ schema }) => schema));
+  return schemas.flatMap(({ schema, refuse }) => {
     const fault = schemaFault(schema);
-    return fault === null ? [] : [uncompilable(agent, step, name, fault)];
+    return fault === null ? [] : [refuse(fault)];
   });
+}
+
+function schemasOf(flow: Flow, agent: string): readonly SchemaToTry[] {
+  const schemas = new Map<JsonSchema, SchemaToTry>();
+  for (const { id, answer } of Object.values(flow.steps)) {
+    if (answer.kind !== "object" || answer.schema.kind !== "schema") continue;
+    const { schema, name } = answer.schema;
+    if (schemas.has(schema)) continue;
+    schemas.set(schema, { schema, refuse: (fault) => uncompilable(agent, id, name, fault) });
+  }
+  return [...schemas.values()];
 }
 
 function uncompilable(agent: string, step: string, name: string, fault: string): Problem {

@@ -31,11 +31,14 @@ export function findProject(cwd: string, stateDir?: string): Project {
   };
 }
 
-/** The names of all agents, sorted: folders with an agent file. */
+/** The names of all agents, sorted: folders with an agent file or with stages. */
 export function listAgents(project: Project): readonly string[] {
   if (!isFolder(project.agentsDir)) return [];
   return readdirSync(project.agentsDir)
-    .filter((name) => existsSync(join(project.agentsDir, name, "agent.json")))
+    .filter((name) => {
+      const folder = join(project.agentsDir, name);
+      return existsSync(join(folder, "agent.json")) || isFolder(join(folder, "stages"));
+    })
     .toSorted();
 }
 

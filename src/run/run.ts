@@ -17,6 +17,7 @@ import type { State } from "../engine/state.ts";
 import type { Entry } from "../flow/event.ts";
 import type { Flow } from "../flow/flow.ts";
 import type { Json } from "../flow/json.ts";
+import { RESERVED_FIELDS } from "../flow/placeholder.ts";
 import { hasErrors, type Problem } from "../flow/problem.ts";
 import { exitCode } from "../flow/verdict.ts";
 import { coerceParameters } from "../load/parameters.ts";
@@ -90,6 +91,14 @@ export async function runLoaded(loaded: Loaded, options: Omit<RunOptions, "agent
         flow.agent,
         "PARAMETERS_INVALID",
         misgiven.map(({ message, fix }) => `${message} ${fix}`).join("\n"),
+      );
+    const reserved =
+      flow.dialect === "stage" ? Object.keys(args).find((name) => RESERVED_FIELDS.has(name)) : undefined;
+    if (reserved !== undefined)
+      return toFailure(
+        flow.agent,
+        "PARAMETERS_INVALID",
+        `"${reserved}" belongs to the runtime and cannot be given. Use another name.`,
       );
     await prepareSchemas(schemasOf(flow));
     const backend = await chooseBackend(options, flow.agent, []);

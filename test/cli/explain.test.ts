@@ -343,7 +343,7 @@ test("docs/looking-at-a-flow.md shows what the commands really print", async () 
   const root = new URL("../../", import.meta.url).pathname;
   const page = readFileSync(`${root}docs/looking-at-a-flow.md`, "utf8").replaceAll(/^ {4}/gm, "");
   const loaded = await loadFrom("fixer", { cwd: `${root}examples/01-fix-a-test` });
-  const step = explainStep(loaded, "closure.issue", originsOf(loaded))!;
+  const step = explainStep(loaded, "closure.issue", await originsOf(loaded))!;
   for (const shown of [
     renderText(outlineOf(loaded.flow!), 100, plain),
     stepText(step, plain),

@@ -51,20 +51,20 @@ test("the terminal shows boxes, ways, ends, checks and findings", () => {
     renderText(outline, 80, plain),
     `sketch · Sketch · 3 steps
 
-╭ ▶ plan (work) ───────────────────────────────╮◀───╮
+╭ ▶ plan (work, routed by model) ──────────────╮◀───╮
 │ ! 1 warning: SR-TRANS-001                    │    │
 │   next   → build                             │────┼─╮
 │   repeat ↻ itself                            │    │ │
 ╰──────────────────────────────────────────────╯    │ │
                                                     │ │
-╭ build (work) ────────────────────────────────╮◀───┼─┤
+╭ build (work, routed by model) ───────────────╮◀───┼─┤
 │ ✗ 1 error: SR-TRANS-001                      │    │ │
 │   next     → closure                         │──╮ │ │
 │   escalate ↑ plan                            │──┼─╯ │
 │   lost     → nowhere (there is no such step) │  │   │
 ╰──────────────────────────────────────────────╯  │   │
                                                   │   │
-╭ closure (closure) ───────────────────────────╮◀─╯   │
+╭ closure (closure, routed by model) ──────────╮◀─╯   │
 │ checks before the end: tests                 │      │
 │   closing ■ end                              │      │
 │   closing ↩ build  [check failed]            │──────╯
@@ -90,9 +90,9 @@ test("a Mermaid chart", () => {
     renderMermaid(outline),
     `flowchart TD
   start(( )) --> s0
-  s0["plan<br/>work<br/>! 1 warning: SR-TRANS-001"]
-  s1["build<br/>work<br/>✗ 1 error: SR-TRANS-001"]
-  s2(["closure<br/>closure<br/>checks: tests"])
+  s0["plan<br/>work, routed by model<br/>! 1 warning: SR-TRANS-001"]
+  s1["build<br/>work, routed by model<br/>✗ 1 error: SR-TRANS-001"]
+  s2(["closure<br/>closure, routed by model<br/>checks: tests"])
   t0["nowhere (there is no such step)"]
   t1(("end"))
   s0 -->|"next"| s1
@@ -120,9 +120,9 @@ test("a graph for Graphviz", () => {
   edge [fontname="Helvetica", fontsize=10];
   start [shape=point, label=""];
   start -> s0;
-  s0 [label="plan\\nwork\\n! 1 warning: SR-TRANS-001", color="#b07000", penwidth=2];
-  s1 [label="build\\nwork\\n✗ 1 error: SR-TRANS-001", color="#cc0000", penwidth=2];
-  s2 [label="closure\\nclosure\\nchecks: tests", shape=box, peripheries=2];
+  s0 [label="plan\\nwork, routed by model\\n! 1 warning: SR-TRANS-001", color="#b07000", penwidth=2];
+  s1 [label="build\\nwork, routed by model\\n✗ 1 error: SR-TRANS-001", color="#cc0000", penwidth=2];
+  s2 [label="closure\\nclosure, routed by model\\nchecks: tests", shape=box, peripheries=2];
   t0 [label="nowhere (there is no such step)", style=dashed, color="#cc0000"];
   t1 [label="end", shape=doublecircle];
   s0 -> s1 [label="next"];

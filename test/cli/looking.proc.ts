@@ -10,7 +10,7 @@ test("graph draws to stdout, to a file by its ending, and as one document", asyn
   writeAgent(world, "notes");
   const drawn = await world.lockstep(["graph", "notes"]);
   assert.equal(drawn.code, 0, drawn.stderr);
-  assert.match(drawn.stdout, /▶ initial\.note \(work\)/);
+  assert.match(drawn.stdout, /▶ initial\.note \(work, routed by model\)/);
 
   const written = await world.lockstep(["graph", "notes", "--out", "flow.svg"]);
   assert.deepEqual([written.code, written.stdout, written.stderr], [0, "", "Wrote flow.svg.\n"]);

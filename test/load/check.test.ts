@@ -2026,7 +2026,11 @@ test("every code has a row here, or is about values given at the start", () => {
     "BUDGET-TURNS",
     "AC-SERVICE-003",
   ]);
-  const missing = Object.keys(CODES).filter((code) => !covered.has(code) && !elsewhere.has(code));
+  // Of stages: stages.test.ts.
+  const isOfStages = (code: string) => /^(?:Stage[A-Z]|STAGE-|CompletionTool|InvalidParallel)/.test(code);
+  const missing = Object.keys(CODES).filter(
+    (code) => !covered.has(code) && !elsewhere.has(code) && !isOfStages(code),
+  );
   assert.deepEqual(missing, []);
 });
 

@@ -40,6 +40,7 @@ const PARAMETERS: readonly Parameter[] = [
     required: false,
     validation: { min: 2 },
   },
+  { name: "about", type: "object", description: "", flag: "--about", required: false },
 ];
 const BASE = { issue: 1, iterateMax: 500, resume: false };
 
@@ -56,6 +57,8 @@ const GOOD: readonly [string, Given, JsonObject][] = [
   ["repetition", { issue: 1, label: ["a", "b"] }, { ...BASE, label: ["a", "b"] }],
   ["a number as text", { issue: 1, title: 42 }, { ...BASE, title: "42" }],
   ["nothing given", { issue: 1, mode: undefined, title: null }, BASE],
+  ["an object", { issue: 1, about: { a: 1 } }, { ...BASE, about: { a: 1 } }],
+  ["text becomes an object", { issue: 1, about: '{"a":1}' }, { ...BASE, about: { a: 1 } }],
   ["one of the words", { issue: 1, mode: "slow" }, { ...BASE, mode: "slow" }],
 ];
 
@@ -83,6 +86,7 @@ const BAD: readonly [string, Given, string, RegExp][] = [
   ["none of the words", { issue: 1, mode: "fats" }, "PARAM-RANGE", /not one of: "fast", "slow"/],
   ["too many", { issue: 1, label: ["a", "b", "c"] }, "PARAM-RANGE", /of length 3, more than 2/],
   ["a member off the pattern", { issue: 1, label: ["A"] }, "PARAM-RANGE", /does not match/],
+  ["no object", { issue: 1, about: "[1]" }, "PARAM-TYPE", /--about is "\[1\]", not a JSON object/],
   ["too short", { issue: 1, title: "x" }, "PARAM-RANGE", /of length 1, less than 2/],
 ];
 

@@ -1,6 +1,6 @@
 /** A small project in memory: files over a Map, and one good agent of which the tests change one thing at a time. */
 import { createHash } from "node:crypto";
-import type { Files } from "../../src/flow/files.ts";
+import type { FileTree } from "../../src/flow/files.ts";
 import type { Json } from "../../src/flow/json.ts";
 import { loadAgent, type LoadResult } from "../../src/load/agent.ts";
 import { unescapeSegment } from "../../src/load/places.ts";
@@ -8,9 +8,14 @@ import { findPrompt } from "../../src/prompts/find.ts";
 
 export type Tree = { readonly [path: string]: string };
 
-export function filesOf(tree: Tree): Files {
+export function filesOf(tree: Tree): FileTree {
   const texts = new Map(Object.entries(tree));
   return {
+    list: (folder) => {
+      const below = [...texts.keys()].filter((path) => path.startsWith(`${folder}/`));
+      const names = new Set(below.map((path) => path.slice(folder.length + 1).split("/")[0]!));
+      return names.size === 0 ? null : [...names].toSorted();
+    },
     read: (path) => {
       const text = texts.get(path);
       return text === undefined ? { kind: "missing" } : { kind: "text", text };

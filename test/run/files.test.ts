@@ -45,3 +45,21 @@ for (const [path, kind] of rows) {
     assert.equal(files.read(path).kind, kind);
   });
 }
+
+const folders: readonly [path: string, names: readonly string[] | null][] = [
+  ["deep", ["er"]],
+  ["inner", ["er"]],
+  ["deep/er", ["b.txt"]],
+  ["missing", null],
+  ["a.txt", null],
+  ["linked", null],
+  ["sibling", null],
+  ["..", null],
+  ["/etc", null],
+  ["a\0", null],
+];
+for (const [path, names] of folders) {
+  test(`the folder ${JSON.stringify(path)} ${names === null ? "is not there" : `holds ${names.join()}`}`, () => {
+    assert.deepEqual(files.list(path), names);
+  });
+}

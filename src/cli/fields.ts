@@ -1,0 +1,41 @@
+/** `--input NAME=VALUE` and `--input @FILE.json`: the fields of `ctx` that a run of stages starts with. */
+import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { isObject, type Json, type JsonObject } from "../flow/json.ts";
+import { RESERVED_FIELDS } from "../flow/placeholder.ts";
+import { UsageError } from "./args.ts";
+import type { Call } from "./call.ts";
+
+/** Values are text, or what the file holds; the declared type is looked at where the run starts. */
+export function readFields(call: Call): JsonObject {
+  const fields = new Map<string, Json[]>();
+  const add = (name: string, value: Json) => {
+    if (RESERVED_FIELDS.has(name))
+      throw new UsageError(`--input ${name} cannot be given: the runtime writes it.`);
+    fields.set(name, [...(fields.get(name) ?? []), value]);
+  };
+  for (const given of call.all("input")) {
+    if (given.startsWith("@")) {
+      for (const [name, value] of Object.entries(readObject(call, given.slice(1)))) add(name, value);
+      continue;
+    }
+    const equals = given.indexOf("=");
+    if (equals < 1)
+      throw new UsageError(`--input takes NAME=VALUE or @FILE.json here, not "${given.slice(0, 80)}".`);
+    add(given.slice(0, equals), given.slice(equals + 1));
+  }
+  return Object.fromEntries([...fields].map(([name, all]) => [name, all.length === 1 ? all[0]! : all]));
+}
+
+function readObject(call: Call, file: string): JsonObject {
+  let value: Json;
+  try {
+    value = JSON.parse(readFileSync(resolve(call.cwd, file), "utf8")) as Json;
+  } catch (cause) {
+    throw new UsageError(
+      `--input @${file} cannot be read: ${cause instanceof Error ? cause.message : String(cause)}`,
+    );
+  }
+  if (isObject(value)) return value;
+  throw new UsageError(`--input @${file} must hold a JSON object with the fields.`);
+}
