@@ -102,6 +102,72 @@ test("03: both checks send the run back once, and then it completes", () => {
   }
 });
 
+test("05: one stage file is an agent", () => {
+  const state = mkdtempSync(join(tmpdir(), "lockstep-stage-"));
+  try {
+    const args = ["run", "planner", "--input", "task=rename the module", "--script", "script.yaml", "--json"];
+    const { status, stdout } = spawnSync(
+      process.execPath,
+      [join(root, "src/cli/main.ts"), ...args, "--state", state],
+      { cwd: join(root, "examples/05-plan-stage"), encoding: "utf8" },
+    );
+    assert.equal(status, 0, stdout);
+    const { handoff } = JSON.parse(stdout) as { handoff: { plan: { parsed: { steps: readonly string[] } } } };
+    assert.deepEqual(handoff.plan.parsed.steps, ["rename the file", "mend the imports"]);
+  } finally {
+    rmSync(state, { recursive: true, force: true });
+  }
+});
+
+test("06: six stages, two of them side by side, with checks and a repair, end in a commit", () => {
+  const folder = mkdtempSync(join(tmpdir(), "lockstep-machine-"));
+  try {
+    const example = join(root, "examples/06-stage-machine");
+    cpSync(join(example, "project"), folder, { recursive: true });
+    cpSync(join(example, ".agent"), join(folder, ".agent"), { recursive: true });
+    for (const args of [
+      ["init", "-q"],
+      ["config", "user.name", "t"],
+      ["config", "user.email", "t@example.invalid"],
+      ["add", "-A"],
+      ["commit", "-qm", "start"],
+    ])
+      assert.equal(spawnSync("git", args, { cwd: folder }).status, 0, args.join(" "));
+    const lockstep = (...args: readonly string[]) =>
+      spawnSync(process.execPath, [join(root, "src/cli/main.ts"), ...args], {
+        cwd: folder,
+        encoding: "utf8",
+        env: { PATH: process.env.PATH, HOME: folder, LOCKSTEP_TRUST: "all" },
+      });
+    const script = join(example, "script.yaml");
+    const ran = lockstep("run", "ship", "--task", "make the tests pass", "--script", script, "--json");
+    assert.equal(ran.status, 0, ran.stdout);
+    const { path, warnings } = JSON.parse(ran.stdout) as {
+      path: readonly { step: string; label: string }[];
+      warnings: readonly string[];
+    };
+    assert.deepEqual(
+      path.map(({ step, label }) => `${step}:${label}`),
+      "discover decompose build-slug build-count review repair complete"
+        .split(" ")
+        .map((step) => `${step}:ok`),
+    );
+    assert.deepEqual(warnings, []);
+    const { NODE_TEST_CONTEXT: _, ...env } = process.env;
+    assert.equal(spawnSync(process.execPath, ["--test"], { cwd: folder, env }).status, 0);
+    assert.equal(spawnSync("git", ["status", "--porcelain"], { cwd: folder, encoding: "utf8" }).stdout, "");
+    for (const words of [
+      ["show", "@last", "--audit"],
+      ["why", "@last", "review"],
+      ["explain", "ship", "review"],
+      ["graph", "ship"],
+    ])
+      assert.equal(lockstep(...words).status, 0, words.join(" "));
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
+
 test("the example agents pass check", () => {
   for (const example of readdirSync(join(root, "examples"), { withFileTypes: true })) {
     if (!example.isDirectory()) continue;

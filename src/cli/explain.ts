@@ -298,6 +298,11 @@ function section(
   ];
 }
 
+function plainAccount(tried: readonly string[]): string {
+  const places = tried.map((path) => shownInLine(path)).join(", ");
+  return places === "" ? "a plain account" : `a plain account, since there is none of ${places}`;
+}
+
 function backText(back: Guard["back"]): string {
   switch (back.kind) {
     case "goto":
@@ -323,7 +328,7 @@ function guardText(guard: NonNullable<StepExplained["guard"]>, paint: Paint): re
     `${paint("bold", `checks before ${shownInLine(guard.on, 40)}`)}${dimmed(paint, guard.origin)}`,
     ...guard.checks.flatMap((check) => [
       ...checkText(check, paint),
-      `    told with ${check.edition ?? `a plain account, since there is none of ${check.tried.map((path) => shownInLine(path)).join(", ")}`}`,
+      `    told with ${check.edition ?? plainAccount(check.tried)}`,
     ]),
     `  ${after}`,
   ];

@@ -236,10 +236,15 @@ function checkLines({ decision }: Why, checked: Checked, page: Page): readonly s
     }),
     ...notRun.map((name): Fact => [shownInLine(name, 60), paint("dim", "not run")]),
     ...(overturned ? [["overturned", `${most}; ${then}`] as const] : []),
-    ...(!overturned && results.some(({ ok }) => !ok)
-      ? [["skipped", "a failure is passed over here"] as const]
-      : []),
+    ...(!overturned && results.some(({ ok }) => !ok) ? [notOverturned(checked)] : []),
   ]);
+}
+
+/** A failure that does not lead back to another step. */
+function notOverturned({ stage }: Checked): Fact {
+  if (stage === "gate") return ["then", "as the resolutionPolicy of the stage says"];
+  if (stage === "assert") return ["then", "another try in the same conversation, if there is one left"];
+  return ["skipped", "a failure is passed over here"];
 }
 
 /** Raw outputs of a check: the summary is made from them. */

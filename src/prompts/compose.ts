@@ -32,7 +32,7 @@ function compose(flow: Flow, step: Step, say: Exclude<Say, { kind: "results" }>,
     case "prompt":
       return withContract(renderPrompt(flow, step, scene), step);
     case "failed-check":
-      return withContract({ kind: "text", text: failureText(flow, say.guard, say.result) }, step);
+      return withContract({ kind: "text", text: failureText(flow, step, say.guard, say.result) }, step);
     case "repair":
       return { kind: "text", text: repairText(step, say.errors) };
     case "retry":
@@ -138,7 +138,7 @@ function repairText(step: Step, errors: readonly string[]): string {
 }
 
 /** The edition written for this failure, else a plain account of it. Whatever is written, the failure is named. */
-function failureText(flow: Flow, guard: string | null, result: CheckResult): string {
+function failureText(flow: Flow, step: Step, guard: string | null, result: CheckResult): string {
   const edition = editionOf(flow, guard, result.name);
   if (edition !== undefined && edition.file !== null) return renderRetry(edition.text, result.params);
   const params = Object.entries(result.params)
@@ -150,7 +150,9 @@ function failureText(flow: Flow, guard: string | null, result: CheckResult): str
     result.summary,
     ...(params.length === 0 ? [] : ["", ...params]),
     "",
-    "Mend the cause, then close again.",
+    step.stage === undefined
+      ? "Mend the cause, then close again."
+      : "Mend the cause, then complete the stage again.",
   ].join("\n");
 }
 

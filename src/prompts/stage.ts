@@ -20,9 +20,9 @@ export function renderStage(step: Pick<Step, "id" | "name" | "prompt">, ctx: Jso
       text += part.text;
       continue;
     }
-    const value = part.root === "ctx" ? lookUp(ctx, part.path) : ownField(step, part.path);
-    if (value === undefined) return { kind: "unaskable", code: "StageCtxUnresolved", why: why(step, part) };
-    text += toText(value);
+    const value = stageValue(step, part, ctx);
+    if (value === null) return { kind: "unaskable", code: "StageCtxUnresolved", why: why(step, part) };
+    text += value;
   }
   return { kind: "text", text };
 }
@@ -43,10 +43,26 @@ export function stageSupplier(flow: Flow, step: Step, { root, path }: Placeholde
     return from.length === 0 ? null : { kind: "handoff", step: [...new Set(from)].join(" or "), key };
   }
   if ((CORE_FIELDS as readonly string[]).includes(field)) return { kind: "runtime" };
+  const sharers = Object.values(flow.steps).filter(({ stage }) =>
+    stage?.share?.some(({ key }) => key === field),
+  );
+  if (sharers.length > 0) {
+    return { kind: "handoff", step: sharers.map(({ id }) => id).join(" or "), key: fieldPathText(path) };
+  }
   const parameter = flow.parameters.find(({ name }) => name === field);
   if (parameter === undefined) return flow.openArguments || flow.hooks ? { kind: "argument" } : null;
   const isSure = parameter.required || parameter.default !== undefined;
   return { kind: "parameter", flag: parameter.flag, isSure };
+}
+
+/** The value of a placeholder in a context, as the prompt would show it; null: there is none. */
+export function stageValue(
+  step: Pick<Step, "id" | "name">,
+  { root, path }: Placeholder,
+  ctx: JsonObject,
+): string | null {
+  const value = root === "ctx" ? lookUp(ctx, path) : ownField(step, path);
+  return value === undefined ? null : toText(value);
 }
 
 /** What a prompt is made of is kept by its identity, so that all runs of a flow share it. */

@@ -6,13 +6,16 @@ import { messages } from "../engine/messages.ts";
 import { mayStop, takenSoFar } from "../engine/onward.ts";
 import { route, type Choice, type PlainMove } from "../engine/route.ts";
 import type { Fork, Lane, State } from "../engine/state.ts";
+import { contextOf } from "../engine/stage-lane.ts";
 import { outsideOf, standing, type Facts, type Standing } from "../engine/stop.ts";
 import type { CheckResult, Event, Led, Reply, Say } from "../flow/event.ts";
 import type { Flow, Guard, Label, Step, StepId, StopRule } from "../flow/flow.ts";
 import { own, readPath, type Json, type JsonObject } from "../flow/json.ts";
+import { placeholdersIn } from "../flow/placeholder.ts";
 import { checksDone } from "../flow/rules.ts";
 import type { Composed } from "../flow/scene.ts";
 import { composer, editionOf } from "../prompts/compose.ts";
+import { stageSupplier, stageValue } from "../prompts/stage.ts";
 import { explainMissing, supplied } from "../prompts/variables.ts";
 import { variablesOf, type Variable } from "./explain.ts";
 import { laneIn, type Happened } from "./why-trace.ts";
@@ -74,6 +77,8 @@ export type Read = {
 };
 
 export type Checked = {
+  /** Of a stage: before its conversation, or after a try. */
+  readonly stage?: "gate" | "assert";
   /** The label that the checks guard; null: the end by the stop rule. */
   readonly on: Label | null;
   readonly onFailure: Guard["onFailure"];
@@ -119,24 +124,32 @@ export function momentOf(flow: Flow, happened: Happened): Moment {
       const asked = askedOf(flow, step, lane, happened);
       const read = event.reply.kind === "said" ? readOf(step, event.reply, happened) : null;
       if (read === null) return { ...plain, asked };
-      const leadsOn = read.label !== null && read.label !== step.guard?.on;
+      const leadsOn =
+        step.stage === undefined ? read.label !== null && read.label !== step.guard?.on : settles(happened);
       if (!leadsOn) return { ...plain, asked, read };
       return { ...plain, asked, read, followed: followedOf(flow, step, lane, happened) };
     }
     case "step.checked": {
       const checked = checkedOf(flow, step, lane, happened);
-      if (checked.overturned || lane.answer?.over !== undefined) return { ...plain, checked };
+      const isOpen = step.stage !== undefined && !settles(happened);
+      if (isOpen || checked.overturned || lane.answer?.over !== undefined) return { ...plain, checked };
       return { ...plain, checked, followed: followedOf(flow, step, lane, happened) };
     }
     case "step.looked":
       return { ...plain, followed: followedOf(flow, step, lane, happened) };
+    case "step.hooked":
+      return settles(happened) ? { ...plain, followed: followedOf(flow, step, lane, happened) } : plain;
     case "step.called":
     case "step.waited":
-    case "step.hooked":
     case "step.told":
     case "step.suspended":
       return plain;
   }
+}
+
+/** Whether the visit of a stage ended here, by an edge. */
+function settles({ entry: { led } }: Happened): boolean {
+  return led !== undefined && led.label !== null;
 }
 
 // What was asked.
@@ -153,6 +166,7 @@ function askedOf(flow: Flow, step: Step, { command, say }: Lane, { before, heard
 /** What a lane is about to say, or has said. */
 export function toldOf(flow: Flow, step: Step, say: Say, scene: State): Told {
   if (say.kind === "results") return { say, prompt: null, variables: [], words: null };
+  if (say.kind === "prompt" && step.stage !== undefined) return toldStage(step, say, scene, flow);
   const words = composer.say(flow, step, say, scene);
   const prompt =
     say.kind === "prompt"
@@ -166,6 +180,21 @@ export function toldOf(flow: Flow, step: Step, say: Say, scene: State): Told {
     variables: say.kind === "prompt" ? suppliedVariables(flow, step, scene) : [],
     words,
   };
+}
+
+/** The prompt of a stage is its system prompt: what stands in it, and who put it there. */
+function toldStage(step: Step, say: Say, state: State, flow: Flow): Told {
+  const lane = state.lanes.find((other) => other.step === step.id);
+  const ctx = lane === undefined ? {} : contextOf(state, lane);
+  const { file, tried, text } = step.prompt;
+  const placeholders = new Map(placeholdersIn(text).map((part) => [part.written, part]));
+  const variables = [...placeholders.values()].map((part): SuppliedVariable => {
+    const value = stageValue(step, part, ctx);
+    const supplier = stageSupplier(flow, step, part);
+    const missing = value === null ? "there is no such value in its context" : null;
+    return { name: part.written, isDeclared: true, isUsed: true, supplier, value, missing };
+  });
+  return { say, prompt: { file, tried }, variables, words: composer.stage(step, ctx) };
 }
 
 function suppliedVariables(flow: Flow, step: Step, scene: State): readonly SuppliedVariable[] {
@@ -235,13 +264,15 @@ function errorsOf(
 
 // What came of it.
 
-function checkedOf(flow: Flow, step: Step, { answer }: Lane, happened: Happened): Checked {
+function checkedOf(flow: Flow, step: Step, { answer, stage }: Lane, happened: Happened): Checked {
+  const isGate = stage !== null && stage.phase !== "assert";
   const { entry, after, attempts } = happened;
   const results = entry.event.type === "step.checked" ? entry.event.results : [];
   const isStop = answer?.over !== undefined;
-  const guard = isStop ? flow.stopGuard : step.guard;
+  const guard = isStop ? flow.stopGuard : isGate ? undefined : step.guard;
   return {
-    on: isStop ? null : (step.guard?.on ?? null),
+    ...(step.stage !== undefined && { stage: isGate ? ("gate" as const) : ("assert" as const) }),
+    on: isStop ? null : isGate ? "act" : (step.guard?.on ?? null),
     onFailure: guard?.onFailure ?? "retry",
     maxFailures: guard?.maxFailures ?? 0,
     results: results.map((result, place) => ({ ...result, attempt: attempts[place] ?? 1 })),
@@ -254,7 +285,11 @@ function checkedOf(flow: Flow, step: Step, { answer }: Lane, happened: Happened)
 function followedOf(flow: Flow, step: Step, lane: Lane, { entry, before, after }: Happened): Followed {
   const { event } = entry;
   const isAnswer = event.type === "step.answered" && event.reply.kind === "said";
-  const { label, payload } = (isAnswer ? after.last : lane.answer)!;
+  const { label, payload } = labelled(
+    step,
+    isAnswer || step.stage !== undefined ? after.last : lane.answer,
+    entry.led,
+  );
   const said = isAnswer ? remember(lane.said, event.reply.text) : lane.said;
   const carried = own(after.handoff, step.id) ?? {};
   const { times } = takenSoFar(before, step, label);
@@ -274,6 +309,16 @@ function followedOf(flow: Flow, step: Step, lane: Lane, { entry, before, after }
     stop,
     isTaken: move !== null && (stop === null || stop.standing.kind === "going"),
   };
+}
+
+/** A stage is left by the label that its verdict has, and may have none of the answer's. */
+function labelled(
+  step: Step,
+  given: { readonly label: Label; readonly payload: JsonObject } | null,
+  led: Led | undefined,
+): { readonly label: Label; readonly payload: JsonObject } {
+  if (step.stage === undefined || led === undefined) return given!;
+  return { label: led.label ?? "", payload: given?.payload ?? {} };
 }
 
 function endOf({ id }: Step, move: PlainMove | null): readonly StepId[] {

@@ -1,0 +1,4 @@
+/** "Hello, World" → "hello-world" */
+export function slug(text) {
+  return text;
+}
