@@ -137,7 +137,7 @@ test("06: six stages, two of them side by side, with checks and a repair, end in
       spawnSync(process.execPath, [join(root, "src/cli/main.ts"), ...args], {
         cwd: folder,
         encoding: "utf8",
-        env: { PATH: process.env.PATH, HOME: folder, LOCKSTEP_TRUST: "all" },
+        env: { PATH: process.env.PATH, HOME: join(folder, ".git"), LOCKSTEP_TRUST: "all" },
       });
     const script = join(example, "script.yaml");
     const ran = lockstep("run", "ship", "--task", "make the tests pass", "--script", script, "--json");
