@@ -28,11 +28,11 @@ export function follow(
   const routed = route(step, label, payload, carried, state.iterations, counted?.times ?? 0);
   if (routed.kind === "none") return fail(here, "FAILED_STEP_ROUTING", routed.why, { label, notes });
   if (routed.move.kind !== "end" && mayStop(here)) {
-    const facts = { state, said: here.lane.said, payload, sights };
-    const stands = standing(here.flow, facts);
-    const waiting: Here = { ...here, lane: { ...here.lane, answer: { label, payload, notes } } };
-    if (stands.kind === "look") return lookOutside(waiting);
-    if (stands.kind === "over") return stop(waiting, stands.why);
+    const stands = standing(here.flow, { state, said: here.lane.said, payload, sights });
+    if (stands.kind !== "going") {
+      const waiting: Here = { ...here, lane: { ...here.lane, answer: { label, payload, notes } } };
+      return stands.kind === "look" ? lookOutside(waiting) : stop(waiting, stands.why);
+    }
   }
   if (counted === null || !routed.counted) return move(here, label, routed.move, notes);
   const { owner, edge, edges, times } = counted;

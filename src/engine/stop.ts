@@ -27,14 +27,21 @@ export function standing(flow: Flow, facts: Facts): Standing {
 
 /** The parts of a rule that only a look outside can tell, in the order in which it names them. */
 export function outsideOf(rule: StopRule): readonly Outside[] {
-  return partsOf(rule).filter((part) => part.kind === "state" || part.kind === "module");
+  const known = outsides.get(rule);
+  if (known !== undefined) return known;
+  const found = partsOf(rule).filter((part) => part.kind === "state" || part.kind === "module");
+  outsides.set(rule, found);
+  return found;
 }
+
+const outsides = new WeakMap<StopRule, readonly Outside[]>();
 
 export type Outside = Extract<StopRule, { kind: "state" | "module" }>;
 
 /** Whether the rule has to be fed with what the model says. */
 export function listens(rule: StopRule): boolean {
-  return partsOf(rule).some(({ kind }) => kind === "keyword" || kind === "signal" || kind === "module");
+  if (rule.kind === "all" || rule.kind === "any") return rule.of.some(listens);
+  return rule.kind === "keyword" || rule.kind === "signal" || rule.kind === "module";
 }
 
 const GOING: Standing = { kind: "going" };
@@ -43,22 +50,21 @@ function judge(rule: StopRule, flow: Flow, facts: Facts, outside: readonly Outsi
   switch (rule.kind) {
     case "end":
       return GOING;
-    case "visits": {
-      const { count } = rule;
-      return over(facts.state.iterations >= count, `Completed ${count}/${count} iterations: budget reached`);
-    }
-    case "checks": {
-      const done = checksDone(flow, facts.state);
-      return over(done >= rule.count, `Completed ${rule.count}/${rule.count} status checks`);
-    }
+    case "visits":
+      return facts.state.iterations < rule.count
+        ? GOING
+        : over(`${done(rule.count)} iterations: budget reached`);
+    case "checks":
+      return checksDone(flow, facts.state) < rule.count ? GOING : over(`${done(rule.count)} status checks`);
     case "keyword":
-      return over(says(facts, rule.text), `The keyword ${rule.text} was given`);
+      return says(facts, rule.text) ? over(`The keyword ${rule.text} was given`) : GOING;
     case "signal":
-      return over(hasSignal(rule, facts), `The signal ${rule.type} was given`);
+      return hasSignal(rule, facts) ? over(`The signal ${rule.type} was given`) : GOING;
     case "state":
     case "module": {
       const sight = facts.sights?.[outside.indexOf(rule)];
-      return sight === undefined ? { kind: "look" } : over(sight.met, sight.what);
+      if (sight === undefined) return { kind: "look" };
+      return sight.met ? over(sight.what) : GOING;
     }
     case "all": {
       const parts = rule.of.map((part) => judge(part, flow, facts, outside));
@@ -75,8 +81,12 @@ function judge(rule: StopRule, flow: Flow, facts: Facts, outside: readonly Outsi
   }
 }
 
-function over(met: boolean, why: string): Standing {
-  return met ? { kind: "over", why } : GOING;
+function over(why: string): Standing {
+  return { kind: "over", why };
+}
+
+function done(count: number): string {
+  return `Completed ${count}/${count}`;
 }
 
 /** In what was said, or in the words of the payload where the backend gives nothing else. */
