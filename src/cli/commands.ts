@@ -51,6 +51,12 @@ const ON_PERMISSION: Flag = {
   takes: "WHAT",
   help: "deny, halt or allow: tools outside of a stage's list when nobody can be asked",
 };
+const SPENDING: readonly Flag[] = [
+  { name: "max-turns", takes: "N", help: "stop after N answers of the model" },
+  { name: "max-tokens", takes: "N", help: "stop after N tokens, in and out" },
+  { name: "max-cost", takes: "USD", help: "stop after so many dollars, as far as prices are known" },
+  { name: "max-time", takes: "TIME", help: "stop after so long, such as 90s, 20m or 2h" },
+];
 const STRICT: Flag = { name: "strict", help: "count warnings as errors" };
 
 const AGENT: Word = { name: "NAME", is: "agent" };
@@ -73,6 +79,7 @@ export const COMMANDS: readonly Command[] = [
       EVENTS,
       TRUST,
       ON_PERMISSION,
+      ...SPENDING,
       STRICT,
       { name: "validate", help: "only check the agent, as `lockstep check` does" },
     ],
@@ -97,8 +104,11 @@ export const COMMANDS: readonly Command[] = [
     name: "resume",
     summary: "go on with a run where it stopped",
     words: [RUN],
-    flags: [SCRIPT, EVENTS, TRUST, ON_PERMISSION],
-    details: [RUN_IDS, "Steps that were committed are not run again."],
+    flags: [SCRIPT, EVENTS, TRUST, ON_PERMISSION, ...SPENDING],
+    details: [
+      RUN_IDS,
+      "Steps that were committed are not run again. A limit that was reached has to be raised.",
+    ],
     examples: ["lockstep resume @last", "lockstep resume 3f9 --script more.yaml"],
     document: "result",
     load: async () => (await import("./resume.ts")).resumeRun,

@@ -35,6 +35,7 @@ export async function conduct(
       ...(screen.isAnswering ? { confirm: askForTrust(call, signal) } : {}),
     },
     ...onPermission(call),
+    ...spending(call),
     ...(screen.isAnswering ? { ask: askPerson(call) } : {}),
     signal,
     observe: call.on("events") ? (entry) => screen.print(jsonLine(entry)) : progress.observe,
@@ -96,6 +97,45 @@ function onPermission(call: Call): Pick<DriveOptions, "onPermission"> {
   if (said === undefined) return {};
   if (said === "deny" || said === "halt" || said === "allow") return { onPermission: said };
   throw new UsageError(`--on-permission knows deny, halt and allow, not "${said}".`);
+}
+
+/** What `--max-turns`, `--max-tokens`, `--max-cost` and `--max-time` say. */
+function spending(call: Call): Pick<DriveOptions, "spending"> {
+  const limits = {
+    ...amount(call, "max-turns", "turns", wholeNumber),
+    ...amount(call, "max-tokens", "tokens", wholeNumber),
+    ...amount(call, "max-cost", "costUsd", dollars),
+    ...amount(call, "max-time", "wallMs", milliseconds),
+  };
+  return Object.keys(limits).length === 0 ? {} : { spending: limits };
+}
+
+function amount(
+  call: Call,
+  flag: string,
+  name: string,
+  read: (text: string) => number | null,
+): { readonly [name: string]: number } {
+  const text = call.text(flag);
+  if (text === undefined) return {};
+  const value = read(text);
+  if (value === null)
+    throw new UsageError(`--${flag} does not understand "${text}"; see \`lockstep help run\`.`);
+  return { [name]: value };
+}
+
+function wholeNumber(text: string): number | null {
+  return /^[1-9]\d{0,14}$/.test(text) ? Number(text) : null;
+}
+
+function dollars(text: string): number | null {
+  return /^\$?\d{1,9}(\.\d{1,6})?$/.test(text) ? Number(text.replace("$", "")) : null;
+}
+
+function milliseconds(text: string): number | null {
+  const match = /^([1-9]\d{0,9})(ms|s|m|h)$/.exec(text);
+  const unit = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }[match?.[2] ?? ""];
+  return match === null || unit === undefined ? null : Number(match[1]) * unit;
 }
 
 /** One question at a time, whoever asks; an answer that is none of the choices counts as the last of them. */

@@ -116,6 +116,9 @@ export function entryLines(
     case "step.suspended":
       lines.push(paint("yellow", `    ${shownInLine(event.why)}`));
       break;
+    case "run.limited":
+      lines.push(paint("yellow", `    ${shownInLine(event.why)}`));
+      break;
     case "run.left":
       lines.push(paint("yellow", `    did not stop in time: ${shownInLine(event.still.join(", "))}`));
       break;

@@ -121,6 +121,8 @@ function sayRows(say: Say): readonly Fact[] {
       return [["because", `${shownInLine(say.tool, 60)} was not called`]];
     case "retry":
       return [["because", "it has to be done again"]];
+    case "budget":
+      return [["because", "a limit is near"]];
     case "results":
       return [["told", `what came of ${count(say.results.length, "tool call")}`]];
     case "prompt":
@@ -275,6 +277,8 @@ function otherLines(event: Event, page: Page): readonly string[] {
       return page.section("person", [["said", page.line(event.answer ?? "nothing: nobody was there", 160)]]);
     case "step.suspended":
       return page.section("suspended", [[shownInLine(event.code, 40), page.line(event.why, 400)]]);
+    case "run.limited":
+      return page.section("limit", [["reached", page.line(event.why, 400)]]);
     case "run.left":
       return page.section("left", [["still running", page.line(event.still.join(", "), 160)]]);
     case "run.resumed":

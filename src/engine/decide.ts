@@ -11,6 +11,7 @@ import { follow, move, pendingAnswer, runChecks } from "./onward.ts";
 import { route } from "./route.ts";
 import { askOn, asserted, completed, gateChecked, hooked, misfit, told } from "./stage.ts";
 import { addUsage, EMPTY_STATE, type Lane, type State } from "./state.ts";
+import { bounded } from "./spend.ts";
 import { listens } from "./stop.ts";
 import {
   ask,
@@ -22,6 +23,7 @@ import {
   fail,
   find,
   halt,
+  haltAll,
   leave,
   led,
   suspend,
@@ -30,16 +32,23 @@ import {
 } from "./visit.ts";
 
 export function decide(flow: Flow, state: State, event: Event): State {
+  return bounded(flow, next(flow, state, event));
+}
+
+function next(flow: Flow, state: State, event: Event): State {
   switch (event.type) {
     case "run.started": {
-      const { run, args, input } = event;
-      return enter(flow, { ...EMPTY_STATE, run, args, input, ctx: args }, { step: flow.entry, origin: null });
+      const { run, args, input, spending = null } = event;
+      const begun: State = { ...EMPTY_STATE, run, args, input, ctx: args, spending };
+      return enter(flow, begun, { step: flow.entry, origin: null });
     }
     case "run.resumed": {
       // The end was decided but not recorded: it still holds.
       if (state.pending[0]?.type === "end") return { ...state, settled: null };
       const lanes = state.verdict === null ? state.lanes : state.halted;
-      return withLanes({ ...state, verdict: null, halted: [] }, lanes.map(attemptAgain), null);
+      const spending = event.spending ?? state.spending;
+      const raised = { spending, warned: state.warned && event.spending === undefined };
+      return withLanes({ ...state, ...raised, verdict: null, halted: [] }, lanes.map(attemptAgain), null);
     }
     case "step.answered":
       return answered(find(flow, state, event), event.reply);
@@ -68,6 +77,8 @@ export function decide(flow: Flow, state: State, event: Event): State {
       return told(find(flow, state, event), event.answer);
     case "step.suspended":
       return suspend(find(flow, state, event), event.code, event.why);
+    case "run.limited":
+      return haltAll(state, "BUDGET_EXHAUSTED", event.why);
     case "run.left":
       return state;
     case "run.ended":

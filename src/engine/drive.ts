@@ -6,6 +6,7 @@ import type { Command, Entry, Event } from "../flow/event.ts";
 import type { Flow } from "../flow/flow.ts";
 import { decide } from "./decide.ts";
 import { perform } from "./perform.ts";
+import { exhausted } from "./spend.ts";
 import type { Ports, RunHandle } from "./ports.ts";
 import { EMPTY_STATE, type State } from "./state.ts";
 import { createTalk } from "./talk.ts";
@@ -24,15 +25,40 @@ export type Drive = {
 };
 
 /** The state in which the run ended, or in which the signal stopped it: then there is no verdict. */
-export async function drive({
-  flow,
-  ports,
-  handle,
-  past,
-  begin: first,
-  signal,
-  observe,
-}: Drive): Promise<State> {
+export async function drive(options: Drive): Promise<State> {
+  const limit = wallOf(options);
+  if (limit === null) return await driveOn(options);
+  const { ports, signal } = options;
+  const over = new AbortController();
+  const late = new AbortController();
+  void ports.clock.sleep(Math.max(0, limit.left), over.signal).then(() => late.abort());
+  try {
+    const both = AbortSignal.any([signal, late.signal]);
+    return await driveOn({ ...options, signal: both }, () => (signal.aborted ? null : limit.why));
+  } finally {
+    over.abort();
+  }
+}
+
+/** The time that is left of what the run may be driven, and what is said when it is up; null: there is no limit. */
+function wallOf({ flow, past, begin }: Drive): { readonly left: number; readonly why: string } | null {
+  const events = [...past.map(({ event }) => event), "type" in begin ? begin : begin.event];
+  const given = events.findLast((event) => "spending" in event);
+  const { wallMs } = given !== undefined && "spending" in given ? (given.spending ?? {}) : flow.limits;
+  if (wallMs === undefined) return null;
+  // Between two stretches nobody drove it.
+  const spent = past.reduce((sum, { at, event }, place) => {
+    const before = past[place - 1];
+    return before === undefined || event.type === "run.resumed" ? sum : sum + at - before.at;
+  }, 0);
+  return { left: wallMs - spent, why: exhausted({ name: "wallMs", used: wallMs, most: wallMs }) };
+}
+
+/** `stopped` tells why the signal ends the run, where it is not only interrupted. */
+async function driveOn(
+  { flow, ports, handle, past, begin: first, signal, observe }: Drive,
+  stopped: () => string | null = () => null,
+): Promise<State> {
   const talk = createTalk(flow, ports);
   let state = EMPTY_STATE;
   let seq = 0;
@@ -90,6 +116,8 @@ export async function drive({
       believe(staged);
     }
   }
+  const why = signal.aborted && state.verdict === null ? stopped() : null;
+  if (why !== null) await commit({ type: "run.limited", why });
   return state;
 
   /** Several lanes at once: each is committed as it comes in. A lane that is given up is stopped and waited for. */

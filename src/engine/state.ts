@@ -1,6 +1,6 @@
 /** Where a run stands: a fold of its journal. Its size depends on the flow, never on the length of the run. */
 import type { Call, Command, Led, Say, Usage } from "../flow/event.ts";
-import type { Label, StepId } from "../flow/flow.ts";
+import type { Label, Spending, StepId } from "../flow/flow.ts";
 import type { Json, JsonObject } from "../flow/json.ts";
 import type { Verdict } from "../flow/verdict.ts";
 
@@ -22,6 +22,10 @@ export type State = {
   readonly ctx: JsonObject;
   /** Steps that come when the way of the one before them has ended. */
   readonly queue: readonly StepId[];
+  /** What the run may spend, where that is not what the flow says. */
+  readonly spending: Spending | null;
+  /** The model was told that a limit is near. */
+  readonly warned: boolean;
   /** One lane, or one per sibling while a fork is open. */
   readonly lanes: readonly Lane[];
   readonly fork: Fork | null;
@@ -139,6 +143,8 @@ export const EMPTY_STATE: State = {
   taken: {},
   ctx: {},
   queue: [],
+  spending: null,
+  warned: false,
   lanes: [],
   fork: null,
   mending: false,

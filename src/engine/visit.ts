@@ -118,6 +118,12 @@ export function halt(here: Here, code: string, reason: string): State {
   return { ...end(asked, null, code, reason, here.step.id), halted: asked.lanes, fork: here.state.fork };
 }
 
+/** Ends the run for a reason that has to do with none of its visits: a resumed run goes on with all of them. */
+export function haltAll(state: State, code: string, reason: string): State {
+  const { lanes, fork } = state;
+  return { ...end(state, state.settled, code, reason, lanes[0]?.step ?? null), halted: lanes, fork };
+}
+
 /** Ends this stretch of the run: somebody has to act before it can go on, and then it goes on with the same command. */
 export function suspend(here: Here, code: string, reason: string): State {
   const { state, lane, step } = here;

@@ -1,5 +1,5 @@
 /** What happened (events), what is to be done next (commands), and the words of a conversation. */
-import type { Label, StepId } from "./flow.ts";
+import type { Label, Spending, StepId } from "./flow.ts";
 import type { Json, JsonObject } from "./json.ts";
 import type { Verdict } from "./verdict.ts";
 
@@ -38,8 +38,17 @@ export type Event =
       readonly input: string;
       readonly cwd: string;
       readonly backend: BackendSpec;
+      /** What it may spend, where that is not what the flow says. */
+      readonly spending?: Spending;
     }
-  | { readonly type: "run.resumed"; readonly epoch: number; readonly backend?: BackendSpec }
+  | {
+      readonly type: "run.resumed";
+      readonly epoch: number;
+      readonly backend?: BackendSpec;
+      readonly spending?: Spending;
+    }
+  /** Its time is up. */
+  | { readonly type: "run.limited"; readonly why: string }
   | {
       readonly type: "step.answered";
       readonly step: StepId;
@@ -190,6 +199,8 @@ export type Say =
   | { readonly kind: "prompt" }
   /** `guard` is the step whose check failed; null: a check of the whole flow. */
   | { readonly kind: "failed-check"; readonly guard: StepId | null; readonly result: CheckResult }
+  /** A limit is near. */
+  | { readonly kind: "budget"; readonly text: string }
   /** The stage has to be done again, in the same conversation. */
   | { readonly kind: "retry"; readonly reason: string }
   | { readonly kind: "repair"; readonly errors: readonly string[] }

@@ -304,4 +304,14 @@ export type FileState =
   | { readonly kind: "matches"; readonly pattern: string };
 
 /** Ceilings, never goals. */
-export type FlowLimits = { readonly visits: number };
+export type FlowLimits = Spending & { readonly visits: number };
+
+/** What a whole run may spend; absent: as much as it takes. */
+export type Spending = {
+  readonly turns?: number;
+  /** In and out together. */
+  readonly tokens?: number;
+  readonly costUsd?: number;
+  /** Time in which it is driven: what it waits for nobody to drive it does not count. */
+  readonly wallMs?: number;
+};

@@ -27,6 +27,7 @@ export const EXIT = {
 const EXIT_BY_CODE: ReadonlyMap<string, number> = new Map([
   ["AGENT_MAX_ITERATIONS", EXIT.limit],
   ["AGENT_TURN_LIMIT", EXIT.limit],
+  ["BUDGET_EXHAUSTED", EXIT.limit],
   ["AGENT_VALIDATION_ABORT", EXIT.unchecked],
   ["AGENT_RATE_LIMIT", EXIT.unavailable],
   ["BACKEND_UNAVAILABLE", EXIT.unavailable],

@@ -276,7 +276,6 @@ function withoutSiblings(move: Move): Move {
   return move.join === null ? { kind: "end", outcome: "completed" } : { kind: "goto", step: move.join };
 }
 
-const UNUSED_LIMITS = ["turns", "tokens", "costUsd", "wallMs"];
 const UNUSED_IN_AGENT: readonly { readonly path: Path; readonly what: string; readonly fix: string }[] = [
   {
     path: ["parameters"],
@@ -295,17 +294,7 @@ const UNUSED_IN_AGENT: readonly { readonly path: Path; readonly what: string; re
   },
 ];
 
-function* checkInert({ agent, agentDocument, document }: Machine): Generator<Finding> {
-  for (const key of UNUSED_LIMITS) {
-    if (!isWritten(document, ["limits", key])) continue;
-    const message = `limits.${key} is not acted on by this version: only visits are counted.`;
-    yield notActedOn(
-      document,
-      `/limits/${key}`,
-      message,
-      `Remove it, and bound the run by visits and turnCap.`,
-    );
-  }
+function* checkInert({ agent, agentDocument }: Machine): Generator<Finding> {
   for (const { path, what, fix } of UNUSED_IN_AGENT) {
     if (!isObject(agentDocument.value) || !isWritten(agentDocument, path)) continue;
     const message = `${path.join(".")} is not acted on here: ${what}.`;

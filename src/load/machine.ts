@@ -17,6 +17,7 @@ import { buildCheck } from "./guards.ts";
 import { modernAgent } from "./legacy.ts";
 import { findEntry, type Machine } from "./machine-parts.ts";
 import { joinPath } from "./paths.ts";
+import { spendingOf } from "./spending.ts";
 import { readShape } from "./shape.ts";
 import { MEND_YAML, readStageFile, withDraft, type StageFile } from "./stage-file.ts";
 import { loadInputs } from "./stage-inputs.ts";
@@ -82,8 +83,10 @@ export function loadMachine(name: string, files: FileTree, world: MachineWorld):
     steps: Object.fromEntries(steps),
     checks: Object.fromEntries(checksOf(machine).map((check) => [check.name, check])),
     stop: { kind: "end" },
-    limits: { visits: machine.limits.visits },
-    ...(hooks !== null && { hooks: hooks.module }),
+    limits: { visits: machine.limits.visits, ...spendingOf(machine.limits) },
+    ...(hooks !== null && {
+      hooks: { ...hooks.module, ...(machine.joinRule === "declared" && { joinRule: "declared" }) },
+    }),
     constants: {},
     criteria: "The work is done when a stage that leads nowhere else is done.",
     settings: { ...settingsOf(agent, agentDocument), verdict: { type: "detect:graph", config: {} } },

@@ -35,6 +35,8 @@ function compose(flow: Flow, step: Step, say: Exclude<Say, { kind: "results" }>,
       return withContract({ kind: "text", text: failureText(flow, step, say.guard, say.result) }, step);
     case "repair":
       return { kind: "text", text: repairText(step, say.errors) };
+    case "budget":
+      return { kind: "text", text: say.text };
     case "retry":
       return { kind: "text", text: say.reason };
     case "steer":

@@ -15,12 +15,13 @@ import { addEntry, createReport } from "../engine/report.ts";
 import { prepareSchemas, schemasOf } from "../engine/schema.ts";
 import type { State } from "../engine/state.ts";
 import type { Entry } from "../flow/event.ts";
-import type { Flow } from "../flow/flow.ts";
+import type { Flow, Spending } from "../flow/flow.ts";
 import type { Json } from "../flow/json.ts";
 import { RESERVED_FIELDS } from "../flow/placeholder.ts";
 import { hasErrors, type Problem } from "../flow/problem.ts";
 import { exitCode } from "../flow/verdict.ts";
 import { coerceParameters } from "../load/parameters.ts";
+import { spendingOf } from "../load/spending.ts";
 import { chooseBackend, recallBackend, type BackendOptions } from "./backend.ts";
 import { openExistingJournal, openJournal } from "./journal.ts";
 import { flowDigest, load, type Loaded } from "./load.ts";
@@ -56,6 +57,8 @@ export type DriveOptions = BackendOptions & {
   readonly signal?: AbortSignal;
   /** Asks the person at the terminal; absent when there is nobody. */
   readonly ask?: Person["choose"];
+  /** What the run may spend at the most, over what its files say; `resume` raises it. */
+  readonly spending?: Spending;
   /** What becomes of a tool call outside of a stage's list when nobody can be asked. */
   readonly onPermission?: Person["absent"];
   /** Hears of everything that is recorded, right after it is. */
@@ -114,7 +117,8 @@ export async function runLoaded(loaded: Loaded, options: Omit<RunOptions, "agent
       const at = clock.now();
       const { agent } = flow;
       const input = options.input ?? "";
-      const started = { run: id, agent, flow: digest, args, input, cwd, backend: backend.spec };
+      const spending = options.spending && { spending: { ...spendingOf(flow.limits), ...options.spending } };
+      const started = { run: id, agent, flow: digest, args, input, cwd, backend: backend.spec, ...spending };
       const begin: Entry = { seq: 1, at, event: { type: "run.started", ...started } };
       const created = await journal.create({ id, agent, at, digest, flow }, [begin]);
       const { root } = loaded.project;
@@ -161,6 +165,7 @@ async function resumeFrom(journal: Journal, root: string, options: ResumeOptions
       type: "run.resumed",
       epoch: handle.epoch,
       ...(renewed ? { backend: backend.spec } : {}),
+      ...(options.spending && { spending: { ...spentSoFar(flow, past), ...options.spending } }),
     } as const;
     const clock = options.clock ?? systemClock;
     return await driveTo({
@@ -191,6 +196,11 @@ function requireToolCalling(flow: Flow, { spec, toolCalling }: Backend): void {
     `ProviderCapability/MissingCapability: toolCalling. Stage "${stage.id}" is completed by calling a tool, and the ` +
       `model behind "${spec.id}" cannot call tools. Choose another model.`,
   );
+}
+
+/** What the run was allowed before it was resumed. */
+function spentSoFar(flow: Flow, past: readonly Entry[]): Spending {
+  return fold(flow, past).spending ?? spendingOf(flow.limits);
 }
 
 /** Lets the run go at the end, however that comes. */
@@ -317,5 +327,12 @@ function newRunId(): string {
 
 const systemClock: Clock = {
   now: () => Date.now(),
-  sleep: (ms, signal) => delay(ms, undefined, { signal }).catch(() => undefined),
+  // A timer that is set for longer than it can count fires at once; in parts it can be set for any time.
+  sleep: async (ms, signal) => {
+    for (let left = ms; left > 0 && !signal.aborted; left -= LONGEST_TIMER_MS) {
+      await delay(Math.min(left, LONGEST_TIMER_MS), undefined, { signal }).catch(() => undefined);
+    }
+  },
 };
+
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
