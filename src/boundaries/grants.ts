@@ -39,7 +39,7 @@ type Ruling =
   | { readonly kind: "listed" }
   | { readonly kind: "granted"; readonly grant: Grant }
   | { readonly kind: "denied"; readonly why: string; readonly grant?: Grant }
-  | { readonly kind: "halt"; readonly why: string };
+  | { readonly kind: "halt"; readonly why: string; readonly choices: readonly string[] };
 
 async function settle(
   toolbox: Pick<Toolbox, "call">,
@@ -129,21 +129,20 @@ async function askFor(
       return denied("hook", "the machine does not grant it");
   }
   const wish = `Stage "${step.id}" wants to call ${call.name}, which is not among its tools: ${JSON.stringify(call.input).slice(0, 400)}`;
-  const answer = await person.choose(`${wish}\nLet it, this once?`, ["allow", "deny"], signal);
+  const answer = await person.choose(`${wish}\nLet it, this once?`, CHOICES, signal);
   if (answer === "allow") return granted("person");
   if (answer !== null) return denied("person", "a person said no");
   switch (person.absent) {
     case "allow":
       return granted("setting");
     case "halt":
-      return {
-        kind: "halt",
-        why: `${wish}. Nobody is there to allow it: resume on a terminal, or with --on-permission allow or deny.`,
-      };
+      return { kind: "halt", why: `${wish}. Nobody is there to allow it.`, choices: CHOICES };
     case "deny":
       return denied("nobody", "nobody is there to allow it");
   }
 }
+
+const CHOICES = ["allow", "deny"] as const;
 
 function tupleOf({ id, name, input }: Call, { stageExecutionId, attempt }: StageCall) {
   const argsDigest = createHash("sha256").update(canonicalJson(input)).digest("hex");

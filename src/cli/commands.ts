@@ -49,7 +49,7 @@ const TRUST: Flag = {
 const ON_PERMISSION: Flag = {
   name: "on-permission",
   takes: "WHAT",
-  help: "deny, halt or allow: tools outside of a stage's list when nobody can be asked",
+  help: "deny, halt or allow: what becomes of a question when nobody can be asked",
 };
 const SPENDING: readonly Flag[] = [
   { name: "max-turns", takes: "N", help: "stop after N answers of the model" },
@@ -112,6 +112,19 @@ export const COMMANDS: readonly Command[] = [
     examples: ["lockstep resume @last", "lockstep resume 3f9 --script more.yaml"],
     document: "result",
     load: async () => (await import("./resume.ts")).resumeRun,
+  },
+  {
+    name: "answer",
+    summary: "answer a run that waits for a word, and let it go on",
+    words: [RUN, { name: "CHOICE", is: "new", optional: true }],
+    flags: [SCRIPT, EVENTS, TRUST, ON_PERMISSION, ...SPENDING],
+    details: [
+      RUN_IDS,
+      "Without CHOICE the question is shown. A run waits when it was started with --on-permission halt.",
+    ],
+    examples: ["lockstep answer @last", "lockstep answer 3f9 allow"],
+    document: "result",
+    load: async () => (await import("./answer.ts")).answerRun,
   },
   {
     name: "check",

@@ -134,7 +134,8 @@ export async function callInStage(
   const called = await toolbox.callInStage(step, calls, about, signal);
   if (called.kind === "results")
     return { type: "step.called", step: step.id, visit, turn, results: called.results };
-  return { type: "step.suspended", step: step.id, visit, code: "PermissionRequired", why: called.why };
+  const { why, choices } = called;
+  return { type: "step.suspended", step: step.id, visit, code: "PermissionRequired", why, choices };
 }
 
 function laneOf(state: State, step: Step, visit: number): Lane {

@@ -151,7 +151,10 @@ async function question(
   { person }: Ports,
   signal: AbortSignal,
 ): Promise<Event> {
-  return { type: "step.told", step, visit, answer: await person.choose(text, choices, signal) };
+  const answer = await person.choose(text, choices, signal);
+  if (answer === null && person.absent === "halt")
+    return { type: "step.suspended", step, visit, code: "AnswerRequired", why: text, choices };
+  return { type: "step.told", step, visit, answer };
 }
 
 async function wait(

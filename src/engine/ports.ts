@@ -148,7 +148,7 @@ export type Toolbox = {
     signal: AbortSignal,
   ) => Promise<
     | { readonly kind: "results"; readonly results: readonly CallResult[] }
-    | { readonly kind: "halt"; readonly why: string }
+    | { readonly kind: "halt"; readonly why: string; readonly choices: readonly string[] }
   >;
 };
 
@@ -201,7 +201,7 @@ export type Person = {
     choices: readonly string[],
     signal: AbortSignal,
   ) => Promise<string | null>;
-  /** What a tool call outside of the step's list gets when nobody is there. */
+  /** What becomes of a question when nobody is there: a tool call is denied or allowed, or the run waits. */
   readonly absent: "deny" | "halt" | "allow";
 };
 

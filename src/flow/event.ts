@@ -98,6 +98,8 @@ export type Event =
       readonly visit: number;
       readonly code: string;
       readonly why: string;
+      /** What it can be told; absent: it is not a word that it waits for. */
+      readonly choices?: readonly string[];
     }
   | { readonly type: "run.ended"; readonly verdict: Verdict }
   /** Visits that were told to stop and had not done so when the run was given up. */

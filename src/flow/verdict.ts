@@ -44,6 +44,7 @@ const EXIT_BY_CODE: ReadonlyMap<string, number> = new Map([
   ["RUN_AMBIGUOUS", EXIT.invalid],
   ["RUN_EXISTS", EXIT.invalid],
   ["NO_STAGES", EXIT.invalid],
+  ["NO_QUESTION", EXIT.invalid],
   ["STEP_UNKNOWN", EXIT.invalid],
   ["USAGE", EXIT.invalid],
 ]);
