@@ -13,6 +13,7 @@ import type { Json, JsonObject } from "../flow/json.ts";
 import { createBatches, createHook, type HookInput, type HookOutput } from "./claude-gate.ts";
 import { ANSWER_TOOL, asksToWait, hear, NO_TOTALS, NOTHING, readMarks, toResult } from "./claude-read.ts";
 import { toDraft07 } from "./draft-07.ts";
+import { passOn, type Environment } from "./environment.ts";
 import { loadPeer } from "./peer.ts";
 
 export type ClaudeAgentOptions = {
@@ -22,6 +23,8 @@ export type ClaudeAgentOptions = {
   readonly stateDir?: string;
   /** Of earlier replies of the same run. */
   readonly marks?: readonly Json[];
+  /** The model that all steps ask, whatever they name. */
+  readonly model?: string;
 };
 
 /** What we use of the SDK. */
@@ -46,7 +49,7 @@ type SdkOptions = {
 
 /** BACKEND_UNAVAILABLE if the SDK is not installed. */
 export async function createClaudeAgent(options: ClaudeAgentOptions): Promise<Backend> {
-  const { env, stateDir, marks = [] } = options;
+  const { env, stateDir, marks = [], model } = options;
   const { query } = (await loadPeer(SDK, env)) as Sdk;
   const temp = await mkdtemp(join(tmpdir(), "lockstep-claude-"));
   const totals = new Map(readMarks(marks));
@@ -72,7 +75,7 @@ export async function createClaudeAgent(options: ClaudeAgentOptions): Promise<Ba
       const question = {
         prompt: request.messages.map(textOf).join("\n\n"),
         options: {
-          ...toOptions(request),
+          ...toOptions(model === undefined ? request : { ...request, model }),
           env: toEnv(env, home, temp),
           abortController: stop,
           hooks: {
@@ -111,7 +114,8 @@ export async function createClaudeAgent(options: ClaudeAgentOptions): Promise<Ba
     await rm(temp, { recursive: true, force: true });
   }
 
-  return { spec: { id: "claude-agent", options: null }, run, close };
+  const recorded = model === undefined ? {} : { model };
+  return { spec: { id: "claude-agent", options: recorded }, run, close };
 }
 
 const SDK = { name: "@anthropic-ai/claude-agent-sdk", whose: "The claude-agent backend" };
@@ -165,31 +169,15 @@ function textOf(message: Message): string {
 }
 
 /** Everything that the program, and the commands it starts, will see. */
-export function toEnv(
-  env: NodeJS.ProcessEnv,
-  home: string,
-  temp: string,
-): { readonly [name: string]: string } {
-  const passed = Object.entries(env).flatMap(([name, value]) =>
-    value !== undefined && PASSED.test(name) ? [[name, value] as const] : [],
-  );
+export function toEnv(env: NodeJS.ProcessEnv, home: string, temp: string): Environment {
   return {
-    ...Object.fromEntries(passed),
+    ...passOn(env, (name) => /^ANTHROPIC_|^CLAUDE_CODE_OAUTH_TOKEN$/.test(name)),
     ...OURS,
     CLAUDE_CONFIG_DIR: home,
     TMPDIR: temp,
     CLAUDE_CODE_TMPDIR: temp,
   };
 }
-
-const PASSED = new RegExp(
-  "^(?:" +
-    "PATH|HOME|LANG|LC_[A-Z]+|TERM|SHELL|USER|LOGNAME|TZ|CI|NO_COLOR|" +
-    "Path|SystemRoot|SYSTEMROOT|windir|ComSpec|COMSPEC|PATHEXT|TEMP|TMP|USERPROFILE|APPDATA|LOCALAPPDATA|" +
-    "(?:HTTPS?|NO)_PROXY|(?:https?|no)_proxy|NODE_EXTRA_CA_CERTS|SSL_CERT_FILE|" +
-    "ANTHROPIC_[A-Z0-9_]+|CLAUDE_CODE_OAUTH_TOKEN" +
-    ")$",
-);
 
 const OURS = {
   CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",

@@ -5,6 +5,7 @@
 import type { Gate } from "../engine/ports.ts";
 import { isObject, type JsonObject } from "../flow/json.ts";
 import { ANSWER_TOOL } from "./claude-read.ts";
+import { textIn } from "./untyped.ts";
 
 /** The calls of each response, known when it has been streamed to its end. */
 export type Batches = {
@@ -38,7 +39,7 @@ export function createBatches(): Batches {
     const { type: kind, content_block: block } = event;
     if (kind === "message_start") shut(null);
     if (kind === "content_block_start" && isObject(block) && block.type === "tool_use") {
-      open.push({ id: String(block.id), name: String(block.name) });
+      open.push({ id: textIn(block.id), name: textIn(block.name) });
     }
     if (kind === "message_stop") shut(open.map(({ name }) => name));
   }

@@ -2,6 +2,7 @@
 import type { TurnResult } from "../engine/ports.ts";
 import type { Fault, FaultKind, Usage } from "../flow/event.ts";
 import { isObject, own, type Json, type JsonObject } from "../flow/json.ts";
+import { at, listIn, numberIn, textIn } from "./untyped.ts";
 
 /** The tool by which Claude Code takes a structured answer. */
 export const ANSWER_TOOL = "StructuredOutput";
@@ -52,7 +53,7 @@ export function hear(heard: Heard, message: JsonObject): Heard {
     case "system": {
       if (message.subtype !== "api_retry") return heard;
       const { retry_delay_ms: ms, error_status: status, error } = message;
-      const retry = { ms: numberOf(ms), status: statusOf(status), trouble: textOf(error) };
+      const retry = { ms: numberIn(ms), status: statusOf(status), trouble: textIn(error) };
       return { ...heard, retry };
     }
     case "result":
@@ -69,9 +70,9 @@ export function asksToWait({ retry }: Heard): boolean {
 
 function listen(heard: Heard, content: Json | undefined): Heard {
   let { texts, offered } = heard;
-  for (const block of Array.isArray(content) ? (content as readonly Json[]) : []) {
+  for (const block of listIn(content)) {
     if (!isObject(block)) continue;
-    if (block.type === "text") texts = [...texts.slice(0, -1), (texts.at(-1) ?? "") + textOf(block.text)];
+    if (block.type === "text") texts = [...texts.slice(0, -1), (texts.at(-1) ?? "") + textIn(block.text)];
     if (block.type === "tool_use" && block.name === ANSWER_TOOL) offered = block.input;
   }
   return { ...heard, texts, offered };
@@ -93,11 +94,11 @@ export function toResult(heard: Heard, reading: Reading): TurnResult {
     return { kind: "fault", fault: toFault(heard, reading.thrown) };
   }
   const { usage, totals } = toUsage(heard, result, reading.before);
-  const session = textOf(result.session_id);
+  const session = textIn(result.session_id);
   const output = result.structured_output ?? (isExhausted(result) ? heard.offered : undefined);
   const text = reading.structured
     ? heard.texts.filter((said) => said !== "").join("\n\n")
-    : textOf(result.result);
+    : textIn(result.result);
   return {
     kind: "reply",
     text,
@@ -129,7 +130,7 @@ function toUsage(
 ): { readonly usage: Usage; readonly totals: Totals } {
   const models = isObject(modelUsage) ? Object.values(modelUsage).filter((one) => isObject(one)) : [];
   const sum = (...names: readonly string[]) =>
-    models.reduce((total, one) => total + names.reduce((part, name) => part + numberOf(one[name]), 0), 0);
+    models.reduce((total, one) => total + names.reduce((part, name) => part + numberIn(one[name]), 0), 0);
   // A model without a known price is priced like another one: that is a guess and not a cost.
   const priced = typeof cost === "number" && models.every((one) => one.costBasis !== "unknown");
   const totals: Totals = {
@@ -172,8 +173,8 @@ function toFault(heard: Heard, thrown: string | null): Fault {
     const message = thrown ?? "Claude Code ended without a result.";
     return { kind: /--json-schema is not a valid/.test(message) ? "bad-request" : "process", message };
   }
-  const errors = Array.isArray(result.errors) ? result.errors.map(textOf) : [];
-  const message = textOf(result.result) || errors.join("; ") || thrown || textOf(result.subtype);
+  const errors = listIn(result.errors).map(textIn);
+  const message = textIn(result.result) || errors.join("; ") || thrown || textIn(result.subtype);
   const status = statusOf(result.api_error_status);
   if (result.terminal_reason !== "api_error" && status === null) return { kind: "process", message };
   return { kind: kindOf(status, trouble ?? ""), message, ...withStatus(status) };
@@ -204,20 +205,6 @@ const KIND_BY_TROUBLE: { readonly [trouble: string]: FaultKind } = {
 
 function withStatus(status: number | null): { readonly status?: number } {
   return status === null ? {} : { status };
-}
-
-// Reading what has no type.
-
-function at(value: Json, ...path: readonly string[]): Json | undefined {
-  return path.reduce<Json | undefined>((here, key) => (isObject(here) ? own(here, key) : undefined), value);
-}
-
-function textOf(value: Json | undefined): string {
-  return typeof value === "string" ? value : "";
-}
-
-function numberOf(value: Json | undefined): number {
-  return typeof value === "number" && Number.isFinite(value) ? value : 0;
 }
 
 function statusOf(value: Json | undefined): number | null {

@@ -3,6 +3,7 @@
  * root. Looser than the original where the draft has no word for something; the answer is judged by the original.
  */
 import { isObject, own, type Json, type JsonObject, type JsonSchema } from "../flow/json.ts";
+import { listIn, textIn } from "./untyped.ts";
 
 export function toDraft07(schema: JsonSchema): JsonSchema {
   const names = new Map<string, string>();
@@ -33,7 +34,7 @@ function convert(schema: Json, refer: Refer): Json {
   const out: { [keyword: string]: Json } = {};
   for (const [keyword, value] of Object.entries(modernised(schema))) {
     const kind = own(KEYWORDS, keyword);
-    if (kind === undefined || (keyword === "format" && !FORMATS.has(String(value)))) continue;
+    if (kind === undefined || (keyword === "format" && !FORMATS.has(textIn(value)))) continue;
     const converted = convertValue(kind, value, refer);
     if (converted !== undefined) out[keyword] = converted;
   }
@@ -43,7 +44,7 @@ function convert(schema: Json, refer: Refer): Json {
   const reference = refer($ref);
   return Object.keys(whole).length === 0
     ? reference
-    : { ...whole, allOf: [reference, ...listOf(whole.allOf)] };
+    : { ...whole, allOf: [reference, ...listIn(whole.allOf)] };
 }
 
 type Kind = "plain" | "schema" | "schemas" | "map" | "items" | "dependencies" | "extra";
@@ -117,10 +118,6 @@ function nameFor(pointer: string, nth: number): string {
 
 function mapValues(value: JsonObject, change: (one: Json) => Json): JsonObject {
   return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, change(one)]));
-}
-
-function listOf(value: Json | undefined): readonly Json[] {
-  return Array.isArray(value) ? value : [];
 }
 
 const KEYWORDS: { readonly [keyword: string]: Kind } = {

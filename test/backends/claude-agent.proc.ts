@@ -7,6 +7,7 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import {
+  cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -25,6 +26,7 @@ import { createClaudeAgent } from "../../src/backends/claude-agent.ts";
 import { createToolbox } from "../../src/boundaries/toolbox.ts";
 import type { Backend, Gate, RunRequest, TurnResult } from "../../src/engine/ports.ts";
 import type { Json, JsonSchema } from "../../src/flow/json.ts";
+import { run } from "../../src/run/run.ts";
 import { request } from "../../src/testing/backend-suite.ts";
 import { stepWith } from "../boundaries/step.ts";
 import { needs } from "../needs.ts";
@@ -439,6 +441,74 @@ function suite(): void {
     assert.deepEqual(readdirSync(w.cwd), []);
     assert.deepEqual(readdirSync(w.home), []);
   });
+
+  // A whole run.
+
+  test(
+    "example 01 runs to its end on it, with real edits, commits and checks",
+    { timeout: 60_000 },
+    async () => {
+      const bash = (command: string) => call("Bash", { command });
+      const edit = (old_string: string, new_string: string) =>
+        call("Edit", { file_path: "cart.js", old_string, new_string });
+      const next = (stepId: string, action: string, more: object = {}) =>
+        answer({ stepId, ...more, next_action: { action, reason: "scripted" } });
+      const mended = (summary: string) => next("continuation.issue", "handoff", { summary });
+      await using w = await world([
+        { calls: [bash("node --test"), call("Read", { file_path: "cart.js" })] },
+        next("initial.issue", "next", { analysis: { understanding: "no quantity", approach: "multiply" } }),
+        {
+          calls: [
+            edit("sum + item.price,", "sum + item.price * item.quantity,"),
+            bash("git commit -qam One"),
+          ],
+        },
+        mended("one bug less"),
+        next("closure.issue", "closing"),
+        { calls: [edit("sum - percent", "sum * (1 - percent / 100)"), bash("git commit -qam Two")] },
+        mended("both are mended"),
+        next("closure.issue", "closing"),
+      ]);
+      const example = fileURLToPath(new URL("../../examples/01-fix-a-test/", import.meta.url));
+      cpSync(join(example, "project"), w.cwd, { recursive: true });
+      cpSync(join(example, ".agent"), join(w.cwd, ".agent"), { recursive: true });
+      const identity = ["-c", "user.name=T", "-c", "user.email=t@example.invalid"];
+      const git = (...args: string[]) =>
+        spawnSync("git", [...identity, ...args], { cwd: w.cwd, encoding: "utf8" });
+      git("init", "-q", "-b", "main");
+      git("config", "user.name", "T");
+      git("config", "user.email", "t@example.invalid");
+      git("add", "-A");
+      git("commit", "-qm", "Begin");
+
+      const { NODE_TEST_CONTEXT: _, ...outer } = process.env;
+      const env = { ...outer, ...w.env, LOCKSTEP_TRUST: "all" };
+      const done = await run({
+        agent: "fixer",
+        args: { issue: 7 },
+        cwd: w.cwd,
+        env,
+        backend: await w.open(),
+      });
+      assert.equal(done.success, true, done.reason);
+      assert.deepEqual(
+        done.path.map(({ step, label }) => `${step} ${label}`),
+        [
+          "initial.issue next",
+          "continuation.issue handoff",
+          "closure.issue closing",
+          "continuation.issue handoff",
+          "closure.issue closing",
+        ],
+      );
+      assert.equal(git("log", "--format=%s").stdout, "Two\nOne\nBegin\n");
+      assert.equal(git("status", "--porcelain").stdout.replace("?? .lockstep/\n", ""), "");
+      assert.match(w.server.asked[5]!.body, /the tests do not pass/, "the failed check reached the model");
+      assert.equal(done.usage.turns, 8);
+      assert.equal(done.usage.inputTokens, 80);
+      assert.ok(done.costUsd !== null && done.costUsd > 0);
+    },
+  );
 
   function said(result: TurnResult): TurnResult & { kind: "reply" } {
     if (result.kind !== "reply") assert.fail(JSON.stringify(result));
