@@ -100,7 +100,12 @@ function answered(here: Here, reply: Reply): State {
     case "said": {
       const usage = addUsage(state.usage, reply.usage);
       const calm = lane.faults === 0 ? lane : { ...lane, faults: 0 };
-      const heard = listens(here.flow.stop) ? { ...calm, said: remember(calm.said, reply.text) } : calm;
+      // A whole query of an agent took several responses: they count like those that were asked for one by one.
+      const more = reply.usage.turns - 1;
+      const counted = more > 0 ? { ...calm, turn: calm.turn + more } : calm;
+      const heard = listens(here.flow.stop)
+        ? { ...counted, said: remember(counted.said, reply.text) }
+        : counted;
       return said({ flow: here.flow, state: { ...state, usage }, lane: heard, step }, reply);
     }
   }
@@ -109,6 +114,7 @@ function answered(here: Here, reply: Reply): State {
 function said(here: Here, reply: Reply & { kind: "said" }): State {
   const { answer, decide } = here.step;
   const { text, calls, output } = reply;
+  if (reply.capped) return again(here, []);
   if (answer.kind === "object" && answer.channel.kind === "tool" && output === undefined) {
     const tool = answer.channel.name;
     const completion = calls.find((call) => call.name === tool);

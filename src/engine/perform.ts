@@ -67,7 +67,9 @@ async function ask(
   try {
     if (turn !== undefined) result = await turn(request);
     else if (run !== undefined)
-      result = await run(toRunRequest(request, said.messages, step, session, ports));
+      result = await run(
+        toRunRequest(request, said.messages, step, turnsLeft(flow, state, step, command), session, ports),
+      );
     else result = fault(`The backend ${ports.backend.spec.id} offers neither turn nor run`);
   } catch (error) {
     // A backend should not throw; one that does all the same stops its run, not the program.
@@ -216,6 +218,7 @@ function toRunRequest(
   request: TurnRequest,
   news: readonly Message[],
   step: Step,
+  maxTurns: number,
   session: string | undefined,
   { cwd, toolbox }: Ports,
 ): RunRequest {
@@ -223,9 +226,15 @@ function toRunRequest(
     const reason = toolbox.judge(step, toolCall, batch);
     return Promise.resolve(reason === null ? { allow: true } : { allow: false, reason });
   };
-  const maxTurns = step.turns - request.asker.turn + 1;
   const whole = { ...request, messages: news, cwd, maxTurns, gate };
   return session === undefined ? whole : { ...whole, session };
+}
+
+/** Responses that this visit may still have, and the run; each try of a stage has its own. */
+function turnsLeft(flow: Flow, state: State, step: Step, { visit, turn }: Command & { type: "ask" }): number {
+  const lane = state.lanes.find((other) => other.step === step.id && other.visit === visit);
+  const { turns = Infinity } = state.spending ?? flow.limits;
+  return Math.min(step.turns - turn + 1 + (lane?.stage?.since ?? 0), turns - state.usage.turns);
 }
 
 /** Bounds what came back before anything is recorded, and reads the payload where the backend did not. */
@@ -245,7 +254,7 @@ function readReply(step: Step, result: TurnResult): Reply | Promise<Reply> {
 }
 
 function said(result: TurnResult & { kind: "reply" }, payload: unknown): Reply {
-  const { text, calls, usage, session, mark } = result;
+  const { text, calls, usage, session, capped, mark } = result;
   const bounded = payload === undefined ? null : bound(payload);
   if (bounded?.kind === "oversized") return { ...bounded, ...(mark === undefined ? undefined : { mark }) };
   const output = bounded !== null && isObject(bounded.value) ? bounded.value : undefined;
@@ -253,10 +262,11 @@ function said(result: TurnResult & { kind: "reply" }, payload: unknown): Reply {
     output === undefined
       ? { kind: "said", text, calls, usage }
       : { kind: "said", text, calls, output, usage };
-  if (session === undefined && mark === undefined) return reply;
+  if (session === undefined && mark === undefined && capped === undefined) return reply;
   return {
     ...reply,
     ...(session === undefined ? undefined : { session }),
+    ...(capped === undefined ? undefined : { capped }),
     ...(mark === undefined ? undefined : { mark }),
   };
 }

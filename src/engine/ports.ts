@@ -107,6 +107,8 @@ export type TurnResult =
       readonly output?: unknown;
       readonly usage: Usage;
       readonly session?: string;
+      /** It had no response left to give, and was not done. */
+      readonly capped?: true;
       readonly mark?: Json;
     }
   | { readonly kind: "fault"; readonly fault: Fault; readonly mark?: Json };

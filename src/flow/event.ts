@@ -129,6 +129,8 @@ export type Reply =
       readonly output?: JsonObject;
       readonly usage: Usage;
       readonly session?: string;
+      /** An agent with a loop of its own used up all responses of its step, and was not done. */
+      readonly capped?: true;
       /** Where the backend stands after this response; handed back to it on resume. */
       readonly mark?: Json;
     }

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Backend, RunRequest, TurnResult } from "../../src/engine/ports.ts";
-import { sketchFlow } from "../../src/testing/flows.ts";
+import { sketchFlow, sketchMachine } from "../../src/testing/flows.ts";
 import { play } from "../../src/testing/scenario.ts";
 
 const flow = sketchFlow({
@@ -40,6 +40,61 @@ test("a backend that runs its own tools gets only what is new, our gate, and its
     ],
   );
   assert.deepEqual(state.usage, { turns: 6, inputTokens: 20, outputTokens: 10, costUsd: 0.5 });
+});
+
+const used = (turns: number) => ({ usage: { turns, inputTokens: 0, outputTokens: 0, costUsd: null } });
+const lacking = { output: undefined, text: "no answer yet" };
+
+test("the responses of a whole query count: what is asked again has only the rest", async () => {
+  const asked: number[] = [];
+  const backend: Backend = {
+    spec,
+    run: ({ maxTurns }) => {
+      asked.push(maxTurns);
+      return Promise.resolve(
+        asked.length === 1 ? reply("next", { ...lacking, ...used(3) }) : reply("closing"),
+      );
+    },
+  };
+  const one = sketchFlow({ "closure.a": { edges: { closing: null }, turns: 5, answer: { repairs: 1 } } });
+  const { state } = await play({ flow: one, model: backend });
+  assert.equal(state.verdict?.outcome, "completed", state.verdict?.reason);
+  assert.deepEqual(asked, [5, 2]);
+});
+
+test("a query that ran into its cap is at the limit, whatever it said", async () => {
+  for (const free of [false, true]) {
+    const backend: Backend = {
+      spec,
+      run: () => Promise.resolve(reply("closing", { ...used(4), capped: true })),
+    };
+    const edges = free ? { done: null } : { closing: null };
+    const one = sketchFlow({ "closure.a": { edges, turns: 4, ...(free && { free }) } });
+    const { state } = await play({ flow: one, model: backend });
+    assert.equal(state.verdict?.code, "AGENT_TURN_LIMIT");
+    assert.equal(state.usage.turns, 4);
+  }
+});
+
+test("each try of a stage has the whole cap, also when an agent runs into it", async () => {
+  const asked: [turns: number, session: string | undefined][] = [];
+  const backend: Backend = {
+    spec,
+    run: ({ maxTurns, session }) => {
+      asked.push([maxTurns, session]);
+      const more =
+        asked.length < 3 ? { ...lacking, ...used(4), capped: true } : { output: { a: 1 }, ...used(2) };
+      return Promise.resolve(reply("", { session: "s-1", ...more }));
+    },
+  };
+  const machine = sketchMachine({ only: { turns: 4, attempts: 3 } });
+  const { state } = await play({ flow: machine, model: backend });
+  assert.equal(state.verdict?.outcome, "completed", state.verdict?.reason);
+  assert.deepEqual(asked, [
+    [4, undefined],
+    [4, "s-1"],
+    [4, "s-1"],
+  ]);
 });
 
 test("a backend with both verbs is asked turn by turn", async () => {

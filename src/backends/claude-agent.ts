@@ -1,0 +1,200 @@
+/**
+ * Claude Code as a backend with a loop of its own, through the Claude Agent SDK.
+ *
+ * It is given only what the step is offered: its tools, our gate in front of each call, an environment of a few names, a
+ * config folder of its own and none of the user's or the project's Claude settings. It never runs in a mode that skips
+ * permissions. The engine owns the retries, the limits and the validation of the answer.
+ */
+import { mkdir, mkdtemp, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Backend, Message, RunRequest, TurnResult } from "../engine/ports.ts";
+import type { Json, JsonObject } from "../flow/json.ts";
+import { createBatches, createHook, type HookInput, type HookOutput } from "./claude-gate.ts";
+import { ANSWER_TOOL, asksToWait, hear, NO_TOTALS, NOTHING, readMarks, toResult } from "./claude-read.ts";
+import { toDraft07 } from "./draft-07.ts";
+import { passOn, type Environment } from "./environment.ts";
+import { loadPeer } from "./peer.ts";
+
+export type ClaudeAgentOptions = {
+  /** The user's environment; what is passed on of it is chosen here. */
+  readonly env: NodeJS.ProcessEnv;
+  /** Where conversations are kept, so that a run can be resumed; absent: they go when the backend is closed. */
+  readonly stateDir?: string;
+  /** Of earlier replies of the same run. */
+  readonly marks?: readonly Json[];
+  /** The model that all steps ask, whatever they name. */
+  readonly model?: string;
+};
+
+/** What we use of the SDK. */
+type Sdk = {
+  readonly query: (question: {
+    readonly prompt: string;
+    readonly options: SdkOptions;
+  }) => AsyncIterable<JsonObject>;
+};
+
+type SdkOptions = {
+  readonly abortController: AbortController;
+  readonly hooks: {
+    readonly PreToolUse: readonly {
+      readonly hooks: readonly ((input: HookInput) => Promise<HookOutput>)[];
+      readonly timeout: number;
+      readonly onFailure: "block";
+    }[];
+  };
+  readonly [option: string]: unknown;
+};
+
+/** BACKEND_UNAVAILABLE if the SDK is not installed. */
+export async function createClaudeAgent(options: ClaudeAgentOptions): Promise<Backend> {
+  const { env, stateDir, marks = [], model } = options;
+  const { query } = (await loadPeer(SDK, env)) as Sdk;
+  const temp = await mkdtemp(join(tmpdir(), "lockstep-claude-"));
+  const totals = new Map(readMarks(marks));
+  const homes = new Set<string>();
+
+  async function openHome(run: string): Promise<string> {
+    const home = stateDir === undefined ? join(temp, "config") : join(stateDir, "runs", run, "claude");
+    if (!homes.has(home)) await mkdir(home, { recursive: true });
+    homes.add(home);
+    return home;
+  }
+
+  async function run(request: RunRequest): Promise<TurnResult> {
+    if (request.signal.aborted) return INTERRUPTED;
+    const home = await openHome(request.asker.key.split("/", 1)[0]!);
+    const batches = createBatches();
+    const stop = new AbortController();
+    const abort = () => stop.abort();
+    request.signal.addEventListener("abort", abort);
+    let heard = NOTHING;
+    let thrown: string | null = null;
+    try {
+      const question = {
+        prompt: request.messages.map(textOf).join("\n\n"),
+        options: {
+          ...toOptions(model === undefined ? request : { ...request, model }),
+          env: toEnv(env, home, temp),
+          abortController: stop,
+          hooks: {
+            PreToolUse: [
+              {
+                hooks: [createHook(request.gate, batches, completionOf(request))],
+                // It waits for the end of a response, which may be long.
+                timeout: 3600,
+                onFailure: "block" as const,
+              },
+            ],
+          },
+        },
+      };
+      for await (const message of query(question)) {
+        batches.hear(message);
+        heard = hear(heard, message);
+        if (asksToWait(heard)) abort();
+      }
+    } catch (error) {
+      thrown = error instanceof Error ? error.message : String(error);
+    } finally {
+      batches.end();
+      request.signal.removeEventListener("abort", abort);
+    }
+    if (request.signal.aborted) return INTERRUPTED;
+    const before = (request.session === undefined ? undefined : totals.get(request.session)) ?? NO_TOTALS;
+    const result = toResult(heard, { structured: request.output !== undefined, before, thrown });
+    if (result.mark !== undefined)
+      for (const [session, figures] of readMarks([result.mark])) totals.set(session, figures);
+    return result;
+  }
+
+  async function close(): Promise<void> {
+    for (const home of homes) await keepConversations(home);
+    await rm(temp, { recursive: true, force: true });
+  }
+
+  const recorded = model === undefined ? {} : { model };
+  return { spec: { id: "claude-agent", options: recorded }, run, close };
+}
+
+const SDK = { name: "@anthropic-ai/claude-agent-sdk", whose: "The claude-agent backend" };
+
+const INTERRUPTED: TurnResult = {
+  kind: "fault",
+  fault: { kind: "other", message: "The query was interrupted." },
+};
+
+function toOptions(request: RunRequest): JsonObject {
+  const { model, system, tools, cwd, maxTurns, session, output } = request;
+  const completion = completionOf(request);
+  const name = toModel(model);
+  return {
+    cwd,
+    ...(name === "" ? {} : { model: name }),
+    systemPrompt: completion === null ? system : `${system}\n\n${renamed(completion)}`,
+    tools: tools.map((tool) => tool.name),
+    ...(completion === null ? {} : { toolAliases: { [completion]: ANSWER_TOOL } }),
+    maxTurns: Math.max(1, maxTurns),
+    ...(output === undefined
+      ? {}
+      : { outputFormat: { type: "json_schema", schema: toDraft07(output.schema ?? {}) } }),
+    // A fork leaves the conversation it goes on from as it was: after a fault or a crash it can be gone on from again.
+    ...(session === undefined ? {} : { resume: session, forkSession: true }),
+    includePartialMessages: true,
+    permissionMode: "default",
+    permissionPrompts: "none",
+    settingSources: [],
+    strictMcpConfig: true,
+    // Prompts quote issues and files: no @path in them is read, no /command in them is run.
+    verbatimPrompts: true,
+  };
+}
+
+function completionOf({ output }: RunRequest): string | null {
+  return output?.channel.kind === "tool" ? output.channel.name : null;
+}
+
+function renamed(completion: string): string {
+  return `Where you are told to call the tool ${completion}, call ${ANSWER_TOOL}: it is the same tool.`;
+}
+
+/** `opus`, `sonnet`, `haiku` and full names are known there as they are; a provider in front of the name is not. */
+export function toModel(model: string): string {
+  return model.replace(/^(?:anthropic|claude-agent)[:/]/, "");
+}
+
+function textOf(message: Message): string {
+  return message.role === "tool" ? message.results.map(({ content }) => content).join("\n") : message.text;
+}
+
+/** Everything that the program, and the commands it starts, will see. */
+export function toEnv(env: NodeJS.ProcessEnv, home: string, temp: string): Environment {
+  return {
+    ...passOn(env, (name) => /^ANTHROPIC_|^CLAUDE_CODE_OAUTH_TOKEN$/.test(name)),
+    ...OURS,
+    CLAUDE_CONFIG_DIR: home,
+    TMPDIR: temp,
+    CLAUDE_CODE_TMPDIR: temp,
+  };
+}
+
+const OURS = {
+  CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
+  // One short retry, so that a longer wait which the provider asks for is announced; then we end the query and wait.
+  CLAUDE_CODE_MAX_RETRIES: "1",
+  // A response that is not streamed could not be known as a whole before its calls are made.
+  CLAUDE_CODE_DISABLE_NONSTREAMING_FALLBACK: "1",
+  CLAUDE_CODE_DISABLE_BACKGROUND_TASKS: "1",
+  CLAUDE_BASH_MAINTAIN_PROJECT_WORKING_DIR: "1",
+  // Else a tool that nobody offered stands beside the step's own.
+  ENABLE_TOOL_SEARCH: "false",
+} as const;
+
+/** Caches and copies of settings go; what was said stays, for a run that is resumed. */
+async function keepConversations(home: string): Promise<void> {
+  const entries = await readdir(home).catch(() => []);
+  for (const entry of entries) {
+    if (entry !== "projects") await rm(join(home, entry), { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,37 @@
+/** Packages that only some users need: looked for when they are asked for. */
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { RunnerError } from "../engine/ports.ts";
+
+export type Peer = {
+  readonly name: string;
+  /** What it is for, as in "… needs". */
+  readonly whose: string;
+};
+
+/**
+ * The package, from the folder that the user's `LOCKSTEP_PACKAGES` names, else from where Lockstep itself is installed.
+ * Never from the project: what lies there runs only after trust.
+ */
+export async function loadPeer(peer: Peer, { LOCKSTEP_PACKAGES }: NodeJS.ProcessEnv): Promise<unknown> {
+  try {
+    const found = LOCKSTEP_PACKAGES === undefined ? peer.name : resolveFrom(LOCKSTEP_PACKAGES, peer.name);
+    return (await import(found)) as unknown;
+  } catch (error) {
+    throw new RunnerError("BACKEND_UNAVAILABLE", absent(peer, error, LOCKSTEP_PACKAGES), { cause: error });
+  }
+}
+
+function resolveFrom(folder: string, name: string): string {
+  return pathToFileURL(createRequire(join(folder, "package.json")).resolve(name)).href;
+}
+
+function absent({ name, whose }: Peer, error: unknown, folder: string | undefined): string {
+  const { code, message } = error as NodeJS.ErrnoException;
+  if (code !== "ERR_MODULE_NOT_FOUND" && code !== "MODULE_NOT_FOUND") {
+    return `${whose} needs ${name}, which is there but cannot be loaded: ${message}`;
+  }
+  const where = folder === undefined ? "beside Lockstep" : `in ${folder} (LOCKSTEP_PACKAGES)`;
+  return `${whose} needs ${name}, which is not installed ${where}. Install it: npm install ${name}. See docs/agents.md.`;
+}

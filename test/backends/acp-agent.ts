@@ -1,0 +1,123 @@
+/**
+ * An agent that speaks the Agent Client Protocol for real, and does what its script says: one list of acts a prompt.
+ * It calls the tool for its answer through the official MCP client.
+ */
+import { spawnSync } from "node:child_process";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { Readable, Writable } from "node:stream";
+import { pathToFileURL } from "node:url";
+
+export type Act =
+  | { readonly say: string }
+  /** Asks leave for a tool call, and runs the command if it gets it. */
+  | { readonly ask: object; readonly run?: string; readonly options?: readonly object[] }
+  | { readonly submit: object }
+  | { readonly cost: number }
+  | { readonly tell: "prompt" | "environment" }
+  | { readonly fail: number }
+  | { readonly hang: true }
+  | { readonly exit: true };
+
+type Server = { command: string; args: string[] };
+type Context = {
+  params: { sessionId: string; cwd: string; mcpServers: Server[]; prompt: { text: string }[] };
+  client: {
+    request: (method: string, params: object) => Promise<{ outcome: { outcome: string; optionId?: string } }>;
+    notify: (method: string, params: object) => Promise<void>;
+  };
+};
+
+const OPTIONS = [
+  { optionId: "always", name: "Always", kind: "allow_always" },
+  { optionId: "yes", name: "Yes", kind: "allow_once" },
+  { optionId: "no", name: "No", kind: "reject_once" },
+];
+
+if (process.argv[2] === "act") {
+  const acp = (await load("@agentclientprotocol/sdk")) as {
+    agent: (about: object) => {
+      onRequest: (
+        method: string,
+        answer: (context: Context) => Promise<object>,
+      ) => ReturnType<typeof acp.agent>;
+      onNotification: (method: string, hear: (context: Context) => void) => ReturnType<typeof acp.agent>;
+      connect: (stream: unknown) => void;
+    };
+    ndJsonStream: (output: WritableStream, input: ReadableStream) => unknown;
+    RequestError: new (code: number, message: string) => Error;
+  };
+  const script = JSON.parse(process.argv[3]!) as Act[][];
+  const sessions = new Map<string, { cwd: string; servers: Server[]; cancel: () => void }>();
+  let prompts = 0;
+
+  acp
+    .agent({ name: "scripted" })
+    .onRequest("initialize", () =>
+      Promise.resolve({ protocolVersion: 1, agentCapabilities: { loadSession: false } }),
+    )
+    .onRequest("session/new", ({ params: { cwd, mcpServers } }) => {
+      const sessionId = `s-${sessions.size + 1}`;
+      sessions.set(sessionId, { cwd, servers: mcpServers, cancel: () => undefined });
+      return Promise.resolve({ sessionId });
+    })
+    .onNotification("session/cancel", ({ params }) => sessions.get(params.sessionId)?.cancel())
+    .onRequest("session/prompt", async ({ params: { sessionId, prompt }, client }) => {
+      const session = sessions.get(sessionId)!;
+      const cancelled = new Promise<"cancelled">((resolve) => {
+        session.cancel = () => resolve("cancelled");
+      });
+      const update = (what: object) => client.notify("session/update", { sessionId, update: what });
+      const say = (text: string) =>
+        update({ sessionUpdate: "agent_message_chunk", content: { type: "text", text } });
+      for (const [nth, act] of script[prompts++]!.entries()) {
+        if ("say" in act) await say(act.say);
+        if ("cost" in act) {
+          const cost = { amount: act.cost, currency: "USD" };
+          await update({ sessionUpdate: "usage_update", used: 1, size: 2, cost });
+        }
+        if ("tell" in act) await say(act.tell === "prompt" ? prompt[0]!.text : JSON.stringify(process.env));
+        if ("ask" in act) {
+          const toolCall = { toolCallId: `t-${nth}`, title: "a call", status: "pending", ...act.ask };
+          await update({ sessionUpdate: "tool_call", ...toolCall });
+          const { outcome } = await client.request("session/request_permission", {
+            sessionId,
+            toolCall,
+            options: act.options ?? OPTIONS,
+          });
+          await say(`[${outcome.optionId ?? outcome.outcome}]`);
+          if (outcome.optionId === "yes") spawnSync("sh", ["-c", act.run ?? ":"], { cwd: session.cwd });
+        }
+        if ("submit" in act) await submit(session.servers[0]!, act.submit);
+        if ("fail" in act) throw new acp.RequestError(act.fail, "scripted");
+        if ("hang" in act) return { stopReason: await cancelled };
+        if ("exit" in act) process.exit(3);
+      }
+      return { stopReason: "end_turn", usage: { inputTokens: 30, outputTokens: 6 } };
+    })
+    .connect(acp.ndJsonStream(Writable.toWeb(process.stdout), Readable.toWeb(process.stdin)));
+}
+
+async function submit({ command, args }: Server, input: object): Promise<void> {
+  const { Client } = (await load("@modelcontextprotocol/client")) as {
+    Client: new (about: object) => {
+      connect: (transport: object) => Promise<void>;
+      listTools: () => Promise<{ tools: { name: string }[] }>;
+      callTool: (call: object) => Promise<unknown>;
+      close: () => Promise<void>;
+    };
+  };
+  const { StdioClientTransport } = (await load("@modelcontextprotocol/client/stdio")) as {
+    StdioClientTransport: new (server: object) => object;
+  };
+  const client = new Client({ name: "scripted", version: "1" });
+  await client.connect(new StdioClientTransport({ command, args }));
+  const { tools } = await client.listTools();
+  await client.callTool({ name: tools[0]!.name, arguments: input });
+  await client.close();
+}
+
+async function load(name: string): Promise<unknown> {
+  const from = createRequire(join(process.env.LOCKSTEP_PACKAGES!, "package.json"));
+  return (await import(pathToFileURL(from.resolve(name)).href)) as unknown;
+}

@@ -1,0 +1,181 @@
+/** An agent in a process of its own, over the Agent Client Protocol. Needs its SDK in the folder LOCKSTEP_PACKAGES names. */
+import assert from "node:assert/strict";
+import { existsSync, mkdtempSync, readdirSync, realpathSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, describe, test } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { createAcp } from "../../src/backends/acp.ts";
+import { createToolbox } from "../../src/boundaries/toolbox.ts";
+import type { Gate, RunRequest, TurnResult } from "../../src/engine/ports.ts";
+import { request } from "../../src/testing/backend-suite.ts";
+import { stepWith } from "../boundaries/step.ts";
+import { needs } from "../needs.ts";
+import type { Act } from "./acp-agent.ts";
+
+const packages = process.env.LOCKSTEP_PACKAGES ?? "";
+const installed = ["@agentclientprotocol/sdk", "@modelcontextprotocol/client"].every((name) =>
+  existsSync(join(packages, "node_modules", name, "package.json")),
+);
+const agent = fileURLToPath(new URL("acp-agent.ts", import.meta.url));
+const { skip } = needs(
+  installed,
+  "@agentclientprotocol/sdk and @modelcontextprotocol/client: install them anywhere and set LOCKSTEP_PACKAGES to that folder",
+);
+
+describe("backend acp", { skip }, () => {
+  const base = realpathSync(mkdtempSync(join(tmpdir(), "lockstep-acp-test-")));
+  after(() => rmSync(base, { recursive: true, force: true }));
+
+  async function world(...script: readonly (readonly Act[])[]) {
+    const cwd = mkdtempSync(join(base, "w-"));
+    const env = { PATH: process.env.PATH, LOCKSTEP_PACKAGES: packages, SOME_TOKEN: "a-secret" };
+    const args = [agent, "act", JSON.stringify(script)];
+    const backend = await createAcp({ command: process.execPath, args, env, pass: ["LOCKSTEP_PACKAGES"] });
+    const toolbox = createToolbox({
+      cwd,
+      protect: [],
+      env: () => ({}),
+      autoResponse: "",
+      exec: () => Promise.reject(new Error("not this way")),
+    });
+    const gate: Gate = (call, batch) => {
+      assert.equal(batch, null);
+      const reason = toolbox.judge(stepWith({ allow: ["Read", "Edit", "Bash(touch:*)"] }), call, batch);
+      return Promise.resolve(reason === null ? { allow: true } : { allow: false, reason });
+    };
+    return {
+      cwd,
+      backend,
+      ask: (more: Partial<RunRequest> = {}) =>
+        backend.run!({ ...request(), cwd, maxTurns: 8, gate, ...more }),
+      [Symbol.asyncDispose]: () => backend.close!(),
+    };
+  }
+
+  test("words, figures, and a session that goes on in the same process", async () => {
+    await using w = await world([{ tell: "prompt" }, { cost: 0.25 }], [{ say: "two" }, { cost: 0.75 }]);
+    const first = said(await w.ask());
+    assert.match(first.text, /^You are a test\.\n\nDo it\.\n\nWhen you are done, call the tool submit/);
+    assert.deepEqual(first.usage, { turns: 1, inputTokens: 30, outputTokens: 6, costUsd: 0.25 });
+    const second = said(await w.ask({ session: first.session! }));
+    assert.equal(second.text, "two");
+    assert.equal(second.session, first.session);
+    assert.equal(second.usage.costUsd, 0.5);
+  });
+
+  test("the answer comes through our tool, and belongs to the prompt it was given for", async () => {
+    await using w = await world([{ submit: { a: [1, { b: null }] } }], [{ say: "none" }]);
+    const first = said(await w.ask());
+    assert.deepEqual(first.output, { a: [1, { b: null }] });
+    assert.equal(said(await w.ask({ session: first.session! })).output, undefined);
+  });
+
+  const asked: readonly [name: string, act: Act & { ask: object }, chosen: string][] = [
+    [
+      "a listed command",
+      { ask: { kind: "execute", rawInput: { command: "touch a" } }, run: "touch a" },
+      "yes",
+    ],
+    [
+      "words for a shell",
+      { ask: { kind: "execute", rawInput: { command: ["bash", "-lc", "touch a"] } }, run: "touch a" },
+      "yes",
+    ],
+    ["another command", { ask: { kind: "execute", rawInput: { command: "rm a" } }, run: "touch a" }, "no"],
+    ["no command", { ask: { kind: "execute", rawInput: {} }, run: "touch a" }, "no"],
+    ["an edit inside", { ask: { kind: "edit", locations: [{ path: "a" }] }, run: "touch a" }, "yes"],
+    [
+      "an edit outside",
+      { ask: { kind: "edit", locations: [{ path: "a" }, { path: "/etc/passwd" }] }, run: "touch a" },
+      "no",
+    ],
+    ["an edit somewhere", { ask: { kind: "edit" }, run: "touch a" }, "no"],
+    ["an unknown tool", { ask: { kind: "other", title: "Deploy" }, run: "touch a" }, "no"],
+    ["our own tool", { ask: { kind: "other", title: "mcp__lockstep__submit" }, run: "touch a" }, "yes"],
+    [
+      "leave for ever",
+      {
+        ask: { kind: "execute", rawInput: { command: "touch a" } },
+        options: [{ optionId: "always", name: "Always", kind: "allow_always" }],
+        run: "touch a",
+      },
+      "cancelled",
+    ],
+  ];
+  for (const [name, act, chosen] of asked) {
+    test(`an agent that asks leave for ${name} gets ${chosen}`, async () => {
+      await using w = await world([act]);
+      assert.equal(said(await w.ask()).text, `[${chosen}]`);
+      assert.deepEqual(readdirSync(w.cwd), chosen === "yes" ? ["a"] : []);
+    });
+  }
+
+  test("a gate that throws is a no", async () => {
+    await using w = await world([{ ask: { kind: "execute", rawInput: { command: "touch a" } } }]);
+    const gate: Gate = () => {
+      throw new Error("broke");
+    };
+    assert.equal(said(await w.ask({ gate })).text, "[no]");
+  });
+
+  test("the cap on responses ends the prompt", { timeout: 20_000 }, async () => {
+    const act: Act = { ask: { kind: "execute", rawInput: { command: "touch a" } } };
+    await using w = await world([act, act, { hang: true }]);
+    const reply = said(await w.ask({ maxTurns: 2 }));
+    assert.equal(reply.capped, true);
+    assert.equal(reply.usage.turns, 2);
+  });
+
+  test("an abort ends the prompt", { timeout: 20_000 }, async () => {
+    await using w = await world([{ say: "working" }, { hang: true }]);
+    const stop = new AbortController();
+    const asking = w.ask({ signal: stop.signal });
+    await delay(500);
+    stop.abort();
+    assert.equal(faultOf(await asking).message, "The query was interrupted.");
+  });
+
+  const faults: readonly [name: string, script: readonly Act[], kind: string, message: RegExp][] = [
+    ["wants a login", [{ fail: -32000 }], "auth", /sign in/],
+    ["fails", [{ fail: -32603 }], "other", /scripted/],
+    ["dies", [{ exit: true }], "process", /ended \(3\)/],
+  ];
+  for (const [name, script, kind, message] of faults) {
+    test(`an agent that ${name} is a fault`, async () => {
+      await using w = await world(script);
+      const fault = faultOf(await w.ask());
+      assert.equal(fault.kind, kind);
+      assert.match(fault.message, message);
+    });
+  }
+
+  test("a conversation that went with its process cannot be gone on with, and one says so", async () => {
+    await using w = await world([{ exit: true }]);
+    await w.ask();
+    assert.match(faultOf(await w.ask({ session: "s-1" })).message, /cannot load/);
+  });
+
+  test("an agent that does not exist is a fault, and its environment is what it was given", async () => {
+    const env = { PATH: process.env.PATH, LOCKSTEP_PACKAGES: packages };
+    const backend = await createAcp({ command: "no-such-agent", env });
+    const gate: Gate = () => Promise.resolve({ allow: true });
+    const result = await backend.run!({ ...request(), cwd: base, maxTurns: 1, gate });
+    assert.match(faultOf(result).message, /no-such-agent could not be started/);
+    await backend.close!();
+    await using w = await world([{ tell: "environment" }]);
+    const seen = Object.keys(JSON.parse(said(await w.ask()).text) as object);
+    assert.deepEqual(seen.toSorted(), ["LOCKSTEP_PACKAGES", "PATH"]);
+  });
+
+  function said(result: TurnResult): TurnResult & { kind: "reply" } {
+    if (result.kind !== "reply") assert.fail(JSON.stringify(result));
+    return result;
+  }
+
+  function faultOf(result: TurnResult) {
+    if (result.kind !== "fault") assert.fail(JSON.stringify(result));
+    return result.fault;
+  }
+});
