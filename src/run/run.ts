@@ -62,6 +62,8 @@ export type DriveOptions = BackendOptions & {
   readonly ask?: Person["choose"];
   /** What becomes of a tool call outside of a stage's list when nobody can be asked. */
   readonly onPermission?: Person["absent"];
+  /** Hears what the model says while it says it, where the backend can tell. Must not throw. */
+  readonly onText?: (step: string, delta: string) => void;
   /** Hears of everything that is recorded, right after it is. */
   readonly observe?: (entry: Entry, state: State, flow: Flow) => void;
 };
@@ -97,7 +99,7 @@ export async function runLoaded(loaded: Loaded, options: Omit<RunOptions, "agent
         misgiven.map(({ message, fix }) => `${message} ${fix}`).join("\n"),
       );
     await prepareSchemas(schemasOf(flow));
-    const backend = await chooseBackend(options, flow.agent, []);
+    const backend = await chooseBackend(options, flow, options.env ?? process.env);
     requireToolCalling(flow, backend);
     await requireTrust(flow, {
       root: loaded.project.root,
@@ -150,10 +152,10 @@ async function resumeFrom(journal: Journal, root: string, options: ResumeOptions
     const past = await journal.read(id);
     if (isOver(flow, past)) return await showOver(journal, id);
     const { cwd, spec, marks } = recallBackend(past);
-    const backend = await chooseBackend(options, flow.agent, marks, spec);
+    const backend = await chooseBackend(options, flow, options.env ?? process.env, { spec, marks });
     requireToolCalling(flow, backend);
     await requireTrust(flow, { root, env: options.env ?? process.env, ...options.trust });
-    const renewed = options.script !== undefined || options.backend !== undefined;
+    const renewed = [options.script, options.backend, options.use, options.model].some(isGiven);
     const begin = {
       type: "run.resumed",
       epoch: handle.epoch,
@@ -162,6 +164,10 @@ async function resumeFrom(journal: Journal, root: string, options: ResumeOptions
     const clock = options.clock ?? systemClock;
     return await driveTo({ options, flow, digest, cwd, clock, backend, handle, begin, past, problems: [] });
   });
+}
+
+function isGiven(value: unknown): boolean {
+  return value !== undefined;
 }
 
 /** A stage ends with a call of its completion tool: a model that cannot call tools could never end one. */
@@ -234,7 +240,7 @@ async function driveTo(driven: Driven): Promise<Result> {
 
 function createPorts(flow: Flow, backend: Backend, clock: Clock, cwd: string, options: DriveOptions): Ports {
   const { autoResponse } = flow.settings;
-  const { env = process.env, ask, onPermission = "deny" } = options;
+  const { env = process.env, ask, onPermission = "deny", onText } = options;
   const person: Person = { choose: ask ?? (() => Promise.resolve(null)), absent: onPermission };
   return {
     backend,
@@ -252,6 +258,7 @@ function createPorts(flow: Flow, backend: Backend, clock: Clock, cwd: string, op
     shell: createShell({ cwd, env, exec: runProcess }),
     watch: createWatch({ cwd, env }),
     person,
+    ...(onText === undefined ? {} : { onText }),
   };
 }
 

@@ -8,6 +8,7 @@ import { dirname, join } from "node:path";
 import { RunnerError } from "../engine/ports.ts";
 import type { Flow } from "../flow/flow.ts";
 import { canonicalJson } from "../flow/json.ts";
+import { configFolder } from "./project.ts";
 
 export type TrustOptions = {
   readonly root: string;
@@ -31,12 +32,13 @@ export async function requireTrust(flow: Flow, options: TrustOptions): Promise<v
   const digest = createHash("sha256").update(canonicalJson(commands)).digest("hex").slice(0, 16);
   if (options.digest === digest) return;
   const root = realpathSync.native(options.root);
-  const store = trustFile(options.env);
-  const trusted = readTrust(store);
+  const folder = configFolder(options.env);
+  const store = folder === null ? null : join(folder, "trust.json");
+  const trusted = store === null ? new Map<string, string[]>() : readTrust(store);
   if (trusted.get(root)?.includes(digest)) return;
   if (options.confirm !== undefined && (await options.confirm({ root, digest, commands }))) {
     trusted.set(root, [...(trusted.get(root) ?? []), digest]);
-    writeTrust(store, trusted);
+    if (store !== null) writeTrust(store, trusted);
     return;
   }
   throw new RunnerError(
@@ -55,11 +57,6 @@ function executables(flow: Flow): readonly string[] {
     by.kind === "command" ? [[by.command, ...by.args].join(" ")] : [],
   );
   return [...new Set([...checks, ...steps])].toSorted();
-}
-
-function trustFile(env: NodeJS.ProcessEnv): string {
-  const config = env.XDG_CONFIG_HOME ?? join(env.HOME ?? env.USERPROFILE ?? ".", ".config");
-  return join(config, "lockstep", "trust.json");
 }
 
 function readTrust(file: string): Map<string, string[]> {
