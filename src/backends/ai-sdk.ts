@@ -4,18 +4,15 @@
  * One request is one model response: tools are described and never run here, nothing is tried again here, and whatever
  * goes wrong comes back as a fault. Responses are streamed, so that silence can be told from work.
  */
-import type {
-  LanguageModelV4StreamPart,
-  LanguageModelV4ToolCall,
-  LanguageModelV4Usage,
-} from "@ai-sdk/provider";
+import type { LanguageModelV4, LanguageModelV4Usage } from "@ai-sdk/provider";
 import type { Backend, TurnRequest, TurnResult } from "../engine/ports.ts";
 import type { Call, Fault, Usage } from "../flow/event.ts";
-import { isObject, own, type Json, type JsonObject } from "../flow/json.ts";
+import { isObject, own, type Json } from "../flow/json.ts";
 import { toFault } from "./ai-sdk-faults.ts";
+import { brokenOff, hear, readCalls, type Heard } from "./ai-sdk-hear.ts";
 import { loadProvider } from "./ai-sdk-load.ts";
 import { toPrompt, toTools, type Keepsake } from "./ai-sdk-prompt.ts";
-import { createPatience, type Patience } from "./patience.ts";
+import { createEar, type Patience } from "./patience.ts";
 import { costOf, priceOf } from "./prices.ts";
 import { PROVIDERS, refOf, type ModelTarget, type ProviderId } from "./providers.ts";
 import { strictSchema } from "./wire-schema.ts";
@@ -35,19 +32,23 @@ export type AiSdkOptions = {
  * @example
  * const backend = await createAiSdk({ "*": { provider: "anthropic", model: "claude-sonnet-5-5", apiKey } });
  */
-export async function createAiSdk(models: Models, options: AiSdkOptions = {}): Promise<Backend> {
-  const makers = new Map<ProviderId, Awaited<ReturnType<typeof loadProvider>>>();
-  for (const { provider } of Object.values(models)) {
-    if (!makers.has(provider)) makers.set(provider, await loadProvider(provider));
+export async function createAiSdk(targets: Models, options: AiSdkOptions = {}): Promise<Backend> {
+  const ear = createEar(options.fetch ?? fetch);
+  const models = new Map<string, LanguageModelV4>();
+  for (const [name, { provider, model, apiKey, baseUrl }] of Object.entries(targets)) {
+    const make = await loadProvider(provider);
+    const baseURL = baseUrl ?? PROVIDERS[provider].baseUrl ?? "";
+    models.set(name, make({ model, baseURL, fetch: ear.fetch, ...(apiKey === undefined ? {} : { apiKey }) }));
   }
   const kept = new Map((options.marks ?? []).flatMap(readMark));
 
   async function turn(request: TurnRequest): Promise<TurnResult> {
-    const target = own(models, request.model) ?? own(models, "*");
+    const name = Object.hasOwn(targets, request.model) ? request.model : "*";
+    const target = own(targets, name);
     if (target === undefined) return fault("bad-request", `No model is configured for "${request.model}".`);
-    const who = `${target.provider}/${target.model}`;
-    const patience = createPatience(request.signal, target.timeoutMs ?? SILENCE_MS, options.fetch ?? fetch);
-    const listening = listen(request, target, who, patience);
+    const who = whoIs(target);
+    const patience = ear.patience(request.signal, target.timeoutMs ?? SILENCE_MS);
+    const listening = listen(request, target, models.get(name)!, patience);
     // Whoever ignores the signal is left behind: nothing of it is waited for, nor heard of again.
     listening.catch(() => undefined);
     try {
@@ -71,23 +72,17 @@ export async function createAiSdk(models: Models, options: AiSdkOptions = {}): P
   async function listen(
     request: TurnRequest,
     target: ModelTarget,
-    who: string,
+    model: LanguageModelV4,
     patience: Patience,
   ): Promise<Heard> {
-    const { provider, model, apiKey } = target;
-    const baseURL = target.baseUrl ?? PROVIDERS[provider].baseUrl ?? "";
-    const asked = makers.get(provider)!({
-      model,
-      baseURL,
-      fetch: patience.fetch,
-      ...(apiKey === undefined ? {} : { apiKey }),
-    });
+    const { provider } = target;
+    const by = whoIs(target);
     const tools = toTools(request);
     const schema = wantsFormat(request, provider) ? strictSchema(request.output?.schema ?? null) : null;
     const maxOutputTokens =
       target.maxOutputTokens ?? (provider === "anthropic" ? priceFor(target)?.maxOutput : undefined);
-    const { stream } = await asked.doStream({
-      prompt: toPrompt(request, { by: who, kept, ...CACHE_MARKS[provider] }),
+    const { stream } = await model.doStream({
+      prompt: toPrompt(request, { by, kept, ...CACHE_MARKS[provider] }),
       ...(tools.length === 0 ? {} : { tools }),
       ...(schema === null ? {} : { responseFormat: { type: "json", schema, name: "answer" } }),
       ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
@@ -104,7 +99,7 @@ export async function createAiSdk(models: Models, options: AiSdkOptions = {}): P
     target: ModelTarget,
     who: string,
   ): TurnResult {
-    const wrong = brokenOff(heard, target, who);
+    const wrong = brokenOff(heard, who);
     if (wrong !== null) return { kind: "fault", fault: wrong };
     const calls = readCalls(heard.calls, request.asker.key);
     const usage = toUsage(heard.usage, target);
@@ -134,8 +129,12 @@ export async function createAiSdk(models: Models, options: AiSdkOptions = {}): P
     };
   }
 
-  const refs = Object.fromEntries(Object.entries(models).map(([name, target]) => [name, refOf(target)]));
+  const refs = Object.fromEntries(Object.entries(targets).map(([name, target]) => [name, refOf(target)]));
   return { spec: { id: "ai-sdk", options: { models: refs } }, turn };
+}
+
+function whoIs({ provider, model }: ModelTarget): string {
+  return `${provider}/${model}`;
 }
 
 /** Silence after which a request is given up, unless the model says otherwise. */
@@ -155,90 +154,6 @@ function wantsFormat({ output, tools }: TurnRequest, provider: ProviderId): bool
   return isSure && output?.channel.kind === "output" && tools.length === 0;
 }
 
-// Hearing.
-
-type Heard =
-  | {
-      readonly kind: "heard";
-      readonly text: string;
-      readonly calls: readonly LanguageModelV4ToolCall[];
-      readonly thoughts: Keepsake["thoughts"];
-      /** null: the stream ended before the response did. */
-      readonly stop: { readonly unified: string; readonly raw: string | undefined } | null;
-      readonly usage: LanguageModelV4Usage | null;
-    }
-  | { readonly kind: "trouble"; readonly error: unknown };
-
-async function hear(
-  stream: ReadableStream<LanguageModelV4StreamPart>,
-  onText: TurnRequest["onText"],
-): Promise<Heard> {
-  let text = "";
-  const calls: LanguageModelV4ToolCall[] = [];
-  const thoughts = new Map<string, { text: string; marks: Keepsake["thoughts"][number]["marks"] }>();
-  let stop: (Heard & { kind: "heard" })["stop"] = null;
-  let usage: LanguageModelV4Usage | null = null;
-  for await (const part of stream) {
-    switch (part.type) {
-      case "text-delta":
-        text += part.delta;
-        onText?.(part.delta);
-        break;
-      case "reasoning-start":
-      case "reasoning-delta":
-      case "reasoning-end": {
-        const { text: before, marks } = thoughts.get(part.id) ?? { text: "", marks: {} };
-        const delta = part.type === "reasoning-delta" ? part.delta : "";
-        thoughts.set(part.id, { text: before + delta, marks: { ...marks, ...part.providerMetadata } });
-        break;
-      }
-      case "tool-call":
-        if (part.providerExecuted !== true) calls.push(part);
-        break;
-      case "finish":
-        stop = part.finishReason;
-        ({ usage } = part);
-        break;
-      case "error":
-        return { kind: "trouble", error: part.error };
-      default:
-    }
-  }
-  return { kind: "heard", text, calls, thoughts: [...thoughts.values()], stop, usage };
-}
-
-/** Why what was heard is no answer; null: it is one. A part of an answer is worse than none. */
-function brokenOff(
-  { text, calls, stop, usage }: Heard & { kind: "heard" },
-  target: ModelTarget,
-  who: string,
-): Fault | null {
-  const raw = stop?.raw === undefined ? "" : ` (${stop.raw})`;
-  switch (stop?.unified) {
-    case undefined:
-    case "interrupted":
-      return { kind: "network", message: `${who}: the response broke off.` };
-    case "error":
-      return { kind: "network", message: `${who}: the response ended with an error${raw}.` };
-    case "content-filter":
-      return {
-        kind: "other",
-        message: `${who}: the model refused to answer${raw}. ${text.slice(0, 300)}`.trim(),
-      };
-    case "length": {
-      const tokens = usage?.outputTokens.total;
-      const length = tokens === undefined ? "its limit" : `${tokens} tokens`;
-      const message = `${who}: the response was cut off at ${length}. Raise maxOutputTokens of this model, or ask for less at once.`;
-      return { kind: "other", message };
-    }
-    case "other":
-      if (text !== "" || calls.length > 0) return null;
-      return { kind: "network", message: `${who}: the response is empty${raw}.` };
-    default:
-      return null;
-  }
-}
-
 function troubled(error: unknown, { apiKey }: ModelTarget, who: string): TurnResult {
   const secret = apiKey === undefined ? {} : { secret: apiKey };
   return { kind: "fault", fault: toFault(error, { who, now: Date.now(), ...secret }) };
@@ -246,33 +161,6 @@ function troubled(error: unknown, { apiKey }: ModelTarget, who: string): TurnRes
 
 function fault(kind: Fault["kind"], message: string): TurnResult {
   return { kind: "fault", fault: { kind, message } };
-}
-
-// What was heard, in our words.
-
-type ReadCall = Call & { readonly unreadable?: string };
-
-/** Ids are made unique; an input that cannot be read is given on as such, so that the tool can refuse it. */
-function readCalls(calls: readonly LanguageModelV4ToolCall[], key: string): readonly ReadCall[] {
-  const ids = new Set<string>();
-  return calls.map(({ toolCallId, toolName, input }, place) => {
-    const id = toolCallId === "" || ids.has(toolCallId) ? `${key}#${place + 1}` : toolCallId;
-    ids.add(id);
-    const read = readInput(input);
-    if (read !== null) return { id, name: toolName, input: read };
-    const unreadable = input.slice(0, 2000);
-    return { id, name: toolName, input: { unreadable }, unreadable };
-  });
-}
-
-function readInput(text: string): JsonObject | null {
-  if (text.trim() === "") return {};
-  try {
-    const value: unknown = JSON.parse(text);
-    return isObject(value) ? value : null;
-  } catch {
-    return null;
-  }
 }
 
 /** `inputTokens` counts everything that was sent, cached or not; the cost knows the difference. */

@@ -7,46 +7,54 @@ export type Patience = {
   readonly over: Promise<never>;
   /** Whether it was silence. */
   readonly isOver: () => boolean;
-  /** Every byte that comes in counts as a sign of life. */
-  readonly fetch: typeof globalThis.fetch;
   readonly end: () => void;
 };
 
-export function createPatience(
-  stopped: AbortSignal,
-  silenceMs: number,
-  fetch: typeof globalThis.fetch,
-): Patience {
-  const silence = new AbortController();
-  const timer = setTimeout(() => silence.abort(), silenceMs);
-  const signal = AbortSignal.any([stopped, silence.signal]);
-  const over = new Promise<never>((_, reject) => {
-    const stop = () => reject(new Error("The request was given up."));
-    if (signal.aborted) stop();
-    else signal.addEventListener("abort", stop, { once: true });
-  });
-  over.catch(() => undefined);
-  const sign = () => void timer.refresh();
+export type Ear = {
+  readonly patience: (stopped: AbortSignal, silenceMs: number) => Patience;
+  /** Every byte that comes in for a request with a patience's signal is a sign of life to it. */
+  readonly fetch: typeof globalThis.fetch;
+};
+
+export function createEar(fetch: typeof globalThis.fetch): Ear {
+  const timers = new WeakMap<AbortSignal, NodeJS.Timeout>();
   return {
-    signal,
-    over,
-    isOver: () => silence.signal.aborted,
+    patience: (stopped, silenceMs) => {
+      const silence = new AbortController();
+      const timer = setTimeout(() => silence.abort(), silenceMs);
+      const signal = AbortSignal.any([stopped, silence.signal]);
+      timers.set(signal, timer);
+      const over = new Promise<never>((_, reject) => {
+        const stop = () => reject(new Error("The request was given up."));
+        if (signal.aborted) stop();
+        else signal.addEventListener("abort", stop, { once: true });
+      });
+      over.catch(() => undefined);
+      return { signal, over, isOver: () => silence.signal.aborted, end: () => clearTimeout(timer) };
+    },
     fetch: async (input, init) => {
       const response = await fetch(input, init);
-      sign();
-      return response.body === null
-        ? response
-        : new Response(response.body.pipeThrough(listener(sign)), response);
+      const timer = init?.signal ? timers.get(init.signal) : undefined;
+      timer?.refresh();
+      if (timer === undefined || response.body === null) return response;
+      return new Response(heard(response.body, timer), response);
     },
-    end: () => clearTimeout(timer),
   };
 }
 
-function listener(sign: () => void): TransformStream<Uint8Array, Uint8Array> {
-  return new TransformStream({
-    transform: (chunk, controller) => {
-      sign();
-      controller.enqueue(chunk);
+/** The same bytes. Read only when they are asked for: a transform in between would cost more than the request. */
+function heard(body: ReadableStream<Uint8Array>, timer: NodeJS.Timeout): ReadableStream<Uint8Array> {
+  const reader = body.getReader();
+  return new ReadableStream<Uint8Array>(
+    {
+      pull: async (controller) => {
+        const { done, value } = await reader.read();
+        timer.refresh();
+        if (done) controller.close();
+        else controller.enqueue(value);
+      },
+      cancel: async (reason) => await reader.cancel(reason),
     },
-  });
+    { highWaterMark: 0 },
+  );
 }

@@ -32,8 +32,13 @@ const PLAIN = new Set(
   ).split(" "),
 );
 
+/** Schemas come with every request, and are always the same ones. */
+const plains = new WeakMap<JsonSchema, JsonObject>();
+
 /** A reference that leads round in a circle becomes "anything", and so does what is beyond the cap. */
 function plainSchema(root: JsonSchema): JsonObject {
+  const known = plains.get(root);
+  if (known !== undefined) return known;
   let left = MOST_NODES;
 
   function plain(schema: JsonSchema, within: readonly string[]): JsonObject {
@@ -60,7 +65,9 @@ function plainSchema(root: JsonSchema): JsonObject {
     return kept;
   }
 
-  return plain(root, []);
+  const made = plain(root, []);
+  plains.set(root, made);
+  return made;
 }
 
 const MOST_NODES = 20_000;

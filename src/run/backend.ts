@@ -1,4 +1,5 @@
 /** Which model a run asks, and how far an earlier stretch of the run had come with it. */
+import type { AiSdkOptions, Models } from "../backends/ai-sdk.ts";
 import { parseScript, type ScriptReply } from "../backends/script.ts";
 import { createScripted } from "../backends/scripted.ts";
 import { RunnerError, type Backend } from "../engine/ports.ts";
@@ -38,6 +39,11 @@ const BACKENDS: { readonly [id: string]: (need: Need) => Promise<Backend> } = {
     return await createModels(flow, { config: readConfig(env), env }, how);
   },
 };
+
+/** The backend `ai-sdk` for models of your own choice; see there. */
+export async function createAiSdk(models: Models, options?: AiSdkOptions): Promise<Backend> {
+  return await (await import("../backends/ai-sdk.ts")).createAiSdk(models, options);
+}
 
 /** The model a run asks: one that was handed in, a script, one that was named, or the one that the run began with. */
 export async function chooseBackend(

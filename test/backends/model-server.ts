@@ -60,7 +60,7 @@ export async function modelServer(
       const one: Seen = {
         path: request.url ?? "",
         headers: request.headers,
-        body: JSON.parse(text) as JsonObject,
+        body: JSON.parse(text || "{}") as JsonObject,
       };
       seen.push(one);
       void act(wire, completing(queue(one), one.body), text, response);
