@@ -19,7 +19,7 @@ export function toFault(
 ): Fault {
   const trouble = (typeof error === "object" && error !== null ? error : { message: error }) as Trouble;
   const { statusCode } = trouble;
-  const status = typeof statusCode === "number" && statusCode >= 400 ? statusCode : undefined;
+  const status = typeof statusCode === "number" && statusCode >= 300 ? statusCode : undefined;
   const words = wordsOf(trouble);
   const said = `${about.who}: ${status === undefined ? "" : `${status} `}${words}`;
   const hidden =

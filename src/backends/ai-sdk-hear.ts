@@ -21,6 +21,9 @@ export type Heard =
     }
   | { readonly kind: "trouble"; readonly error: unknown };
 
+/** A stream without an end must not fill the memory; far less than this is refused as an answer. */
+const LONGEST = 16 * 1024 * 1024;
+
 /** To its end, or to the first trouble. */
 export async function hear(
   stream: ReadableStream<LanguageModelV4StreamPart>,
@@ -31,7 +34,11 @@ export async function hear(
   const thoughts = new Map<string, { text: string; marks: Keepsake["thoughts"][number]["marks"] }>();
   let stop: (Heard & { kind: "heard" })["stop"] = null;
   let usage: LanguageModelV4Usage | null = null;
+  let size = 0;
   for await (const part of stream) {
+    if ("delta" in part) size += part.delta.length;
+    if (size > LONGEST)
+      return { kind: "trouble", error: new Error(`the response is longer than ${LONGEST} characters`) };
     switch (part.type) {
       case "text-delta":
         text += part.delta;

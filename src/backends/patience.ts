@@ -33,7 +33,8 @@ export function createEar(fetch: typeof globalThis.fetch): Ear {
       return { signal, over, isOver: () => silence.signal.aborted, end: () => clearTimeout(timer) };
     },
     fetch: async (input, init) => {
-      const response = await fetch(input, init);
+      // A key goes to the address it was meant for, and not to where that one points.
+      const response = await fetch(input, { ...init, redirect: "manual" });
       const timer = init?.signal ? timers.get(init.signal) : undefined;
       timer?.refresh();
       if (timer === undefined || response.body === null) return response;

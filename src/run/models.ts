@@ -47,7 +47,7 @@ export async function createModels(
 ): Promise<Backend> {
   const refs = isObject(how.recorded) && isObject(how.recorded.models) ? how.recorded.models : {};
   const targets = modelNames(flow).map((name) => {
-    const ref = own(refs, name);
+    const ref = own(refs, name) ?? own(refs, "*");
     const meant = how.model ?? (typeof ref === "string" ? ref : name);
     return [name, toTarget(findModel(meant, around), around.env)] as const;
   });

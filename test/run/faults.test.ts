@@ -5,6 +5,7 @@
  * The model is found as a user's is: by a name in their config.json, again when the run is resumed.
  */
 import assert from "node:assert/strict";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { describe, test } from "node:test";
 import { createMemoryJournal, resume, run, type Result } from "../../src/run/index.ts";
 import { fakeClock } from "../../src/testing/scenario.ts";
@@ -12,11 +13,30 @@ import { KEY, modelServer, type Deed, type Seen, type Wire } from "../backends/m
 import { agentFiles, projectWith } from "./project.ts";
 
 const STEPS = ["initial.t", "continuation.t", "closure.t"] as const;
-const FILES = agentFiles("t", {
-  "initial.t": { kind: "work", intents: ["next"], transitions: { next: { target: "continuation.t" } } },
-  "continuation.t": { kind: "work", intents: ["handoff"], transitions: { handoff: { target: "closure.t" } } },
-  "closure.t": { kind: "closure", intents: ["closing"], transitions: { closing: { target: null } } },
-});
+/** The step at fault has a model of its own, so that only that one is impatient. */
+const filesOf = (at: number) => {
+  const more = STEPS.map((_, place) => (place === at ? { more: { model: "shaky" } } : {}));
+  return agentFiles("t", {
+    "initial.t": {
+      kind: "work",
+      intents: ["next"],
+      transitions: { next: { target: "continuation.t" } },
+      ...more[0],
+    },
+    "continuation.t": {
+      kind: "work",
+      intents: ["handoff"],
+      transitions: { handoff: { target: "closure.t" } },
+      ...more[1],
+    },
+    "closure.t": {
+      kind: "closure",
+      intents: ["closing"],
+      transitions: { closing: { target: null } },
+      ...more[2],
+    },
+  });
+};
 const ACTIONS = { "initial.t": "next", "continuation.t": "handoff", "closure.t": "closing" } as const;
 const answer = (step: (typeof STEPS)[number]): Deed => ({
   output: { stepId: step, next_action: { action: ACTIONS[step] } },
@@ -72,6 +92,7 @@ const CLOSED = "BACKEND_UNAVAILABLE";
 
 const ROWS: readonly Row[] = [
   // What a service says with a status.
+  halts("307 to elsewhere", status(307, { headers: { location: "http://127.0.0.1:9/" } })),
   halts("400", status(400)),
   halts("401", status(401), CLOSED),
   halts("402", status(402), CLOSED),
@@ -185,11 +206,14 @@ async function world(row: Row, at: number, isWell: (asked: number) => boolean) {
     return step === STEPS[at] && !isWell(times) ? row.deed : answer(step);
   });
   const { provider, model, baseUrl } = server.target;
-  const entry = { provider, model, baseUrl, apiKeyEnv: "SOME_KEY", timeoutMs: 60 };
-  const cwd = projectWith({
-    ...FILES,
-    "config/lockstep/config.json": JSON.stringify({ models: { opus: entry } }),
-  });
+  const cwd = projectWith(filesOf(at));
+  const wait = (timeoutMs: number) => {
+    const entry = { provider, model, baseUrl, apiKeyEnv: "SOME_KEY", timeoutMs: PATIENT_MS };
+    const shaky = { ...entry, timeoutMs };
+    mkdirSync(`${cwd}/config/lockstep`, { recursive: true });
+    writeFileSync(`${cwd}/config/lockstep/config.json`, JSON.stringify({ models: { opus: entry, shaky } }));
+  };
+  wait(PATIENT_MS);
   const waits: number[] = [];
   const journal = createMemoryJournal();
   const options = {
@@ -199,8 +223,10 @@ async function world(row: Row, at: number, isWell: (asked: number) => boolean) {
     env: { XDG_CONFIG_HOME: `${cwd}/config`, SOME_KEY: KEY },
   };
   const times = (step: string) => asked.filter((other) => other === step).length;
-  return { server, options, waits, journal, times };
+  return { server, options, waits, journal, times, wait };
 }
+
+const PATIENT_MS = 30_000;
 
 /** Asked once each, but for the step at fault. */
 function othersOnce(at: number, times: (step: string) => number, upTo: number = STEPS.length): void {
@@ -209,12 +235,14 @@ function othersOnce(at: number, times: (step: string) => number, upTo: number = 
 }
 
 for (const row of ROWS) {
-  describe(`a model fault: ${row.name}`, () => {
+  const isSilent = row.deed.hang !== undefined;
+  describe(`a model fault: ${row.name}`, { concurrency: isSilent }, () => {
     for (const [at, step] of STEPS.entries()) {
       test(`for ever at ${step}`, async () => {
         let isHealed = false;
-        const { server, options, waits, journal, times } = await world(row, at, () => isHealed);
+        const { server, options, waits, journal, times, wait } = await world(row, at, () => isHealed);
         await using _ = server;
+        if (isSilent) wait(60);
         const result: Result = await run({ agent: "t", ...options });
         assert.deepEqual([result.success, result.code], [false, row.code], result.reason);
         assert.equal(result.exitCode, row.code === LIMIT || row.code === CLOSED ? 3 : 1);
@@ -229,6 +257,7 @@ for (const row of ROWS) {
         if (row.then === "answered") return;
 
         isHealed = true;
+        wait(PATIENT_MS);
         const before = times(step);
         const resumed = await resume({ run: result.run!, ...options });
         assert.equal(resumed.success, true, resumed.reason);
@@ -238,8 +267,9 @@ for (const row of ROWS) {
 
       if (row.then === "halts") continue;
       test(`once at ${step}`, async () => {
-        const { server, options, waits, times } = await world(row, at, (asked) => asked > 1);
+        const { server, options, waits, times, wait } = await world(row, at, (asked) => asked > 1);
         await using _ = server;
+        if (isSilent) wait(1000);
         const result = await run({ agent: "t", ...options });
         assert.equal(result.success, true, result.reason);
         assert.equal(times(step), 2);
