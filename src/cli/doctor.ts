@@ -130,7 +130,7 @@ async function agents(project: Project): Promise<readonly Finding[]> {
 
 /** Each name of a model; `--online` asks each service once whether it is there. */
 async function models(call: Call): Promise<readonly Finding[]> {
-  const { surveyModels, reach } = await import("../run/models.ts");
+  const { surveyModels, reach } = await import("../run/model-survey.ts");
   const { env } = call.host;
   try {
     const { rows } = surveyModels(env);

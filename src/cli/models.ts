@@ -1,5 +1,5 @@
 /** `lockstep models`: the names of models, what each means, and why one cannot be asked. Asks nobody. */
-import { PRICES_OF, surveyModels, type ModelRow } from "../run/models.ts";
+import { PRICES_OF, surveyModels, type ModelRow } from "../run/model-survey.ts";
 import type { Call } from "./call.ts";
 import { shownInLine, table } from "./text.ts";
 

@@ -3,7 +3,8 @@ import { budgetOf } from "../flow/budget.ts";
 import type { Flow } from "../flow/flow.ts";
 import { readConfig } from "../run/config.ts";
 import { RunnerError } from "../run/errors.ts";
-import { modelNames, outputOf, PRICES_OF } from "../run/models.ts";
+import { PRICES_OF } from "../run/model-survey.ts";
+import { modelNames, outputOf } from "../run/models.ts";
 
 /**
  * An upper bound for what models write: every response as long as the longest, at the dearest price. null where a name,

@@ -2,12 +2,12 @@
 import type { Backend } from "../engine/ports.ts";
 import { RunnerError } from "../engine/ports.ts";
 import { installCommand, isInstalled } from "../backends/ai-sdk-load.ts";
-import { priceOf, PRICES_OF, type Price } from "../backends/prices.ts";
+import { priceOf, type Price } from "../backends/prices.ts";
 import { isProvider, PROVIDERS, type ModelTarget, type ProviderId } from "../backends/providers.ts";
 import type { Flow } from "../flow/flow.ts";
 import { isObject, own, type Json } from "../flow/json.ts";
 import { didYouMean } from "../load/suggest.ts";
-import { configFile, readConfig, type UserConfig } from "./config.ts";
+import type { UserConfig } from "./config.ts";
 
 export type Surroundings = { readonly config: UserConfig; readonly env: NodeJS.ProcessEnv };
 
@@ -155,7 +155,7 @@ export function keyIn(names: readonly string[], env: NodeJS.ProcessEnv): string 
 }
 
 /** Other tools take this address without its version. */
-function withVersion(provider: ProviderId, url: string): string {
+export function withVersion(provider: ProviderId, url: string): string {
   const trimmed = url.replace(/\/+$/, "");
   return provider === "anthropic" && new URL(trimmed).pathname === "/" ? `${trimmed}/v1` : trimmed;
 }
@@ -181,52 +181,6 @@ function unknown(name: string, meant: string, config: UserConfig): RunnerError {
   );
 }
 
-export { PRICES_OF };
-
-/** One name as the command line shows it. */
-export type ModelRow = {
-  readonly name: string;
-  readonly ref: string;
-  readonly provider: ProviderId;
-  readonly model: string;
-  readonly baseUrl: string | null;
-  readonly key: { readonly env: string; readonly isSet: boolean } | null;
-  readonly package: string;
-  readonly isInstalled: boolean;
-  readonly price: Price | null;
-  /** Why it cannot be asked; null: it can. */
-  readonly why: string | null;
-};
-
-/** All names that mean something here. CONFIG_INVALID or NO_BACKEND when the user's file is wrong. */
-export function surveyModels(env: NodeJS.ProcessEnv): {
-  readonly file: string | null;
-  readonly rows: readonly ModelRow[];
-} {
-  const config = readConfig(env);
-  const rows = knownNames(config).map((name): ModelRow => {
-    const named = findModel(name, { config, env });
-    const { ref, provider, model, baseUrl, keyEnv, price } = named;
-    const isSet = keyIn(keyEnv, env) !== undefined;
-    const key = keyEnv[0] === undefined ? null : { env: keyEnv[0], isSet };
-    const pack = PROVIDERS[provider].package;
-    const why = whyNot(named, env);
-    return {
-      name,
-      ref,
-      provider,
-      model,
-      baseUrl,
-      key,
-      package: pack,
-      isInstalled: isInstalled(provider),
-      price,
-      why,
-    };
-  });
-  return { file: configFile(env), rows };
-}
-
 /** What one step may cost in output at the most: known only where the price and the length of a response are. */
 export function outputOf(
   name: string,
@@ -237,20 +191,3 @@ export function outputOf(
   if (price === null || tokens === undefined) return null;
   return { tokens, usd: (tokens * price.output) / 1_000_000 };
 }
-
-/** Whether the service behind a model answers, and takes the key. Sends the key there and nothing else. */
-export async function reach(row: ModelRow, env: NodeJS.ProcessEnv): Promise<string> {
-  const key = row.key === null ? undefined : keyIn([row.key.env, ...PROVIDERS[row.provider].keys], env);
-  const url = `${withVersion(row.provider, row.baseUrl ?? "")}/models`;
-  const headers: { [name: string]: string } = { "anthropic-version": "2023-06-01" };
-  if (key !== undefined)
-    Object.assign(headers, { authorization: `Bearer ${key}` }, KEY_HEADERS[row.provider]?.(key));
-  const { status } = await fetch(url, { headers, signal: AbortSignal.timeout(10_000) });
-  if (status === 401 || status === 403) throw new Error(`${url} refuses the key (${status})`);
-  return `${url} answers ${status}`;
-}
-
-const KEY_HEADERS: { readonly [provider: string]: (key: string) => { readonly [name: string]: string } } = {
-  anthropic: (key) => ({ "x-api-key": key }),
-  google: (key) => ({ "x-goog-api-key": key }),
-};
