@@ -19,7 +19,8 @@ await build({
   cwd: root,
   input: "src/cli/main.ts",
   platform: "node",
-  external: /^node:/,
+  // Optional parts are loaded from where the user installed them, if at all.
+  external: [/^node:/, /^@ai-sdk\//],
   output: { dir: "dist/bin", format: "esm", comments: { legal: true } },
   logLevel: "warn",
 });

@@ -1,7 +1,7 @@
 /** What is published: its contents, and that it works in an empty folder. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
@@ -40,6 +40,7 @@ test("the packed tarball holds what is needed, and works where it is installed",
       "dist/run/index.js",
       "dist/run/index.d.ts",
       "dist/testing/index.js",
+      "dist/backends/prices.json",
       "docs/cli.md",
       "examples/01-fix-a-test/script.yaml",
     ]) {
@@ -69,6 +70,12 @@ test("the packed tarball holds what is needed, and works where it is installed",
     );
   });
 
+  await t.test("no more than 20 MB, and no package of a provider", () => {
+    const kilobytes = Number.parseInt(call("du", ["-sk", join(home, "node_modules")], home), 10);
+    assert.ok(kilobytes < 20 * 1024, `${kilobytes} KB`);
+    assert.ok(!existsSync(join(home, "node_modules", "@ai-sdk")));
+  });
+
   const bin = join(home, "node_modules", ".bin", "lockstep");
   const lockstep = (...args: readonly string[]) => call(process.execPath, [bin, ...args], home);
 
@@ -86,6 +93,24 @@ test("the packed tarball holds what is needed, and works where it is installed",
     const args = ["run", "hello", "--topic", "tides", "--script", ".agent/hello/script.yaml", "--json"];
     const result = JSON.parse(lockstep(...args)) as { outcome: string; iterations: number };
     assert.deepEqual([result.outcome, result.iterations], ["completed", 3]);
+  });
+
+  await t.test("a model whose package is missing is named with the command that installs it", () => {
+    const env = { ...process.env, OPENAI_API_KEY: "k", HOME: home };
+    const args = ["run", "hello", "--topic", "tides", "--model", "openai/gpt-4o", "--json"];
+    const { status, stdout } = spawnSync(process.execPath, [bin, ...args], {
+      cwd: home,
+      encoding: "utf8",
+      env,
+    });
+    assert.equal(status, 3);
+    const { code, reason } = JSON.parse(stdout) as { code: string; reason: string };
+    assert.equal(code, "NO_BACKEND");
+    assert.match(reason, /npm install @ai-sdk\/openai@4/);
+    assert.match(
+      lockstep("bench", "--part", "http"),
+      /not measured: .*npm install @ai-sdk\/openai-compatible@3/,
+    );
   });
 
   await t.test("the library can be imported, and its types are there", () => {

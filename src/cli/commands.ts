@@ -40,6 +40,16 @@ const SCRIPT: Flag = {
   takes: "FILE",
   help: "let a script answer instead of a model (YAML or JSON)",
 };
+const MODEL: Flag = {
+  name: "model",
+  takes: "NAME",
+  help: "the model that all steps ask: a name of yours, or provider/model",
+};
+const BACKEND: Flag = {
+  name: "backend",
+  takes: "ID",
+  help: "what drives the model: ai-sdk, unless you say otherwise",
+};
 const EVENTS: Flag = { name: "events", help: "stream the journal as JSON lines on stdout" };
 const TRUST: Flag = {
   name: "trust",
@@ -70,6 +80,8 @@ export const COMMANDS: readonly Command[] = [
     words: [AGENT],
     flags: [
       SCRIPT,
+      MODEL,
+      BACKEND,
       {
         name: "input",
         takes: "TEXT",
@@ -92,6 +104,7 @@ export const COMMANDS: readonly Command[] = [
     ],
     examples: [
       "lockstep run iterator --issue 12",
+      "lockstep run iterator --issue 12 --model sonnet",
       "lockstep run notes --topic tides --script .agent/notes/script.yaml",
       "git diff | lockstep run reviewer --script replies.yaml --json",
       "lockstep run release --input task='bump the version' --input @context.json",
@@ -104,12 +117,17 @@ export const COMMANDS: readonly Command[] = [
     name: "resume",
     summary: "go on with a run where it stopped",
     words: [RUN],
-    flags: [SCRIPT, EVENTS, TRUST, ON_PERMISSION, ...SPENDING],
+    flags: [SCRIPT, MODEL, BACKEND, EVENTS, TRUST, ON_PERMISSION, ...SPENDING],
     details: [
       RUN_IDS,
       "Steps that were committed are not run again. A limit that was reached has to be raised.",
+      "The model is the one the run began with, unless another is named.",
     ],
-    examples: ["lockstep resume @last", "lockstep resume 3f9 --script more.yaml"],
+    examples: [
+      "lockstep resume @last",
+      "lockstep resume 3f9 --script more.yaml",
+      "lockstep resume @failed --model openai/gpt-6.1-sol",
+    ],
     document: "result",
     load: async () => (await import("./resume.ts")).resumeRun,
   },
@@ -251,11 +269,23 @@ export const COMMANDS: readonly Command[] = [
     load: async () => (await import("./init.ts")).initAgent,
   },
   {
+    name: "models",
+    summary: "list the names of models: what each means, and whether it can be asked",
+    words: [],
+    flags: [],
+    details: [
+      "Names are given a meaning in lockstep/config.json in your config folder (docs/models.md). Nothing is asked.",
+    ],
+    examples: ["lockstep models", "lockstep models --json"],
+    document: "plain",
+    load: async () => (await import("./models.ts")).listModels,
+  },
+  {
     name: "doctor",
     summary: "see whether everything needed is here",
     words: [],
-    flags: [],
-    examples: ["lockstep doctor", "lockstep doctor --json"],
+    flags: [{ name: "online", help: "also see whether the models' services can be reached" }],
+    examples: ["lockstep doctor", "lockstep doctor --online", "lockstep doctor --json"],
     document: "plain",
     load: async () => (await import("./doctor.ts")).examine,
   },
@@ -268,7 +298,7 @@ export const COMMANDS: readonly Command[] = [
       {
         name: "part",
         takes: "PART",
-        help: "only memory, durable, growth, concurrency, resume, load or cold",
+        help: "only memory, durable, growth, concurrency, resume, load, cold, stages or http",
       },
     ],
     examples: ["lockstep bench", "lockstep bench --check --json"],

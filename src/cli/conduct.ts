@@ -25,10 +25,15 @@ export async function conduct(
   const progress = createProgress(screen, call.on("verbose"), Date.now);
   const trust = call.text("trust");
   const script = call.text("script");
+  const [model, use] = [call.text("model"), call.text("backend")];
+  if (script !== undefined && (model ?? use) !== undefined)
+    throw new UsageError("--script answers in the place of a model: leave --model and --backend out.");
   const result = await drive({
     cwd: resolve(call.cwd),
     ...(call.stateDir === undefined ? {} : { stateDir: call.stateDir }),
     ...(script === undefined ? {} : { script: { text: readScript(call, script), file: script } }),
+    ...(model === undefined ? {} : { model }),
+    ...(use === undefined ? {} : { use }),
     env: host.env,
     trust: {
       ...(trust === undefined ? {} : { digest: trust }),
@@ -38,6 +43,7 @@ export async function conduct(
     ...spending(call),
     ...(screen.isAnswering ? { ask: askPerson(call) } : {}),
     signal,
+    ...(screen.isLive ? { onText: progress.hear } : {}),
     observe: call.on("events") ? (entry) => screen.print(jsonLine(entry)) : progress.observe,
   });
   progress.stop();

@@ -1,4 +1,4 @@
-/** `lockstep doctor`: what a run needs, looked at one by one. Offline, and it leaves nothing behind. */
+/** `lockstep doctor`: what a run needs, looked at one by one. Offline unless told otherwise, and it leaves nothing behind. */
 import { spawnSync } from "node:child_process";
 import { closeSync, existsSync, fsyncSync, openSync, rmSync, writeSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -30,11 +30,7 @@ export async function examine(call: Call): Promise<number> {
     await journal(call),
     ...(await agents(project)),
     ok("backend scripted", "answers from a script: lockstep run NAME --script FILE"),
-    warn(
-      "backend models",
-      "this version drives scripted models only",
-      "hand in a backend of your own through the API: run({ agent, backend })",
-    ),
+    ...(await models(call)),
   ];
   const isFit = findings.every((finding) => finding.status !== "fail");
   if (call.on("json"))
@@ -130,6 +126,30 @@ async function agents(project: Project): Promise<readonly Finding[]> {
     );
   }
   return findings;
+}
+
+/** Each name of a model; `--online` asks each service once whether it is there. */
+async function models(call: Call): Promise<readonly Finding[]> {
+  const { surveyModels, reach } = await import("../run/model-survey.ts");
+  const { env } = call.host;
+  try {
+    const { rows } = surveyModels(env);
+    const asked = new Map<string | null, Promise<string>>();
+    const findings = rows.map(async (row) => {
+      const name = `model ${row.name}`;
+      if (row.why !== null) return warn(name, row.ref, row.why);
+      if (!call.on("online")) return ok(name, `${row.ref}, not asked (--online)`);
+      const answer = asked.get(row.baseUrl) ?? reach(row, env);
+      asked.set(row.baseUrl, answer);
+      return await answer.then(
+        (told) => ok(name, `${row.ref}, ${told}`),
+        (error: unknown) => warn(name, row.ref, `cannot be reached: ${why(error)}`),
+      );
+    });
+    return await Promise.all(findings);
+  } catch (error) {
+    return [warn("models", why(error), "mend your config.json (docs/models.md)")];
+  }
 }
 
 function ok(name: string, detail: string): Finding {

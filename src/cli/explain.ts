@@ -29,7 +29,11 @@ export async function explain(call: Call): Promise<number> {
   if (agent === null || loaded.flow === null) return tellFindings(call, [loaded], name);
   if (id === undefined) {
     if (call.on("json")) screen.document(agent);
-    else screen.print(agentText(agent, outlineOf(loaded.flow), screen.out));
+    else {
+      const { moneyLine } = await import("./money.ts");
+      const money = moneyLine(loaded.flow, call.host.env);
+      screen.print(agentText(agent, outlineOf(loaded.flow), screen.out, money));
+    }
     return 0;
   }
   const step = explainStep(loaded, id, origins);
@@ -42,7 +46,12 @@ export async function explain(call: Call): Promise<number> {
   return 0;
 }
 
-export function agentText(agent: AgentExplained, { edges }: Outline, paint: Paint): string {
+export function agentText(
+  agent: AgentExplained,
+  { edges }: Outline,
+  paint: Paint,
+  money: string | null = null,
+): string {
   const { parameters, settings, steps, system, entry } = agent;
   const head = [agent.agent, ...(agent.title === agent.agent ? [] : [agent.title]), `${agent.dialect} form`];
   return [
@@ -64,6 +73,7 @@ export function agentText(agent: AgentExplained, { edges }: Outline, paint: Pain
         ? []
         : [["hooks", `${shownInLine(agent.hooks)}: code may lead elsewhere than told here`] as const]),
       ["budget", budgetLine(agent.budget)],
+      ...(money === null ? [] : [["money", money] as const]),
       ["digest", agent.digest.slice(0, 12)],
       ["findings", countProblems(agent.problems)],
     ]),

@@ -59,6 +59,7 @@ export const PARTS = [
   "load",
   "cold",
   "stages",
+  "http",
 ] as const;
 export type Part = (typeof PARTS)[number];
 
@@ -82,6 +83,8 @@ export async function measure(part: Part, options: BenchOptions): Promise<readon
         return await measureCold(folder, options.cli);
       case "stages":
         return await (await import("./measure-stages.ts")).measureStages(folder);
+      case "http":
+        return await (await import("./measure-http.ts")).measureHttp(folder);
     }
   } finally {
     rmSync(folder, { recursive: true, force: true });
@@ -95,7 +98,7 @@ const SCHEMA = { ...actionSchema(LABELS), additionalProperties: true };
 const ANSWER: JsonObject = { next_action: { action: "next" } };
 export const USAGE = { turns: 1, inputTokens: 0, outputTokens: 0, costUsd: null };
 
-function cycle(visits: number): Flow {
+export function cycle(visits: number): Flow {
   return sketchFlow(
     {
       "initial.issue": { edges: { next: "continuation.issue" }, schema: SCHEMA },

@@ -7,17 +7,27 @@ import { count, duration, shownInLine, type Paint } from "./text.ts";
 type Observe = NonNullable<DriveOptions["observe"]>;
 type State = Parameters<Observe>[1];
 
-export type Progress = { readonly observe: Observe; readonly stop: () => void };
+export type Progress = {
+  readonly observe: Observe;
+  readonly hear: NonNullable<DriveOptions["onText"]>;
+  readonly stop: () => void;
+};
 
 export function createProgress(screen: Screen, isVerbose: boolean, now: () => number): Progress {
   const from = now();
   let state: State | null = null;
-  const refresh = () => screen.status(state === null ? null : statusLine(state, now() - from));
+  let heard = { characters: 0, tail: "" };
+  const hearing = () => {
+    if (heard.characters === 0) return [];
+    return [isVerbose ? `… ${shownInLine(heard.tail)}` : `${count(heard.characters, "character")} heard`];
+  };
+  const refresh = () => screen.status(state === null ? null : statusLine(state, now() - from, hearing()));
   const timer = screen.isLive ? setInterval(refresh, 200) : null;
   timer?.unref();
   return {
     observe: (entry, after, flow) => {
       state = after;
+      heard = { characters: 0, tail: "" };
       for (const line of entryLines(entry, after, screen.err, isVerbose)) screen.tell(line);
       if (entry.event.type === "run.started") {
         const { run, backend } = entry.event;
@@ -26,6 +36,9 @@ export function createProgress(screen: Screen, isVerbose: boolean, now: () => nu
       }
       refresh();
     },
+    hear: (_, delta) => {
+      heard = { characters: heard.characters + delta.length, tail: (heard.tail + delta).slice(-100) };
+    },
     stop: () => {
       if (timer !== null) clearInterval(timer);
       screen.status(null);
@@ -33,8 +46,8 @@ export function createProgress(screen: Screen, isVerbose: boolean, now: () => nu
   };
 }
 
-/** `continuation.issue #2 · iteration 3 · asking · 12.0 s · last next` */
-export function statusLine(state: State, elapsedMs: number): string {
+/** `continuation.issue #2 · iteration 3 · asking · 12.0 s · last next · 340 characters heard` */
+export function statusLine(state: State, elapsedMs: number, heard: readonly string[] = []): string {
   const lanes = state.lanes.map(({ step, visit }) => `${shownInLine(step, 60)} #${visit}`);
   const doing = state.lanes[0]?.command.type;
   return [
@@ -43,6 +56,7 @@ export function statusLine(state: State, elapsedMs: number): string {
     ...(doing === undefined ? [] : [DOING[doing]]),
     duration(elapsedMs),
     ...(state.last === null ? [] : [`last ${shownInLine(state.last.label, 40)}`]),
+    ...heard,
   ].join(" · ");
 }
 

@@ -41,11 +41,17 @@ export async function runAgent(first: Call): Promise<number> {
     };
     if (flow !== null && !call.on("json") && !call.on("events")) {
       const { costLine } = await import("./budget.ts");
-      call.screen.tell(costLine(flow));
+      const money = call.text("script") === undefined ? await moneyOf(call, flow) : null;
+      call.screen.tell(money === null ? costLine(flow) : `${costLine(flow)} ${money}`);
     }
     const result = await runLoaded(loaded, { ...options, args, input });
     return result.code === "NO_BACKEND" ? namingScript(result, call, loaded) : result;
   });
+}
+
+async function moneyOf(call: Call, flow: Flow): Promise<string | null> {
+  const { moneyLine } = await import("./money.ts");
+  return moneyLine(flow, call.host.env, call.text("model"));
 }
 
 /** The word after `run`, unless that is the value of a flag which only the agent knows and its name comes later. */

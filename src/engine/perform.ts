@@ -1,6 +1,6 @@
 /** Doing one command: the only place where the engine meets its ports. What comes back is always an event. */
 import type { CheckResult, Command, Event, Reply, Sight } from "../flow/event.ts";
-import type { Flow, Step, StepId } from "../flow/flow.ts";
+import type { Answer, Flow, Step, StepId } from "../flow/flow.ts";
 import { isObject } from "../flow/json.ts";
 import { ANSWER_CAPS, bound, extractObject } from "./answer.ts";
 import type { Gate, Message, Ports, RunRequest, TurnRequest, TurnResult } from "./ports.ts";
@@ -206,9 +206,16 @@ function toRequest(
   const { model, answer } = step;
   const system = ofStage ?? ports.compose.system(flow);
   const tools = ports.toolbox.offer(step);
-  if (answer.kind === "text") return { asker, model, system, messages, tools, signal };
-  const schema = answer.schema.kind === "schema" ? answer.schema.schema : null;
-  return { asker, model, system, messages, tools, output: { schema, channel: answer.channel }, signal };
+  const request: TurnRequest =
+    answer.kind === "text"
+      ? { asker, model, system, messages, tools, signal }
+      : { asker, model, system, messages, tools, output: outputOf(answer), signal };
+  const { onText } = ports;
+  return onText === undefined ? request : { ...request, onText: (delta) => onText(step.id, delta) };
+}
+
+function outputOf({ schema, channel }: Answer & { kind: "object" }): NonNullable<TurnRequest["output"]> {
+  return { schema: schema.kind === "schema" ? schema.schema : null, channel };
 }
 
 const NOBODY: readonly StepId[] = [];

@@ -33,6 +33,8 @@ export type Ports = {
   readonly compose: Compose;
   readonly clock: Clock;
   readonly cwd: string;
+  /** Hears what a model says while it says it. Must not throw. */
+  readonly onText?: (step: StepId, delta: string) => void;
 };
 
 /** Epoch milliseconds, and sleeping. `sleep` resolves early when the signal aborts. */
@@ -81,6 +83,8 @@ export type TurnRequest = {
     readonly channel: { readonly kind: "output" } | { readonly kind: "tool"; readonly name: string };
   };
   readonly signal: AbortSignal;
+  /** Hears the text as it comes. Absent: nobody listens. */
+  readonly onText?: (delta: string) => void;
 };
 
 export type RunRequest = TurnRequest & {

@@ -1,38 +1,116 @@
 /** Which model a run asks, and how far an earlier stretch of the run had come with it. */
+import type { AiSdkOptions, Models } from "../backends/ai-sdk.ts";
 import { parseScript, type ScriptReply } from "../backends/script.ts";
 import { createScripted } from "../backends/scripted.ts";
 import { RunnerError, type Backend } from "../engine/ports.ts";
 import type { BackendSpec, Entry } from "../flow/event.ts";
-import type { Json } from "../flow/json.ts";
+import type { Flow } from "../flow/flow.ts";
+import { isObject, own, type Json } from "../flow/json.ts";
 
 export type BackendOptions = {
   /** A model of your own. */
   readonly backend?: Backend;
   /** Or a scripted one: the replies, or the text of a script file with its name. */
   readonly script?: readonly ScriptReply[] | { readonly text: string; readonly file: string };
+  /** Or one of those below, by its id. */
+  readonly use?: string;
+  /** The model that all steps ask, whatever they name. */
+  readonly model?: string;
 };
 
-/** The model a run asks: one that was handed in, a script, or the one that the run began with. */
+/** What a backend is made from. */
+type Need = {
+  readonly flow: Flow;
+  readonly env: NodeJS.ProcessEnv;
+  /** Where the runs of the project are kept. */
+  readonly stateDir: string;
+  readonly model?: string;
+  /** The options of its spec, and the marks it left, when a run goes on. */
+  readonly recorded?: Json;
+  readonly marks: readonly Json[];
+};
+
+/** Every backend that can be named. What a plain run does not need is loaded when it is. */
+const BACKENDS: { readonly [id: string]: (need: Need) => Promise<Backend> } = {
+  scripted: (need) => Promise.resolve(scriptedAgain(need)),
+  "ai-sdk": async ({ flow, env, ...how }) => {
+    const [{ createModels }, { readConfig }] = await Promise.all([
+      import("./models.ts"),
+      import("./config.ts"),
+    ]);
+    return await createModels(flow, { config: readConfig(env), env }, how);
+  },
+  "claude-agent": async ({ env, marks, model, recorded, stateDir }) => {
+    const { createClaudeAgent } = await import("../backends/claude-agent.ts");
+    const named = model ?? (isObject(recorded) ? own(recorded, "model") : undefined);
+    const chosen = typeof named === "string" ? { model: named } : {};
+    return await createClaudeAgent({ env, marks, stateDir, ...chosen });
+  },
+  acp: async ({ env }) => {
+    const [{ createAcp }, { readConfig }] = await Promise.all([
+      import("../backends/acp.ts"),
+      import("./config.ts"),
+    ]);
+    const { acp } = readConfig(env);
+    if (acp === null)
+      throw new RunnerError(
+        "NO_BACKEND",
+        'The backend "acp" starts an agent that your own config.json names: { "acp": { "command": "…" } }. See docs/agents.md.',
+      );
+    return await createAcp({ env, ...acp });
+  },
+};
+
+/** The backend `ai-sdk` for models of your own choice; see there. */
+export async function createAiSdk(models: Models, options?: AiSdkOptions): Promise<Backend> {
+  return await (await import("../backends/ai-sdk.ts")).createAiSdk(models, options);
+}
+
+/** The model a run asks: one that was handed in, a script, one that was named, or the one that the run began with. */
 export async function chooseBackend(
   options: BackendOptions,
-  agent: string,
-  marks: readonly Json[],
-  spec?: BackendSpec,
+  flow: Flow,
+  { env, stateDir }: Pick<Need, "env" | "stateDir">,
+  past: { readonly spec?: BackendSpec; readonly marks: readonly Json[] } = { marks: [] },
 ): Promise<Backend> {
   if (options.backend !== undefined) return options.backend;
-  const { script } = options;
+  const { script, model, use } = options;
   if (script !== undefined) {
     return createScripted("file" in script ? await parseScript(script.text, script.file) : script);
   }
-  if (spec?.id === "scripted") {
-    const { replies } = spec.options as { readonly replies: readonly ScriptReply[] };
-    return createScripted(replies, marks);
+  const { spec, marks } = past;
+  const again = use === undefined && model === undefined ? spec : undefined;
+  const id = again?.id ?? use ?? (await defaultBackend(env));
+  const make = own(BACKENDS, id);
+  if (make === undefined) {
+    const what =
+      again === undefined
+        ? `There is no backend "${id}"; known are ${Object.keys(BACKENDS).join(", ")}.`
+        : `The run was driven by the backend "${id}", which only the program that began it knows: hand it in again, or name a model.`;
+    throw new RunnerError("NO_BACKEND", what);
   }
-  throw new RunnerError(
-    "NO_BACKEND",
-    `There is no model for agent "${agent}": this version drives scripted models only. ` +
-      `Pass --script FILE (see docs/scripts.md), or hand in a backend through the API.`,
-  );
+  return await make({
+    flow,
+    env,
+    stateDir,
+    marks,
+    ...(model === undefined ? {} : { model }),
+    ...(again === undefined ? {} : { recorded: again.options }),
+  });
+}
+
+async function defaultBackend(env: NodeJS.ProcessEnv): Promise<string> {
+  const { readConfig } = await import("./config.ts");
+  return readConfig(env).defaultBackend ?? "ai-sdk";
+}
+
+function scriptedAgain({ recorded, marks }: Need): Backend {
+  if (recorded === undefined)
+    throw new RunnerError(
+      "NO_BACKEND",
+      "A scripted model needs its script: pass --script FILE (see docs/scripts.md).",
+    );
+  return createScripted((recorded as { readonly replies: readonly ScriptReply[] }).replies, marks);
 }
 
 /** What an earlier stretch of the run left behind: its folder, its model, and how far that had come. */

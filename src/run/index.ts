@@ -11,6 +11,7 @@ export { findRun, listRuns, readRun, show, why, type RecordedRun, type RunSummar
 export { auditRun, type AuditRecord } from "./audit.ts";
 export { openExistingJournal, openJournal } from "./journal.ts";
 export { createMemoryJournal } from "../journal/memory.ts";
+export { createAiSdk } from "./backend.ts";
 export { createScripted } from "../backends/scripted.ts";
 export { parseScript, type ScriptReply } from "../backends/script.ts";
 export {

@@ -19,10 +19,11 @@ export type Around = {
   readonly env?: NodeJS.ProcessEnv;
   readonly ask?: Person["choose"];
   readonly onPermission?: Person["absent"];
+  readonly onText?: Ports["onText"];
 };
 
 export function createPorts(around: Around): Ports {
-  const { flow, backend, clock, root, cwd, env = process.env, ask, onPermission = "deny" } = around;
+  const { flow, backend, clock, root, cwd, env = process.env, ask, onPermission = "deny", onText } = around;
   const { autoResponse } = flow.settings;
   const person: Person = { choose: ask ?? (() => Promise.resolve(null)), absent: onPermission };
   const hooks = flow.hooks === undefined ? null : hooksOf(flow.hooks, root, cwd, env);
@@ -43,6 +44,7 @@ export function createPorts(around: Around): Ports {
     watch: createWatch({ agent: flow.agent, root, cwd, env }),
     person,
     ...(hooks !== null && { hooks }),
+    ...(onText !== undefined && { onText }),
   };
 }
 

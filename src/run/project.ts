@@ -1,6 +1,6 @@
 /** Where things are: the project around a working directory, its agents, its run state. */
 import { existsSync, readdirSync, statSync } from "node:fs";
-import { dirname, join, resolve } from "node:path";
+import { dirname, isAbsolute, join, resolve } from "node:path";
 import { RunnerError } from "../engine/ports.ts";
 
 export type Project = {
@@ -44,4 +44,12 @@ export function listAgents(project: Project): readonly string[] {
 
 function isFolder(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+}
+
+/** Where the user's settings are; null where nobody's home is known: a folder of the project would not be theirs. */
+export function configFolder(env: NodeJS.ProcessEnv): string | null {
+  const { XDG_CONFIG_HOME: config, HOME, USERPROFILE } = env;
+  if (config !== undefined && isAbsolute(config)) return join(config, "lockstep");
+  const home = HOME ?? USERPROFILE;
+  return home !== undefined && isAbsolute(home) ? join(home, ".config", "lockstep") : null;
 }

@@ -26,7 +26,7 @@ import { chooseBackend, recallBackend, type BackendOptions } from "./backend.ts"
 import { openExistingJournal, openJournal } from "./journal.ts";
 import { flowDigest, load, type Loaded } from "./load.ts";
 import { createPorts } from "./ports.ts";
-import { findProject } from "./project.ts";
+import { findProject, type Project } from "./project.ts";
 import { findRun, flowOf, show } from "./runs.ts";
 import { toFailure, toResult, type Result } from "./result.ts";
 import { requireTrust, type TrustOptions } from "./trust.ts";
@@ -61,6 +61,8 @@ export type DriveOptions = BackendOptions & {
   readonly spending?: Spending;
   /** What becomes of a tool call outside of a stage's list when nobody can be asked. */
   readonly onPermission?: Person["absent"];
+  /** Hears what the model says while it says it, where the backend can tell. Must not throw. */
+  readonly onText?: (step: string, delta: string) => void;
   /** Hears of everything that is recorded, right after it is. */
   readonly observe?: (entry: Entry, state: State, flow: Flow) => void;
 };
@@ -104,7 +106,8 @@ export async function runLoaded(loaded: Loaded, options: Omit<RunOptions, "agent
         `"${reserved}" belongs to the runtime and cannot be given. Use another name.`,
       );
     await prepareSchemas(schemasOf(flow));
-    const backend = await chooseBackend(options, flow.agent, []);
+    const env = options.env ?? process.env;
+    const backend = await chooseBackend(options, flow, { env, stateDir: loaded.project.stateDir });
     requireToolCalling(flow, backend);
     await requireTrust(flow, {
       root: loaded.project.root,
@@ -133,7 +136,7 @@ export async function runLoaded(loaded: Loaded, options: Omit<RunOptions, "agent
 export async function resume(options: ResumeOptions): Promise<Result> {
   return await reported("", async () => {
     const { root, stateDir } = findProject(options.cwd ?? process.cwd(), options.stateDir);
-    if (options.journal !== undefined) return await resumeFrom(options.journal, root, options);
+    if (options.journal !== undefined) return await resumeFrom(options.journal, { root, stateDir }, options);
     const journal = await openExistingJournal(stateDir, options.clock ?? systemClock);
     if (journal === null) {
       throw new RunnerError(
@@ -142,14 +145,18 @@ export async function resume(options: ResumeOptions): Promise<Result> {
       );
     }
     try {
-      return await resumeFrom(journal, root, options);
+      return await resumeFrom(journal, { root, stateDir }, options);
     } finally {
       await journal.close();
     }
   });
 }
 
-async function resumeFrom(journal: Journal, root: string, options: ResumeOptions): Promise<Result> {
+async function resumeFrom(
+  journal: Journal,
+  { root, stateDir }: Pick<Project, "root" | "stateDir">,
+  options: ResumeOptions,
+): Promise<Result> {
   const row = await findRun(journal, options.run);
   const { id, digest } = row;
   const flow = await flowOf(journal, row);
@@ -157,10 +164,11 @@ async function resumeFrom(journal: Journal, root: string, options: ResumeOptions
     const past = await journal.read(id);
     if (isOver(flow, past)) return await showOver(journal, id);
     const { cwd, spec, marks } = recallBackend(past);
-    const backend = await chooseBackend(options, flow.agent, marks, spec);
+    const env = options.env ?? process.env;
+    const backend = await chooseBackend(options, flow, { env, stateDir }, { spec, marks });
     requireToolCalling(flow, backend);
     await requireTrust(flow, { root, env: options.env ?? process.env, ...options.trust });
-    const renewed = options.script !== undefined || options.backend !== undefined;
+    const renewed = [options.script, options.backend, options.use, options.model].some(isGiven);
     const begin = {
       type: "run.resumed",
       epoch: handle.epoch,
@@ -182,6 +190,10 @@ async function resumeFrom(journal: Journal, root: string, options: ResumeOptions
       problems: [],
     });
   });
+}
+
+function isGiven(value: unknown): boolean {
+  return value !== undefined;
 }
 
 /** A stage ends with a call of its completion tool: a model that cannot call tools could never end one. */

@@ -9,6 +9,7 @@ import { RunnerError } from "../engine/ports.ts";
 import type { CommandCheck, Flow, Module } from "../flow/flow.ts";
 import { canonicalJson } from "../flow/json.ts";
 import { partsOf } from "../flow/rules.ts";
+import { configFolder } from "./project.ts";
 
 export type TrustOptions = {
   readonly root: string;
@@ -32,12 +33,13 @@ export async function requireTrust(flow: Flow, options: TrustOptions): Promise<v
   const digest = createHash("sha256").update(canonicalJson(commands)).digest("hex").slice(0, 16);
   if (options.digest === digest) return;
   const root = realpathSync.native(options.root);
-  const store = trustFile(options.env);
-  const trusted = readTrust(store);
+  const folder = configFolder(options.env);
+  const store = folder === null ? null : join(folder, "trust.json");
+  const trusted = store === null ? new Map<string, string[]>() : readTrust(store);
   if (trusted.get(root)?.includes(digest)) return;
   if (options.confirm !== undefined && (await options.confirm({ root, digest, commands }))) {
     trusted.set(root, [...(trusted.get(root) ?? []), digest]);
-    writeTrust(store, trusted);
+    if (store !== null) writeTrust(store, trusted);
     return;
   }
   throw new RunnerError(
@@ -73,11 +75,6 @@ function moduleLine({ file, digest }: Module): string {
 function withValues({ env, command }: CommandCheck): string {
   const values = Object.entries(env).map(([name, value]) => `${name}=${JSON.stringify(value)}`);
   return [...values, command].join(" ");
-}
-
-function trustFile(env: NodeJS.ProcessEnv): string {
-  const config = env.XDG_CONFIG_HOME ?? join(env.HOME ?? env.USERPROFILE ?? ".", ".config");
-  return join(config, "lockstep", "trust.json");
 }
 
 function readTrust(file: string): Map<string, string[]> {

@@ -195,6 +195,7 @@ const state = {
 
 test("the live line tells step, visit, iteration, what is done, how long, and the last label", () => {
   assert.equal(statusLine(state, 12_000), "a #2 · iteration 3 · checking · 12.0 s · last next");
+  assert.match(statusLine(state, 12_000, ["340 characters heard"]), / · last next · 340 characters heard$/);
   assert.equal(statusLine({ ...state, lanes: [], last: null }, 5), "ending · iteration 3 · 5 ms");
 });
 

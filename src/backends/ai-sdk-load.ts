@@ -1,0 +1,76 @@
+/** The providers' packages, each loaded when a model of it is asked for the first time. */
+import type { LanguageModelV4 } from "@ai-sdk/provider";
+import { RunnerError } from "../engine/ports.ts";
+import { PROVIDERS, type ProviderId } from "./providers.ts";
+
+export type Connection = {
+  readonly model: string;
+  readonly baseURL: string;
+  readonly apiKey?: string;
+  readonly fetch: typeof globalThis.fetch;
+};
+
+type Make = (connection: Connection) => LanguageModelV4;
+
+/** NO_BACKEND with the command that installs it when the package is missing. */
+export async function loadProvider(id: ProviderId): Promise<Make> {
+  try {
+    return await LOADERS[id]();
+  } catch (cause) {
+    if (!isMissing(cause)) throw cause;
+    throw new RunnerError(
+      "NO_BACKEND",
+      `Models of ${id} need a package that is not installed: ${installCommand(id)}`,
+      {
+        cause,
+      },
+    );
+  }
+}
+
+export function isInstalled(id: ProviderId): boolean {
+  try {
+    import.meta.resolve(PROVIDERS[id].package);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Where this program is installed for everybody, its optional parts have to be as well. */
+export function installCommand(id: ProviderId): string {
+  const { package: name, version } = PROVIDERS[id];
+  const isGlobal = import.meta.url.includes("/lib/node_modules/");
+  return `npm install ${isGlobal ? "--global " : ""}${name}@${version}`;
+}
+
+const LOADERS: { readonly [id in ProviderId]: () => Promise<Make> } = {
+  anthropic: async () => {
+    const { createAnthropic } = await import("@ai-sdk/anthropic");
+    return ({ model, ...connection }) => createAnthropic(connection)(model);
+  },
+  openai: async () => {
+    const { createOpenAI } = await import("@ai-sdk/openai");
+    return ({ model, ...connection }) => createOpenAI(connection).responses(model);
+  },
+  "openai-chat": async () => {
+    const { createOpenAI } = await import("@ai-sdk/openai");
+    return ({ model, ...connection }) => createOpenAI(connection).chat(model);
+  },
+  google: async () => {
+    const { createGoogle } = await import("@ai-sdk/google");
+    return ({ model, ...connection }) => createGoogle(connection)(model);
+  },
+  "openai-compatible": loadCompatible,
+  ollama: loadCompatible,
+};
+
+async function loadCompatible(): Promise<Make> {
+  const { createOpenAICompatible } = await import("@ai-sdk/openai-compatible");
+  return ({ model, ...connection }) =>
+    createOpenAICompatible({ name: "compatible", includeUsage: true, ...connection })(model);
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === "ERR_MODULE_NOT_FOUND";
+}

@@ -1,0 +1,140 @@
+/**
+ * The user's own configuration: `lockstep/config.json` in their config folder. Where a model is and which key it gets is
+ * said here or in the environment, never in a project's files.
+ */
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Price } from "../backends/prices.ts";
+import { isProvider, PROVIDERS, type ProviderId } from "../backends/providers.ts";
+import { RunnerError } from "../engine/ports.ts";
+import { isObject, type Json, type JsonObject } from "../flow/json.ts";
+import { configFolder } from "./project.ts";
+
+export type UserConfig = {
+  readonly models: { readonly [name: string]: ModelEntry };
+  /** By `provider/model`, before our own figures. */
+  readonly prices: { readonly [ref: string]: Price };
+  readonly defaultBackend: string | null;
+  /** The coding agent that the backend `acp` starts. */
+  readonly acp: AcpEntry | null;
+};
+
+export type AcpEntry = {
+  readonly command: string;
+  readonly args?: readonly string[];
+  /** Names of environment variables that it needs beside the usual ones. */
+  readonly pass?: readonly string[];
+};
+
+/** `provider/model`, or all that is to be said about it. */
+export type ModelEntry =
+  | string
+  | {
+      readonly provider: ProviderId;
+      readonly model: string;
+      readonly baseUrl?: string;
+      /** The environment variable that holds the key. */
+      readonly apiKeyEnv?: string;
+      readonly maxOutputTokens?: number;
+      readonly timeoutMs?: number;
+    };
+
+/** CONFIG_INVALID names the file and what is wrong with it. */
+export function readConfig(env: NodeJS.ProcessEnv): UserConfig {
+  const file = configFile(env);
+  if (file === null || !existsSync(file)) return { models: {}, prices: {}, defaultBackend: null, acp: null };
+  const invalid = (what: string) =>
+    new RunnerError("CONFIG_INVALID", `${file}: ${what}. See docs/models.md.`);
+  let value: unknown;
+  try {
+    value = JSON.parse(readFileSync(file, "utf8"));
+  } catch (error) {
+    throw invalid(error instanceof Error ? error.message : String(error));
+  }
+  if (!isObject(value)) throw invalid("it must be an object");
+  requireKeys(value, ["models", "prices", "defaultBackend", "acp"], "", invalid);
+  const { models = {}, prices = {}, defaultBackend = null, acp = null } = value;
+  if (!isObject(models)) throw invalid("models must be an object");
+  if (!isObject(prices)) throw invalid("prices must be an object");
+  if (defaultBackend !== null && typeof defaultBackend !== "string")
+    throw invalid("defaultBackend must be a name");
+  return {
+    models: mapped(models, (entry, name) => readModel(entry, `models.${name}`, invalid)),
+    prices: mapped(prices, (entry, ref) => readPrice(entry, `prices.${ref}`, invalid)),
+    defaultBackend,
+    acp: acp === null ? null : readAcp(acp, invalid),
+  };
+}
+
+export function configFile(env: NodeJS.ProcessEnv): string | null {
+  const folder = configFolder(env);
+  return folder === null ? null : join(folder, "config.json");
+}
+
+type Invalid = (what: string) => RunnerError;
+
+function readModel(entry: Json, where: string, invalid: Invalid): ModelEntry {
+  if (typeof entry === "string" && entry !== "") return entry;
+  if (!isObject(entry)) throw invalid(`${where} must be "provider/model" or an object`);
+  requireKeys(
+    entry,
+    ["provider", "model", "baseUrl", "apiKeyEnv", "maxOutputTokens", "timeoutMs"],
+    where,
+    invalid,
+  );
+  const { provider, model, baseUrl, apiKeyEnv, maxOutputTokens, timeoutMs } = entry;
+  if (typeof provider !== "string" || !isProvider(provider))
+    throw invalid(`${where}.provider must be one of ${Object.keys(PROVIDERS).join(", ")}`);
+  if (typeof model !== "string" || model === "")
+    throw invalid(`${where}.model must be the provider's name of a model`);
+  if (
+    baseUrl !== undefined &&
+    (typeof baseUrl !== "string" || !/^https?:\/\//.test(baseUrl) || !URL.canParse(baseUrl))
+  )
+    throw invalid(`${where}.baseUrl must be an http or https address`);
+  if (apiKeyEnv !== undefined && (typeof apiKeyEnv !== "string" || !/^\w+$/.test(apiKeyEnv)))
+    throw invalid(`${where}.apiKeyEnv must be the name of an environment variable, not a key`);
+  for (const [key, count] of Object.entries({ maxOutputTokens, timeoutMs })) {
+    if (count !== undefined && (!Number.isSafeInteger(count) || (count as number) < 1))
+      throw invalid(`${where}.${key} must be a whole number above 0`);
+  }
+  return entry as unknown as ModelEntry;
+}
+
+function readAcp(entry: Json, invalid: Invalid): AcpEntry {
+  if (!isObject(entry)) throw invalid("acp must be an object");
+  requireKeys(entry, ["command", "args", "pass"], "acp", invalid);
+  if (typeof entry.command !== "string" || entry.command === "")
+    throw invalid("acp.command must name a program");
+  for (const key of ["args", "pass"]) {
+    const list = entry[key] ?? [];
+    if (!Array.isArray(list) || !list.every((one) => typeof one === "string"))
+      throw invalid(`acp.${key} must be a list of texts`);
+  }
+  return entry as unknown as AcpEntry;
+}
+
+const FIGURES = ["input", "output", "cacheRead", "cacheWrite", "upTo", "maxOutput"];
+
+function readPrice(entry: Json, where: string, invalid: Invalid): Price {
+  if (!isObject(entry)) throw invalid(`${where} must be an object`);
+  requireKeys(entry, FIGURES, where, invalid);
+  for (const figure of FIGURES) {
+    const value = entry[figure];
+    if (value === undefined && figure !== "input" && figure !== "output") continue;
+    if (typeof value !== "number" || !(value >= 0)) throw invalid(`${where}.${figure} must be a number`);
+  }
+  return entry as unknown as Price;
+}
+
+function requireKeys(value: JsonObject, known: readonly string[], where: string, invalid: Invalid): void {
+  const stranger = Object.keys(value).find((key) => !known.includes(key));
+  if (stranger === undefined) return;
+  throw invalid(
+    `${where === "" ? "" : `${where}: `}there is no "${stranger}"; known are ${known.join(", ")}`,
+  );
+}
+
+function mapped<T>(record: JsonObject, read: (value: Json, key: string) => T): { readonly [key: string]: T } {
+  return Object.fromEntries(Object.entries(record).map(([key, value]) => [key, read(value, key)]));
+}

@@ -1,0 +1,69 @@
+/** All names of models that mean something here, for a person who wants to know what can be asked and why not. */
+import { isInstalled } from "../backends/ai-sdk-load.ts";
+import type { Price } from "../backends/prices.ts";
+import { PROVIDERS, type ProviderId } from "../backends/providers.ts";
+import { configFile, readConfig } from "./config.ts";
+import { findModel, keyIn, knownNames, whyNot, withVersion } from "./models.ts";
+
+export { PRICES_OF } from "../backends/prices.ts";
+
+/** One name as the command line shows it. */
+export type ModelRow = {
+  readonly name: string;
+  readonly ref: string;
+  readonly provider: ProviderId;
+  readonly model: string;
+  readonly baseUrl: string | null;
+  readonly key: { readonly env: string; readonly isSet: boolean } | null;
+  readonly package: string;
+  readonly isInstalled: boolean;
+  readonly price: Price | null;
+  /** Why it cannot be asked; null: it can. */
+  readonly why: string | null;
+};
+
+/** All names that mean something here. CONFIG_INVALID or NO_BACKEND when the user's file is wrong. */
+export function surveyModels(env: NodeJS.ProcessEnv): {
+  readonly file: string | null;
+  readonly rows: readonly ModelRow[];
+} {
+  const config = readConfig(env);
+  const rows = knownNames(config).map((name): ModelRow => {
+    const named = findModel(name, { config, env });
+    const { ref, provider, model, baseUrl, keyEnv, price } = named;
+    const isSet = keyIn(keyEnv, env) !== undefined;
+    const key = keyEnv[0] === undefined ? null : { env: keyEnv[0], isSet };
+    const pack = PROVIDERS[provider].package;
+    const why = whyNot(named, env);
+    return {
+      name,
+      ref,
+      provider,
+      model,
+      baseUrl,
+      key,
+      package: pack,
+      isInstalled: isInstalled(provider),
+      price,
+      why,
+    };
+  });
+  return { file: configFile(env), rows };
+}
+
+/** Whether the service behind a model answers, and takes the key. Sends the key there and nothing else. */
+export async function reach(row: ModelRow, env: NodeJS.ProcessEnv): Promise<string> {
+  const key = row.key === null ? undefined : keyIn([row.key.env, ...PROVIDERS[row.provider].keys], env);
+  const url = `${withVersion(row.provider, row.baseUrl ?? "")}/models`;
+  const headers: { [name: string]: string } = { "anthropic-version": "2023-06-01" };
+  if (key !== undefined)
+    Object.assign(headers, { authorization: `Bearer ${key}` }, KEY_HEADERS[row.provider]?.(key));
+  const { status } = await fetch(url, { headers, signal: AbortSignal.timeout(10_000) });
+  if (status === 401 || status === 403) throw new Error(`${url} refuses the key (${status})`);
+  return `${url} answers ${status}`;
+}
+
+const KEY_HEADERS: { readonly [provider: string]: (key: string) => { readonly [name: string]: string } } = {
+  anthropic: (key) => ({ "x-api-key": key }),
+  google: (key) => ({ "x-goog-api-key": key }),
+};

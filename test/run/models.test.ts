@@ -1,0 +1,251 @@
+/** Names of models: what each means, where it is, and what is said when it cannot be asked. */
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { createMemoryJournal, resume, run } from "../../src/run/index.ts";
+import { readConfig } from "../../src/run/config.ts";
+import { surveyModels } from "../../src/run/model-survey.ts";
+import { findModel, whyNot } from "../../src/run/models.ts";
+import { configFolder } from "../../src/run/project.ts";
+import { modelServer, type Seen } from "../backends/model-server.ts";
+import { agentFiles, projectWith } from "./project.ts";
+
+const FILES = agentFiles("t", {
+  "initial.t": { kind: "work", intents: ["next"], transitions: { next: { target: "closure.t" } } },
+  "closure.t": {
+    kind: "closure",
+    intents: ["closing"],
+    transitions: { closing: { target: null } },
+    more: { model: "small" },
+  },
+});
+const answers = (seen: Seen) => {
+  const isClosing = JSON.stringify(seen.body).includes("Do closure.t.");
+  const [stepId, action] = isClosing ? ["closure.t", "closing"] : ["initial.t", "next"];
+  return { output: { stepId, next_action: { action } } };
+};
+
+/** A config folder with this file in it, and an environment that leads there. */
+function home(config: unknown, env: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
+  const text = typeof config === "string" ? config : JSON.stringify(config);
+  return { XDG_CONFIG_HOME: projectWith({ "lockstep/config.json": text }), ...env };
+}
+const meaning = (name: string, config: unknown, env: NodeJS.ProcessEnv = {}) =>
+  findModel(name, { config: readConfig(home(config)), env });
+
+test("a name means what the user says, else a word, a provider's model, or a family", () => {
+  const ANTHROPIC = { ANTHROPIC_API_KEY: "k" };
+  const OPENAI = { OPENAI_API_KEY: "k" };
+  const config = {
+    models: {
+      opus: "openai/gpt-x",
+      mine: "opus",
+      near: { provider: "ollama", model: "qwen" },
+      far: "near",
+      round: "round",
+    },
+  };
+  const rows: readonly (readonly [string, unknown, NodeJS.ProcessEnv, string])[] = [
+    ["opus", {}, {}, "anthropic/claude-opus-5-5"],
+    ["opus", {}, ANTHROPIC, "anthropic/claude-opus-5-5"],
+    ["sonnet", {}, { ...ANTHROPIC, ...OPENAI }, "anthropic/claude-sonnet-5-5"],
+    ["sonnet", {}, OPENAI, "openai/gpt-6.1-terra"],
+    ["haiku", {}, { GEMINI_API_KEY: "k" }, "google/gemini-flash-lite-latest"],
+    ["haiku", {}, { ...OPENAI, ANTHROPIC_API_KEY: "" }, "openai/gpt-6-luna"],
+    ["opus", config, ANTHROPIC, "openai/gpt-x"],
+    ["mine", config, {}, "openai/gpt-x"],
+    ["near", config, {}, "near"],
+    ["far", config, {}, "near"],
+    ["claude-3-haiku-20240307", {}, {}, "anthropic/claude-3-haiku-20240307"],
+    ["gpt-4o", {}, {}, "openai/gpt-4o"],
+    ["o4-mini", {}, {}, "openai/o4-mini"],
+    ["gemini-2.5-pro", {}, {}, "google/gemini-2.5-pro"],
+    ["openai-chat/gpt-4o", {}, {}, "openai-chat/gpt-4o"],
+    ["ollama/hf.co/some/model", {}, {}, "ollama/hf.co/some/model"],
+  ];
+  for (const [name, said, env, ref] of rows) assert.equal(meaning(name, said, env).ref, ref, name);
+});
+
+test("an address comes from the user's file, else from their environment, else it is the provider's", () => {
+  const url = (name: string, config: unknown, env: NodeJS.ProcessEnv) => meaning(name, config, env).baseUrl;
+  const entry = { provider: "anthropic", model: "m", baseUrl: "https://gate.example/anthropic" };
+  assert.equal(url("opus", {}, {}), "https://api.anthropic.com/v1");
+  assert.equal(url("opus", {}, { ANTHROPIC_BASE_URL: "http://127.0.0.1:1" }), "http://127.0.0.1:1");
+  assert.equal(
+    url("x", { models: { x: entry } }, { ANTHROPIC_BASE_URL: "http://127.0.0.1:1" }),
+    entry.baseUrl,
+  );
+  assert.equal(url("openai-compatible/x", {}, {}), null);
+});
+
+describe("what is said when a model cannot be asked", () => {
+  const rows: readonly (readonly [string, string, unknown, NodeJS.ProcessEnv, RegExp])[] = [
+    ["no key", "opus", {}, {}, /needs a key: set ANTHROPIC_API_KEY in your environment/],
+    ["no key of Gemini", "google/x", {}, {}, /set GEMINI_API_KEY or GOOGLE_GENERATIVE_AI_API_KEY/],
+    [
+      "no key of one's own",
+      "x",
+      { models: { x: { provider: "openai", model: "m", apiKeyEnv: "MY_KEY" } } },
+      { OPENAI_API_KEY: "k" },
+      /set MY_KEY/,
+    ],
+    ["no address", "openai-compatible/x", {}, {}, /has no address: say where it is as baseUrl/],
+    ["a slip", "sonet", {}, {}, /There is no model "sonet"\. Did you mean "sonnet"\?/],
+    [
+      "a slip in a name of one's own",
+      "locl",
+      { models: { local: "ollama/x" } },
+      {},
+      /Did you mean "local"\?/,
+    ],
+    [
+      "a slip in the file",
+      "x",
+      { models: { x: "antropic/claude" } },
+      {},
+      /"x" means "antropic\/claude" in your config\.json, which names no provider/,
+    ],
+  ];
+  for (const [name, model, config, env, says] of rows) {
+    test(name, async () => {
+      const cwd = projectWith(FILES);
+      const result = await run({
+        agent: "t",
+        cwd,
+        model,
+        env: home(config, env),
+        journal: createMemoryJournal(),
+      });
+      assert.deepEqual([result.code, result.exitCode], ["NO_BACKEND", 3], result.reason);
+      assert.match(result.reason, says);
+    });
+  }
+
+  test("a backend that is not there", async () => {
+    const result = await run({ agent: "t", cwd: projectWith(FILES), use: "gpt", env: home({}) });
+    assert.deepEqual([result.code, result.exitCode], ["NO_BACKEND", 3]);
+    assert.match(result.reason, /no backend "gpt"; known are scripted, ai-sdk/);
+  });
+
+  const files: readonly (readonly [string, RegExp])[] = [
+    ["{", /config\.json: .*JSON/],
+    ["[]", /must be an object/],
+    ['{"model": {}}', /there is no "model"; known are models/],
+    [
+      '{"models": {"x": {"provider": "openai", "model": "m", "apiKey": "sk-1"}}}',
+      /models\.x: there is no "apiKey"/,
+    ],
+    ['{"models": {"x": {"provider": "open", "model": "m"}}}', /models\.x\.provider must be one of/],
+    [
+      '{"models": {"x": {"provider": "openai", "model": "m", "baseUrl": "file:///etc"}}}',
+      /baseUrl must be an http/,
+    ],
+    [
+      '{"models": {"x": {"provider": "openai", "model": "m", "apiKeyEnv": "sk-abc"}}}',
+      /name of an environment variable/,
+    ],
+    [
+      '{"models": {"x": {"provider": "openai", "model": "m", "timeoutMs": 0}}}',
+      /timeoutMs must be a whole number/,
+    ],
+    ['{"prices": {"openai/x": {"input": 1}}}', /prices\.openai\/x\.output must be a number/],
+    ['{"defaultBackend": 1}', /defaultBackend must be a name/],
+  ];
+  for (const [text, says] of files) {
+    test(`a file that says ${text}`, async () => {
+      const result = await run({ agent: "t", cwd: projectWith(FILES), env: home(text) });
+      assert.deepEqual([result.code, result.exitCode], ["CONFIG_INVALID", 3]);
+      assert.match(result.reason, says);
+    });
+  }
+});
+
+test("a project cannot pass for the user's home", () => {
+  assert.equal(configFolder({}), null);
+  assert.equal(configFolder({ XDG_CONFIG_HOME: "config" }), null);
+  assert.equal(configFolder({ HOME: "." }), null);
+  assert.equal(configFolder({ HOME: "/home/me", XDG_CONFIG_HOME: "config" }), "/home/me/.config/lockstep");
+});
+
+test("each step asks the model it names, --model overrides them all, and a resume asks the same again", async () => {
+  await using server = await modelServer("openai-compatible", answers);
+  const { baseUrl } = server.target;
+  const entry = (model: string) => ({ provider: "openai-compatible", model, baseUrl });
+  const env = home({ models: { opus: entry("large"), small: entry("little"), other: entry("another") } });
+  const cwd = projectWith(FILES);
+  const models = () => server.seen.map(({ body }) => body.model);
+
+  const plain = await run({ agent: "t", cwd, env, journal: createMemoryJournal() });
+  assert.equal(plain.success, true, plain.reason);
+  assert.deepEqual(models(), ["large", "little"]);
+
+  const journal = createMemoryJournal();
+  const stop = new AbortController();
+  const observe = ({ event }: { readonly event: { readonly type: string } }) =>
+    event.type === "step.answered" && stop.abort();
+  const begun = await run({ agent: "t", cwd, env, journal, model: "other", signal: stop.signal, observe });
+  assert.equal(begun.outcome, "interrupted");
+  assert.deepEqual(models().slice(2), ["another"]);
+  const [first] = await journal.read(begun.run!);
+  assert.deepEqual(first?.event.type === "run.started" && first.event.backend, {
+    id: "ai-sdk",
+    options: { models: { opus: "other", small: "other" } },
+  });
+  const ended = await resume({ run: begun.run!, cwd, env, journal });
+  assert.equal(ended.success, true, ended.reason);
+  assert.deepEqual(models().slice(3), ["another"]);
+});
+
+test("a run goes on with another model when one is named, and keeps to it", async () => {
+  await using server = await modelServer("openai-compatible", (seen) =>
+    seen.body.model === "broken" ? { status: 400 } : answers(seen),
+  );
+  const { baseUrl } = server.target;
+  const entry = (model: string) => ({ provider: "openai-compatible", model, baseUrl });
+  const env = home({ models: { opus: entry("broken"), small: "opus", good: entry("good") } });
+  const cwd = projectWith(FILES);
+  const journal = createMemoryJournal();
+  const begun = await run({ agent: "t", cwd, env, journal });
+  assert.deepEqual([begun.code, begun.resumable], ["AGENT_QUERY_ERROR", true]);
+  const ended = await resume({ run: begun.run!, cwd, env, journal, model: "good" });
+  assert.equal(ended.success, true, ended.reason);
+  const backends = (await journal.read(begun.run!)).flatMap(({ event }) =>
+    event.type === "run.resumed" ? [event.backend?.options] : [],
+  );
+  assert.deepEqual(backends, [{ models: { opus: "good", small: "good" } }]);
+});
+
+test("a journal that names an address leads nowhere", async () => {
+  const journal = createMemoryJournal();
+  const cwd = projectWith(FILES);
+  const env = home({}, { ANTHROPIC_API_KEY: "k" });
+  const backend = { id: "ai-sdk", options: { models: { opus: "http://evil.example/v1", small: "opus" } } };
+  const begun = await run({
+    agent: "t",
+    cwd,
+    env,
+    journal,
+    backend: {
+      spec: backend,
+      turn: () => Promise.resolve({ kind: "fault", fault: { kind: "other", message: "x" } }),
+    },
+  });
+  const result = await resume({ run: begun.run!, cwd, env, journal });
+  assert.deepEqual([result.code, result.exitCode], ["NO_BACKEND", 3]);
+  assert.match(result.reason, /There is no model "http:\/\/evil/);
+});
+
+test("the list of names tells what is missing, and never a key", () => {
+  const env = home({ models: { local: "ollama/qwen" } }, { OPENAI_API_KEY: "sk-secret" });
+  const { rows } = surveyModels(env);
+  assert.deepEqual(
+    rows.map(({ name, ref, why }) => [name, ref, why]),
+    [
+      ["local", "ollama/qwen", null],
+      ["opus", "openai/gpt-6.1-sol", null],
+      ["sonnet", "openai/gpt-6.1-terra", null],
+      ["haiku", "openai/gpt-6-luna", null],
+    ],
+  );
+  assert.ok(!JSON.stringify(rows).includes("sk-secret"));
+  assert.equal(whyNot(findModel("local", { config: readConfig(env), env }), env), null);
+});
