@@ -108,6 +108,8 @@ export type StageResult = {
 };
 
 export type Fork = {
+  /** The visit that led to it. */
+  readonly from: { readonly step: StepId; readonly visit: number };
   readonly steps: readonly StepId[];
   readonly join: StepId | null;
   readonly done: readonly StepId[];

@@ -108,6 +108,11 @@ export function fail(here: Here, code: string, reason: string, how: Settling = {
   const plain = led(here, how.label ?? null, null, how.notes ?? []);
   const settled: Led = how.overturned ? { ...plain, overturned: true } : plain;
   if (state.fork === null) return end(state, settled, code, reason, settled.step);
+  const { failed } = state.fork;
+  if (failed !== undefined) {
+    const why = `${failed.why}. Then "${lane.step}" failed too: ${code}: ${reason}`;
+    return end(state, settled, "ParallelSiblingFailure", why, failed.step);
+  }
   const why = messages.siblingFailed(lane.step, state.fork, `${code}: ${reason}`);
   return end(state, settled, "ParallelSiblingFailure", why, lane.step);
 }

@@ -83,7 +83,9 @@ export function loadMachine(name: string, files: FileTree, world: MachineWorld):
     checks: Object.fromEntries(checksOf(machine).map((check) => [check.name, check])),
     stop: { kind: "end" },
     limits: { visits: machine.limits.visits },
-    ...(hooks !== null && { hooks: hooks.module }),
+    ...(hooks !== null && {
+      hooks: { ...hooks.module, ...(machine.joinRule === "declared" && { joinRule: machine.joinRule }) },
+    }),
     constants: {},
     criteria: "The work is done when a stage that leads nowhere else is done.",
     settings: { ...settingsOf(agent, agentDocument), verdict: { type: "detect:graph", config: {} } },

@@ -24,7 +24,10 @@ export type Around = {
 export function createPorts(around: Around): Ports {
   const { flow, backend, clock, root, cwd, env = process.env, ask, onPermission = "deny" } = around;
   const { autoResponse } = flow.settings;
-  const person: Person = { choose: ask ?? (() => Promise.resolve(null)), absent: onPermission };
+  const person: Person = {
+    choose: ask === undefined ? () => Promise.resolve(null) : oneByOne(ask),
+    absent: onPermission,
+  };
   const hooks = flow.hooks === undefined ? null : hooksOf(flow.hooks, root, cwd, env);
   return {
     backend,
@@ -43,6 +46,16 @@ export function createPorts(around: Around): Ports {
     watch: createWatch({ agent: flow.agent, root, cwd, env }),
     person,
     ...(hooks !== null && { hooks }),
+  };
+}
+
+/** Siblings may have questions at the same time; a person has one at a time. */
+function oneByOne(ask: Person["choose"]): Person["choose"] {
+  let before: Promise<unknown> = Promise.resolve();
+  return (question, choices, signal) => {
+    const asked = before.then(async () => (signal.aborted ? null : await ask(question, choices, signal)));
+    before = asked.catch(() => undefined);
+    return asked;
   };
 }
 

@@ -54,7 +54,7 @@ export type DriveOptions = BackendOptions & {
   readonly env?: NodeJS.ProcessEnv;
   readonly trust?: Pick<TrustOptions, "digest" | "confirm">;
   readonly signal?: AbortSignal;
-  /** Asks the person at the terminal; absent when there is nobody. */
+  /** Asks the person at the terminal, one question at a time; absent when there is nobody. */
   readonly ask?: Person["choose"];
   /** What becomes of a tool call outside of a stage's list when nobody can be asked. */
   readonly onPermission?: Person["absent"];
