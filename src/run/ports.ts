@@ -19,6 +19,7 @@ export type Around = {
   readonly env?: NodeJS.ProcessEnv;
   readonly ask?: Person["choose"];
   readonly onPermission?: Person["absent"];
+  readonly hookTimeoutMs?: number;
 };
 
 export function createPorts(around: Around): Ports {
@@ -28,7 +29,7 @@ export function createPorts(around: Around): Ports {
     choose: ask === undefined ? () => Promise.resolve(null) : oneByOne(ask),
     absent: onPermission,
   };
-  const hooks = flow.hooks === undefined ? null : hooksOf(flow.hooks, root, cwd, env);
+  const hooks = flow.hooks === undefined ? null : hooksOf(flow.hooks, around, env);
   return {
     backend,
     clock,
@@ -60,11 +61,23 @@ function oneByOne(ask: Person["choose"]): Person["choose"] {
 }
 
 /** The code of a machine, in a process of its own that is started when it is first asked. */
-function hooksOf({ file, digest }: Module, root: string, cwd: string, env: NodeJS.ProcessEnv): Hooks {
+function hooksOf(
+  { file, digest }: Module,
+  { root, cwd, hookTimeoutMs }: Around,
+  env: NodeJS.ProcessEnv,
+): Hooks {
+  const timing = hookTimeoutMs === undefined ? {} : { timeoutMs: hookTimeoutMs };
   let host: Promise<ModuleHost> | null = null;
   const open = async () => {
     const { createModuleHost } = await import("../effects/module-host.ts");
-    return createModuleHost({ file: resolve(root, file), digest, cwd, env, adapter: DEFAULT_EXPORT });
+    return createModuleHost({
+      file: resolve(root, file),
+      digest,
+      cwd,
+      env,
+      adapter: DEFAULT_EXPORT,
+      ...timing,
+    });
   };
   return {
     call: async (path, args, signal, how) => await (await (host ??= open())).call(path, args, signal, how),

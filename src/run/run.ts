@@ -58,6 +58,8 @@ export type DriveOptions = BackendOptions & {
   readonly ask?: Person["choose"];
   /** What becomes of a tool call outside of a stage's list when nobody can be asked. */
   readonly onPermission?: Person["absent"];
+  /** How long a hook of the project may take; half a minute unless said. */
+  readonly hookTimeoutMs?: number;
   /** Hears of everything that is recorded, right after it is. */
   readonly observe?: (entry: Entry, state: State, flow: Flow) => void;
 };

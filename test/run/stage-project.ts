@@ -1,4 +1,5 @@
 /** Machines of stages on disk, run by the public door, with everything that a test wants to look at afterwards. */
+import assert from "node:assert/strict";
 import { stringify } from "yaml";
 import {
   auditRun,
@@ -131,6 +132,41 @@ function listening(backend: Backend, asked: Asked[]): Backend {
       return await backend.turn!(request);
     },
   };
+}
+
+export type Row = Start & {
+  /** Which part of the document it belongs to, and what it says. */
+  readonly name: string;
+  /** `completed`, or the code of the failure. */
+  readonly ends?: string;
+  readonly exitCode?: number;
+  readonly path?: string;
+  /** Requests to the model. */
+  readonly asks?: number;
+  readonly waits?: readonly number[];
+  readonly reason?: RegExp;
+  readonly also?: (ran: Ran) => void | Promise<void>;
+};
+
+/** Runs the machine of a row and holds it against all that the row says. */
+export async function prove(row: Row): Promise<void> {
+  const { ends = "completed", exitCode = 0 } = row;
+  const ran = await runMachine(row);
+  const { result } = ran;
+  const why = JSON.stringify([result.reason, result.problems.map(({ message }) => message)]);
+  assert.deepEqual([result.code ?? result.outcome, result.exitCode], [ends, exitCode], why);
+  if (row.path !== undefined) assert.equal(pathOf(result), row.path);
+  if (row.asks !== undefined) assert.equal(ran.asked.length, row.asks);
+  if (row.waits !== undefined) assert.deepEqual(ran.waits, row.waits);
+  if (row.reason !== undefined) assert.match(result.reason, row.reason);
+  const unused = result.warnings.filter((warning) => warning.startsWith("script:"));
+  assert.deepEqual(unused, []);
+  await row.also?.(ran);
+}
+
+/** What the audit has under a name. */
+export async function recorded(ran: Ran, name: string): Promise<readonly AuditRecord["about"][]> {
+  return (await ran.audit()).filter((record) => record.name === name).map(({ about }) => about);
 }
 
 /** `stage:label` for each visit. */

@@ -4,21 +4,16 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import type { Backend, ScriptReply } from "../../src/run/index.ts";
-import { pathOf, runMachine, told, unanswered, type Ran, type Start } from "./stage-project.ts";
-
-type Row = Start & {
-  /** Which part of the document it belongs to, and what it says. */
-  readonly name: string;
-  /** `completed`, or the code of the failure. */
-  readonly ends?: string;
-  readonly exitCode?: number;
-  readonly path?: string;
-  /** Requests to the model. */
-  readonly asks?: number;
-  readonly waits?: readonly number[];
-  readonly reason?: RegExp;
-  readonly also?: (ran: Ran) => void | Promise<void>;
-};
+import {
+  pathOf,
+  prove,
+  recorded,
+  told,
+  unanswered,
+  type Ran,
+  type Row,
+  type Start,
+} from "./stage-project.ts";
 
 // What the model says.
 
@@ -49,8 +44,6 @@ const check = (command: string) => ({ type: "command", command, successWhen: "ex
 const GROUP = { next: { parallel: ["a", "b"], join: "meet" } };
 const asks = (ran: Ran, stage: string) => ran.asked.filter(({ asker }) => asker.step === stage);
 const first = (ran: Ran, stage: string) => asks(ran, stage)[0]!;
-const recorded = async (ran: Ran, name: string) =>
-  (await ran.audit()).filter((record) => record.name === name).map(({ about }) => about);
 
 const FIELDS: readonly Row[] = [
   {
@@ -1214,19 +1207,6 @@ const TABLES: { readonly [title: string]: readonly Row[] } = {
 
 for (const [title, rows] of Object.entries(TABLES)) {
   for (const row of rows) {
-    test(`${title}: ${row.name}`, async () => {
-      const { ends = "completed", exitCode = 0 } = row;
-      const ran = await runMachine(row);
-      const { result } = ran;
-      const why = JSON.stringify([result.reason, result.problems.map(({ message }) => message)]);
-      assert.deepEqual([result.code ?? result.outcome, result.exitCode], [ends, exitCode], why);
-      if (row.path !== undefined) assert.equal(pathOf(result), row.path);
-      if (row.asks !== undefined) assert.equal(ran.asked.length, row.asks);
-      if (row.waits !== undefined) assert.deepEqual(ran.waits, row.waits);
-      if (row.reason !== undefined) assert.match(result.reason, row.reason);
-      const unused = result.warnings.filter((warning) => warning.startsWith("script:"));
-      assert.deepEqual(unused, []);
-      await row.also?.(ran);
-    });
+    test(`${title}: ${row.name}`, async () => await prove(row));
   }
 }
