@@ -120,7 +120,8 @@ function goTo(
   }
   const settled = led(here, to.as ?? label, to.step, notes);
   if (to.step === owner) {
-    return enter(flow, state, { step: to.step, origin: lane.origin, leaving: lane, settled });
+    const again = { step: to.step, origin: lane.origin, upstream: [owner], leaving: lane, settled };
+    return enter(flow, state, again);
   }
   // A step that is entered from another one counts its edges anew.
   const fresh = Object.hasOwn(state.taken, to.step)

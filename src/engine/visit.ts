@@ -59,11 +59,12 @@ export function enter(flow: Flow, state: State, to: Entrance): State {
   return { ...state, iterations, visits, lanes, pending: lanes.map(commandOf), settled };
 }
 
-function openStage({ ctx }: State, { origin, upstream }: Entrance): StageLane {
+function openStage({ ctx, handoff }: State, { origin, upstream }: Entrance): StageLane {
+  const before = upstream ?? (origin === null ? [] : [origin]);
   return {
     phase: "setup",
     ctx,
-    upstream: upstream ?? (origin === null ? [] : [origin]),
+    upstream: before.map((id) => own(handoff, id)).filter((result) => result !== undefined),
     deferred: 0,
     since: 0,
     tries: [{ index: 1, turns: 0, capHit: false }],

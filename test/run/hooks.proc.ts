@@ -450,6 +450,17 @@ const NEXT: readonly Row[] = [
     path: "p:ok s:ok a:ok b:ok z:ok",
   },
   {
+    name: "next of a stage that leads to itself still sees what led to it, and not its own result",
+    stages: { a: {} },
+    hooks: hooks(`a: { next: ({ upstream }, { parsed }) => {
+      if (parsed.n === 1) return "a";
+      if (upstream[0].parsed.n !== 1) throw new Error("upstream is " + JSON.stringify(upstream));
+      return "end";
+    } }`),
+    model: [done({ n: 1 }), done({ n: 2 })],
+    path: "a:ok a:ok",
+  },
+  {
     name: "next of a sibling may not lead on",
     stages: { s: GROUP, a: {}, b: {}, meet: {} },
     hooks: hooks(`a: { next: () => "meet" }`),

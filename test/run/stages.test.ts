@@ -1032,6 +1032,24 @@ const NEXT: readonly Row[] = [
     also: ({ result }) => assert.equal(result.handoff.a!.stageExecutionId, `${result.run}/a/2`),
   },
   {
+    name: "next: a stage that leads to itself is its own predecessor",
+    stages: {
+      a: { next: "b" },
+      b: {
+        body: "{{ctx.upstream[0].parsed.n}}",
+        completionSchema: { type: "object", required: ["n"], properties: { n: { type: "number" } } },
+        next: { switch: "parsed.n", cases: { 3: "end", default: "b" } },
+      },
+    },
+    model: [of("a", done({ n: 1 })), of("b", done({ n: 2 })), of("b", done({ n: 3 }))],
+    path: "a:ok b:ok b:ok",
+    also: (ran) =>
+      assert.deepEqual(
+        asks(ran, "b").map(({ system }) => system),
+        ["1", "2"],
+      ),
+  },
+  {
     name: "next: switch on the verdict",
     stages: {
       a: {
