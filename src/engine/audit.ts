@@ -45,8 +45,10 @@ function* recordsOf(moment: Moment): Generator<Told> {
   }
   if (led !== undefined) yield* settled(moment, led);
   yield* groupFailed(moment);
+  // What a resumed run goes on with had begun before.
+  const known = [...before.lanes, ...before.halted];
   for (const lane of after.lanes) {
-    if (!before.lanes.some((other) => isSame(other, lane))) yield* begun(before, after, lane);
+    if (!known.some((other) => isSame(other, lane))) yield* begun(before, after, lane);
   }
   if (event.type === "run.ended") yield ["SMDetached", { ...event.verdict }];
 }
@@ -207,16 +209,18 @@ function* settled({ before, after, entry }: Moment, led: Led): Generator<Told> {
   if (isOwn) {
     const { parsed, ...told } = result;
     const { verdict = "", reason = "", capHit = false, attemptCount = 0 } = told;
-    const judged = { verdict, reason, capHit, parsed: parsed !== undefined };
+    const { stageExecutionId = "" } = about;
+    const isThere = parsed !== undefined;
+    const outcome: Told = [
+      "StageAssertOutcome",
+      { stageExecutionId, attempt: attemptCount, verdict, reason, capHit, parsed: isThere },
+    ];
     if (from === ACT && capHit === true) yield ["StageCapHit", about];
-    if (from === ACT || from === ASSERT)
-      yield [
-        "StageAssertOutcome",
-        { stageExecutionId: about.stageExecutionId!, attempt: attemptCount, ...judged },
-      ];
+    if (from === ASSERT) yield outcome;
     for (const phase of isBroken(entry.event) ? [] : wayTo(from, verdict === "fail" ? EXIT : NEXT)) {
       yield ["StagePreFired", { phase: PHASES[phase]!, ...about }];
       yield ["StagePostFired", { phase: PHASES[phase]!, ...about }];
+      if (phase === ASSERT) yield outcome;
     }
     yield ["StageExited", told];
   }

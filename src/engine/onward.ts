@@ -167,7 +167,7 @@ function isContent({ handoff }: State, id: StepId): boolean {
 
 function resultOf({ handoff }: State, id: StepId): string {
   const { verdict, reason } = own(handoff, id) ?? {};
-  return typeof reason === "string" ? reason : `verdict ${String(verdict)}`;
+  return typeof reason === "string" ? reason : `verdict ${JSON.stringify(verdict)}`;
 }
 
 export function pendingAnswer({ step, lane }: Here): NonNullable<Lane["answer"]> {

@@ -15,6 +15,8 @@ import {
   type Result,
   type ScriptReply,
   type TurnRequest,
+  type Why,
+  why,
 } from "../../src/run/index.ts";
 import { fakeClock } from "../../src/testing/scenario.ts";
 import { projectWith } from "./project.ts";
@@ -75,6 +77,8 @@ export type Ran = {
   readonly waits: readonly number[];
   readonly folder: string;
   readonly audit: () => Promise<readonly AuditRecord[]>;
+  /** The chain behind a visit of a stage. */
+  readonly why: (at: string) => Promise<Why>;
   /** Goes on with the run, with another script and other options. */
   readonly again: (script: readonly ScriptReply[], options?: Partial<DriveOptions>) => Promise<Ran>;
 };
@@ -117,6 +121,7 @@ async function drive(
     waits,
     folder,
     audit: async () => await auditRun(journal, "@last"),
+    why: async (at) => await why(journal, "@last", at),
     again: async (script, more) =>
       await drive(folder, journal, script, more, async (all) => await resume({ run: "@last", ...all })),
   };
@@ -162,6 +167,13 @@ export async function prove(row: Row): Promise<void> {
   const unused = result.warnings.filter((warning) => warning.startsWith("script:"));
   assert.deepEqual(unused, []);
   await row.also?.(ran);
+  if (result.run === null) return;
+  // Whatever happened can be told afterwards: of every visit, and by every execution that began.
+  for (const { step, visit } of result.path) assert.equal((await ran.why(`${step}@${visit}`)).step, step);
+  const begun = (await recorded(ran, "StageExecutionSpanStart")).map(
+    ({ stageExecutionId }) => stageExecutionId,
+  );
+  assert.equal(new Set(begun).size, begun.length);
 }
 
 /** What the audit has under a name. */

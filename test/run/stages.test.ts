@@ -81,8 +81,7 @@ const FIELDS: readonly Row[] = [
     stages: { a: WANTS("summary") },
     model: [done({ summary: "" })],
     path: "a:ok",
-    also: ({ asked }) =>
-      assert.deepEqual((asked[0]!.output?.schema as { required: unknown }).required, ["summary"]),
+    also: ({ asked }) => assert.deepEqual(asked[0]!.output!.schema!.required, ["summary"]),
   },
   {
     name: "field retryPolicy: maxAttempts counts the first try too",
@@ -1222,6 +1221,62 @@ const TABLES: { readonly [title: string]: readonly Row[] } = {
   "forms of next": NEXT,
   "exit codes": ENDS,
 };
+
+/** What every table and list of the document names, by the beginning of a row's name. */
+const NAMED: readonly string[] = [
+  "field id",
+  "field name",
+  "field allowedTools",
+  "field completionTool",
+  "field completionSchema",
+  "field retryPolicy",
+  "field turnCap",
+  "gate, resolutionPolicy",
+  "field description",
+  "field inputsSchema",
+  "field tags",
+  "field of one's own",
+  "placeholder {{ctx.<field>}}",
+  "placeholder {{ctx.upstream[i].*}}",
+  "placeholder {{ctx.workflowRunId}}",
+  "placeholder {{stage.id}}",
+  "placeholder {{ctx.attempts}}",
+  "placeholder {{ctx.host}}",
+  "placeholder {{env.FOO}}",
+  "placeholder ${ctx.<field>}",
+  "channel registration",
+  "channel reserved name",
+  "channel visibility",
+  "channel approval",
+  "channel scope",
+  "channel persistence",
+  "channel audit",
+  "branch success",
+  "branch parse failure",
+  "branch plain text",
+  "branch other tool",
+  "branch cap",
+  "batch of one, the completion",
+  "batch of the completion and others",
+  "batch of two completions",
+  "batch without a completion",
+  "relation tools",
+  "relation providers",
+  "siblings: the join runs when all",
+  "siblings: one fails",
+  "siblings: a recover stage",
+  "siblings: a join that is not listed",
+  "exit 3: a model that cannot call tools",
+];
+
+test("every row of the document's tables has a row here", () => {
+  const names = Object.values(TABLES).flatMap((rows) => rows.map(({ name }) => name));
+  assert.deepEqual(
+    NAMED.filter((named) => !names.some((name) => name.startsWith(named))),
+    [],
+  );
+  assert.equal(new Set(names).size, names.length, "no two rows have the same name");
+});
 
 for (const [title, rows] of Object.entries(TABLES)) {
   for (const row of rows) {
