@@ -1,5 +1,5 @@
 /** Read, Write and Edit. */
-import { randomUUID } from "node:crypto";
+import { createHash } from "node:crypto";
 import { constants } from "node:fs";
 import { lstat, mkdir, open, realpath, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -49,12 +49,12 @@ function writeTool(): Tool {
     description: "Writes a file as a whole. Folders that are missing are made; an existing file is replaced.",
     required: ["file_path", "content"],
     properties: { file_path: FILE_PATH, content: { type: "string", description: "The whole new content" } },
-    run: async ({ file_path, content }, { ground }) => {
+    run: async ({ file_path, content }, { ground, call }) => {
       const place = ground.writing(file_path);
       if (place.kind === "refused") return place;
       const existing = await lstat(place.path).catch(() => null);
       if (existing !== null && !existing.isFile()) return failed(`${place.shown} exists and is not a file.`);
-      await replaceFile(place.path, content, existing?.mode ?? null);
+      await replaceFile(place.path, content, existing?.mode ?? null, call);
       const verb = existing === null ? "Created" : "Replaced";
       return done(`${verb} ${place.shown} (${Buffer.byteLength(content)} bytes).`);
     },
@@ -77,7 +77,7 @@ function editTool(): Tool {
       new_string: { type: "string", description: "What to put in its place" },
       replace_all: { type: "boolean", description: "Replace every occurrence" },
     },
-    run: async ({ file_path, old_string, new_string, replace_all = false }, { ground }) => {
+    run: async ({ file_path, old_string, new_string, replace_all = false }, { ground, call }) => {
       const place = ground.writing(file_path);
       if (place.kind === "refused") return place;
       if (old_string === new_string) return failed("old_string and new_string are the same: nothing to do.");
@@ -96,7 +96,7 @@ function editTool(): Tool {
           `old_string occurs ${count} times in ${place.shown}. Add lines around it until it is unique, or set replace_all.`,
         );
       }
-      await replaceFile(place.path, pieces.join(after), file.mode);
+      await replaceFile(place.path, pieces.join(after), file.mode, call);
       return done(`Replaced ${count === 1 ? "1 occurrence" : `${count} occurrences`} in ${place.shown}.`);
     },
   });
@@ -176,13 +176,18 @@ function withLineEndsOf(text: string, before: string, after: string): readonly [
   return [crlf(before), crlf(after)];
 }
 
-/** All or nothing: the new content takes the file's place in one step, with the old file's mode. */
-async function replaceFile(path: string, content: string, mode: number | null): Promise<void> {
+/**
+ * All or nothing: the new content takes the file's place in one step, with the old file's mode. What a killed process left
+ * behind is under the name that the same call has again when it is repeated.
+ */
+async function replaceFile(path: string, content: string, mode: number | null, call: string): Promise<void> {
   const folder = dirname(path);
   await mkdir(folder, { recursive: true });
   if ((await realpath(folder)) !== folder)
     throw new Error(`${folder} became a link while it was being written to`);
-  const temporary = join(folder, `.lockstep-${randomUUID()}.tmp`);
+  const mark = createHash("sha256").update(`${call}\0${path}`).digest("hex").slice(0, 16);
+  const temporary = join(folder, `.lockstep-${mark}.tmp`);
+  await rm(temporary, { force: true });
   try {
     const handle = await open(temporary, "wx", 0o666);
     try {

@@ -136,7 +136,11 @@ async function askFor(
     case "allow":
       return granted("setting");
     case "halt":
-      return { kind: "halt", why: `${wish}. Nobody is there to allow it.`, choices: CHOICES };
+      return {
+        kind: "halt",
+        why: `${wish}. Nobody is there to allow it; answer with: lockstep answer ${about.run} allow (or deny)`,
+        choices: CHOICES,
+      };
     case "deny":
       return denied("nobody", "nobody is there to allow it");
   }

@@ -20,6 +20,8 @@ export type World = {
   readonly exec: RunProcess;
   /** What AskUserQuestion is answered with. */
   readonly autoResponse: string;
+  /** The call that is being made. It has the same id when a resumed run makes it again. */
+  readonly call: string;
 };
 
 /** Runs an argument vector to its end; see `runProcess` in the effects room. */

@@ -12,7 +12,7 @@ import { searchTools, wanders } from "./search.ts";
 import { talkTools } from "./talk.ts";
 import { clip, misfit, type Outcome, type Tool, type World } from "./tool.ts";
 
-export type ToolboxOptions = Omit<World, "ground"> & {
+export type ToolboxOptions = Omit<World, "ground" | "call"> & {
   /** Who may grant a stage what its list does not have; nobody, unless said. */
   readonly granting?: Omit<Granting, "cwd">;
   /** Paths that Write and Edit must not change, besides `.git`, `.lockstep` and `.agent`. */
@@ -21,7 +21,7 @@ export type ToolboxOptions = Omit<World, "ground"> & {
 
 export function createToolbox({ protect, granting = NOBODY, ...options }: ToolboxOptions): Toolbox {
   const ground = createGround(options.cwd, protect);
-  const world: World = { ...options, ground };
+  const world = { ...options, ground };
 
   const call: Toolbox["call"] = async (step, batch, signal) => {
     const names = batch.map(({ name }) => name);
@@ -94,11 +94,16 @@ function trespass(ground: Ground, { name, input }: ToolCall): string | null {
 
 const PATH_FIELDS = ["file_path", "notebook_path", "path"];
 
-async function run(tool: Tool, call: Call, world: World, signal: AbortSignal): Promise<Outcome> {
+async function run(
+  tool: Tool,
+  call: Call,
+  world: Omit<World, "call">,
+  signal: AbortSignal,
+): Promise<Outcome> {
   const fault = misfit(tool.spec.input, call.input);
   if (fault !== null) return { kind: "failed", content: `InvalidInput: ${call.name}: ${fault}.` };
   try {
-    return await tool.run(call.input, world, signal);
+    return await tool.run(call.input, { ...world, call: call.id }, signal);
   } catch (error) {
     const what = signal.aborted
       ? "was interrupted"

@@ -144,20 +144,15 @@ function milliseconds(text: string): number | null {
   return match === null || unit === undefined ? null : Number(match[1]) * unit;
 }
 
-/** One question at a time, whoever asks; an answer that is none of the choices counts as the last of them. */
+/** An answer that is none of the choices counts as the last of them. */
 function askPerson({ screen, host }: Call): NonNullable<DriveOptions["ask"]> {
-  let before: Promise<unknown> = Promise.resolve();
-  return (question, choices, signal) => {
-    const asked = before.then(async () => {
-      screen.complain(`${shown(question)} [${choices.join("/")}]`);
-      const line = await readLine(host, signal);
-      if (line === null) return null;
-      const word = line.trim().toLowerCase();
-      const chosen = word === "" ? undefined : choices.find((choice) => choice.startsWith(word));
-      return chosen ?? choices.at(-1) ?? null;
-    });
-    before = asked;
-    return asked;
+  return async (question, choices, signal) => {
+    screen.complain(`${shown(question)} [${choices.join("/")}]`);
+    const line = await readLine(host, signal);
+    if (line === null) return null;
+    const word = line.trim().toLowerCase();
+    const chosen = word === "" ? undefined : choices.find((choice) => choice.startsWith(word));
+    return chosen ?? choices.at(-1) ?? null;
   };
 }
 

@@ -1,4 +1,4 @@
-/** `lockstep init NAME` */
+/** `lockstep init NAME`: an agent of steps, or with `--stages` a machine of stages. */
 import { mkdirSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 import { RunnerError } from "../run/errors.ts";
@@ -6,6 +6,7 @@ import { findProject } from "../run/project.ts";
 import { UsageError } from "./args.ts";
 import type { Call } from "./call.ts";
 import { initFiles } from "./init-files.ts";
+import { initStages } from "./init-stages.ts";
 import { shellWord } from "./text.ts";
 
 export function initAgent(call: Call): Promise<number> {
@@ -23,7 +24,8 @@ export function initAgent(call: Call): Promise<number> {
       `${folder} is there already, and nothing in it is overwritten. Choose another name.`,
     );
   }
-  const files = Object.entries(initFiles(name)).map(([path, text]) => ({ path: join(folder, path), text }));
+  const texts = call.on("stages") ? initStages(name) : initFiles(name);
+  const files = Object.entries(texts).map(([path, text]) => ({ path: join(folder, path), text }));
   try {
     for (const { path, text } of files) {
       mkdirSync(dirname(path), { recursive: true });

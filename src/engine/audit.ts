@@ -7,7 +7,7 @@ import type { Flow } from "../flow/flow.ts";
 import { canonicalJson, own, type Json, type JsonObject } from "../flow/json.ts";
 import { decide } from "./decide.ts";
 import { executionId } from "./stage-lane.ts";
-import { EMPTY_STATE, type Lane, type State } from "./state.ts";
+import { EMPTY_STATE, type Fork, type Lane, type State } from "./state.ts";
 
 export type AuditRecord = { readonly at: number; readonly name: string; readonly about: JsonObject };
 
@@ -44,8 +44,11 @@ function* recordsOf(moment: Moment): Generator<Told> {
     if (now !== undefined) yield* phases(before, lane, now);
   }
   if (led !== undefined) yield* settled(moment, led);
+  yield* groupFailed(moment);
+  // What a resumed run goes on with had begun before.
+  const known = [...before.lanes, ...before.halted];
   for (const lane of after.lanes) {
-    if (!before.lanes.some((other) => isSame(other, lane))) yield* begun(before, after, lane);
+    if (!known.some((other) => isSame(other, lane))) yield* begun(before, after, lane);
   }
   if (event.type === "run.ended") yield ["SMDetached", { ...event.verdict }];
 }
@@ -132,11 +135,18 @@ function* invocation(lane: Lane, result: CallResult, at: JsonObject): Generator<
 // The phases of a visit, those included that have nothing to do and are over at once.
 
 const PHASES = ["Setup", "Init", "CheckGate", "Act", "Assert", "Exit", "Next"] as const;
+const [GATE, ACT, ASSERT, EXIT, NEXT] = [2, 3, 4, 5, 6] as const;
 
 function phaseOf({ stage, command }: Lane): number {
   if (stage === null) return 0;
-  if (stage.phase === "setup") return command.type === "hook" ? 0 : command.type === "check" ? 2 : 3;
-  return { gate: 2, act: 3, assert: 4, exit: 5, next: 6 }[stage.phase];
+  if (stage.phase === "setup") return command.type === "hook" ? 0 : command.type === "check" ? GATE : ACT;
+  return { gate: GATE, act: ACT, assert: ASSERT, exit: EXIT, next: NEXT }[stage.phase];
+}
+
+/** The phases after `from` on the way to `to`. A stage that was not let in by its gate has neither Act nor Assert. */
+function wayTo(from: number, to: number): readonly number[] {
+  const between = Array.from({ length: to - from }, (_, place) => from + 1 + place);
+  return from <= GATE && to >= EXIT ? between.filter((phase) => phase >= EXIT) : between;
 }
 
 function* begun(before: State, state: State, lane: Lane): Generator<Told> {
@@ -153,20 +163,29 @@ function* begun(before: State, state: State, lane: Lane): Generator<Told> {
 }
 
 function* phases(state: State, lane: Lane, now: Lane): Generator<Told> {
+  if (lane.stage === null || now.stage === null) return;
   const [from, to] = [phaseOf(lane), phaseOf(now)];
-  if (lane.stage === null || now.stage === null || from === to) return;
-  const about = aboutOf(state, now);
-  yield ["StagePostFired", { phase: PHASES[from]!, ...about }];
-  if (from === 3) yield* capped(about, now);
-  if (from === 4 || to > 4) yield* asserted(state, now);
-  for (let phase = to < from ? to : from + 1; phase <= to; phase++) {
+  const isRetried = now.stage.tries.length > lane.stage.tries.length;
+  if (from === to && !isRetried) return;
+  const [then, about] = [aboutOf(state, lane), aboutOf(state, now)];
+  yield ["StagePostFired", { phase: PHASES[from]!, ...then }];
+  if (from === ACT && now.stage.tries[lane.stage.tries.length - 1]?.capHit === true)
+    yield ["StageCapHit", then];
+  if (isRetried) {
+    // A cap that nobody has to be asked about is judged at once.
+    if (from === ACT) {
+      yield ["StagePreFired", { phase: PHASES[ASSERT], ...then }];
+      yield ["StagePostFired", { phase: PHASES[ASSERT], ...then }];
+    }
+    yield* asserted(state, now);
+    yield ["StagePreFired", { phase: PHASES[ACT], ...about }];
+    return;
+  }
+  if (from === ASSERT) yield* asserted(state, now);
+  for (const phase of wayTo(from, to)) {
     yield ["StagePreFired", { phase: PHASES[phase]!, ...about }];
     if (phase < to) yield ["StagePostFired", { phase: PHASES[phase]!, ...about }];
   }
-}
-
-function* capped(about: JsonObject, { stage }: Lane): Generator<Told> {
-  if (stage?.tries.some(({ capHit }) => capHit)) yield ["StageCapHit", about];
 }
 
 /** Of the try that was judged last. */
@@ -190,17 +209,18 @@ function* settled({ before, after, entry }: Moment, led: Led): Generator<Told> {
   if (isOwn) {
     const { parsed, ...told } = result;
     const { verdict = "", reason = "", capHit = false, attemptCount = 0 } = told;
-    const judged = { verdict, reason, capHit, parsed: parsed !== undefined };
-    if (from === 3 && capHit === true) yield ["StageCapHit", about];
-    if (from <= 4)
-      yield [
-        "StageAssertOutcome",
-        { stageExecutionId: about.stageExecutionId!, attempt: attemptCount, ...judged },
-      ];
-    const last = verdict === "fail" ? 5 : 6;
-    for (let phase = from + 1; phase <= last; phase++) {
+    const { stageExecutionId = "" } = about;
+    const isThere = parsed !== undefined;
+    const outcome: Told = [
+      "StageAssertOutcome",
+      { stageExecutionId, attempt: attemptCount, verdict, reason, capHit, parsed: isThere },
+    ];
+    if (from === ACT && capHit === true) yield ["StageCapHit", about];
+    if (from === ASSERT) yield outcome;
+    for (const phase of isBroken(entry.event) ? [] : wayTo(from, verdict === "fail" ? EXIT : NEXT)) {
       yield ["StagePreFired", { phase: PHASES[phase]!, ...about }];
       yield ["StagePostFired", { phase: PHASES[phase]!, ...about }];
+      if (phase === ASSERT) yield outcome;
     }
     yield ["StageExited", told];
   }
@@ -209,6 +229,35 @@ function* settled({ before, after, entry }: Moment, led: Led): Generator<Told> {
   if (entry.event.type !== "run.ended")
     yield ["SMTransition", { from: led.step, to: led.to, nextKind: kindOf(after, led) }];
   if (before.fork === null || after.verdict !== null) yield ["SessionTurnEnd", about];
+}
+
+/** The stage did not come to its end: it could not begin, or its code failed. */
+function isBroken(event: Event): boolean {
+  if (event.type === "step.answered") return event.reply.kind !== "said";
+  return event.type === "step.hooked" && event.result.kind === "threw";
+}
+
+/** A sibling took its group with it: which one, and how the others stood. */
+function* groupFailed({ before, after, entry }: Moment): Generator<Told> {
+  const { fork } = before;
+  const { verdict } = after;
+  if (fork === null || verdict?.code !== "ParallelSiblingFailure" || verdict.step === null) return;
+  if (entry.event.type === "run.ended") return;
+  const failed = verdict.step;
+  const ended = entry.led?.step;
+  const status = (id: string) =>
+    id === failed ? "failed" : fork.done.includes(id) || id === ended ? "done" : "stopped";
+  yield [
+    "ParallelSiblingFailure",
+    {
+      failedSiblingId: failed,
+      failedSibling: failed,
+      compoundTurnId: compoundTurn(before.run, fork),
+      joinReady: false,
+      siblings: Object.fromEntries(fork.steps.map((id) => [id, status(id)])),
+      cause: verdict.reason,
+    },
+  ];
 }
 
 function kindOf({ fork }: State, { to }: Led): string {
@@ -222,8 +271,12 @@ function aboutOf(state: State, lane: Lane): JsonObject {
     stageExecutionId: executionId(state, lane),
     attempt: lane.stage?.tries.length ?? 1,
   };
-  if (state.fork !== null) about.parentCompoundTurnId = `${state.run}:${state.fork.steps.join("+")}:compound`;
+  if (state.fork !== null) about.parentCompoundTurnId = compoundTurn(state.run, state.fork);
   return about;
+}
+
+function compoundTurn(run: string, { from }: Fork): string {
+  return `${run}:${from.step}:compound:${from.visit}`;
 }
 
 function isSame(a: Lane, b: Lane): boolean {

@@ -10,6 +10,7 @@ import { messages } from "./messages.ts";
 import { follow, move, pendingAnswer, runChecks } from "./onward.ts";
 import { route } from "./route.ts";
 import { askOn, asserted, completed, gateChecked, hooked, misfit, told } from "./stage.ts";
+import { breakOff } from "./stage-exit.ts";
 import { addUsage, EMPTY_STATE, type Lane, type State } from "./state.ts";
 import { bounded } from "./spend.ts";
 import { listens } from "./stop.ts";
@@ -80,7 +81,7 @@ function next(flow: Flow, state: State, event: Event): State {
     case "run.limited":
       return haltAll(state, "BUDGET_EXHAUSTED", event.why);
     case "run.left":
-      return state;
+      return { ...state, settled: null };
     case "run.ended":
       return { ...state, lanes: [], pending: [], settled: null, verdict: event.verdict };
   }
@@ -96,7 +97,7 @@ function answered(here: Here, reply: Reply): State {
     case "fault":
       return faulted(here, reply.fault);
     case "oversized":
-      return fail(here, "GATE_INTERPRETATION_ERROR", messages.oversized(step.id, reply.why));
+      return breakOff(here, "GATE_INTERPRETATION_ERROR", messages.oversized(step.id, reply.why));
     case "said": {
       const usage = addUsage(state.usage, reply.usage);
       const calm = lane.faults === 0 ? lane : { ...lane, faults: 0 };
@@ -305,7 +306,7 @@ const MOST_REMEMBERED = 256 * 1024;
 function unaskable(here: Here, code: string, why: string): State {
   const { flow, state, lane, step } = here;
   const { answer } = step;
-  if (answer.kind !== "object" || answer.schema.kind !== "unresolved") return fail(here, code, why);
+  if (answer.kind !== "object" || answer.schema.kind !== "unresolved") return breakOff(here, code, why);
   if (lane.strikes > 0) {
     return fail(
       here,

@@ -9,7 +9,7 @@ import {
   writePath,
 } from "../flow/json.ts";
 import type { Answer, Decider, Label, Step } from "../flow/flow.ts";
-import { validate } from "./schema.ts";
+import { everyFault, validate } from "./schema.ts";
 
 export type Reading =
   /** The answer stands. `payload` is what was validated: self-name corrected, alias replaced. */
@@ -36,9 +36,9 @@ export function readAnswer(step: Step, answer: Answer & { kind: "object" }, outp
 
   if (step.decide.by === "const") {
     const errors = schema === null ? [] : validate(schema, payload);
-    return errors.length > 0
-      ? { kind: "misfit", errors }
-      : { kind: "label", label: step.decide.label, by: "const", payload, notes };
+    if (errors.length === 0) return { kind: "label", label: step.decide.label, by: "const", payload, notes };
+    // A stage has as many responses as its cap allows, and is told everything at once.
+    return { kind: "misfit", errors: step.stage === undefined ? errors : everyFault(schema!, payload) };
   }
 
   const found = readPath(payload, step.decide.path);

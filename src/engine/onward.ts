@@ -1,6 +1,6 @@
 /** What comes after a settled visit: its edge is taken, the run is over by its stop rule, or siblings set out and meet again. */
 import type { Sight } from "../flow/event.ts";
-import type { Guard, Label, Step } from "../flow/flow.ts";
+import type { Guard, Label, Step, StepId } from "../flow/flow.ts";
 import { own, type JsonObject } from "../flow/json.ts";
 import { messages } from "./messages.ts";
 import { route, type PlainMove } from "./route.ts";
@@ -77,7 +77,7 @@ export function move(here: Here, label: Label | null, to: PlainMove, notes: read
     case "fork": {
       const opened: State = {
         ...leave(state, lane, led(here, label, to.join, notes)),
-        fork: { ...to, done: [] },
+        fork: { ...to, done: [], from: { step: step.id, visit: lane.visit } },
       };
       return to.steps.reduce(
         (all, id) =>
@@ -120,7 +120,8 @@ function goTo(
   }
   const settled = led(here, to.as ?? label, to.step, notes);
   if (to.step === owner) {
-    return enter(flow, state, { step: to.step, origin: lane.origin, leaving: lane, settled });
+    const again = { step: to.step, origin: lane.origin, upstream: [owner], leaving: lane, settled };
+    return enter(flow, state, again);
   }
   // A step that is entered from another one counts its edges anew.
   const fresh = Object.hasOwn(state.taken, to.step)
@@ -147,8 +148,26 @@ export function join(here: Here, label: Label | null, notes: readonly string[]):
   if (done.length < fork.steps.length) {
     return withLanes({ ...left, fork: { ...fork, done } }, left.lanes, left.settled);
   }
-  if (fork.join === null) return end(left, left.settled, null, messages.closed(step.id, ""), step.id);
-  return enter(flow, { ...left, fork: null }, { step: fork.join, origin: step.id, upstream: fork.steps });
+  const [queued, ...queue] = state.queue;
+  const met: State = { ...left, fork: null };
+  if (fork.join !== null) return enter(flow, met, { step: fork.join, origin: step.id, upstream: fork.steps });
+  // Nobody comes after them who could look at a failure: so it is the run's.
+  const failed = fork.policy === "independent" ? fork.steps.find((id) => !isContent(left, id)) : undefined;
+  if (failed !== undefined) {
+    const why = messages.siblingFailed(failed, { ...fork, done }, resultOf(left, failed));
+    return end(left, left.settled, "ParallelSiblingFailure", why, failed);
+  }
+  if (queued === undefined) return end(left, left.settled, null, messages.closed(step.id, ""), step.id);
+  return enter(flow, { ...met, queue }, { step: queued, origin: step.id, upstream: fork.steps });
+}
+
+function isContent({ handoff }: State, id: StepId): boolean {
+  return own(own(handoff, id) ?? {}, "verdict") === "ok";
+}
+
+function resultOf({ handoff }: State, id: StepId): string {
+  const { verdict, reason } = own(handoff, id) ?? {};
+  return typeof reason === "string" ? reason : `verdict ${JSON.stringify(verdict)}`;
 }
 
 export function pendingAnswer({ step, lane }: Here): NonNullable<Lane["answer"]> {

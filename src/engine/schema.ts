@@ -1,5 +1,5 @@
 /** JSON Schema validation. A schema is compiled once, when the first answer meets it. */
-import { Ajv, type ErrorObject, type ValidateFunction } from "ajv";
+import { Ajv, type ErrorObject, type Options, type ValidateFunction } from "ajv";
 import type { Flow } from "../flow/flow.ts";
 import type { Json, JsonSchema } from "../flow/json.ts";
 
@@ -7,6 +7,12 @@ import type { Json, JsonSchema } from "../flow/json.ts";
 export function validate(schema: JsonSchema, value: Json): readonly string[] {
   const check = compiled.get(schema) ?? compile(schema);
   return check(value) ? [] : (check.errors ?? []).map(describe);
+}
+
+/** The same, but of all that is wrong and not only of what was met first: for a model that has to mend it in one go. */
+export function everyFault(schema: JsonSchema, value: Json): readonly string[] {
+  const check = thorough.get(schema) ?? compile(schema, true);
+  return check(value) ? [] : (check.errors ?? []).slice(0, MOST_FAULTS).map(describe);
 }
 
 /** Why the schema cannot be used, or null. Compiling is kept, so that asking first costs nothing later. */
@@ -30,40 +36,46 @@ export function schemasOf(flow: Flow): readonly JsonSchema[] {
 
 /** Loads what only some schemas need: the 2020-12 draft, the formats. To be awaited before they are compiled. */
 export async function prepareSchemas(schemas: readonly JsonSchema[]): Promise<void> {
-  if (ajv2020 === undefined && schemas.some(isDraft2020)) {
-    ajv2020 = new (await import("ajv/dist/2020.js")).Ajv2020(OPTIONS);
-  }
+  if (schemas.some(isDraft2020)) ({ Ajv2020 } = await import("ajv/dist/2020.js"));
   if (!schemas.some((schema) => JSON.stringify(schema).includes('"format":'))) return;
-  const { default: addFormats } = await import("ajv-formats");
-  for (const instance of [ajv, ajv2020]) {
-    if (instance === undefined || formatted.has(instance)) continue;
-    addFormats.default(instance);
-    formatted.add(instance);
-  }
+  const { default: formats } = await import("ajv-formats");
+  addFormats = formats.default;
 }
 
 /** The author's schemas may hold keywords of their own; only own members count; the schema itself is checked when compiled. */
-const OPTIONS = {
+const OPTIONS: Options = {
   strict: false,
   ownProperties: true,
   validateSchema: false,
   meta: false,
   logger: false,
   code: { optimize: false },
-} as const;
+};
+const MOST_FAULTS = 20;
 const compiled = new WeakMap<JsonSchema, ValidateFunction>();
-const ajv = new Ajv(OPTIONS);
-let ajv2020: Ajv | undefined;
+const thorough = new WeakMap<JsonSchema, ValidateFunction>();
+let Ajv2020: (new (options: Options) => Ajv) | undefined;
+let addFormats: ((ajv: Ajv) => unknown) | undefined;
+const instances = new Map<string, Ajv>();
 const formatted = new WeakSet<Ajv>();
 
-function compile(schema: JsonSchema): ValidateFunction {
-  const instance = isDraft2020(schema) ? ajv2020 : ajv;
-  if (instance === undefined) throw new Error("prepareSchemas was not awaited for a 2020-12 schema");
+function compile(schema: JsonSchema, allErrors = false): ValidateFunction {
   // Schemas of different steps may repeat an $id; each stands alone here.
   const { $id: _id, $schema: _draft, ...rest } = schema;
-  const check = instance.compile(rest);
-  compiled.set(schema, check);
+  const check = instanceFor(isDraft2020(schema), allErrors).compile(rest);
+  (allErrors ? thorough : compiled).set(schema, check);
   return check;
+}
+
+function instanceFor(is2020: boolean, allErrors: boolean): Ajv {
+  const Draft = is2020 ? Ajv2020 : Ajv;
+  if (Draft === undefined) throw new Error("prepareSchemas was not awaited for a 2020-12 schema");
+  const name = `${is2020} ${allErrors}`;
+  const instance = instances.get(name) ?? new Draft({ ...OPTIONS, allErrors });
+  instances.set(name, instance);
+  if (addFormats !== undefined && !formatted.has(instance)) addFormats(instance);
+  if (addFormats !== undefined) formatted.add(instance);
+  return instance;
 }
 
 function isDraft2020(schema: JsonSchema): boolean {

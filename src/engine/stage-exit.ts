@@ -26,6 +26,23 @@ export function conclude(here: Here, verdict: StageResult["verdict"], reason: st
   return runHook({ ...here, lane }, "exit", (left) => afterExit(left, undefined));
 }
 
+/** The stage cannot go on. Where its siblings go on without it, that is its result; anywhere else it ends the run. */
+export function breakOff(here: Here, code: string, reason: string): State {
+  const { state, lane } = here;
+  if (lane.stage === null || state.fork?.policy !== "independent") return fail(here, code, reason);
+  const { phase, tries } = lane.stage;
+  const result: StageResult = {
+    stageId: lane.step,
+    stageExecutionId: executionId(state, lane),
+    verdict: "fail",
+    reason: `${code}: ${reason}`,
+    capHit: false,
+    attemptCount: phase === "setup" || phase === "gate" ? 0 : tries.length,
+  };
+  const handoff = { ...state.handoff, [lane.step]: result };
+  return join({ ...here, state: { ...state, handoff } }, "fail", []);
+}
+
 /** What the stage leaves behind is kept, and the machine's context with it; siblings leave only their results. */
 export function afterExit(here: Here, value: Json | undefined): State {
   const { stage, rules } = at(here);
@@ -87,13 +104,14 @@ function siblingFailed(here: Here, label: Label, notes: readonly string[]): Stat
   return enter(flow, alone, { step: edge.step, origin: step.id, leaving: lane, settled });
 }
 
-/** What a `next` hook gave: a stage id, nothing, or `{ execution, nextStages, join }`. */
+/** What a `next` hook gave: a stage id, "end", or `{ execution, nextStages, join }`. */
 export function hookedNext(here: Here, value: Json): State {
   const plan = readPlan(here, value);
-  if (plan.kind === "bad") return fail(here, plan.code, plan.why);
+  if (plan.kind === "bad") return breakOff(here, plan.code, plan.why);
   const { verdict, capHit } = at(here).stage.result!;
   const notes = verdict === "ok" && capHit ? ["accepted although the turn cap was reached"] : [];
-  if (here.state.fork !== null && verdict !== "ok") return siblingFailed(here, verdict, notes);
+  if (here.state.fork !== null && here.state.fork.failed === undefined && verdict !== "ok")
+    return siblingFailed(here, verdict, notes);
   const state: State =
     plan.queue.length === 0 ? here.state : { ...here.state, queue: [...plan.queue, ...here.state.queue] };
   return move({ ...here, state }, verdict, plan.move, notes);
@@ -109,16 +127,9 @@ function readPlan({ flow, state, step }: Here, value: Json): Plan {
     code,
     why: `next of stage "${step.id}" ${why}`,
   });
-  const ids =
-    typeof value === "string"
-      ? [value]
-      : isObject(value)
-        ? (own(value, "nextStages") ?? [])
-        : value === null
-          ? []
-          : null;
+  const ids = typeof value === "string" ? [value] : isObject(value) ? (own(value, "nextStages") ?? []) : null;
   if (!Array.isArray(ids) || !ids.every((id): id is string => typeof id === "string")) {
-    return bad("LifecycleFailure", "must give a stage id, null, or { execution, nextStages, join }.");
+    return bad("LifecycleFailure", 'must give a stage id, "end", or { execution, nextStages, join }.');
   }
   const stages = value === "end" ? [] : (ids as readonly StepId[]);
   const wanted = isObject(value) ? own(value, "join") : undefined;

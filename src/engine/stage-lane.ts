@@ -10,7 +10,7 @@ export function contextOf(state: State, lane: Lane): JsonObject {
   const stage = stageOf(lane);
   return {
     ...stage.ctx,
-    upstream: stage.upstream.flatMap((id) => own(state.handoff, id) ?? []),
+    upstream: stage.upstream,
     attempts: stage.tries,
     workflowRunId: state.run,
     stageExecutionId: executionId(state, lane),

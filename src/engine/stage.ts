@@ -10,18 +10,21 @@ import type { Label, Step } from "../flow/flow.ts";
 import { isObject, own, type Json, type JsonObject } from "../flow/json.ts";
 import { RESERVED_FIELDS } from "../flow/placeholder.ts";
 import { pendingAnswer } from "./onward.ts";
-import { afterExit, conclude, depart, hookedNext } from "./stage-exit.ts";
+import { afterExit, breakOff, conclude, depart, hookedNext } from "./stage-exit.ts";
 import { at, contextOf, hookCommand, inPhase, lastTry, runHook } from "./stage-lane.ts";
 import type { Lane, StageLane, State, Try } from "./state.ts";
-import { askAgain, doNext, fail, suspend, type Here } from "./visit.ts";
+import { askAgain, doNext, suspend, type Here } from "./visit.ts";
 
 // Setup and CheckGate.
 
 /** What the project's code said; where it has nothing to say, what is declared holds. */
 export function hooked(here: Here, hook: HookName, result: HookResult): State {
+  // Not what the run began with, so it was not run: whoever changed it can put it back.
+  if (result.kind === "threw" && result.code === "MODULE_CHANGED")
+    return suspend(here, result.code, `${result.message} Put it back, and resume the run.`);
   if (result.kind === "threw")
-    return fail(here, hookCode(result.code), hookFailed(here.step, hook, result.message));
-  const value = result.kind === "gave" ? result.value : undefined;
+    return breakOff(here, hookCode(result.code), hookFailed(here.step, hook, result.message));
+  const value = result.kind === "gave" && result.value !== null ? result.value : undefined;
   switch (hook) {
     case "setup":
       return afterSetup(here, value);
@@ -45,7 +48,7 @@ function afterSetup(here: Here, value: Json | undefined): State {
   const stolen = [...RESERVED_FIELDS].find((name) => !sameMember(own(before, name), own(value, name)));
   if (stolen !== undefined) {
     const why = `setup of stage "${here.step.id}" writes ctx.${stolen}, which belongs to the run. Use another name.`;
-    return fail(here, "ContextMutationForbidden", why);
+    return breakOff(here, "ContextMutationForbidden", why);
   }
   const ctx = Object.fromEntries(Object.entries(value).filter(([name]) => !RESERVED_FIELDS.has(name)));
   return runHook(
@@ -92,7 +95,7 @@ function unresolved(here: Here, outcome: "defer" | "block", reason: string): Sta
   const why = `The gate of stage "${id}" says ${outcome}${reason === "" ? "" : `: ${reason}`}`;
   switch (rules.unresolved) {
     case "fail":
-      return fail(here, "StageGateUnresolved", why);
+      return breakOff(here, "StageGateUnresolved", why);
     case "skip":
       return conclude(here, "skip", why);
     case "ask": {
@@ -125,7 +128,11 @@ export function told(here: Here, answer: string | null): State {
   if (answer === "proceed") return act(here);
   const why = answer === null ? "there was nobody to ask" : "a person said so";
   if (answer === "skip") return conclude(here, "skip", why);
-  return fail(here, "StageGateUnresolved", `The gate of stage "${here.step.id}" is not resolved: ${why}.`);
+  return breakOff(
+    here,
+    "StageGateUnresolved",
+    `The gate of stage "${here.step.id}" is not resolved: ${why}.`,
+  );
 }
 
 function regate(here: Here): Command {
@@ -305,7 +312,7 @@ function readVerdict(value: Json): { readonly outcome: string; readonly reason: 
 }
 
 function badHook(here: Here, hook: HookName, what: string): State {
-  return fail(
+  return breakOff(
     here,
     "LifecycleFailure",
     `The ${hook} hook of stage "${here.step.id}" gave something else: ${what}.`,

@@ -77,8 +77,8 @@ export type Lane = {
 export type StageLane = {
   readonly phase: "setup" | "gate" | "act" | "assert" | "exit" | "next";
   readonly ctx: JsonObject;
-  /** Whose results it was given, in their order. */
-  readonly upstream: readonly StepId[];
+  /** The results it was given when it was entered, in their order. */
+  readonly upstream: readonly JsonObject[];
   /** How often the gate has said "not yet" in a row. */
   readonly deferred: number;
   /** Responses spent in earlier tries. */
@@ -112,6 +112,8 @@ export type StageResult = {
 };
 
 export type Fork = {
+  /** The visit that led to it. */
+  readonly from: { readonly step: StepId; readonly visit: number };
   readonly steps: readonly StepId[];
   readonly join: StepId | null;
   readonly done: readonly StepId[];

@@ -59,11 +59,12 @@ export function enter(flow: Flow, state: State, to: Entrance): State {
   return { ...state, iterations, visits, lanes, pending: lanes.map(commandOf), settled };
 }
 
-function openStage({ ctx }: State, { origin, upstream }: Entrance): StageLane {
+function openStage({ ctx, handoff }: State, { origin, upstream }: Entrance): StageLane {
+  const before = upstream ?? (origin === null ? [] : [origin]);
   return {
     phase: "setup",
     ctx,
-    upstream: upstream ?? (origin === null ? [] : [origin]),
+    upstream: before.map((id) => own(handoff, id)).filter((result) => result !== undefined),
     deferred: 0,
     since: 0,
     tries: [{ index: 1, turns: 0, capHit: false }],
@@ -108,6 +109,11 @@ export function fail(here: Here, code: string, reason: string, how: Settling = {
   const plain = led(here, how.label ?? null, null, how.notes ?? []);
   const settled: Led = how.overturned ? { ...plain, overturned: true } : plain;
   if (state.fork === null) return end(state, settled, code, reason, settled.step);
+  const { failed } = state.fork;
+  if (failed !== undefined) {
+    const why = `${failed.why}. Then "${lane.step}" failed too: ${code}: ${reason}`;
+    return end(state, settled, "ParallelSiblingFailure", why, failed.step);
+  }
   const why = messages.siblingFailed(lane.step, state.fork, `${code}: ${reason}`);
   return end(state, settled, "ParallelSiblingFailure", why, lane.step);
 }

@@ -65,13 +65,14 @@ export function coerceParameters(
   const values = new Map<string, Json>();
 
   for (const [key, value] of Object.entries(given)) {
-    if (value === undefined || value === null) continue;
+    if (value === undefined || (value === null && !open)) continue;
     const negated = key.replace(/^(?:--)?no-/, "");
     const parameter = byName.get(key) ?? (negated === key ? undefined : byName.get(negated));
     if (parameter === undefined && open && !FORBIDDEN_NAMES.has(key)) {
       values.set(key, value);
       continue;
     }
+    if (value === null) continue;
     if (parameter === undefined) {
       const hint = didYouMean(key, byName.keys());
       report(

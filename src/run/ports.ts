@@ -20,13 +20,17 @@ export type Around = {
   readonly ask?: Person["choose"];
   readonly onPermission?: Person["absent"];
   readonly onText?: Ports["onText"];
+  readonly hookTimeoutMs?: number;
 };
 
 export function createPorts(around: Around): Ports {
   const { flow, backend, clock, root, cwd, env = process.env, ask, onPermission = "deny", onText } = around;
   const { autoResponse } = flow.settings;
-  const person: Person = { choose: ask ?? (() => Promise.resolve(null)), absent: onPermission };
-  const hooks = flow.hooks === undefined ? null : hooksOf(flow.hooks, root, cwd, env);
+  const person: Person = {
+    choose: ask === undefined ? () => Promise.resolve(null) : oneByOne(ask),
+    absent: onPermission,
+  };
+  const hooks = flow.hooks === undefined ? null : hooksOf(flow.hooks, around, env);
   return {
     backend,
     clock,
@@ -48,12 +52,34 @@ export function createPorts(around: Around): Ports {
   };
 }
 
+/** Siblings may have questions at the same time; a person has one at a time. */
+function oneByOne(ask: Person["choose"]): Person["choose"] {
+  let before: Promise<unknown> = Promise.resolve();
+  return (question, choices, signal) => {
+    const asked = before.then(async () => (signal.aborted ? null : await ask(question, choices, signal)));
+    before = asked.catch(() => undefined);
+    return asked;
+  };
+}
+
 /** The code of a machine, in a process of its own that is started when it is first asked. */
-function hooksOf({ file, digest }: Module, root: string, cwd: string, env: NodeJS.ProcessEnv): Hooks {
+function hooksOf(
+  { file, digest }: Module,
+  { root, cwd, hookTimeoutMs }: Around,
+  env: NodeJS.ProcessEnv,
+): Hooks {
+  const timing = hookTimeoutMs === undefined ? {} : { timeoutMs: hookTimeoutMs };
   let host: Promise<ModuleHost> | null = null;
   const open = async () => {
     const { createModuleHost } = await import("../effects/module-host.ts");
-    return createModuleHost({ file: resolve(root, file), digest, cwd, env, adapter: DEFAULT_EXPORT });
+    return createModuleHost({
+      file: resolve(root, file),
+      digest,
+      cwd,
+      env,
+      adapter: DEFAULT_EXPORT,
+      ...timing,
+    });
   };
   return {
     call: async (path, args, signal, how) => await (await (host ??= open())).call(path, args, signal, how),

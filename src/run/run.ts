@@ -55,7 +55,7 @@ export type DriveOptions = BackendOptions & {
   readonly env?: NodeJS.ProcessEnv;
   readonly trust?: Pick<TrustOptions, "digest" | "confirm">;
   readonly signal?: AbortSignal;
-  /** Asks the person at the terminal; absent when there is nobody. */
+  /** Asks the person at the terminal, one question at a time; absent when there is nobody. */
   readonly ask?: Person["choose"];
   /** What the run may spend at the most, over what its files say; `resume` raises it. */
   readonly spending?: Spending;
@@ -63,6 +63,8 @@ export type DriveOptions = BackendOptions & {
   readonly onPermission?: Person["absent"];
   /** Hears what the model says while it says it, where the backend can tell. Must not throw. */
   readonly onText?: (step: string, delta: string) => void;
+  /** How long a hook of the project may take; half a minute unless said. */
+  readonly hookTimeoutMs?: number;
   /** Hears of everything that is recorded, right after it is. */
   readonly observe?: (entry: Entry, state: State, flow: Flow) => void;
 };

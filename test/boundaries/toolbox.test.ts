@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
 import {
   chmodSync,
   linkSync,
@@ -280,6 +281,16 @@ describe("Read", () => {
 });
 
 describe("Write", () => {
+  test("takes away what a killed process left of the same call", async () => {
+    const { cwd, use } = world();
+    const mark = createHash("sha256")
+      .update(`call-0\0${join(cwd, "a.txt")}`)
+      .digest("hex");
+    writeFileSync(join(cwd, `.lockstep-${mark.slice(0, 16)}.tmp`), "half of i");
+    assert.ok((await use("Write", { file_path: "a.txt", content: "half of it" })).ok);
+    assert.deepEqual(readdirSync(cwd), ["a.txt"]);
+  });
+
   test("creates folders and files, and replaces files as a whole", async () => {
     const { use, text } = world({ old: "something longer than before" });
     assert.equal(

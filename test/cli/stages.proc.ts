@@ -1,6 +1,8 @@
 /** An agent made of stages, as every command meets it. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { describe, test } from "node:test";
 import { printed } from "../load/documents.ts";
 import { stageText, stageTree, REVIEW } from "../load/stage-world.ts";
@@ -39,6 +41,52 @@ writeAgent(world, "both");
 world.write(".agent/both/stages/plan.md", printed("004-plan.md"));
 
 describe("an agent made of stages", { concurrency: 2 }, () => {
+  test("is what init --stages writes: it passes check, is drawn, and runs as it says", async () => {
+    using fresh = createWorld();
+    const made = await fresh.lockstep(["init", "notes", "--stages"]);
+    assert.equal(made.code, 0, made.stderr);
+    assert.match(made.stdout, /^\.agent\/notes\/stages\/1-plan\.md$/m);
+    const run = 'lockstep run notes --topic "tides" --script .agent/notes/script.yaml';
+    assert.ok(made.stdout.includes(`  lockstep check notes\n  ${run}\n`));
+    assert.match((await fresh.lockstep(["init", "notes", "--stages"])).stderr, /is there already/);
+
+    const checked = await fresh.lockstep(["check", "notes", "--strict"]);
+    assert.deepEqual([checked.code, checked.stdout], [0, "✓ notes: no problems (3 steps)\n"]);
+    const drawn = await fresh.lockstep(["graph", "notes"]);
+    assert.match(drawn.stdout, /parsed\.approved = true/);
+
+    const args = ["--topic", "tides", "--script", ".agent/notes/script.yaml", "--json"];
+    const ran = onlyDocument(await fresh.lockstep(["run", "notes", ...args]));
+    assert.deepEqual([ran.outcome, ran.warnings], ["completed", []], String(ran.reason));
+    const path = ran.path as readonly { step: string; visit: number }[];
+    assert.deepEqual(
+      path.map(({ step, visit }) => `${step}@${visit}`),
+      ["plan@1", "draft@1", "review@1", "draft@2", "review@2"],
+    );
+    const audit = await fresh.lockstep(["show", "@last", "--audit"]);
+    assert.match(audit.stdout, /StageParseError/);
+    const { stdout } = await fresh.lockstep(["why", "@last", "draft@1"]);
+    assert.match(stdout, /must NOT have fewer than 20 characters/);
+  });
+
+  test("waits for a permission with exit 5, and goes on when it is resumed with one", async () => {
+    using fresh = createWorld();
+    fresh.write(".agent/planner/stages/plan.md", printed("004-plan.md"));
+    const wish = [{ name: "Write", input: { file_path: "plan.txt", content: "first" } }];
+    const plan = { summary: "s", steps: ["one"] };
+    fresh.write("script.json", JSON.stringify({ replies: [{ calls: wish }, { output: plan }] }));
+    const run = ["run", "planner", "--input", "task=t", "--script", "script.json", "--on-permission", "halt"];
+    const waiting = await fresh.lockstep(run);
+    assert.deepEqual([waiting.code, waiting.stdout], [5, '{"outcome":"failed"}\n'], waiting.stderr);
+    assert.match(waiting.stderr, /PermissionRequired[^]*wants to call Write[^]*lockstep resume/);
+    assert.match((await fresh.lockstep(["runs"])).stdout, /waiting/);
+    assert.ok(!existsSync(join(fresh.root, "plan.txt")));
+    const resumed = await fresh.lockstep(["resume", "@last", "--on-permission", "allow"]);
+    assert.equal(resumed.code, 0, resumed.stderr);
+    assert.ok(existsSync(join(fresh.root, "plan.txt")));
+    assert.match((await fresh.lockstep(["show", "@last", "--audit"])).stdout, /GrantConsumed/);
+  });
+
   test("is listed, and known to doctor", async () => {
     const { stdout } = await world.lockstep(["list"]);
     assert.match(stdout, /^planner +ok/m);
