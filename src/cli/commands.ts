@@ -51,6 +51,11 @@ const ON_PERMISSION: Flag = {
   takes: "WHAT",
   help: "deny, halt or allow: tools outside of a stage's list when nobody can be asked",
 };
+const SANDBOX: Flag = {
+  name: "sandbox",
+  takes: "WHEN",
+  help: "on, off or auto: confine commands always, never, or when the agent asks for it",
+};
 const STRICT: Flag = { name: "strict", help: "count warnings as errors" };
 
 const AGENT: Word = { name: "NAME", is: "agent" };
@@ -68,6 +73,7 @@ export const COMMANDS: readonly Command[] = [
       EVENTS,
       TRUST,
       ON_PERMISSION,
+      SANDBOX,
       STRICT,
       { name: "validate", help: "only check the agent, as `lockstep check` does" },
     ],
@@ -91,7 +97,7 @@ export const COMMANDS: readonly Command[] = [
     name: "resume",
     summary: "go on with a run where it stopped",
     words: [RUN],
-    flags: [SCRIPT, EVENTS, TRUST, ON_PERMISSION],
+    flags: [SCRIPT, EVENTS, TRUST, ON_PERMISSION, SANDBOX],
     details: [RUN_IDS, "Steps that were committed are not run again."],
     examples: ["lockstep resume @last", "lockstep resume 3f9 --script more.yaml"],
     document: "result",

@@ -35,6 +35,7 @@ export async function conduct(
       ...(screen.isAnswering ? { confirm: askForTrust(call, signal) } : {}),
     },
     ...onPermission(call),
+    ...sandboxOf(call),
     ...(screen.isAnswering ? { ask: askPerson(call) } : {}),
     signal,
     observe: call.on("events") ? (entry) => screen.print(jsonLine(entry)) : progress.observe,
@@ -96,6 +97,14 @@ function onPermission(call: Call): Pick<DriveOptions, "onPermission"> {
   if (said === undefined) return {};
   if (said === "deny" || said === "halt" || said === "allow") return { onPermission: said };
   throw new UsageError(`--on-permission knows deny, halt and allow, not "${said}".`);
+}
+
+/** What was said on the line, or nothing: then the user's settings hold. */
+export function sandboxOf(call: Call): Pick<DriveOptions, "sandbox"> {
+  const said = call.text("sandbox");
+  if (said === undefined) return {};
+  if (said === "on" || said === "off" || said === "auto") return { sandbox: said };
+  throw new UsageError(`--sandbox knows on, off and auto, not "${said}".`);
 }
 
 /** One question at a time, whoever asks; an answer that is none of the choices counts as the last of them. */

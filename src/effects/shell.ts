@@ -14,15 +14,16 @@ import { childEnv } from "./process.ts";
 export type ShellOptions = {
   /** Where every command runs. */
   readonly cwd: string;
-  /** Ours; commands see only what `childEnv` lets through. */
+  /** Ours; commands see only what `childEnv` lets through, and the names in `allow`. */
   readonly env: Env;
+  readonly allow?: readonly string[];
   readonly exec: RunProcess;
 };
 
 /** After an abort both verbs still settle with a value that says so; it is no result, and not to be recorded as one. */
-export function createShell({ cwd, env, exec }: ShellOptions): Shell {
+export function createShell({ cwd, env, allow, exec }: ShellOptions): Shell {
   /** Looked at when a command runs: most runs run none. */
-  const place = () => ({ cwd, env: childEnv(env) });
+  const place = () => ({ cwd, env: childEnv(env, allow) });
   return {
     check: async (check, signal) => {
       const { command, timeoutMs, maxOutputBytes } = check;

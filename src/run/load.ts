@@ -5,9 +5,12 @@ import type { FileRead, Files } from "../flow/files.ts";
 import { canonicalJson, type JsonSchema } from "../flow/json.ts";
 import { hasErrors, type Problem } from "../flow/problem.ts";
 import { loadAgent } from "../load/agent.ts";
+import { CODES } from "../load/codes.ts";
+import { readDocument } from "../load/document.ts";
 import { findPrompt } from "../prompts/find.ts";
 import { createFiles } from "./files.ts";
 import { findProject, type Project } from "./project.ts";
+import { placesOf } from "./sandbox.ts";
 
 export type Loaded = {
   readonly agent: string;
@@ -35,7 +38,11 @@ export async function load(agent: string, options: LoadOptions = {}): Promise<Lo
   const project = findProject(options.cwd ?? process.cwd(), options.stateDir);
   const files = onceOnly(options.files ?? createFiles(project.root));
   const { flow, problems } = loadAgent(agent, files, (ref) => findPrompt(files, ref));
-  const found = [...problems, ...(flow === null ? [] : await schemaProblems(flow, agent))];
+  const found = [
+    ...problems,
+    ...(flow === null ? [] : await schemaProblems(flow, agent)),
+    ...(flow === null ? [] : await pathProblems(flow, agent, project, files)),
+  ];
   return {
     agent,
     project,
@@ -98,6 +105,39 @@ async function schemaProblems(flow: Flow, agent: string): Promise<readonly Probl
   return [...schemas].flatMap(([schema, { step, name }]) => {
     const fault = schemaFault(schema);
     return fault === null ? [] : [uncompilable(agent, step, name, fault)];
+  });
+}
+
+/** Where the folders of the sandbox really lead. What the words alone tell was found before. */
+async function pathProblems(
+  flow: Flow,
+  agent: string,
+  project: Project,
+  files: Files,
+): Promise<readonly Problem[]> {
+  const { asked, filesystem } = flow.settings.boundaries.sandbox;
+  if (!asked || filesystem.allowedPaths.length === 0) return [];
+  const { refusePath } = await import("../boundaries/sandbox-policy.ts");
+  const places = placesOf(project, project.root, process.env);
+  const file = `.agent/${agent}/agent.json`;
+  return filesystem.allowedPaths.flatMap((path, place) => {
+    const why = refusePath(path, places);
+    if (why === null) return [];
+    const pointer = `/runner/boundaries/sandbox/filesystem/allowedPaths/${place}`;
+    return [
+      {
+        code: "SANDBOX-PATH",
+        severity: "error",
+        file,
+        ...readDocument(files, file).document.place(pointer),
+        pointer,
+        step: null,
+        message: `The folder ${JSON.stringify(path)} in allowedPaths cannot be opened for writing: ${why}.`,
+        why: CODES["SANDBOX-PATH"].why,
+        fix: "Name only the folder that is needed.",
+        witness: [],
+      },
+    ];
   });
 }
 

@@ -2,10 +2,11 @@
 import { randomBytes } from "node:crypto";
 import { resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { createRedactor, secretsIn, type Redactor } from "../boundaries/redact.ts";
 import { createToolbox } from "../boundaries/toolbox.ts";
 import { createShell } from "../effects/shell.ts";
 import { createWatch } from "../effects/watch.ts";
-import { childEnv, runProcess } from "../effects/process.ts";
+import { childEnv } from "../effects/process.ts";
 import { drive, fold, type Drive } from "../engine/drive.ts";
 import {
   RunnerError,
@@ -27,11 +28,14 @@ import { exitCode } from "../flow/verdict.ts";
 import { coerceParameters } from "../load/parameters.ts";
 import { composer } from "../prompts/compose.ts";
 import { chooseBackend, recallBackend, type BackendOptions } from "./backend.ts";
+import { readConfig, type Config, type SandboxWish } from "./config.ts";
+import { discreet, discreetBackend } from "./discreet.ts";
 import { openExistingJournal, openJournal } from "./journal.ts";
 import { flowDigest, load, type Loaded } from "./load.ts";
-import { findProject } from "./project.ts";
+import { findProject, type Project } from "./project.ts";
 import { findRun, show } from "./runs.ts";
 import { toFailure, toResult, type Result } from "./result.ts";
+import { decideSandbox, openGround, placesOf, type Ground } from "./sandbox.ts";
 import { requireTrust, type TrustOptions } from "./trust.ts";
 
 export type RunOptions = {
@@ -57,6 +61,10 @@ export type DriveOptions = BackendOptions & {
   readonly clock?: Clock;
   readonly env?: NodeJS.ProcessEnv;
   readonly trust?: Pick<TrustOptions, "digest" | "confirm">;
+  /** Whether commands are confined; the user's own settings decide where this does not. */
+  readonly sandbox?: SandboxWish;
+  /** Values that must not be recorded, besides those that the environment holds. */
+  readonly secrets?: readonly string[];
   readonly signal?: AbortSignal;
   /** Asks the person at the terminal; absent when there is nobody. */
   readonly ask?: Person["choose"];
@@ -75,13 +83,14 @@ export type DriveOptions = BackendOptions & {
 export async function run(options: RunOptions): Promise<Result> {
   return await reported(
     options.agent,
+    options,
     async () => await runLoaded(await load(options.agent, options), options),
   );
 }
 
 /** Runs an agent that was loaded before. */
 export async function runLoaded(loaded: Loaded, options: Omit<RunOptions, "agent">): Promise<Result> {
-  return await reported(loaded.agent, async () => {
+  return await reported(loaded.agent, options, async () => {
     const { flow, problems } = loaded;
     if (flow === null || hasErrors(problems)) return invalid(loaded);
     const digest = flowDigest(flow);
@@ -97,50 +106,51 @@ export async function runLoaded(loaded: Loaded, options: Omit<RunOptions, "agent
         misgiven.map(({ message, fix }) => `${message} ${fix}`).join("\n"),
       );
     await prepareSchemas(schemasOf(flow));
-    const backend = await chooseBackend(options, flow.agent, []);
+    const redactor = redactorOf(options);
+    const backend = discreetBackend(await chooseBackend(options, flow.agent, []), redactor);
     requireToolCalling(flow, backend);
-    await requireTrust(flow, {
-      root: loaded.project.root,
-      env: options.env ?? process.env,
-      ...options.trust,
-    });
-    return await withJournal(loaded.project.stateDir, options, async (journal, clock) => {
-      const id = newRunId();
-      const cwd = resolve(options.cwd ?? process.cwd());
-      const at = clock.now();
-      const { agent } = flow;
-      const input = options.input ?? "";
-      const started = { run: id, agent, flow: digest, args, input, cwd, backend: backend.spec };
-      const begin: Entry = { seq: 1, at, event: { type: "run.started", ...started } };
-      const created = await journal.create({ id, agent, at, digest, flow }, [begin]);
-      return await held(created, async (handle) =>
-        driveTo({ options, flow, digest, cwd, clock, backend, handle, begin, past: [], problems }),
-      );
-    });
+    const { project } = loaded;
+    await requireTrust(flow, { root: project.root, env: options.env ?? process.env, ...options.trust });
+    const cwd = resolve(options.cwd ?? process.cwd());
+    const about = { options, flow, digest, cwd, backend, redactor };
+    return await withGround(flow, project, cwd, options, async (around) =>
+      withJournal(project.stateDir, options, async (journal, clock) => {
+        const id = newRunId();
+        const at = clock.now();
+        const { agent } = flow;
+        const input = redactor.text(options.input ?? "");
+        const started = { run: id, agent, flow: digest, args, input, cwd, backend: backend.spec };
+        const begin: Entry = { seq: 1, at, event: { type: "run.started", ...started } };
+        const created = await journal.create({ id, agent, at, digest, flow }, [begin]);
+        return await held(created, async (handle) =>
+          driveTo({ ...about, around, clock, handle, begin, past: [], problems }),
+        );
+      }),
+    );
   });
 }
 
 /** Goes on with a run where its journal ends, with the flow it was started with. */
 export async function resume(options: ResumeOptions): Promise<Result> {
-  return await reported("", async () => {
-    const { root, stateDir } = findProject(options.cwd ?? process.cwd(), options.stateDir);
-    if (options.journal !== undefined) return await resumeFrom(options.journal, root, options);
-    const journal = await openExistingJournal(stateDir, options.clock ?? systemClock);
+  return await reported("", options, async () => {
+    const project = findProject(options.cwd ?? process.cwd(), options.stateDir);
+    if (options.journal !== undefined) return await resumeFrom(options.journal, project, options);
+    const journal = await openExistingJournal(project.stateDir, options.clock ?? systemClock);
     if (journal === null) {
       throw new RunnerError(
         "RUN_UNKNOWN",
-        `There is no run "${options.run}": none is recorded in ${stateDir}.`,
+        `There is no run "${options.run}": none is recorded in ${project.stateDir}.`,
       );
     }
     try {
-      return await resumeFrom(journal, root, options);
+      return await resumeFrom(journal, project, options);
     } finally {
       await journal.close();
     }
   });
 }
 
-async function resumeFrom(journal: Journal, root: string, options: ResumeOptions): Promise<Result> {
+async function resumeFrom(journal: Journal, project: Project, options: ResumeOptions): Promise<Result> {
   const { id, digest } = await findRun(journal, options.run);
   const flow = await journal.flow(digest);
   if (flow === null)
@@ -150,9 +160,10 @@ async function resumeFrom(journal: Journal, root: string, options: ResumeOptions
     const past = await journal.read(id);
     if (isOver(flow, past)) return await showOver(journal, id);
     const { cwd, spec, marks } = recallBackend(past);
-    const backend = await chooseBackend(options, flow.agent, marks, spec);
+    const redactor = redactorOf(options);
+    const backend = discreetBackend(await chooseBackend(options, flow.agent, marks, spec), redactor);
     requireToolCalling(flow, backend);
-    await requireTrust(flow, { root, env: options.env ?? process.env, ...options.trust });
+    await requireTrust(flow, { root: project.root, env: options.env ?? process.env, ...options.trust });
     const renewed = options.script !== undefined || options.backend !== undefined;
     const begin = {
       type: "run.resumed",
@@ -160,8 +171,43 @@ async function resumeFrom(journal: Journal, root: string, options: ResumeOptions
       ...(renewed ? { backend: backend.spec } : {}),
     } as const;
     const clock = options.clock ?? systemClock;
-    return await driveTo({ options, flow, digest, cwd, clock, backend, handle, begin, past, problems: [] });
+    const about = { options, flow, digest, cwd, clock, backend, redactor, handle, begin, past, problems: [] };
+    return await withGround(flow, project, cwd, options, async (around) => driveTo({ ...about, around }));
   });
+}
+
+/** What the machine offers a run: how commands are started, and what they see of the environment. */
+type Around = Pick<Ground, "exec"> & {
+  readonly allow: Config["env"];
+  readonly warnings: readonly string[];
+};
+
+/** Opens the sandbox where one is wanted, and closes it at the end, however that comes. */
+async function withGround(
+  flow: Flow,
+  project: Project,
+  cwd: string,
+  { env = process.env, sandbox }: DriveOptions,
+  use: (around: Around) => Promise<Result>,
+): Promise<Result> {
+  const config = readConfig(env);
+  const decision = decideSandbox(flow.settings.boundaries.sandbox, sandbox ?? config.sandbox);
+  const ground = await openGround(decision, placesOf(project, cwd, env), env);
+  const warning = decision.confined ? null : decision.warning;
+  try {
+    return await use({
+      exec: ground.exec,
+      allow: config.env,
+      warnings: warning === null ? [] : [warning],
+    });
+  } finally {
+    await ground.close();
+  }
+}
+
+/** The environment is looked through when there is a text to look for its secrets in. */
+function redactorOf({ env = process.env, secrets = [] }: DriveOptions): Redactor {
+  return createRedactor(() => [...secretsIn(env), ...secrets]);
 }
 
 /** A stage ends with a call of its completion tool: a model that cannot call tools could never end one. */
@@ -194,7 +240,10 @@ type Driven = {
   readonly digest: string;
   readonly cwd: string;
   readonly clock: Clock;
+  /** Discreet already: its spec is recorded before the run begins. */
   readonly backend: Backend;
+  readonly redactor: Redactor;
+  readonly around: Around;
   readonly handle: RunHandle;
   readonly begin: Drive["begin"];
   readonly past: readonly Entry[];
@@ -202,16 +251,24 @@ type Driven = {
 };
 
 async function driveTo(driven: Driven): Promise<Result> {
-  const { options, flow, digest, cwd, clock, backend, handle, begin, past, problems } = driven;
+  const { options, flow, digest, backend, around, handle, begin, past, problems } = driven;
   const report = createReport();
   for (const entry of past) addEntry(report, entry);
   const tell = (state: State, warnings: readonly string[]) =>
-    toResult({ run: handle.run, flow, digest, state, report, problems, warnings });
+    toResult({
+      run: handle.run,
+      flow,
+      digest,
+      state,
+      report,
+      problems,
+      warnings: [...around.warnings, ...warnings],
+    });
   let newest: State | null = null;
   try {
     const state = await drive({
       flow,
-      ports: createPorts(flow, backend, clock, cwd, options),
+      ports: createPorts(driven),
       handle,
       past,
       begin,
@@ -232,27 +289,30 @@ async function driveTo(driven: Driven): Promise<Result> {
   }
 }
 
-function createPorts(flow: Flow, backend: Backend, clock: Clock, cwd: string, options: DriveOptions): Ports {
+function createPorts({ options, flow, cwd, clock, backend, redactor, around }: Driven): Ports {
   const { autoResponse } = flow.settings;
+  const { allow } = around;
+  const exec: Ground["exec"] = (command) => around.exec({ ...command, tidy: redactor.text });
   const { env = process.env, ask, onPermission = "deny" } = options;
   const person: Person = { choose: ask ?? (() => Promise.resolve(null)), absent: onPermission };
-  return {
+  const ports: Ports = {
     backend,
     clock,
     cwd,
     compose: composer,
     toolbox: createToolbox({
       cwd,
-      env: () => childEnv(env),
-      exec: runProcess,
+      env: () => childEnv(env, allow),
+      exec,
       autoResponse,
       protect: [],
       granting: { person },
     }),
-    shell: createShell({ cwd, env, exec: runProcess }),
+    shell: createShell({ cwd, env, allow, exec }),
     watch: createWatch({ cwd, env }),
     person,
   };
+  return discreet(ports, redactor);
 }
 
 /** Whether the run ended by the flow's own doing, so that nothing is left to go on with. */
@@ -285,12 +345,12 @@ async function withJournal(
 }
 
 /** What stops a run from outside becomes a result like any other. Anything else is a bug and is thrown. */
-async function reported(agent: string, work: () => Promise<Result>): Promise<Result> {
+async function reported(agent: string, options: DriveOptions, work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();
   } catch (error) {
     if (!(error instanceof RunnerError)) throw error;
-    return toFailure(agent, error.code, error.message);
+    return toFailure(agent, error.code, redactorOf(options).text(error.message));
   }
 }
 

@@ -1,0 +1,58 @@
+/**
+ * Ports that keep secrets to themselves. Everything that is recorded, shown or told comes in through a port, so this is
+ * the one place where secrets are taken out.
+ */
+import type { Redactor } from "../boundaries/redact.ts";
+import type { Backend, Hooks, Ports, TurnResult } from "../engine/ports.ts";
+
+/** All but the backend, which is made discreet before it is first named. */
+export function discreet(ports: Ports, redactor: Redactor): Ports {
+  const { toolbox, shell, watch, hooks } = ports;
+  const { value } = redactor;
+  return {
+    ...ports,
+    toolbox: {
+      ...toolbox,
+      call: async (...args) => value(await toolbox.call(...args)),
+      callInStage: async (...args) => value(await toolbox.callInStage(...args)),
+    },
+    shell: {
+      check: async (...args) => value(await shell.check(...args)),
+      perform: async (...args) => value(await shell.perform(...args)),
+    },
+    watch: { look: async (...args) => value(await watch.look(...args)) },
+    ...(hooks === undefined ? {} : { hooks: discreetHooks(hooks, redactor) }),
+  };
+}
+
+/** A backend of somebody's own may be anything with these members, so each is asked for by name. */
+export function discreetBackend(backend: Backend, redactor: Redactor): Backend {
+  const tidy = (result: TurnResult) => withoutSecrets(result, redactor);
+  const { id, options } = backend.spec;
+  return {
+    // What it is built from again on resume is recorded too.
+    spec: { id, options: redactor.value(options) },
+    ...(backend.turn === undefined ? {} : { turn: (request) => backend.turn!(request).then(tidy) }),
+    ...(backend.run === undefined ? {} : { run: (request) => backend.run!(request).then(tidy) }),
+    ...(backend.toolCalling === undefined ? {} : { toolCalling: backend.toolCalling }),
+    leftovers: () => redactor.value(backend.leftovers?.() ?? []),
+    close: async () => await backend.close?.(),
+  };
+}
+
+function discreetHooks(hooks: Hooks, { value }: Redactor): Hooks {
+  return { call: async (...args) => value(await hooks.call(...args)) };
+}
+
+/** Where the backend stands is for the backend alone to read; everything else is looked at. */
+function withoutSecrets(result: TurnResult, { text, value }: Redactor): TurnResult {
+  if (result.kind === "fault") {
+    const fault = value(result.fault);
+    return fault === result.fault ? result : { ...result, fault };
+  }
+  const said = text(result.text);
+  const calls = result.calls.length === 0 ? result.calls : value(result.calls);
+  const output = result.output === undefined ? undefined : value(result.output);
+  if (said === result.text && calls === result.calls && output === result.output) return result;
+  return { ...result, text: said, calls, ...(output === undefined ? {} : { output }) };
+}
