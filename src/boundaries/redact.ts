@@ -2,7 +2,6 @@
  * Takes secrets out of text before it is recorded, shown or sent on: first the values we know, in any of the forms they
  * travel in, then whatever has the shape of a key. Most texts hold neither, and those cost one look.
  */
-import { isObject, type Json } from "../flow/json.ts";
 
 export type Redactor = {
   readonly text: (text: string) => string;
@@ -22,34 +21,37 @@ export function createRedactor(known: () => readonly string[]): Redactor {
     return HINT.test(rest) ? withoutShapes(rest) : rest;
   };
 
-  const value = (whole: unknown, depth = 0): unknown => {
+  const value = (whole: unknown, depth: number): unknown => {
     if (typeof whole === "string") return text(whole);
     if (typeof whole !== "object" || whole === null || depth > DEEPEST) return whole;
-    if (Array.isArray(whole)) {
-      const items = whole.map((item) => value(item, depth + 1));
-      return items.every((item, place) => item === whole[place]) ? whole : items;
-    }
-    if (!isObject(whole)) return whole;
-    let copy: { [key: string]: unknown } | null = null;
-    for (const key of Object.keys(whole)) {
-      const member = whole[key] as Json;
-      const name = key.length < SHORTEST_KEY ? key : text(key);
-      const tidy = value(member, depth + 1);
-      if (tidy === member && name === key) continue;
-      copy ??= { ...whole };
-      if (name !== key) delete copy[key];
-      Object.defineProperty(copy, name, {
-        value: tidy,
-        enumerable: true,
-        configurable: true,
-        writable: true,
-      });
+    return Array.isArray(whole) ? list(whole, depth) : object(whole as Members, depth);
+  };
+
+  const list = (whole: readonly unknown[], depth: number): readonly unknown[] => {
+    let copy: unknown[] | null = null;
+    for (let place = 0; place < whole.length; place++) {
+      const tidy = value(whole[place], depth + 1);
+      if (tidy !== whole[place]) (copy ??= [...whole])[place] = tidy;
     }
     return copy ?? whole;
   };
 
-  return { text, value: (whole) => value(whole) as typeof whole };
+  const object = (whole: Members, depth: number): Members => {
+    let isClean = true;
+    for (const key in whole) {
+      if (value(whole[key], depth + 1) !== whole[key]) isClean = false;
+      else if (key.length >= SHORTEST_KEY && text(key) !== key) isClean = false;
+    }
+    if (isClean) return whole;
+    return Object.fromEntries(
+      Object.entries(whole).map(([key, member]) => [text(key), value(member, depth + 1)]),
+    );
+  };
+
+  return { text, value: (whole) => value(whole, 0) as typeof whole };
 }
+
+type Members = { readonly [key: string]: unknown };
 
 /** The values of variables that are called like secrets, unless they merely say where something is. */
 export function secretsIn(env: { readonly [name: string]: string | undefined }): readonly string[] {
@@ -142,16 +144,13 @@ const SHAPES: { readonly [name: string]: string } = {
   age: "AGE-SECRET-KEY-1[0-9A-Z]{58}",
 };
 
-/** A key in the form of a block; cut off or with its line ends escaped, it is still one. */
-const PEM =
-  /-----BEGIN (?:[A-Z0-9]{1,20} ){0,3}PRIVATE KEY(?: BLOCK)?-----(?:\s|\\[nr]|[A-Za-z-]{1,20}: [^\n\\]{0,100}){0,20}[A-Za-z0-9+/=]{20}(?:[A-Za-z0-9+/=\s]|\\[nr])*(?:-----END [A-Z0-9 ]{0,60}PRIVATE KEY(?: BLOCK)?-----)?/g;
-
 /** Where only a part is secret: what stands before it stays. */
 const CARRIED =
   /((?:\b[Bb]earer|\b[Aa]uthorization["']?\s{0,4}[:=]\s{0,4}["']?(?:[Bb]asic|[Tt]oken))\s{1,4})(?=[\w.~+/-]{0,200}\d)[\w.~+/-]{16,4096}={0,2}|((?<![a-z0-9+.-])[a-z][a-z0-9+.-]{1,20}:\/\/[^\s:@/"'`<>]{0,64}:)(?![$<{*%])[^\s@/"'`<>]{3,255}(?=@[\w[.-])|((?:Account|SharedAccess)Key=)[\w+/]{40,100}={0,2}|((?:aws_secret_access_key|AWS_SECRET_ACCESS_KEY)["']?\s{0,4}[:=]\s{0,4}["']?)[\w+/]{40}(?![\w+/])/g;
 
+/** Not in the middle of a word; the end of an escape is none. */
 const TOKENS = new RegExp(
-  `(?<![A-Za-z0-9])(?:${Object.entries(SHAPES)
+  `(?<=^|[^A-Za-z0-9]|\\\\[bfnrt]|%[0-9A-Fa-f]{2})(?:${Object.entries(SHAPES)
     .map(([name, shape]) => `(?<${name}>${shape})`)
     .join("|")})`,
   "g",
@@ -162,8 +161,7 @@ const HINT =
   /gh[pousr]_|github_pat_|gl[a-z]{2,5}-|A[KSBC][ICA]A|xox[abeoprs]-|xapp-|sk-|AIza|ya29\.|GOCSPX-|npm_|pypi-|eyJ|[sr]k_|whsec_|SG\.|SK[0-9a-f]|:AA|hf_|_v1_|shp[a-z]{2}_|dckr_|hv[sbr]\.|dapi|lin_api|ATATT|gsk_|AGE-|PRIVATE KEY|[Bb]earer|[Aa]uthorization|:\/\/[^\s@]{1,400}@|Key=|(?:secret|SECRET)_/;
 
 function withoutShapes(text: string): string {
-  return text
-    .replace(PEM, "[redacted:private-key]")
+  return withoutBlocks(text)
     .replace(
       CARRIED,
       (_, ...kept) => `${kept.slice(0, 4).find((part) => part !== undefined) as string}[redacted]`,
@@ -172,4 +170,45 @@ function withoutShapes(text: string): string {
       const groups = found.at(-1) as { readonly [name: string]: string | undefined };
       return `[redacted:${Object.keys(groups).find((name) => groups[name] !== undefined)}]`;
     });
+}
+
+// Keys in the form of a block of lines: cut off, numbered by a tool or with their line ends escaped, they still are.
+
+const BEGIN = /-----BEGIN (?:[A-Z0-9]{1,20} ){0,3}PRIVATE KEY(?: BLOCK)?-----/g;
+const END = /-----END [A-Z0-9 ]{0,60}PRIVATE KEY(?: BLOCK)?-----/;
+const LINE = /(?:[^\n\\]|\\(?![nr]))*(?:\n|(?:\\r)?\\n|\\r|$)/y;
+/** What a block is made of stands at the end of a line, whatever a tool put before it. */
+const BODY = /(?:^|[^\w+/=])[A-Za-z0-9+/]{16,}={0,2}\s*(?:\\[nr])*$/;
+const PREAMBLE = /^[^"'`;(){}]{0,120}$/;
+const MOST_LINES = 400;
+
+function withoutBlocks(text: string): string {
+  let tidy = "";
+  let from = 0;
+  for (const { index, 0: begin } of text.matchAll(BEGIN)) {
+    const end = index < from ? null : endOfBlock(text, index + begin.length);
+    if (end === null) continue;
+    tidy += `${text.slice(from, index)}[redacted:private-key]`;
+    from = end;
+  }
+  return tidy + text.slice(from);
+}
+
+/** null: no key follows, only its first line was quoted. */
+function endOfBlock(text: string, start: number): number | null {
+  let end: number | null = null;
+  let at = start;
+  for (let count = 0; count < MOST_LINES && at < text.length; count++) {
+    LINE.lastIndex = at;
+    const [line = ""] = LINE.exec(text) ?? [];
+    const last = END.exec(line);
+    const body = last === null ? line : line.slice(0, last.index);
+    const isCutOff = end !== null && at + line.length === text.length && /[A-Za-z0-9+/]$/.test(line);
+    const isBody = BODY.test(body) || isCutOff;
+    if (last !== null) return isBody || end !== null ? at + last.index + last[0].length : null;
+    if (isBody) end = at + line.replace(/\s*(?:\\[nr])*$/, "").length;
+    else if (!PREAMBLE.test(line) || line.includes("-----BEGIN")) break;
+    at += line.length || 1;
+  }
+  return end;
 }

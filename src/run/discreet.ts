@@ -4,13 +4,14 @@
  */
 import type { Redactor } from "../boundaries/redact.ts";
 import type { Backend, Hooks, Ports, TurnResult } from "../engine/ports.ts";
+import type { BackendSpec } from "../flow/event.ts";
 
-/** All but the backend, which is made discreet before it is first named. */
 export function discreet(ports: Ports, redactor: Redactor): Ports {
   const { toolbox, shell, watch, hooks } = ports;
   const { value } = redactor;
   return {
     ...ports,
+    tidy: (result) => withoutSecrets(result, redactor),
     toolbox: {
       ...toolbox,
       call: async (...args) => value(await toolbox.call(...args)),
@@ -25,19 +26,9 @@ export function discreet(ports: Ports, redactor: Redactor): Ports {
   };
 }
 
-/** A backend of somebody's own may be anything with these members, so each is asked for by name. */
-export function discreetBackend(backend: Backend, redactor: Redactor): Backend {
-  const tidy = (result: TurnResult) => withoutSecrets(result, redactor);
-  const { id, options } = backend.spec;
-  return {
-    // What it is built from again on resume is recorded too.
-    spec: { id, options: redactor.value(options) },
-    ...(backend.turn === undefined ? {} : { turn: (request) => backend.turn!(request).then(tidy) }),
-    ...(backend.run === undefined ? {} : { run: (request) => backend.run!(request).then(tidy) }),
-    ...(backend.toolCalling === undefined ? {} : { toolCalling: backend.toolCalling }),
-    leftovers: () => redactor.value(backend.leftovers?.() ?? []),
-    close: async () => await backend.close?.(),
-  };
+/** What a backend is built from again on resume is recorded; everything else that it says goes through `tidy`. */
+export function discreetSpec({ spec }: Backend, { value }: Redactor): BackendSpec {
+  return { id: spec.id, options: value(spec.options) };
 }
 
 function discreetHooks(hooks: Hooks, { value }: Redactor): Hooks {

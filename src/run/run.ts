@@ -29,7 +29,7 @@ import { coerceParameters } from "../load/parameters.ts";
 import { composer } from "../prompts/compose.ts";
 import { chooseBackend, recallBackend, type BackendOptions } from "./backend.ts";
 import { readConfig, type Config, type SandboxWish } from "./config.ts";
-import { discreet, discreetBackend } from "./discreet.ts";
+import { discreet, discreetSpec } from "./discreet.ts";
 import { openExistingJournal, openJournal } from "./journal.ts";
 import { flowDigest, load, type Loaded } from "./load.ts";
 import { findProject, type Project } from "./project.ts";
@@ -107,7 +107,7 @@ export async function runLoaded(loaded: Loaded, options: Omit<RunOptions, "agent
       );
     await prepareSchemas(schemasOf(flow));
     const redactor = redactorOf(options);
-    const backend = discreetBackend(await chooseBackend(options, flow.agent, []), redactor);
+    const backend = await chooseBackend(options, flow.agent, []);
     requireToolCalling(flow, backend);
     const { project } = loaded;
     await requireTrust(flow, { root: project.root, env: options.env ?? process.env, ...options.trust });
@@ -119,7 +119,15 @@ export async function runLoaded(loaded: Loaded, options: Omit<RunOptions, "agent
         const at = clock.now();
         const { agent } = flow;
         const input = redactor.text(options.input ?? "");
-        const started = { run: id, agent, flow: digest, args, input, cwd, backend: backend.spec };
+        const started = {
+          run: id,
+          agent,
+          flow: digest,
+          args,
+          input,
+          cwd,
+          backend: discreetSpec(backend, redactor),
+        };
         const begin: Entry = { seq: 1, at, event: { type: "run.started", ...started } };
         const created = await journal.create({ id, agent, at, digest, flow }, [begin]);
         return await held(created, async (handle) =>
@@ -161,14 +169,14 @@ async function resumeFrom(journal: Journal, project: Project, options: ResumeOpt
     if (isOver(flow, past)) return await showOver(journal, id);
     const { cwd, spec, marks } = recallBackend(past);
     const redactor = redactorOf(options);
-    const backend = discreetBackend(await chooseBackend(options, flow.agent, marks, spec), redactor);
+    const backend = await chooseBackend(options, flow.agent, marks, spec);
     requireToolCalling(flow, backend);
     await requireTrust(flow, { root: project.root, env: options.env ?? process.env, ...options.trust });
     const renewed = options.script !== undefined || options.backend !== undefined;
     const begin = {
       type: "run.resumed",
       epoch: handle.epoch,
-      ...(renewed ? { backend: backend.spec } : {}),
+      ...(renewed ? { backend: discreetSpec(backend, redactor) } : {}),
     } as const;
     const clock = options.clock ?? systemClock;
     const about = { options, flow, digest, cwd, clock, backend, redactor, handle, begin, past, problems: [] };
@@ -240,7 +248,6 @@ type Driven = {
   readonly digest: string;
   readonly cwd: string;
   readonly clock: Clock;
-  /** Discreet already: its spec is recorded before the run begins. */
   readonly backend: Backend;
   readonly redactor: Redactor;
   readonly around: Around;
@@ -251,7 +258,7 @@ type Driven = {
 };
 
 async function driveTo(driven: Driven): Promise<Result> {
-  const { options, flow, digest, backend, around, handle, begin, past, problems } = driven;
+  const { options, flow, digest, backend, redactor, around, handle, begin, past, problems } = driven;
   const report = createReport();
   for (const entry of past) addEntry(report, entry);
   const tell = (state: State, warnings: readonly string[]) =>
@@ -279,7 +286,7 @@ async function driveTo(driven: Driven): Promise<Result> {
         options.observe?.(entry, after, flow);
       },
     });
-    return tell(state, state.verdict === null ? [] : (backend.leftovers?.() ?? []));
+    return tell(state, state.verdict === null ? [] : redactor.value(backend.leftovers?.() ?? []));
   } catch (error) {
     // The journal or a port broke: what was committed stays, and the run can be resumed from there.
     if (!(error instanceof RunnerError) || newest === null) throw error;
