@@ -4,6 +4,7 @@ import { resolve } from "node:path";
 import { RunnerError, type DriveOptions, type Result } from "../run/index.ts";
 import { createFiles } from "../run/files.ts";
 import { findProject } from "../run/project.ts";
+import { commandLines } from "../run/trust.ts";
 import { UsageError } from "./args.ts";
 import type { Call } from "./call.ts";
 import { renderProblems } from "./problems.ts";
@@ -139,11 +140,13 @@ async function readLine(host: Call["host"], signal: AbortSignal): Promise<string
 
 /** The commands, one by one, and a question whose answer is no unless somebody says yes. */
 function askForTrust({ screen, host }: Call, signal: AbortSignal): Confirm {
-  return async ({ root, digest, commands }) => {
+  return async ({ root, digest, commands, change }) => {
+    const lines = commandLines(commands, change);
     screen.complain(
       [
         `This agent runs commands of the project ${shownInLine(root)}:`,
-        ...commands.map((command) => `  ${shown(command).replaceAll("\n", "\n    ")}`),
+        ...(change === null ? [] : ["They changed since you trusted them: + is new, - is gone."]),
+        ...lines.map((line) => shown(line).replaceAll("\n", "\n    ")),
         `Trust exactly these from now on (${digest})? [y/N]`,
       ].join("\n"),
     );

@@ -8,6 +8,7 @@ import { dirname, join } from "node:path";
 import { RunnerError } from "../engine/ports.ts";
 import type { Flow } from "../flow/flow.ts";
 import { canonicalJson } from "../flow/json.ts";
+import { configDir } from "./config.ts";
 
 export type TrustOptions = {
   readonly root: string;
@@ -22,7 +23,11 @@ export type TrustQuestion = {
   readonly root: string;
   readonly digest: string;
   readonly commands: readonly string[];
+  /** What is new and what is gone since this agent was last trusted here; null: it never was. */
+  readonly change: Change | null;
 };
+
+export type Change = { readonly added: readonly string[]; readonly removed: readonly string[] };
 
 /** Returns when the flow's commands may run, NOT_TRUSTED otherwise. A flow without commands needs no trust. */
 export async function requireTrust(flow: Flow, options: TrustOptions): Promise<void> {
@@ -31,18 +36,20 @@ export async function requireTrust(flow: Flow, options: TrustOptions): Promise<v
   const digest = createHash("sha256").update(canonicalJson(commands)).digest("hex").slice(0, 16);
   if (options.digest === digest) return;
   const root = realpathSync.native(options.root);
-  const store = trustFile(options.env);
+  const store = join(configDir(options.env), "trust.json");
   const trusted = readTrust(store);
-  if (trusted.get(root)?.includes(digest)) return;
-  if (options.confirm !== undefined && (await options.confirm({ root, digest, commands }))) {
-    trusted.set(root, [...(trusted.get(root) ?? []), digest]);
+  const entries = trusted.get(root) ?? [];
+  if (entries.some((entry) => entry.digest === digest)) return;
+  const change = changeSince(entries, flow.agent, commands);
+  if (options.confirm !== undefined && (await options.confirm({ root, digest, commands, change }))) {
+    trusted.set(root, [...entries, { digest, agent: flow.agent, commands }]);
     writeTrust(store, trusted);
     return;
   }
   throw new RunnerError(
     "NOT_TRUSTED",
     `Agent "${flow.agent}" runs commands of this project, and they are not trusted yet:\n` +
-      commands.map((command) => `  ${command}`).join("\n") +
+      commandLines(commands, change).join("\n") +
       `\nRead them, then pass --trust ${digest}, or answer the question on a terminal. ` +
       `On a throw-away machine LOCKSTEP_TRUST=all in the environment trusts everything.`,
   );
@@ -52,20 +59,56 @@ export async function requireTrust(flow: Flow, options: TrustOptions): Promise<v
 function executables(flow: Flow): readonly string[] {
   const checks = Object.values(flow.checks).map((check) => check.command);
   const steps = Object.values(flow.steps).flatMap(({ by }) =>
-    by.kind === "command" ? [[by.command, ...by.args].join(" ")] : [],
+    by.kind === "command" ? [[by.command, ...by.args].map(word).join(" ")] : [],
   );
-  return [...new Set([...checks, ...steps])].toSorted();
+  // A project that takes its own reins off is asked about like one that runs something.
+  const free = Object.values(flow.steps).flatMap(({ id, by, tools }) =>
+    by.kind === "model" && tools.mode === "bypassPermissions"
+      ? [`permissionMode bypassPermissions in ${id}`]
+      : [],
+  );
+  return [...new Set([...checks, ...steps, ...free])].toSorted();
 }
 
-function trustFile(env: NodeJS.ProcessEnv): string {
-  const config = env.XDG_CONFIG_HOME ?? join(env.HOME ?? env.USERPROFILE ?? ".", ".config");
-  return join(config, "lockstep", "trust.json");
+/** One line each; since the last time, `+` is new and `-` is gone. */
+export function commandLines(commands: readonly string[], change: Change | null): readonly string[] {
+  if (change === null) return commands.map((command) => `  ${command}`);
+  return [
+    ...change.removed.map((command) => `- ${command}`),
+    ...commands.map((command) => `${change.added.includes(command) ? "+" : " "} ${command}`),
+  ];
 }
 
-function readTrust(file: string): Map<string, string[]> {
+/** So that two arguments never look like one. */
+function word(text: string): string {
+  return /^[\w@%+=:,./${}-]+$/.test(text) ? text : JSON.stringify(text);
+}
+
+function changeSince(entries: readonly Trusted[], agent: string, commands: readonly string[]): Change | null {
+  const before = entries.findLast((entry) => entry.agent === agent)?.commands;
+  if (before === undefined) return null;
+  return {
+    added: commands.filter((command) => !before.includes(command)),
+    removed: before.filter((command) => !commands.includes(command)),
+  };
+}
+
+/** What somebody said yes to. An older store has the digests alone. */
+type Trusted = {
+  readonly digest: string;
+  readonly agent?: string;
+  readonly commands?: readonly string[];
+};
+
+function readTrust(file: string): Map<string, readonly Trusted[]> {
   if (!existsSync(file)) return new Map();
   try {
-    return new Map(Object.entries(JSON.parse(readFileSync(file, "utf8")) as Record<string, string[]>));
+    const stored = JSON.parse(readFileSync(file, "utf8")) as Record<string, (string | Trusted)[]>;
+    const entries = Object.entries(stored).map(([root, trusted]) => {
+      const all = trusted.map((one) => (typeof one === "string" ? { digest: one } : one));
+      return [root, all] as const;
+    });
+    return new Map(entries);
   } catch (cause) {
     throw new RunnerError("NOT_TRUSTED", `The trust store ${file} cannot be read; mend or remove it.`, {
       cause,
@@ -73,7 +116,7 @@ function readTrust(file: string): Map<string, string[]> {
   }
 }
 
-function writeTrust(file: string, trusted: Map<string, string[]>): void {
+function writeTrust(file: string, trusted: Map<string, readonly Trusted[]>): void {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   writeFileSync(`${file}.new`, JSON.stringify(Object.fromEntries(trusted), null, 2), { mode: 0o600 });
   renameSync(`${file}.new`, file);

@@ -31,7 +31,7 @@ describe("what has the shape of a key is taken out", () => {
     test(name, () => assert.equal(plain.text(before + secret + rest), `${before}[redacted]${rest}`));
   }
   for (const key of BLOCKS) {
-    test(key.slice(0, 40).split("\n")[0]!, () => {
+    test(key.split("\n")[0], () => {
       assert.equal(plain.text(`a\n${key}\nb`), "a\n[redacted:private-key]\nb");
       const escaped = JSON.stringify({ key });
       assert.equal(plain.text(escaped), '{"key":"[redacted:private-key]"}');
