@@ -20,29 +20,23 @@ export type Mount = {
 
 export function mountsOf(policy: SandboxPolicy): readonly Mount[] {
   const roots = rootsOf(policy);
-  const byPath = new Map<string, Mount["as"]>();
-  const add = (as: Mount["as"], paths: readonly string[]) => {
-    for (const path of paths) byPath.set(path, as);
-  };
-  const hidden = [...SERVICES, ...policy.hidden].flatMap((path) => real(path));
-  for (const path of hidden) byPath.set(path, isFolder(path) ? "hidden folder" : "hidden file");
-  add(
-    "scratch",
-    SCRATCH.filter((path) => isFolder(path)),
-  );
-  add("rw", roots);
-  for (const { path, as } of gitOf(policy).flatMap(({ mounts }) => mounts)) add(as, [path]);
-  add(
-    "ro",
-    policy.shielded
-      .flatMap((path) => real(path))
-      .filter((path) => roots.some((root) => isInside(root, path))),
-  );
-  const covered = [...byPath].flatMap(([path, as]) => (COVERING.has(as) ? [path] : []));
-  add(
-    "hidden file",
-    listeningSockets().filter((path) => !covered.some((folder) => isInside(folder, path))),
-  );
+  const scratch = SCRATCH.filter((path) => isFolder(path));
+  /** Whether a path of the host can be seen inside at all. */
+  const isSeen = (path: string, covered: readonly string[]) => isIn(roots, path) || !isIn(covered, path);
+  const hidden = [...SERVICES, ...policy.hidden]
+    .flatMap((path) => real(path))
+    .filter((path) => isSeen(path, scratch));
+  const shielded = policy.shielded.flatMap((path) => real(path)).filter((path) => isIn(roots, path));
+  const sockets = listeningSockets().filter((path) => isSeen(path, [...scratch, ...hidden]));
+  // Where a path has more than one part to play, the last one counts.
+  const byPath = new Map<string, Mount["as"]>([
+    ...hidden.map((path) => [path, isFolder(path) ? "hidden folder" : "hidden file"] as const),
+    ...scratch.map((path) => [path, "scratch"] as const),
+    ...roots.map((path) => [path, "rw"] as const),
+    ...gitOf(policy).flatMap(({ mounts }) => mounts.map(({ path, as }) => [path, as] as const)),
+    ...shielded.map((path) => [path, "ro"] as const),
+    ...sockets.map((path) => [path, "hidden file"] as const),
+  ]);
   return [...byPath]
     .map(([path, as]) => ({ path, as }))
     .toSorted((a, b) => depth(a.path) - depth(b.path) || (a.path < b.path ? -1 : 1));
@@ -75,7 +69,6 @@ export function quarantine(watched: readonly Watched[]): readonly string[] {
 const SERVICES = ["/run", "/var/run"];
 /** Own, empty and bounded for each command. */
 const SCRATCH = ["/tmp", "/var/tmp", "/dev/shm"];
-const COVERING: ReadonlySet<Mount["as"]> = new Set<Mount["as"]>(["hidden folder", "scratch"]);
 
 function gitOf(policy: SandboxPolicy): readonly GitPlaces[] {
   const [cwd, ...others] = rootsOf(policy);
@@ -110,6 +103,10 @@ function real(path: string): readonly string[] {
 
 function isFolder(path: string): boolean {
   return lstatSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+}
+
+function isIn(folders: readonly string[], path: string): boolean {
+  return folders.some((folder) => isInside(folder, path));
 }
 
 function depth(path: string): number {

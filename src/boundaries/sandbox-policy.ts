@@ -19,7 +19,10 @@ export type Places = {
   readonly home: string;
 };
 
-export function policyOf({ network, filesystem }: Sandbox, places: Places): SandboxPolicy {
+export function policyOf(
+  { network, filesystem }: Pick<Sandbox, "network" | "filesystem">,
+  places: Places,
+): SandboxPolicy {
   const cwd = realPlace(places.cwd);
   return {
     cwd,

@@ -149,11 +149,31 @@ export const COMMANDS: readonly Command[] = [
     name: "explain",
     summary: "tell what holds for an agent or a step, and where it was said",
     words: [AGENT, { name: "STEP", optional: true, is: "step" }],
-    flags: [],
+    flags: [
+      { name: "boundary", help: "tell instead what it may touch on this machine: tools, commands, sandbox" },
+      SANDBOX,
+    ],
     details: ["Every value comes with the file and line it was written at, or as a default."],
-    examples: ["lockstep explain iterator", "lockstep explain iterator closure.issue"],
+    examples: [
+      "lockstep explain iterator",
+      "lockstep explain iterator closure.issue",
+      "lockstep explain iterator --boundary",
+    ],
     document: "findings",
     load: async () => (await import("./explain.ts")).explain,
+  },
+  {
+    name: "probe",
+    summary: "put the limits of an agent to the test on this machine",
+    words: [AGENT, { name: "STEP", optional: true, is: "step" }],
+    flags: [SANDBOX],
+    details: [
+      "Small attempts are made in the sandbox that a run would have; each limit is told as enforced, or as advisory.",
+      "The exit code is 3 when a sandbox is wanted and cannot be opened. Commands of the project are not run.",
+    ],
+    examples: ["lockstep probe iterator", "lockstep probe iterator --sandbox on --json"],
+    document: "plain",
+    load: async () => (await import("./probe.ts")).probeAgent,
   },
   {
     name: "migrate",
@@ -224,7 +244,7 @@ export const COMMANDS: readonly Command[] = [
       {
         name: "part",
         takes: "PART",
-        help: "only memory, durable, growth, concurrency, resume, load or cold",
+        help: "only memory, durable, growth, concurrency, resume, load, cold, stages or gate",
       },
     ],
     examples: ["lockstep bench", "lockstep bench --check --json"],

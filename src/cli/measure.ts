@@ -59,6 +59,7 @@ export const PARTS = [
   "load",
   "cold",
   "stages",
+  "gate",
 ] as const;
 export type Part = (typeof PARTS)[number];
 
@@ -82,6 +83,8 @@ export async function measure(part: Part, options: BenchOptions): Promise<readon
         return await measureCold(folder, options.cli);
       case "stages":
         return await (await import("./measure-stages.ts")).measureStages(folder);
+      case "gate":
+        return await (await import("./measure-gate.ts")).measureGate();
     }
   } finally {
     rmSync(folder, { recursive: true, force: true });

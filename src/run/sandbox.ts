@@ -90,6 +90,22 @@ async function openEngine(
   throw unavailable(`${opened.why}, or set network.mode to "none"`, decision);
 }
 
+/** Whether commands can be confined here at all, to the project and without a network; null when they can. */
+export async function selfTest(project: Project, env: NodeJS.ProcessEnv): Promise<string | null> {
+  const { policyOf, refuseGround } = await import("../boundaries/sandbox-policy.ts");
+  const { createBwrap } = await import("../boundaries/sandbox-bwrap.ts");
+  const places = placesOf(project, project.root, env);
+  const policy = policyOf(NO_NETWORK, places);
+  return (
+    refuseGround(places) ?? (await createBwrap({ exec: runProcess, env: childEnv(env) }).selfTest(policy))
+  );
+}
+
+const NO_NETWORK = {
+  network: { mode: "none", trustedDomains: [] },
+  filesystem: { allowedPaths: [] },
+} as const;
+
 /** What was tried once in this process holds for it. */
 const trials = new Map<string, Promise<string | null>>();
 
