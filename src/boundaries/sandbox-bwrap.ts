@@ -77,7 +77,7 @@ const MAX_PROCESSES = 4096;
 const LIMIT = `ulimit -p ${MAX_PROCESSES} 2>/dev/null || ulimit -u ${MAX_PROCESSES} 2>/dev/null`;
 const LAUNCH = `${LIMIT}; exec "$@"`;
 
-const INNER_SOCKET = "/run/lockstep-proxy.sock";
+const INNER_SOCKET = "/tmp/.lockstep-proxy.sock";
 const INNER_PORT = 3128;
 /** The bridge belongs to nobody, so that a program that waits for all its children does not wait for it. */
 const LAUNCH_BRIDGED = [

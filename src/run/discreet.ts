@@ -18,10 +18,11 @@ export function discreet(ports: Ports, redactor: Redactor): Ports {
       callInStage: async (...args) => value(await toolbox.callInStage(...args)),
     },
     shell: {
+      ...shell,
       check: async (...args) => value(await shell.check(...args)),
       perform: async (...args) => value(await shell.perform(...args)),
     },
-    watch: { look: async (...args) => value(await watch.look(...args)) },
+    watch: { ...watch, look: async (...args) => value(await watch.look(...args)) },
     ...(hooks === undefined ? {} : { hooks: discreetHooks(hooks, redactor) }),
   };
 }
@@ -32,7 +33,7 @@ export function discreetSpec({ spec }: Backend, { value }: Redactor): BackendSpe
 }
 
 function discreetHooks(hooks: Hooks, { value }: Redactor): Hooks {
-  return { call: async (...args) => value(await hooks.call(...args)) };
+  return { ...hooks, call: async (...args) => value(await hooks.call(...args)) };
 }
 
 /** Where the backend stands is for the backend alone to read; everything else is looked at. */
