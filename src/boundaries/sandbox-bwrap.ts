@@ -2,10 +2,10 @@
  * The engine for Linux: bubblewrap with a profile of our own. The whole disk is read-only but for the policy's folders,
  * every namespace is a new one, no capability is left and none can be regained, and nothing outlives the command.
  */
-import { accessSync, constants, realpathSync } from "node:fs";
+import { accessSync, constants } from "node:fs";
 import { isAbsolute, join } from "node:path";
 import { isInside } from "./paths.ts";
-import { mountsOf, type Mount } from "./sandbox-mounts.ts";
+import { mountsOf, real, type Mount } from "./sandbox-mounts.ts";
 import type { SandboxEngine, SandboxPolicy } from "./sandbox.ts";
 import type { Env, RunProcess } from "./tool.ts";
 
@@ -32,7 +32,8 @@ export function createBwrap({ exec, env, bridge }: BwrapOptions): SandboxEngine 
     ...mountArgs(mountsOf(policy)),
     ...(bridge === undefined ? [] : ["--bind", bridge.socket, INNER_SOCKET]),
     "--chdir",
-    realpathSync.native(cwd),
+    // A link to it may lie where commands see nothing.
+    real(cwd)[0] ?? cwd,
     "--",
     "sh",
     "-c",

@@ -93,7 +93,8 @@ function listeningSockets(): readonly string[] {
   }
 }
 
-function real(path: string): readonly string[] {
+/** Where it really is, if it is anywhere. */
+export function real(path: string): readonly string[] {
   try {
     return [realpathSync.native(path)];
   } catch {

@@ -4,6 +4,7 @@
  * The gate decides whether a command runs; this decides what it can do when it does. An engine turns a command and a
  * policy into the argument vector that is started instead.
  */
+import { RunnerError } from "../engine/ports.ts";
 import { quarantine, watchedPaths } from "./sandbox-mounts.ts";
 
 /** Absolute paths without links. What does not exist is passed over, because it is looked at again for each command. */
@@ -46,9 +47,19 @@ export function confine<O extends Options, R extends { readonly stderr: string }
     const watched = watchedPaths(policy);
     const command = engine.wrap(options.command, policy, options.cwd);
     const result = await exec({ ...options, command, env: { ...options.env, ...engine.env } });
-    const moved = quarantine(watched);
+    const moved = restored(watched);
     if (moved.length === 0) return result;
     const note = moved.map((path) => `[${path} is not for commands to make: it was moved away]`).join("\n");
     return { ...result, stderr: result.stderr === "" ? note : `${result.stderr.trimEnd()}\n${note}` };
   };
+}
+
+function restored(watched: Parameters<typeof quarantine>[0]): readonly string[] {
+  try {
+    return quarantine(watched);
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    const message = `A command left what git would obey, and it cannot be moved away: ${why}. Look at .git before you use it.`;
+    throw new RunnerError("SANDBOX_UNAVAILABLE", message, { cause });
+  }
 }

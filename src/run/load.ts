@@ -10,7 +10,6 @@ import { readDocument } from "../load/document.ts";
 import { findPrompt } from "../prompts/find.ts";
 import { createFiles } from "./files.ts";
 import { findProject, type Project } from "./project.ts";
-import { placesOf } from "./sandbox.ts";
 
 export type Loaded = {
   readonly agent: string;
@@ -118,6 +117,7 @@ async function pathProblems(
   const { asked, filesystem } = flow.settings.boundaries.sandbox;
   if (!asked || filesystem.allowedPaths.length === 0) return [];
   const { refusePath } = await import("../boundaries/sandbox-policy.ts");
+  const { placesOf } = await import("./sandbox.ts");
   const places = placesOf(project, project.root, process.env);
   const file = `.agent/${agent}/agent.json`;
   return filesystem.allowedPaths.flatMap((path, place) => {

@@ -8,6 +8,7 @@ import {
   copyFileSync,
   existsSync,
   mkdirSync,
+  mkdtempSync,
   readdirSync,
   readFileSync,
   readlinkSync,
@@ -17,7 +18,7 @@ import {
 } from "node:fs";
 import { createServer as createHttp } from "node:http";
 import { createServer, type AddressInfo } from "node:net";
-import { networkInterfaces } from "node:os";
+import { networkInterfaces, tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -442,6 +443,14 @@ describe("the sandbox", needs(hasBwrap, NO_BWRAP), () => {
       assert.match(stdout, /pass 1/);
       assert.equal(exitCode, 0);
       execFileSync("git", ["clean", "-fdq"], { cwd: machine.project });
+    });
+
+    test("start in a folder that is known by a link of a scratch folder", async () => {
+      const folder = mkdtempSync(join(tmpdir(), "lockstep-link-"));
+      symlinkSync(machine.project, join(folder, "link"));
+      const inside = await machine.open({}, join(folder, "link"));
+      assert.equal((await inside.sh("pwd -P && cat readme.md")).stdout, `${machine.project}\nA project.\n`);
+      rmSync(folder, { recursive: true });
     });
 
     test("take an argument vector, and end with what a shell would say", async () => {
