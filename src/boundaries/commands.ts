@@ -11,6 +11,13 @@ export function simpleCommands(line: string): readonly string[] | null {
   let part = "";
   let index = 0;
   while (index < line.length) {
+    PLAIN.lastIndex = index;
+    const plain = PLAIN.exec(line)?.[0];
+    if (plain !== undefined) {
+      part += plain;
+      index += plain.length;
+      continue;
+    }
     const rest = line.slice(index, index + LOOKAHEAD);
     const token = TOKENS.map((pattern) => pattern.exec(rest)?.[0]).find((found) => found !== undefined);
     const text = token ?? quoted(line, index);
@@ -59,14 +66,15 @@ const LOOKAHEAD = 32;
 const SEPARATOR = /^(?:&&|\|\||\|&|[;|&\n])/;
 const HARMLESS_REDIRECTION = /^[ \t](?:[12]?>&[12]|[12&]?> ?\/dev\/null)(?=$|[ \t\n;&|])/;
 
-/** What may stand at the start of the rest of a line, in order of preference. A `#` is safe only inside a word. */
+/** Characters that mean nothing to a shell. A `#` is safe only inside a word. */
+const PLAIN = /(?:[^ \t\n\\"'`$#()<>;&|]#?)+/y;
+/** What else may stand at the start of the rest of a line, in order of preference. */
 const TOKENS: readonly RegExp[] = [
   HARMLESS_REDIRECTION,
   SEPARATOR,
   /^[ \t](?!#)/,
   /^\\[^\n]/,
   /^\$(?![('"[{])/,
-  /^[^ \t\n\\"'`$#()<>;&|]#?/,
 ];
 
 /** A whole quotation from here on, or null if there is none that can be read. */

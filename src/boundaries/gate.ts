@@ -38,6 +38,12 @@ export function mayOffer(step: Step, name: string): boolean {
   return refuseTool(step, name) === null;
 }
 
+/** The forms that a command of the step may have; null: any. Only for a step that has Bash. */
+export function commandForms({ tools }: Step): readonly string[] | null {
+  const limits = tools.allow.filter((pattern) => lists(pattern, "Bash")).map(commandLimit);
+  return limits.includes(null) ? null : limits.filter((limit) => limit !== null);
+}
+
 /** What a call of the tool can do to the world. */
 export type Reach = "reads" | "notes" | "edits" | "acts" | "publishes";
 

@@ -4,6 +4,7 @@ export type Matcher = (path: string) => boolean;
 
 /** `*` stands for any characters; everything else for itself. */
 export function matchesWildcard(pattern: string, text: string): boolean {
+  if (pattern === "*" || !pattern.includes("*")) return pattern === "*" || pattern === text;
   return matchesTokens(
     Array.from(pattern, (char) => (char === "*" ? "*" : isChar(char))),
     text,

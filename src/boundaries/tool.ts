@@ -24,9 +24,9 @@ export type World = {
   readonly call: string;
 };
 
-/** Runs an argument vector to its end; see `runProcess` in the effects room. */
+/** Runs a line for `sh -c`, or an argument vector, to its end; see `runProcess` in the effects room. */
 export type RunProcess = (options: {
-  readonly command: readonly string[];
+  readonly command: string | readonly string[];
   readonly cwd: string;
   readonly env: Env;
   readonly timeoutMs: number;

@@ -67,6 +67,11 @@ const SPENDING: readonly Flag[] = [
   { name: "max-cost", takes: "USD", help: "stop after so many dollars, as far as prices are known" },
   { name: "max-time", takes: "TIME", help: "stop after so long, such as 90s, 20m or 2h" },
 ];
+const SANDBOX: Flag = {
+  name: "sandbox",
+  takes: "WHEN",
+  help: "on, off or auto: confine commands always, never, or when the agent asks for it",
+};
 const STRICT: Flag = { name: "strict", help: "count warnings as errors" };
 
 const AGENT: Word = { name: "NAME", is: "agent" };
@@ -92,6 +97,7 @@ export const COMMANDS: readonly Command[] = [
       TRUST,
       ON_PERMISSION,
       ...SPENDING,
+      SANDBOX,
       STRICT,
       { name: "validate", help: "only check the agent, as `lockstep check` does" },
     ],
@@ -117,7 +123,7 @@ export const COMMANDS: readonly Command[] = [
     name: "resume",
     summary: "go on with a run where it stopped",
     words: [RUN],
-    flags: [SCRIPT, MODEL, BACKEND, EVENTS, TRUST, ON_PERMISSION, ...SPENDING],
+    flags: [SCRIPT, MODEL, BACKEND, EVENTS, TRUST, ON_PERMISSION, SANDBOX, ...SPENDING],
     details: [
       RUN_IDS,
       "Steps that were committed are not run again. A limit that was reached has to be raised.",
@@ -190,11 +196,31 @@ export const COMMANDS: readonly Command[] = [
     name: "explain",
     summary: "tell what holds for an agent or a step, and where it was said",
     words: [AGENT, { name: "STEP", optional: true, is: "step" }],
-    flags: [],
+    flags: [
+      { name: "boundary", help: "tell instead what it may touch on this machine: tools, commands, sandbox" },
+      SANDBOX,
+    ],
     details: ["Every value comes with the file and line it was written at, or as a default."],
-    examples: ["lockstep explain iterator", "lockstep explain iterator closure.issue"],
+    examples: [
+      "lockstep explain iterator",
+      "lockstep explain iterator closure.issue",
+      "lockstep explain iterator --boundary",
+    ],
     document: "findings",
     load: async () => (await import("./explain.ts")).explain,
+  },
+  {
+    name: "probe",
+    summary: "put the limits of an agent to the test on this machine",
+    words: [AGENT, { name: "STEP", optional: true, is: "step" }],
+    flags: [SANDBOX],
+    details: [
+      "Small attempts are made in the sandbox that a run would have; each limit is told as enforced, or as advisory.",
+      "The exit code is 3 when a sandbox is wanted and cannot be opened. Commands of the project are not run.",
+    ],
+    examples: ["lockstep probe iterator", "lockstep probe iterator --sandbox on --json"],
+    document: "plain",
+    load: async () => (await import("./probe.ts")).probeAgent,
   },
   {
     name: "migrate",
@@ -298,7 +324,7 @@ export const COMMANDS: readonly Command[] = [
       {
         name: "part",
         takes: "PART",
-        help: "only memory, durable, growth, concurrency, resume, load, cold, stages or http",
+        help: "only memory, durable, growth, concurrency, resume, load, cold, stages, http or gate",
       },
     ],
     examples: ["lockstep bench", "lockstep bench --check --json"],

@@ -4,6 +4,7 @@ import { resolve } from "node:path";
 import { RunnerError, type DriveOptions, type Result } from "../run/index.ts";
 import { createFiles } from "../run/files.ts";
 import { findProject } from "../run/project.ts";
+import { commandLines } from "../run/trust.ts";
 import { UsageError } from "./args.ts";
 import type { Call } from "./call.ts";
 import { renderProblems } from "./problems.ts";
@@ -41,6 +42,7 @@ export async function conduct(
     },
     ...onPermission(call),
     ...spending(call),
+    ...sandboxOf(call),
     ...(screen.isAnswering ? { ask: askPerson(call) } : {}),
     signal,
     ...(screen.isLive ? { onText: progress.hear } : {}),
@@ -103,6 +105,14 @@ function onPermission(call: Call): Pick<DriveOptions, "onPermission"> {
   if (said === undefined) return {};
   if (said === "deny" || said === "halt" || said === "allow") return { onPermission: said };
   throw new UsageError(`--on-permission knows deny, halt and allow, not "${said}".`);
+}
+
+/** What was said on the line, or nothing: then the user's settings hold. */
+export function sandboxOf(call: Call): Pick<DriveOptions, "sandbox"> {
+  const said = call.text("sandbox");
+  if (said === undefined) return {};
+  if (said === "on" || said === "off" || said === "auto") return { sandbox: said };
+  throw new UsageError(`--sandbox knows on, off and auto, not "${said}".`);
 }
 
 /** What `--max-turns`, `--max-tokens`, `--max-cost` and `--max-time` say. */
@@ -171,11 +181,13 @@ async function readLine(host: Call["host"], signal: AbortSignal): Promise<string
 
 /** The commands, one by one, and a question whose answer is no unless somebody says yes. */
 function askForTrust({ screen, host }: Call, signal: AbortSignal): Confirm {
-  return async ({ root, digest, commands }) => {
+  return async ({ root, digest, commands, change }) => {
+    const lines = commandLines(commands, change);
     screen.complain(
       [
         `This agent runs code of the project ${shownInLine(root)} or asks addresses that it names:`,
-        ...commands.map((command) => `  ${shown(command).replaceAll("\n", "\n    ")}`),
+        ...(change === null ? [] : ["They changed since you trusted them: + is new, - is gone."]),
+        ...lines.map((line) => shown(line).replaceAll("\n", "\n    ")),
         `Trust exactly these from now on (${digest})? [y/N]`,
       ].join("\n"),
     );

@@ -26,6 +26,7 @@ export async function examine(call: Call): Promise<number> {
     nodeVersion(),
     await sqlite(),
     git(),
+    await sandbox(call, project),
     stateFolder(project),
     await journal(call),
     ...(await agents(project)),
@@ -72,6 +73,19 @@ function git(): Finding {
   return status === 0
     ? ok("git", stdout.replace("git version", "").trim())
     : warn("git", "not found", "install git: checks and tools of many agents call it");
+}
+
+/** An agent that asks for no sandbox runs without; that it could not have one is worth knowing. */
+async function sandbox(call: Call, project: Project): Promise<Finding> {
+  const { selfTest } = await import("../run/sandbox.ts");
+  const trouble = await selfTest(project, call.host.env);
+  return trouble === null
+    ? ok("sandbox", "bubblewrap confines commands of agents that ask for it, or with --sandbox on")
+    : warn(
+        "sandbox",
+        trouble,
+        "until then agents that ask for a sandbox do not run, and others run without one",
+      );
 }
 
 /** Writes and syncs a file where the journal is, or in the nearest folder that is there. */

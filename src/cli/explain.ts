@@ -27,6 +27,8 @@ export async function explain(call: Call): Promise<number> {
   const origins = await originsOf(loaded);
   const agent = explainAgent(loaded, origins);
   if (agent === null || loaded.flow === null) return tellFindings(call, [loaded], name);
+  if (call.on("boundary"))
+    return await (await import("./boundary.ts")).explainBoundary(call, loaded.flow, id);
   if (id === undefined) {
     if (call.on("json")) screen.document(agent);
     else {

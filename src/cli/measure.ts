@@ -60,6 +60,7 @@ export const PARTS = [
   "cold",
   "stages",
   "http",
+  "gate",
 ] as const;
 export type Part = (typeof PARTS)[number];
 
@@ -85,6 +86,8 @@ export async function measure(part: Part, options: BenchOptions): Promise<readon
         return await (await import("./measure-stages.ts")).measureStages(folder);
       case "http":
         return await (await import("./measure-http.ts")).measureHttp(folder);
+      case "gate":
+        return await (await import("./measure-gate.ts")).measureGate();
     }
   } finally {
     rmSync(folder, { recursive: true, force: true });

@@ -8,8 +8,12 @@ export type Capture = {
   readonly truncated: () => boolean;
 };
 
-/** At most `limit` bytes are kept: the first half of them from the head of the output, the rest from its tail. */
-export function createCapture(limit: number): Capture {
+/**
+ * At most `limit` bytes are shown: the first half of them from the head of the output, the rest from its tail. `tidy` is
+ * given the text before it is cut, with a margin behind the cuts: what it looks for is whole wherever the cuts fall.
+ */
+export function createCapture(limit: number, tidy?: (text: string) => string): Capture {
+  const margin = tidy === undefined ? 0 : MARGIN;
   const headLimit = Math.ceil(limit / 2);
   const tailLimit = limit - headLimit;
   const head = createPieces();
@@ -18,18 +22,28 @@ export function createCapture(limit: number): Capture {
 
   const write = (chunk: Buffer) => {
     seen += chunk.length;
-    const first = chunk.subarray(0, headLimit - head.bytes());
+    const first = chunk.subarray(0, headLimit + margin - head.bytes());
     head.add(first);
     tail.add(chunk.subarray(first.length));
-    if (tail.bytes() > 2 * tailLimit + PIECE_SLACK) tail.keepLast(tailLimit);
+    if (tail.bytes() > 2 * (tailLimit + margin) + PIECE_SLACK) tail.keepLast(tailLimit + margin);
   };
 
   const truncated = () => seen > limit;
+  const tidied = (bytes: Buffer) => (tidy === undefined ? bytes : Buffer.from(tidy(bytes.toString("utf8"))));
 
   const text = () => {
-    if (!truncated()) return Buffer.concat([head.join(), tail.join()]).toString("utf8");
-    tail.keepLast(tailLimit);
-    return `${wholeStart(head.join())}\n[… ${seen - limit} bytes cut …]\n${wholeEnd(tail.join())}`;
+    const isWhole = seen <= limit + 2 * margin;
+    if (!isWhole) tail.keepLast(tailLimit + margin);
+    const whole = isWhole ? tidied(Buffer.concat([head.join(), tail.join()])) : null;
+    if (whole !== null && whole.length <= limit) return whole.toString("utf8");
+    // However much shorter it became: what lies at the very edge of a margin may be half of something.
+    const edge = whole === null ? margin / 2 : 0;
+    const first = whole ?? tidied(head.join());
+    const last = whole ?? tidied(tail.join());
+    const start = first.subarray(0, Math.min(headLimit, first.length - edge));
+    const end = last.subarray(Math.max(edge, last.length - tailLimit));
+    const cut = (whole?.length ?? seen) - limit;
+    return `${wholeStart(start)}\n[… ${cut} bytes cut …]\n${wholeEnd(end)}`;
   };
 
   return { write, text, truncated };
@@ -42,6 +56,8 @@ export function clip(text: string, limit: number): string {
   return capture.text();
 }
 
+/** Longer than any key. */
+const MARGIN = 8 * 1024;
 const PIECE_SLACK = 64 * 1024;
 const MAX_PIECES = 1024;
 

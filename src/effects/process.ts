@@ -18,6 +18,8 @@ export type ProcessOptions = {
   /** Kept of each stream: half from its head, half from its tail. */
   readonly maxOutputBytes: number;
   readonly signal: AbortSignal;
+  /** What becomes of each stream before anybody sees it. */
+  readonly tidy?: (text: string) => string;
   /** How long the command may tidy up between SIGTERM and SIGKILL. */
   readonly graceMs?: number;
 };
@@ -42,8 +44,8 @@ export type RunProcess = (options: ProcessOptions) => Promise<ProcessResult>;
  * those that held its pipes open.
  */
 export async function runProcess(options: ProcessOptions): Promise<ProcessResult> {
-  const stdout = createCapture(options.maxOutputBytes);
-  const stderr = createCapture(options.maxOutputBytes);
+  const stdout = createCapture(options.maxOutputBytes, options.tidy);
+  const stderr = createCapture(options.maxOutputBytes, options.tidy);
   const mark = newMark();
 
   if (options.signal.aborted) return { ...NOT_RUN, aborted: true };
@@ -84,16 +86,19 @@ export function endingOf({ exitCode, signal, timedOut, aborted }: ProcessResult,
   return exitCode === null ? `was ended by ${signal ?? "a signal"}` : `ended with exit code ${exitCode}`;
 }
 
-/** What a child may see of our environment. Keys and tokens are not on the list, so no child ever gets one. */
-export function childEnv(env: Env): Env {
-  return Object.fromEntries(
-    Object.entries(env).filter(([name]) => CHILD_ENV.has(name) || /^LC_[A-Z]+$/.test(name)),
-  );
+/**
+ * What a child may see of our environment: a short list, and what the user themselves added to it. Keys and tokens are
+ * not on the list, so no child ever gets one.
+ */
+export function childEnv(env: Env, more: readonly string[] = []): Env {
+  const isListed = (name: string) => CHILD_ENV.has(name) || LOCALE.test(name) || more.includes(name);
+  return Object.fromEntries(Object.entries(env).filter(([name]) => isListed(name)));
 }
 
+const LOCALE = /^LC_[A-Z]+$/;
 const CHILD_ENV: ReadonlySet<string> = new Set(
   [
-    "PATH HOME LANG TERM TMPDIR SHELL USER LOGNAME TZ CI NO_COLOR",
+    "PATH HOME LANG TERM TMPDIR CI NO_COLOR",
     // Without these, Windows starts next to nothing.
     "Path SystemRoot SYSTEMROOT windir ComSpec COMSPEC PATHEXT TEMP TMP",
     "USERPROFILE USERNAME HOMEDRIVE HOMEPATH APPDATA LOCALAPPDATA ProgramFiles",

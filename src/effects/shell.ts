@@ -11,15 +11,16 @@ import { childEnv, endingOf, isFinished } from "./process.ts";
 export type ShellOptions = {
   /** Where every command runs. */
   readonly cwd: string;
-  /** Ours; commands see only what `childEnv` lets through. */
+  /** Ours; commands see only what `childEnv` lets through, and the names in `allow`. */
   readonly env: Env;
+  readonly allow?: readonly string[];
   readonly exec: RunProcess;
 };
 
 /** After an abort both verbs still settle with a value that says so; it is no result, and not to be recorded as one. */
-export function createShell({ cwd, env, exec }: ShellOptions): Shell {
+export function createShell({ cwd, env, allow, exec }: ShellOptions): Shell {
   /** Looked at when a check runs: most runs have none. */
-  const place = () => ({ cwd, env: childEnv(env), exec });
+  const place = () => ({ cwd, env: childEnv(env, allow), exec });
   return {
     check: async (check, signal) => {
       switch (check.kind) {

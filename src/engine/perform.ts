@@ -75,6 +75,7 @@ async function ask(
     // A backend should not throw; one that does all the same stops its run, not the program.
     result = fault(`The backend threw: ${error instanceof Error ? error.message : String(error)}`);
   }
+  if (ports.tidy !== undefined) result = ports.tidy(result);
   if (result.kind === "fault") messages.length -= said.messages.length;
   const reply = readReply(step, result);
   return answered(command, reply instanceof Promise ? await reply : reply);

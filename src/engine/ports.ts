@@ -24,6 +24,8 @@ export type { Outside } from "./stop.ts";
 /** Everything a run touches. */
 export type Ports = {
   readonly backend: Backend;
+  /** What becomes of every answer of the backend before anything else does. */
+  readonly tidy?: (result: TurnResult) => TurnResult;
   readonly toolbox: Toolbox;
   readonly shell: Shell;
   readonly watch: Watch;

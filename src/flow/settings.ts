@@ -28,6 +28,8 @@ export type Settings = {
 export type PermissionMode = "plan" | "default" | "acceptEdits" | "bypassPermissions";
 
 export type Sandbox = {
+  /** The agent file says something about it. */
+  readonly asked?: true;
   readonly enabled: boolean;
   readonly network: {
     readonly mode: "trusted" | "none" | "custom";

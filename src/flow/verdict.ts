@@ -34,6 +34,8 @@ const EXIT_BY_CODE: ReadonlyMap<string, number> = new Map([
   ["JOURNAL_UNAVAILABLE", EXIT.unavailable],
   ["RUN_OWNED_ELSEWHERE", EXIT.unavailable],
   ["NOT_TRUSTED", EXIT.unavailable],
+  ["SANDBOX_UNAVAILABLE", EXIT.unavailable],
+  ["CONFIG_INVALID", EXIT.unavailable],
   ["MissingCapability", EXIT.unavailable],
   ["NO_BACKEND", EXIT.unavailable],
   ["CONFIG_INVALID", EXIT.unavailable],

@@ -99,19 +99,27 @@ const FLOW = group("Prompts, schemas and the model.", {
 });
 
 const SANDBOX = group("What commands may reach.", {
-  enabled: flag("Whether commands are confined.", { default: true }),
+  enabled: flag("Whether commands are confined. Only the user can switch off what they asked for.", {
+    default: true,
+  }),
   network: group("Which hosts.", {
     mode: text("trusted: the usual hosts and the listed ones; none; custom: the listed ones only.", {
       enum: ["trusted", "none", "custom"],
       default: "trusted",
     }),
-    trustedDomains: list("Hosts, with * as a wildcard.", text("A host."), { default: [] }),
+    trustedDomains: list(
+      "Hosts; *.example.com for all below one, :8080 for a single port.",
+      text("A host."),
+      { default: [] },
+    ),
   }),
   filesystem: group("Which folders.", {
-    allowedPaths: list("Further folders that may be written.", text("A path."), { default: [] }),
+    allowedPaths: list("Further folders that may be written, relative to the project.", text("A path."), {
+      default: [],
+    }),
   }),
-  excludedCommands: list("Commands that run outside.", text("A command."), { default: [] }),
-  allowUnsandboxedCommands: flag("Whether the model may ask to run outside.", { default: false }),
+  excludedCommands: list("Commands that would run outside; none does.", text("A command."), { default: [] }),
+  allowUnsandboxedCommands: flag("Whether the model may ask to run outside; it may not.", { default: false }),
 });
 
 const GITHUB = group("GitHub.", {

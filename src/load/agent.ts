@@ -15,7 +15,7 @@ import type { Code } from "./codes.ts";
 import { COMPLETE_REGISTRY } from "./complete-shape.ts";
 import { DEFAULTS } from "./defaults.ts";
 import { recogniseDialect, type Dialect } from "./dialect.ts";
-import { readDocument, type Document, type DocumentRead } from "./document.ts";
+import { isWritten, readDocument, type Document, type DocumentRead } from "./document.ts";
 import { toProblem, type Finding } from "./finding.ts";
 import { reachFrom } from "./graph.ts";
 import { findInert } from "./inert.ts";
@@ -212,6 +212,7 @@ export function settingsOf({ runner }: AgentSource, document: Document): Setting
       allowedTools: boundaries.allowedTools,
       permissionMode: boundaries.permissionMode ?? DEFAULTS.permissionMode,
       sandbox: {
+        ...(isWritten(document, ["runner", "boundaries", "sandbox"]) && { asked: true as const }),
         enabled: boundaries.sandbox.enabled,
         network: { ...boundaries.sandbox.network },
         filesystem: { ...boundaries.sandbox.filesystem },

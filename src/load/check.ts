@@ -10,6 +10,7 @@ import { checkPrompts } from "./check-prompts.ts";
 import { checkQuestions } from "./check-questions.ts";
 import { checkReach, checkRoutes } from "./check-routes.ts";
 import { checkVerdict } from "./check-verdict.ts";
+import { checkSandbox } from "./check-sandbox.ts";
 import { checkWords } from "./check-words.ts";
 import type { Dialect } from "./dialect.ts";
 import { isWritten } from "./document.ts";
@@ -29,6 +30,7 @@ type Rules = readonly ((loaded: Loaded) => Iterable<Finding>)[];
 const GATE_RULES: Rules = [
   checkNames,
   checkFolders,
+  checkSandbox,
   checkStepEntries,
   checkEntry,
   checkGates,
@@ -44,7 +46,7 @@ const GATE_RULES: Rules = [
 const RULES: { readonly [dialect in Dialect]: Rules } = {
   gate: GATE_RULES,
   complete: [...GATE_RULES, checkComplete],
-  check: [checkNames, checkFolders, checkEntry, checkReach, checkQuestions],
+  check: [checkNames, checkFolders, checkSandbox, checkEntry, checkReach, checkQuestions],
 };
 
 function* checkNames({ name, sources }: Loaded): Generator<Finding> {

@@ -72,6 +72,14 @@ export const CODES = {
     "forbidden name",
     "These names reach into the machinery of objects wherever data is keyed by name.",
   ),
+  "SANDBOX-HOST": error(
+    "host of the sandbox",
+    "A list of hosts is worth as much as its widest entry: commands can send there whatever they can read.",
+  ),
+  "SANDBOX-PATH": error(
+    "folder of the sandbox",
+    "Whoever can write the home folder, the record of runs or the list of what is trusted is not confined.",
+  ),
   "CONFIG-NOT-ACTED-ON": warning("not acted on", "A setting without effect must not look as if it had one."),
   "PR-SYSTEM": error(
     "system prompt not found",

@@ -23,10 +23,16 @@ type AgentSources = Pick<Sources, "agent" | "agentDocument">;
 
 const AGENT_ROWS: readonly Row[] = [
   {
-    path: ["runner", "boundaries", "sandbox"],
-    what: "commands are not confined to a sandbox",
-    fix: "Run the agent in a container or a throw-away machine, or remove the sandbox.",
-    matters: ({ agent }) => agent.runner.boundaries.sandbox.enabled,
+    path: ["runner", "boundaries", "sandbox", "excludedCommands"],
+    what: "no command runs outside of the sandbox",
+    fix: "Remove excludedCommands, or open what such a command needs: network.trustedDomains, filesystem.allowedPaths.",
+    matters: ({ agent }) => agent.runner.boundaries.sandbox.excludedCommands.length > 0,
+  },
+  {
+    path: ["runner", "boundaries", "sandbox", "allowUnsandboxedCommands"],
+    what: "the model cannot ask for a command outside of the sandbox",
+    fix: "Remove allowUnsandboxedCommands.",
+    matters: ({ agent }) => agent.runner.boundaries.sandbox.allowUnsandboxedCommands,
   },
   {
     path: ["runner", "integrations", "github"],

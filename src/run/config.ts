@@ -17,7 +17,13 @@ export type UserConfig = {
   readonly defaultBackend: string | null;
   /** The coding agent that the backend `acp` starts. */
   readonly acp: AcpEntry | null;
+  /** auto: commands are confined when the agent file asks for it. */
+  readonly sandbox: SandboxWish;
+  /** Names of environment variables that commands may see, besides the usual ones. */
+  readonly env: readonly string[];
 };
+
+export type SandboxWish = "on" | "off" | "auto";
 
 export type AcpEntry = {
   readonly command: string;
@@ -42,7 +48,7 @@ export type ModelEntry =
 /** CONFIG_INVALID names the file and what is wrong with it. */
 export function readConfig(env: NodeJS.ProcessEnv): UserConfig {
   const file = configFile(env);
-  if (file === null || !existsSync(file)) return { models: {}, prices: {}, defaultBackend: null, acp: null };
+  if (file === null || !existsSync(file)) return NOTHING_SAID;
   const invalid = (what: string) =>
     new RunnerError("CONFIG_INVALID", `${file}: ${what}. See docs/models.md.`);
   let value: unknown;
@@ -52,7 +58,7 @@ export function readConfig(env: NodeJS.ProcessEnv): UserConfig {
     throw invalid(error instanceof Error ? error.message : String(error));
   }
   if (!isObject(value)) throw invalid("it must be an object");
-  requireKeys(value, ["models", "prices", "defaultBackend", "acp"], "", invalid);
+  requireKeys(value, ["models", "prices", "defaultBackend", "acp", "sandbox", "env"], "", invalid);
   const { models = {}, prices = {}, defaultBackend = null, acp = null } = value;
   if (!isObject(models)) throw invalid("models must be an object");
   if (!isObject(prices)) throw invalid("prices must be an object");
@@ -63,8 +69,37 @@ export function readConfig(env: NodeJS.ProcessEnv): UserConfig {
     prices: mapped(prices, (entry, ref) => readPrice(entry, `prices.${ref}`, invalid)),
     defaultBackend,
     acp: acp === null ? null : readAcp(acp, invalid),
+    sandbox: readWish(value.sandbox ?? "auto", invalid),
+    env: readNames(value.env ?? [], invalid),
   };
 }
+
+const NOTHING_SAID: UserConfig = {
+  models: {},
+  prices: {},
+  defaultBackend: null,
+  acp: null,
+  sandbox: "auto",
+  env: [],
+};
+
+function readWish(value: Json, invalid: Invalid): SandboxWish {
+  if (value === "on" || value === "off" || value === "auto") return value;
+  throw invalid('sandbox is "on", "off" or "auto"');
+}
+
+function readNames(value: Json, invalid: Invalid): readonly string[] {
+  const names: readonly Json[] | null = Array.isArray(value) ? value : null;
+  if (names === null || !names.every((name): name is string => typeof name === "string"))
+    throw invalid("env is a list of names of environment variables");
+  const never = names.find((name) => NEVER.test(name));
+  if (never === undefined) return names;
+  throw invalid(`env must not hold ${never}: keys of models and of GitHub are never given to commands`);
+}
+
+/** What only the runner itself uses. A command that had it could act as the run, or spend in its name. */
+const NEVER =
+  /^(?:GH|GITHUB)(?:_ENTERPRISE)?_(?:TOKEN|PAT)$|^(?:ANTHROPIC|CLAUDE_CODE|OPENAI|AZURE_OPENAI|GOOGLE_GENERATIVE_AI|GOOGLE|GEMINI|MISTRAL|COHERE|GROQ|XAI|DEEPSEEK|OPENROUTER|TOGETHER(?:_AI)?|FIREWORKS|PERPLEXITY|CEREBRAS|HF|HUGGINGFACE|REPLICATE|AI_GATEWAY)_(?:API_KEY|AUTH_TOKEN|OAUTH_TOKEN|TOKEN|KEY)$/i;
 
 export function configFile(env: NodeJS.ProcessEnv): string | null {
   const folder = configFolder(env);

@@ -6,6 +6,8 @@ import { canonicalJson, type JsonSchema } from "../flow/json.ts";
 import { hasErrors, type Problem } from "../flow/problem.ts";
 import { hasStages, loadAgent, type LoadResult } from "../load/agent.ts";
 import type { SchemaToTry } from "../load/machine.ts";
+import { CODES } from "../load/codes.ts";
+import { readDocument } from "../load/document.ts";
 import { findPrompt } from "../prompts/find.ts";
 import { createFiles } from "./files.ts";
 import { findProject, type Project } from "./project.ts";
@@ -35,9 +37,10 @@ export type LoadOptions = {
 export async function load(agent: string, options: LoadOptions = {}): Promise<Loaded> {
   const project = findProject(options.cwd ?? process.cwd(), options.stateDir);
   const files = onceOnly(options.files ?? createFiles(project.root));
-  const { flow, problems: found } = hasStages(agent, files)
+  const { flow, problems } = hasStages(agent, files)
     ? await loadStages(agent, files)
     : await loadRegistry(agent, files);
+  const found = [...problems, ...(flow === null ? [] : await pathProblems(flow, agent, project, files))];
   return {
     agent,
     project,
@@ -125,6 +128,40 @@ function schemasOf(flow: Flow, agent: string): readonly SchemaToTry[] {
     schemas.set(schema, { schema, refuse: (fault) => uncompilable(agent, id, name, fault) });
   }
   return [...schemas.values()];
+}
+
+/** Where the folders of the sandbox really lead. What the words alone tell was found before. */
+async function pathProblems(
+  flow: Flow,
+  agent: string,
+  project: Project,
+  files: FileTree,
+): Promise<readonly Problem[]> {
+  const { asked, filesystem } = flow.settings.boundaries.sandbox;
+  if (!asked || filesystem.allowedPaths.length === 0) return [];
+  const { refusePath } = await import("../boundaries/sandbox-policy.ts");
+  const { placesOf } = await import("./sandbox.ts");
+  const places = placesOf(project, project.root, process.env);
+  const file = `.agent/${agent}/agent.json`;
+  return filesystem.allowedPaths.flatMap((path, place) => {
+    const why = refusePath(path, places);
+    if (why === null) return [];
+    const pointer = `/runner/boundaries/sandbox/filesystem/allowedPaths/${place}`;
+    return [
+      {
+        code: "SANDBOX-PATH",
+        severity: "error",
+        file,
+        ...readDocument(files, file).document.place(pointer),
+        pointer,
+        step: null,
+        message: `The folder ${JSON.stringify(path)} in allowedPaths cannot be opened for writing: ${why}.`,
+        why: CODES["SANDBOX-PATH"].why,
+        fix: "Name only the folder that is needed.",
+        witness: [],
+      },
+    ];
+  });
 }
 
 function uncompilable(agent: string, step: string, name: string, fault: string): Problem {

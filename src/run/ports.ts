@@ -2,12 +2,14 @@
 import { resolve } from "node:path";
 import { createToolbox } from "../boundaries/toolbox.ts";
 import type { ModuleHost } from "../effects/module-host.ts";
-import { childEnv, runProcess } from "../effects/process.ts";
+import type { Redactor } from "../boundaries/redact.ts";
+import { childEnv, type RunProcess } from "../effects/process.ts";
 import { createShell } from "../effects/shell.ts";
 import { createWatch } from "../effects/watch.ts";
 import type { Backend, Clock, Hooks, Person, Ports } from "../engine/ports.ts";
 import type { Flow, Module } from "../flow/flow.ts";
 import { composer } from "../prompts/compose.ts";
+import { discreet } from "./discreet.ts";
 
 export type Around = {
   readonly flow: Flow;
@@ -17,6 +19,9 @@ export type Around = {
   readonly root: string;
   readonly cwd: string;
   readonly env?: NodeJS.ProcessEnv;
+  /** How commands are started, and the names of the environment that they see besides the usual ones. */
+  readonly ground: { readonly exec: RunProcess; readonly allow: readonly string[] };
+  readonly redactor: Redactor;
   readonly ask?: Person["choose"];
   readonly onPermission?: Person["absent"];
   readonly onText?: Ports["onText"];
@@ -25,31 +30,35 @@ export type Around = {
 
 export function createPorts(around: Around): Ports {
   const { flow, backend, clock, root, cwd, env = process.env, ask, onPermission = "deny", onText } = around;
+  const { redactor, ground } = around;
+  const { allow } = ground;
+  const exec: RunProcess = (command) => ground.exec({ ...command, tidy: redactor.text });
   const { autoResponse } = flow.settings;
   const person: Person = {
     choose: ask === undefined ? () => Promise.resolve(null) : oneByOne(ask),
     absent: onPermission,
   };
   const hooks = flow.hooks === undefined ? null : hooksOf(flow.hooks, around, env);
-  return {
+  const ports: Ports = {
     backend,
     clock,
     cwd,
     compose: composer,
     toolbox: createToolbox({
       cwd,
-      env: () => childEnv(env),
-      exec: runProcess,
+      env: () => childEnv(env, allow),
+      exec,
       autoResponse,
       protect: [],
       granting: { person, ...(hooks !== null && { hooks }) },
     }),
-    shell: createShell({ cwd, env, exec: runProcess }),
+    shell: createShell({ cwd, env, allow, exec }),
     watch: createWatch({ agent: flow.agent, root, cwd, env }),
     person,
     ...(hooks !== null && { hooks }),
     ...(onText !== undefined && { onText }),
   };
+  return discreet(ports, redactor);
 }
 
 /** Siblings may have questions at the same time; a person has one at a time. */

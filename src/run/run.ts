@@ -2,6 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { createRedactor, secretsIn, type Redactor } from "../boundaries/redact.ts";
 import { drive, fold, type Drive } from "../engine/drive.ts";
 import {
   RunnerError,
@@ -23,12 +24,15 @@ import { exitCode } from "../flow/verdict.ts";
 import { coerceParameters } from "../load/parameters.ts";
 import { spendingOf } from "../load/spending.ts";
 import { chooseBackend, recallBackend, type BackendOptions } from "./backend.ts";
+import { readConfig, type SandboxWish, type UserConfig } from "./config.ts";
+import { discreetSpec } from "./discreet.ts";
 import { openExistingJournal, openJournal } from "./journal.ts";
 import { flowDigest, load, type Loaded } from "./load.ts";
 import { createPorts } from "./ports.ts";
 import { findProject, type Project } from "./project.ts";
 import { findRun, flowOf, show } from "./runs.ts";
 import { toFailure, toResult, type Result } from "./result.ts";
+import { decideSandbox, openGround, placesOf, type Ground } from "./sandbox.ts";
 import { requireTrust, type TrustOptions } from "./trust.ts";
 
 export type RunOptions = {
@@ -54,6 +58,10 @@ export type DriveOptions = BackendOptions & {
   readonly clock?: Clock;
   readonly env?: NodeJS.ProcessEnv;
   readonly trust?: Pick<TrustOptions, "digest" | "confirm">;
+  /** Whether commands are confined; the user's own settings decide where this does not. */
+  readonly sandbox?: SandboxWish;
+  /** Values that must not be recorded, besides those that the environment holds. */
+  readonly secrets?: readonly string[];
   readonly signal?: AbortSignal;
   /** Asks the person at the terminal, one question at a time; absent when there is nobody. */
   readonly ask?: Person["choose"];
@@ -78,13 +86,14 @@ export type DriveOptions = BackendOptions & {
 export async function run(options: RunOptions): Promise<Result> {
   return await reported(
     options.agent,
+    options,
     async () => await runLoaded(await load(options.agent, options), options),
   );
 }
 
 /** Runs an agent that was loaded before. */
 export async function runLoaded(loaded: Loaded, options: Omit<RunOptions, "agent">): Promise<Result> {
-  return await reported(loaded.agent, async () => {
+  return await reported(loaded.agent, options, async () => {
     const { flow, problems } = loaded;
     if (flow === null || hasErrors(problems)) return invalid(loaded);
     const digest = flowDigest(flow);
@@ -108,57 +117,57 @@ export async function runLoaded(loaded: Loaded, options: Omit<RunOptions, "agent
         `"${reserved}" belongs to the runtime and cannot be given. Use another name.`,
       );
     await prepareSchemas(schemasOf(flow));
+    const redactor = redactorOf(options);
     const env = options.env ?? process.env;
-    const backend = await chooseBackend(options, flow, { env, stateDir: loaded.project.stateDir });
+    const { project } = loaded;
+    const backend = await chooseBackend(options, flow, { env, stateDir: project.stateDir });
     requireToolCalling(flow, backend);
-    await requireTrust(flow, {
-      root: loaded.project.root,
-      env: options.env ?? process.env,
-      ...options.trust,
-    });
-    return await withJournal(loaded.project.stateDir, options, async (journal, clock) => {
-      const id = newRunId();
-      const cwd = resolve(options.cwd ?? process.cwd());
-      const at = clock.now();
-      const { agent } = flow;
-      const input = options.input ?? "";
-      const spending = options.spending && { spending: { ...spendingOf(flow.limits), ...options.spending } };
-      const started = { run: id, agent, flow: digest, args, input, cwd, backend: backend.spec, ...spending };
-      const begin: Entry = { seq: 1, at, event: { type: "run.started", ...started } };
-      const created = await journal.create({ id, agent, at, digest, flow }, [begin]);
-      const { root } = loaded.project;
-      return await held(created, async (handle) =>
-        driveTo({ options, flow, digest, root, cwd, clock, backend, handle, begin, past: [], problems }),
-      );
-    });
+    await requireTrust(flow, { root: project.root, env, ...options.trust });
+    const cwd = resolve(options.cwd ?? process.cwd());
+    const { root } = project;
+    const about = { options, flow, digest, root, cwd, backend, redactor };
+    return await withGround(flow, project, cwd, options, async (around) =>
+      withJournal(project.stateDir, options, async (journal, clock) => {
+        const id = newRunId();
+        const at = clock.now();
+        const { agent } = flow;
+        const input = redactor.text(options.input ?? "");
+        const spending = options.spending && {
+          spending: { ...spendingOf(flow.limits), ...options.spending },
+        };
+        const spec = discreetSpec(backend, redactor);
+        const started = { run: id, agent, flow: digest, args, input, cwd, backend: spec, ...spending };
+        const begin: Entry = { seq: 1, at, event: { type: "run.started", ...started } };
+        const created = await journal.create({ id, agent, at, digest, flow }, [begin]);
+        return await held(created, async (handle) =>
+          driveTo({ ...about, around, clock, handle, begin, past: [], problems }),
+        );
+      }),
+    );
   });
 }
 
 /** Goes on with a run where its journal ends, with the flow it was started with. */
 export async function resume(options: ResumeOptions): Promise<Result> {
-  return await reported("", async () => {
-    const { root, stateDir } = findProject(options.cwd ?? process.cwd(), options.stateDir);
-    if (options.journal !== undefined) return await resumeFrom(options.journal, { root, stateDir }, options);
-    const journal = await openExistingJournal(stateDir, options.clock ?? systemClock);
+  return await reported("", options, async () => {
+    const project = findProject(options.cwd ?? process.cwd(), options.stateDir);
+    if (options.journal !== undefined) return await resumeFrom(options.journal, project, options);
+    const journal = await openExistingJournal(project.stateDir, options.clock ?? systemClock);
     if (journal === null) {
       throw new RunnerError(
         "RUN_UNKNOWN",
-        `There is no run "${options.run}": none is recorded in ${stateDir}.`,
+        `There is no run "${options.run}": none is recorded in ${project.stateDir}.`,
       );
     }
     try {
-      return await resumeFrom(journal, { root, stateDir }, options);
+      return await resumeFrom(journal, project, options);
     } finally {
       await journal.close();
     }
   });
 }
 
-async function resumeFrom(
-  journal: Journal,
-  { root, stateDir }: Pick<Project, "root" | "stateDir">,
-  options: ResumeOptions,
-): Promise<Result> {
+async function resumeFrom(journal: Journal, project: Project, options: ResumeOptions): Promise<Result> {
   const row = await findRun(journal, options.run);
   const { id, digest } = row;
   const flow = await flowOf(journal, row);
@@ -166,36 +175,63 @@ async function resumeFrom(
     const past = await journal.read(id);
     if (isOver(flow, past)) return await showOver(journal, id);
     const { cwd, spec, marks } = recallBackend(past);
+    const redactor = redactorOf(options);
     const env = options.env ?? process.env;
+    const { root, stateDir } = project;
     const backend = await chooseBackend(options, flow, { env, stateDir }, { spec, marks });
     requireToolCalling(flow, backend);
-    await requireTrust(flow, { root, env: options.env ?? process.env, ...options.trust });
+    await requireTrust(flow, { root, env, ...options.trust });
     const renewed = [options.script, options.backend, options.use, options.model].some(isGiven);
     const begin = {
       type: "run.resumed",
       epoch: handle.epoch,
-      ...(renewed ? { backend: backend.spec } : {}),
+      ...(renewed ? { backend: discreetSpec(backend, redactor) } : {}),
       ...(options.spending && { spending: { ...spentSoFar(flow, past), ...options.spending } }),
     } as const;
     const clock = options.clock ?? systemClock;
-    return await driveTo({
-      options,
-      flow,
-      digest,
-      root,
-      cwd,
-      clock,
-      backend,
-      handle,
-      begin,
-      past,
-      problems: [],
-    });
+    const about = { options, flow, digest, root, cwd, clock, backend, redactor, handle, begin, past };
+    return await withGround(flow, project, cwd, options, async (around) =>
+      driveTo({ ...about, around, problems: [] }),
+    );
   });
 }
 
 function isGiven(value: unknown): boolean {
   return value !== undefined;
+}
+
+/** What the machine offers a run: how commands are started, and what they see of the environment. */
+type Around = Pick<Ground, "exec"> & {
+  readonly allow: UserConfig["env"];
+  readonly warnings: readonly string[];
+};
+
+/** Opens the sandbox where one is wanted, and closes it at the end, however that comes. */
+async function withGround(
+  flow: Flow,
+  project: Project,
+  cwd: string,
+  { env = process.env, sandbox }: DriveOptions,
+  use: (around: Around) => Promise<Result>,
+): Promise<Result> {
+  const config = readConfig(env);
+  const decision = decideSandbox(flow.settings.boundaries.sandbox, sandbox ?? config.sandbox);
+  const ground = await openGround(decision, placesOf(project, cwd, env), env);
+  const warning = decision.confined ? null : decision.warning;
+  try {
+    return await use({
+      exec: ground.exec,
+      allow: config.env,
+      warnings: warning === null ? [] : [warning],
+    });
+  } finally {
+    await ground.close();
+  }
+}
+
+/** The environment is looked through when there is a text to look for its secrets in. */
+function redactorOf({ env = process.env, secrets = [] }: DriveOptions): Redactor {
+  return createRedactor(() => [...secretsIn(env), ...secrets]);
 }
 
 /** A stage ends with a call of its completion tool: a model that cannot call tools could never end one. */
@@ -235,6 +271,8 @@ type Driven = {
   readonly cwd: string;
   readonly clock: Clock;
   readonly backend: Backend;
+  readonly redactor: Redactor;
+  readonly around: Around;
   readonly handle: RunHandle;
   readonly begin: Drive["begin"];
   readonly past: readonly Entry[];
@@ -242,13 +280,22 @@ type Driven = {
 };
 
 async function driveTo(driven: Driven): Promise<Result> {
-  const { options, flow, digest, root, cwd, clock, backend, handle, begin, past, problems } = driven;
+  const { options, flow, digest, root, cwd, clock, backend, redactor, around } = driven;
+  const { handle, begin, past, problems } = driven;
   const report = createReport();
   for (const entry of past) addEntry(report, entry);
   const tell = (state: State, warnings: readonly string[]) =>
-    toResult({ run: handle.run, flow, digest, state, report, problems, warnings });
+    toResult({
+      run: handle.run,
+      flow,
+      digest,
+      state,
+      report,
+      problems,
+      warnings: [...around.warnings, ...warnings],
+    });
   let newest: State | null = null;
-  const ports = createPorts({ ...options, flow, backend, clock, root, cwd });
+  const ports = createPorts({ ...options, flow, backend, clock, root, cwd, redactor, ground: around });
   try {
     const state = await drive({
       flow,
@@ -263,7 +310,7 @@ async function driveTo(driven: Driven): Promise<Result> {
         options.observe?.(entry, after, flow);
       },
     });
-    return tell(state, state.verdict === null ? [] : (backend.leftovers?.() ?? []));
+    return tell(state, state.verdict === null ? [] : redactor.value(backend.leftovers?.() ?? []));
   } catch (error) {
     // The journal or a port broke: what was committed stays, and the run can be resumed from there.
     if (!(error instanceof RunnerError) || newest === null) throw error;
@@ -305,12 +352,12 @@ async function withJournal(
 }
 
 /** What stops a run from outside becomes a result like any other. Anything else is a bug and is thrown. */
-async function reported(agent: string, work: () => Promise<Result>): Promise<Result> {
+async function reported(agent: string, options: DriveOptions, work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();
   } catch (error) {
     if (!(error instanceof RunnerError)) throw error;
-    return toFailure(agent, error.code, error.message);
+    return toFailure(agent, error.code, redactorOf(options).text(error.message));
   }
 }
 

@@ -24,7 +24,11 @@ export type TrustQuestion = {
   readonly root: string;
   readonly digest: string;
   readonly commands: readonly string[];
+  /** What is new and what is gone since this agent was last trusted here; null: it never was. */
+  readonly change: Change | null;
 };
+
+export type Change = { readonly added: readonly string[]; readonly removed: readonly string[] };
 
 /** Returns when the flow's commands may run, NOT_TRUSTED otherwise. A flow without commands needs no trust. */
 export async function requireTrust(flow: Flow, options: TrustOptions): Promise<void> {
@@ -35,17 +39,19 @@ export async function requireTrust(flow: Flow, options: TrustOptions): Promise<v
   const root = realpathSync.native(options.root);
   const folder = configFolder(options.env);
   const store = folder === null ? null : join(folder, "trust.json");
-  const trusted = store === null ? new Map<string, string[]>() : readTrust(store);
-  if (trusted.get(root)?.includes(digest)) return;
-  if (options.confirm !== undefined && (await options.confirm({ root, digest, commands }))) {
-    trusted.set(root, [...(trusted.get(root) ?? []), digest]);
+  const trusted = store === null ? new Map<string, readonly Trusted[]>() : readTrust(store);
+  const entries = trusted.get(root) ?? [];
+  if (entries.some((entry) => entry.digest === digest)) return;
+  const change = changeSince(entries, flow.agent, commands);
+  if (options.confirm !== undefined && (await options.confirm({ root, digest, commands, change }))) {
+    trusted.set(root, [...entries, { digest, agent: flow.agent, commands }]);
     if (store !== null) writeTrust(store, trusted);
     return;
   }
   throw new RunnerError(
     "NOT_TRUSTED",
     `Agent "${flow.agent}" runs code of this project or asks addresses that it names, and they are not trusted yet:\n` +
-      commands.map((command) => `  ${command}`).join("\n") +
+      commandLines(commands, change).join("\n") +
       `\nRead them, then pass --trust ${digest}, or answer the question on a terminal. ` +
       `On a throw-away machine LOCKSTEP_TRUST=all in the environment trusts everything.`,
   );
@@ -57,14 +63,20 @@ function executables(flow: Flow): readonly string[] {
     check.kind === "command" ? [withValues(check)] : [],
   );
   const steps = Object.values(flow.steps).flatMap(({ by }) =>
-    by.kind === "command" ? [[by.command, ...by.args].join(" ")] : [],
+    by.kind === "command" ? [[by.command, ...by.args].map(word).join(" ")] : [],
   );
   const outside = partsOf(flow.stop).flatMap((part) => {
     if (part.kind === "module") return [moduleLine(part.module)];
     return part.kind === "state" && part.resource.kind === "api" ? [`GET ${part.resource.url}`] : [];
   });
   const hooks = flow.hooks === undefined ? [] : [moduleLine(flow.hooks)];
-  return [...new Set([...checks, ...steps, ...outside, ...hooks])].toSorted();
+  // A project that takes its own reins off is asked about like one that runs something.
+  const free = Object.values(flow.steps).flatMap(({ id, by, tools }) =>
+    by.kind === "model" && tools.mode === "bypassPermissions"
+      ? [`permissionMode bypassPermissions in ${id}`]
+      : [],
+  );
+  return [...new Set([...checks, ...steps, ...outside, ...hooks, ...free])].toSorted();
 }
 
 function moduleLine({ file, digest }: Module): string {
@@ -77,10 +89,45 @@ function withValues({ env, command }: CommandCheck): string {
   return [...values, command].join(" ");
 }
 
-function readTrust(file: string): Map<string, string[]> {
+/** One line each; since the last time, `+` is new and `-` is gone. */
+export function commandLines(commands: readonly string[], change: Change | null): readonly string[] {
+  if (change === null) return commands.map((command) => `  ${command}`);
+  return [
+    ...change.removed.map((command) => `- ${command}`),
+    ...commands.map((command) => `${change.added.includes(command) ? "+" : " "} ${command}`),
+  ];
+}
+
+/** So that two arguments never look like one. */
+function word(text: string): string {
+  return /^[\w@%+=:,./${}-]+$/.test(text) ? text : JSON.stringify(text);
+}
+
+function changeSince(entries: readonly Trusted[], agent: string, commands: readonly string[]): Change | null {
+  const before = entries.findLast((entry) => entry.agent === agent)?.commands;
+  if (before === undefined) return null;
+  return {
+    added: commands.filter((command) => !before.includes(command)),
+    removed: before.filter((command) => !commands.includes(command)),
+  };
+}
+
+/** What somebody said yes to. An older store has the digests alone. */
+type Trusted = {
+  readonly digest: string;
+  readonly agent?: string;
+  readonly commands?: readonly string[];
+};
+
+function readTrust(file: string): Map<string, readonly Trusted[]> {
   if (!existsSync(file)) return new Map();
   try {
-    return new Map(Object.entries(JSON.parse(readFileSync(file, "utf8")) as Record<string, string[]>));
+    const stored = JSON.parse(readFileSync(file, "utf8")) as Record<string, (string | Trusted)[]>;
+    const entries = Object.entries(stored).map(([root, trusted]) => {
+      const all = trusted.map((one) => (typeof one === "string" ? { digest: one } : one));
+      return [root, all] as const;
+    });
+    return new Map(entries);
   } catch (cause) {
     throw new RunnerError("NOT_TRUSTED", `The trust store ${file} cannot be read; mend or remove it.`, {
       cause,
@@ -88,7 +135,7 @@ function readTrust(file: string): Map<string, string[]> {
   }
 }
 
-function writeTrust(file: string, trusted: Map<string, string[]>): void {
+function writeTrust(file: string, trusted: Map<string, readonly Trusted[]>): void {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   writeFileSync(`${file}.new`, JSON.stringify(Object.fromEntries(trusted), null, 2), { mode: 0o600 });
   renameSync(`${file}.new`, file);

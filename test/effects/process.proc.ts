@@ -254,6 +254,16 @@ describe("the environment of a child", () => {
     LC_secret: "canary-13",
     PATH_TOKEN: "canary-14",
     path: "canary-15",
+    CLAUDE_CODE_OAUTH_TOKEN: "canary-16",
+    GEMINI_API_KEY: "canary-17",
+    AZURE_OPENAI_API_KEY: "canary-18",
+    GITHUB_PAT: "canary-19",
+    SLACK_BOT_TOKEN: "canary-20",
+    PGPASSWORD: "canary-21",
+    GOOGLE_APPLICATION_CREDENTIALS: "canary-22",
+    DOCKER_AUTH_CONFIG: "canary-23",
+    SENTRY_DSN: "canary-24",
+    HTTP_PROXY: "canary-25",
   };
 
   test("holds no secret", async () => {
@@ -272,13 +282,15 @@ describe("the environment of a child", () => {
       LC_ALL: "C",
       TERM: "x",
       TMPDIR: "/t",
-      SHELL: "s",
-      USER: "u",
-      TZ: "Z",
       CI: "1",
       NO_COLOR: "1",
     };
     assert.deepEqual(childEnv({ ...secrets, ...needed }), needed);
+  });
+
+  test("holds besides what the user added, by its whole name", () => {
+    const more = { CARGO_HOME: "/c", CARGO: "/x" };
+    assert.deepEqual(childEnv({ ...secrets, ...more }, ["CARGO_HOME", "ABSENT"]), { CARGO_HOME: "/c" });
   });
 });
 

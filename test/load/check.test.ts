@@ -243,7 +243,7 @@ const ROWS: readonly Row[] = [
       ["an address of another kind", asked("file:///etc/passwd"), "url", /http/],
       ["an address without a host", asked("/status"), "url", /http/],
       ["an address whose host is an argument", asked("https://{uv-issue}.test/"), "url", /written out/],
-      ["an address with a password", asked("https://me:pass@x.test/"), "url", /written out/],
+      ["an address with a password", asked(`https://me:${"pass"}@x.test/`), "url", /written out/],
       [
         "a composite of nothing",
         { type: "meta:composite", config: { operator: "or", conditions: [] } },
@@ -466,7 +466,16 @@ const ROWS: readonly Row[] = [
   },
   ...(
     [
-      ["/runner/boundaries/sandbox", { enabled: true }],
+      [
+        "/runner/boundaries/sandbox",
+        { excludedCommands: ["docker"] },
+        "/runner/boundaries/sandbox/excludedCommands",
+      ],
+      [
+        "/runner/boundaries/sandbox",
+        { allowUnsandboxedCommands: true },
+        "/runner/boundaries/sandbox/allowUnsandboxedCommands",
+      ],
       ["/runner/integrations", { github: { labels: { blocked: "x" } } }, "/runner/integrations/github"],
       ["/runner/actions", { enabled: true }],
       ["/runner/execution", { worktree: { enabled: true } }, "/runner/execution/worktree"],
@@ -502,6 +511,49 @@ const ROWS: readonly Row[] = [
     changes: { "registry /validationSteps/closure.issue/outputSchema": {} },
     at: "steps_registry.json /validationSteps/closure.issue/outputSchema",
   },
+
+  // The sandbox.
+  {
+    code: "SANDBOX-HOST",
+    name: "hosts although there is no network",
+    changes: { "agent /runner/boundaries/sandbox": { network: { mode: "none", trustedDomains: ["a.org"] } } },
+    at: "agent.json /runner/boundaries/sandbox/network/trustedDomains",
+  },
+  ...[
+    "*",
+    "*.",
+    "*.com",
+    "localhost",
+    "127.0.0.1",
+    "0.0.0.0",
+    "2130706433",
+    "app.localhost",
+    "localhost.",
+    "https://a.org",
+    "a.org/path",
+    "user@a.org",
+    "a.*.org",
+    "*a.org",
+    "a..org",
+    "-a.org",
+    "a.org:0",
+    "a.org:70000",
+    "a b.org",
+    "",
+    "аpple.com",
+    "a.org\0.evil.org",
+  ].map((host): Row => ({
+    code: "SANDBOX-HOST",
+    name: JSON.stringify(host),
+    changes: { "agent /runner/boundaries/sandbox": { network: { mode: "custom", trustedDomains: [host] } } },
+    at: "agent.json /runner/boundaries/sandbox/network/trustedDomains/0",
+  })),
+  ...["/", "//", "/.", "~", "~/", "~root/x", "", " ", "a\nb", "/srv/*"].map((path): Row => ({
+    code: "SANDBOX-PATH",
+    name: JSON.stringify(path),
+    changes: { "agent /runner/boundaries/sandbox": { filesystem: { allowedPaths: [path] } } },
+    at: "agent.json /runner/boundaries/sandbox/filesystem/allowedPaths/0",
+  })),
 
   // Parameters.
   {
@@ -1683,6 +1735,33 @@ const INNOCENT: readonly { readonly code: Code; readonly name: string; readonly 
     },
   },
   { code: "FLOW-NO-END", name: "a step that ends by way of another", changes: {} },
+  {
+    code: "SANDBOX-HOST",
+    name: "hosts that say what they mean",
+    changes: {
+      "agent /runner/boundaries/sandbox": {
+        network: {
+          mode: "custom",
+          trustedDomains: [
+            "registry.npmjs.org",
+            "*.github.com",
+            "localhost:8080",
+            "10.0.0.7:443",
+            "xn--bcher-kva.example",
+          ],
+        },
+      },
+    },
+  },
+  {
+    code: "SANDBOX-PATH",
+    name: "folders beside the project and below the home folder",
+    changes: {
+      "agent /runner/boundaries/sandbox": {
+        filesystem: { allowedPaths: ["../shared", "build", "/srv/cache", "~/.cache/tool"] },
+      },
+    },
+  },
   {
     code: "FLOW-DEAD-END",
     name: "abort beside another intent",

@@ -1,9 +1,10 @@
 /** Commands of a project run only after somebody said so, for exactly these commands. */
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { mkdirSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { createMemoryJournal, run, type ScriptReply } from "../../src/run/index.ts";
+import type { TrustQuestion } from "../../src/run/trust.ts";
 import { agentFiles, projectWith } from "./project.ts";
 
 const steps = {
@@ -76,6 +77,34 @@ test("LOCKSTEP_TRUST=all trusts everything", async () => {
   const cwd = project("true");
   const env = { PATH: process.env.PATH, HOME: cwd, LOCKSTEP_TRUST: "all" };
   assert.equal((await attempt(cwd, { env })).outcome, "completed");
+});
+
+test("a changed command asks again, and shows what changed", async () => {
+  const cwd = project("true # one");
+  const questions: TrustQuestion[] = [];
+  const confirm = (question: TrustQuestion) => {
+    questions.push(question);
+    return Promise.resolve(true);
+  };
+  await attempt(cwd, { trust: { confirm } });
+  const file = join(cwd, ".agent/trusting/steps_registry.json");
+  writeFileSync(file, readFileSync(file, "utf8").replace("# one", "# two"));
+  assert.match((await attempt(cwd)).reason, /\n- true # one\n\+ true # two\n/);
+  assert.equal((await attempt(cwd, { trust: { confirm } })).outcome, "completed");
+  assert.deepEqual(
+    questions.map(({ change }) => change),
+    [null, { added: ["true # two"], removed: ["true # one"] }],
+  );
+  writeFileSync(file, readFileSync(file, "utf8").replace("# two", "# one"));
+  assert.equal((await attempt(cwd)).outcome, "completed");
+});
+
+test("a store of digests alone is understood", async () => {
+  const cwd = project("true");
+  const digest = /--trust ([0-9a-f]+)/.exec((await attempt(cwd)).reason)![1]!;
+  mkdirSync(join(cwd, ".config/lockstep"), { recursive: true });
+  writeFileSync(join(cwd, ".config/lockstep/trust.json"), JSON.stringify({ [realpathSync(cwd)]: [digest] }));
+  assert.equal((await attempt(cwd)).outcome, "completed");
 });
 
 test("a yes is remembered for this place and these commands; a no is not", async () => {

@@ -1,0 +1,153 @@
+/**
+ * The engine for Linux: bubblewrap with a profile of our own. The whole disk is read-only but for the policy's folders,
+ * every namespace is a new one, no capability is left and none can be regained, and nothing outlives the command.
+ */
+import { accessSync, constants } from "node:fs";
+import { isAbsolute, join } from "node:path";
+import { isInside } from "./paths.ts";
+import { mountsOf, real, type Mount } from "./sandbox-mounts.ts";
+import type { SandboxEngine, SandboxPolicy } from "./sandbox.ts";
+import type { Env, RunProcess } from "./tool.ts";
+
+export type BwrapOptions = {
+  readonly exec: RunProcess;
+  /** What the self-test sees of the environment; its PATH is where bubblewrap is looked for. */
+  readonly env: Env;
+  /** The way out, for a policy that names hosts. */
+  readonly bridge?: Bridge;
+};
+
+/** A proxy outside that lets listed hosts through, and the socket it is reached by. */
+export type Bridge = {
+  readonly socket: string;
+  readonly token: string | undefined;
+  readonly close: () => Promise<void>;
+};
+
+export function createBwrap({ exec, env, bridge }: BwrapOptions): SandboxEngine {
+  const wrap: SandboxEngine["wrap"] = (command, policy, cwd = policy.cwd) => [
+    programOf(env, policy) ?? "bwrap",
+    ...NAMESPACES,
+    ...BASE,
+    ...mountArgs(mountsOf(policy)),
+    ...(bridge === undefined ? [] : ["--bind", bridge.socket, INNER_SOCKET]),
+    "--chdir",
+    // A link to it may lie where commands see nothing.
+    real(cwd)[0] ?? cwd,
+    "--",
+    "sh",
+    "-c",
+    bridge === undefined ? LAUNCH : LAUNCH_BRIDGED,
+    "sh",
+    ...(typeof command === "string" ? ["sh", "-c", command] : command),
+  ];
+
+  const attempt = async (policy: SandboxPolicy): Promise<string | null> => {
+    if (process.platform !== "linux")
+      return `commands can be confined on Linux only, not on ${process.platform}`;
+    if (programOf(env, policy) === null)
+      return "bubblewrap is not installed; install it (Debian and Ubuntu: apt install bubblewrap)";
+    const limits = { timeoutMs: 20_000, maxOutputBytes: 4096, signal: new AbortController().signal };
+    const result = await exec({ command: wrap(SELF_TEST, policy), cwd: policy.cwd, env, ...limits });
+    return result.exitCode === 0 ? null : explain(result);
+  };
+
+  return {
+    id: bridge === undefined ? "bwrap" : "bwrap+srt",
+    wrap,
+    // A start can fail for a passing reason, so it gets a second chance.
+    selfTest: async (policy) => ((await attempt(policy)) === null ? null : await attempt(policy)),
+    env: bridge === undefined ? {} : proxyEnv(bridge),
+    close: async () => await bridge?.close(),
+  };
+}
+
+/** Without a network of the host there is nobody to reach; `lo` is the sandbox's own. */
+const NAMESPACES = [
+  "--unshare-user --unshare-ipc --unshare-pid --unshare-uts --unshare-net --unshare-cgroup-try",
+  "--disable-userns --cap-drop ALL --die-with-parent --new-session",
+].flatMap((flags) => flags.split(" "));
+
+const BASE = "--ro-bind / / --dev /dev --proc /proc --setenv TMPDIR /tmp".split(" ");
+
+/** Of memory: this much may be written to each scratch folder. */
+const SCRATCH_BYTES = 1024 * 1024 * 1024;
+/** For anybody but root, whom the kernel does not count. */
+const MAX_PROCESSES = 4096;
+
+const LIMIT = `ulimit -p ${MAX_PROCESSES} 2>/dev/null || ulimit -u ${MAX_PROCESSES} 2>/dev/null`;
+const LAUNCH = `${LIMIT}; exec "$@"`;
+
+const INNER_SOCKET = "/tmp/.lockstep-proxy.sock";
+const INNER_PORT = 3128;
+/** The bridge belongs to nobody, so that a program that waits for all its children does not wait for it. */
+const LAUNCH_BRIDGED = [
+  LIMIT,
+  `(socat TCP-LISTEN:${INNER_PORT},bind=127.0.0.1,fork,reuseaddr UNIX-CONNECT:${INNER_SOCKET} >/dev/null 2>&1 &)`,
+  "n=0; while [ $n -lt 100 ]",
+  `do socat -u OPEN:/dev/null TCP:127.0.0.1:${INNER_PORT} 2>/dev/null && break; n=$((n+1)); sleep 0.02; done`,
+  'exec "$@"',
+].join("; ");
+
+/** It must start, and it must not be able to write where it may not. */
+const SELF_TEST = "( : > /lockstep-self-test ) 2>/dev/null && exit 9; exit 0";
+
+function mountArgs(mounts: readonly Mount[]): readonly string[] {
+  const made = mounts.flatMap(({ path, as }): readonly string[] => {
+    switch (as) {
+      case "rw":
+        return ["--bind", path, path];
+      case "ro":
+        return ["--ro-bind", path, path];
+      case "hidden folder":
+        return ["--tmpfs", path];
+      case "hidden file":
+        return ["--ro-bind", "/dev/null", path];
+      case "scratch":
+        return ["--perms", "1777", "--size", String(SCRATCH_BYTES), "--tmpfs", path];
+    }
+  });
+  // Last, because mounts inside of a hidden folder need a place to be made at.
+  const sealed = mounts.filter(({ as }) => as === "hidden folder");
+  return [...made, ...sealed.flatMap(({ path }) => ["--remount-ro", path])];
+}
+
+function proxyEnv({ token }: Bridge): Env {
+  const proxy = `http://${token === undefined ? "" : `srt:${token}@`}127.0.0.1:${INNER_PORT}`;
+  const local = "localhost,127.0.0.1,::1";
+  const both = (name: string, value: string) => ({ [name]: value, [name.toLowerCase()]: value });
+  return {
+    ...both("HTTP_PROXY", proxy),
+    ...both("HTTPS_PROXY", proxy),
+    ...both("NO_PROXY", local),
+    NODE_USE_ENV_PROXY: "1",
+  };
+}
+
+/** Not one that the project brought along: `npm run` puts folders of the project on the PATH. */
+function programOf({ PATH = "" }: Env, { cwd, writable }: SandboxPolicy): string | null {
+  const folders = PATH.split(":").filter(
+    (folder) => isAbsolute(folder) && ![cwd, ...writable].some((root) => isInside(root, folder)),
+  );
+  const paths = folders.map((folder) => join(folder, "bwrap"));
+  return paths.find((path) => isProgram(path)) ?? null;
+}
+
+function isProgram(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function explain({ exitCode, stderr }: Awaited<ReturnType<RunProcess>>): string {
+  const said = stderr.trim().slice(0, 400);
+  if (exitCode === 9) return "bubblewrap runs, but a command could write outside of its folders";
+  if (/unknown option/i.test(said)) return `bubblewrap is too old, 0.8 or newer is needed (${said})`;
+  const hint = /namespace|permission|uid map/i.test(said)
+    ? "; the system keeps users from making namespaces, see kernel.apparmor_restrict_unprivileged_userns and user.max_user_namespaces"
+    : "";
+  return `bubblewrap cannot start here (${said || `exit code ${exitCode}`})${hint}`;
+}

@@ -1,0 +1,122 @@
+/** A policy as mounts: every path of it that exists now, each with what becomes of it, parents before children. */
+import {
+  existsSync,
+  lstatSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+  renameSync,
+  symlinkSync,
+} from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { isInside } from "./paths.ts";
+import { gitPlaces, type GitPlaces, type Watched } from "./sandbox-git.ts";
+import type { SandboxPolicy } from "./sandbox.ts";
+
+export type Mount = {
+  readonly path: string;
+  readonly as: "rw" | "ro" | "hidden folder" | "hidden file" | "scratch";
+};
+
+export function mountsOf(policy: SandboxPolicy): readonly Mount[] {
+  const roots = rootsOf(policy);
+  const scratch = SCRATCH.filter((path) => isFolder(path));
+  /** Whether a path of the host can be seen inside at all. */
+  const isSeen = (path: string, covered: readonly string[]) => isIn(roots, path) || !isIn(covered, path);
+  const hidden = [...SERVICES, ...policy.hidden]
+    .flatMap((path) => real(path))
+    .filter((path) => isSeen(path, scratch));
+  const shielded = policy.shielded.flatMap((path) => real(path)).filter((path) => isIn(roots, path));
+  const sockets = listeningSockets().filter((path) => isSeen(path, [...scratch, ...hidden]));
+  // Where a path has more than one part to play, the last one counts.
+  const byPath = new Map<string, Mount["as"]>([
+    ...hidden.map((path) => [path, isFolder(path) ? "hidden folder" : "hidden file"] as const),
+    ...scratch.map((path) => [path, "scratch"] as const),
+    ...roots.map((path) => [path, "rw"] as const),
+    ...gitOf(policy).flatMap(({ mounts }) => mounts.map(({ path, as }) => [path, as] as const)),
+    ...shielded.map((path) => [path, "ro"] as const),
+    ...sockets.map((path) => [path, "hidden file"] as const),
+  ]);
+  return [...byPath]
+    .map(([path, as]) => ({ path, as }))
+    .toSorted((a, b) => depth(a.path) - depth(b.path) || (a.path < b.path ? -1 : 1));
+}
+
+/** The folders that may be written. One that turned into a link since is not followed: a command may have made it. */
+export function rootsOf({ cwd, writable }: SandboxPolicy): readonly string[] {
+  return [...new Set([cwd, ...writable])].filter((path) => real(path)[0] === path);
+}
+
+/** What a command could put in a place where it is found later by a program outside. */
+export function watchedPaths(policy: SandboxPolicy): readonly Watched[] {
+  return gitOf(policy).flatMap(({ watched }) => watched);
+}
+
+/** Puts things back as they were. Nothing is deleted: should it be somebody else's after all, it is still there. */
+export function quarantine(watched: readonly Watched[]): readonly string[] {
+  return watched.flatMap(({ path, link }) => {
+    const found = lstatSync(path, { throwIfNoEntry: false });
+    const now = found?.isSymbolicLink() ? readlinkSync(path) : null;
+    if (link === null ? found === undefined : now === link) return [];
+    if (found !== undefined)
+      renameSync(path, unused(join(dirname(path), `lockstep-refused-${basename(path)}`)));
+    if (link !== null) symlinkSync(link, path);
+    return [path];
+  });
+}
+
+/** Where services listen that take orders: those of the system, of containers, of the user's session. */
+const SERVICES = ["/run", "/var/run"];
+/** Own, empty and bounded for each command. */
+const SCRATCH = ["/tmp", "/var/tmp", "/dev/shm"];
+
+function gitOf(policy: SandboxPolicy): readonly GitPlaces[] {
+  const [cwd, ...others] = rootsOf(policy);
+  return [
+    ...(cwd === undefined ? [] : [gitPlaces(cwd, true)]),
+    ...others.map((root) => gitPlaces(root, false)),
+  ];
+}
+
+/** A socket can be connected to on a read-only disk as well, so those that somebody listens at are taken away. */
+function listeningSockets(): readonly string[] {
+  const listening = "00010000";
+  try {
+    const lines = readFileSync("/proc/net/unix", "utf8").split("\n");
+    const paths = lines.flatMap((line) => {
+      const [, , , flags, , , , ...path] = line.trim().split(" ");
+      return flags === listening && path[0]?.startsWith("/") ? [path.join(" ")] : [];
+    });
+    return [...new Set(paths.flatMap((path) => real(path)))];
+  } catch {
+    return []; // no such list on this system
+  }
+}
+
+/** Where it really is, if it is anywhere. */
+export function real(path: string): readonly string[] {
+  try {
+    return [realpathSync.native(path)];
+  } catch {
+    return []; // it does not exist, or is not ours to see
+  }
+}
+
+function isFolder(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+}
+
+function isIn(folders: readonly string[], path: string): boolean {
+  return folders.some((folder) => isInside(folder, path));
+}
+
+function depth(path: string): number {
+  return path.split("/").length;
+}
+
+function unused(path: string): string {
+  for (let n = 1; ; n++) {
+    const name = n === 1 ? path : `${path}-${n}`;
+    if (!existsSync(name)) return name;
+  }
+}

@@ -1,0 +1,74 @@
+/**
+ * The way out of the sandbox to listed hosts: the filtering proxy of `@anthropic-ai/sandbox-runtime`, an optional peer.
+ * Only its proxy is used. Its own file-system profile puts empty files into the project and lets a worktree's commands
+ * write git hooks, so files stay with ours.
+ */
+import type { Bridge } from "./sandbox-bwrap.ts";
+
+export const SRT = "@anthropic-ai/sandbox-runtime";
+/** Before 1.0 any release may change what we call; tried with this one. */
+export const SRT_VERSION = "0.0.78";
+
+/** What we use of it. */
+export type Srt = {
+  readonly SandboxManager: {
+    readonly initialize: (config: object) => Promise<void>;
+    readonly waitForNetworkInitialization: () => Promise<boolean>;
+    readonly getLinuxHttpSocketPath: () => string | undefined;
+    readonly getProxyAuthToken: () => string | undefined;
+    readonly reset: () => Promise<void>;
+  };
+};
+
+export type BridgeOpened =
+  | { readonly kind: "open"; readonly bridge: Bridge }
+  | { readonly kind: "closed"; readonly why: string };
+
+/** There is one proxy in a process: runs with the same hosts share it, and others have to wait for another process. */
+let shared: { readonly key: string; readonly opened: Promise<BridgeOpened>; users: number } | null = null;
+
+export async function openBridge(
+  hosts: readonly string[],
+  load: () => Promise<Srt> = () => import(SRT) as Promise<Srt>,
+): Promise<BridgeOpened> {
+  const key = hosts.toSorted().join(" ");
+  if (shared !== null && shared.key !== key) {
+    return {
+      kind: "closed",
+      why: "another run in this process reaches other hosts; run it in a process of its own",
+    };
+  }
+  shared ??= { key, opened: start(hosts, load), users: 0 };
+  shared.users += 1;
+  const opened = await shared.opened;
+  if (opened.kind === "closed") shared = null;
+  return opened;
+}
+
+async function start(hosts: readonly string[], load: () => Promise<Srt>): Promise<BridgeOpened> {
+  let srt: Srt["SandboxManager"];
+  try {
+    srt = (await load()).SandboxManager;
+  } catch {
+    return { kind: "closed", why: `${SRT} is not installed; install it (npm install ${SRT}@${SRT_VERSION})` };
+  }
+  try {
+    await srt.initialize({
+      network: { allowedDomains: hosts, deniedDomains: [] },
+      filesystem: { denyRead: [], allowWrite: [], denyWrite: [] },
+    });
+    await srt.waitForNetworkInitialization();
+    const socket = srt.getLinuxHttpSocketPath();
+    if (socket === undefined) return { kind: "closed", why: `${SRT} opened no proxy on this system` };
+    return { kind: "open", bridge: { socket, token: srt.getProxyAuthToken(), close: () => leave(srt) } };
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    return { kind: "closed", why: `${SRT} cannot start: ${why}` };
+  }
+}
+
+async function leave(srt: Srt["SandboxManager"]): Promise<void> {
+  if (shared === null || --shared.users > 0) return;
+  shared = null;
+  await srt.reset();
+}

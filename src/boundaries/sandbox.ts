@@ -1,0 +1,65 @@
+/**
+ * The sandbox around commands: what they may write, what they never see, and which hosts they reach.
+ *
+ * The gate decides whether a command runs; this decides what it can do when it does. An engine turns a command and a
+ * policy into the argument vector that is started instead.
+ */
+import { RunnerError } from "../engine/ports.ts";
+import { quarantine, watchedPaths } from "./sandbox-mounts.ts";
+
+/** Absolute paths without links. What does not exist is passed over, because it is looked at again for each command. */
+export type SandboxPolicy = {
+  /** The run's folder: commands start in it or below, and may write there. */
+  readonly cwd: string;
+  /** Further folders that may be written. */
+  readonly writable: readonly string[];
+  /** Read-only although they lie in a folder that may be written. */
+  readonly shielded: readonly string[];
+  /** Empty to whoever looks inside. */
+  readonly hidden: readonly string[];
+  /** The hosts that can be reached; null: there is no network at all. */
+  readonly hosts: readonly string[] | null;
+};
+
+export type SandboxEngine = {
+  readonly id: string;
+  /** null when commands can be confined by this policy here; else why not, and what to do about it. */
+  readonly selfTest: (policy: SandboxPolicy) => Promise<string | null>;
+  readonly wrap: (command: Command, policy: SandboxPolicy, cwd?: string) => readonly string[];
+  /** What a command sees of the environment besides. */
+  readonly env: Env;
+  readonly close: () => Promise<void>;
+};
+
+/** A line for `sh -c`, or an argument vector. */
+export type Command = string | readonly string[];
+
+type Env = { readonly [name: string]: string | undefined };
+type Options = { readonly command: Command; readonly cwd: string; readonly env: Env };
+
+/** The same `exec`, with every command inside the sandbox. */
+export function confine<O extends Options, R extends { readonly stderr: string }>(
+  exec: (options: O) => Promise<R>,
+  engine: SandboxEngine,
+  policy: SandboxPolicy,
+): (options: O) => Promise<R> {
+  return async (options) => {
+    const watched = watchedPaths(policy);
+    const command = engine.wrap(options.command, policy, options.cwd);
+    const result = await exec({ ...options, command, env: { ...options.env, ...engine.env } });
+    const moved = restored(watched);
+    if (moved.length === 0) return result;
+    const note = moved.map((path) => `[${path} is not for commands to make: it was moved away]`).join("\n");
+    return { ...result, stderr: result.stderr === "" ? note : `${result.stderr.trimEnd()}\n${note}` };
+  };
+}
+
+function restored(watched: Parameters<typeof quarantine>[0]): readonly string[] {
+  try {
+    return quarantine(watched);
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    const message = `A command left what git would obey, and it cannot be moved away: ${why}. Look at .git before you use it.`;
+    throw new RunnerError("SANDBOX_UNAVAILABLE", message, { cause });
+  }
+}

@@ -1,0 +1,88 @@
+/** `lockstep explain NAME [STEP] --boundary`: what a step may really touch on this machine. */
+import { resolve } from "node:path";
+import type { Flow, Step } from "../flow/flow.ts";
+import {
+  boundaryOf,
+  type Boundary,
+  type SandboxTold,
+  type StepBoundary,
+  type Surroundings,
+} from "../run/boundary.ts";
+import { findProject } from "../run/project.ts";
+import { UsageError } from "./args.ts";
+import type { Call } from "./call.ts";
+import { sandboxOf } from "./conduct.ts";
+import { shownInLine, table, type Paint } from "./text.ts";
+
+export async function explainBoundary(call: Call, flow: Flow, id: string | undefined): Promise<number> {
+  const boundary = await boundaryOf(flow, stepsNamed(flow, id), surroundingsOf(call));
+  if (call.on("json")) call.screen.document(boundary);
+  else call.screen.print(boundaryText(boundary, call.screen.out));
+  return 0;
+}
+
+export function stepsNamed(flow: Flow, id: string | undefined): readonly Step[] {
+  if (id === undefined) return Object.values(flow.steps);
+  const step = Object.hasOwn(flow.steps, id) ? flow.steps[id] : undefined;
+  if (step !== undefined) return [step];
+  const candidates = Object.keys(flow.steps);
+  throw new UsageError(`${flow.agent} has no step "${id}".`, { word: id, candidates });
+}
+
+export function surroundingsOf(call: Call): Surroundings {
+  const cwd = resolve(call.cwd);
+  const { sandbox } = sandboxOf(call);
+  return {
+    project: findProject(cwd, call.stateDir),
+    cwd,
+    env: call.host.env,
+    ...(sandbox === undefined ? {} : { wish: sandbox }),
+  };
+}
+
+export function boundaryText({ agent, steps, sandbox, env }: Boundary, paint: Paint): string {
+  const [head = "", ...rows] = table([["STEP", "MODE", "TOOLS", "COMMANDS"], ...steps.map(rowOf)]);
+  return [
+    paint("bold", `${shownInLine(agent)} · what it may touch`),
+    "",
+    paint("dim", head),
+    ...rows,
+    "",
+    ...sandboxLines(sandbox, paint),
+    ...fact(paint, "environment", env.join(", ") || "nothing"),
+  ].join("\n");
+}
+
+export function sandboxLines(sandbox: SandboxTold, paint: Paint): readonly string[] {
+  if (!sandbox.confined) {
+    return fact(
+      paint,
+      "sandbox",
+      `${paint("yellow", "none")}: ${shownInLine(sandbox.why)}. Commands can do what you can.`,
+    );
+  }
+  const { engine, trouble, why, hosts, writable, readOnly, hidden } = sandbox;
+  const opened = engine === null ? paint("red", "cannot be opened") : `${engine}, ${shownInLine(why)}`;
+  return [
+    ...fact(paint, "sandbox", opened),
+    ...(trouble === null ? [] : fact(paint, "", shownInLine(trouble, 600))),
+    ...fact(
+      paint,
+      "network",
+      hosts === null || hosts.length === 0 ? "none" : hosts.map((host) => shownInLine(host)).join(", "),
+    ),
+    ...fact(paint, "writes", ...writable.map((path) => shownInLine(path))),
+    ...fact(paint, "only reads", ...readOnly.map((path) => shownInLine(path)), "everything else"),
+    ...fact(paint, "never sees", ...hidden.map((path) => shownInLine(path)), "other processes"),
+  ];
+}
+
+function rowOf({ step, mode, tools, commands }: StepBoundary): readonly string[] {
+  const forms =
+    commands === null ? "any" : commands.map((form) => shownInLine(form, 40)).join(", ") || "none";
+  return [shownInLine(step, 60), mode, tools.join(", ") || "none", forms];
+}
+
+function fact(paint: Paint, name: string, ...lines: readonly string[]): readonly string[] {
+  return lines.map((line, place) => `${paint("dim", (place === 0 ? name : "").padEnd(12))} ${line}`);
+}

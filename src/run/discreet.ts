@@ -1,0 +1,50 @@
+/**
+ * Ports that keep secrets to themselves. Everything that is recorded, shown or told comes in through a port, so this is
+ * the one place where secrets are taken out.
+ */
+import type { Redactor } from "../boundaries/redact.ts";
+import type { Backend, Hooks, Ports, TurnResult } from "../engine/ports.ts";
+import type { BackendSpec } from "../flow/event.ts";
+
+export function discreet(ports: Ports, redactor: Redactor): Ports {
+  const { toolbox, shell, watch, hooks } = ports;
+  const { value } = redactor;
+  return {
+    ...ports,
+    tidy: (result) => withoutSecrets(result, redactor),
+    toolbox: {
+      ...toolbox,
+      call: async (...args) => value(await toolbox.call(...args)),
+      callInStage: async (...args) => value(await toolbox.callInStage(...args)),
+    },
+    shell: {
+      ...shell,
+      check: async (...args) => value(await shell.check(...args)),
+      perform: async (...args) => value(await shell.perform(...args)),
+    },
+    watch: { ...watch, look: async (...args) => value(await watch.look(...args)) },
+    ...(hooks === undefined ? {} : { hooks: discreetHooks(hooks, redactor) }),
+  };
+}
+
+/** What a backend is built from again on resume is recorded; everything else that it says goes through `tidy`. */
+export function discreetSpec({ spec }: Backend, { value }: Redactor): BackendSpec {
+  return { id: spec.id, options: value(spec.options) };
+}
+
+function discreetHooks(hooks: Hooks, { value }: Redactor): Hooks {
+  return { ...hooks, call: async (...args) => value(await hooks.call(...args)) };
+}
+
+/** Where the backend stands is for the backend alone to read; everything else is looked at. */
+function withoutSecrets(result: TurnResult, { text, value }: Redactor): TurnResult {
+  if (result.kind === "fault") {
+    const fault = value(result.fault);
+    return fault === result.fault ? result : { ...result, fault };
+  }
+  const said = text(result.text);
+  const calls = result.calls.length === 0 ? result.calls : value(result.calls);
+  const output = result.output === undefined ? undefined : value(result.output);
+  if (said === result.text && calls === result.calls && output === result.output) return result;
+  return { ...result, text: said, calls, ...(output === undefined ? {} : { output }) };
+}

@@ -1,0 +1,134 @@
+/**
+ * Whether the commands of a run are confined, and by what. A project can ask for a sandbox; it cannot be the one who
+ * switches it off: that takes the user's own settings, or a flag.
+ */
+import { homedir } from "node:os";
+import { join } from "node:path";
+import type { SandboxEngine, SandboxPolicy } from "../boundaries/sandbox.ts";
+import type { Places } from "../boundaries/sandbox-policy.ts";
+import { childEnv, runProcess, type Env, type RunProcess } from "../effects/process.ts";
+import { RunnerError } from "../engine/ports.ts";
+import type { Sandbox } from "../flow/settings.ts";
+import type { SandboxWish } from "./config.ts";
+import { configFolder, type Project } from "./project.ts";
+
+export type Decision =
+  | { readonly confined: true; readonly sandbox: Sandbox; readonly why: string }
+  | { readonly confined: false; readonly why: string; readonly warning: string | null };
+
+/** A sandbox that is open, or the plain way to run commands. */
+export type Ground = {
+  readonly exec: RunProcess;
+  /** null: commands are not confined. */
+  readonly inside: { readonly engine: SandboxEngine; readonly policy: SandboxPolicy } | null;
+  readonly close: () => Promise<void>;
+};
+
+export function decideSandbox(sandbox: Sandbox, wish: SandboxWish): Decision {
+  const asks = sandbox.asked === true && sandbox.enabled;
+  if (wish === "off") {
+    const warning = asks ? "commands are not confined, although the agent asks for a sandbox" : null;
+    return { confined: false, why: "switched off by --sandbox off or your settings", warning };
+  }
+  if (asks) return { confined: true, sandbox, why: "asked for by the agent file" };
+  if (wish === "on") {
+    // Nobody said which hosts such an agent needs.
+    const network = { ...sandbox.network, mode: "none" as const };
+    return {
+      confined: true,
+      sandbox: { ...sandbox, network },
+      why: "asked for by --sandbox on or your settings",
+    };
+  }
+  const says = sandbox.asked ? "the agent file says enabled: false" : "nobody asked for a sandbox";
+  return { confined: false, why: says, warning: sandbox.asked ? `commands are not confined: ${says}` : null };
+}
+
+/** Where the user's settings are, or would be. */
+export function settingsFolder(env: Env): string {
+  return configFolder(env) ?? join(homedir(), ".config", "lockstep");
+}
+
+/** Opens the sandbox and tries it out: SANDBOX_UNAVAILABLE before any command or model is started. */
+export async function openGround(
+  decision: Decision,
+  places: Places,
+  env: Env,
+  exec: RunProcess = runProcess,
+): Promise<Ground> {
+  if (!decision.confined) return { exec, inside: null, close: () => Promise.resolve() };
+  const { policyOf, refuseGround, refusePath } = await import("../boundaries/sandbox-policy.ts");
+  const { sandbox } = decision;
+  const ground = refuseGround(places);
+  if (ground !== null) throw unavailable(ground, decision);
+  for (const path of sandbox.filesystem.allowedPaths) {
+    const why = refusePath(path, places);
+    if (why !== null) throw unavailable(`allowedPaths cannot hold "${path}": ${why}`, decision);
+  }
+  const policy = policyOf(sandbox, places);
+  const engine = await openEngine(policy, env, exec, decision);
+  const trouble = await tried(engine, policy);
+  if (trouble !== null) {
+    await engine.close();
+    throw unavailable(trouble, decision);
+  }
+  const { confine } = await import("../boundaries/sandbox.ts");
+  return { exec: confine(exec, engine, policy), inside: { engine, policy }, close: engine.close };
+}
+
+export function placesOf(project: Project, cwd: string, env: NodeJS.ProcessEnv): Places {
+  const { root, agentsDir, stateDir } = project;
+  return { cwd, root, agentsDir, stateDir, configDir: settingsFolder(env), home: env.HOME || homedir() };
+}
+
+async function openEngine(
+  policy: SandboxPolicy,
+  env: Env,
+  exec: RunProcess,
+  decision: Decision,
+): Promise<SandboxEngine> {
+  const { createBwrap } = await import("../boundaries/sandbox-bwrap.ts");
+  const outer = { exec, env: childEnv(env) };
+  if (policy.hosts === null || policy.hosts.length === 0) return createBwrap(outer);
+  const { openBridge } = await import("../boundaries/sandbox-srt.ts");
+  const opened = await openBridge(policy.hosts);
+  if (opened.kind === "open") return createBwrap({ ...outer, bridge: opened.bridge });
+  throw unavailable(`${opened.why}, or set network.mode to "none"`, decision);
+}
+
+/** Whether commands can be confined here at all, to the project and without a network; null when they can. */
+export async function selfTest(project: Project, env: NodeJS.ProcessEnv): Promise<string | null> {
+  const { policyOf, refuseGround } = await import("../boundaries/sandbox-policy.ts");
+  const { createBwrap } = await import("../boundaries/sandbox-bwrap.ts");
+  const places = placesOf(project, project.root, env);
+  const policy = policyOf(NO_NETWORK, places);
+  return (
+    refuseGround(places) ?? (await createBwrap({ exec: runProcess, env: childEnv(env) }).selfTest(policy))
+  );
+}
+
+const NO_NETWORK = {
+  network: { mode: "none", trustedDomains: [] },
+  filesystem: { allowedPaths: [] },
+} as const;
+
+/** What was tried once in this process holds for it. */
+const trials = new Map<string, Promise<string | null>>();
+
+async function tried(engine: SandboxEngine, policy: SandboxPolicy): Promise<string | null> {
+  const key = JSON.stringify([engine.id, policy]);
+  const trial = trials.get(key) ?? engine.selfTest(policy);
+  trials.set(key, trial);
+  const trouble = await trial;
+  // A failure may be mended meanwhile.
+  if (trouble !== null) trials.delete(key);
+  return trouble;
+}
+
+function unavailable(why: string, { why: wanted }: Decision): RunnerError {
+  return new RunnerError(
+    "SANDBOX_UNAVAILABLE",
+    `Commands cannot be confined, and a sandbox is ${wanted}: ${why}. ` +
+      `To run without one on your own responsibility: --sandbox off.`,
+  );
+}
