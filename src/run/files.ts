@@ -18,14 +18,21 @@ export function createFiles(root: string): FileTree {
 
   /** Only a link has to be followed; anything else lies where its folder does. */
   function realPlace(path: string): string {
-    const parent = realFolder(dirname(path));
-    return lstatSync(path).isSymbolicLink() ? realpathSync.native(path) : join(parent, basename(path));
+    const folder = dirname(path);
+    const parent = realFolder(folder);
+    if (lstatSync(path).isSymbolicLink()) return realpathSync.native(path);
+    return parent === folder ? path : join(parent, basename(path));
   }
 
   /** Where a path really leads. Throws when there is nothing. */
   function placeOf(
     path: string,
   ): { readonly real: string } | { readonly kind: "refused"; readonly why: string } {
+    if (PLAIN.test(path) && realFolder(top) === top) {
+      // Nothing in it could lead elsewhere but a link, and there is none if it lies where it is written.
+      const written = join(top, path);
+      if (realPlace(written) === written) return { real: written };
+    }
     if (path.includes("\0")) return { kind: "refused", why: "the path holds a NUL character" };
     if (isAbsolute(path)) return { kind: "refused", why: "the path is absolute" };
     const full = resolve(top, path);
@@ -59,6 +66,9 @@ export function createFiles(root: string): FileTree {
 
   return { read, list };
 }
+
+/** Names of ordinary letters with single slashes between them. */
+const PLAIN = /^(?:\.?[\w@-][\w@.-]*\/)*\.?[\w@-][\w@.-]*$/;
 
 /** By path segments: `root-evil` is not inside `root`, and `..foo` is a good name. */
 export function isInside(root: string, path: string): boolean {
