@@ -51,6 +51,11 @@ const ON_PERMISSION: Flag = {
   takes: "WHAT",
   help: "deny, halt or allow: tools outside of a stage's list when nobody can be asked",
 };
+const LOG: Flag = {
+  name: "log",
+  takes: "DIR",
+  help: "write a log file into DIR, also where the agent asks for none",
+};
 const STRICT: Flag = { name: "strict", help: "count warnings as errors" };
 
 const AGENT: Word = { name: "NAME", is: "agent" };
@@ -73,6 +78,7 @@ export const COMMANDS: readonly Command[] = [
       EVENTS,
       TRUST,
       ON_PERMISSION,
+      LOG,
       STRICT,
       { name: "validate", help: "only check the agent, as `lockstep check` does" },
     ],
@@ -97,7 +103,7 @@ export const COMMANDS: readonly Command[] = [
     name: "resume",
     summary: "go on with a run where it stopped",
     words: [RUN],
-    flags: [SCRIPT, EVENTS, TRUST, ON_PERMISSION],
+    flags: [SCRIPT, EVENTS, TRUST, ON_PERMISSION, LOG],
     details: [RUN_IDS, "Steps that were committed are not run again."],
     examples: ["lockstep resume @last", "lockstep resume 3f9 --script more.yaml"],
     document: "result",
@@ -186,6 +192,31 @@ export const COMMANDS: readonly Command[] = [
     examples: ["lockstep show @last", "lockstep show @failed --json"],
     document: "result",
     load: async () => (await import("./show.ts")).showRun,
+  },
+  {
+    name: "logs",
+    summary: "print the log of a run, or its whole conversation",
+    words: [RUN],
+    flags: [
+      { name: "follow", short: "f", help: "go on printing until the run has ended" },
+      { name: "level", takes: "LEVEL", help: "debug, info, warn or error, and whatever is worse (info)" },
+      {
+        name: "transcript",
+        help: "print what was said to the model and by it, tool calls and results included",
+      },
+    ],
+    details: [
+      RUN_IDS,
+      "It is made from the journal, so there is one for every run, whether or not a log file was written.",
+      "With --json each line is one JSON object. --verbose is --level debug, with nothing cut short.",
+    ],
+    examples: [
+      "lockstep logs @last",
+      "lockstep logs @last -f --level warn",
+      "lockstep logs 3f9 --transcript",
+    ],
+    document: "plain",
+    load: async () => (await import("./logs.ts")).printLogs,
   },
   {
     name: "why",

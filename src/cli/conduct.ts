@@ -25,10 +25,12 @@ export async function conduct(
   const progress = createProgress(screen, call.on("verbose"), Date.now);
   const trust = call.text("trust");
   const script = call.text("script");
+  const log = call.text("log");
   const result = await drive({
     cwd: resolve(call.cwd),
     ...(call.stateDir === undefined ? {} : { stateDir: call.stateDir }),
     ...(script === undefined ? {} : { script: { text: readScript(call, script), file: script } }),
+    ...(log === undefined ? {} : { log: resolve(call.cwd, log) }),
     env: host.env,
     trust: {
       ...(trust === undefined ? {} : { digest: trust }),
