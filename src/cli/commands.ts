@@ -72,6 +72,11 @@ const SANDBOX: Flag = {
   takes: "WHEN",
   help: "on, off or auto: confine commands always, never, or when the agent asks for it",
 };
+const LOG: Flag = {
+  name: "log",
+  takes: "DIR",
+  help: "write a log file into DIR, also where the agent asks for none",
+};
 const STRICT: Flag = { name: "strict", help: "count warnings as errors" };
 
 const AGENT: Word = { name: "NAME", is: "agent" };
@@ -98,6 +103,7 @@ export const COMMANDS: readonly Command[] = [
       ON_PERMISSION,
       ...SPENDING,
       SANDBOX,
+      LOG,
       STRICT,
       { name: "validate", help: "only check the agent, as `lockstep check` does" },
     ],
@@ -123,7 +129,7 @@ export const COMMANDS: readonly Command[] = [
     name: "resume",
     summary: "go on with a run where it stopped",
     words: [RUN],
-    flags: [SCRIPT, MODEL, BACKEND, EVENTS, TRUST, ON_PERMISSION, SANDBOX, ...SPENDING],
+    flags: [SCRIPT, MODEL, BACKEND, EVENTS, TRUST, ON_PERMISSION, SANDBOX, LOG, ...SPENDING],
     details: [
       RUN_IDS,
       "Steps that were committed are not run again. A limit that was reached has to be raised.",
@@ -253,6 +259,31 @@ export const COMMANDS: readonly Command[] = [
     examples: ["lockstep show @last", "lockstep show @failed --json"],
     document: "result",
     load: async () => (await import("./show.ts")).showRun,
+  },
+  {
+    name: "logs",
+    summary: "print the log of a run, or its whole conversation",
+    words: [RUN],
+    flags: [
+      { name: "follow", short: "f", help: "go on printing until the run has ended" },
+      { name: "level", takes: "LEVEL", help: "debug, info, warn or error, and whatever is worse (info)" },
+      {
+        name: "transcript",
+        help: "print what was said to the model and by it, tool calls and results included",
+      },
+    ],
+    details: [
+      RUN_IDS,
+      "It is made from the journal, so there is one for every run, whether or not a log file was written.",
+      "With --json each line is one JSON object. --verbose is --level debug, with nothing cut short.",
+    ],
+    examples: [
+      "lockstep logs @last",
+      "lockstep logs @last -f --level warn",
+      "lockstep logs 3f9 --transcript",
+    ],
+    document: "plain",
+    load: async () => (await import("./logs.ts")).printLogs,
   },
   {
     name: "why",

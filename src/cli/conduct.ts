@@ -29,12 +29,14 @@ export async function conduct(
   const [model, use] = [call.text("model"), call.text("backend")];
   if (script !== undefined && (model ?? use) !== undefined)
     throw new UsageError("--script answers in the place of a model: leave --model and --backend out.");
+  const log = call.text("log");
   const result = await drive({
     cwd: resolve(call.cwd),
     ...(call.stateDir === undefined ? {} : { stateDir: call.stateDir }),
     ...(script === undefined ? {} : { script: { text: readScript(call, script), file: script } }),
     ...(model === undefined ? {} : { model }),
     ...(use === undefined ? {} : { use }),
+    ...(log === undefined ? {} : { log: resolve(call.cwd, log) }),
     env: host.env,
     trust: {
       ...(trust === undefined ? {} : { digest: trust }),

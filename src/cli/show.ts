@@ -1,13 +1,13 @@
 /** `lockstep show RUN` */
 import type { Sight } from "../flow/event.ts";
-import { findRun, RunnerError, show, type Journal } from "../run/index.ts";
+import { findRun, RunnerError, show, type Journal, type Result } from "../run/index.ts";
 import type { Call } from "./call.ts";
 import { resumeCommand } from "./conduct.ts";
 import { UsageError } from "./args.ts";
 import { withJournal } from "./journal.ts";
 import { ledLine } from "./progress.ts";
 import { renderReport } from "./report.ts";
-import { jsonLine, shownInLine } from "./text.ts";
+import { duration, jsonLine, shownInLine, table, type Paint } from "./text.ts";
 
 export async function showRun(call: Call): Promise<number> {
   const { screen } = call;
@@ -38,9 +38,26 @@ export async function showRun(call: Call): Promise<number> {
       const line = ledLine(led, failed, screen.out);
       return event.type === "step.looked" ? [line].concat(event.sights.map(seen)) : [line];
     });
-    screen.print([...visits, renderReport(result, resumeCommand(call, result), screen.out)].join("\n"));
+    const report = renderReport(result, resumeCommand(call, result), screen.out);
+    screen.print([...visits, report, ...stepTable(result, screen.out)].join("\n"));
     return 0;
   });
+}
+
+/** What each step took. */
+function stepTable({ steps }: Result, paint: Paint): readonly string[] {
+  if (steps.length === 0) return [];
+  const rows = steps.map(({ step, visits, turns, inputTokens, outputTokens, ms, costUsd }) => [
+    shownInLine(step, 60),
+    ...[visits, turns, inputTokens, outputTokens].map(String),
+    duration(ms),
+    costUsd === null ? "-" : `$${costUsd.toFixed(4)}`,
+  ]);
+  const [head = "", ...lines] = table([
+    ["STEP", "VISITS", "TURNS", "TOKENS IN", "OUT", "TIME", "COST"],
+    ...rows,
+  ]);
+  return ["", paint("dim", `  ${head}`), ...lines.map((line) => `  ${line}`)];
 }
 
 /** The run in the words of the life of its stages. */

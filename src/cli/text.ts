@@ -12,36 +12,7 @@ export function createPaint(colours: boolean): Paint {
     : (_, text) => text;
 }
 
-/** Control characters, and those that turn the direction of writing: a terminal acts on them, a reader cannot see them. */
-const UNSEEN = /[\p{Cc}\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu;
-
-/** Several lines of foreign text: line ends and tabs stay, everything else that a terminal would obey is spelled out. */
-export function shown(text: string): string {
-  return text.replaceAll(UNSEEN, (char) => (char === "\n" || char === "\t" ? char : spelled(char)));
-}
-
-/** Foreign text on one line, cut where it gets too long. */
-export function shownInLine(text: string, longest = 200): string {
-  const line = text.replaceAll(/\s*[\n\t]\s*/g, " ").replaceAll(UNSEEN, spelled);
-  return line.length > longest ? `${line.slice(0, longest - 1)}…` : line;
-}
-
-/** JSON on one line; what JSON leaves raw and a terminal would obey is written as an escape. */
-export function jsonLine(value: unknown, indent?: number): string {
-  return JSON.stringify(value, null, indent).replaceAll(UNSEEN, (char) =>
-    char === "\n" ? char : unicode(char),
-  );
-}
-
-function spelled(char: string): string {
-  const short = { "\n": "\\n", "\r": "\\r", "\t": "\\t" }[char];
-  const code = char.charCodeAt(0);
-  return short ?? (code < 256 ? `\\x${code.toString(16).padStart(2, "0")}` : unicode(char));
-}
-
-function unicode(char: string): string {
-  return `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`;
-}
+export { jsonLine, shown, shownInLine } from "../flow/harmless.ts";
 
 /** Columns as wide as their widest cell; the last one is not padded. */
 export function table(rows: readonly (readonly string[])[]): readonly string[] {

@@ -26,14 +26,15 @@ export function audit(flow: Flow, entries: readonly Entry[]): readonly AuditReco
 }
 
 type Told = readonly [name: string, about: JsonObject];
-type Moment = {
+export type Moment = {
   readonly flow: Flow;
   readonly before: State;
   readonly after: State;
   readonly entry: Entry;
 };
 
-function* recordsOf(moment: Moment): Generator<Told> {
+/** What one entry tells. */
+export function* recordsOf(moment: Moment): Generator<Told> {
   const { flow, before, after, entry } = moment;
   const { event, led } = entry;
   if (event.type === "run.started") yield ["SMAttached", { smId: flow.agent, resumed: false }];

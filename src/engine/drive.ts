@@ -20,6 +20,8 @@ export type Drive = {
   /** What begins this stretch: the entry that a new run was made with, or the resuming, which is still to be written. */
   readonly begin: Entry | (Event & { type: "run.resumed" });
   readonly signal: AbortSignal;
+  /** Called for each entry of the past, with the state it led to, before anything is done. Must not throw. */
+  readonly recall?: (entry: Entry, state: State) => void;
   /** Called after each append, with the state it led to. Must not throw. */
   readonly observe?: (entry: Entry, state: State) => void;
 };
@@ -56,16 +58,17 @@ function wallOf({ flow, past, begin }: Drive): { readonly left: number; readonly
 
 /** `stopped` tells why the signal ends the run, where it is not only interrupted. */
 async function driveOn(
-  { flow, ports, handle, past, begin: first, signal, observe }: Drive,
+  { flow, ports, handle, past, begin: first, signal, recall, observe }: Drive,
   stopped: () => string | null = () => null,
 ): Promise<State> {
   const talk = createTalk(flow, ports);
   let state = EMPTY_STATE;
   let seq = 0;
-  for (const { event, seq: at } of past) {
-    talk.recall(state, event);
-    state = decide(flow, state, event);
-    seq = at;
+  for (const entry of past) {
+    talk.recall(state, entry.event);
+    state = decide(flow, state, entry.event);
+    ({ seq } = entry);
+    recall?.(entry, state);
   }
 
   /** What an event would lead to. The end of a run is written together with what led to it, unless others must stop first. */

@@ -14,6 +14,9 @@ export type Settings = {
   readonly worktree: { readonly enabled: boolean; readonly root: string };
   readonly finalize: Finalize;
   readonly logging: {
+    /** Whether log files are written without being asked for. */
+    readonly enabled: boolean;
+    /** Below the project. */
     readonly directory: string;
     readonly format: "jsonl" | "text";
     readonly maxFiles: number | null;

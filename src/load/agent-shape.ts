@@ -188,10 +188,10 @@ export const AGENT = group("An agent: who it is and how it runs.", {
           prTarget: text("The pull request's target branch."),
         }),
       }),
-      logging: group("Log files.", {
-        directory: text("Their folder.", { default: DEFAULTS.logDirectory }),
+      logging: group("Log files; where this is written, each run has one.", {
+        directory: text("Their folder, below the project.", { default: DEFAULTS.logDirectory }),
         format: text("Their form.", { enum: ["jsonl", "text"], default: DEFAULTS.logFormat }),
-        maxFiles: number("How many are kept.", { min: 1, integer: true }),
+        maxFiles: number("How many of the agent are kept; all, unless said.", { min: 1, integer: true }),
       }),
     },
     { required: true },

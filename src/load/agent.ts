@@ -21,7 +21,7 @@ import { reachFrom } from "./graph.ts";
 import { findInert } from "./inert.ts";
 import { modernAgent, modernRegistry } from "./legacy.ts";
 import { loadParameters } from "./parameters.ts";
-import { joinPath } from "./paths.ts";
+import { escapesProject, joinPath } from "./paths.ts";
 import { unescapeSegment } from "./places.ts";
 import { createPrompts, foldersNamed, readSystemPrompt } from "./prompts.ts";
 import { CHECK_REGISTRY, type CheckRegistry } from "./questions-shape.ts";
@@ -234,10 +234,19 @@ export function settingsOf({ runner }: AgentSource, document: Document): Setting
     },
     worktree: { ...execution.worktree },
     finalize: { ...execution.finalize, prTarget: execution.finalize.prTarget ?? null },
-    logging: { ...logging, maxFiles: logging.maxFiles ?? null },
+    logging: {
+      ...logging,
+      maxFiles: logging.maxFiles ?? null,
+      enabled: isLogged(logging.directory, document),
+    },
     inspectSchemas: flow.schemas.inspection,
     autoResponse: flow.askUserAutoResponse,
   };
+}
+
+/** Whoever writes the group wants log files; they are written below the project and nowhere else. */
+function isLogged(directory: string, document: Document): boolean {
+  return isWritten(document, ["runner", "logging"]) && !escapesProject(joinPath("", directory));
 }
 
 function writtenConfig({ value }: Document): JsonObject {

@@ -3,6 +3,7 @@ import type { Path } from "../flow/json.ts";
 import { isUnseen, partsOf } from "../flow/rules.ts";
 import { isWritten, type Document } from "./document.ts";
 import type { Finding } from "./finding.ts";
+import { escapesProject, joinPath } from "./paths.ts";
 import { escapeSegment, pointerOf } from "./places.ts";
 import type { StepSource } from "./registry-shape.ts";
 import type { Graph, Sources } from "./registry.ts";
@@ -63,9 +64,9 @@ const AGENT_ROWS: readonly Row[] = [
   },
   {
     path: ["runner", "logging"],
-    what: "no log files are written; what happened is in the journal",
-    fix: "Read the journal, or remove logging.",
-    matters: () => true,
+    what: "its directory lies outside of the project, where no log files are written",
+    fix: "Name a folder inside the project, or pass --log DIR when you start a run.",
+    matters: ({ agent }) => escapesProject(joinPath("", agent.runner.logging.directory)),
   },
 ];
 

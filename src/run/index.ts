@@ -7,7 +7,7 @@ export {
 } from "./definition.ts";
 export { check, load, type Findings, type Loaded, type LoadOptions } from "./load.ts";
 export { resume, run, runLoaded, type DriveOptions, type ResumeOptions, type RunOptions } from "./run.ts";
-export { findRun, listRuns, readRun, show, why, type RecordedRun, type RunSummary } from "./runs.ts";
+export { findRun, listRuns, logs, readRun, show, why, type RecordedRun, type RunSummary } from "./runs.ts";
 export { auditRun, type AuditRecord } from "./audit.ts";
 export { openExistingJournal, openJournal } from "./journal.ts";
 export { createMemoryJournal } from "../journal/memory.ts";
@@ -21,6 +21,7 @@ export {
   type TurnRequest,
   type TurnResult,
 } from "../engine/ports.ts";
+export type { Level, LogLine } from "./log-line.ts";
 export type { Result } from "./result.ts";
 export type { Why } from "./why.ts";
 export type { Flow, Step } from "../flow/flow.ts";

@@ -1,6 +1,7 @@
 /** The result document: one versioned JSON value for every way a run can go. */
 import type { Report } from "../engine/report.ts";
 import type { State } from "../engine/state.ts";
+import type { StepTally } from "../engine/tally.ts";
 import type { Led } from "../flow/event.ts";
 import type { Flow } from "../flow/flow.ts";
 import { own, type JsonObject } from "../flow/json.ts";
@@ -31,6 +32,8 @@ export type Result = {
   readonly problems: readonly Problem[];
   readonly usage: { inputTokens: number; outputTokens: number; turns: number };
   readonly costUsd: number | null;
+  /** What each step took, in the order in which they were first visited. */
+  readonly steps: readonly StepTally[];
   readonly durationMs: number;
   readonly warnings: readonly string[];
 };
@@ -41,6 +44,7 @@ type Told = {
   readonly digest: string;
   readonly state: State;
   readonly report: Report;
+  readonly steps: readonly StepTally[];
   readonly problems: readonly Problem[];
   readonly warnings: readonly string[];
 };
@@ -71,6 +75,7 @@ export function toResult(told: Told): Result {
       turns: state.usage.turns,
     },
     costUsd: state.usage.costUsd,
+    steps: told.steps,
     durationMs: report.endedAt - report.startedAt,
     warnings: [
       ...told.problems.filter((problem) => problem.severity === "warning").map((problem) => problem.message),
@@ -116,6 +121,7 @@ function blank(agent: string, verdict: Verdict, problems: readonly Problem[]): R
     problems,
     usage: { inputTokens: 0, outputTokens: 0, turns: 0 },
     costUsd: null,
+    steps: [],
     durationMs: 0,
     warnings: [],
   };

@@ -15,6 +15,7 @@ import {
 import { addEntry, createReport } from "../engine/report.ts";
 import { prepareSchemas, schemasOf } from "../engine/schema.ts";
 import type { State } from "../engine/state.ts";
+import { addToTally, createTally, tallied } from "../engine/tally.ts";
 import type { Entry } from "../flow/event.ts";
 import type { Flow, Spending } from "../flow/flow.ts";
 import type { Json } from "../flow/json.ts";
@@ -30,9 +31,11 @@ import { openExistingJournal, openJournal } from "./journal.ts";
 import { flowDigest, load, type Loaded } from "./load.ts";
 import { createPorts } from "./ports.ts";
 import { findProject, type Project } from "./project.ts";
+import type { Listener } from "./listen.ts";
 import { findRun, flowOf, show } from "./runs.ts";
 import { toFailure, toResult, type Result } from "./result.ts";
 import { decideSandbox, openGround, placesOf, type Ground } from "./sandbox.ts";
+import { isTraced } from "./traced.ts";
 import { requireTrust, type TrustOptions } from "./trust.ts";
 
 export type RunOptions = {
@@ -73,6 +76,8 @@ export type DriveOptions = BackendOptions & {
   readonly onText?: (step: string, delta: string) => void;
   /** How long a hook of the project may take; half a minute unless said. */
   readonly hookTimeoutMs?: number;
+  /** Writes a log file below this folder, also where the agent asks for none. */
+  readonly log?: string;
   /** Hears of everything that is recorded, right after it is. */
   readonly observe?: (entry: Entry, state: State, flow: Flow) => void;
 };
@@ -283,17 +288,13 @@ async function driveTo(driven: Driven): Promise<Result> {
   const { options, flow, digest, root, cwd, clock, backend, redactor, around } = driven;
   const { handle, begin, past, problems } = driven;
   const report = createReport();
-  for (const entry of past) addEntry(report, entry);
-  const tell = (state: State, warnings: readonly string[]) =>
-    toResult({
-      run: handle.run,
-      flow,
-      digest,
-      state,
-      report,
-      problems,
-      warnings: [...around.warnings, ...warnings],
-    });
+  const tally = createTally();
+  const listener = await listenerOf(driven);
+  const tell = async (state: State, left: readonly string[]) => {
+    const warnings = [...around.warnings, ...left, ...((await listener?.close()) ?? [])];
+    const steps = tallied(tally);
+    return toResult({ run: handle.run, flow, digest, state, report, steps, problems, warnings });
+  };
   let newest: State | null = null;
   const ports = createPorts({ ...options, flow, backend, clock, root, cwd, redactor, ground: around });
   try {
@@ -304,22 +305,39 @@ async function driveTo(driven: Driven): Promise<Result> {
       past,
       begin,
       signal: options.signal ?? new AbortController().signal,
+      recall: (entry, after) => {
+        addEntry(report, entry);
+        addToTally(tally, entry, after);
+        listener?.recall(entry, after);
+      },
       observe: (entry, after) => {
         newest = after;
         addEntry(report, entry);
+        addToTally(tally, entry, after);
+        listener?.hear(entry, after);
         options.observe?.(entry, after, flow);
       },
     });
-    return tell(state, state.verdict === null ? [] : redactor.value(backend.leftovers?.() ?? []));
+    return await tell(state, state.verdict === null ? [] : redactor.value(backend.leftovers?.() ?? []));
   } catch (error) {
     // The journal or a port broke: what was committed stays, and the run can be resumed from there.
     if (!(error instanceof RunnerError) || newest === null) throw error;
-    return broken(tell(newest, []), error);
+    return broken(await tell(newest, []), error);
   } finally {
+    await listener?.close();
     await ports.watch.close?.();
     await ports.hooks?.close();
     await backend.close?.();
   }
+}
+
+/** Whoever hears of the run besides; loaded only where somebody does. */
+async function listenerOf({ options, flow, root, handle, begin, past }: Driven): Promise<Listener | null> {
+  const { log, env = process.env } = options;
+  if (log === undefined && !flow.settings.logging.enabled && !isTraced(env)) return null;
+  const first = past[0] ?? ("at" in begin ? begin : null);
+  const { listen } = await import("./listen.ts");
+  return await listen({ flow, run: handle.run, startedAt: first?.at ?? 0, root, env, log });
 }
 
 /** Whether the run ended by the flow's own doing, so that nothing is left to go on with. */

@@ -1,11 +1,14 @@
 /** Looking at recorded runs. */
-import { fold } from "../engine/drive.ts";
+import { decide } from "../engine/decide.ts";
 import { RunnerError, type Journal, type RunRow } from "../engine/ports.ts";
 import { addEntry, createReport } from "../engine/report.ts";
 import { prepareSchemas, schemasOf } from "../engine/schema.ts";
+import { EMPTY_STATE } from "../engine/state.ts";
+import { addToTally, createTally, tallied } from "../engine/tally.ts";
 import type { Entry } from "../flow/event.ts";
 import type { Flow } from "../flow/flow.ts";
 import { toResult, type Result } from "./result.ts";
+import type { LogLine } from "./log-line.ts";
 import type { Why } from "./why.ts";
 
 export type RunSummary = {
@@ -29,14 +32,20 @@ export async function listRuns(journal: Journal): Promise<readonly RunSummary[]>
 export async function show(journal: Journal, ref: string): Promise<Result> {
   const { row, flow, entries } = await readRun(journal, ref);
   const report = createReport();
-  for (const entry of entries) addEntry(report, entry);
-  const state = fold(flow, entries);
+  const tally = createTally();
+  let state = EMPTY_STATE;
+  for (const entry of entries) {
+    state = decide(flow, state, entry.event);
+    addEntry(report, entry);
+    addToTally(tally, entry, state);
+  }
   const result = toResult({
     run: row.id,
     flow,
     digest: row.digest,
     state,
     report,
+    steps: tallied(tally),
     problems: [],
     warnings: [],
   });
@@ -50,6 +59,23 @@ export async function why(journal: Journal, ref: string, target?: string): Promi
   const { flow, entries } = await readRun(journal, ref);
   // Loaded by those who ask only.
   return (await import("./why.ts")).why(flow, entries, target);
+}
+
+/**
+ * The log of a run, from its journal alone. `follow` waits for more until the run has ended, or nobody drives it.
+ *
+ * @example
+ * for await (const { level, message } of logs(journal, "@last")) console.log(level, message);
+ */
+export async function* logs(
+  journal: Journal,
+  ref: string,
+  options: { readonly follow?: boolean; readonly signal?: AbortSignal } = {},
+): AsyncGenerator<LogLine> {
+  const { logLines, watchRun } = await import("./logs.ts");
+  const signal = options.signal ?? new AbortController().signal;
+  const { flow, moments } = await watchRun(journal, ref, options.follow ?? false, signal);
+  for await (const { entry, before, after } of moments) yield* logLines(entry, before, after, flow);
 }
 
 /** A run as it is recorded, with the flow it is pinned to; ready to be folded. */

@@ -174,7 +174,7 @@ const SETTINGS: Settings = {
   actions: { enabled: false, types: [], outputFormat: null, handlers: {} },
   worktree: { enabled: false, root: ".worktrees" },
   finalize: { autoMerge: true, push: false, remote: "origin", createPr: false, prTarget: null },
-  logging: { directory: "logs", format: "jsonl", maxFiles: null },
+  logging: { enabled: false, directory: "logs", format: "jsonl", maxFiles: null },
   inspectSchemas: false,
   autoResponse: "Decide for yourself.",
 };

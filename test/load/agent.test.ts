@@ -96,7 +96,6 @@ test("the complete agent.json of document 003 loads, and says what is not acted 
       "/runner/integrations/github",
       "/runner/actions",
       "/runner/execution/worktree",
-      "/runner/logging",
     ],
   );
   assert.deepEqual(flow?.constants, {
@@ -760,7 +759,12 @@ test("an agent that says nothing runs on the documented defaults", () => {
     createPr: false,
     prTarget: null,
   });
-  assert.deepEqual(flow.settings.logging, { directory: "logs", format: "jsonl", maxFiles: null });
+  assert.deepEqual(flow.settings.logging, {
+    enabled: false,
+    directory: "logs",
+    format: "jsonl",
+    maxFiles: null,
+  });
   assert.equal(flow.system.text, "You are It.");
 });
 

@@ -482,7 +482,7 @@ const ROWS: readonly Row[] = [
       ["/runner/actions", { enabled: true }],
       ["/runner/execution", { worktree: { enabled: true } }, "/runner/execution/worktree"],
       ["/runner/execution", { finalize: { push: true } }, "/runner/execution/finalize"],
-      ["/runner/logging", { directory: "logs" }],
+      ["/runner/logging", { directory: "../logs" }],
       ["/runner/verdict", { type: "poll:state" }, "/runner/verdict/type"],
       ["/runner/verdict/config/registryPath", "other.json"],
     ] as const

@@ -1,0 +1,151 @@
+/** Sends spans to an OpenTelemetry collector: OTLP over HTTP, as JSON. Nobody waits for it longer than a moment. */
+import { createHash } from "node:crypto";
+
+/** `key` and `parent` name spans within one trace; who knows the names knows the ids. Times are epoch milliseconds. */
+export type Span = {
+  readonly key: string;
+  readonly parent: string | null;
+  readonly name: string;
+  /** `client`: somebody else does the work. */
+  readonly kind: "internal" | "client";
+  readonly start: number;
+  readonly end: number;
+  readonly attributes: Attributes;
+  readonly failed: boolean;
+};
+
+export type Attributes = { readonly [name: string]: string | number | boolean | readonly string[] };
+
+export type Exporter = {
+  readonly add: (spans: readonly Span[]) => void;
+  /** Sends what is left, within the given time. What a person should know of it. */
+  readonly close: (withinMs: number) => Promise<readonly string[]>;
+};
+
+export type ExporterOptions = {
+  readonly url: string;
+  readonly headers: { readonly [name: string]: string };
+  readonly resource: Attributes;
+  /** What the ids of the trace are made from. */
+  readonly trace: string;
+};
+
+const EVERY_MS = 3000;
+const MOST_IN_A_BATCH = 500;
+const MOST_WAITING = 20_000;
+
+export function createExporter(options: ExporterOptions): Exporter {
+  const waiting: Span[] = [];
+  const stop = new AbortController();
+  let lost = 0;
+  let trouble = "";
+  let sending: Promise<void> = Promise.resolve();
+
+  async function sendAll(): Promise<void> {
+    while (waiting.length > 0) {
+      const batch = waiting.slice(0, MOST_IN_A_BATCH);
+      const signal = AbortSignal.any([stop.signal, AbortSignal.timeout(EVERY_MS)]);
+      const refusal = await send(options, batch, signal);
+      trouble = refusal?.why ?? trouble;
+      // What the collector may take another time stays for the next round.
+      if (refusal?.isPassing) return;
+      waiting.splice(0, batch.length);
+      if (refusal !== null) lost += batch.length;
+    }
+  }
+
+  const flush = () => (sending = sending.then(sendAll));
+  const timer = setInterval(() => void flush(), EVERY_MS);
+  timer.unref();
+  return {
+    add: (spans) => {
+      const taken = spans.slice(0, Math.max(0, MOST_WAITING - waiting.length));
+      waiting.push(...taken);
+      lost += spans.length - taken.length;
+    },
+    close: async (withinMs) => {
+      clearInterval(timer);
+      const limit = setTimeout(() => stop.abort(new Error("it did not answer in time")), withinMs);
+      await flush();
+      clearTimeout(limit);
+      const missing = lost + waiting.length;
+      if (missing === 0) return [];
+      return [`${missing} spans could not be sent to ${new URL(options.url).origin}: ${trouble}`];
+    },
+  };
+}
+
+type Refusal = { readonly why: string; readonly isPassing: boolean };
+
+/** Null when it was taken. Not followed elsewhere: the headers are meant for this address. */
+async function send(
+  { url, headers, resource, trace }: ExporterOptions,
+  batch: readonly Span[],
+  signal: AbortSignal,
+): Promise<Refusal | null> {
+  try {
+    const { ok, status, body } = await fetch(url, {
+      method: "POST",
+      headers: { ...headers, "content-type": "application/json" },
+      body: JSON.stringify(toRequest(resource, trace, batch)),
+      redirect: "error",
+      signal,
+    });
+    await body?.cancel();
+    return ok ? null : { why: `it answered ${status}`, isPassing: PASSING.has(status) };
+  } catch (error) {
+    const { message, cause } = error as Error;
+    const why = cause instanceof Error && cause.message !== "" ? cause.message : message;
+    // An address may hold a password.
+    return { why: why.replaceAll(url, "the address"), isPassing: true };
+  }
+}
+
+const PASSING: ReadonlySet<number> = new Set([408, 429, 502, 503, 504]);
+
+function toRequest(resource: Attributes, trace: string, batch: readonly Span[]): unknown {
+  const spans = batch.map((span) => toSpan(trace, span));
+  return {
+    resourceSpans: [
+      {
+        resource: { attributes: toAttributes(resource) },
+        scopeSpans: [{ scope: { name: "lockstep" }, spans }],
+      },
+    ],
+  };
+}
+
+/** 64-bit numbers are written as text, ids as hexadecimal digits. */
+function toSpan(trace: string, { key, parent, name, kind, start, end, attributes, failed }: Span): unknown {
+  return {
+    traceId: hex(trace, 32),
+    spanId: hex(`${trace} ${key}`, 16),
+    ...(parent !== null && { parentSpanId: hex(`${trace} ${parent}`, 16) }),
+    name,
+    kind: kind === "client" ? 3 : 1,
+    startTimeUnixNano: nanoseconds(start),
+    endTimeUnixNano: nanoseconds(Math.max(start, end)),
+    attributes: toAttributes(attributes),
+    status: failed ? { code: 2 } : {},
+  };
+}
+
+function toAttributes(attributes: Attributes): unknown {
+  return Object.entries(attributes).map(([key, value]) => ({ key, value: toValue(value) }));
+}
+
+function toValue(value: Attributes[string]): unknown {
+  if (typeof value === "string") return { stringValue: value };
+  if (typeof value === "boolean") return { boolValue: value };
+  if (typeof value === "number")
+    return Number.isSafeInteger(value) ? { intValue: String(value) } : { doubleValue: value };
+  return { arrayValue: { values: value.map(toValue) } };
+}
+
+function hex(text: string, length: number): string {
+  return createHash("sha256").update(text).digest("hex").slice(0, length);
+}
+
+function nanoseconds(ms: number): string {
+  return String(BigInt(Math.round(ms)) * 1_000_000n);
+}

@@ -1,0 +1,40 @@
+/** Foreign text made harmless: what a terminal would obey, or what would break a line, is spelled out. */
+
+/** Control characters, and those that turn the direction of writing: a terminal acts on them, a reader cannot see them. */
+const UNSEEN = /[\p{Cc}\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu;
+
+/** Several lines of foreign text: line ends and tabs stay, everything else that a terminal would obey is spelled out. */
+export function shown(text: string): string {
+  return text.replaceAll(UNSEEN, (char) => (char === "\n" || char === "\t" ? char : spelled(char)));
+}
+
+/** Foreign text on one line, cut where it gets too long. */
+export function shownInLine(text: string, longest = 200): string {
+  return cut(text.replaceAll(/\s*[\n\t]\s*/g, " ").replaceAll(UNSEEN, spelled), longest);
+}
+
+/** The same with line ends and tabs spelled out, for lines that somebody takes apart again. */
+export function escapedInLine(text: string, longest: number): string {
+  return cut(text.slice(0, longest + 1).replaceAll(UNSEEN, spelled), longest);
+}
+
+/** JSON on one line; what JSON leaves raw and a terminal would obey is written as an escape. */
+export function jsonLine(value: unknown, indent?: number): string {
+  return JSON.stringify(value, null, indent).replaceAll(UNSEEN, (char) =>
+    char === "\n" ? char : unicode(char),
+  );
+}
+
+function cut(line: string, longest: number): string {
+  return line.length > longest ? `${line.slice(0, longest - 1)}…` : line;
+}
+
+function spelled(char: string): string {
+  const short = { "\n": "\\n", "\r": "\\r", "\t": "\\t" }[char];
+  const code = char.charCodeAt(0);
+  return short ?? (code < 256 ? `\\x${code.toString(16).padStart(2, "0")}` : unicode(char));
+}
+
+function unicode(char: string): string {
+  return `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`;
+}

@@ -1,0 +1,129 @@
+/** Whoever hears of a run besides the program that started it: its log file, and traces. Nobody of them can fail a run. */
+import { existsSync, realpathSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+import { openLogFile } from "../effects/log-file.ts";
+import { EMPTY_STATE, type State } from "../engine/state.ts";
+import type { Entry } from "../flow/event.ts";
+import type { Flow } from "../flow/flow.ts";
+import { isInside } from "./files.ts";
+import { formatLine } from "./log-line.ts";
+import { logLines } from "./log-lines.ts";
+import { isTraced } from "./traced.ts";
+
+export type Listener = {
+  /** Hears of an entry that was written before this stretch of the run. */
+  readonly recall: (entry: Entry, after: State) => void;
+  readonly hear: (entry: Entry, after: State) => void;
+  /** What a person should know of it. The second time it does nothing more. */
+  readonly close: () => Promise<readonly string[]>;
+};
+
+/** One of them. `before` and `after` are the states around the entry; what it throws silences it. */
+export type Ear = {
+  readonly recall: (entry: Entry, before: State, after: State) => void;
+  readonly hear: (entry: Entry, before: State, after: State) => void;
+  readonly close: () => Promise<readonly string[]> | readonly string[];
+};
+
+export type Surroundings = {
+  readonly flow: Flow;
+  readonly run: string;
+  readonly startedAt: number;
+  /** Of the project. */
+  readonly root: string;
+  readonly env: NodeJS.ProcessEnv;
+  /** A folder for the log file, whatever the agent says. */
+  readonly log: string | undefined;
+};
+
+export async function listen(around: Surroundings): Promise<Listener> {
+  const warnings: string[] = [];
+  const ears: Ear[] = [];
+  if (around.log !== undefined || around.flow.settings.logging.enabled) {
+    ears.push(safe("The log file", warnings, () => openLog(around)));
+  }
+  if (isTraced(around.env)) {
+    const { createTraces } = await import("./traces.ts");
+    ears.push(safe("Traces", warnings, () => createTraces(around)));
+  }
+  let before = EMPTY_STATE;
+  let closing: Promise<readonly string[]> | null = null;
+  return {
+    recall: (entry, after) => {
+      for (const ear of ears) ear.recall(entry, before, after);
+      before = after;
+    },
+    hear: (entry, after) => {
+      for (const ear of ears) ear.hear(entry, before, after);
+      before = after;
+    },
+    close: () => (closing ??= closeAll(ears, warnings)),
+  };
+}
+
+async function closeAll(ears: readonly Ear[], warnings: string[]): Promise<readonly string[]> {
+  for (const ear of ears) warnings.push(...(await ear.close()));
+  return warnings;
+}
+
+/** Opened when it first hears something. What goes wrong is told once, and after that it is left alone. */
+function safe(name: string, warnings: string[], open: () => Ear): Ear {
+  let ear: Ear | null = null;
+  let isDeaf = false;
+  const failed = (error: unknown) =>
+    `${name} could not be written: ${error instanceof Error ? error.message : String(error)}`;
+  const attempt = (work: (ear: Ear) => void) => {
+    if (isDeaf) return;
+    try {
+      work((ear ??= open()));
+    } catch (error) {
+      isDeaf = true;
+      warnings.push(failed(error));
+    }
+  };
+  return {
+    recall: (entry, before, after) => attempt((open) => open.recall(entry, before, after)),
+    hear: (entry, before, after) => attempt((open) => open.hear(entry, before, after)),
+    close: async () => {
+      try {
+        return (await ear?.close()) ?? [];
+      } catch (error) {
+        return [failed(error)];
+      }
+    },
+  };
+}
+
+function openLog({ flow, run, startedAt, root, log }: Surroundings): Ear {
+  const { directory, format, maxFiles } = flow.settings.logging;
+  const file = openLogFile({
+    folder: log ?? insideOf(root, directory),
+    agent: flow.agent,
+    startedAt,
+    ending: format === "jsonl" ? "jsonl" : "log",
+    maxFiles,
+    mark: `"run":${JSON.stringify(run)}`,
+  });
+  const write: Ear["hear"] = (entry, before, after) => {
+    const lines = logLines(entry, before, after, flow);
+    if (lines.length > 0) file.write(lines.map((line) => formatLine(line, format)));
+  };
+  return {
+    recall: write,
+    hear: write,
+    close: () => {
+      file.close();
+      return file.trouble === null ? [] : [file.trouble];
+    },
+  };
+}
+
+/** A folder that an agent names lies in its project, also when links are followed. */
+function insideOf(root: string, directory: string): string {
+  const folder = resolve(root, directory);
+  let there = folder;
+  while (!existsSync(there)) there = dirname(there);
+  if (isInside(resolve(root), folder) && isInside(realpathSync.native(root), realpathSync.native(there)))
+    return folder;
+  throw new Error(`${directory} leads out of the project`);
+}
