@@ -70,6 +70,11 @@ export function decide(flow: Flow, state: State, event: Event): State {
       return suspend(find(flow, state, event), event.code, event.why);
     case "run.left":
       return state;
+    case "effect.intended":
+    case "effect.held":
+    case "effect.applied":
+    case "effect.failed":
+      return state.settled === null ? state : { ...state, settled: null };
     case "run.ended":
       return { ...state, lanes: [], pending: [], settled: null, verdict: event.verdict };
   }

@@ -2,8 +2,9 @@
  * The loop: fold the journal, do what is pending, append what happened, again. Starting and resuming are the same code.
  * An event counts once it is appended; until then nothing of it is believed.
  */
-import type { Command, Entry, Event } from "../flow/event.ts";
+import type { Command, EffectEvent, Entry, Event } from "../flow/event.ts";
 import type { Flow } from "../flow/flow.ts";
+import type { Verdict } from "../flow/verdict.ts";
 import { decide } from "./decide.ts";
 import { perform } from "./perform.ts";
 import type { Ports, RunHandle } from "./ports.ts";
@@ -19,6 +20,11 @@ export type Drive = {
   /** What begins this stretch: the entry that a new run was made with, or the resuming, which is still to be written. */
   readonly begin: Entry | (Event & { type: "run.resumed" });
   readonly signal: AbortSignal;
+  /**
+   * What is due outside once the run is complete, done before the end is recorded. false: it could not be done, and the
+   * end has to wait until the run is resumed.
+   */
+  readonly conclude?: (verdict: Verdict, record: (event: EffectEvent) => Promise<void>) => Promise<boolean>;
   /** Called after each append, with the state it led to. Must not throw. */
   readonly observe?: (entry: Entry, state: State) => void;
 };
@@ -31,6 +37,7 @@ export async function drive({
   past,
   begin: first,
   signal,
+  conclude,
   observe,
 }: Drive): Promise<State> {
   const talk = createTalk(flow, ports);
@@ -42,7 +49,12 @@ export async function drive({
     seq = at;
   }
 
-  /** What an event would lead to. The end of a run is written together with what led to it, unless others must stop first. */
+  const isDue = ({ outcome }: Verdict) => conclude !== undefined && outcome === "completed";
+
+  /**
+   * What an event would lead to. The end of a run is written together with what led to it, unless others must stop first
+   * or something is due before.
+   */
   const stage = (event: Event, alone = true): Staged => {
     const next = decide(flow, state, event);
     const { settled } = next;
@@ -50,7 +62,8 @@ export async function drive({
     const entry: Entry =
       settled === null ? { seq: seq + 1, at, event } : { seq: seq + 1, at, event, led: settled };
     const [first] = next.pending;
-    if (first?.type !== "end" || !alone) return { entries: [entry], next, after: next };
+    if (first?.type !== "end" || !alone || isDue(first.verdict))
+      return { entries: [entry], next, after: next };
     const ended: Event = { type: "run.ended", verdict: first.verdict };
     return { entries: [entry, { seq: seq + 2, at, event: ended }], next, after: decide(flow, next, ended) };
   };
@@ -81,8 +94,11 @@ export async function drive({
   while (state.pending.length > 0 && !signal.aborted) {
     const [only] = state.pending;
     if (state.pending.length > 1) await driveSiblings();
-    else if (only?.type === "end") await commit({ type: "run.ended", verdict: only.verdict });
-    else {
+    else if (only?.type === "end") {
+      const { verdict } = only;
+      if (isDue(verdict) && !(await conclude?.(verdict, commit))) break;
+      await commit({ type: "run.ended", verdict });
+    } else {
       const event = await perform(flow, state, only as Doable, ports, talk, signal);
       if (signal.aborted && !isWhole(event)) break;
       const staged = stage(event);

@@ -35,6 +35,7 @@ const EXIT_BY_CODE: ReadonlyMap<string, number> = new Map([
   ["NOT_TRUSTED", EXIT.unavailable],
   ["MissingCapability", EXIT.unavailable],
   ["NO_BACKEND", EXIT.unavailable],
+  ["WORKTREE_UNAVAILABLE", EXIT.unavailable],
   ["FLOW_INVALID", EXIT.invalid],
   ["PARAMETERS_INVALID", EXIT.invalid],
   ["SCRIPT_INVALID", EXIT.invalid],

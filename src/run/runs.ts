@@ -5,7 +5,8 @@ import { addEntry, createReport } from "../engine/report.ts";
 import { prepareSchemas, schemasOf } from "../engine/schema.ts";
 import type { Entry } from "../flow/event.ts";
 import type { Flow } from "../flow/flow.ts";
-import { toResult, type Result } from "./result.ts";
+import type { Verdict } from "../flow/verdict.ts";
+import { FINALIZE_FAILED, recordedEnd, toResult, type Result } from "./result.ts";
 import type { Why } from "./why.ts";
 
 export type RunSummary = {
@@ -40,7 +41,7 @@ export async function show(journal: Journal, ref: string): Promise<Result> {
     problems: [],
     warnings: [],
   });
-  if (!row.owned || state.verdict !== null) return result;
+  if (!row.owned || recordedEnd(state) !== null) return result;
   const reason = "The run is being driven by a living process.";
   return { ...result, code: "RUNNING", reason, completionReason: reason };
 }
@@ -93,9 +94,9 @@ export async function findRun(journal: Journal, ref: string): Promise<RunRow> {
   throw new RunnerError("RUN_AMBIGUOUS", `"${ref}" could be any of ${ids.join(", ")}; give more of the id.`);
 }
 
-function summarise(row: RunRow): RunSummary {
+export function summarise(row: RunRow): RunSummary {
   const { last } = row;
-  const ended = last?.event.type === "run.ended" ? last.event.verdict : null;
+  const ended = last?.event.type === "run.ended" ? last.event.verdict : undelivered(row);
   return {
     run: row.id,
     agent: row.agent,
@@ -106,6 +107,12 @@ function summarise(row: RunRow): RunSummary {
     events: row.events,
     step: ended?.step ?? stepOf(last),
   };
+}
+
+/** Complete, but something that was to follow has failed: the end waits for it. */
+function undelivered({ last, owned }: RunRow): Verdict | null {
+  if (last?.event.type !== "effect.failed" || owned) return null;
+  return { outcome: "failed", code: FINALIZE_FAILED, reason: last.event.detail, step: null };
 }
 
 function stepOf(entry: Entry | null): string | null {
