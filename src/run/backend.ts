@@ -2,7 +2,7 @@
 import { parseScript, type ScriptReply } from "../backends/script.ts";
 import { createScripted } from "../backends/scripted.ts";
 import { RunnerError, type Backend } from "../engine/ports.ts";
-import type { BackendSpec, Entry } from "../flow/event.ts";
+import type { BackendSpec, Entry, Worktree } from "../flow/event.ts";
 import type { Json } from "../flow/json.ts";
 
 export type BackendOptions = {
@@ -38,6 +38,7 @@ export async function chooseBackend(
 /** What an earlier stretch of the run left behind: its folder, its model, and how far that had come. */
 export function recallBackend(past: readonly Entry[]): {
   cwd: string;
+  worktree: Worktree | undefined;
   spec: BackendSpec;
   marks: readonly Json[];
 } {
@@ -56,5 +57,6 @@ export function recallBackend(past: readonly Entry[]): {
       marks.push(event.reply.mark);
     }
   }
-  return { cwd: first.event.cwd, spec, marks };
+  const { cwd, worktree } = first.event;
+  return { cwd, worktree, spec, marks };
 }

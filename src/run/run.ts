@@ -1,6 +1,5 @@
 /** Starting and resuming runs: options become ports, the engine drives, a result document comes out. */
 import { randomBytes } from "node:crypto";
-import { resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { drive, fold, type Drive } from "../engine/drive.ts";
 import {
@@ -14,7 +13,7 @@ import {
 import { addEntry, createReport } from "../engine/report.ts";
 import { prepareSchemas, schemasOf } from "../engine/schema.ts";
 import type { State } from "../engine/state.ts";
-import type { Entry } from "../flow/event.ts";
+import type { Entry, Worktree } from "../flow/event.ts";
 import type { Flow } from "../flow/flow.ts";
 import type { Json } from "../flow/json.ts";
 import { RESERVED_FIELDS } from "../flow/placeholder.ts";
@@ -24,11 +23,13 @@ import { coerceParameters } from "../load/parameters.ts";
 import { chooseBackend, recallBackend, type BackendOptions } from "./backend.ts";
 import { openExistingJournal, openJournal } from "./journal.ts";
 import { flowDigest, load, type Loaded } from "./load.ts";
+import { placeOf, restorePlace, surroundings } from "./place.ts";
 import { createPorts } from "./ports.ts";
 import { findProject } from "./project.ts";
 import { findRun, flowOf, show } from "./runs.ts";
 import { toFailure, toResult, type Result } from "./result.ts";
 import { requireTrust, type TrustOptions } from "./trust.ts";
+import type { WorktreeOptions } from "./worktree.ts";
 
 export type RunOptions = {
   readonly agent: string;
@@ -37,7 +38,8 @@ export type RunOptions = {
   /** What was piped in, for prompts that read `{input_text}`. */
   readonly input?: string;
   readonly strict?: boolean;
-} & DriveOptions;
+} & WorktreeOptions &
+  DriveOptions;
 
 export type ResumeOptions = {
   /** A run id, a unique prefix of one, `@last` or `@failed`. */
@@ -110,17 +112,32 @@ export async function runLoaded(loaded: Loaded, options: Omit<RunOptions, "agent
     });
     return await withJournal(loaded.project.stateDir, options, async (journal, clock) => {
       const id = newRunId();
-      const cwd = resolve(options.cwd ?? process.cwd());
+      const { cwd, worktree, warnings, undo } = await placeOf(flow, options, id);
       const at = clock.now();
       const { agent } = flow;
       const input = options.input ?? "";
-      const started = { run: id, agent, flow: digest, args, input, cwd, backend: backend.spec };
+      const place = worktree === undefined ? { cwd } : { cwd, worktree };
+      const started = { run: id, agent, flow: digest, args, input, ...place, backend: backend.spec };
       const begin: Entry = { seq: 1, at, event: { type: "run.started", ...started } };
-      const created = await journal.create({ id, agent, at, digest, flow }, [begin]);
+      const created = await journal.create({ id, agent, at, digest, flow }, [begin]).catch(async (error) => {
+        await undo?.();
+        throw error;
+      });
       const { root } = loaded.project;
-      return await held(created, async (handle) =>
-        driveTo({ options, flow, digest, root, cwd, clock, backend, handle, begin, past: [], problems }),
-      );
+      const about = {
+        options,
+        flow,
+        digest,
+        root,
+        ...place,
+        clock,
+        backend,
+        begin,
+        past: [],
+        problems,
+        warnings,
+      };
+      return await held(created, async (handle) => driveTo({ ...about, handle }));
     });
   });
 }
@@ -152,7 +169,7 @@ async function resumeFrom(journal: Journal, root: string, options: ResumeOptions
   return await held(await journal.claim(id), async (handle) => {
     const past = await journal.read(id);
     if (isOver(flow, past)) return await showOver(journal, id);
-    const { cwd, spec, marks } = recallBackend(past);
+    const { cwd, worktree, spec, marks } = recallBackend(past);
     const backend = await chooseBackend(options, flow.agent, marks, spec);
     requireToolCalling(flow, backend);
     await requireTrust(flow, { root, env: options.env ?? process.env, ...options.trust });
@@ -163,18 +180,21 @@ async function resumeFrom(journal: Journal, root: string, options: ResumeOptions
       ...(renewed ? { backend: backend.spec } : {}),
     } as const;
     const clock = options.clock ?? systemClock;
+    const warnings = worktree === undefined ? [] : await restorePlace(flow, worktree, cwd, past, options);
     return await driveTo({
       options,
       flow,
       digest,
       root,
       cwd,
+      ...(worktree === undefined ? {} : { worktree }),
       clock,
       backend,
       handle,
       begin,
       past,
       problems: [],
+      warnings,
     });
   });
 }
@@ -209,20 +229,34 @@ type Driven = {
   readonly digest: string;
   readonly root: string;
   readonly cwd: string;
+  readonly worktree?: Worktree;
   readonly clock: Clock;
   readonly backend: Backend;
   readonly handle: RunHandle;
   readonly begin: Drive["begin"];
   readonly past: readonly Entry[];
   readonly problems: readonly Problem[];
+  readonly warnings: readonly string[];
 };
 
 async function driveTo(driven: Driven): Promise<Result> {
-  const { options, flow, digest, root, cwd, clock, backend, handle, begin, past, problems } = driven;
+  const { options, flow, digest, root, cwd, worktree, clock, backend, handle, begin, past, problems } =
+    driven;
   const report = createReport();
   for (const entry of past) addEntry(report, entry);
   const tell = (state: State, warnings: readonly string[]) =>
-    toResult({ run: handle.run, flow, digest, state, report, problems, warnings });
+    toResult({
+      run: handle.run,
+      flow,
+      digest,
+      state,
+      report,
+      problems,
+      warnings: [...driven.warnings, ...warnings],
+    });
+  const { env, signal } = surroundings(options);
+  const concluding = async (tree: Worktree) =>
+    (await import("./worktree.ts")).conclusionOf(flow, tree, handle.run, report.effects, { env, signal });
   let newest: State | null = null;
   const ports = createPorts({ ...options, flow, backend, clock, root, cwd });
   try {
@@ -232,7 +266,8 @@ async function driveTo(driven: Driven): Promise<Result> {
       handle,
       past,
       begin,
-      signal: options.signal ?? new AbortController().signal,
+      signal,
+      ...(worktree !== undefined && { conclude: await concluding(worktree) }),
       observe: (entry, after) => {
         newest = after;
         addEntry(report, entry);

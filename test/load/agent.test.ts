@@ -95,7 +95,6 @@ test("the complete agent.json of document 003 loads, and says what is not acted 
       "/runner/verdict/type",
       "/runner/integrations/github",
       "/runner/actions",
-      "/runner/execution/worktree",
       "/runner/logging",
     ],
   );
