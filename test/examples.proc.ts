@@ -1,7 +1,7 @@
 /** Every example runs as its page says. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -165,6 +165,59 @@ test("06: six stages, two of them side by side, with checks and a repair, end in
       assert.equal(lockstep(...words).status, 0, words.join(" "));
   } finally {
     rmSync(folder, { recursive: true, force: true });
+  }
+});
+
+test("07: the work of a run comes as one merge, and a dry run only says so", () => {
+  const temp = mkdtempSync(join(tmpdir(), "lockstep-own-worktree-"));
+  try {
+    const example = join(root, "examples/07-worktree");
+    const folder = join(temp, "project");
+    cpSync(join(example, "project"), folder, { recursive: true });
+    cpSync(join(example, ".agent"), join(folder, ".agent"), { recursive: true });
+    const env = { PATH: process.env.PATH, HOME: temp };
+    const git = (...args: readonly string[]) => {
+      const { status, stdout, stderr } = spawnSync("git", args, { cwd: folder, env, encoding: "utf8" });
+      assert.equal(status, 0, `${args.join(" ")}: ${stderr}`);
+      return stdout.trim();
+    };
+    git("init", "-q", "-b", "main");
+    git("config", "user.name", "t");
+    git("config", "user.email", "t@example.invalid");
+    git("add", "-A");
+    git("commit", "-qm", "start");
+    git("init", "-q", "--bare", "../remote.git");
+    git("remote", "add", "origin", "../remote.git");
+    writeFileSync(join(folder, "sources.local.md"), "Twice a day: the moon pulls, the earth turns.\n");
+    const lockstep = (...args: readonly string[]) =>
+      spawnSync(process.execPath, [join(root, "src/cli/main.ts"), ...args], {
+        cwd: folder,
+        env,
+        encoding: "utf8",
+      });
+    const run = ["run", "scribe", "--input", "topic=tides", "--script", join(example, "script.yaml")];
+    type Told = { effects: readonly { kind: string; state: string }[]; warnings: readonly string[] };
+
+    const dry = lockstep(...run, "--dry-run", "--json");
+    assert.equal(dry.status, 0, dry.stdout + dry.stderr);
+    const held = (JSON.parse(dry.stdout) as Told).effects;
+    assert.deepEqual(new Set(held.map(({ state }) => state)), new Set(["held"]));
+    assert.equal(git("rev-list", "--count", "--all"), "1");
+    assert.match(lockstep("worktree", "list").stdout, /scribe\/\w+ → main .*2 .*worktrees\/scribe-/);
+
+    const ran = lockstep(...run, "--json");
+    assert.equal(ran.status, 0, ran.stdout + ran.stderr);
+    const { effects, warnings } = JSON.parse(ran.stdout) as Told;
+    assert.deepEqual(
+      effects.map(({ kind, state }) => `${kind}:${state}`),
+      ["commit:applied", "merge:applied", "push:applied", "remove:applied"],
+    );
+    assert.deepEqual(warnings, []);
+    assert.match(readFileSync(join(folder, "guide.md"), "utf8"), /Tides/);
+    assert.equal(git("status", "--porcelain"), "?? sources.local.md");
+    assert.equal(git("ls-remote", "origin", "main").split("\t")[0], git("rev-parse", "main"));
+  } finally {
+    rmSync(temp, { recursive: true, force: true });
   }
 });
 

@@ -21,7 +21,7 @@ export type Command = {
 export type Word = {
   readonly name: string;
   readonly optional?: true;
-  readonly is: "agent" | "run" | "shell" | "command" | "new" | "step";
+  readonly is: "agent" | "run" | "shell" | "command" | "new" | "step" | "worktrees";
 };
 
 export const GLOBAL_FLAGS: readonly Flag[] = [
@@ -79,6 +79,19 @@ const LOG: Flag = {
 };
 const STRICT: Flag = { name: "strict", help: "count warnings as errors" };
 
+/** Where a run works, and where its work goes. */
+const WORKTREE: readonly Flag[] = [
+  { name: "worktree", help: "work in a git worktree made for the run; --no-worktree: in this folder" },
+  { name: "branch", takes: "NAME", help: "the branch of the worktree, which must be new" },
+  { name: "base-branch", takes: "NAME", help: "begin from this branch, and merge into it (the current one)" },
+  { name: "merge", help: "merge the branch when the run is complete; --no-merge: leave it" },
+  { name: "push", help: "push the result" },
+  { name: "push-remote", takes: "NAME", help: "push to this remote" },
+  { name: "create-pr", help: "push the branch for a pull request instead of merging it" },
+  { name: "pr-target", takes: "NAME", help: "the branch that the pull request is for" },
+  { name: "dry-run", help: "merge and push nothing: only say what would be done" },
+];
+
 const AGENT: Word = { name: "NAME", is: "agent" };
 const RUN: Word = { name: "RUN", is: "run" };
 const RUN_IDS = "RUN is a run id, a unique beginning of one, @last or @failed.";
@@ -105,6 +118,7 @@ export const COMMANDS: readonly Command[] = [
       SANDBOX,
       LOG,
       STRICT,
+      ...WORKTREE,
       { name: "validate", help: "only check the agent, as `lockstep check` does" },
     ],
     details: [
@@ -112,6 +126,7 @@ export const COMMANDS: readonly Command[] = [
       "Where a parameter has the name of a flag above, the flag is there as --ls-<flag>.",
       "Commands of the project run only once they are trusted: say yes when asked, or pass --trust DIGEST;",
       "on a throw-away machine LOCKSTEP_TRUST=all in the environment trusts everything.",
+      "What becomes of the work is told by runner.execution of agent.json, or by the flags from --worktree on.",
       'The last line on stdout is {"outcome":"success"} or {"outcome":"failed"}.',
     ],
     examples: [
@@ -119,6 +134,7 @@ export const COMMANDS: readonly Command[] = [
       "lockstep run iterator --issue 12 --model sonnet",
       "lockstep run notes --topic tides --script .agent/notes/script.yaml",
       "git diff | lockstep run reviewer --script replies.yaml --json",
+      "lockstep run iterator --issue 12 --worktree --no-merge",
       "lockstep run release --input task='bump the version' --input @context.json",
     ],
     document: "result",
@@ -305,6 +321,19 @@ export const COMMANDS: readonly Command[] = [
     ],
     document: "plain",
     load: async () => (await import("./why.ts")).whyRun,
+  },
+  {
+    name: "worktree",
+    summary: "list the worktrees that runs have left, or remove those that nothing is lost with",
+    words: [{ name: "list|prune", is: "worktrees" }],
+    flags: [{ name: "dry-run", help: "with prune: only say what would be removed" }],
+    details: [
+      "prune removes the worktrees of ended runs in which everything is committed. A branch goes with its worktree only",
+      "when the branch it was made from has all of it.",
+    ],
+    examples: ["lockstep worktree list", "lockstep worktree prune --dry-run"],
+    document: "plain",
+    load: async () => (await import("./worktree.ts")).worktrees,
   },
   {
     name: "list",

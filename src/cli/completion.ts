@@ -26,6 +26,7 @@ const OFFERS: { readonly [kind in Word["is"]]: string } = {
   run: "@last @failed",
   shell: Object.keys(SHELLS).join(" "),
   command: COMMANDS.map((command) => command.name).join(" "),
+  worktrees: "list prune",
   new: "",
   step: "",
 };

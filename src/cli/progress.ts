@@ -30,9 +30,16 @@ export function createProgress(screen: Screen, isVerbose: boolean, now: () => nu
       heard = { characters: 0, tail: "" };
       for (const line of entryLines(entry, after, screen.err, isVerbose)) screen.tell(line);
       if (entry.event.type === "run.started") {
-        const { run, backend } = entry.event;
+        const { run, backend, worktree } = entry.event;
         const steps = count(Object.keys(flow.steps).length, "step");
         screen.tell(screen.err("bold", `${shownInLine(flow.agent)} · run ${run} · ${steps} · ${backend.id}`));
+        if (worktree !== undefined)
+          screen.tell(
+            screen.err(
+              "dim",
+              `in ${shownInLine(worktree.path, 400)}, branch ${shownInLine(worktree.branch)}`,
+            ),
+          );
       }
       refresh();
     },
@@ -135,6 +142,18 @@ export function entryLines(
       break;
     case "run.left":
       lines.push(paint("yellow", `    did not stop in time: ${shownInLine(event.still.join(", "))}`));
+      break;
+    case "effect.held":
+      lines.push(paint("yellow", `    ${shownInLine(event.detail, 400)}`));
+      break;
+    case "effect.failed":
+      lines.push(paint("red", `    ${shownInLine(event.detail, 400)}`));
+      break;
+    case "effect.intended":
+      if (isVerbose) lines.push(dim(event.detail));
+      break;
+    case "effect.applied":
+      lines.push(dim(event.detail));
       break;
     case "run.started":
     case "step.told":

@@ -16,6 +16,11 @@ export function renderReport(result: Result, resume: string, paint: Paint): stri
     ...rows("checks", checks(result, paint)),
     ...rows("handoff", handoff(result)),
     ...(result.verdict === null ? [] : [row("verdict", shownInLine(result.verdict))]),
+    ...rows(
+      "effects",
+      result.effects.map((effect) => effectLine(effect, paint)),
+    ),
+    ...(result.worktree?.kept ? [row("worktree", worktreeLine(result.worktree))] : []),
     ...(result.run === null ? [] : [row("usage", usage(result))]),
     ...rows(
       "warnings",
@@ -78,6 +83,22 @@ function handoff(result: Result): readonly string[] {
   return Object.entries(result.handoff)
     .filter(([, data]) => Object.keys(data).length > 0)
     .map(([step, data]) => `${shownInLine(step, 80)}: ${shownInLine(Object.keys(data).join(", "))}`);
+}
+
+const EFFECTS = {
+  applied: ["green", "✓"],
+  held: ["yellow", "held"],
+  failed: ["red", "✗"],
+  intended: ["yellow", "?"],
+} as const;
+
+function effectLine({ kind, state, detail }: Result["effects"][number], paint: Paint): string {
+  const [colour, mark] = EFFECTS[state];
+  return `${shownInLine(kind, 40)} ${paint(colour, mark)} ${shownInLine(detail, 600)}`;
+}
+
+function worktreeLine({ path, branch, base }: NonNullable<Result["worktree"]>): string {
+  return `${shownInLine(path, 400)}, branch ${shownInLine(branch, 80)} from ${shownInLine(base, 80)}`;
 }
 
 function usage({ usage, costUsd }: Result): string {

@@ -5,7 +5,7 @@ import type { Flow, Parameter } from "../flow/flow.ts";
 import type { JsonObject } from "../flow/json.ts";
 import { hasErrors } from "../flow/problem.ts";
 import { INPUT_TEXT, readsInput } from "../load/variables.ts";
-import { runLoaded, type Loaded, type Result } from "../run/index.ts";
+import { runLoaded, type Loaded, type Result, type WorktreeOptions } from "../run/index.ts";
 import { findProject, listAgents } from "../run/project.ts";
 import { toFailure } from "../run/result.ts";
 import { loadAgent, parametersOf, strictly, toFlags } from "./agent.ts";
@@ -44,7 +44,8 @@ export async function runAgent(first: Call): Promise<number> {
       const money = call.text("script") === undefined ? await moneyOf(call, flow) : null;
       call.screen.tell(money === null ? costLine(flow) : `${costLine(flow)} ${money}`);
     }
-    const result = await runLoaded(loaded, { ...options, args, input });
+    const where = flow === null ? {} : worktreeOf(call, flow);
+    const result = await runLoaded(loaded, { ...options, ...where, args, input });
     return result.code === "NO_BACKEND" ? namingScript(result, call, loaded) : result;
   });
 }
@@ -108,6 +109,36 @@ function argsOf(
   });
   return Object.fromEntries(given);
 }
+
+/** Flags that say something about the worktree make no sense without one. */
+function worktreeOf(call: Call, flow: Flow): WorktreeOptions {
+  const given = (flag: string) => call.text(flag) !== undefined;
+  const worktree = given("worktree") ? call.on("worktree") : flow.settings.worktree.enabled;
+  const stray = OF_WORKTREE.find(given);
+  if (!worktree && stray !== undefined)
+    throw new UsageError(
+      `--${stray} is about the worktree of a run, and this one has none. Pass --worktree as well.`,
+    );
+  const branch = call.text("branch");
+  const baseBranch = call.text("base-branch");
+  const remote = call.text("push-remote");
+  const prTarget = call.text("pr-target");
+  return {
+    worktree,
+    dryRun: call.on("dry-run"),
+    ...(branch !== undefined && { branch }),
+    ...(baseBranch !== undefined && { baseBranch }),
+    finalize: {
+      ...(given("merge") && { autoMerge: call.on("merge") }),
+      ...(given("push") && { push: call.on("push") }),
+      ...(given("create-pr") && { createPr: call.on("create-pr") }),
+      ...(remote !== undefined && { remote }),
+      ...(prTarget !== undefined && { prTarget }),
+    },
+  };
+}
+
+const OF_WORKTREE = ["branch", "base-branch", "merge", "push", "push-remote", "create-pr", "pr-target"];
 
 /** What `--input` gives a run of stages. */
 async function fieldsOf(call: Call, flow: Flow, parameters: readonly Parameter[]): Promise<JsonObject> {

@@ -281,6 +281,12 @@ function otherLines(event: Event, page: Page): readonly string[] {
       return page.section("limit", [["reached", page.line(event.why, 400)]]);
     case "run.left":
       return page.section("left", [["still running", page.line(event.still.join(", "), 160)]]);
+    case "effect.intended":
+      return [];
+    case "effect.held":
+    case "effect.applied":
+    case "effect.failed":
+      return page.section("effect", [[event.type.slice("effect.".length), page.line(event.detail, 400)]]);
     case "run.resumed":
       return ["", page.paint("bold", "the run was resumed")];
     case "run.ended":

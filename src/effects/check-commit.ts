@@ -3,6 +3,7 @@ import type { CheckResult } from "../flow/event.ts";
 import type { Check } from "../flow/flow.ts";
 import { clip } from "./capture.ts";
 import { isUnrecoverable, type CheckPlace } from "./check-command.ts";
+import { GIT_ENV, gitCommand } from "./git.ts";
 import { firstLines, oneLine } from "./output.ts";
 import { endingOf, isFinished, type ProcessResult } from "./process.ts";
 
@@ -12,8 +13,9 @@ export async function judgeCommit(
   { cwd, env, exec }: CheckPlace,
   signal: AbortSignal,
 ): Promise<CheckResult> {
-  const seen = { ...env, ...GIT_ENV };
-  const result = await exec({ command: GIT, cwd, env: seen, timeoutMs, maxOutputBytes: MAX_BYTES, signal });
+  const seen = { ...env, ...GIT_ENV, GIT_ALLOW_PROTOCOL: "none" };
+  const command = gitCommand(NEWEST.split(" "));
+  const result = await exec({ command, cwd, env: seen, timeoutMs, maxOutputBytes: MAX_BYTES, signal });
   const told = read(result, timeoutMs);
   if (told.kind === "unreadable") {
     const { why, unrecoverable } = told;
@@ -33,16 +35,8 @@ export async function judgeCommit(
   return { name, ok: problems.length === 0, pattern, summary, params: problems.length === 0 ? {} : params };
 }
 
-/** A plumbing command reads no settings of `git log`; what is left that could start a program is put out of use. */
-const SAFELY = "--no-pager --no-replace-objects -c core.hooksPath=/dev/null -c core.fsmonitor=false";
+/** A plumbing command reads no settings of `git log`. */
 const NEWEST = "rev-list --max-count=1 --no-merges --encoding=UTF-8 --format=%B HEAD --";
-const GIT = `git ${SAFELY} ${NEWEST}`.split(" ");
-const GIT_ENV = {
-  GIT_ALLOW_PROTOCOL: "none",
-  GIT_OPTIONAL_LOCKS: "0",
-  GIT_TERMINAL_PROMPT: "0",
-  LC_ALL: "C",
-};
 const MAX_BYTES = 64 * 1024;
 const MAX_PARAM_BYTES = 8 * 1024;
 

@@ -81,7 +81,11 @@ function next(flow: Flow, state: State, event: Event): State {
     case "run.limited":
       return haltAll(state, "BUDGET_EXHAUSTED", event.why);
     case "run.left":
-      return { ...state, settled: null };
+    case "effect.intended":
+    case "effect.held":
+    case "effect.applied":
+    case "effect.failed":
+      return state.settled === null ? state : { ...state, settled: null };
     case "run.ended":
       return { ...state, lanes: [], pending: [], settled: null, verdict: event.verdict };
   }

@@ -2,8 +2,9 @@
  * The loop: fold the journal, do what is pending, append what happened, again. Starting and resuming are the same code.
  * An event counts once it is appended; until then nothing of it is believed.
  */
-import type { Command, Entry, Event } from "../flow/event.ts";
+import type { Command, EffectEvent, Entry, Event } from "../flow/event.ts";
 import type { Flow } from "../flow/flow.ts";
+import type { Verdict } from "../flow/verdict.ts";
 import { decide } from "./decide.ts";
 import { perform } from "./perform.ts";
 import { exhausted } from "./spend.ts";
@@ -22,6 +23,11 @@ export type Drive = {
   readonly signal: AbortSignal;
   /** Called for each entry of the past, with the state it led to, before anything is done. Must not throw. */
   readonly recall?: (entry: Entry, state: State) => void;
+  /**
+   * What is due outside once the run is complete, done before the end is recorded. false: it could not be done, and the
+   * end has to wait until the run is resumed.
+   */
+  readonly conclude?: (verdict: Verdict, record: (event: EffectEvent) => Promise<void>) => Promise<boolean>;
   /** Called after each append, with the state it led to. Must not throw. */
   readonly observe?: (entry: Entry, state: State) => void;
 };
@@ -58,7 +64,7 @@ function wallOf({ flow, past, begin }: Drive): { readonly left: number; readonly
 
 /** `stopped` tells why the signal ends the run, where it is not only interrupted. */
 async function driveOn(
-  { flow, ports, handle, past, begin: first, signal, recall, observe }: Drive,
+  { flow, ports, handle, past, begin: first, signal, conclude, recall, observe }: Drive,
   stopped: () => string | null = () => null,
 ): Promise<State> {
   const talk = createTalk(flow, ports);
@@ -71,7 +77,12 @@ async function driveOn(
     recall?.(entry, state);
   }
 
-  /** What an event would lead to. The end of a run is written together with what led to it, unless others must stop first. */
+  const isDue = ({ outcome }: Verdict) => conclude !== undefined && outcome === "completed";
+
+  /**
+   * What an event would lead to. The end of a run is written together with what led to it, unless others must stop first
+   * or something is due before.
+   */
   const stage = (event: Event, alone = true): Staged => {
     const next = decide(flow, state, event);
     const { settled } = next;
@@ -79,7 +90,8 @@ async function driveOn(
     const entry: Entry =
       settled === null ? { seq: seq + 1, at, event } : { seq: seq + 1, at, event, led: settled };
     const [first] = next.pending;
-    if (first?.type !== "end" || !alone) return { entries: [entry], next, after: next };
+    if (first?.type !== "end" || !alone || isDue(first.verdict))
+      return { entries: [entry], next, after: next };
     const ended: Event = { type: "run.ended", verdict: first.verdict };
     return { entries: [entry, { seq: seq + 2, at, event: ended }], next, after: decide(flow, next, ended) };
   };
@@ -110,8 +122,11 @@ async function driveOn(
   while (state.pending.length > 0 && !signal.aborted) {
     const [only] = state.pending;
     if (state.pending.length > 1) await driveSiblings();
-    else if (only?.type === "end") await commit({ type: "run.ended", verdict: only.verdict });
-    else {
+    else if (only?.type === "end") {
+      const { verdict } = only;
+      if (isDue(verdict) && !(await conclude?.(verdict, commit))) break;
+      await commit({ type: "run.ended", verdict });
+    } else {
       const event = await perform(flow, state, only as Doable, ports, talk, signal);
       if (signal.aborted && !isWhole(event)) break;
       const staged = stage(event);

@@ -1,5 +1,5 @@
 /** What a run did, as people and programs read it afterwards: a fold of its journal beside the state. */
-import type { Entry, Led } from "../flow/event.ts";
+import type { Entry, Event, Led, Worktree } from "../flow/event.ts";
 
 export type Report = {
   readonly path: Led[];
@@ -7,12 +7,24 @@ export type Report = {
   readonly denials: string[];
   /** Visits that had not stopped when the run was given up. */
   readonly left: string[];
+  /** In the order in which they were first meant to be done. */
+  readonly effects: Map<string, Effect>;
+  /** null: the run works in the folder it was started in. */
+  worktree: Worktree | null;
   startedAt: number;
   endedAt: number;
 };
 
+/** What was done to the world, or was meant to be. `intended`: nobody has heard how that went. */
+export type Effect = {
+  readonly kind: string;
+  readonly state: "intended" | "held" | "applied" | "failed";
+  readonly detail: string;
+};
+
 export function createReport(): Report {
-  return { path: [], checks: [], denials: [], left: [], startedAt: 0, endedAt: 0 };
+  const lists = { path: [], checks: [], denials: [], left: [] };
+  return { ...lists, effects: new Map(), worktree: null, startedAt: 0, endedAt: 0 };
 }
 
 /** Adds one entry; entries come in order. */
@@ -26,12 +38,33 @@ export function addEntry(report: Report, { at, event, led }: Entry): void {
       report.checks.push({ name, ok, pattern, attempt, summary });
     }
   }
+  if (event.type === "run.started") report.worktree = event.worktree ?? null;
+  addEffect(report.effects, event);
   if (event.type === "run.left") report.left.push(...event.still);
   if (event.type === "step.called") {
     for (const { name, denied } of event.results) {
       if (denied !== undefined)
         report.denials.push(`${event.step}@${event.visit}: ${name} was denied: ${denied}`);
     }
+  }
+}
+
+function addEffect(effects: Map<string, Effect>, event: Event): void {
+  switch (event.type) {
+    case "effect.intended":
+    case "effect.held": {
+      const { key, kind, detail } = event;
+      effects.set(key, { kind, state: event.type === "effect.held" ? "held" : "intended", detail });
+      break;
+    }
+    case "effect.applied":
+    case "effect.failed": {
+      const { key, detail } = event;
+      const kind = effects.get(key)?.kind ?? key;
+      effects.set(key, { kind, state: event.type === "effect.applied" ? "applied" : "failed", detail });
+      break;
+    }
+    default:
   }
 }
 

@@ -1,6 +1,7 @@
 /** What happened (events), what is to be done next (commands), and the words of a conversation. */
 import type { Label, Spending, StepId } from "./flow.ts";
 import type { Json, JsonObject } from "./json.ts";
+import type { Finalize } from "./settings.ts";
 import type { Verdict } from "./verdict.ts";
 
 /** One entry of a journal. `seq` counts from 1 without gaps; `at` is epoch milliseconds. */
@@ -40,6 +41,8 @@ export type Event =
       readonly backend: BackendSpec;
       /** What it may spend, where that is not what the flow says. */
       readonly spending?: Spending;
+      /** Absent: it works in the folder it was started in. */
+      readonly worktree?: Worktree;
     }
   | {
       readonly type: "run.resumed";
@@ -103,7 +106,45 @@ export type Event =
     }
   | { readonly type: "run.ended"; readonly verdict: Verdict }
   /** Visits that were told to stop and had not done so when the run was given up. */
-  | { readonly type: "run.left"; readonly still: readonly string[] };
+  | { readonly type: "run.left"; readonly still: readonly string[] }
+  | EffectEvent;
+
+/**
+ * Something done to the world when a run is complete, before its end is recorded. It is written down before it is done:
+ * whoever finds only the intention looks whether it was done, and does not do it twice.
+ */
+export type EffectEvent =
+  | {
+      readonly type: "effect.intended";
+      /** The same for every attempt at the same thing. */
+      readonly key: string;
+      readonly kind: string;
+      readonly detail: string;
+    }
+  /** Not done, and not to be done by the run: `detail` tells what it would be, or how to do it by hand. */
+  | {
+      readonly type: "effect.held";
+      readonly key: string;
+      readonly kind: string;
+      readonly detail: string;
+    }
+  | { readonly type: "effect.applied" | "effect.failed"; readonly key: string; readonly detail: string };
+
+/** A git worktree that a run has for itself. */
+export type Worktree = {
+  readonly path: string;
+  /** Made for the run. */
+  readonly branch: string;
+  /** The branch it was made from and is merged into, and the commit that this was at. */
+  readonly base: string;
+  readonly commit: string;
+  /** The working tree that the run was started in. */
+  readonly home: string;
+  /** As the agent says, unless it was said otherwise when the run was started. */
+  readonly finalize: Finalize;
+  /** What would be done to the world is told, and not done. */
+  readonly dryRun?: true;
+};
 
 /** What was seen of something outside. */
 export type Sight = { readonly met: boolean; readonly what: string };

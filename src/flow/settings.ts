@@ -11,7 +11,12 @@ export type Settings = {
   };
   readonly github: GitHub;
   readonly actions: Actions;
-  readonly worktree: { readonly enabled: boolean; readonly root: string };
+  readonly worktree: {
+    readonly enabled: boolean;
+    readonly root: string;
+    /** What git does not have and the run needs: paths below the root of the repository. */
+    readonly copy: readonly string[];
+  };
   readonly finalize: Finalize;
   readonly logging: {
     /** Whether log files are written without being asked for. */

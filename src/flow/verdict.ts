@@ -38,7 +38,7 @@ const EXIT_BY_CODE: ReadonlyMap<string, number> = new Map([
   ["CONFIG_INVALID", EXIT.unavailable],
   ["MissingCapability", EXIT.unavailable],
   ["NO_BACKEND", EXIT.unavailable],
-  ["CONFIG_INVALID", EXIT.unavailable],
+  ["WORKTREE_UNAVAILABLE", EXIT.unavailable],
   ["FLOW_INVALID", EXIT.invalid],
   ["PARAMETERS_INVALID", EXIT.invalid],
   ["SCRIPT_INVALID", EXIT.invalid],

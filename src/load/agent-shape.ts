@@ -140,6 +140,9 @@ const GITHUB = group("GitHub.", {
   }),
 });
 
+/** Neither absolute nor with a `..` in it. */
+const PATH_WITHIN = "^(?![/~]|[A-Za-z]:|(?:.*/)?\\.\\.(?:/|$))[^\\\\]+$";
+
 export const AGENT = group("An agent: who it is and how it runs.", {
   version: text("The version of this agent.", { default: DEFAULTS.version, pattern: "^\\d+\\.\\d+\\.\\d+$" }),
   name: text("The agent's name, the same as its folder's.", { required: true, pattern: "^[a-z][a-z0-9-]*$" }),
@@ -178,7 +181,15 @@ export const AGENT = group("An agent: who it is and how it runs.", {
       execution: group("Where the work happens, and what follows.", {
         worktree: group("A git worktree for the run.", {
           enabled: flag("Whether there is one.", { default: false }),
-          root: text("The folder of worktrees.", { default: DEFAULTS.worktreeRoot }),
+          root: text("The folder of worktrees, from the root of the repository.", {
+            default: DEFAULTS.worktreeRoot,
+            filled: true,
+          }),
+          copy: list(
+            "Files and folders that git does not have and the run needs, from the root of the repository.",
+            text("A path in the repository.", { pattern: PATH_WITHIN }),
+            { default: [] },
+          ),
         }),
         finalize: group("What happens to the branch of a successful run.", {
           autoMerge: flag("Merge it.", { default: true }),

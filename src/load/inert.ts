@@ -1,4 +1,4 @@
-/** Settings that are understood but not acted on by this version. One warning each, where they were written. */
+/** Settings that are understood but not acted on. One warning each, where they were written. */
 import type { Path } from "../flow/json.ts";
 import { isUnseen, partsOf } from "../flow/rules.ts";
 import { isWritten, type Document } from "./document.ts";
@@ -16,6 +16,8 @@ type Row = {
   readonly path: Path;
   readonly what: string;
   readonly fix: string;
+  /** No version will act on it as things are. */
+  readonly never?: true;
   /** Whether it would make a difference. */
   readonly matters: (sources: AgentSources) => boolean;
 };
@@ -51,16 +53,14 @@ const AGENT_ROWS: readonly Row[] = [
     matters: ({ agent }) => agent.runner.actions.enabled,
   },
   {
-    path: ["runner", "execution", "worktree"],
-    what: "no worktree is made; the agent works in the folder it is started in",
-    fix: "Start it in a worktree of your own, or set enabled to false.",
-    matters: ({ agent }) => agent.runner.execution.worktree.enabled,
-  },
-  {
     path: ["runner", "execution", "finalize"],
-    what: "nothing is merged, pushed or proposed as a pull request at the end",
-    fix: "Do it after the run, or remove finalize.",
-    matters: ({ agent }) => agent.runner.execution.finalize.push || agent.runner.execution.finalize.createPr,
+    what: "only the branch of a worktree is pushed or proposed as a pull request, and runs have none",
+    never: true,
+    fix: "Set runner.execution.worktree.enabled to true, or start it with --worktree.",
+    matters: ({ agent }) => {
+      const { worktree, finalize } = agent.runner.execution;
+      return !worktree.enabled && (finalize.push || finalize.createPr);
+    },
   },
   {
     path: ["runner", "logging"],
@@ -91,12 +91,12 @@ function* inAgent(sources: Sources): Generator<Finding> {
 
 /** Whole groups of agent.json, whatever the flow beside it is written in. */
 export function* inertGroups(sources: AgentSources): Generator<Finding> {
-  for (const { path, what, fix, matters } of AGENT_ROWS) {
+  for (const { path, what, fix, never, matters } of AGENT_ROWS) {
     if (!isWritten(sources.agentDocument, path) || !matters(sources)) continue;
     yield notActedOn(
       sources.agentDocument,
       pointerOf(path),
-      `${path.join(".")} is not acted on by this version: ${what}.`,
+      `${path.join(".")} is not acted on${never ? "" : " by this version"}: ${what}.`,
       fix,
     );
   }

@@ -3,7 +3,7 @@ import type { AiSdkOptions, Models } from "../backends/ai-sdk.ts";
 import { parseScript, type ScriptReply } from "../backends/script.ts";
 import { createScripted } from "../backends/scripted.ts";
 import { RunnerError, type Backend } from "../engine/ports.ts";
-import type { BackendSpec, Entry } from "../flow/event.ts";
+import type { BackendSpec, Entry, Worktree } from "../flow/event.ts";
 import type { Flow } from "../flow/flow.ts";
 import { isObject, own, type Json } from "../flow/json.ts";
 
@@ -116,6 +116,7 @@ function scriptedAgain({ recorded, marks }: Need): Backend {
 /** What an earlier stretch of the run left behind: its folder, its model, and how far that had come. */
 export function recallBackend(past: readonly Entry[]): {
   cwd: string;
+  worktree: Worktree | undefined;
   spec: BackendSpec;
   marks: readonly Json[];
 } {
@@ -134,5 +135,6 @@ export function recallBackend(past: readonly Entry[]): {
       marks.push(event.reply.mark);
     }
   }
-  return { cwd: first.event.cwd, spec, marks };
+  const { cwd, worktree } = first.event;
+  return { cwd, worktree, spec, marks };
 }

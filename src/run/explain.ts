@@ -278,6 +278,7 @@ function settingsOf(flow: Flow, origins: Origins): AgentExplained["settings"] {
     ["runner.actions.types", actions.types],
     ["runner.execution.worktree.enabled", worktree.enabled],
     ["runner.execution.worktree.root", worktree.root],
+    ["runner.execution.worktree.copy", worktree.copy],
     ["runner.execution.finalize.autoMerge", finalize.autoMerge],
     ["runner.execution.finalize.push", finalize.push],
     ["runner.execution.finalize.remote", finalize.remote],

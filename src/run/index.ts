@@ -8,6 +8,7 @@ export {
 export { check, load, type Findings, type Loaded, type LoadOptions } from "./load.ts";
 export { resume, run, runLoaded, type DriveOptions, type ResumeOptions, type RunOptions } from "./run.ts";
 export { findRun, listRuns, logs, readRun, show, why, type RecordedRun, type RunSummary } from "./runs.ts";
+export type { WorktreeOptions } from "./worktree.ts";
 export { auditRun, type AuditRecord } from "./audit.ts";
 export { openExistingJournal, openJournal } from "./journal.ts";
 export { createMemoryJournal } from "../journal/memory.ts";

@@ -1,5 +1,5 @@
 /** The result document: one versioned JSON value for every way a run can go. */
-import type { Report } from "../engine/report.ts";
+import type { Effect, Report } from "../engine/report.ts";
 import type { State } from "../engine/state.ts";
 import type { StepTally } from "../engine/tally.ts";
 import type { Led } from "../flow/event.ts";
@@ -28,7 +28,15 @@ export type Result = {
   /** The `verdict` member of the closing answer, where it has one. */
   readonly verdict: string | null;
   readonly checks: Report["checks"];
-  readonly effects: readonly { kind: string; state: string }[];
+  /** What was done to the world, or was meant to be. */
+  readonly effects: readonly Effect[];
+  /** Where the run worked; null: in the folder it was started in. `kept`: it has not been removed by the run. */
+  readonly worktree: {
+    readonly path: string;
+    readonly branch: string;
+    readonly base: string;
+    readonly kept: boolean;
+  } | null;
   readonly problems: readonly Problem[];
   readonly usage: { inputTokens: number; outputTokens: number; turns: number };
   readonly costUsd: number | null;
@@ -52,12 +60,14 @@ type Told = {
 /** Of a run that began. Without a verdict it was stopped on its way. */
 export function toResult(told: Told): Result {
   const { run, flow, digest, state, report } = told;
-  const verdict: Verdict = state.verdict ?? {
-    outcome: "interrupted",
-    code: "INTERRUPTED",
-    reason: `Stopped before the end. Go on with: lockstep resume ${run}`,
-    step: state.lanes[0]?.step ?? null,
-  };
+  const over = recordedEnd(state);
+  const verdict: Verdict = over ??
+    undelivered(told) ?? {
+      outcome: "interrupted",
+      code: "INTERRUPTED",
+      reason: `Stopped before the end. Go on with: lockstep resume ${run}`,
+      step: state.lanes[0]?.step ?? null,
+    };
   const said = state.last === null ? undefined : own(state.last.payload, "verdict");
   return {
     ...blank(flow.agent, verdict, told.problems),
@@ -68,7 +78,9 @@ export function toResult(told: Told): Result {
     handoff: state.handoff,
     verdict: typeof said === "string" ? said : null,
     checks: report.checks,
-    resumable: state.verdict === null || state.halted.length > 0,
+    effects: [...report.effects.values()],
+    worktree: worktreeOf(report),
+    resumable: over === null || state.halted.length > 0,
     usage: {
       inputTokens: state.usage.inputTokens,
       outputTokens: state.usage.outputTokens,
@@ -85,6 +97,29 @@ export function toResult(told: Told): Result {
       ...told.warnings,
     ],
   };
+}
+
+/** How the run ended. An end that is decided and not recorded is none yet: something that is due before is not done. */
+export function recordedEnd({ pending, verdict }: State): Verdict | null {
+  return pending.length === 0 ? verdict : null;
+}
+
+/** The code of a run that is complete, but whose work did not get where it was to go. Its end is not recorded. */
+export const FINALIZE_FAILED = "FINALIZE_FAILED";
+
+function undelivered({ run, state, report }: Told): Verdict | null {
+  const [end] = state.pending;
+  const failed = [...report.effects.values()].find((effect) => effect.state === "failed");
+  if (end?.type !== "end" || failed === undefined) return null;
+  const { step, reason: how } = end.verdict;
+  const reason = `${how}\nThe run is complete, but its work is not where it was to go: ${failed.detail}\nThen go on with: lockstep resume ${run}`;
+  return { outcome: "failed", code: FINALIZE_FAILED, reason, step };
+}
+
+function worktreeOf({ worktree, effects }: Report): Result["worktree"] {
+  if (worktree === null) return null;
+  const { path, branch, base } = worktree;
+  return { path, branch, base, kept: effects.get("remove")?.state !== "applied" };
 }
 
 /** Of a run that could not begin, or whose environment broke. */
@@ -118,6 +153,7 @@ function blank(agent: string, verdict: Verdict, problems: readonly Problem[]): R
     verdict: null,
     checks: [],
     effects: [],
+    worktree: null,
     problems,
     usage: { inputTokens: 0, outputTokens: 0, turns: 0 },
     costUsd: null,

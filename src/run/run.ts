@@ -1,6 +1,5 @@
 /** Starting and resuming runs: options become ports, the engine drives, a result document comes out. */
 import { randomBytes } from "node:crypto";
-import { resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { createRedactor, secretsIn, type Redactor } from "../boundaries/redact.ts";
 import { drive, fold, type Drive } from "../engine/drive.ts";
@@ -16,7 +15,7 @@ import { addEntry, createReport } from "../engine/report.ts";
 import { prepareSchemas, schemasOf } from "../engine/schema.ts";
 import type { State } from "../engine/state.ts";
 import { addToTally, createTally, tallied } from "../engine/tally.ts";
-import type { Entry } from "../flow/event.ts";
+import type { Entry, Worktree } from "../flow/event.ts";
 import type { Flow, Spending } from "../flow/flow.ts";
 import type { Json } from "../flow/json.ts";
 import { RESERVED_FIELDS } from "../flow/placeholder.ts";
@@ -29,6 +28,7 @@ import { readConfig, type SandboxWish, type UserConfig } from "./config.ts";
 import { discreetSpec } from "./discreet.ts";
 import { openExistingJournal, openJournal } from "./journal.ts";
 import { flowDigest, load, type Loaded } from "./load.ts";
+import { placeOf, restorePlace, surroundings } from "./place.ts";
 import { createPorts } from "./ports.ts";
 import { findProject, type Project } from "./project.ts";
 import type { Listener } from "./listen.ts";
@@ -37,6 +37,7 @@ import { toFailure, toResult, type Result } from "./result.ts";
 import { decideSandbox, openGround, placesOf, type Ground } from "./sandbox.ts";
 import { isTraced } from "./traced.ts";
 import { requireTrust, type TrustOptions } from "./trust.ts";
+import type { WorktreeOptions } from "./worktree.ts";
 
 export type RunOptions = {
   readonly agent: string;
@@ -45,7 +46,8 @@ export type RunOptions = {
   /** What was piped in, for prompts that read `{input_text}`. */
   readonly input?: string;
   readonly strict?: boolean;
-} & DriveOptions;
+} & WorktreeOptions &
+  DriveOptions;
 
 export type ResumeOptions = {
   /** A run id, a unique prefix of one, `@last` or `@failed`. */
@@ -128,12 +130,12 @@ export async function runLoaded(loaded: Loaded, options: Omit<RunOptions, "agent
     const backend = await chooseBackend(options, flow, { env, stateDir: project.stateDir });
     requireToolCalling(flow, backend);
     await requireTrust(flow, { root: project.root, env, ...options.trust });
-    const cwd = resolve(options.cwd ?? process.cwd());
-    const { root } = project;
-    const about = { options, flow, digest, root, cwd, backend, redactor };
-    return await withGround(flow, project, cwd, options, async (around) =>
-      withJournal(project.stateDir, options, async (journal, clock) => {
-        const id = newRunId();
+    return await withJournal(project.stateDir, options, async (journal, clock) => {
+      const id = newRunId();
+      const { cwd, worktree, warnings, undo } = await placeOf(flow, options, id);
+      const place = worktree === undefined ? { cwd } : { cwd, worktree };
+      let begun = false;
+      return await withGround(flow, project, cwd, options, async (around) => {
         const at = clock.now();
         const { agent } = flow;
         const input = redactor.text(options.input ?? "");
@@ -141,14 +143,19 @@ export async function runLoaded(loaded: Loaded, options: Omit<RunOptions, "agent
           spending: { ...spendingOf(flow.limits), ...options.spending },
         };
         const spec = discreetSpec(backend, redactor);
-        const started = { run: id, agent, flow: digest, args, input, cwd, backend: spec, ...spending };
+        const started = { run: id, agent, flow: digest, args, input, ...place, backend: spec, ...spending };
         const begin: Entry = { seq: 1, at, event: { type: "run.started", ...started } };
         const created = await journal.create({ id, agent, at, digest, flow }, [begin]);
-        return await held(created, async (handle) =>
-          driveTo({ ...about, around, clock, handle, begin, past: [], problems }),
-        );
-      }),
-    );
+        begun = true;
+        const { root } = project;
+        const about = { options, flow, digest, root, ...place, clock, backend, redactor, begin, problems };
+        const told = { ...around, warnings: [...warnings, ...around.warnings] };
+        return await held(created, async (handle) => driveTo({ ...about, around: told, handle, past: [] }));
+      }).catch(async (error: unknown) => {
+        if (!begun) await undo?.();
+        throw error;
+      });
+    });
   });
 }
 
@@ -179,7 +186,7 @@ async function resumeFrom(journal: Journal, project: Project, options: ResumeOpt
   return await held(await journal.claim(id), async (handle) => {
     const past = await journal.read(id);
     if (isOver(flow, past)) return await showOver(journal, id);
-    const { cwd, spec, marks } = recallBackend(past);
+    const { cwd, worktree, spec, marks } = recallBackend(past);
     const redactor = redactorOf(options);
     const env = options.env ?? process.env;
     const { root, stateDir } = project;
@@ -194,9 +201,11 @@ async function resumeFrom(journal: Journal, project: Project, options: ResumeOpt
       ...(options.spending && { spending: { ...spentSoFar(flow, past), ...options.spending } }),
     } as const;
     const clock = options.clock ?? systemClock;
-    const about = { options, flow, digest, root, cwd, clock, backend, redactor, handle, begin, past };
+    const place = worktree === undefined ? { cwd } : { cwd, worktree };
+    const warnings = worktree === undefined ? [] : await restorePlace(flow, worktree, cwd, past, options);
+    const about = { options, flow, digest, root, ...place, clock, backend, redactor, handle, begin, past };
     return await withGround(flow, project, cwd, options, async (around) =>
-      driveTo({ ...about, around, problems: [] }),
+      driveTo({ ...about, around: { ...around, warnings: [...warnings, ...around.warnings] }, problems: [] }),
     );
   });
 }
@@ -274,6 +283,7 @@ type Driven = {
   readonly digest: string;
   readonly root: string;
   readonly cwd: string;
+  readonly worktree?: Worktree;
   readonly clock: Clock;
   readonly backend: Backend;
   readonly redactor: Redactor;
@@ -285,7 +295,7 @@ type Driven = {
 };
 
 async function driveTo(driven: Driven): Promise<Result> {
-  const { options, flow, digest, root, cwd, clock, backend, redactor, around } = driven;
+  const { options, flow, digest, root, cwd, worktree, clock, backend, redactor, around } = driven;
   const { handle, begin, past, problems } = driven;
   const report = createReport();
   const tally = createTally();
@@ -295,6 +305,9 @@ async function driveTo(driven: Driven): Promise<Result> {
     const steps = tallied(tally);
     return toResult({ run: handle.run, flow, digest, state, report, steps, problems, warnings });
   };
+  const { env, signal } = surroundings(options);
+  const concluding = async (tree: Worktree) =>
+    (await import("./worktree.ts")).conclusionOf(flow, tree, handle.run, report.effects, { env, signal });
   let newest: State | null = null;
   const ports = createPorts({ ...options, flow, backend, clock, root, cwd, redactor, ground: around });
   try {
@@ -304,7 +317,8 @@ async function driveTo(driven: Driven): Promise<Result> {
       handle,
       past,
       begin,
-      signal: options.signal ?? new AbortController().signal,
+      signal,
+      ...(worktree !== undefined && { conclude: await concluding(worktree) }),
       recall: (entry, after) => {
         addEntry(report, entry);
         addToTally(tally, entry, after);

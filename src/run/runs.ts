@@ -7,8 +7,9 @@ import { EMPTY_STATE } from "../engine/state.ts";
 import { addToTally, createTally, tallied } from "../engine/tally.ts";
 import type { Entry } from "../flow/event.ts";
 import type { Flow } from "../flow/flow.ts";
-import { toResult, type Result } from "./result.ts";
 import type { LogLine } from "./log-line.ts";
+import type { Verdict } from "../flow/verdict.ts";
+import { FINALIZE_FAILED, recordedEnd, toResult, type Result } from "./result.ts";
 import type { Why } from "./why.ts";
 
 export type RunSummary = {
@@ -49,7 +50,7 @@ export async function show(journal: Journal, ref: string): Promise<Result> {
     problems: [],
     warnings: [],
   });
-  if (!row.owned || state.verdict !== null) return result;
+  if (!row.owned || recordedEnd(state) !== null) return result;
   const reason = "The run is being driven by a living process.";
   return { ...result, code: "RUNNING", reason, completionReason: reason };
 }
@@ -119,9 +120,9 @@ export async function findRun(journal: Journal, ref: string): Promise<RunRow> {
   throw new RunnerError("RUN_AMBIGUOUS", `"${ref}" could be any of ${ids.join(", ")}; give more of the id.`);
 }
 
-function summarise(row: RunRow): RunSummary {
+export function summarise(row: RunRow): RunSummary {
   const { last } = row;
-  const ended = last?.event.type === "run.ended" ? last.event.verdict : null;
+  const ended = last?.event.type === "run.ended" ? last.event.verdict : undelivered(row);
   return {
     run: row.id,
     agent: row.agent,
@@ -132,6 +133,12 @@ function summarise(row: RunRow): RunSummary {
     events: row.events,
     step: ended?.step ?? stepOf(last),
   };
+}
+
+/** Complete, but something that was to follow has failed: the end waits for it. */
+function undelivered({ last, owned }: RunRow): Verdict | null {
+  if (last?.event.type !== "effect.failed" || owned) return null;
+  return { outcome: "failed", code: FINALIZE_FAILED, reason: last.event.detail, step: null };
 }
 
 function stepOf(entry: Entry | null): string | null {

@@ -69,7 +69,7 @@ export function traceOf(flow: Flow, entries: readonly Entry[]): Trace {
     if (event.type === "run.resumed" && state.lanes.length === 0) return newest;
     if (event.type === "run.resumed") return present(state.lanes.map(visitOf));
     if (event.type === "run.ended") return [...new Set([...newest, ...present(before.halted.map(visitOf))])];
-    return event.type === "run.left" || event.type === "run.limited" ? newest : present([visitOf(event)]);
+    return "step" in event ? present([visitOf(event)]) : newest;
   };
 
   for (const entry of entries) {

@@ -172,7 +172,7 @@ const SETTINGS: Settings = {
     defaultClosureAction: "close",
   },
   actions: { enabled: false, types: [], outputFormat: null, handlers: {} },
-  worktree: { enabled: false, root: ".worktrees" },
+  worktree: { enabled: false, copy: [], root: ".worktrees" },
   finalize: { autoMerge: true, push: false, remote: "origin", createPr: false, prTarget: null },
   logging: { enabled: false, directory: "logs", format: "jsonl", maxFiles: null },
   inspectSchemas: false,

@@ -1,7 +1,7 @@
 /** Runs a flow against a script in memory: no disk, no clock, no processes. */
 import { createScripted } from "../backends/scripted.ts";
 import type { ScriptReply } from "../backends/script.ts";
-import { drive } from "../engine/drive.ts";
+import { drive, type Drive } from "../engine/drive.ts";
 import type { Backend, Clock, Journal, Ports } from "../engine/ports.ts";
 import type { State } from "../engine/state.ts";
 import type { CheckResult, Entry } from "../flow/event.ts";
@@ -24,6 +24,7 @@ export type Scenario = {
   readonly signal?: AbortSignal;
   /** In the place of those that do nothing. */
   readonly ports?: Partial<Pick<Ports, "toolbox" | "hooks" | "person" | "watch">>;
+  readonly conclude?: Drive["conclude"];
   readonly observe?: (entry: Entry, state: State) => void;
 };
 
@@ -57,6 +58,7 @@ export async function play(scenario: Scenario): Promise<Played> {
     past,
     begin: past.length === 0 ? first : { type: "run.resumed", epoch: 2 },
     signal: scenario.signal ?? new AbortController().signal,
+    ...(scenario.conclude === undefined ? {} : { conclude: scenario.conclude }),
     ...(scenario.observe === undefined ? {} : { observe: scenario.observe }),
   });
   return { state, entries: await journal.read("run"), asked, waits };

@@ -365,7 +365,11 @@ describe("the sandbox", needs(hasBwrap, NO_BWRAP), () => {
         stdio: ["ignore", "pipe", "inherit"],
       });
       const [base] = (await once(runner.stdout.setEncoding("utf8"), "data")) as [string];
-      while (survivors(marker(9)).length < 3) await sleep(20);
+      // Not before all is set up: what ties the command to its runner is among the last things that are.
+      const asleep = () =>
+        survivors(marker(9)).filter((pid) => read(`/proc/${pid}/cmdline`).startsWith("sleep"));
+      while (asleep().length < 2) await sleep(20);
+      await sleep(200);
       runner.kill("SIGKILL");
       await once(runner, "exit");
       while (survivors(marker(9)).length > 0) await sleep(20);

@@ -101,8 +101,8 @@ test("check warns of parameters that take a built-in flag's place, where they ar
   };
   const taken = problems.filter((problem) => problem.code === "PARAM-BUILT-IN");
   assert.deepEqual(
-    taken.map((problem) => /flag (--\w+)/.exec(problem.message)?.[1]),
-    ["--json", "--script", "--cwd"],
+    taken.map((problem) => /flag (--[\w-]+)/.exec(problem.message)?.[1]),
+    ["--dry-run", "--json", "--script", "--cwd"],
   );
   assert.ok(taken.every((problem) => problem.line > 1));
   assert.equal(ran.code, 0);

@@ -181,6 +181,12 @@ const ROWS: readonly Row[] = [
     changes: { "agent /displayName": undefined },
     at: "agent.json /displayName",
   },
+  ...["/etc/passwd", "../x", "a/../../x", "~/.ssh", "C:/x", "a\\\\b"].map((path): Row => ({
+    code: "AC-VALID-001",
+    name: `an input of the worktree at ${path}`,
+    changes: { "agent /runner/execution": { worktree: { enabled: true, copy: [".env", path] } } },
+    at: "agent.json /runner/execution/worktree/copy/1",
+  })),
   { code: "AC-VALID-001", name: "not an object", changes: { "agent.json": "[]" }, at: "agent.json " },
   {
     code: "AC-VALID-001",
@@ -480,7 +486,6 @@ const ROWS: readonly Row[] = [
       ],
       ["/runner/integrations", { github: { labels: { blocked: "x" } } }, "/runner/integrations/github"],
       ["/runner/actions", { enabled: true }],
-      ["/runner/execution", { worktree: { enabled: true } }, "/runner/execution/worktree"],
       ["/runner/execution", { finalize: { push: true } }, "/runner/execution/finalize"],
       ["/runner/logging", { directory: "../logs" }],
       ["/runner/verdict", { type: "poll:state" }, "/runner/verdict/type"],
@@ -1706,6 +1711,21 @@ for (const row of ROWS) {
 
 /** What looks like a finding and is none: no finding of this code may come of it. */
 const INNOCENT: readonly { readonly code: Code; readonly name: string; readonly changes: Changes }[] = [
+  {
+    code: "CONFIG-NOT-ACTED-ON",
+    name: "what becomes of a worktree",
+    changes: {
+      "agent /runner/execution": {
+        worktree: { enabled: true, root: "../trees", copy: [".env", "data/in", "..x", "a..b"] },
+        finalize: { push: true, remote: "fork", createPr: true, prTarget: "next" },
+      },
+    },
+  },
+  {
+    code: "AC-VALID-001",
+    name: "inputs of a worktree in the repository",
+    changes: { "agent /runner/execution": { worktree: { copy: [".env", "data/in", "..x", "a..b"] } } },
+  },
   {
     code: "TRANS-REPEAT",
     name: "repeat to another step",

@@ -1,0 +1,59 @@
+/** `lockstep worktree list|prune` */
+import { listWorktrees, pruneWorktrees, type Pruned, type WorktreeRow } from "../run/worktrees.ts";
+import { UsageError } from "./args.ts";
+import type { Call } from "./call.ts";
+import { withJournal } from "./journal.ts";
+import { shownInLine, table, type Paint } from "./text.ts";
+
+export async function worktrees(call: Call): Promise<number> {
+  const { words, screen, host } = call;
+  const [verb = ""] = words;
+  if (verb !== "list" && verb !== "prune")
+    throw new UsageError(`worktree knows list and prune, not "${verb}".`, {
+      word: verb,
+      candidates: ["list", "prune"],
+    });
+  if (verb === "list" && call.on("dry-run")) throw new UsageError("--dry-run is for prune.");
+  return await withJournal(call, async (journal, stateDir) => {
+    const around = { env: host.env, signal: host.interruption() };
+    const none = () => screen.tell(`No worktrees of the runs recorded in ${stateDir} are left.`);
+    if (verb === "list") {
+      const rows = journal === null ? [] : await listWorktrees(journal, around);
+      if (call.on("json")) screen.document({ v: 1, worktrees: rows });
+      else if (rows.length === 0) none();
+      else screen.print(listing(rows, screen.out));
+      return 0;
+    }
+    const dryRun = call.on("dry-run");
+    const pruned = journal === null ? [] : await pruneWorktrees(journal, around, { dryRun });
+    if (call.on("json"))
+      screen.document({ v: 1, dryRun, worktrees: pruned.map(({ row, ...told }) => ({ ...row, ...told })) });
+    else if (pruned.length === 0) none();
+    else screen.print(pruned.map((one) => prunedLine(one, dryRun, screen.out)).join("\n"));
+    return 0;
+  });
+}
+
+function listing(rows: readonly WorktreeRow[], paint: Paint): string {
+  const cells = rows.map((row) => [
+    row.run,
+    row.state,
+    `${shownInLine(row.branch, 60)} → ${shownInLine(row.base, 60)}`,
+    row.merged ? "merged" : "not merged",
+    inIt(row),
+    shownInLine(row.path, 400),
+  ]);
+  const [head = "", ...lines] = table([["RUN", "STATE", "BRANCH", "", "UNCOMMITTED", "PATH"], ...cells]);
+  return [paint("dim", head), ...lines].join("\n");
+}
+
+function inIt({ exists, uncommitted }: WorktreeRow): string {
+  if (!exists) return "folder gone";
+  return uncommitted === null ? "unknown" : String(uncommitted.length);
+}
+
+function prunedLine({ row, done, why }: Pruned, dryRun: boolean, paint: Paint): string {
+  const would = dryRun && done !== "kept" ? "would be " : "";
+  const word = paint(done === "kept" ? "yellow" : "green", `${would}${done}`);
+  return `${row.run}  ${word}  ${shownInLine(row.path, 400)}  ${paint("dim", shownInLine(why, 300))}`;
+}

@@ -1,0 +1,71 @@
+/** Acts on the world, each written down before it is done and after: none is done twice, and none fails unheard. */
+import type { EffectEvent } from "../flow/event.ts";
+
+export type Act = {
+  readonly kind: string;
+  /** The same for every attempt at the same thing. */
+  readonly key: string;
+  /** What is about to be done. */
+  readonly detail: string;
+  /** What to say if it was done by an attempt that nobody heard the end of; null: it was not. */
+  readonly find: () => Promise<string | null>;
+  /** There is something to do again, although it was done before. */
+  readonly again?: true;
+  readonly perform: () => Promise<Done>;
+};
+
+export type Done = { readonly state: "applied" | "held" | "failed"; readonly detail: string };
+
+export type Ledger = {
+  /** Whether the run may go on as if it were done. */
+  readonly act: (act: Act) => Promise<boolean>;
+  readonly stateOf: (key: string) => "intended" | Done["state"] | null;
+};
+
+export type LedgerOptions = {
+  /** How far earlier attempts came, by key. */
+  readonly past: ReadonlyMap<string, { readonly state: "intended" | Done["state"] }>;
+  readonly record: (event: EffectEvent) => Promise<void>;
+  /** Acts are told and not done. */
+  readonly dryRun: boolean;
+  readonly signal: AbortSignal;
+};
+
+export function createLedger({ past, record, dryRun, signal }: LedgerOptions): Ledger {
+  const stateOf: Ledger["stateOf"] = (key) => past.get(key)?.state ?? null;
+  return {
+    stateOf,
+    act: async ({ kind, key, detail, find, again, perform }) => {
+      const last = stateOf(key);
+      const before = again === true && last === "applied" ? null : last;
+      if (before === "applied" || before === "held") return true;
+      if (dryRun) {
+        await record({ type: "effect.held", key, kind, detail: `not done (--dry-run): ${detail}` });
+        return true;
+      }
+      const found = before === null ? null : await find();
+      if (found !== null) {
+        await record({ type: "effect.applied", key, detail: found });
+        return true;
+      }
+      await record({ type: "effect.intended", key, kind, detail });
+      const done = await perform();
+      // What was cut off has not failed: whoever goes on with the run looks how far it came.
+      if (signal.aborted && done.state !== "applied") return false;
+      await record(
+        done.state === "held"
+          ? { type: "effect.held", key, kind, detail: done.detail }
+          : { type: `effect.${done.state}`, key, detail: done.detail },
+      );
+      return done.state !== "failed";
+    },
+  };
+}
+
+export function applied(detail: string): Done {
+  return { state: "applied", detail };
+}
+
+export function failed(detail: string): Done {
+  return { state: "failed", detail };
+}

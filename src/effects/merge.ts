@@ -1,0 +1,91 @@
+/** Merging the branch of a run into the one it was made from, without anybody's working tree being in the way of it. */
+import { existsSync } from "node:fs";
+import type { Finalizing } from "./finalize.ts";
+import { branchOf, changesOf, CHECKOUT_MS, isAncestor, tipOf, treesOf, type Git } from "./git.ts";
+import { applied, failed, type Done } from "./ledger.ts";
+import { named, quoted } from "./worktree.ts";
+
+export async function mergeBranch(it: Finalizing): Promise<boolean> {
+  const { git, ledger, worktree } = it;
+  const { branch, base, home } = worktree;
+  return await ledger.act({
+    kind: "merge",
+    key: "merge",
+    detail: `merge ${branch} into ${base}`,
+    find: async () => {
+      const tip = await tipOf(git, home, `refs/heads/${branch}`);
+      const isIn = tip !== null && (await isAncestor(git, home, tip, `refs/heads/${base}`));
+      return isIn ? `${branch} is in ${base}` : null;
+    },
+    perform: async () => {
+      for (let round = 0; round < ROUNDS; round += 1) {
+        const done = await mergeOnce(it);
+        if (done !== "moved") return done;
+      }
+      return failed(`${base} moved each time that ${branch} was to be merged into it`);
+    },
+  });
+}
+
+const ROUNDS = 5;
+
+/**
+ * Merges among the objects of the repository, where no working tree is touched. Only then the branch is moved: together
+ * with the tree that has it checked out, if that is clean, and else only if nobody else moved it meanwhile.
+ */
+async function mergeOnce({ git, worktree, run, agent }: Finalizing): Promise<Done | "moved"> {
+  const { branch, base, home, path } = worktree;
+  const tip = await tipOf(git, home, `refs/heads/${branch}`);
+  const old = await tipOf(git, home, `refs/heads/${base}`);
+  if (tip === null || old === null)
+    return failed(`not merged: the branch "${tip === null ? branch : base}" is gone from ${home}`);
+  if (tip === worktree.commit) return applied("nothing to merge: the run has committed nothing");
+  if (await isAncestor(git, home, tip, old)) return applied(`${branch} is in ${base}`);
+
+  const flags = ["--write-tree", "-z", "--name-only", "--no-messages"];
+  const merged = await git(home, ["merge-tree", ...flags, old, tip]);
+  const [tree = "", ...conflicts] = merged.out.split("\0");
+  if (!merged.ok && merged.exit === 1) {
+    const both = named(conflicts.filter(Boolean).map((name) => ({ path: name })));
+    const mend = `git -C ${quoted(path)} merge ${quoted(base)}`;
+    return failed(
+      `not merged: ${base} and ${branch} are in conflict over ${both}; resolve that with: ${mend}`,
+    );
+  }
+  if (!merged.ok) return failed(`not merged: ${merged.why}`);
+  const message = `Merge branch '${branch}' into ${base}\n\nRun ${run} of ${agent}.`;
+  const made = await git(home, ["commit-tree", tree, "-p", old, "-p", tip, "-m", message]);
+  if (!made.ok) return failed(`not merged: ${made.why}`);
+  const commit = made.out.trim();
+
+  const trees = await treesOf(git, home);
+  if (trees === null) return failed(`not merged: git cannot list the worktrees of ${home}`);
+  const isHome = (await branchOf(git, home)) === base;
+  const place = isHome ? home : trees.find((other) => other.branch === base && existsSync(other.path))?.path;
+  const moved =
+    place === undefined
+      ? await git(home, ["update-ref", "-m", `lockstep: run ${run}`, `refs/heads/${base}`, commit, old])
+      : await bringUpToDate(git, place, base, commit);
+  if (moved.ok) return applied(`merged ${branch} into ${base} (${commit.slice(0, 10)})`);
+  const isStill = (await tipOf(git, home, `refs/heads/${base}`)) === old;
+  return isStill ? failed(`not merged: ${moved.why}`) : "moved";
+}
+
+type Moved = { readonly ok: true } | { readonly ok: false; readonly why: string };
+
+async function bringUpToDate(git: Git, place: string, base: string, commit: string): Promise<Moved> {
+  const all = await changesOf(git, place, "no");
+  if (all === null) return { ok: false, why: `git cannot tell what is in ${place}` };
+  // An agent may be run while its files are being written; those that the merge would change, git refuses by itself.
+  const changes = all.filter(({ path }) => !path.split("/").includes(".agent"));
+  if (changes.length > 0)
+    return {
+      ok: false,
+      why:
+        `${base} is checked out at ${place}, where ${named(changes)} ${changes.length === 1 ? "is" : "are"} not ` +
+        `committed; commit or set aside with: git -C ${quoted(place)} stash`,
+    };
+  const flags = ["--ff-only", "--no-stat", "--no-autostash", "--quiet"];
+  const answer = await git(place, ["merge", ...flags, commit], { timeoutMs: CHECKOUT_MS, whole: true });
+  return answer.ok ? answer : { ok: false, why: `git refuses to bring ${place} up to date: ${answer.why}` };
+}

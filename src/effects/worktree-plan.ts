@@ -1,0 +1,132 @@
+/** Where the worktree of a run is to be. Looks only; whatever can be known to fail later is refused now, before a model is asked. */
+import { existsSync, realpathSync } from "node:fs";
+import { join, relative, resolve } from "node:path";
+import { RunnerError } from "../engine/ports.ts";
+import type { Worktree } from "../flow/event.ts";
+import type { Finalize } from "../flow/settings.ts";
+import { branchOf, tipOf, treesOf, type Git } from "./git.ts";
+import { quoted } from "./worktree.ts";
+
+export type Wish = {
+  readonly run: string;
+  readonly agent: string;
+  /** Where the run was started. */
+  readonly cwd: string;
+  /** The folder of worktrees. */
+  readonly root: string;
+  readonly branch?: string;
+  readonly baseBranch?: string;
+  readonly finalize: Finalize;
+  readonly dryRun: boolean;
+};
+
+/** `cwd` is the same folder in the worktree as the one that the run was started in. */
+export type Plan = { readonly worktree: Worktree; readonly cwd: string };
+
+export async function planWorktree(git: Git, wish: Wish): Promise<Plan> {
+  const { cwd, finalize } = wish;
+  await requireGit(git, cwd);
+  const home = await topOf(git, cwd);
+  const base = wish.baseBranch ?? (await branchOf(git, home));
+  if (base === null)
+    throw refusal(`${home} is on no branch (HEAD is detached)`, "say what to begin from with --base-branch");
+  const commit = await tipOf(git, home, `refs/heads/${base}`);
+  if (commit === null)
+    throw refusal(
+      `There is no branch "${base}" with a commit in ${home}`,
+      wish.baseBranch === undefined ? "make a first commit" : "name a branch that exists",
+    );
+  await requireIdentity(git, home);
+  if (finalize.createPr || finalize.push) await requireRemote(git, home, finalize.remote);
+  const folder = resolve(await mainTree(git, home), wish.root);
+  const branch = await freeBranch(git, home, folder, wish);
+  const path = pathOf(folder, branch);
+  const { dryRun } = wish;
+  const within = relative(home, realpathSync.native(cwd));
+  const worktree = { path, branch, base, commit, home, finalize, ...(dryRun && { dryRun }) };
+  return { worktree, cwd: join(path, within) };
+}
+
+/** What `git merge-tree --write-tree` needs. */
+const OLDEST = [2, 38] as const;
+
+async function requireGit(git: Git, cwd: string): Promise<void> {
+  const answer = await git(cwd, ["version"]);
+  if (!answer.ok) throw refusal(`git cannot be used: ${answer.why}`, "install it");
+  const [, major = 0, minor = 0] = (/(\d+)\.(\d+)/.exec(answer.out) ?? []).map(Number);
+  if (major > OLDEST[0] || (major === OLDEST[0] && minor >= OLDEST[1])) return;
+  throw refusal(`git is ${answer.out.trim()}, and ${OLDEST.join(".")} is needed`, "install a newer one");
+}
+
+async function topOf(git: Git, cwd: string): Promise<string> {
+  const answer = await git(cwd, ["rev-parse", "--show-toplevel"]);
+  if (answer.ok) return answer.out.replace(/\n$/, "");
+  throw refusal(`${cwd} is in no working tree of git: ${answer.why}`, "run `git init` and commit");
+}
+
+/** A run that is started in another worktree has its own beside it, not inside. */
+async function mainTree(git: Git, home: string): Promise<string> {
+  const answer = await git(home, ["rev-parse", "--path-format=absolute", "--git-dir", "--git-common-dir"]);
+  const [own, common] = answer.ok ? answer.out.split("\n") : [];
+  if (own === common) return home;
+  return (await treesOf(git, home))?.[0]?.path ?? home;
+}
+
+async function requireIdentity(git: Git, home: string): Promise<void> {
+  const answer = await git(home, ["var", "GIT_COMMITTER_IDENT"]);
+  if (answer.ok) return;
+  const fix = "`git config --global user.name NAME` and `git config --global user.email ADDRESS`";
+  throw refusal(`git does not know whose name commits are made in: ${answer.why}`, fix);
+}
+
+async function requireRemote(git: Git, home: string, remote: string): Promise<void> {
+  const answer = await git(home, ["remote"]);
+  if (answer.ok && answer.out.split("\n").includes(remote)) return;
+  throw refusal(
+    `There is no remote "${remote}" in ${home}, and the result is to be pushed to it`,
+    `run \`git -C ${quoted(home)} remote add ${quoted(remote)} URL\``,
+  );
+}
+
+/** The branch that was asked for must be new; one of our own naming is made so that it is. */
+async function freeBranch(git: Git, home: string, folder: string, wish: Wish): Promise<string> {
+  const { agent, run, branch } = wish;
+  if (branch !== undefined) {
+    const valid = await git(home, ["check-ref-format", "--branch", branch]);
+    if (!valid.ok || valid.out.trim() !== branch)
+      throw refusal(`"${branch}" cannot be the name of a branch`, "choose another --branch");
+    if ((await tipOf(git, home, `refs/heads/${branch}`)) !== null)
+      throw refusal(
+        `The branch "${branch}" exists already, and a run begins with one of its own`,
+        `choose another --branch, or begin from it with --base-branch ${branch}`,
+      );
+    if (existsSync(pathOf(folder, branch)))
+      throw refusal(`${pathOf(folder, branch)} exists already`, "remove it, or choose another --branch");
+    return branch;
+  }
+  // A branch that is called like the agent leaves no room for others below its name.
+  for (const name of [
+    `${agent}/${run.slice(0, 6)}`,
+    `${agent}/${run}`,
+    `${agent}-${run}`,
+    `lockstep-${run}`,
+  ]) {
+    const isName = (await git(home, ["check-ref-format", "--branch", name])).ok;
+    const [parent = ""] = name.split("/");
+    const isFree = async (ref: string) => (await tipOf(git, home, `refs/heads/${ref}`)) === null;
+    if (!isName || existsSync(pathOf(folder, name))) continue;
+    if ((await isFree(name)) && (parent === name || (await isFree(parent)))) return name;
+  }
+  throw refusal(`No name for a new branch is free in ${home}`, "name one with --branch");
+}
+
+function pathOf(folder: string, branch: string): string {
+  return join(folder, branch.replaceAll("/", "-"));
+}
+
+function refusal(what: string, fix: string): RunnerError {
+  return new RunnerError(
+    "WORKTREE_UNAVAILABLE",
+    `${what}. To go on: ${fix}; or pass --no-worktree to run in place.`,
+  );
+}

@@ -1,0 +1,204 @@
+/** The worktree of a run: making it, making it again, what is in it that is not committed, and being rid of it. */
+import {
+  cpSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
+import { RunnerError } from "../engine/ports.ts";
+import type { Worktree } from "../flow/event.ts";
+import { changesOf, CHECKOUT_MS, isAncestor, tipOf, treesOf, type Change, type Git } from "./git.ts";
+
+/** Makes the worktree. Gives back what a person should hear of; WORKTREE_UNAVAILABLE when git refuses. */
+export async function makeWorktree(
+  git: Git,
+  worktree: Worktree,
+  cwd: string,
+  copy: readonly string[],
+): Promise<readonly string[]> {
+  const { path, branch, commit } = worktree;
+  await add(git, worktree, cwd, ["-b", branch, path, commit]);
+  return copyInputs(worktree, copy);
+}
+
+/** The same for a run that goes on: the worktree is as the run left it, or made again from its branch. */
+export async function restoreWorktree(
+  git: Git,
+  worktree: Worktree,
+  cwd: string,
+  copy: readonly string[],
+): Promise<readonly string[]> {
+  const { path, branch, home } = worktree;
+  if (!existsSync(home)) throw refusal(`${home}, which the run was started in, is gone`, "put it back");
+  const trees = await treesOf(git, home);
+  if (trees === null) throw refusal(`git cannot list the worktrees of ${home}`, "mend the repository");
+  if (existsSync(path)) {
+    if (trees.some((tree) => isSame(tree.path, path))) return [];
+    throw refusal(`${path} is not the worktree of the run any more`, "put it back, or move it away");
+  }
+  const elsewhere = trees.find((tree) => tree.branch === branch && existsSync(tree.path));
+  if (elsewhere !== undefined)
+    throw refusal(
+      `The worktree ${path} is gone, and its branch "${branch}" is checked out at ${elsewhere.path}`,
+      "switch that to another branch",
+    );
+  if ((await tipOf(git, home, `refs/heads/${branch}`)) === null)
+    throw refusal(
+      `The worktree ${path} is gone, and so is its branch "${branch}": there is nothing to go on with`,
+      `bring the branch back with \`git -C ${quoted(home)} branch ${quoted(branch)} COMMIT\`, or run the agent anew`,
+    );
+  // Forced, because git still knows the folder that is gone.
+  await add(git, worktree, cwd, ["-f", path, branch]);
+  const lost = `the worktree ${path} was gone and is made again from its branch: what was not committed in it is lost`;
+  return [lost, ...copyInputs(worktree, copy)];
+}
+
+/** The folder that the run works in is there too, also if the branch has nothing in it. */
+async function add(git: Git, { home, path }: Worktree, cwd: string, args: readonly string[]): Promise<void> {
+  const refused = (why: string) => refusal(`The worktree ${path} could not be made: ${why}`, "mend that");
+  try {
+    makeFolder(dirname(path), home);
+    const answer = await git(home, ["worktree", "add", "--quiet", ...args], { timeoutMs: CHECKOUT_MS });
+    if (!answer.ok) throw refused(answer.why);
+    mkdirSync(cwd, { recursive: true });
+  } catch (error) {
+    throw error instanceof RunnerError || !(error instanceof Error) ? error : refused(error.message);
+  }
+}
+
+/** A folder of worktrees inside of the repository is none of its contents. */
+function makeFolder(folder: string, home: string): void {
+  if (existsSync(folder)) return;
+  mkdirSync(folder, { recursive: true });
+  if (leadsInto(home, folder)) writeFileSync(join(folder, ".gitignore"), "*\n");
+}
+
+/** What is there already stays as it is: a file of the repository, or what the run made of an earlier copy. */
+function copyInputs(worktree: Worktree, copy: readonly string[]): readonly string[] {
+  return copy.flatMap((name) => {
+    const fault = copyInput(worktree, name);
+    return fault === null ? [] : [`${name} of runner.execution.worktree.copy was not copied: ${fault}`];
+  });
+}
+
+function copyInput({ home, path }: Worktree, name: string): string | null {
+  const [from, to] = [join(home, name), join(path, name)];
+  if (lstatSync(from, { throwIfNoEntry: false }) === undefined) return "it is not there";
+  const isCopied = (source: string) => !PRIVATE.has(basename(source)) && resolve(source) !== dirname(path);
+  try {
+    if (!leadsInto(home, from) || !leadsInto(path, nearest(dirname(to))))
+      return "it leads out of the repository";
+    cpSync(from, to, { recursive: true, force: false, verbatimSymlinks: true, filter: isCopied });
+    return null;
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}
+
+function leadsInto(folder: string, path: string): boolean {
+  return isWithin(realpathSync.native(folder), realpathSync.native(path));
+}
+
+/** The folder itself, or the nearest above it that exists. */
+function nearest(folder: string): string {
+  return existsSync(folder) ? folder : nearest(dirname(folder));
+}
+
+/** Never copied, at any depth. */
+const PRIVATE: ReadonlySet<string> = new Set([".git", ".lockstep"]);
+
+/** What is not committed in a worktree. */
+export type Left = {
+  readonly work: readonly Change[];
+  /** Inputs that were copied into it and are not as they were. They are not part of the repository, and so no work. */
+  readonly changed: readonly Change[];
+  /** Inputs as they were copied. */
+  readonly copies: readonly Change[];
+};
+
+/** null: git cannot tell. */
+export async function leftIn(
+  git: Git,
+  { path, home }: Worktree,
+  copy: readonly string[],
+): Promise<Left | null> {
+  const changes = await changesOf(git, path, "all");
+  if (changes === null) return null;
+  const placeOf = (change: Change): keyof Left => {
+    const isInput =
+      change.kind === "untracked" && copy.some((name) => isWithin(join("/", name), join("/", change.path)));
+    if (!isInput) return "work";
+    return isEqual(join(home, change.path), join(path, change.path)) ? "copies" : "changed";
+  };
+  const { work = [], changed = [], copies = [] } = Object.groupBy(changes, placeOf);
+  return { work, changed, copies };
+}
+
+export type Removed =
+  | { readonly ok: true; readonly branch: "deleted" | "kept" }
+  | { readonly ok: false; readonly why: string };
+
+/** Without force: git refuses to remove what is not committed. The branch goes with it if its base has all of it. */
+export async function removeWorktree(
+  git: Git,
+  worktree: Worktree,
+  copy: readonly string[],
+): Promise<Removed> {
+  const { path, home, branch, base } = worktree;
+  const trees = await treesOf(git, home);
+  if (trees === null) return { ok: false, why: `git cannot list the worktrees of ${home}` };
+  if (existsSync(path) || trees.some((tree) => tree.branch === branch)) {
+    const left = existsSync(path) ? await leftIn(git, worktree, copy) : NOTHING_LEFT;
+    if (left === null) return { ok: false, why: `git cannot tell what is in ${path}` };
+    const lost = [...left.work, ...left.changed];
+    if (lost.length > 0) return { ok: false, why: `not committed: ${named(lost)}` };
+    for (const input of left.copies) rmSync(join(path, input.path));
+    const answer = await git(home, ["worktree", "remove", path]);
+    if (!answer.ok) return { ok: false, why: answer.why };
+  }
+  const tip = await tipOf(git, home, `refs/heads/${branch}`);
+  if (tip === null) return { ok: true, branch: "deleted" };
+  if (!(await isAncestor(git, home, tip, `refs/heads/${base}`))) return { ok: true, branch: "kept" };
+  const deleted = await git(home, ["update-ref", "-d", `refs/heads/${branch}`, tip]);
+  return { ok: true, branch: deleted.ok ? "deleted" : "kept" };
+}
+
+export const NOTHING_LEFT: Left = { work: [], changed: [], copies: [] };
+
+export function named(changes: readonly { readonly path: string }[]): string {
+  const names = changes.slice(0, MOST_NAMED).map(({ path }) => path);
+  const more = changes.length - names.length;
+  return more === 0 ? names.join(", ") : `${names.join(", ")} and ${more} more`;
+}
+
+const MOST_NAMED = 5;
+
+/** As one word of a shell. */
+export function quoted(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+}
+
+function isSame(one: string, other: string): boolean {
+  if (one === other) return true;
+  return existsSync(one) && existsSync(other) && realpathSync.native(one) === realpathSync.native(other);
+}
+
+function isWithin(folder: string, path: string): boolean {
+  const way = relative(folder, path);
+  return way === "" || (way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way));
+}
+
+function isEqual(one: string, other: string): boolean {
+  const [a, b] = [one, other].map((file) => lstatSync(file, { throwIfNoEntry: false }));
+  if (!a?.isFile() || !b?.isFile() || a.size !== b.size) return false;
+  return readFileSync(one).equals(readFileSync(other));
+}
+
+function refusal(what: string, fix: string): RunnerError {
+  return new RunnerError("WORKTREE_UNAVAILABLE", `${what}. To go on: ${fix}.`);
+}
