@@ -1,5 +1,7 @@
 /** Merging the branch of a run into the one it was made from, without anybody's working tree being in the way of it. */
-import { existsSync } from "node:fs";
+import { existsSync, mkdirSync, rmSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Finalizing } from "./finalize.ts";
 import { branchOf, changesOf, CHECKOUT_MS, isAncestor, tipOf, treesOf, type Git } from "./git.ts";
 import { applied, failed, type Done } from "./ledger.ts";
@@ -17,17 +19,53 @@ export async function mergeBranch(it: Finalizing): Promise<boolean> {
       const isIn = tip !== null && (await isAncestor(git, home, tip, `refs/heads/${base}`));
       return isIn ? `${branch} is in ${base}` : null;
     },
-    perform: async () => {
-      for (let round = 0; round < ROUNDS; round += 1) {
-        const done = await mergeOnce(it);
-        if (done !== "moved") return done;
-      }
-      return failed(`${base} moved each time that ${branch} was to be merged into it`);
-    },
+    perform: async () =>
+      await oneByOne(git, home, async () => {
+        for (let round = 0; round < ROUNDS; round += 1) {
+          const done = await mergeOnce(it);
+          if (done !== "moved") return done;
+        }
+        return failed(`${base} moved each time that ${branch} was to be merged into it`);
+      }),
   });
 }
 
 const ROUNDS = 5;
+
+/** Runs that end at the same time merge one after the other: two at once would stand in each other's way. */
+async function oneByOne(git: Git, home: string, merge: () => Promise<Done>): Promise<Done> {
+  const common = await git(home, ["rev-parse", "--path-format=absolute", "--git-common-dir"]);
+  if (!common.ok) return failed(`not merged: ${common.why}`);
+  const lock = join(common.out.trim(), "lockstep-merge");
+  for (let waited = 0; !take(lock); waited += TURN_MS) {
+    if (waited > LONGEST_TURN_MS)
+      return failed(
+        `not merged: another run has been merging for minutes; if there is none, remove ${quoted(lock)}`,
+      );
+    await sleep(TURN_MS);
+  }
+  try {
+    return await merge();
+  } finally {
+    rmSync(lock, { recursive: true, force: true });
+  }
+}
+
+const TURN_MS = 50;
+const LONGEST_TURN_MS = 120_000;
+
+/** A folder is made by one alone. One that is older than any merge was left by a process that died. */
+function take(lock: string): boolean {
+  try {
+    mkdirSync(lock);
+    return true;
+  } catch {
+    const made = statSync(lock, { throwIfNoEntry: false });
+    if (made !== undefined && Date.now() - made.mtimeMs > LONGEST_TURN_MS)
+      rmSync(lock, { recursive: true, force: true });
+    return false;
+  }
+}
 
 /**
  * Merges among the objects of the repository, where no working tree is touched. Only then the branch is moved: together
