@@ -279,6 +279,13 @@ function otherLines(event: Event, page: Page): readonly string[] {
       return page.section("left", [["still running", page.line(event.still.join(", "), 160)]]);
     case "run.resumed":
       return ["", page.paint("bold", "the run was resumed")];
+    case "run.adopted":
+      return ["", page.paint("bold", `from here on the flow ${event.flow.slice(0, 12)} holds`)];
+    case "run.edited":
+      return page.section(
+        "edited",
+        Object.entries(event.handoff).map(([step, data]): Fact => [step, page.line(data, 160)]),
+      );
     case "run.ended":
       return endLines(event.verdict, page);
     case "run.started":

@@ -68,11 +68,19 @@ export function decide(flow: Flow, state: State, event: Event): State {
       return told(find(flow, state, event), event.answer);
     case "step.suspended":
       return suspend(find(flow, state, event), event.code, event.why);
+    case "run.adopted":
     case "run.left":
-      return state;
+      return { ...state, settled: null };
+    case "run.edited":
+      return { ...state, settled: null, handoff: merged(state.handoff, event.handoff) };
     case "run.ended":
       return { ...state, lanes: [], pending: [], settled: null, verdict: event.verdict };
   }
+}
+
+function merged(handoff: State["handoff"], edited: State["handoff"]): State["handoff"] {
+  const changed = Object.entries(edited).map(([step, data]) => [step, { ...own(handoff, step), ...data }]);
+  return { ...handoff, ...Object.fromEntries(changed) };
 }
 
 // What an answer leads to.

@@ -3,7 +3,8 @@
  * An event counts once it is appended; until then nothing of it is believed.
  */
 import type { Command, Entry, Event } from "../flow/event.ts";
-import type { Flow } from "../flow/flow.ts";
+import { flowFrom } from "../flow/adopted.ts";
+import type { Flow, Flows } from "../flow/flow.ts";
 import { decide } from "./decide.ts";
 import { perform } from "./perform.ts";
 import type { Ports, RunHandle } from "./ports.ts";
@@ -11,7 +12,10 @@ import { EMPTY_STATE, type State } from "./state.ts";
 import { createTalk } from "./talk.ts";
 
 export type Drive = {
+  /** The one that the run began with. */
   readonly flow: Flow;
+  /** Those that it adopted on its way. */
+  readonly adopted?: Flows;
   readonly ports: Ports;
   readonly handle: RunHandle;
   /** What the journal holds already. */
@@ -25,7 +29,8 @@ export type Drive = {
 
 /** The state in which the run ended, or in which the signal stopped it: then there is no verdict. */
 export async function drive({
-  flow,
+  flow: began,
+  adopted,
   ports,
   handle,
   past,
@@ -33,11 +38,13 @@ export async function drive({
   signal,
   observe,
 }: Drive): Promise<State> {
-  const talk = createTalk(flow, ports);
+  const talk = createTalk(ports);
+  let flow = began;
   let state = EMPTY_STATE;
   let seq = 0;
   for (const { event, seq: at } of past) {
-    talk.recall(state, event);
+    flow = flowFrom(flow, event, adopted);
+    talk.recall(flow, state, event);
     state = decide(flow, state, event);
     seq = at;
   }
@@ -61,7 +68,7 @@ export async function drive({
     seq += entries.length;
     state = after;
     if (entry === undefined) return;
-    talk.heard(entry.event);
+    talk.heard(flow, entry.event);
     observe?.(entry, next);
     if (ending !== undefined) observe?.(ending, after);
   };
@@ -166,6 +173,12 @@ function isWhole(event: Event): boolean {
 }
 
 /** The state a journal tells of. */
-export function fold(flow: Flow, entries: readonly Entry[]): State {
-  return entries.reduce((state, { event }) => decide(flow, state, event), EMPTY_STATE);
+export function fold(flow: Flow, entries: readonly Entry[], adopted?: Flows): State {
+  let state = EMPTY_STATE;
+  let held = flow;
+  for (const { event } of entries) {
+    held = flowFrom(held, event, adopted);
+    state = decide(held, state, event);
+  }
+  return state;
 }

@@ -1,5 +1,5 @@
 /** What a run did, as people and programs read it afterwards: a fold of its journal beside the state. */
-import type { Entry, Led } from "../flow/event.ts";
+import type { Entry, Led, Origin } from "../flow/event.ts";
 
 export type Report = {
   readonly path: Led[];
@@ -7,12 +7,13 @@ export type Report = {
   readonly denials: string[];
   /** Visits that had not stopped when the run was given up. */
   readonly left: string[];
+  forkedFrom: Origin | null;
   startedAt: number;
   endedAt: number;
 };
 
 export function createReport(): Report {
-  return { path: [], checks: [], denials: [], left: [], startedAt: 0, endedAt: 0 };
+  return { path: [], checks: [], denials: [], left: [], forkedFrom: null, startedAt: 0, endedAt: 0 };
 }
 
 /** Adds one entry; entries come in order. */
@@ -26,6 +27,7 @@ export function addEntry(report: Report, { at, event, led }: Entry): void {
       report.checks.push({ name, ok, pattern, attempt, summary });
     }
   }
+  if (event.type === "run.started") report.forkedFrom = event.forkedFrom ?? null;
   if (event.type === "run.left") report.left.push(...event.still);
   if (event.type === "step.called") {
     for (const { name, denied } of event.results) {

@@ -38,8 +38,14 @@ export type Event =
       readonly input: string;
       readonly cwd: string;
       readonly backend: BackendSpec;
+      /** The run whose past this one shares, up to and with that entry. */
+      readonly forkedFrom?: Origin;
     }
   | { readonly type: "run.resumed"; readonly epoch: number; readonly backend?: BackendSpec }
+  /** From here on another flow holds. */
+  | { readonly type: "run.adopted"; readonly flow: string }
+  /** Somebody changed what was handed on; what is not named stays. */
+  | { readonly type: "run.edited"; readonly handoff: { readonly [step: StepId]: JsonObject } }
   | {
       readonly type: "step.answered";
       readonly step: StepId;
@@ -93,6 +99,9 @@ export type Event =
   | { readonly type: "run.ended"; readonly verdict: Verdict }
   /** Visits that were told to stop and had not done so when the run was given up. */
   | { readonly type: "run.left"; readonly still: readonly string[] };
+
+/** `edits` tell in words what was changed at the parting. */
+export type Origin = { readonly run: string; readonly seq: number; readonly edits?: readonly string[] };
 
 /** What was seen of something outside. */
 export type Sight = { readonly met: boolean; readonly what: string };

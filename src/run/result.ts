@@ -1,7 +1,7 @@
 /** The result document: one versioned JSON value for every way a run can go. */
 import type { Report } from "../engine/report.ts";
 import type { State } from "../engine/state.ts";
-import type { Led } from "../flow/event.ts";
+import type { Led, Origin } from "../flow/event.ts";
 import type { Flow } from "../flow/flow.ts";
 import { own, type JsonObject } from "../flow/json.ts";
 import { hasErrors, type Problem } from "../flow/problem.ts";
@@ -10,6 +10,8 @@ import { EXIT, exitCode, type Outcome, type Verdict } from "../flow/verdict.ts";
 export type Result = {
   readonly v: 1;
   readonly run: string | null;
+  /** The run whose past it shares. */
+  readonly forkedFrom: Origin | null;
   readonly agent: string;
   readonly flow: { readonly digest: string; readonly dialect: string } | null;
   readonly outcome: Outcome;
@@ -58,6 +60,7 @@ export function toResult(told: Told): Result {
   return {
     ...blank(flow.agent, verdict, told.problems),
     run,
+    forkedFrom: report.forkedFrom,
     flow: { digest, dialect: flow.dialect },
     iterations: state.iterations,
     path: report.path,
@@ -97,6 +100,7 @@ function blank(agent: string, verdict: Verdict, problems: readonly Problem[]): R
   return {
     v: 1,
     run: null,
+    forkedFrom: null,
     agent,
     flow: null,
     outcome: verdict.outcome,
