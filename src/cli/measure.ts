@@ -59,6 +59,7 @@ export const PARTS = [
   "load",
   "cold",
   "stages",
+  "replay",
 ] as const;
 export type Part = (typeof PARTS)[number];
 
@@ -82,6 +83,8 @@ export async function measure(part: Part, options: BenchOptions): Promise<readon
         return await measureCold(folder, options.cli);
       case "stages":
         return await (await import("./measure-stages.ts")).measureStages(folder);
+      case "replay":
+        return await (await import("./measure-replay.ts")).measureReplay(folder);
     }
   } finally {
     rmSync(folder, { recursive: true, force: true });
