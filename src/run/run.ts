@@ -14,19 +14,21 @@ import {
 import { addEntry, createReport } from "../engine/report.ts";
 import { prepareSchemas, schemasOf } from "../engine/schema.ts";
 import type { State } from "../engine/state.ts";
+import { adoptions } from "../flow/adopted.ts";
 import type { Entry } from "../flow/event.ts";
-import type { Flow } from "../flow/flow.ts";
+import type { Flow, Flows } from "../flow/flow.ts";
 import type { Json } from "../flow/json.ts";
 import { RESERVED_FIELDS } from "../flow/placeholder.ts";
 import { hasErrors, type Problem } from "../flow/problem.ts";
 import { exitCode } from "../flow/verdict.ts";
 import { coerceParameters } from "../load/parameters.ts";
+import type { AdoptOptions } from "./adopt.ts";
 import { chooseBackend, recallBackend, type BackendOptions } from "./backend.ts";
 import { openExistingJournal, openJournal } from "./journal.ts";
 import { flowDigest, load, type Loaded } from "./load.ts";
 import { createPorts } from "./ports.ts";
 import { findProject } from "./project.ts";
-import { findRun, flowOf, show } from "./runs.ts";
+import { findRun, readRow, show, type RecordedRun } from "./runs.ts";
 import { toFailure, toResult, type Result } from "./result.ts";
 import { requireTrust, type TrustOptions } from "./trust.ts";
 
@@ -42,7 +44,8 @@ export type RunOptions = {
 export type ResumeOptions = {
   /** A run id, a unique prefix of one, `@last` or `@failed`. */
   readonly run: string;
-} & DriveOptions;
+} & AdoptOptions &
+  DriveOptions;
 
 export type DriveOptions = BackendOptions & {
   /** Where the run works; the project is found from here. */
@@ -125,7 +128,7 @@ export async function runLoaded(loaded: Loaded, options: Omit<RunOptions, "agent
   });
 }
 
-/** Goes on with a run where its journal ends, with the flow it was started with. */
+/** Goes on with a run where its journal ends, with the flow it was started with unless it adopts another. */
 export async function resume(options: ResumeOptions): Promise<Result> {
   return await reported("", async () => {
     const { root, stateDir } = findProject(options.cwd ?? process.cwd(), options.stateDir);
@@ -147,12 +150,16 @@ export async function resume(options: ResumeOptions): Promise<Result> {
 
 async function resumeFrom(journal: Journal, root: string, options: ResumeOptions): Promise<Result> {
   const row = await findRun(journal, options.run);
-  const { id, digest } = row;
-  const flow = await flowOf(journal, row);
-  return await held(await journal.claim(id), async (handle) => {
-    const past = await journal.read(id);
-    if (isOver(flow, past)) return await showOver(journal, id);
-    const { cwd, spec, marks } = recallBackend(past);
+  return await held(await journal.claim(row.id), async (handle) => {
+    const recorded = await readRow(journal, row);
+    const { flow: began, entries } = recorded;
+    if (isOver(recorded)) return await showOver(journal, row.id);
+    const isCompared = options.adopt === true || options.onChange !== undefined;
+    const wanted = isCompared
+      ? await (await import("./adopt.ts")).flowToAdopt(recorded, { cwd: root }, options)
+      : null;
+    const flow = wanted?.flow ?? recorded.current;
+    const { cwd, spec, marks } = recallBackend(entries);
     const backend = await chooseBackend(options, flow.agent, marks, spec);
     requireToolCalling(flow, backend);
     await requireTrust(flow, { root, env: options.env ?? process.env, ...options.trust });
@@ -163,20 +170,26 @@ async function resumeFrom(journal: Journal, root: string, options: ResumeOptions
       ...(renewed ? { backend: backend.spec } : {}),
     } as const;
     const clock = options.clock ?? systemClock;
-    return await driveTo({
-      options,
-      flow,
-      digest,
-      root,
-      cwd,
-      clock,
-      backend,
-      handle,
-      begin,
-      past,
-      problems: [],
-    });
+    const adopted =
+      wanted === null ? recorded.adopted : { ...recorded.adopted, [wanted.digest]: wanted.flow };
+    const past =
+      wanted === null ? entries : [...entries, await adopt(handle, entries.length + 1, clock.now(), wanted)];
+    if (wanted !== null) options.observe?.(past.at(-1)!, fold(began, past, adopted), flow);
+    const digest = wanted?.digest ?? adoptions(entries).at(-1) ?? row.digest;
+    const flows = { began, adopted, flow, digest };
+    return await driveTo({ options, ...flows, root, cwd, clock, backend, handle, begin, past, problems: [] });
   });
+}
+
+async function adopt(
+  handle: RunHandle,
+  seq: number,
+  at: number,
+  { flow, digest }: { readonly flow: Flow; readonly digest: string },
+): Promise<Entry> {
+  const entry: Entry = { seq, at, event: { type: "run.adopted", flow: digest } };
+  await handle.append([entry], { [digest]: flow });
+  return entry;
 }
 
 /** A stage ends with a call of its completion tool: a model that cannot call tools could never end one. */
@@ -206,6 +219,9 @@ async function held(handle: RunHandle, use: (handle: RunHandle) => Promise<Resul
 type Driven = {
   readonly options: DriveOptions;
   readonly flow: Flow;
+  /** Where that is not the flow which the run began with: that one, and all it adopted. */
+  readonly began?: Flow;
+  readonly adopted?: Flows;
   readonly digest: string;
   readonly root: string;
   readonly cwd: string;
@@ -219,6 +235,7 @@ type Driven = {
 
 async function driveTo(driven: Driven): Promise<Result> {
   const { options, flow, digest, root, cwd, clock, backend, handle, begin, past, problems } = driven;
+  const { began = flow, adopted = {} } = driven;
   const report = createReport();
   for (const entry of past) addEntry(report, entry);
   const tell = (state: State, warnings: readonly string[]) =>
@@ -227,7 +244,8 @@ async function driveTo(driven: Driven): Promise<Result> {
   const ports = createPorts({ ...options, flow, backend, clock, root, cwd });
   try {
     const state = await drive({
-      flow,
+      flow: began,
+      adopted,
       ports,
       handle,
       past,
@@ -252,9 +270,9 @@ async function driveTo(driven: Driven): Promise<Result> {
 }
 
 /** Whether the run ended by the flow's own doing, so that nothing is left to go on with. */
-function isOver(flow: Flow, past: readonly Entry[]): boolean {
-  if (past.at(-1)?.event.type !== "run.ended") return false;
-  return fold(flow, past).halted.length === 0;
+function isOver({ flow, entries, adopted }: RecordedRun): boolean {
+  if (entries.at(-1)?.event.type !== "run.ended") return false;
+  return fold(flow, entries, adopted).halted.length === 0;
 }
 
 async function showOver(journal: Journal, id: string): Promise<Result> {
@@ -310,12 +328,12 @@ function invalid({ agent, problems }: Loaded): Result {
 }
 
 /** Ten letters and digits: short to type, and a few of them are enough as a prefix. */
-function newRunId(): string {
+export function newRunId(): string {
   const alphabet = "0123456789abcdefghjkmnpqrstvwxyz";
   return Array.from(randomBytes(10), (byte) => alphabet[byte % 32]).join("");
 }
 
-const systemClock: Clock = {
+export const systemClock: Clock = {
   now: () => Date.now(),
   sleep: (ms, signal) => delay(ms, undefined, { signal }).catch(() => undefined),
 };
