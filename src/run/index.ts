@@ -8,6 +8,11 @@ export {
 export { check, load, type Findings, type Loaded, type LoadOptions } from "./load.ts";
 export { resume, run, runLoaded, type DriveOptions, type ResumeOptions, type RunOptions } from "./run.ts";
 export { findRun, listRuns, readRun, show, why, type RecordedRun, type RunSummary } from "./runs.ts";
+export { compareRuns, exportRun, followRun, fork, importRun, replayRun, whatIf } from "./afterwards.ts";
+export type { Bundle } from "./bundle.ts";
+export type { Comparison } from "./compare.ts";
+export type { Edits, ForkOptions } from "./fork.ts";
+export type { WhatIf } from "./whatif.ts";
 export { auditRun, type AuditRecord } from "./audit.ts";
 export { openExistingJournal, openJournal } from "./journal.ts";
 export { createMemoryJournal } from "../journal/memory.ts";
