@@ -14,6 +14,9 @@ import {
   type Bundle,
 } from "../../src/run/index.ts";
 import { parseBundle, replayBundle } from "../../src/run/bundle.ts";
+import { replay } from "../../src/engine/replay.ts";
+import { sketchFlow } from "../../src/testing/flows.ts";
+import { play } from "../../src/testing/scenario.ts";
 import { GOLDEN, JOURNALS } from "./golden.ts";
 import { agentFiles, projectWith } from "./project.ts";
 
@@ -260,4 +263,37 @@ test("a run of a project replays by its reference, with how long that took", asy
   const { events, difference, ms } = await replayRun(journal, id!.slice(0, 4));
   assert.deepEqual([events, difference, ms >= 0], [3, null, true]);
   await assert.rejects(replayRun(journal, "zzz"), { code: "RUN_UNKNOWN" });
+});
+
+test("a sibling that does not stop in time is told once, and the decision before it is not told again", async () => {
+  const flow = sketchFlow({
+    "initial.a": { edges: { next: { kind: "fork", steps: ["left", "right"], join: "closure.a" } } },
+    left: { edges: { next: null } },
+    right: { edges: { next: null } },
+    "closure.a": { edges: { closing: null } },
+  });
+  const usage = { turns: 1, inputTokens: 0, outputTokens: 0, costUsd: null };
+  const reply = (action: string) =>
+    ({ kind: "reply", text: "", calls: [], output: { next_action: { action } }, usage }) as const;
+  const { entries } = await play({
+    flow,
+    model: {
+      spec: { id: "deaf", options: null },
+      turn: ({ asker: { step } }) =>
+        step === "left"
+          ? new Promise(() => undefined)
+          : Promise.resolve(reply(step === "right" ? "abort" : "next")),
+    },
+  });
+  assert.deepEqual(
+    entries.map(({ event, led }) => [event.type, led?.step]),
+    [
+      ["run.started", undefined],
+      ["step.answered", "initial.a"],
+      ["step.answered", "right"],
+      ["run.left", undefined],
+      ["run.ended", undefined],
+    ],
+  );
+  assert.equal(replay(flow, entries).difference, null);
 });
