@@ -73,7 +73,7 @@ export function createCall(
 }
 
 function requireWords(command: Command, words: readonly string[]): void {
-  const surplus = words[command.words.length];
+  const surplus = command.words.at(-1)?.repeats ? undefined : words[command.words.length];
   if (surplus !== undefined)
     throw new UsageError(`${command.name} does not know what to do with "${surplus}".`);
   const missing = command.words[words.length];

@@ -21,7 +21,9 @@ export type Command = {
 export type Word = {
   readonly name: string;
   readonly optional?: true;
-  readonly is: "agent" | "run" | "shell" | "command" | "new" | "step" | "worktrees";
+  /** Of the last one there may be several. */
+  readonly repeats?: true;
+  readonly is: "agent" | "run" | "shell" | "command" | "new" | "step" | "file" | "worktrees";
 };
 
 export const GLOBAL_FLAGS: readonly Flag[] = [
@@ -91,6 +93,11 @@ const WORKTREE: readonly Flag[] = [
   { name: "pr-target", takes: "NAME", help: "the branch that the pull request is for" },
   { name: "dry-run", help: "merge and push nothing: only say what would be done" },
 ];
+const ADOPT: Flag = {
+  name: "adopt",
+  help: "go on with the flow that the files hold now, if the run is compatible with it",
+};
+const OUT: Flag = { name: "out", short: "o", takes: "FILE", help: "write to FILE" };
 
 const AGENT: Word = { name: "NAME", is: "agent" };
 const RUN: Word = { name: "RUN", is: "run" };
@@ -145,16 +152,36 @@ export const COMMANDS: readonly Command[] = [
     name: "resume",
     summary: "go on with a run where it stopped",
     words: [RUN],
-    flags: [SCRIPT, MODEL, BACKEND, EVENTS, TRUST, ON_PERMISSION, SANDBOX, LOG, ...SPENDING],
+    flags: [
+      SCRIPT,
+      MODEL,
+      BACKEND,
+      EVENTS,
+      TRUST,
+      ON_PERMISSION,
+      SANDBOX,
+      LOG,
+      ...SPENDING,
+      ADOPT,
+      {
+        name: "from",
+        takes: "STEP[@VISIT]",
+        help: "go on from just before that visit, as a new run that shares the past before it",
+      },
+      { name: "invalidate", takes: "STEP", help: "the same, from the first visit of STEP" },
+    ],
     details: [
       RUN_IDS,
       "Steps that were committed are not run again. A limit that was reached has to be raised.",
       "The model is the one the run began with, unless another is named.",
+      "Where the files of the agent have changed since, the differences are told, and the run goes on with its own flow.",
     ],
     examples: [
       "lockstep resume @last",
       "lockstep resume 3f9 --script more.yaml",
       "lockstep resume @failed --model openai/gpt-6.1-sol",
+      "lockstep resume 3f9 --adopt",
+      "lockstep resume 3f9 --from continuation.issue@2",
     ],
     document: "result",
     load: async () => (await import("./resume.ts")).resumeRun,
@@ -208,7 +235,7 @@ export const COMMANDS: readonly Command[] = [
         takes: "FORMAT",
         help: "text, mermaid, dot, svg or json; by default as --out is called, or text",
       },
-      { name: "out", takes: "FILE", help: "write the drawing to FILE" },
+      { ...OUT, help: "write the drawing to FILE" },
     ],
     examples: ["lockstep graph iterator", "lockstep graph iterator --out flow.svg"],
     document: "findings",
@@ -258,8 +285,29 @@ export const COMMANDS: readonly Command[] = [
     name: "runs",
     summary: "list the recorded runs, newest first",
     words: [],
-    flags: [{ name: "limit", takes: "N", help: "list at most N runs (20)" }],
-    examples: ["lockstep runs", "lockstep runs --limit 100 --json"],
+    flags: [
+      { name: "limit", takes: "N", help: "list at most N runs (20)" },
+      { name: "watch", help: "list again whenever something changes, until Ctrl-C" },
+      {
+        name: "prune",
+        help: "remove old runs: those older than 30 days, unless the flags below say otherwise",
+      },
+      {
+        name: "older-than",
+        takes: "AGE",
+        help: "with --prune: runs untouched for AGE, such as 12h, 30d or 8w",
+      },
+      { name: "keep", takes: "N", help: "with --prune: all but the newest N" },
+      { name: "dry-run", help: "with --prune: only say what would be removed" },
+      { name: "yes", short: "y", help: "with --prune: do not ask" },
+    ],
+    details: ["SIZE is that of the recorded entries. A run that is being driven is never removed."],
+    examples: [
+      "lockstep runs",
+      "lockstep runs --limit 100 --json",
+      "lockstep runs --watch",
+      "lockstep runs --prune --older-than 30d --keep 50 --dry-run",
+    ],
     document: "plain",
     load: async () => (await import("./runs.ts")).listRecorded,
   },
@@ -270,9 +318,14 @@ export const COMMANDS: readonly Command[] = [
     flags: [
       { ...EVENTS, help: "print its journal as JSON lines instead" },
       { name: "audit", help: "print the life of its stages: phases, outcomes, grants, transitions" },
+      {
+        name: "follow",
+        short: "f",
+        help: "show what happens while another process drives the run, until it ends",
+      },
     ],
     details: [RUN_IDS, "Showing a failed run is no failure: the exit code is 0."],
-    examples: ["lockstep show @last", "lockstep show @failed --json"],
+    examples: ["lockstep show @last", "lockstep show @failed --json", "lockstep show @last -f"],
     document: "result",
     load: async () => (await import("./show.ts")).showRun,
   },
@@ -336,6 +389,106 @@ export const COMMANDS: readonly Command[] = [
     load: async () => (await import("./worktree.ts")).worktrees,
   },
   {
+    name: "replay",
+    summary: "work out every decision of a run again and compare it with the record",
+    words: [{ name: "RUN|FILE", repeats: true, optional: true, is: "run" }],
+    flags: [{ name: "all", help: "every recorded run" }],
+    details: [
+      RUN_IDS,
+      "A word that ends in .json is a file that `lockstep export` wrote.",
+      "No model is asked and no command is run. The exit code is 1 where a decision comes out another way.",
+    ],
+    examples: [
+      "lockstep replay @last",
+      "lockstep replay --all --json",
+      "lockstep replay test/journals/*.json",
+    ],
+    document: "plain",
+    load: async () => (await import("./replay.ts")).replayRuns,
+  },
+  {
+    name: "fork",
+    summary: "go on from an earlier visit of a run, as a new run",
+    words: [RUN],
+    flags: [
+      {
+        name: "at",
+        takes: "STEP[@VISIT]",
+        help: "the first visit that is not shared; without VISIT the last one",
+      },
+      {
+        name: "edit",
+        takes: "WHAT=FILE",
+        repeats: true,
+        help: "output=FILE, handoff=FILE, prompt=STEP:FILE or model=STEP:NAME",
+      },
+      ADOPT,
+      SCRIPT,
+      EVENTS,
+      TRUST,
+      ON_PERMISSION,
+    ],
+    details: [
+      RUN_IDS,
+      "The original stays as it is. So does the working directory: files that later visits wrote are still there.",
+    ],
+    examples: [
+      "lockstep fork @last --at closure.issue@1",
+      "lockstep fork 3f9 --at initial.issue --edit output=better.json",
+      "lockstep fork 3f9 --at closure.issue --edit prompt=closure.issue:new.md --edit model=closure.issue:haiku",
+    ],
+    document: "result",
+    load: async () => (await import("./fork.ts")).forkRun,
+  },
+  {
+    name: "diff",
+    summary: "tell where two runs part ways",
+    words: [RUN, RUN],
+    flags: [],
+    details: [RUN_IDS, "The first difference comes first. Differences are no failure: the exit code is 0."],
+    examples: ["lockstep diff 3f9 @last", "lockstep diff 3f9 8bc --json"],
+    document: "plain",
+    load: async () => (await import("./diff.ts")).diffRuns,
+  },
+  {
+    name: "whatif",
+    summary: "tell which recorded runs would go another way with the files as they are now",
+    words: [{ ...RUN, repeats: true, optional: true }],
+    flags: [
+      { name: "agent", takes: "NAME", help: "the agent whose files are tried" },
+      { name: "check", help: "exit 1 when a run would go another way" },
+    ],
+    details: [
+      "Without RUN it is every recorded run of the agent. What was answered, checked and seen then is given to the",
+      "flow of the files; no model is asked and no command is run. Where nothing is recorded a run cannot be followed.",
+    ],
+    examples: ["lockstep whatif --agent iterator", "lockstep whatif --agent iterator @failed --json"],
+    document: "plain",
+    load: async () => (await import("./whatif.ts")).whatIfRuns,
+  },
+  {
+    name: "export",
+    summary: "write a run to one file that replays anywhere",
+    words: [RUN],
+    flags: [
+      { name: "redact", help: "take out what people and models said, as far as the run still replays" },
+      { ...OUT, help: "write to FILE instead of stdout" },
+    ],
+    details: [RUN_IDS, "The flow goes along whole, prompts and schemas included, redacted or not."],
+    examples: ["lockstep export @last -o run.json", "lockstep export @failed --redact -o run.json"],
+    document: "plain",
+    load: async () => (await import("./export.ts")).exportToFile,
+  },
+  {
+    name: "import",
+    summary: "make an exported run one of this project",
+    words: [{ name: "FILE", is: "file" }],
+    flags: [{ name: "as", takes: "ID", help: "give it this id instead of its own" }],
+    examples: ["lockstep import run.json", "lockstep import run.json --as theirs"],
+    document: "plain",
+    load: async () => (await import("./export.ts")).importFromFile,
+  },
+  {
     name: "list",
     summary: "list the agents of the project",
     words: [],
@@ -384,7 +537,7 @@ export const COMMANDS: readonly Command[] = [
       {
         name: "part",
         takes: "PART",
-        help: "only memory, durable, growth, concurrency, resume, load, cold, stages, http or gate",
+        help: "only memory, durable, growth, concurrency, resume, load, cold, stages, http, gate or replay",
       },
     ],
     examples: ["lockstep bench", "lockstep bench --check --json"],

@@ -29,6 +29,7 @@ const OFFERS: { readonly [kind in Word["is"]]: string } = {
   worktrees: "list prune",
   new: "",
   step: "",
+  file: "",
 };
 
 const AGENTS = `_lockstep_agents() {
@@ -54,7 +55,7 @@ _lockstep() {
     case "$each" in -*) ;; *) command="$each"; break ;; esac
   done
   case "$before" in
-    --script|--out) mapfile -t COMPREPLY < <(compgen -f -- "$here"); return ;;
+    --script|--out|-o) mapfile -t COMPREPLY < <(compgen -f -- "$here"); return ;;
     --cwd|-C|--state) mapfile -t COMPREPLY < <(compgen -d -- "$here"); return ;;
   esac
   case "$command" in
@@ -70,7 +71,8 @@ complete -o default -F _lockstep lockstep`;
 function zsh(): string {
   const cases = COMMANDS.map(({ name, words, flags }) => {
     const [word] = words;
-    const offer = word === undefined || word.is === "new" ? "" : `compadd -- ${OFFERS[word.is]}; `;
+    const offered = word === undefined ? "" : OFFERS[word.is];
+    const offer = word?.is === "file" ? "_files; " : offered === "" ? "" : `compadd -- ${offered}; `;
     return `    ${name}) ${offer}compadd -- ${longFlags(flags)} ;;`;
   });
   return `#compdef lockstep
@@ -79,7 +81,7 @@ ${AGENTS}
 _lockstep() {
   local command="\${words[(r)(${COMMANDS.map(({ name }) => name).join("|")})]}"
   case "\${words[CURRENT-1]}" in
-    --script|--out) _files; return ;;
+    --script|--out|-o) _files; return ;;
     --cwd|-C|--state) _files -/; return ;;
   esac
   case "$command" in
@@ -110,7 +112,9 @@ function fish(): string {
         : word === undefined
           ? ""
           : OFFERS[word.is];
+    const takesFile = word?.is === "file" ? [`complete -c lockstep -F -n ${quote(seen)}`] : [];
     return [
+      ...takesFile,
       `complete -c lockstep -f -n ${quote(none)} -a ${name} -d ${quote(summary)}`,
       ...(offer === "" ? [] : [`complete -c lockstep -f -n ${quote(seen)} -a ${quote(offer)}`]),
       ...flags.map((flag) => flagLine(flag, seen)),

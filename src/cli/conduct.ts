@@ -169,7 +169,7 @@ function askPerson({ screen, host }: Call): NonNullable<DriveOptions["ask"]> {
 }
 
 /** null: nobody answered. Not read as a terminal of its own: so Ctrl-C stays a signal. */
-async function readLine(host: Call["host"], signal: AbortSignal): Promise<string | null> {
+export async function readLine(host: Call["host"], signal: AbortSignal): Promise<string | null> {
   const { createInterface } = await import("node:readline/promises");
   const lines = createInterface({ input: host.stdin.open(), terminal: false });
   try {

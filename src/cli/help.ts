@@ -104,8 +104,9 @@ function flagRows(flags: readonly Flag[]): readonly string[] {
   );
 }
 
-function wordText({ name, optional }: Command["words"][number]): string {
-  return optional === undefined ? name : `[${name}]`;
+function wordText({ name, optional, repeats }: Command["words"][number]): string {
+  const text = repeats === undefined ? name : `${name} …`;
+  return optional === undefined ? text : `[${text}]`;
 }
 
 function indent(lines: readonly string[]): readonly string[] {

@@ -129,7 +129,7 @@ async function fail(error: unknown, argv: readonly string[]): Promise<number> {
 
 /** Commands whose last line on stdout always tells the outcome. */
 function isRunning(command: Command | null): boolean {
-  return command?.name === "run" || command?.name === "resume";
+  return command?.name === "run" || command?.name === "resume" || command?.name === "fork";
 }
 
 function asJson(json: boolean): readonly string[] {

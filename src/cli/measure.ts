@@ -61,6 +61,7 @@ export const PARTS = [
   "stages",
   "http",
   "gate",
+  "replay",
 ] as const;
 export type Part = (typeof PARTS)[number];
 
@@ -88,6 +89,8 @@ export async function measure(part: Part, options: BenchOptions): Promise<readon
         return await (await import("./measure-http.ts")).measureHttp(folder);
       case "gate":
         return await (await import("./measure-gate.ts")).measureGate();
+      case "replay":
+        return await (await import("./measure-replay.ts")).measureReplay(folder);
     }
   } finally {
     rmSync(folder, { recursive: true, force: true });

@@ -96,6 +96,12 @@ export function entryLines(
         ),
       );
       break;
+    case "run.adopted":
+      lines.push(dim(`went on with the flow ${event.flow.slice(0, 12)}`));
+      break;
+    case "run.edited":
+      lines.push(dim(`handoff edited: ${Object.keys(event.handoff).join(", ")}`));
+      break;
     case "step.answered": {
       const { reply, step } = event;
       const wait = state.pending.find((command) => command.type === "wait");

@@ -12,6 +12,7 @@ export function renderReport(result: Result, resume: string, paint: Paint): stri
     ...shown(result.reason)
       .split("\n")
       .map((line) => `  ${line}`),
+    ...(result.forkedFrom === null ? [] : [row("forked", origin(result.forkedFrom))]),
     ...(result.path.length === 0 ? [] : [row("path", chain(result, paint))]),
     ...rows("checks", checks(result, paint)),
     ...rows("handoff", handoff(result)),
@@ -31,6 +32,11 @@ export function renderReport(result: Result, resume: string, paint: Paint): stri
       nextAction(result, resume).map((text) => paint("cyan", text)),
     ),
   ].join("\n");
+}
+
+function origin({ run, seq, edits = [] }: NonNullable<Result["forkedFrom"]>): string {
+  const edited = edits.length === 0 ? "" : `, with another ${edits.join(", ")}`;
+  return shownInLine(`from run ${run} after entry ${seq}${edited}`, 400);
 }
 
 const MARKS = { completed: "✓", failed: "✗", waiting: "…", interrupted: "■" } as const;

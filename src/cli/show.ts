@@ -1,5 +1,5 @@
 /** `lockstep show RUN` */
-import type { Sight } from "../flow/event.ts";
+import type { Entry, Sight } from "../flow/event.ts";
 import { findRun, RunnerError, show, type Journal, type Result } from "../run/index.ts";
 import type { Call } from "./call.ts";
 import { resumeCommand } from "./conduct.ts";
@@ -19,6 +19,7 @@ export async function showRun(call: Call): Promise<number> {
       throw new RunnerError("RUN_UNKNOWN", `There is no run "${ref}": none is recorded in ${stateDir}.`);
     }
     const row = await findRun(journal, ref);
+    if (call.on("follow")) return await (await import("./follow.ts")).followShown(call, journal, row.id);
     const entries = await journal.read(row.id);
     if (call.on("events")) {
       for (const entry of entries) screen.print(jsonLine(entry));
@@ -30,14 +31,7 @@ export async function showRun(call: Call): Promise<number> {
       screen.document(result);
       return 0;
     }
-    const seen = ({ met, what }: Sight) =>
-      screen.out("dim", `      ${met ? "met" : "not met"}: ${shownInLine(what, 400)}`);
-    const visits = entries.flatMap(({ event, led }) => {
-      if (led === undefined) return [];
-      const failed = event.type === "step.checked" ? event.results.find((other) => !other.ok) : undefined;
-      const line = ledLine(led, failed, screen.out);
-      return event.type === "step.looked" ? [line].concat(event.sights.map(seen)) : [line];
-    });
+    const visits = entries.flatMap((entry) => visitLines(entry, screen.out));
     const report = renderReport(result, resumeCommand(call, result), screen.out);
     screen.print([...visits, report, ...stepTable(result, screen.out)].join("\n"));
     return 0;
@@ -58,6 +52,16 @@ function stepTable({ steps }: Result, paint: Paint): readonly string[] {
     ...rows,
   ]);
   return ["", paint("dim", `  ${head}`), ...lines.map((line) => `  ${line}`)];
+}
+
+/** How a visit was settled, if this entry settled one. */
+export function visitLines({ event, led }: Entry, paint: Paint): readonly string[] {
+  if (led === undefined) return [];
+  const seen = ({ met, what }: Sight) =>
+    paint("dim", `      ${met ? "met" : "not met"}: ${shownInLine(what, 400)}`);
+  const failed = event.type === "step.checked" ? event.results.find((other) => !other.ok) : undefined;
+  const line = ledLine(led, failed, paint);
+  return event.type === "step.looked" ? [line].concat(event.sights.map(seen)) : [line];
 }
 
 /** The run in the words of the life of its stages. */

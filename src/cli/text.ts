@@ -65,6 +65,13 @@ export function duration(ms: number): string {
   return hours < 48 ? `${hours} h ${minutes % 60} min` : `${Math.floor(hours / 24)} d`;
 }
 
+/** `340 B`, `12 kB`, `3.4 MB`. */
+export function size(bytes: number): string {
+  if (bytes < 1000) return `${bytes} B`;
+  if (bytes < 1_000_000) return `${Math.round(bytes / 1000)} kB`;
+  return `${(bytes / 1_000_000).toFixed(1)} MB`;
+}
+
 /** How long ago, in one unit. */
 export function age(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1000));

@@ -289,6 +289,13 @@ function otherLines(event: Event, page: Page): readonly string[] {
       return page.section("effect", [[event.type.slice("effect.".length), page.line(event.detail, 400)]]);
     case "run.resumed":
       return ["", page.paint("bold", "the run was resumed")];
+    case "run.adopted":
+      return ["", page.paint("bold", `from here on the flow ${event.flow.slice(0, 12)} holds`)];
+    case "run.edited":
+      return page.section(
+        "edited",
+        Object.entries(event.handoff).map(([step, data]): Fact => [step, page.line(data, 160)]),
+      );
     case "run.ended":
       return endLines(event.verdict, page);
     case "run.started":

@@ -15,8 +15,10 @@ export async function whyRun(call: Call): Promise<number> {
     if (journal === null) {
       throw new RunnerError("RUN_UNKNOWN", `There is no run "${ref}": none is recorded in ${stateDir}.`);
     }
-    const { row, flow, entries } = await readRun(journal, ref);
-    const visits: readonly Why[] = call.on("all") ? whyAll(flow, entries) : [why(flow, entries, target)];
+    const { row, flow, adopted, entries } = await readRun(journal, ref);
+    const visits: readonly Why[] = call.on("all")
+      ? whyAll(flow, entries, adopted)
+      : [why(flow, entries, target, adopted)];
     if (call.on("json")) {
       screen.document(call.on("all") ? { v: 1, run: row.id, agent: flow.agent, visits } : visits[0]);
       return 0;

@@ -3,7 +3,8 @@
  * journal and nothing else: whatever it tells can be told again from the same entries.
  */
 import type { CallResult, Entry, Event, Led } from "../flow/event.ts";
-import type { Flow } from "../flow/flow.ts";
+import { flowFrom } from "../flow/adopted.ts";
+import type { Flow, Flows } from "../flow/flow.ts";
 import { canonicalJson, own, type Json, type JsonObject } from "../flow/json.ts";
 import { decide } from "./decide.ts";
 import { executionId } from "./stage-lane.ts";
@@ -12,10 +13,12 @@ import { EMPTY_STATE, type Fork, type Lane, type State } from "./state.ts";
 export type AuditRecord = { readonly at: number; readonly name: string; readonly about: JsonObject };
 
 /** `entries` from the first one on. */
-export function audit(flow: Flow, entries: readonly Entry[]): readonly AuditRecord[] {
+export function audit(began: Flow, entries: readonly Entry[], adopted?: Flows): readonly AuditRecord[] {
   const records: AuditRecord[] = [];
+  let flow = began;
   let state = EMPTY_STATE;
   for (const entry of entries) {
+    flow = flowFrom(flow, entry.event, adopted);
     const after = decide(flow, state, entry.event);
     for (const [name, about] of recordsOf({ flow, before: state, after, entry })) {
       records.push({ at: entry.at, name, about });

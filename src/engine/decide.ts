@@ -80,15 +80,23 @@ function next(flow: Flow, state: State, event: Event): State {
       return suspend(find(flow, state, event), event.code, event.why);
     case "run.limited":
       return haltAll(state, "BUDGET_EXHAUSTED", event.why);
+    case "run.adopted":
     case "run.left":
     case "effect.intended":
     case "effect.held":
     case "effect.applied":
     case "effect.failed":
       return state.settled === null ? state : { ...state, settled: null };
+    case "run.edited":
+      return { ...state, settled: null, handoff: merged(state.handoff, event.handoff) };
     case "run.ended":
       return { ...state, lanes: [], pending: [], settled: null, verdict: event.verdict };
   }
+}
+
+function merged(handoff: State["handoff"], edited: State["handoff"]): State["handoff"] {
+  const changed = Object.entries(edited).map(([step, data]) => [step, { ...own(handoff, step), ...data }]);
+  return { ...handoff, ...Object.fromEntries(changed) };
 }
 
 // What an answer leads to.

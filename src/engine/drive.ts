@@ -3,7 +3,8 @@
  * An event counts once it is appended; until then nothing of it is believed.
  */
 import type { Command, EffectEvent, Entry, Event } from "../flow/event.ts";
-import type { Flow } from "../flow/flow.ts";
+import { flowFrom } from "../flow/adopted.ts";
+import type { Flow, Flows } from "../flow/flow.ts";
 import type { Verdict } from "../flow/verdict.ts";
 import { decide } from "./decide.ts";
 import { perform } from "./perform.ts";
@@ -13,7 +14,10 @@ import { EMPTY_STATE, type State } from "./state.ts";
 import { createTalk } from "./talk.ts";
 
 export type Drive = {
+  /** The one that the run began with. */
   readonly flow: Flow;
+  /** Those that it adopted on its way. */
+  readonly adopted?: Flows;
   readonly ports: Ports;
   readonly handle: RunHandle;
   /** What the journal holds already. */
@@ -64,14 +68,16 @@ function wallOf({ flow, past, begin }: Drive): { readonly left: number; readonly
 
 /** `stopped` tells why the signal ends the run, where it is not only interrupted. */
 async function driveOn(
-  { flow, ports, handle, past, begin: first, signal, conclude, recall, observe }: Drive,
+  { flow: began, adopted, ports, handle, past, begin: first, signal, conclude, recall, observe }: Drive,
   stopped: () => string | null = () => null,
 ): Promise<State> {
-  const talk = createTalk(flow, ports);
+  const talk = createTalk(ports);
+  let flow = began;
   let state = EMPTY_STATE;
   let seq = 0;
   for (const entry of past) {
-    talk.recall(state, entry.event);
+    flow = flowFrom(flow, entry.event, adopted);
+    talk.recall(flow, state, entry.event);
     state = decide(flow, state, entry.event);
     ({ seq } = entry);
     recall?.(entry, state);
@@ -102,7 +108,7 @@ async function driveOn(
     seq += entries.length;
     state = after;
     if (entry === undefined) return;
-    talk.heard(entry.event);
+    talk.heard(flow, entry.event);
     observe?.(entry, next);
     if (ending !== undefined) observe?.(ending, after);
   };
@@ -212,6 +218,12 @@ function isWhole(event: Event): boolean {
 }
 
 /** The state a journal tells of. */
-export function fold(flow: Flow, entries: readonly Entry[]): State {
-  return entries.reduce((state, { event }) => decide(flow, state, event), EMPTY_STATE);
+export function fold(flow: Flow, entries: readonly Entry[], adopted?: Flows): State {
+  let state = EMPTY_STATE;
+  let held = flow;
+  for (const { event } of entries) {
+    held = flowFrom(held, event, adopted);
+    state = decide(held, state, event);
+  }
+  return state;
 }

@@ -14,7 +14,7 @@ import type {
   Sight,
   Usage,
 } from "../flow/event.ts";
-import type { Check, Flow, Step, StepId } from "../flow/flow.ts";
+import type { Check, Flow, Flows, Step, StepId } from "../flow/flow.ts";
 import type { Json, JsonObject, JsonSchema } from "../flow/json.ts";
 import type { Compose } from "../flow/scene.ts";
 import type { Outside } from "./stop.ts";
@@ -219,9 +219,10 @@ export type Person = {
 export type Journal = {
   /**
    * Makes the run with its first entries, all or nothing, and claims it. Fails with RUN_EXISTS if the id is taken. The
-   * flow is stored once per digest. The claim is held until `release`, or until this process dies.
+   * flow is stored once per digest, and so are the `adopted` ones that the entries name. The claim is held until
+   * `release`, or until this process dies.
    */
-  readonly create: (run: NewRun, entries?: readonly Entry[]) => Promise<RunHandle>;
+  readonly create: (run: NewRun, entries?: readonly Entry[], adopted?: Flows) => Promise<RunHandle>;
   /** Claims an existing run for writing: RUN_UNKNOWN if there is none, RUN_OWNED_ELSEWHERE if it is being driven. */
   readonly claim: (run: string) => Promise<RunHandle>;
   /** RUN_UNKNOWN if there is none. */
@@ -229,6 +230,15 @@ export type Journal = {
   readonly flow: (digest: string) => Promise<Flow | null>;
   /** Newest first; of equally old ones, the one made last. */
   readonly list: () => Promise<readonly RunRow[]>;
+  /** Bytes of all entries of a run, as JSON. RUN_UNKNOWN if there is none. */
+  readonly size: (run: string) => Promise<number>;
+  /** Cheap to ask: it is another number once anybody has written since. */
+  readonly version: () => Promise<number>;
+  /**
+   * Takes a run away: RUN_UNKNOWN if there is none, RUN_OWNED_ELSEWHERE if it is being driven, by whomever. The flows
+   * that no other run needs are gone with it, at the latest when the journal is closed.
+   */
+  readonly remove: (run: string) => Promise<void>;
   /** Commits what is waiting and releases everything; after that every other verb is refused. */
   readonly close: () => Promise<void>;
 };
@@ -248,9 +258,9 @@ export type RunHandle = {
   /**
    * Durable when it resolves. Appends offered in one event-loop turn, of all runs, share one transaction.
    * `seq` goes on where the journal ends, else ENTRY_OUT_OF_ORDER. Rejects with RUN_OWNED_ELSEWHERE once another
-   * writer has claimed the run, or this one released it. What is rejected was not written.
+   * writer has claimed the run, or this one released it. What is rejected was not written. `adopted` as for `create`.
    */
-  readonly append: (entries: readonly Entry[]) => Promise<void>;
+  readonly append: (entries: readonly Entry[], adopted?: Flows) => Promise<void>;
   readonly release: () => Promise<void>;
 };
 

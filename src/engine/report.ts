@@ -1,5 +1,5 @@
 /** What a run did, as people and programs read it afterwards: a fold of its journal beside the state. */
-import type { Entry, Event, Led, Worktree } from "../flow/event.ts";
+import type { Entry, Event, Led, Origin, Worktree } from "../flow/event.ts";
 
 export type Report = {
   readonly path: Led[];
@@ -11,6 +11,7 @@ export type Report = {
   readonly effects: Map<string, Effect>;
   /** null: the run works in the folder it was started in. */
   worktree: Worktree | null;
+  forkedFrom: Origin | null;
   startedAt: number;
   endedAt: number;
 };
@@ -24,7 +25,7 @@ export type Effect = {
 
 export function createReport(): Report {
   const lists = { path: [], checks: [], denials: [], left: [] };
-  return { ...lists, effects: new Map(), worktree: null, startedAt: 0, endedAt: 0 };
+  return { ...lists, effects: new Map(), worktree: null, forkedFrom: null, startedAt: 0, endedAt: 0 };
 }
 
 /** Adds one entry; entries come in order. */
@@ -40,6 +41,7 @@ export function addEntry(report: Report, { at, event, led }: Entry): void {
   }
   if (event.type === "run.started") report.worktree = event.worktree ?? null;
   addEffect(report.effects, event);
+  if (event.type === "run.started") report.forkedFrom = event.forkedFrom ?? null;
   if (event.type === "run.left") report.left.push(...event.still);
   if (event.type === "step.called") {
     for (const { name, denied } of event.results) {

@@ -11,12 +11,12 @@ export type Conversation = { readonly messages: Message[]; session?: string; sys
 export type Talk = {
   readonly open: (step: Step, visit: number) => Conversation;
   /** Tells of an answer that came in this process: what was asked is in the conversation already. */
-  readonly heard: (event: Event) => void;
+  readonly heard: (flow: Flow, event: Event) => void;
   /** Tells of an event from the journal: the question is put back in before the answer. */
-  readonly recall: (state: State, event: Event) => void;
+  readonly recall: (flow: Flow, state: State, event: Event) => void;
 };
 
-export function createTalk(flow: Flow, ports: Pick<Ports, "compose">): Talk {
+export function createTalk(ports: Pick<Ports, "compose">): Talk {
   const shared: Conversation = { messages: [] };
   const fresh = new Map<string, Conversation>();
 
@@ -30,7 +30,7 @@ export function createTalk(flow: Flow, ports: Pick<Ports, "compose">): Talk {
     return conversation;
   }
 
-  function heard(event: Event): void {
+  function heard(flow: Flow, event: Event): void {
     if (event.type !== "step.answered" || event.reply.kind !== "said") return;
     const step = own(flow.steps, event.step);
     if (step === undefined || step.by.kind !== "model") return;
@@ -41,14 +41,14 @@ export function createTalk(flow: Flow, ports: Pick<Ports, "compose">): Talk {
     if (session !== undefined) conversation.session = session;
   }
 
-  function recall(state: State, event: Event): void {
+  function recall(flow: Flow, state: State, event: Event): void {
     if (event.type !== "step.answered" || event.reply.kind !== "said") return;
     const step = own(flow.steps, event.step);
     const lane = state.lanes.find((other) => other.step === event.step && other.visit === event.visit);
     if (step === undefined || lane === undefined || step.by.kind !== "model") return;
     const said = sayAll(flow, state, step, lane.say, ports);
     if (said.kind === "messages") open(step, event.visit).messages.push(...said.messages);
-    heard(event);
+    heard(flow, event);
   }
 
   return { open, heard, recall };

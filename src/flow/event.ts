@@ -43,6 +43,8 @@ export type Event =
       readonly spending?: Spending;
       /** Absent: it works in the folder it was started in. */
       readonly worktree?: Worktree;
+      /** The run whose past this one shares, up to and with that entry. */
+      readonly forkedFrom?: Origin;
     }
   | {
       readonly type: "run.resumed";
@@ -52,6 +54,10 @@ export type Event =
     }
   /** Its time is up. */
   | { readonly type: "run.limited"; readonly why: string }
+  /** From here on another flow holds. */
+  | { readonly type: "run.adopted"; readonly flow: string }
+  /** Somebody changed what was handed on; what is not named stays. */
+  | { readonly type: "run.edited"; readonly handoff: { readonly [step: StepId]: JsonObject } }
   | {
       readonly type: "step.answered";
       readonly step: StepId;
@@ -145,6 +151,9 @@ export type Worktree = {
   /** What would be done to the world is told, and not done. */
   readonly dryRun?: true;
 };
+
+/** `edits` tell in words what was changed at the parting. */
+export type Origin = { readonly run: string; readonly seq: number; readonly edits?: readonly string[] };
 
 /** What was seen of something outside. */
 export type Sight = { readonly met: boolean; readonly what: string };

@@ -44,6 +44,9 @@ export type Flow = {
   readonly settings: Settings;
 };
 
+/** By their digests. */
+export type Flows = { readonly [digest: string]: Flow };
+
 export type Parameter = {
   readonly name: string;
   readonly type: "string" | "number" | "boolean" | "array" | "object";

@@ -1,7 +1,8 @@
 /** A journal that lives as long as the process: for tests, simulations and runs that need no second chance. */
 import type { Journal, NewRun, RunHandle } from "../engine/ports.ts";
+import { adoptions } from "../flow/adopted.ts";
 import type { Entry } from "../flow/event.ts";
-import type { Flow } from "../flow/flow.ts";
+import type { Flow, Flows } from "../flow/flow.ts";
 import { closed, outOfOrder, runExists, runHeld, runUnknown, writerStale } from "./errors.ts";
 
 /**
@@ -15,6 +16,7 @@ export function createMemoryJournal(): Journal {
   const runs = new Map<string, Run>();
   const flows = new Map<string, Flow>();
   let open = true;
+  let written = 0;
 
   const mustBeOpen = () => {
     if (!open) throw closed(NAME);
@@ -26,39 +28,49 @@ export function createMemoryJournal(): Journal {
     return run;
   };
 
+  const keep = (more: Flows) => {
+    for (const [digest, flow] of Object.entries(more)) if (!flows.has(digest)) flows.set(digest, flow);
+  };
+
   const handleOf = (run: Run): RunHandle => {
     const { id } = run.about;
     const { epoch } = run;
     const isOurs = () => run.held && run.epoch === epoch;
     const refusal = () => {
       if (!open) return closed(NAME);
+      if (runs.get(id) !== run) return runUnknown(id);
       return writerStale(id, run.held ? "this process" : null);
     };
 
     return {
       run: id,
       epoch,
-      append(entries) {
+      append(entries, adopted) {
         if (!isOurs()) return Promise.reject(refusal());
         const next = run.entries.length + 1;
         const misplaced = entries.find((entry, index) => entry.seq !== next + index);
         if (misplaced !== undefined) return Promise.reject(outOfOrder(id, misplaced.seq));
         for (const entry of entries) run.entries.push(entry);
+        if (adopted !== undefined) keep(adopted);
+        written += 1;
         return DONE;
       },
       async release() {
-        if (isOurs()) run.held = false;
+        if (!isOurs()) return;
+        run.held = false;
+        written += 1;
       },
     };
   };
 
   return {
-    async create(about, entries = []) {
+    async create(about, entries = [], adopted = {}) {
       mustBeOpen();
       if (runs.has(about.id)) throw runExists(about.id);
       const misplaced = entries.find((entry, index) => entry.seq !== index + 1);
       if (misplaced !== undefined) throw outOfOrder(about.id, misplaced.seq);
-      if (!flows.has(about.digest)) flows.set(about.digest, about.flow);
+      keep({ ...adopted, [about.digest]: about.flow });
+      written += 1;
       const run: Run = { about, entries: [...entries], epoch: 1, held: true };
       runs.set(about.id, run);
       return handleOf(run);
@@ -69,6 +81,7 @@ export function createMemoryJournal(): Journal {
       if (run.held) throw runHeld(id, "this process");
       run.epoch += 1;
       run.held = true;
+      written += 1;
       return handleOf(run);
     },
 
@@ -95,6 +108,25 @@ export function createMemoryJournal(): Journal {
           last: entries.at(-1) ?? null,
           owned: held,
         }));
+    },
+
+    async size(id) {
+      return find(id).entries.reduce((sum, entry) => sum + Buffer.byteLength(JSON.stringify(entry)), 0);
+    },
+
+    async version() {
+      mustBeOpen();
+      return written;
+    },
+
+    async remove(id) {
+      if (find(id).held) throw runHeld(id, "this process");
+      runs.delete(id);
+      written += 1;
+      const left = [...runs.values()];
+      const needed = new Set(left.map(({ about }) => about.digest));
+      for (const { entries } of left) for (const digest of adoptions(entries)) needed.add(digest);
+      for (const digest of flows.keys()) if (!needed.has(digest)) flows.delete(digest);
     },
 
     async close() {

@@ -2,7 +2,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { Journal, RunHandle } from "../engine/ports.ts";
 import type { Entry } from "../flow/event.ts";
-import type { Flow } from "../flow/flow.ts";
+import type { Flow, Flows } from "../flow/flow.ts";
 import { openDatabase } from "./database.ts";
 import {
   closed,
@@ -41,10 +41,14 @@ export async function openSqliteJournal(options: SqliteJournalOptions): Promise<
   const sql = prepareAll(db);
   const owners = createOwners(directory, ownerId);
   let logged = 0;
+  let commitsOfOurs = 0;
+  /** Something was removed, so that the file can shrink. */
+  let hasRoom = false;
   const commits = createGroupCommit(
     db,
     (cause) => unavailable(file, cause),
     () => {
+      commitsOfOurs += 1;
       logged += COMMIT_BYTES;
       if (logged < LOG_BYTES) return;
       logged = 0;
@@ -68,6 +72,12 @@ export async function openSqliteJournal(options: SqliteJournalOptions): Promise<
   };
   /** A digest stands for one flow for ever, and what is derived from a flow is kept by its identity. */
   const flows = new Map<string, Flow>();
+  /** To be called inside a write transaction, after whatever may refuse it. */
+  const keep = (more: Flows) => {
+    for (const [digest, flow] of Object.entries(more)) sql.addFlow.run(digest, JSON.stringify(flow));
+  };
+  const unknownOf = (more: Flows): Flows =>
+    Object.fromEntries(Object.entries(more).filter(([digest]) => sql.findFlow.get(digest) === undefined));
   const findRun = (id: string) => sql.findRun.get(id) as RunRecord | undefined;
 
   const holderOf = (run: RunRecord): Holder =>
@@ -84,37 +94,43 @@ export async function openSqliteJournal(options: SqliteJournalOptions): Promise<
     return {
       run: id,
       epoch,
-      async append(entries) {
+      async append(entries, adopted = {}) {
         const misplaced = entries.find((entry, index) => entry.seq !== (entries[0]?.seq ?? 0) + index);
         if (misplaced !== undefined) throw outOfOrder(id, misplaced.seq);
         const bodies = entries.map((entry) => JSON.stringify(entry));
         return write(() => {
           for (const [index, entry] of entries.entries()) {
             // Refused, if at all, at the first entry, before anything is written: the others follow it without a gap.
-            const { changes } = sql.append.run(key, epoch, ownerId, entry.seq, bodies[index] ?? "");
+            const { changes } = sql.append.run(key, epoch, ownerId, entry.seq, bodies[index] ?? "", id);
             if (changes === 0) throw refusal(entry);
             logged += (bodies[index] ?? "").length + ENTRY_BYTES;
           }
+          keep(unknownOf(adopted));
         });
       },
       async release() {
         // Closing the journal has released everything already.
-        if (db.isOpen) await write(() => void sql.release.run(key, epoch, ownerId));
+        if (db.isOpen) await write(() => void sql.release.run(key, epoch, ownerId, id));
       },
     };
   };
 
+  const giveBackRoom = () => {
+    sql.removeFlows.run();
+    db.exec("PRAGMA incremental_vacuum; PRAGMA wal_checkpoint(TRUNCATE)");
+  };
+
   return {
-    async create({ id, agent, at, digest, flow }, entries = []) {
+    async create({ id, agent, at, digest, flow }, entries = [], adopted = {}) {
       const misplaced = entries.find((entry, index) => entry.seq !== index + 1);
       if (misplaced !== undefined) throw outOfOrder(id, misplaced.seq);
       return write(() => {
         if (findRun(id) !== undefined) throw runExists(id);
-        const json = sql.findFlow.get(digest) === undefined ? JSON.stringify(flow) : null;
+        const unknown = unknownOf({ ...adopted, [digest]: flow });
         owners.enter();
-        if (json !== null) sql.addFlow.run(digest, json);
+        keep(unknown);
         const key = Number(sql.addRun.run(id, agent, digest, at, ownerId, pid, now()).lastInsertRowid);
-        for (const entry of entries) sql.append.run(key, 1, ownerId, entry.seq, JSON.stringify(entry));
+        for (const entry of entries) sql.append.run(key, 1, ownerId, entry.seq, JSON.stringify(entry), id);
         return handleOf(id, key, 1);
       });
     },
@@ -176,10 +192,36 @@ export async function openSqliteJournal(options: SqliteJournalOptions): Promise<
       });
     },
 
+    async size(id) {
+      return look(() => {
+        if (findRun(id) === undefined) throw runUnknown(id);
+        return (sql.size.get(id) as { readonly bytes: number }).bytes;
+      });
+    },
+
+    /** SQLite's number counts what others have committed; ours, what we have. */
+    async version() {
+      return look(
+        () => (sql.version.get() as { readonly data_version: number }).data_version + commitsOfOurs,
+      );
+    },
+
+    async remove(id) {
+      await write(() => {
+        const run = findRun(id);
+        if (run === undefined) throw runUnknown(id);
+        if (run.owner !== null && owners.isAlive(run.owner)) throw runHeld(id, holderOf(run));
+        sql.removeEvents.run(run.key);
+        sql.removeRun.run(run.key);
+      });
+      hasRoom = true;
+    },
+
     async close() {
       if (!db.isOpen) return;
       commits.flush();
       try {
+        if (hasRoom) attempt(giveBackRoom);
         // Our lock goes first: that alone frees the runs. Having it written down as well is a courtesy to whoever looks,
         // and a disk that refuses it takes nothing away.
         if (!owners.leave()) return;
@@ -247,14 +289,14 @@ function prepareAll(db: DatabaseSync) {
     claim: db.prepare(
       "UPDATE run SET epoch = ?2, owner = ?3, owner_pid = ?4, owned_since = ?5 WHERE key = ?1",
     ),
-    release: db.prepare("UPDATE run SET owner = NULL WHERE key = ? AND epoch = ? AND owner = ?"),
+    release: db.prepare("UPDATE run SET owner = NULL WHERE key = ? AND epoch = ? AND owner = ? AND id = ?"),
     releaseAll: db.prepare("UPDATE run SET owner = NULL WHERE owner = ?"),
     // The fence. `run` comes out as NULL, and the row is ignored, unless the run is still ours and `seq` is its next
-    // one. (INSERT ... SELECT ... WHERE says the same and takes twice as long: it goes through a temporary table.)
+    // one; the id, because the key of a run that was removed is given to another. (INSERT ... SELECT ... WHERE says the same and takes twice as long: it goes through a temporary table.)
     append: db.prepare(
       `INSERT OR IGNORE INTO event (run, seq, body)
        VALUES ((SELECT key FROM run
-                WHERE key = ?1 AND epoch = ?2 AND owner = ?3
+                WHERE key = ?1 AND epoch = ?2 AND owner = ?3 AND id = ?6
                   AND ?4 = 1 + coalesce((SELECT max(seq) FROM event WHERE run = ?1), 0)), ?4, ?5)`,
     ),
     read: db.prepare(
@@ -266,6 +308,21 @@ function prepareAll(db: DatabaseSync) {
        FROM run LEFT JOIN event AS last
          ON last.run = run.key AND last.seq = (SELECT max(seq) FROM event WHERE run = run.key)
        ORDER BY run.created_at DESC, run.key DESC`,
+    ),
+    size: db.prepare(
+      `SELECT coalesce(sum(octet_length(body)), 0) AS bytes FROM event
+       WHERE run = (SELECT key FROM run WHERE id = ?)`,
+    ),
+    version: db.prepare("PRAGMA data_version"),
+    removeEvents: db.prepare("DELETE FROM event WHERE run = ?"),
+    removeRun: db.prepare("DELETE FROM run WHERE key = ?"),
+    // Adoptions are rare, and so is removing: they are looked for in the entries, once for all that was removed.
+    removeFlows: db.prepare(
+      `DELETE FROM flow WHERE digest NOT IN (
+         SELECT digest FROM run
+         UNION
+         SELECT body ->> '$.event.flow' FROM event
+         WHERE instr(body, '"run.adopted"') AND body ->> '$.event.type' = 'run.adopted')`,
     ),
   };
   // Rows as arrays: node:sqlite takes half as long again to make objects of them.

@@ -10,9 +10,10 @@ export async function auditRun(journal: Journal, ref: string): Promise<readonly 
   const {
     row: { id, agent },
     flow,
+    adopted,
     entries,
   } = await readRun(journal, ref);
   if (flow.dialect !== "stage")
     throw new RunnerError("NO_STAGES", `Run ${id} of "${agent}" has no stages, and so no audit of them.`);
-  return audit(flow, entries);
+  return audit(flow, entries, adopted);
 }

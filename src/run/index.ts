@@ -9,6 +9,11 @@ export { check, load, type Findings, type Loaded, type LoadOptions } from "./loa
 export { resume, run, runLoaded, type DriveOptions, type ResumeOptions, type RunOptions } from "./run.ts";
 export { findRun, listRuns, logs, readRun, show, why, type RecordedRun, type RunSummary } from "./runs.ts";
 export type { WorktreeOptions } from "./worktree.ts";
+export { compareRuns, exportRun, followRun, fork, importRun, replayRun, whatIf } from "./afterwards.ts";
+export type { Bundle } from "./bundle.ts";
+export type { Comparison } from "./compare.ts";
+export type { Edits, ForkOptions } from "./fork.ts";
+export type { WhatIf } from "./whatif.ts";
 export { auditRun, type AuditRecord } from "./audit.ts";
 export { openExistingJournal, openJournal } from "./journal.ts";
 export { createMemoryJournal } from "../journal/memory.ts";

@@ -31,17 +31,18 @@ export async function watchRun(
   signal: AbortSignal,
 ): Promise<Watched> {
   const row = await findRun(journal, ref);
-  const flow = await flowOf(journal, row);
+  const flow = await flowOf(journal, row.id, row.digest);
   return { run: row.id, flow, moments: momentsOf(journal, row.id, flow, follow && row.owned, signal) };
 }
 
 async function* momentsOf(
   journal: Journal,
   run: string,
-  flow: Flow,
+  began: Flow,
   isDrivenNow: boolean,
   signal: AbortSignal,
 ): AsyncGenerator<Moment> {
+  let flow = began;
   let state = EMPTY_STATE;
   let seq = 0;
   let isDriven = isDrivenNow;
@@ -49,6 +50,7 @@ async function* momentsOf(
     const entries = await journal.read(run, seq);
     for (const entry of entries) {
       const before = state;
+      if (entry.event.type === "run.adopted") flow = await flowOf(journal, run, entry.event.flow);
       state = decide(flow, before, entry.event);
       ({ seq } = entry);
       yield { entry, before, after: state, flow };

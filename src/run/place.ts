@@ -1,7 +1,7 @@
 /** Where a run works: the folder it is started in, or the same folder in a worktree of its own. */
 import { resolve } from "node:path";
-import { fold } from "../engine/drive.ts";
-import type { Entry, Worktree } from "../flow/event.ts";
+import type { State } from "../engine/state.ts";
+import type { Worktree } from "../flow/event.ts";
 import type { Flow } from "../flow/flow.ts";
 import type { DriveOptions, RunOptions } from "./run.ts";
 import type { Surroundings } from "./worktree.ts";
@@ -27,10 +27,10 @@ export async function restorePlace(
   flow: Flow,
   worktree: Worktree,
   cwd: string,
-  past: readonly Entry[],
+  state: State,
   options: DriveOptions,
 ): Promise<readonly string[]> {
-  if (fold(flow, past).pending[0]?.type === "end") return [];
+  if (state.pending[0]?.type === "end") return [];
   const { continueWorktree } = await import("./worktree.ts");
   return await continueWorktree(flow, worktree, cwd, surroundings(options));
 }

@@ -2,7 +2,7 @@
 import type { Effect, Report } from "../engine/report.ts";
 import type { State } from "../engine/state.ts";
 import type { StepTally } from "../engine/tally.ts";
-import type { Led } from "../flow/event.ts";
+import type { Led, Origin } from "../flow/event.ts";
 import type { Flow } from "../flow/flow.ts";
 import { own, type JsonObject } from "../flow/json.ts";
 import { hasErrors, type Problem } from "../flow/problem.ts";
@@ -11,6 +11,8 @@ import { EXIT, exitCode, type Outcome, type Verdict } from "../flow/verdict.ts";
 export type Result = {
   readonly v: 1;
   readonly run: string | null;
+  /** The run whose past it shares. */
+  readonly forkedFrom: Origin | null;
   readonly agent: string;
   readonly flow: { readonly digest: string; readonly dialect: string } | null;
   readonly outcome: Outcome;
@@ -72,6 +74,7 @@ export function toResult(told: Told): Result {
   return {
     ...blank(flow.agent, verdict, told.problems),
     run,
+    forkedFrom: report.forkedFrom,
     flow: { digest, dialect: flow.dialect },
     iterations: state.iterations,
     path: report.path,
@@ -137,6 +140,7 @@ function blank(agent: string, verdict: Verdict, problems: readonly Problem[]): R
   return {
     v: 1,
     run: null,
+    forkedFrom: null,
     agent,
     flow: null,
     outcome: verdict.outcome,

@@ -15,14 +15,16 @@ import { addEntry, createReport } from "../engine/report.ts";
 import { prepareSchemas, schemasOf } from "../engine/schema.ts";
 import type { State } from "../engine/state.ts";
 import { addToTally, createTally, tallied } from "../engine/tally.ts";
+import { adoptions } from "../flow/adopted.ts";
 import type { Entry, Worktree } from "../flow/event.ts";
-import type { Flow, Spending } from "../flow/flow.ts";
+import type { Flow, Flows, Spending } from "../flow/flow.ts";
 import type { Json } from "../flow/json.ts";
 import { RESERVED_FIELDS } from "../flow/placeholder.ts";
 import { hasErrors, type Problem } from "../flow/problem.ts";
 import { exitCode } from "../flow/verdict.ts";
 import { coerceParameters } from "../load/parameters.ts";
 import { spendingOf } from "../load/spending.ts";
+import type { AdoptOptions } from "./adopt.ts";
 import { chooseBackend, recallBackend, type BackendOptions } from "./backend.ts";
 import { readConfig, type SandboxWish, type UserConfig } from "./config.ts";
 import { discreetSpec } from "./discreet.ts";
@@ -32,7 +34,7 @@ import { placeOf, restorePlace, surroundings } from "./place.ts";
 import { createPorts } from "./ports.ts";
 import { findProject, type Project } from "./project.ts";
 import type { Listener } from "./listen.ts";
-import { findRun, flowOf, show } from "./runs.ts";
+import { findRun, readRow, show, type RecordedRun } from "./runs.ts";
 import { toFailure, toResult, type Result } from "./result.ts";
 import { decideSandbox, openGround, placesOf, type Ground } from "./sandbox.ts";
 import { isTraced } from "./traced.ts";
@@ -52,7 +54,8 @@ export type RunOptions = {
 export type ResumeOptions = {
   /** A run id, a unique prefix of one, `@last` or `@failed`. */
   readonly run: string;
-} & DriveOptions;
+} & AdoptOptions &
+  DriveOptions;
 
 export type DriveOptions = BackendOptions & {
   /** Where the run works; the project is found from here. */
@@ -159,7 +162,7 @@ export async function runLoaded(loaded: Loaded, options: Omit<RunOptions, "agent
   });
 }
 
-/** Goes on with a run where its journal ends, with the flow it was started with. */
+/** Goes on with a run where its journal ends, with the flow it was started with unless it adopts another. */
 export async function resume(options: ResumeOptions): Promise<Result> {
   return await reported("", options, async () => {
     const project = findProject(options.cwd ?? process.cwd(), options.stateDir);
@@ -181,15 +184,19 @@ export async function resume(options: ResumeOptions): Promise<Result> {
 
 async function resumeFrom(journal: Journal, project: Project, options: ResumeOptions): Promise<Result> {
   const row = await findRun(journal, options.run);
-  const { id, digest } = row;
-  const flow = await flowOf(journal, row);
-  return await held(await journal.claim(id), async (handle) => {
-    const past = await journal.read(id);
-    if (isOver(flow, past)) return await showOver(journal, id);
-    const { cwd, worktree, spec, marks } = recallBackend(past);
+  return await held(await journal.claim(row.id), async (handle) => {
+    const { root, stateDir } = project;
+    const recorded = await readRow(journal, row);
+    const { flow: began, entries } = recorded;
+    if (isOver(recorded)) return await showOver(journal, row.id);
+    const isCompared = options.adopt === true || options.onChange !== undefined;
+    const wanted = isCompared
+      ? await (await import("./adopt.ts")).flowToAdopt(recorded, { cwd: root }, options)
+      : null;
+    const flow = wanted?.flow ?? recorded.current;
+    const { cwd, worktree, spec, marks } = recallBackend(entries);
     const redactor = redactorOf(options);
     const env = options.env ?? process.env;
-    const { root, stateDir } = project;
     const backend = await chooseBackend(options, flow, { env, stateDir }, { spec, marks });
     requireToolCalling(flow, backend);
     await requireTrust(flow, { root, env, ...options.trust });
@@ -198,16 +205,40 @@ async function resumeFrom(journal: Journal, project: Project, options: ResumeOpt
       type: "run.resumed",
       epoch: handle.epoch,
       ...(renewed ? { backend: discreetSpec(backend, redactor) } : {}),
-      ...(options.spending && { spending: { ...spentSoFar(flow, past), ...options.spending } }),
+      ...(options.spending && { spending: { ...spentSoFar(recorded), ...options.spending } }),
     } as const;
     const clock = options.clock ?? systemClock;
+    const adopted =
+      wanted === null ? recorded.adopted : { ...recorded.adopted, [wanted.digest]: wanted.flow };
     const place = worktree === undefined ? { cwd } : { cwd, worktree };
-    const warnings = worktree === undefined ? [] : await restorePlace(flow, worktree, cwd, past, options);
-    const about = { options, flow, digest, root, ...place, clock, backend, redactor, handle, begin, past };
-    return await withGround(flow, project, cwd, options, async (around) =>
-      driveTo({ ...about, around: { ...around, warnings: [...warnings, ...around.warnings] }, problems: [] }),
-    );
+    const warnings =
+      worktree === undefined
+        ? []
+        : await restorePlace(flow, worktree, cwd, fold(began, entries, recorded.adopted), options);
+    return await withGround(flow, project, cwd, options, async (around) => {
+      const past =
+        wanted === null
+          ? entries
+          : [...entries, await adopt(handle, entries.length + 1, clock.now(), wanted)];
+      if (wanted !== null) options.observe?.(past.at(-1)!, fold(began, past, adopted), flow);
+      const digest = wanted?.digest ?? adoptions(entries).at(-1) ?? row.digest;
+      const flows = { began, adopted, flow, digest };
+      const told = { ...around, warnings: [...warnings, ...around.warnings] };
+      const about = { options, ...flows, root, ...place, clock, backend, redactor, handle, begin, past };
+      return await driveTo({ ...about, around: told, problems: [] });
+    });
   });
+}
+
+async function adopt(
+  handle: RunHandle,
+  seq: number,
+  at: number,
+  { flow, digest }: { readonly flow: Flow; readonly digest: string },
+): Promise<Entry> {
+  const entry: Entry = { seq, at, event: { type: "run.adopted", flow: digest } };
+  await handle.append([entry], { [digest]: flow });
+  return entry;
 }
 
 function isGiven(value: unknown): boolean {
@@ -263,8 +294,8 @@ function requireToolCalling(flow: Flow, { spec, toolCalling }: Backend): void {
 }
 
 /** What the run was allowed before it was resumed. */
-function spentSoFar(flow: Flow, past: readonly Entry[]): Spending {
-  return fold(flow, past).spending ?? spendingOf(flow.limits);
+function spentSoFar({ flow, entries, adopted, current }: RecordedRun): Spending {
+  return fold(flow, entries, adopted).spending ?? spendingOf(current.limits);
 }
 
 /** Lets the run go at the end, however that comes. */
@@ -280,6 +311,9 @@ async function held(handle: RunHandle, use: (handle: RunHandle) => Promise<Resul
 type Driven = {
   readonly options: DriveOptions;
   readonly flow: Flow;
+  /** Where that is not the flow which the run began with: that one, and all it adopted. */
+  readonly began?: Flow;
+  readonly adopted?: Flows;
   readonly digest: string;
   readonly root: string;
   readonly cwd: string;
@@ -297,6 +331,7 @@ type Driven = {
 async function driveTo(driven: Driven): Promise<Result> {
   const { options, flow, digest, root, cwd, worktree, clock, backend, redactor, around } = driven;
   const { handle, begin, past, problems } = driven;
+  const { began = flow, adopted = {} } = driven;
   const report = createReport();
   const tally = createTally();
   const listener = await listenerOf(driven);
@@ -312,7 +347,8 @@ async function driveTo(driven: Driven): Promise<Result> {
   const ports = createPorts({ ...options, flow, backend, clock, root, cwd, redactor, ground: around });
   try {
     const state = await drive({
-      flow,
+      flow: began,
+      adopted,
       ports,
       handle,
       past,
@@ -355,9 +391,9 @@ async function listenerOf({ options, flow, root, handle, begin, past }: Driven):
 }
 
 /** Whether the run ended by the flow's own doing, so that nothing is left to go on with. */
-function isOver(flow: Flow, past: readonly Entry[]): boolean {
-  if (past.at(-1)?.event.type !== "run.ended") return false;
-  return fold(flow, past).halted.length === 0;
+function isOver({ flow, entries, adopted }: RecordedRun): boolean {
+  if (entries.at(-1)?.event.type !== "run.ended") return false;
+  return fold(flow, entries, adopted).halted.length === 0;
 }
 
 async function showOver(journal: Journal, id: string): Promise<Result> {
@@ -413,12 +449,12 @@ function invalid({ agent, problems }: Loaded): Result {
 }
 
 /** Ten letters and digits: short to type, and a few of them are enough as a prefix. */
-function newRunId(): string {
+export function newRunId(): string {
   const alphabet = "0123456789abcdefghjkmnpqrstvwxyz";
   return Array.from(randomBytes(10), (byte) => alphabet[byte % 32]).join("");
 }
 
-const systemClock: Clock = {
+export const systemClock: Clock = {
   now: () => Date.now(),
   // A timer that is set for longer than it can count fires at once; in parts it can be set for any time.
   sleep: async (ms, signal) => {

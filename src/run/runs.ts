@@ -6,7 +6,8 @@ import { prepareSchemas, schemasOf } from "../engine/schema.ts";
 import { EMPTY_STATE } from "../engine/state.ts";
 import { addToTally, createTally, tallied } from "../engine/tally.ts";
 import type { Entry } from "../flow/event.ts";
-import type { Flow } from "../flow/flow.ts";
+import { adoptions, flowFrom } from "../flow/adopted.ts";
+import type { Flow, Flows } from "../flow/flow.ts";
 import type { LogLine } from "./log-line.ts";
 import type { Verdict } from "../flow/verdict.ts";
 import { FINALIZE_FAILED, recordedEnd, toResult, type Result } from "./result.ts";
@@ -31,19 +32,21 @@ export async function listRuns(journal: Journal): Promise<readonly RunSummary[]>
 
 /** The result document of a run, from its journal alone. */
 export async function show(journal: Journal, ref: string): Promise<Result> {
-  const { row, flow, entries } = await readRun(journal, ref);
+  const { row, flow, adopted, current, entries } = await readRun(journal, ref);
   const report = createReport();
   const tally = createTally();
   let state = EMPTY_STATE;
+  let held = flow;
   for (const entry of entries) {
-    state = decide(flow, state, entry.event);
+    held = flowFrom(held, entry.event, adopted);
+    state = decide(held, state, entry.event);
     addEntry(report, entry);
     addToTally(tally, entry, state);
   }
   const result = toResult({
     run: row.id,
-    flow,
-    digest: row.digest,
+    flow: current,
+    digest: adoptions(entries).at(-1) ?? row.digest,
     state,
     report,
     steps: tallied(tally),
@@ -57,9 +60,9 @@ export async function show(journal: Journal, ref: string): Promise<Result> {
 
 /** Why a visit of a run went the way it did, from its journal alone; `target` is `STEP` or `STEP@VISIT`. */
 export async function why(journal: Journal, ref: string, target?: string): Promise<Why> {
-  const { flow, entries } = await readRun(journal, ref);
+  const { flow, adopted, entries } = await readRun(journal, ref);
   // Loaded by those who ask only.
-  return (await import("./why.ts")).why(flow, entries, target);
+  return (await import("./why.ts")).why(flow, entries, target, adopted);
 }
 
 /**
@@ -79,24 +82,36 @@ export async function* logs(
   for await (const { entry, before, after } of moments) yield* logLines(entry, before, after, flow);
 }
 
-/** A run as it is recorded, with the flow it is pinned to; ready to be folded. */
+/** A run as it is recorded, with the flows it is pinned to; ready to be folded. */
 export async function readRun(journal: Journal, ref: string): Promise<RecordedRun> {
-  const row = await findRun(journal, ref);
-  const flow = await flowOf(journal, row);
-  return { row, flow, entries: await journal.read(row.id) };
+  return await readRow(journal, await findRun(journal, ref));
+}
+
+export async function readRow(journal: Journal, row: RunRow): Promise<RecordedRun> {
+  const entries = await journal.read(row.id);
+  const flow = await flowOf(journal, row.id, row.digest);
+  const adopted: { [digest: string]: Flow } = {};
+  let current = flow;
+  for (const digest of adoptions(entries)) current = adopted[digest] = await flowOf(journal, row.id, digest);
+  return { row, flow, adopted, current, entries };
 }
 
 export type RecordedRun = {
   readonly row: RunRow;
+  /** The one it began with. */
   readonly flow: Flow;
+  /** Those it adopted on its way. */
+  readonly adopted: Flows;
+  /** The one that holds now. */
+  readonly current: Flow;
   readonly entries: readonly Entry[];
 };
 
-/** The flow of a run. Folding its journal holds the answers against their schemas again, so those are made ready too. */
-export async function flowOf(journal: Journal, { id, digest }: RunRow): Promise<Flow> {
+/** A flow of a run. Folding its journal holds the answers against their schemas again, so those are made ready too. */
+export async function flowOf(journal: Journal, run: string, digest: string): Promise<Flow> {
   const flow = await journal.flow(digest);
   if (flow === null)
-    throw new RunnerError("JOURNAL_UNAVAILABLE", `The flow of run ${id} is missing from the journal.`);
+    throw new RunnerError("JOURNAL_UNAVAILABLE", `A flow of run ${run} is missing from the journal.`);
   await prepareSchemas(schemasOf(flow));
   return flow;
 }

@@ -112,7 +112,8 @@ export type Stand = {
   readonly parts: readonly Stand[];
 };
 
-export function momentOf(flow: Flow, happened: Happened): Moment {
+export function momentOf(happened: Happened): Moment {
+  const { flow } = happened;
   const { seq, at, event, led } = happened.entry;
   const plain: Moment = { seq, at, event, ...(led !== undefined && { led }) };
   if (!("step" in event)) return plain;

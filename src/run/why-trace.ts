@@ -3,7 +3,8 @@ import { decide } from "../engine/decide.ts";
 import { addEntry, createReport } from "../engine/report.ts";
 import { EMPTY_STATE, type Lane, type State } from "../engine/state.ts";
 import type { Entry } from "../flow/event.ts";
-import type { Flow, StepId } from "../flow/flow.ts";
+import { flowFrom } from "../flow/adopted.ts";
+import type { Flow, Flows, StepId } from "../flow/flow.ts";
 import { own } from "../flow/json.ts";
 
 export type Trace = {
@@ -16,6 +17,8 @@ export type Trace = {
   /** The one that was decided last. */
   readonly decided: Visit | null;
   readonly final: State;
+  /** The flow that holds at the end. */
+  readonly flow: Flow;
 };
 
 /** One visit, with the questions about its work. */
@@ -25,11 +28,16 @@ export type Visit = {
   readonly iteration: number;
   /** The step that led here. */
   readonly from: StepId | null;
+  /** The flow that held when it was begun. */
+  readonly flow: Flow;
+  /** The entry that led to it. */
+  readonly begun: number;
   readonly happened: readonly Happened[];
 };
 
 export type Happened = {
   readonly entry: Entry;
+  readonly flow: Flow;
   readonly before: State;
   readonly after: State;
   /** Messages that stood in the conversation already. */
@@ -40,24 +48,33 @@ export type Happened = {
 
 type Growing = Visit & { readonly happened: Happened[] };
 
-export function traceOf(flow: Flow, entries: readonly Entry[]): Trace {
+export function traceOf(began: Flow, entries: readonly Entry[], adopted?: Flows): Trace {
   const visits: Growing[] = [];
   const bySteps = new Map<StepId, Growing[]>();
   const report = createReport();
   const heard = new Map<string, number>();
+  let flow = began;
   let state = EMPTY_STATE;
   let newest: readonly Growing[] = [];
   let decided: Growing | null = null;
 
   const visitOf = ({ step, visit }: Pick<Lane, "step" | "visit">) => bySteps.get(step)?.[visit - 1];
 
-  const meet = (lane: Lane) => {
+  const meet = (lane: Lane, seq: number) => {
     if (visitOf(lane) !== undefined) return;
     const known = bySteps.get(lane.step) ?? [];
     const owner = own(flow.steps, lane.step)?.aside;
     const asked = owner === undefined ? undefined : bySteps.get(owner)?.at(-1);
     const { step, visit, origin: from } = lane;
-    const begun = asked ?? { step, visit, iteration: visits.length + 1, from, happened: [] };
+    const begun = asked ?? {
+      step,
+      visit,
+      iteration: visits.length + 1,
+      from,
+      flow,
+      begun: seq,
+      happened: [],
+    };
     if (asked === undefined) visits.push(begun);
     known.push(begun);
     bySteps.set(step, known);
@@ -68,6 +85,8 @@ export function traceOf(flow: Flow, entries: readonly Entry[]): Trace {
     // Where only the end was left to be recorded, nothing is under way.
     if (event.type === "run.resumed" && state.lanes.length === 0) return newest;
     if (event.type === "run.resumed") return present(state.lanes.map(visitOf));
+    if (event.type === "run.adopted" || event.type === "run.edited")
+      return present([...state.lanes, ...state.halted].map(visitOf));
     if (event.type === "run.ended") return [...new Set([...newest, ...present(before.halted.map(visitOf))])];
     return "step" in event ? present([visitOf(event)]) : newest;
   };
@@ -75,12 +94,13 @@ export function traceOf(flow: Flow, entries: readonly Entry[]): Trace {
   for (const entry of entries) {
     const { event } = entry;
     const before = state;
+    flow = flowFrom(flow, event, adopted);
     state = decide(flow, before, event);
     const ran = report.checks.length;
     addEntry(report, entry);
     const attempts = report.checks.slice(ran).map(({ attempt }) => attempt);
     const place = event.type === "step.answered" ? conversationOf(flow, event) : "";
-    const happened: Happened = { entry, before, after: state, heard: heard.get(place) ?? 0, attempts };
+    const happened: Happened = { entry, flow, before, after: state, heard: heard.get(place) ?? 0, attempts };
     if (event.type === "step.answered" && event.reply.kind === "said") {
       const said = laneIn(before, event)?.say.length ?? 0;
       heard.set(place, happened.heard + said + 1);
@@ -88,9 +108,9 @@ export function traceOf(flow: Flow, entries: readonly Entry[]): Trace {
     newest = concerned(entry, before);
     for (const visit of newest) visit.happened.push(happened);
     if (entry.led !== undefined) decided = newest[0] ?? decided;
-    for (const lane of state.lanes) meet(lane);
+    for (const lane of state.lanes) meet(lane, entry.seq);
   }
-  return { visits, bySteps, newest, decided, final: state };
+  return { visits, bySteps, newest, decided, final: state, flow };
 }
 
 export function laneIn(

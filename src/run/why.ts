@@ -1,7 +1,8 @@
 /** Why a visit of a run went the way it did: the whole chain, worked out again from the run's journal alone. */
 import { RunnerError } from "../engine/ports.ts";
 import type { Command, Entry, Event, Led } from "../flow/event.ts";
-import type { Flow, Guard, Label, Step, StepId } from "../flow/flow.ts";
+import { adoptions } from "../flow/adopted.ts";
+import type { Flow, Flows, Guard, Label, Step, StepId } from "../flow/flow.ts";
 import type { Verdict } from "../flow/verdict.ts";
 import { own } from "../flow/json.ts";
 import { didYouMean } from "../load/suggest.ts";
@@ -53,25 +54,28 @@ export type Contract = {
  * @param target `STEP` or `STEP@VISIT`; without a visit the last one. By default the decision that was made last, or the
  * visit that the run ended in. STEP_UNKNOWN when there is no such visit.
  */
-export function why(flow: Flow, entries: readonly Entry[], target?: string): Why {
-  const trace = traceOf(flow, entries);
-  const visit = target === undefined ? lastOf(trace, entries) : find(flow, trace, target);
+export function why(flow: Flow, entries: readonly Entry[], target?: string, adopted?: Flows): Why {
+  const trace = traceOf(flow, entries, adopted);
+  const visit = target === undefined ? lastOf(trace, entries) : findVisit(trace, target);
   if (visit === undefined)
     throw new RunnerError("STEP_UNKNOWN", "The run ended before any step was visited.");
-  return toWhy(flow, entries, trace, visit);
+  return toWhy(entries, trace, visit);
 }
 
 /** The same for every visit, in the order in which they were begun. */
-export function whyAll(flow: Flow, entries: readonly Entry[]): readonly Why[] {
-  const trace = traceOf(flow, entries);
-  return trace.visits.map((visit) => toWhy(flow, entries, trace, visit));
+export function whyAll(flow: Flow, entries: readonly Entry[], adopted?: Flows): readonly Why[] {
+  const trace = traceOf(flow, entries, adopted);
+  return trace.visits.map((visit) => toWhy(entries, trace, visit));
 }
 
-function toWhy(flow: Flow, entries: readonly Entry[], { final, bySteps }: Trace, visit: Visit): Why {
+function toWhy(entries: readonly Entry[], { final, bySteps }: Trace, visit: Visit): Why {
   const { step: id, happened } = visit;
+  const flow = happened.at(-1)?.flow ?? visit.flow;
   const step = flow.steps[id]!;
-  const { run, agent, flow: digest } = startOf(entries);
-  const moments = happened.map((one) => momentOf(flow, one));
+  const { run, agent, flow: began } = startOf(entries);
+  const until = entries.slice(0, happened.at(-1)?.entry.seq ?? entries.length);
+  const digest = adoptions(until).at(-1) ?? began;
+  const moments = happened.map(momentOf);
   const decision = moments.findLast(({ led }) => led !== undefined)?.led ?? null;
   const isHere = (lane: { readonly step: StepId; readonly visit: number }) =>
     bySteps.get(lane.step)?.[lane.visit - 1] === visit;
@@ -143,7 +147,8 @@ function lastOf({ visits, newest, decided }: Trace, entries: readonly Entry[]): 
   return decided ?? visits.at(-1);
 }
 
-function find(flow: Flow, { bySteps }: Trace, target: string): Visit {
+/** STEP_UNKNOWN when there is no such visit. */
+export function findVisit({ flow, bySteps }: Trace, target: string): Visit {
   const [, named = target, number] =
     own(flow.steps, target) === undefined ? (/^(.+)@(\d+)$/.exec(target) ?? []) : [];
   const visits = bySteps.get(named) ?? [];

@@ -265,6 +265,92 @@ export function journalSuite(
         assert.equal(await journal.flow("d3"), null);
       }));
 
+    it("keeps the flows that entries adopt, whether a run is made with them or goes on with them", () =>
+      world(async (open) => {
+        const journal = await open();
+        const made = { d2: aFlow("second"), "digest-1": aFlow("never stored") };
+        const handle = await journal.create(newRun("r1"), [waited(1), adopted(2, "d2")], made);
+        await handle.append([adopted(3, "d3")], { d3: aFlow("third") });
+        const refused = handle.append([adopted(3, "d4")], { d4: aFlow("fourth") });
+        await refuses("ENTRY_OUT_OF_ORDER", refused, /r1/);
+        assert.deepEqual(await journal.flow("digest-1"), aFlow("a flow"));
+        assert.deepEqual(await journal.flow("d2"), aFlow("second"));
+        assert.deepEqual(await journal.flow("d3"), aFlow("third"));
+        assert.equal(await journal.flow("d4"), null);
+      }));
+
+    it("tells how large a run is", () =>
+      world(async (open) => {
+        const journal = await open();
+        const entries = [waited(1), answered(2, "naïve 日本", {})];
+        const handle = await journal.create(newRun("r1"));
+        assert.equal(await journal.size("r1"), 0);
+        await handle.append(entries);
+        const bytes = entries.reduce((sum, entry) => sum + Buffer.byteLength(JSON.stringify(entry)), 0);
+        assert.equal(await journal.size("r1"), bytes);
+        await refuses("RUN_UNKNOWN", journal.size("r2"), /r2/);
+      }));
+
+    it("has another version after whatever was written, and the same one after nothing", () =>
+      world(async (open) => {
+        const journal = await open();
+        const versions = [await journal.version()];
+        const note = async () => versions.push(await journal.version());
+        const handle = await journal.create(newRun("r1"));
+        await note();
+        await handle.append([waited(1)]);
+        await note();
+        await handle.release();
+        await note();
+        await journal.remove("r1");
+        await note();
+        assert.equal(new Set(versions).size, 5);
+        await journal.list();
+        assert.equal(await journal.version(), versions.at(-1));
+      }));
+
+    it("removes a run, and lets its id be used again", () =>
+      world(async (open) => {
+        const journal = await open();
+        const handle = await journal.create(newRun("r1"), [waited(1)]);
+        const other = await journal.create(newRun("r2"), [waited(1)]);
+        await handle.release();
+        await journal.remove("r1");
+        await refuses("RUN_UNKNOWN", journal.read("r1"), /r1/);
+        await refuses("RUN_UNKNOWN", journal.claim("r1"), /r1/);
+        await refuses("RUN_UNKNOWN", journal.remove("r1"), /r1/);
+        assert.deepEqual(
+          (await journal.list()).map(({ id }) => id),
+          ["r2"],
+        );
+        await other.append([waited(2)]);
+        const again = await journal.create(newRun("r1"));
+        await again.append([waited(1)]);
+        assert.deepEqual(seqs(await journal.read("r1")), [1]);
+      }));
+
+    it("does not let the writer of a removed run write into the one made after it", () =>
+      world(async (open) => {
+        const journal = await open();
+        const stale = await journal.create(newRun("r1"), [waited(1)]);
+        await stale.release();
+        await journal.remove("r1");
+        const fresh = await journal.create(newRun("r2"), [waited(1)]);
+        await refuses("RUN_UNKNOWN", stale.append([waited(2)]), /r1/);
+        await stale.release();
+        await fresh.append([waited(2)]);
+        assert.deepEqual(seqs(await journal.read("r2")), [1, 2]);
+      }));
+
+    it("does not remove a run that is being driven", () =>
+      world(async (open) => {
+        const journal = await open();
+        const handle = await journal.create(newRun("r1"), [waited(1)]);
+        await refuses("RUN_OWNED_ELSEWHERE", journal.remove("r1"), /r1/);
+        await handle.append([waited(2)]);
+        assert.deepEqual(seqs(await journal.read("r1")), [1, 2]);
+      }));
+
     it("keeps many runs apart that are written at once", () =>
       world(async (open) => {
         const journal = await open();
@@ -294,6 +380,9 @@ export function journalSuite(
         await refuses("JOURNAL_UNAVAILABLE", journal.read("r1"));
         await refuses("JOURNAL_UNAVAILABLE", journal.flow("digest-1"));
         await refuses("JOURNAL_UNAVAILABLE", journal.list());
+        await refuses("JOURNAL_UNAVAILABLE", journal.size("r1"));
+        await refuses("JOURNAL_UNAVAILABLE", journal.version());
+        await refuses("JOURNAL_UNAVAILABLE", journal.remove("r1"));
         await refuses("JOURNAL_UNAVAILABLE", handle.append([waited(1)]));
         await handle.release();
         await journal.close();
@@ -325,6 +414,41 @@ export function journalSuite(
         await refuses("RUN_OWNED_ELSEWHERE", handle.append([waited(1)]), /r1/);
         await taken.append([waited(1)]);
         assert.deepEqual(seqs(await first.read("r1")), [1]);
+      }),
+    );
+
+    it("does not remove what another journal drives, and tells a second one of every change", together, () =>
+      world(async (open) => {
+        const [first, second] = [await open(), await open()];
+        const handle = await first.create(newRun("r1"));
+        await refuses("RUN_OWNED_ELSEWHERE", second.remove("r1"), /r1/);
+        const before = await second.version();
+        await handle.append([waited(1)]);
+        assert.notEqual(await second.version(), before);
+        await handle.release();
+        await second.remove("r1");
+        await refuses("RUN_UNKNOWN", first.read("r1"), /r1/);
+      }),
+    );
+
+    it("forgets the flows that no run needs once a journal that removed runs is closed", together, () =>
+      world(async (open) => {
+        const first = await open();
+        const runs = [
+          { ...newRun("r1"), digest: "d1", flow: aFlow("first") },
+          { ...newRun("r2"), digest: "d2", flow: aFlow("second") },
+        ];
+        const made = { d3: aFlow("third"), d4: aFlow("fourth") };
+        const [one, two] = await Promise.all([
+          first.create(runs[0]!, [adopted(1, "d3"), adopted(2, "d4")], made),
+          first.create(runs[1]!, [adopted(1, "d3")], made),
+        ]);
+        await Promise.all([one.release(), two.release()]);
+        await first.remove("r1");
+        await first.close();
+        const second = await open();
+        const flows = await Promise.all(["d1", "d2", "d3", "d4"].map((digest) => second.flow(digest)));
+        assert.deepEqual(flows, [null, aFlow("second"), aFlow("third"), null]);
       }),
     );
 
@@ -371,6 +495,10 @@ function aFlow(title: string): Flow {
 
 function waited(seq: number): Entry {
   return { seq, at: 1_000 + seq, event: { type: "step.waited", step: "s", visit: seq, ms: 5 } };
+}
+
+function adopted(seq: number, flow: string): Entry {
+  return { seq, at: 1_000 + seq, event: { type: "run.adopted", flow } };
 }
 
 function answered(seq: number, text: string, output: JsonObject): Entry {

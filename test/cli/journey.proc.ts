@@ -71,7 +71,7 @@ test("a run that stopped goes on where it stopped, and what was shown can be sho
   assert.match(
     table.stdout,
     new RegExp(
-      `^RUN +AGENT +STATE +STEP +AGE +EVENTS\n${id} +notes +failed SCRIPT_EXHAUSTED +continuation.note +\\d+s +\\d+\n$`,
+      `^RUN +AGENT +STATE +STEP +AGE +EVENTS +SIZE\n${id} +notes +failed SCRIPT_EXHAUSTED +continuation.note +\\d+s +\\d+ +\\d+ kB\n$`,
     ),
   );
   assert.equal(failed.code, 0);

@@ -1,7 +1,8 @@
-/** For every prefix of a journal: resuming ends the same way, and what was committed is not asked again. */
+/** For every prefix of a journal: resuming ends the same way, replays, and what was committed is not asked again. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Toolbox } from "../../src/engine/ports.ts";
+import { replay } from "../../src/engine/replay.ts";
 import type { ScriptReply } from "../../src/backends/script.ts";
 import { actionSchema, sketchCheck, sketchFlow, sketchMachine, text } from "../../src/testing/flows.ts";
 import { play, type Scenario } from "../../src/testing/scenario.ts";
@@ -246,6 +247,7 @@ for (const [name, scenario] of Object.entries(scenarios)) {
         },
         `cut after ${cut}`,
       );
+      assert.equal(replay(scenario.flow, resumed.entries).difference, null, `replayed after cut ${cut}`);
       const expected = asksOf(whole.entries).slice(asksOf(past).length);
       assert.deepEqual(resumed.asked.toSorted(), expected.toSorted(), `asked again after cut ${cut}`);
     }

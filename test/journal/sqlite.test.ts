@@ -206,6 +206,27 @@ describe("journal: sqlite alone", () => {
         assert.deepEqual(readFileSync(file), before);
       }));
   }
+
+  it("gives the room of removed runs back when it is closed", () =>
+    world(async ({ directory, open }) => {
+      const first = await open("first");
+      const text = "x".repeat(1_000_000);
+      const handle = await first.create(newRun("large"), [waited(1), { ...waited(2), note: text } as Entry]);
+      await (await first.create(newRun("small"), [waited(1)])).release();
+      await handle.release();
+      await first.close();
+      const file = join(directory, "runs.db");
+      assert.ok(statSync(file).size > text.length);
+      const second = await open("second");
+      await second.remove("large");
+      await second.close();
+      assert.ok(statSync(file).size < 100_000, String(statSync(file).size));
+      const third = await open("third");
+      assert.deepEqual(
+        (await third.list()).map(({ id }) => id),
+        ["small"],
+      );
+    }));
 });
 
 type World = {

@@ -13,11 +13,15 @@ after(() => {
 export function projectWith(files: { readonly [path: string]: string }): string {
   const folder = mkdtempSync(join(tmpdir(), "lockstep-project-"));
   made.push(folder);
+  writeFiles(folder, files);
+  return folder;
+}
+
+export function writeFiles(folder: string, files: { readonly [path: string]: string }): void {
   for (const [path, text] of Object.entries(files)) {
     mkdirSync(dirname(join(folder, path)), { recursive: true });
     writeFileSync(join(folder, path), text);
   }
-  return folder;
 }
 
 export type StepFile = {

@@ -1,0 +1,69 @@
+/** `lockstep runs --prune`: what may go is shown, asked about, and removed. */
+import type { Journal } from "../run/index.ts";
+import { prunable, prune } from "../run/prune.ts";
+import { UsageError } from "./args.ts";
+import type { Call } from "./call.ts";
+import { readLine } from "./conduct.ts";
+import { age, count, shownInLine, size, table } from "./text.ts";
+
+const USUAL_AGE = "30d";
+
+export async function pruneRuns(call: Call, journal: Journal | null): Promise<number> {
+  const { screen } = call;
+  const now = Date.now();
+  const keep = keepOf(call.text("keep"));
+  const olderThan = call.text("older-than") ?? (keep === undefined ? USUAL_AGE : "0d");
+  const options = { olderThanMs: ageOf(olderThan), now, ...(keep !== undefined && { keep }) };
+  const dryRun = call.on("dry-run");
+  const runs = journal === null ? [] : await prunable(journal, options);
+  const bytes = runs.reduce((sum, run) => sum + run.bytes, 0);
+  if (!call.on("json") && runs.length > 0) {
+    const rows = runs.map(({ run, agent, state, updatedAt, bytes: own }) => [
+      run,
+      shownInLine(agent, 40),
+      state,
+      age(now - Date.parse(updatedAt)),
+      size(own),
+    ]);
+    screen.print(table(rows).join("\n"));
+  }
+  const what = `${count(runs.length, "run")}, ${size(bytes)}`;
+  if (dryRun || runs.length === 0 || journal === null) {
+    if (call.on("json")) screen.document({ v: 1, dryRun, runs, bytes });
+    else screen.tell(runs.length === 0 ? "There is nothing to remove." : `Would remove ${what}.`);
+    return 0;
+  }
+  if (!call.on("yes") && !(await isConfirmed(call, what))) {
+    screen.complain("Nothing was removed.");
+    return 1;
+  }
+  const gone = await prune(journal, runs);
+  const freed = gone.reduce((sum, run) => sum + run.bytes, 0);
+  if (call.on("json")) screen.document({ v: 1, dryRun, runs: gone, bytes: freed });
+  else screen.tell(`Removed ${count(gone.length, "run")}, ${size(freed)}.`);
+  return 0;
+}
+
+async function isConfirmed(call: Call, what: string): Promise<boolean> {
+  if (!call.screen.isAnswering)
+    throw new UsageError(
+      `Nobody can be asked whether to remove ${what}: pass --yes, or look with --dry-run.`,
+    );
+  call.screen.complain(`Remove ${what} for good? [y/N]`);
+  return /^\s*y(es)?\s*$/i.test((await readLine(call.host, call.host.interruption())) ?? "");
+}
+
+const UNITS = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 } as const;
+
+function ageOf(text: string): number {
+  const [, number, unit] = /^(\d+)([mhdw])$/.exec(text) ?? [];
+  if (number === undefined)
+    throw new UsageError(`--older-than is "${text}"; it must be a number with m, h, d or w, such as 30d.`);
+  return Number(number) * UNITS[unit as keyof typeof UNITS];
+}
+
+function keepOf(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  if (!/^\d+$/.test(text)) throw new UsageError(`--keep is "${text}"; it must be a whole number.`);
+  return Number(text);
+}

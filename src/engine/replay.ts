@@ -1,0 +1,119 @@
+/** Working out every decision of a run again from its journal, and holding it against what is recorded. */
+import { flowFrom } from "../flow/adopted.ts";
+import type { Command, Entry, Event, Led } from "../flow/event.ts";
+import type { Flow, Flows } from "../flow/flow.ts";
+import { sameJson, type Json } from "../flow/json.ts";
+import { decide } from "./decide.ts";
+import { EMPTY_STATE, type State } from "./state.ts";
+
+export type Replayed = {
+  /** Entries that were looked at: all, unless there is a difference. */
+  readonly events: number;
+  readonly difference: Divergence | null;
+  /** Where the run stands after the last entry that could be followed. */
+  readonly state: State;
+};
+
+/** The first entry that does not come out as it is recorded. */
+export type Divergence = {
+  readonly seq: number;
+  readonly event: Event["type"];
+  /** `entry`: it cannot be where it is. `decision`, `verdict`: it came out another way. */
+  readonly about: "entry" | "decision" | "verdict";
+  readonly recorded: Json;
+  readonly derived: Json;
+};
+
+export function replay(began: Flow, entries: readonly Entry[], adopted?: Flows): Replayed {
+  let flow = began;
+  let state = EMPTY_STATE;
+  for (const [index, entry] of entries.entries()) {
+    const { event } = entry;
+    let next: State;
+    try {
+      const wrong = misplaced(state, entry, index + 1);
+      if (wrong !== null) return { events: index, difference: wrong, state };
+      flow = flowFrom(flow, event, adopted);
+      next = decide(flow, state, event);
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error);
+      return { events: index, difference: divergence(entry, "entry", place(event), why), state };
+    }
+    if (!sameDecision(entry.led, next.settled)) {
+      const difference = divergence(entry, "decision", entry.led ?? null, next.settled);
+      return { events: index, difference, state };
+    }
+    state = next;
+  }
+  return { events: entries.length, difference: null, state };
+}
+
+function divergence(
+  { seq, event }: Entry,
+  about: Divergence["about"],
+  recorded: Json,
+  derived: Json,
+): Divergence {
+  return { seq, event: event.type, about, recorded, derived };
+}
+
+/** Why an entry cannot be at its place, whatever it leads to. */
+function misplaced(state: State, entry: Entry, expected: number): Divergence | null {
+  const { seq, event } = entry;
+  if (seq !== expected) return divergence(entry, "entry", seq, expected);
+  const isFirst = seq === 1;
+  if (isFirst !== (event.type === "run.started"))
+    return divergence(entry, "entry", event.type, isFirst ? "run.started" : null);
+  if (event.type === "run.ended") {
+    const [first] = state.pending;
+    const derived = first?.type === "end" ? first.verdict : null;
+    return sameJson(event.verdict, derived) ? null : divergence(entry, "verdict", event.verdict, derived);
+  }
+  if (!("step" in event)) return null;
+  const lane = state.lanes.find((other) => other.step === event.step && other.visit === event.visit);
+  if (lane !== undefined && answers(lane.command, event)) return null;
+  return divergence(entry, "entry", place(event), lane === undefined ? null : place(lane.command));
+}
+
+function place(of: Event | Command): string {
+  return "step" in of ? `${of.type} ${of.step}@${of.visit}` : of.type;
+}
+
+/** Whether an event can be what came of a command. */
+export function answers(command: Command, event: Event): boolean {
+  // Whatever a stage begins with, it may turn out that it cannot be asked.
+  const unaskable = event.type === "step.answered" && event.reply.kind === "unaskable";
+  switch (command.type) {
+    case "ask":
+      return event.type === "step.answered" && (event.turn === command.turn || unaskable);
+    case "call":
+      return event.type === "step.called" || event.type === "step.suspended";
+    case "check":
+      return event.type === "step.checked" || unaskable;
+    case "hook":
+      return (event.type === "step.hooked" && event.hook === command.hook) || unaskable;
+    case "look":
+      return event.type === "step.looked";
+    case "question":
+      return event.type === "step.told";
+    case "wait":
+      return event.type === "step.waited";
+    case "end":
+      return event.type === "run.ended";
+  }
+}
+
+/** Most have none, and of the others most have nothing but the plain members. */
+function sameDecision(recorded: Led | undefined, derived: Led | null): boolean {
+  if (recorded === undefined || derived === null) return recorded === undefined && derived === null;
+  return (
+    recorded.step === derived.step &&
+    recorded.visit === derived.visit &&
+    recorded.label === derived.label &&
+    recorded.to === derived.to &&
+    recorded.overturned === derived.overturned &&
+    recorded.place === derived.place &&
+    sameJson(recorded.check ?? null, derived.check ?? null) &&
+    sameJson(recorded.notes ?? null, derived.notes ?? null)
+  );
+}

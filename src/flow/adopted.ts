@@ -1,0 +1,17 @@
+/** Which flow holds when: the one that a run began with, until it adopts another. */
+import type { Entry, Event } from "./event.ts";
+import type { Flow, Flows } from "./flow.ts";
+import { own } from "./json.ts";
+
+/** The flow that holds from this event on. */
+export function flowFrom(flow: Flow, event: Event, adopted: Flows = {}): Flow {
+  if (event.type !== "run.adopted") return flow;
+  const next = own(adopted, event.flow);
+  if (next === undefined) throw new Error(`The flow ${event.flow} that was adopted is not there`);
+  return next;
+}
+
+/** The digests of the flows that a run adopted, in order. */
+export function adoptions(entries: readonly Entry[]): readonly string[] {
+  return entries.flatMap(({ event }) => (event.type === "run.adopted" ? [event.flow] : []));
+}

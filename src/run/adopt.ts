@@ -1,0 +1,54 @@
+/** A flow that changed since a run began: what is different, and whether the run may go on with it. */
+import { obstacles } from "../engine/adoptable.ts";
+import { fold } from "../engine/drive.ts";
+import { RunnerError } from "../engine/ports.ts";
+import { addEntry, createReport } from "../engine/report.ts";
+import { prepareSchemas, schemasOf } from "../engine/schema.ts";
+import { flowChanges, type FlowChange } from "../flow/changes.ts";
+import type { Flow } from "../flow/flow.ts";
+import { hasErrors } from "../flow/problem.ts";
+import { flowDigest, load } from "./load.ts";
+import type { RecordedRun } from "./runs.ts";
+
+export type AdoptOptions = {
+  /** Goes on with the flow that the files hold now; FLOW_INCOMPATIBLE when the run cannot. */
+  readonly adopt?: boolean;
+  /** Hears what is different between the flow of the run and that of the files. Without it, and without `adopt`, nothing is compared. */
+  readonly onChange?: (changes: readonly FlowChange[], adopted: boolean) => void;
+};
+
+/** The flow that the run is to adopt now; null: it goes on with its own. */
+export async function flowToAdopt(
+  recorded: RecordedRun,
+  where: { readonly cwd: string },
+  { adopt = false, onChange }: AdoptOptions,
+): Promise<{ readonly flow: Flow; readonly digest: string } | null> {
+  const { agent } = recorded.row;
+  const { flow, problems } = await load(agent, where);
+  if (flow === null || hasErrors(problems)) {
+    if (!adopt) return null;
+    throw new RunnerError(
+      "FLOW_INVALID",
+      `The files of agent "${agent}" cannot be adopted: they have problems. See: lockstep check ${agent}`,
+    );
+  }
+  const digest = flowDigest(flow);
+  if (digest === flowDigest(recorded.current)) return null;
+  onChange?.(flowChanges(recorded.current, flow), adopt);
+  if (!adopt) return null;
+  await prepareSchemas(schemasOf(flow));
+  requireCompatible(recorded, flow);
+  return { flow, digest };
+}
+
+function requireCompatible({ row, flow, adopted, current, entries }: RecordedRun, wanted: Flow): void {
+  const report = createReport();
+  for (const entry of entries) addEntry(report, entry);
+  const reasons = obstacles(current, wanted, fold(flow, entries, adopted), report.path);
+  if (reasons.length === 0) return;
+  throw new RunnerError(
+    "FLOW_INCOMPATIBLE",
+    `Run ${row.id} cannot go on with the files as they are now:\n${reasons.map((reason) => `  ${reason}`).join("\n")}\n` +
+      `Resume it without --adopt, or begin a new run.`,
+  );
+}

@@ -1,0 +1,55 @@
+/** What a journal makes possible afterwards, for the library. Most runs need none of it, so each is loaded when it is asked for. */
+import type { Clock, Journal } from "../engine/ports.ts";
+import type { Bundle, Exported, ExportOptions, Imported, ImportOptions } from "./bundle.ts";
+import type { Comparison } from "./compare.ts";
+import type { ForkOptions } from "./fork.ts";
+import type { Loaded } from "./load.ts";
+import type { TimedReplay } from "./replay.ts";
+import type { Result } from "./result.ts";
+import type { Followed } from "./tail.ts";
+import type { WhatIf } from "./whatif.ts";
+
+/** Works out every decision of a run again, and tells the first that comes out another way than it is recorded. */
+export async function replayRun(journal: Journal, ref: string): Promise<TimedReplay> {
+  return await (await import("./replay.ts")).replayRun(journal, ref);
+}
+
+/**
+ * Forks a run and drives the new one to its end. The original stays as it is; so do the files in the working directory.
+ *
+ * @example
+ * const result = await fork({ run: "@last", at: "closure.issue@1", edits: { models: { "closure.issue": "haiku" } } });
+ */
+export async function fork(options: ForkOptions): Promise<Result> {
+  return await (await import("./fork.ts")).fork(options);
+}
+
+/** Where two runs part ways. */
+export async function compareRuns(journal: Journal, a: string, b: string): Promise<Comparison> {
+  return await (await import("./compare.ts")).compareRuns(journal, a, b);
+}
+
+/** What recorded runs would have come to with other files. */
+export async function whatIf(journal: Journal, loaded: Loaded, refs?: readonly string[]): Promise<WhatIf> {
+  return await (await import("./whatif.ts")).whatIf(journal, loaded, refs);
+}
+
+/** A run as one value that replays anywhere. */
+export async function exportRun(journal: Journal, ref: string, options?: ExportOptions): Promise<Exported> {
+  return await (await import("./bundle.ts")).exportRun(journal, ref, options);
+}
+
+/** Makes an exported run one of this journal. */
+export async function importRun(journal: Journal, bundle: Bundle, options: ImportOptions): Promise<Imported> {
+  return await (await import("./bundle.ts")).importRun(journal, bundle, options);
+}
+
+/** Every entry of a run, from its first one on and as they come, while another process drives it. */
+export async function* followRun(
+  journal: Journal,
+  ref: string,
+  clock: Clock,
+  signal: AbortSignal,
+): AsyncGenerator<Followed> {
+  yield* (await import("./tail.ts")).followRun(journal, ref, clock, signal);
+}

@@ -1,0 +1,138 @@
+/** A run as one file: its flows and its entries, whole in itself, to be replayed anywhere. */
+import { RunnerError, type Journal } from "../engine/ports.ts";
+import type { Divergence } from "../engine/replay.ts";
+import { inItsOwnRun, retell } from "../engine/retell.ts";
+import { adoptions } from "../flow/adopted.ts";
+import type { Entry } from "../flow/event.ts";
+import type { Flow, Flows } from "../flow/flow.ts";
+import { isObject, own, type JsonObject } from "../flow/json.ts";
+import { flowDigest } from "./load.ts";
+import { redact, type Redacted } from "./redact.ts";
+import { timedReplay, type TimedReplay } from "./replay.ts";
+import { readRun } from "./runs.ts";
+
+export type Bundle = {
+  readonly v: 1;
+  readonly kind: "lockstep-run";
+  /** What made it; nothing is decided by it. */
+  readonly meta: JsonObject;
+  readonly run: {
+    readonly id: string;
+    readonly agent: string;
+    readonly createdAt: number;
+    readonly flow: string;
+  };
+  /** Whether the words were taken out. */
+  readonly redacted: boolean;
+  readonly flows: Flows;
+  readonly entries: readonly Entry[];
+};
+
+export type ExportOptions = { readonly redact?: boolean; readonly meta?: JsonObject };
+export type Exported = { readonly bundle: Bundle; readonly kept: Redacted["kept"] };
+export type ImportOptions = { readonly as?: string; readonly cwd: string; readonly now: number };
+export type Imported = { readonly run: string; readonly difference: Divergence | null };
+
+/** A run by id, prefix, `@last` or `@failed`. `kept`: where a redacted one still holds words. */
+export async function exportRun(
+  journal: Journal,
+  ref: string,
+  options: ExportOptions = {},
+): Promise<Exported> {
+  const { row, flow, adopted, entries } = await readRun(journal, ref);
+  const { redact: isRedacted = false, meta = {} } = options;
+  const told = isRedacted ? redact(flow, entries, adopted) : { entries, kept: [] };
+  const { id, agent, createdAt, digest } = row;
+  const bundle: Bundle = {
+    v: 1,
+    kind: "lockstep-run",
+    meta,
+    run: { id, agent, createdAt, flow: digest },
+    redacted: isRedacted,
+    flows: { [digest]: flow, ...adopted },
+    entries: told.entries,
+  };
+  return { bundle, kept: told.kept };
+}
+
+/** EXPORT_INVALID unless it is a bundle that is whole. `file` is named in messages. */
+export function parseBundle(text: string, file: string): Bundle {
+  const refuse = (why: string): RunnerError => new RunnerError("EXPORT_INVALID", `${file} ${why}`);
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (cause) {
+    throw new RunnerError("EXPORT_INVALID", `${file} is no JSON.`, { cause });
+  }
+  if (!isObject(value) || own(value, "kind") !== "lockstep-run") throw refuse("is no run that was exported.");
+  if (own(value, "v") !== 1)
+    throw refuse(`has version ${JSON.stringify(own(value, "v"))}, and this Lockstep knows 1.`);
+  const { run, flows, entries } = value as unknown as Partial<Bundle>;
+  const isWhole =
+    isObject(run) &&
+    [run.id, run.agent, run.flow].every((member) => typeof member === "string") &&
+    typeof run.createdAt === "number" &&
+    isObject(flows) &&
+    Array.isArray(entries) &&
+    entries.every(
+      (entry) => isObject(entry) && isObject(own(entry, "event")) && typeof own(entry, "at") === "number",
+    );
+  if (!isWhole) throw refuse("lacks parts of a run.");
+  const bundle = value as unknown as Bundle;
+  for (const digest of [bundle.run.flow, ...adoptions(bundle.entries)]) {
+    const flow = own(bundle.flows, digest);
+    if (flow === undefined) throw refuse(`lacks the flow ${digest}.`);
+    if (flowDigest(flow) !== digest)
+      throw refuse(`was changed: its flow is not the one with the digest ${digest}.`);
+  }
+  return bundle;
+}
+
+/** Works out every decision of an exported run again. */
+export async function replayBundle({ run, flows, entries }: Bundle): Promise<TimedReplay> {
+  return await timedReplay(flows[run.flow]!, entries, flows);
+}
+
+/**
+ * Makes an exported run one of this journal, all or nothing, with its old id or another. RUN_EXISTS if that is taken.
+ * Its working directory is `cwd` from now on. `difference`: the first decision that comes out another way here.
+ */
+export async function importRun(journal: Journal, bundle: Bundle, options: ImportOptions): Promise<Imported> {
+  const { run, flows, entries } = bundle;
+  const id = options.as ?? run.id;
+  if (!/^[\w][\w-]{0,63}$/.test(id))
+    throw new RunnerError("USAGE", `"${id}" can be no run id: letters, digits, - and _ only, at most 64.`);
+  const { difference } = await replayBundle(bundle);
+  if (difference?.about === "entry") {
+    const why = `Entry ${difference.seq} of run ${run.id} cannot follow the ones before it, so it is no record of a run.`;
+    throw new RunnerError("EXPORT_INVALID", why);
+  }
+  const flow = flows[run.flow]!;
+  const adopted = Object.fromEntries(
+    adoptions(entries).map((digest): readonly [string, Flow] => [digest, flows[digest]!]),
+  );
+  const about = { id, agent: run.agent, at: options.now, digest: run.flow, flow };
+  try {
+    const handle = await journal.create(about, inThisPlace(bundle, id, options.cwd), adopted);
+    await handle.release();
+  } catch (error) {
+    if (!(error instanceof RunnerError) || error.code !== "RUN_EXISTS") throw error;
+    throw new RunnerError(
+      "RUN_EXISTS",
+      `There is a run ${id} here already. Give it another id with --as ID.`,
+    );
+  }
+  return { run: id, difference };
+}
+
+/** The recorded decisions stay as they are recorded: a replay shall tell of them. */
+function inThisPlace({ run, flows, entries }: Bundle, id: string, cwd: string): readonly Entry[] {
+  const told = retell({
+    flow: flows[run.flow]!,
+    adopted: flows,
+    entries,
+    change: (event, { was, is }) =>
+      event.type === "run.started" ? { ...event, run: id, cwd } : inItsOwnRun(event, event, was, is),
+  });
+  return entries.map((entry, place) => ({ ...entry, event: told[place]!.event }));
+}

@@ -1,0 +1,218 @@
+/** A new run that shares the past of another one up to a visit, and goes on from there on its own. */
+import { decide } from "../engine/decide.ts";
+import { fold } from "../engine/drive.ts";
+import { RunnerError, type Journal } from "../engine/ports.ts";
+import { inItsOwnRun, retell } from "../engine/retell.ts";
+import type { State } from "../engine/state.ts";
+import type { Entry, Event, Origin, Reply } from "../flow/event.ts";
+import type { Flow, Step, StepId } from "../flow/flow.ts";
+import { own, type Json, type JsonObject } from "../flow/json.ts";
+import { didYouMean } from "../load/suggest.ts";
+import { stripFrontMatter } from "../prompts/find.ts";
+import { openExistingJournal } from "./journal.ts";
+import { flowDigest } from "./load.ts";
+import { findProject } from "./project.ts";
+import { toFailure, type Result } from "./result.ts";
+import { newRunId, resume, systemClock, type DriveOptions } from "./run.ts";
+import { readRun, type RecordedRun } from "./runs.ts";
+import { findVisit } from "./why.ts";
+import { traceOf, type Visit } from "./why-trace.ts";
+
+export type ForkOptions = {
+  /** A run id, a unique prefix of one, `@last` or `@failed`. */
+  readonly run: string;
+  /** `STEP` or `STEP@VISIT`: the first visit that is not shared. Without a number the last one of the step. */
+  readonly at: string;
+  readonly edits?: Edits;
+  /** Goes on with the flow that the files hold now. */
+  readonly adopt?: boolean;
+} & DriveOptions;
+
+/** What is different from the parting on. */
+export type Edits = {
+  /** What the visit answers in the end, in place of the model; text for a step without a contract. */
+  readonly output?: JsonObject | string;
+  /** What steps before it handed on; members that are not named stay. */
+  readonly handoff?: { readonly [step: StepId]: JsonObject };
+  readonly prompts?: { readonly [step: StepId]: { readonly file: string; readonly text: string } };
+  readonly models?: { readonly [step: StepId]: string };
+};
+
+export async function fork(options: ForkOptions): Promise<Result> {
+  const { stateDir } = findProject(options.cwd ?? process.cwd(), options.stateDir);
+  const clock = options.clock ?? systemClock;
+  const journal = options.journal ?? (await openExistingJournal(stateDir, clock));
+  try {
+    if (journal === null) {
+      const why = `There is no run "${options.run}": none is recorded in ${stateDir}.`;
+      throw new RunnerError("RUN_UNKNOWN", why);
+    }
+    const id = await makeFork(journal, options, clock.now());
+    const { adopt = false } = options;
+    const result = await resume({ ...options, run: id, journal, adopt });
+    return { ...result, run: id };
+  } catch (error) {
+    if (!(error instanceof RunnerError)) throw error;
+    return toFailure("", error.code, error.message);
+  } finally {
+    if (options.journal === undefined) await journal?.close();
+  }
+}
+
+/** All or nothing: once it is there, the new run can be resumed like any other. */
+async function makeFork(
+  journal: Journal,
+  { run, at, edits = {} }: ForkOptions,
+  now: number,
+): Promise<string> {
+  const recorded = await readRun(journal, run);
+  const id = newRunId();
+  const cut = cutAt(recorded, at, edits.output !== undefined);
+  const shared = recorded.entries.slice(0, cut.seq);
+  const edited = words(cut, edits);
+  const forkedFrom = {
+    run: recorded.row.id,
+    seq: cut.seq,
+    ...(edited.length > 0 && { edits: edited }),
+  };
+  const { flow, adopted } = recorded;
+  const entries = [
+    ...retell({
+      flow,
+      adopted,
+      entries: shared,
+      change: (event, { was, is }) =>
+        event.type === "run.started" ? begunAs(event, id, forkedFrom) : inItsOwnRun(event, event, was, is),
+    }),
+  ];
+  const wanted = editFlow(cut.flow, edits);
+  const digest = flowDigest(wanted);
+  let state = fold(flow, entries, adopted);
+  const add = (held: Flow, event: Event) => {
+    state = decide(held, state, event);
+    const entry: Entry = { seq: entries.length + 1, at: now, event };
+    entries.push(state.settled === null ? entry : { ...entry, led: state.settled });
+  };
+  if (wanted !== cut.flow) add(wanted, { type: "run.adopted", flow: digest });
+  if (edits.handoff !== undefined)
+    add(wanted, { type: "run.edited", handoff: knownSteps(wanted, edits.handoff) });
+  if (edits.output !== undefined) add(wanted, answerOf(wanted, state, cut, edits.output));
+  const { agent, digest: began } = recorded.row;
+  const handle = await journal.create({ id, agent, at: now, digest: began, flow }, entries, {
+    ...adopted,
+    ...(wanted !== cut.flow && { [digest]: wanted }),
+  });
+  await handle.release();
+  return id;
+}
+
+type Cut = {
+  /** The last entry that is shared. */
+  readonly seq: number;
+  readonly flow: Flow;
+  readonly step: StepId;
+  readonly visit: number;
+  /** Where the model stood with the answer that is replaced. */
+  readonly mark: Json | undefined;
+};
+
+/** The worktree is the other run's, and so is what becomes of its branch: the fork only works in the same folder. */
+function begunAs(
+  { worktree: _, ...event }: Extract<Event, { type: "run.started" }>,
+  run: string,
+  forkedFrom: Origin,
+): Event {
+  return { ...event, run, forkedFrom };
+}
+
+/** Just before the visit; or, where its answer is given, just before the answer it gave in the end. */
+function cutAt({ flow, adopted, entries }: RecordedRun, at: string, withOutput: boolean): Cut {
+  const trace = traceOf(flow, entries, adopted);
+  const visit = findVisit(trace, at);
+  const { step, visit: number } = visit;
+  if (!withOutput) return { seq: visit.begun, flow: visit.flow, step, visit: number, mark: undefined };
+  const answered = answersIn(visit);
+  const last = answered.findLast(({ reply }) => reply.kind === "said") ?? answered.at(-1);
+  if (last !== undefined) {
+    const mark = "mark" in last.reply ? last.reply.mark : undefined;
+    return { seq: last.seq - 1, flow: last.flow, step, visit: number, mark };
+  }
+  const lane = trace.final.lanes.find((other) => other.step === step && other.visit === number);
+  if (lane?.command.type === "ask")
+    return { seq: entries.length, flow: trace.flow, step, visit: number, mark: undefined };
+  throw new RunnerError(
+    "EDIT_INVALID",
+    `Nothing was asked in ${step}@${number}, so there is no answer to edit.`,
+  );
+}
+
+function answersIn({ step, happened }: Visit) {
+  return happened.flatMap(({ entry: { seq, event }, flow }) =>
+    event.type === "step.answered" && event.step === step && event.reply.kind !== "unaskable"
+      ? [{ seq, flow, reply: event.reply }]
+      : [],
+  );
+}
+
+function answerOf(
+  flow: Flow,
+  state: State,
+  { step: id, visit, mark }: Cut,
+  output: JsonObject | string,
+): Event {
+  const step = flow.steps[id]!;
+  const turn = state.lanes.find((lane) => lane.step === id && lane.visit === visit)?.turn ?? 1;
+  const reply: Reply = {
+    kind: "said",
+    ...wordsOf(step, output, `${state.run}/${id}@${visit}/${turn}`),
+    usage: { turns: 0, inputTokens: 0, outputTokens: 0, costUsd: null },
+    ...(mark !== undefined && { mark }),
+  };
+  return { type: "step.answered", step: id, visit, turn, reply };
+}
+
+function wordsOf({ id, answer }: Step, output: JsonObject | string, key: string) {
+  if (answer.kind === "text") {
+    return { text: typeof output === "string" ? output : JSON.stringify(output), calls: [] };
+  }
+  if (typeof output === "string")
+    throw new RunnerError(
+      "EDIT_INVALID",
+      `Step "${id}" answers with a JSON object, and the edited output is none.`,
+    );
+  if (answer.channel.kind === "output") return { text: "", calls: [], output };
+  return { text: "", calls: [{ id: `${key}#edited`, name: answer.channel.name, input: output }] };
+}
+
+function editFlow(flow: Flow, { prompts = {}, models = {} }: Edits): Flow {
+  if (Object.keys(prompts).length + Object.keys(models).length === 0) return flow;
+  const steps = { ...flow.steps };
+  for (const [id, { file, text }] of Object.entries(knownSteps(flow, prompts))) {
+    const { builtIn: _builtIn, ...prompt } = steps[id]!.prompt;
+    steps[id] = { ...steps[id]!, prompt: { ...prompt, file, text: stripFrontMatter(text) } };
+  }
+  for (const [id, model] of Object.entries(knownSteps(flow, models))) steps[id] = { ...steps[id]!, model };
+  return { ...flow, steps };
+}
+
+function knownSteps<T>(
+  { steps }: Flow,
+  named: { readonly [step: StepId]: T },
+): { readonly [step: StepId]: T } {
+  const stranger = Object.keys(named).find((id) => own(steps, id) === undefined);
+  if (stranger === undefined) return named;
+  const near = didYouMean(stranger, Object.keys(steps));
+  throw new RunnerError("STEP_UNKNOWN", `The flow of this run has no step "${stranger}".${near}`);
+}
+
+function words(
+  { step, visit }: Cut,
+  { output, handoff, prompts = {}, models = {} }: Edits,
+): readonly string[] {
+  return [
+    ...(output === undefined ? [] : [`output of ${step}@${visit}`]),
+    ...(handoff === undefined ? [] : [`handoff of ${Object.keys(handoff).join(", ")}`]),
+    ...Object.keys(prompts).map((id) => `prompt of ${id}`),
+    ...Object.entries(models).map(([id, model]) => `model of ${id}: ${model}`),
+  ];
+}

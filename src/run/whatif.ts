@@ -1,0 +1,124 @@
+/** What recorded runs would have come to under other files: no model is asked and no command is run. */
+import { RunnerError, type Journal, type RunRow } from "../engine/ports.ts";
+import { reroute, type Rerouted } from "../engine/reroute.ts";
+import { prepareSchemas, schemasOf } from "../engine/schema.ts";
+import type { Entry, Led } from "../flow/event.ts";
+import type { Flow } from "../flow/flow.ts";
+import { hasErrors } from "../flow/problem.ts";
+import type { Verdict } from "../flow/verdict.ts";
+import { coerceParameters } from "../load/parameters.ts";
+import { flowDigest, type Loaded } from "./load.ts";
+import { findRun } from "./runs.ts";
+
+export type WhatIf = {
+  readonly v: 1;
+  readonly agent: string;
+  readonly digest: string;
+  readonly same: number;
+  readonly changed: number;
+  readonly stuck: number;
+  readonly runs: readonly RunWhatIf[];
+};
+
+export type RunWhatIf = {
+  readonly run: string;
+  /** `stuck`: it leaves what is recorded, so that only a model could tell how it goes on. */
+  readonly kind: "same" | "path" | "verdict" | "stuck";
+  /** Where the ways part, and how. */
+  readonly at: { readonly recorded: Led | null; readonly derived: Led | null } | null;
+  readonly recorded: Verdict | null;
+  readonly derived: Verdict | null;
+  readonly stuck: Rerouted["stuck"];
+};
+
+/** `refs`: which runs; all of the agent when there are none. */
+export async function whatIf(
+  journal: Journal,
+  loaded: Loaded,
+  refs: readonly string[] = [],
+): Promise<WhatIf> {
+  const { agent, flow, problems } = loaded;
+  if (flow === null || hasErrors(problems)) {
+    const why = `Agent "${agent}" has problems, so nothing can be led through it. See: lockstep check ${agent}`;
+    throw new RunnerError("FLOW_INVALID", why);
+  }
+  await prepareSchemas(schemasOf(flow));
+  const rows: RunRow[] = [];
+  if (refs.length === 0) rows.push(...(await journal.list()).filter((row) => row.agent === agent));
+  for (const ref of refs) rows.push(await findRun(journal, ref));
+  const runs: RunWhatIf[] = [];
+  for (const { id } of rows) runs.push(ifSo(flow, id, await journal.read(id)));
+  const count = (kinds: readonly RunWhatIf["kind"][]) =>
+    runs.filter(({ kind }) => kinds.includes(kind)).length;
+  return {
+    v: 1,
+    agent,
+    digest: flowDigest(flow),
+    same: count(["same"]),
+    changed: count(["path", "verdict"]),
+    stuck: count(["stuck"]),
+    runs,
+  };
+}
+
+function ifSo(flow: Flow, run: string, entries: readonly Entry[]): RunWhatIf {
+  const started = entries[0]?.event;
+  if (started?.type !== "run.started")
+    throw new RunnerError("JOURNAL_UNAVAILABLE", `Run ${run} has no first entry: its journal is damaged.`);
+  const recorded = verdictOf(entries);
+  const { args, problems } = coerceParameters(flow.parameters, started.args, flow.openArguments ?? false);
+  const [misgiven] = problems;
+  if (misgiven !== undefined) {
+    const stuck = { step: flow.entry, visit: 1, why: misgiven.message };
+    return { run, kind: "stuck", at: null, recorded, derived: null, stuck };
+  }
+  const { path, state, stuck } = reroute(flow, { ...started, args }, entries);
+  const at = parting(
+    entries.flatMap(({ led }) => led ?? []),
+    path,
+  );
+  const derived = state.verdict;
+  return { run, kind: kindOf(at, recorded, derived, stuck), at, recorded, derived, stuck };
+}
+
+function kindOf(
+  at: RunWhatIf["at"],
+  recorded: Verdict | null,
+  derived: Verdict | null,
+  stuck: RunWhatIf["stuck"],
+): RunWhatIf["kind"] {
+  if (at !== null) return at.derived === null && stuck !== null ? "stuck" : "path";
+  // A run that was never ended stops where its journal does.
+  if (stuck !== null) return recorded === null ? "same" : "stuck";
+  return sameVerdict(recorded, derived) ? "same" : "verdict";
+}
+
+/** Of one that ended: what is written last. */
+function verdictOf(entries: readonly Entry[]): Verdict | null {
+  const last = entries.at(-1)?.event;
+  return last?.type === "run.ended" ? last.verdict : null;
+}
+
+/** The words may differ. */
+function sameVerdict(a: Verdict | null, b: Verdict | null): boolean {
+  return a?.outcome === b?.outcome && a?.code === b?.code && a?.step === b?.step;
+}
+
+function parting(recorded: readonly Led[], derived: readonly Led[]): RunWhatIf["at"] {
+  const length = Math.max(recorded.length, derived.length);
+  for (let place = 0; place < length; place++) {
+    const [was, is] = [recorded[place] ?? null, derived[place] ?? null];
+    if (was === null || is === null || !sameWay(was, is)) return { recorded: was, derived: is };
+  }
+  return null;
+}
+
+export function sameWay(a: Led, b: Led): boolean {
+  return (
+    a.step === b.step &&
+    a.visit === b.visit &&
+    a.label === b.label &&
+    a.to === b.to &&
+    a.overturned === b.overturned
+  );
+}

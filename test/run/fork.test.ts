@@ -1,0 +1,273 @@
+/** Forks: a shared past, a future of their own, and an original that stays as it was. */
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, test } from "node:test";
+import {
+  compareRuns,
+  createMemoryJournal,
+  fork,
+  importRun,
+  readRun,
+  replayRun,
+  resume,
+  run,
+  show,
+  type Edits,
+  type Journal,
+  type Result,
+  type ScriptReply,
+} from "../../src/run/index.ts";
+import { parseBundle } from "../../src/run/bundle.ts";
+import { whyAll } from "../../src/run/why.ts";
+import { JOURNALS } from "./golden.ts";
+import { agentFiles, projectWith, type StepFile } from "./project.ts";
+
+const says = (stepId: string, action: string, more: object = {}): ScriptReply => ({
+  step: stepId,
+  output: { stepId, next_action: { action, reason: "r" }, ...more },
+});
+const step = (kind: StepFile["kind"], to: { readonly [intent: string]: string | null }): StepFile => ({
+  kind,
+  intents: Object.keys(to),
+  transitions: Object.fromEntries(Object.entries(to).map(([intent, target]) => [intent, { target }])),
+});
+const STEPS = {
+  "initial.a": {
+    ...step("work", { next: "continuation.a" }),
+    gate: { handoffFields: ["plan"] },
+    properties: { plan: { type: "string" } },
+  },
+  "continuation.a": {
+    ...step("work", { next: "continuation.a", handoff: "closure.a" }),
+    more: { uvVariables: ["initial_a_plan"] },
+  },
+  "closure.a": step("closure", { closing: null, repeat: "closure.a" }),
+};
+const FILES = {
+  ...agentFiles("a", STEPS),
+  ".agent/a/prompts/steps/continuation/a/f_default.md": "The plan: {uv-initial_a_plan}",
+};
+const SCRIPT = [
+  says("initial.a", "next", { plan: "dig" }),
+  says("continuation.a", "next"),
+  says("continuation.a", "handoff"),
+  says("closure.a", "closing"),
+];
+
+type World = { readonly cwd: string; readonly journal: Journal; readonly original: string };
+
+async function world(): Promise<World> {
+  const around = { cwd: projectWith(FILES), journal: createMemoryJournal() };
+  const result = await run({ agent: "a", script: SCRIPT, ...around });
+  assert.equal(result.outcome, "completed", result.reason);
+  return { ...around, original: result.run! };
+}
+
+const pathOf = ({ path }: Result) => path.map(({ step: id, visit, label }) => `${id}@${visit}:${label}`);
+
+const rows: readonly {
+  readonly name: string;
+  readonly at: string;
+  readonly edits?: Edits;
+  readonly script?: readonly ScriptReply[];
+  readonly seq: number;
+  readonly path: readonly string[];
+  readonly told?: readonly string[];
+}[] = [
+  {
+    name: "at the last visit of a step, the script goes on where it was",
+    at: "closure.a",
+    seq: 4,
+    path: ["initial.a@1:next", "continuation.a@1:next", "continuation.a@2:handoff", "closure.a@1:closing"],
+  },
+  {
+    name: "at the first step nothing but the beginning is shared",
+    at: "initial.a",
+    seq: 1,
+    path: ["initial.a@1:next", "continuation.a@1:next", "continuation.a@2:handoff", "closure.a@1:closing"],
+  },
+  {
+    name: "at a visit, with other answers from there on",
+    at: "continuation.a@1",
+    script: [says("continuation.a", "handoff"), says("closure.a", "repeat"), says("closure.a", "closing")],
+    seq: 2,
+    path: ["initial.a@1:next", "continuation.a@1:handoff", "closure.a@1:repeat", "closure.a@2:closing"],
+  },
+  {
+    name: "with another output the visit is answered already, and its reply is spent",
+    at: "continuation.a@1",
+    edits: { output: { stepId: "continuation.a", next_action: { action: "next", reason: "other" } } },
+    seq: 2,
+    path: ["initial.a@1:next", "continuation.a@1:next", "continuation.a@2:handoff", "closure.a@1:closing"],
+    told: ["output of continuation.a@1"],
+  },
+  {
+    name: "with an output that ends the run nobody is asked",
+    at: "closure.a",
+    edits: { output: { stepId: "closure.a", next_action: { action: "closing", reason: "mine" } } },
+    script: [],
+    seq: 4,
+    path: ["initial.a@1:next", "continuation.a@1:next", "continuation.a@2:handoff", "closure.a@1:closing"],
+    told: ["output of closure.a@1"],
+  },
+  {
+    name: "with another handoff the prompts say so",
+    at: "continuation.a@2",
+    edits: { handoff: { "initial.a": { plan: "climb" } } },
+    script: [
+      { ...says("continuation.a", "handoff"), saw: ["The plan: climb"] },
+      says("closure.a", "closing"),
+    ],
+    seq: 3,
+    path: ["initial.a@1:next", "continuation.a@1:next", "continuation.a@2:handoff", "closure.a@1:closing"],
+    told: ["handoff of initial.a"],
+  },
+  {
+    name: "with another prompt it is said from there on, and what was said before stays",
+    at: "continuation.a@2",
+    edits: {
+      prompts: { "continuation.a": { file: "new.md", text: "---\nx: 1\n---\nTry {uv-initial_a_plan}!" } },
+    },
+    script: [
+      { ...says("continuation.a", "handoff"), saw: ["The plan: dig", "Try dig!"], unseen: ["x: 1"] },
+      says("closure.a", "closing"),
+    ],
+    seq: 3,
+    path: ["initial.a@1:next", "continuation.a@1:next", "continuation.a@2:handoff", "closure.a@1:closing"],
+    told: ["prompt of continuation.a"],
+  },
+];
+
+for (const { name, at, edits, script, seq, path, told } of rows) {
+  test(`fork: ${name}`, async () => {
+    const { original, ...around } = await world();
+    const before = await readRun(around.journal, original);
+    const forked = await fork({
+      run: original,
+      at,
+      ...(edits !== undefined && { edits }),
+      ...(script !== undefined && { script }),
+      ...around,
+    });
+    assert.equal(forked.outcome, "completed", forked.reason);
+    assert.deepEqual(pathOf(forked), path);
+    assert.notEqual(forked.run, original);
+    assert.deepEqual(forked.forkedFrom, { run: original, seq, ...(told !== undefined && { edits: told }) });
+    assert.equal((await replayRun(around.journal, forked.run!)).difference, null);
+    assert.deepEqual(await readRun(around.journal, original), before);
+    assert.deepEqual((await show(around.journal, forked.run!)).path, forked.path);
+    const { flow, entries, adopted } = await readRun(around.journal, forked.run!);
+    assert.equal(whyAll(flow, entries, adopted).length, path.length);
+  });
+}
+
+test("another model is asked from the parting on, and in that step only", async () => {
+  const { original, ...around } = await world();
+  const asked: string[] = [];
+  const forked = await fork({
+    run: original,
+    at: "continuation.a@2",
+    edits: { models: { "continuation.a": "haiku" } },
+    backend: {
+      spec: { id: "mine", options: null },
+      turn: ({ asker, model }) => {
+        asked.push(`${asker.step}@${asker.visit} ${model}`);
+        const { output } = SCRIPT[asker.step === "closure.a" ? 3 : 2]!;
+        const usage = { turns: 1, inputTokens: 0, outputTokens: 0, costUsd: null };
+        return Promise.resolve({ kind: "reply", text: "", calls: [], output, usage });
+      },
+    },
+    ...around,
+  });
+  assert.equal(forked.outcome, "completed", forked.reason);
+  assert.deepEqual(asked, ["continuation.a@2 haiku", "closure.a@1 opus"]);
+  const { differences } = await compareRuns(around.journal, original, forked.run!);
+  assert.deepEqual(
+    differences.map(({ about, at }) => `${about} ${at}`),
+    ['flow ~ continuation.a: model: "opus" → "haiku"'],
+  );
+});
+
+describe("a fork that cannot be is refused, and nothing is left of it", () => {
+  const refused: readonly [name: string, at: string, edits: Edits, code: string, why: RegExp][] = [
+    ["an unknown step", "closure.b", {}, "STEP_UNKNOWN", /Did you mean "closure\.a"/],
+    ["a visit that was never", "closure.a@2", {}, "STEP_UNKNOWN", /visited once/],
+    [
+      "a prompt of an unknown step",
+      "closure.a",
+      { prompts: { x: { file: "f", text: "" } } },
+      "STEP_UNKNOWN",
+      /"x"/,
+    ],
+    [
+      "a model of an unknown step",
+      "closure.a",
+      { models: { "closure.b": "m" } },
+      "STEP_UNKNOWN",
+      /closure\.b/,
+    ],
+    ["a handoff of an unknown step", "closure.a", { handoff: { x: {} } }, "STEP_UNKNOWN", /"x"/],
+    [
+      "an output that is no object",
+      "closure.a",
+      { output: "done" },
+      "EDIT_INVALID",
+      /answers with a JSON object/,
+    ],
+  ];
+  for (const [name, at, edits, code, why] of refused) {
+    test(name, async () => {
+      const { original, ...around } = await world();
+      const result = await fork({ run: original, at, edits, ...around });
+      assert.deepEqual([result.code, result.exitCode, result.run], [code, 2, null], result.reason);
+      assert.match(result.reason, why);
+      assert.equal((await around.journal.list()).length, 1);
+    });
+  }
+});
+
+test("a fork whose model is missing is there all the same, and can be resumed", async () => {
+  const { original, ...around } = await world();
+  const stopped = await fork({ run: original, at: "closure.a", script: [], ...around });
+  assert.deepEqual([stopped.code, stopped.resumable], ["SCRIPT_EXHAUSTED", true]);
+  const script = [says("closure.a", "closing")];
+  const result = await resume({ run: stopped.run!, script, ...around });
+  assert.deepEqual([result.outcome, result.forkedFrom?.run], ["completed", original]);
+});
+
+test("a fork of a fork, and of a run that is still to be resumed", async () => {
+  const around = { cwd: projectWith(FILES), journal: createMemoryJournal() };
+  const open = await run({ agent: "a", script: SCRIPT.slice(0, 2), ...around });
+  assert.equal(open.code, "SCRIPT_EXHAUSTED");
+  const first = await fork({ run: open.run!, at: "continuation.a@2", script: SCRIPT.slice(2), ...around });
+  const output = { stepId: "continuation.a", next_action: { action: "handoff" } };
+  const edited = { run: open.run!, at: "continuation.a@2", edits: { output }, script: SCRIPT.slice(3) };
+  const second = await fork({ ...edited, ...around });
+  const third = await fork({ run: first.run!, at: "closure.a", ...around });
+  for (const result of [first, second, third]) {
+    assert.equal(result.outcome, "completed", result.reason);
+    assert.equal((await replayRun(around.journal, result.run!)).difference, null);
+  }
+  assert.equal(third.forkedFrom?.run, first.run);
+  assert.equal((await resume({ run: open.run!, script: SCRIPT.slice(2), ...around })).outcome, "completed");
+});
+
+for (const name of readdirSync(JOURNALS)) {
+  test(`every visit of the golden journal ${name} can be forked at, and the fork replays`, async () => {
+    const bundle = parseBundle(readFileSync(join(JOURNALS, name), "utf8"), name);
+    const cwd = projectWith({});
+    const journal = createMemoryJournal();
+    await importRun(journal, bundle, { cwd, now: 0 });
+    const { flow, entries, adopted } = await readRun(journal, bundle.run.id);
+    const visits = whyAll(flow, entries, adopted).map(({ step: id, visit }) => `${id}@${visit}`);
+    assert.ok(visits.length > 0);
+    for (const at of visits) {
+      // Nothing is trusted here, and no model is there: a fork is made, and stops where something would be done.
+      const forked = await fork({ run: bundle.run.id, at, script: [], env: { HOME: cwd }, cwd, journal });
+      assert.notEqual(forked.run, null, forked.reason);
+      const { difference } = await replayRun(journal, forked.run!);
+      assert.equal(difference, null, `${at}: ${JSON.stringify(difference)}`);
+    }
+  });
+}
