@@ -117,12 +117,9 @@ type Cut = {
 };
 
 /** The worktree is the other run's, and so is what becomes of its branch: the fork only works in the same folder. */
-function begunAs(
-  { worktree: _, ...event }: Extract<Event, { type: "run.started" }>,
-  run: string,
-  forkedFrom: Origin,
-): Event {
-  return { ...event, run, forkedFrom };
+function begunAs(event: Extract<Event, { type: "run.started" }>, run: string, forkedFrom: Origin): Event {
+  const { worktree: _, ...rest } = event;
+  return { ...rest, run, forkedFrom };
 }
 
 /** Just before the visit; or, where its answer is given, just before the answer it gave in the end. */
