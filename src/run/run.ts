@@ -1,5 +1,6 @@
 /** Starting and resuming runs: options become ports, the engine drives, a result document comes out. */
 import { randomBytes } from "node:crypto";
+import { resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { createRedactor, secretsIn, type Redactor } from "../boundaries/redact.ts";
 import { drive, fold, type Drive } from "../engine/drive.ts";
@@ -133,6 +134,7 @@ export async function runLoaded(loaded: Loaded, options: Omit<RunOptions, "agent
     const backend = await chooseBackend(options, flow, { env, stateDir: project.stateDir });
     requireToolCalling(flow, backend);
     await requireTrust(flow, { root: project.root, env, ...options.trust });
+    await requireGround(flow, project, options);
     return await withJournal(project.stateDir, options, async (journal, clock) => {
       const id = newRunId();
       const { cwd, worktree, warnings, undo } = await placeOf(flow, options, id);
@@ -250,6 +252,19 @@ type Around = Pick<Ground, "exec"> & {
   readonly allow: UserConfig["env"];
   readonly warnings: readonly string[];
 };
+
+/** Before anything is made or recorded: that the user's settings can be read, and that a sandbox is there if one is wanted. */
+async function requireGround(flow: Flow, project: Project, options: DriveOptions): Promise<void> {
+  const { env = process.env, sandbox } = options;
+  const decision = decideSandbox(flow.settings.boundaries.sandbox, sandbox ?? readConfig(env).sandbox);
+  if (!decision.confined) return;
+  const ground = await openGround(
+    decision,
+    placesOf(project, resolve(options.cwd ?? process.cwd()), env),
+    env,
+  );
+  await ground.close();
+}
 
 /** Opens the sandbox where one is wanted, and closes it at the end, however that comes. */
 async function withGround(
