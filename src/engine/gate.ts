@@ -61,13 +61,16 @@ export function readReason(step: Step, payload: JsonObject): string {
   const beside = step.decide.by === "field" ? readPath(payload, step.decide.path.slice(0, -1)) : undefined;
   const nearby = isObject(beside) ? beside : payload;
   const details = own(nearby, "details");
-  const candidates = [
-    own(nearby, "reason"),
-    own(payload, "reason"),
-    own(payload, "message"),
-    isObject(details) ? own(details, "reason") : undefined,
-  ];
-  return candidates.find((value): value is string => typeof value === "string" && value !== "") ?? "";
+  return (
+    words(own(nearby, "reason")) ||
+    words(own(payload, "reason")) ||
+    words(own(payload, "message")) ||
+    (isObject(details) ? words(own(details, "reason")) : "")
+  );
+}
+
+function words(value: Json | undefined): string {
+  return typeof value === "string" ? value : "";
 }
 
 /** The data that the step hands on, and which declared fields were absent. */

@@ -33,6 +33,8 @@ export function addEntry(report: Report, { at, event, led }: Entry): void {
   if (report.startedAt === 0) report.startedAt = at;
   report.endedAt = at;
   if (led !== undefined) insert(report.path, led);
+  // By far most entries are answers, and have nothing more to tell here.
+  if (event.type === "step.answered") return;
   if (event.type === "step.checked") {
     for (const { name, ok, pattern, summary } of event.results) {
       const attempt = report.checks.filter((other) => other.name === name).length + 1;
@@ -73,6 +75,6 @@ function addEffect(effects: Map<string, Effect>, event: Event): void {
 /** In order; siblings that ran at the same time stand in the order in which the flow names them, not as they came in. */
 function insert(path: Led[], led: Led): void {
   const { place } = led;
-  const before = place === undefined ? -1 : path.findLastIndex((other) => (other.place ?? -1) <= place);
-  path.splice(place === undefined ? path.length : before + 1, 0, led);
+  if (place === undefined) path.push(led);
+  else path.splice(path.findLastIndex((other) => (other.place ?? -1) <= place) + 1, 0, led);
 }

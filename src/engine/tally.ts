@@ -46,9 +46,16 @@ export function addToTally(tally: Tally, { at, event }: Entry, after: State): vo
     }
   }
   if (event.type === "run.resumed") tally.visits = [];
+  const [lane] = after.lanes;
+  const [mark] = tally.visits;
+  // Mostly there is one visit at a time, and it is still the same or just the next one.
+  if (lane !== undefined && after.lanes.length === 1 && tally.visits.length === 1) {
+    if (mark!.visit !== lane.visit || mark!.step !== lane.step) tally.visits = [begin(tally, lane, at)];
+    return;
+  }
   const visits: Mark[] = [];
-  for (const lane of after.lanes)
-    visits.push(markOf(tally.visits, lane.step, lane.visit) ?? begin(tally, lane, at));
+  for (const one of after.lanes)
+    visits.push(markOf(tally.visits, one.step, one.visit) ?? begin(tally, one, at));
   tally.visits = visits;
 }
 
