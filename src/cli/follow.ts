@@ -1,6 +1,6 @@
 /** `lockstep show RUN --follow`: what another process does with a run, as it happens. */
 import { followRun, show, type Journal } from "../run/index.ts";
-import { systemClock } from "../run/run.ts";
+import { systemClock } from "../run/clock.ts";
 import { UsageError } from "./args.ts";
 import type { Call } from "./call.ts";
 import { resumeCommand } from "./conduct.ts";

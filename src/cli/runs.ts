@@ -37,7 +37,7 @@ async function watchRuns(
   if (journal === null)
     throw new UsageError(`No runs are recorded in ${stateDir}, so there is nothing to watch.`);
   const { followRuns } = await import("../run/tail.ts");
-  const { systemClock } = await import("../run/run.ts");
+  const { systemClock } = await import("../run/clock.ts");
   const tell = host.stdout.isTTY === true ? drawer(call, journal) : printer(call);
   screen.tell("Watching the runs; Ctrl-C ends.");
   for await (const runs of followRuns(journal, systemClock, host.interruption()))

@@ -4,7 +4,8 @@ import type { Led } from "../flow/event.ts";
 import type { Json } from "../flow/json.ts";
 import { load, type Loaded, type LoadOptions } from "./load.ts";
 import type { Result } from "./result.ts";
-import { runLoaded, type DriveOptions } from "./run.ts";
+import type { DriveOptions } from "./options.ts";
+import { runLoaded } from "./run.ts";
 
 export type AgentDefinition = Loaded;
 

@@ -6,7 +6,9 @@ export {
   type RunnerResult,
 } from "./definition.ts";
 export { check, load, type Findings, type Loaded, type LoadOptions } from "./load.ts";
-export { resume, run, runLoaded, type DriveOptions, type ResumeOptions, type RunOptions } from "./run.ts";
+export type { DriveOptions, ResumeOptions, RunOptions } from "./options.ts";
+export { resume } from "./resume.ts";
+export { run, runLoaded } from "./run.ts";
 export { findRun, listRuns, logs, readRun, show, why, type RecordedRun, type RunSummary } from "./runs.ts";
 export type { WorktreeOptions } from "./worktree.ts";
 export { compareRuns, exportRun, followRun, fork, importRun, replayRun, whatIf } from "./afterwards.ts";

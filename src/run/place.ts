@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import type { State } from "../engine/state.ts";
 import type { Worktree } from "../flow/event.ts";
 import type { Flow } from "../flow/flow.ts";
-import type { DriveOptions, RunOptions } from "./run.ts";
+import type { DriveOptions, RunOptions } from "./options.ts";
 import type { Surroundings } from "./worktree.ts";
 
 export type Place = {

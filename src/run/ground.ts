@@ -1,0 +1,50 @@
+/** The ground under a run: its sandbox, open for as long as the run goes on. */
+import { resolve } from "node:path";
+import type { Flow } from "../flow/flow.ts";
+import { readConfig, type UserConfig } from "./config.ts";
+import type { DriveOptions } from "./options.ts";
+import type { Project } from "./project.ts";
+import type { Result } from "./result.ts";
+import { decideSandbox, openGround, placesOf, type Ground } from "./sandbox.ts";
+
+/** What the machine offers a run: how commands are started, and what they see of the environment. */
+export type Around = Pick<Ground, "exec"> & {
+  readonly allow: UserConfig["env"];
+  readonly warnings: readonly string[];
+};
+
+/** Before anything is made or recorded: that the user's settings can be read, and that a sandbox is there if one is wanted. */
+export async function requireGround(flow: Flow, project: Project, options: DriveOptions): Promise<void> {
+  const { env = process.env, sandbox } = options;
+  const decision = decideSandbox(flow.settings.boundaries.sandbox, sandbox ?? readConfig(env).sandbox);
+  if (!decision.confined) return;
+  const ground = await openGround(
+    decision,
+    placesOf(project, resolve(options.cwd ?? process.cwd()), env),
+    env,
+  );
+  await ground.close();
+}
+
+/** Opens the sandbox where one is wanted, and closes it at the end, however that comes. */
+export async function withGround(
+  flow: Flow,
+  project: Project,
+  cwd: string,
+  { env = process.env, sandbox }: DriveOptions,
+  use: (around: Around) => Promise<Result>,
+): Promise<Result> {
+  const config = readConfig(env);
+  const decision = decideSandbox(flow.settings.boundaries.sandbox, sandbox ?? config.sandbox);
+  const ground = await openGround(decision, placesOf(project, cwd, env), env);
+  const warning = decision.confined ? null : decision.warning;
+  try {
+    return await use({
+      exec: ground.exec,
+      allow: config.env,
+      warnings: warning === null ? [] : [warning],
+    });
+  } finally {
+    await ground.close();
+  }
+}

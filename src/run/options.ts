@@ -1,0 +1,57 @@
+/** What a run is started or resumed with. */
+import type { Clock, Journal, Person } from "../engine/ports.ts";
+import type { State } from "../engine/state.ts";
+import type { Entry } from "../flow/event.ts";
+import type { Flow, Spending } from "../flow/flow.ts";
+import type { Json } from "../flow/json.ts";
+import type { AdoptOptions } from "./adopt.ts";
+import type { BackendOptions } from "./backend.ts";
+import type { SandboxWish } from "./config.ts";
+import type { TrustOptions } from "./trust.ts";
+import type { WorktreeOptions } from "./worktree.ts";
+
+export type RunOptions = {
+  readonly agent: string;
+  /** Parameter values by name; text is turned into the declared type. */
+  readonly args?: { readonly [name: string]: Json };
+  /** What was piped in, for prompts that read `{input_text}`. */
+  readonly input?: string;
+  readonly strict?: boolean;
+} & WorktreeOptions &
+  DriveOptions;
+
+export type ResumeOptions = {
+  /** A run id, a unique prefix of one, `@last` or `@failed`. */
+  readonly run: string;
+} & AdoptOptions &
+  DriveOptions;
+
+export type DriveOptions = BackendOptions & {
+  /** Where the run works; the project is found from here. */
+  readonly cwd?: string;
+  readonly stateDir?: string;
+  /** Where runs are recorded; the project's own journal by default. It is not closed at the end. */
+  readonly journal?: Journal;
+  readonly clock?: Clock;
+  readonly env?: NodeJS.ProcessEnv;
+  readonly trust?: Pick<TrustOptions, "digest" | "confirm">;
+  /** Whether commands are confined; the user's own settings decide where this does not. */
+  readonly sandbox?: SandboxWish;
+  /** Values that must not be recorded, besides those that the environment holds. */
+  readonly secrets?: readonly string[];
+  readonly signal?: AbortSignal;
+  /** Asks the person at the terminal, one question at a time; absent when there is nobody. */
+  readonly ask?: Person["choose"];
+  /** What the run may spend at the most, over what its files say; `resume` raises it. */
+  readonly spending?: Spending;
+  /** What becomes of a tool call outside of a stage's list when nobody can be asked. */
+  readonly onPermission?: Person["absent"];
+  /** Hears what the model says while it says it, where the backend can tell. Must not throw. */
+  readonly onText?: (step: string, delta: string) => void;
+  /** How long a hook of the project may take; half a minute unless said. */
+  readonly hookTimeoutMs?: number;
+  /** Writes a log file below this folder, also where the agent asks for none. */
+  readonly log?: string;
+  /** Hears of everything that is recorded, right after it is. */
+  readonly observe?: (entry: Entry, state: State, flow: Flow) => void;
+};

@@ -1,0 +1,121 @@
+/** Going on with a run where its journal ends. */
+import { fold } from "../engine/drive.ts";
+import { RunnerError, type Journal, type RunHandle } from "../engine/ports.ts";
+import { adoptions } from "../flow/adopted.ts";
+import type { Entry } from "../flow/event.ts";
+import type { Flow, Spending } from "../flow/flow.ts";
+import { spendingOf } from "../load/spending.ts";
+import { chooseBackend, recallBackend } from "./backend.ts";
+import { systemClock } from "./clock.ts";
+import { discreetSpec } from "./discreet.ts";
+import { withGround } from "./ground.ts";
+import { openExistingJournal } from "./journal.ts";
+import type { ResumeOptions } from "./options.ts";
+import { restorePlace } from "./place.ts";
+import { findProject, type Project } from "./project.ts";
+import type { Result } from "./result.ts";
+import { findRun, readRow, show, type RecordedRun } from "./runs.ts";
+import { driveTo, held, redactorOf, reported, requireToolCalling } from "./stretch.ts";
+import { requireTrust } from "./trust.ts";
+
+/** Goes on with a run where its journal ends, with the flow it was started with unless it adopts another. */
+export async function resume(options: ResumeOptions): Promise<Result> {
+  return await reported("", options, async () => {
+    const project = findProject(options.cwd ?? process.cwd(), options.stateDir);
+    if (options.journal !== undefined) return await resumeFrom(options.journal, project, options);
+    const journal = await openExistingJournal(project.stateDir, options.clock ?? systemClock);
+    if (journal === null) {
+      throw new RunnerError(
+        "RUN_UNKNOWN",
+        `There is no run "${options.run}": none is recorded in ${project.stateDir}.`,
+      );
+    }
+    try {
+      return await resumeFrom(journal, project, options);
+    } finally {
+      await journal.close();
+    }
+  });
+}
+
+async function resumeFrom(journal: Journal, project: Project, options: ResumeOptions): Promise<Result> {
+  const row = await findRun(journal, options.run);
+  return await held(await journal.claim(row.id), async (handle) => {
+    const { root, stateDir } = project;
+    const recorded = await readRow(journal, row);
+    const { flow: began, entries } = recorded;
+    if (isOver(recorded)) return await showOver(journal, row.id);
+    const isCompared = options.adopt === true || options.onChange !== undefined;
+    const wanted = isCompared
+      ? await (await import("./adopt.ts")).flowToAdopt(recorded, { cwd: root }, options)
+      : null;
+    const flow = wanted?.flow ?? recorded.current;
+    const { cwd, worktree, spec, marks } = recallBackend(entries);
+    const redactor = redactorOf(options);
+    const env = options.env ?? process.env;
+    const backend = await chooseBackend(options, flow, { env, stateDir }, { spec, marks });
+    requireToolCalling(flow, backend);
+    await requireTrust(flow, { root, env, ...options.trust });
+    const renewed = [options.script, options.backend, options.use, options.model].some(isGiven);
+    const begin = {
+      type: "run.resumed",
+      epoch: handle.epoch,
+      ...(renewed ? { backend: discreetSpec(backend, redactor) } : {}),
+      ...(options.spending && { spending: { ...spentSoFar(recorded), ...options.spending } }),
+    } as const;
+    const clock = options.clock ?? systemClock;
+    const adopted =
+      wanted === null ? recorded.adopted : { ...recorded.adopted, [wanted.digest]: wanted.flow };
+    const place = worktree === undefined ? { cwd } : { cwd, worktree };
+    const warnings =
+      worktree === undefined
+        ? []
+        : await restorePlace(flow, worktree, cwd, fold(began, entries, recorded.adopted), options);
+    return await withGround(flow, project, cwd, options, async (around) => {
+      const past =
+        wanted === null
+          ? entries
+          : [...entries, await adopt(handle, entries.length + 1, clock.now(), wanted)];
+      if (wanted !== null) options.observe?.(past.at(-1)!, fold(began, past, adopted), flow);
+      const digest = wanted?.digest ?? adoptions(entries).at(-1) ?? row.digest;
+      const flows = { began, adopted, flow, digest };
+      const told = { ...around, warnings: [...warnings, ...around.warnings] };
+      const about = { options, ...flows, root, ...place, clock, backend, redactor, handle, begin, past };
+      return await driveTo({ ...about, around: told, problems: [] });
+    });
+  });
+}
+
+async function adopt(
+  handle: RunHandle,
+  seq: number,
+  at: number,
+  { flow, digest }: { readonly flow: Flow; readonly digest: string },
+): Promise<Entry> {
+  const entry: Entry = { seq, at, event: { type: "run.adopted", flow: digest } };
+  await handle.append([entry], { [digest]: flow });
+  return entry;
+}
+
+function isGiven(value: unknown): boolean {
+  return value !== undefined;
+}
+
+/** What the run was allowed before it was resumed. */
+function spentSoFar({ flow, entries, adopted, current }: RecordedRun): Spending {
+  return fold(flow, entries, adopted).spending ?? spendingOf(current.limits);
+}
+
+/** Whether the run ended by the flow's own doing, so that nothing is left to go on with. */
+function isOver({ flow, entries, adopted }: RecordedRun): boolean {
+  if (entries.at(-1)?.event.type !== "run.ended") return false;
+  return fold(flow, entries, adopted).halted.length === 0;
+}
+
+async function showOver(journal: Journal, id: string): Promise<Result> {
+  const result = await show(journal, id);
+  return {
+    ...result,
+    warnings: [...result.warnings, `run ${id} had ended before; there was nothing to resume`],
+  };
+}

@@ -1,0 +1,156 @@
+/** One stretch of a run: from where its journal ends, driven as far as it goes, and told as a result document. */
+import { createRedactor, secretsIn, type Redactor } from "../boundaries/redact.ts";
+import { drive, type Drive } from "../engine/drive.ts";
+import { RunnerError, type Backend, type Clock, type RunHandle } from "../engine/ports.ts";
+import { addEntry, createReport } from "../engine/report.ts";
+import type { State } from "../engine/state.ts";
+import { addToTally, createTally, tallied } from "../engine/tally.ts";
+import type { Entry, Worktree } from "../flow/event.ts";
+import type { Flow, Flows } from "../flow/flow.ts";
+import type { Problem } from "../flow/problem.ts";
+import { exitCode } from "../flow/verdict.ts";
+import type { Around } from "./ground.ts";
+import type { Listener } from "./listen.ts";
+import type { DriveOptions } from "./options.ts";
+import { surroundings } from "./place.ts";
+import { createPorts } from "./ports.ts";
+import { toFailure, toResult, type Result } from "./result.ts";
+import { isTraced } from "./traced.ts";
+
+export type Driven = {
+  readonly options: DriveOptions;
+  readonly flow: Flow;
+  /** Where that is not the flow which the run began with: that one, and all it adopted. */
+  readonly began?: Flow;
+  readonly adopted?: Flows;
+  readonly digest: string;
+  readonly root: string;
+  readonly cwd: string;
+  readonly worktree?: Worktree;
+  readonly clock: Clock;
+  readonly backend: Backend;
+  readonly redactor: Redactor;
+  readonly around: Around;
+  readonly handle: RunHandle;
+  readonly begin: Drive["begin"];
+  readonly past: readonly Entry[];
+  readonly problems: readonly Problem[];
+};
+
+export async function driveTo(driven: Driven): Promise<Result> {
+  const { options, flow, digest, root, cwd, worktree, clock, backend, redactor, around } = driven;
+  const { handle, begin, past, problems } = driven;
+  const { began = flow, adopted = {} } = driven;
+  const report = createReport();
+  const tally = createTally();
+  const listener = await listenerOf(driven);
+  const tell = async (state: State, left: readonly string[]) => {
+    const warnings = [...around.warnings, ...left, ...((await listener?.close()) ?? [])];
+    const steps = tallied(tally);
+    return toResult({ run: handle.run, flow, digest, state, report, steps, problems, warnings });
+  };
+  const { env, signal } = surroundings(options);
+  const concluding = async (tree: Worktree) =>
+    (await import("./worktree.ts")).conclusionOf(flow, tree, handle.run, report.effects, { env, signal });
+  let newest: State | null = null;
+  const ports = createPorts({ ...options, flow, backend, clock, root, cwd, redactor, ground: around });
+  try {
+    const state = await drive({
+      flow: began,
+      adopted,
+      ports,
+      handle,
+      past,
+      begin,
+      signal,
+      ...(worktree !== undefined && { conclude: await concluding(worktree) }),
+      recall: (entry, after) => {
+        addEntry(report, entry);
+        addToTally(tally, entry, after);
+        listener?.recall(entry, after);
+      },
+      observe: (entry, after) => {
+        newest = after;
+        addEntry(report, entry);
+        addToTally(tally, entry, after);
+        listener?.hear(entry, after);
+        options.observe?.(entry, after, flow);
+      },
+    });
+    return await tell(state, state.verdict === null ? [] : redactor.value(backend.leftovers?.() ?? []));
+  } catch (error) {
+    // The journal or a port broke: what was committed stays, and the run can be resumed from there.
+    if (!(error instanceof RunnerError) || newest === null) throw error;
+    return broken(await tell(newest, []), error);
+  } finally {
+    await listener?.close();
+    await ports.watch.close?.();
+    await ports.hooks?.close();
+    await backend.close?.();
+  }
+}
+
+/** Whoever hears of the run besides; loaded only where somebody does. */
+async function listenerOf({ options, flow, root, handle, begin, past }: Driven): Promise<Listener | null> {
+  const { log, env = process.env } = options;
+  if (log === undefined && !flow.settings.logging.enabled && !isTraced(env)) return null;
+  const first = past[0] ?? ("at" in begin ? begin : null);
+  const { listen } = await import("./listen.ts");
+  return await listen({ flow, run: handle.run, startedAt: first?.at ?? 0, root, env, log });
+}
+
+function broken(result: Result, error: RunnerError): Result {
+  const reason = `${error.message} What was committed is kept; go on with: lockstep resume ${result.run}`;
+  const verdict = { outcome: "failed", code: error.code } as const;
+  const told = {
+    success: false,
+    reason,
+    completionReason: reason,
+    exitCode: exitCode(verdict),
+    resumable: true,
+  };
+  return { ...result, ...verdict, ...told };
+}
+
+/** Lets the run go at the end, however that comes. */
+export async function held(handle: RunHandle, use: (handle: RunHandle) => Promise<Result>): Promise<Result> {
+  try {
+    return await use(handle);
+  } finally {
+    // A journal that broke cannot be told of the release either; its owner's death frees the run just as well.
+    await handle.release().catch(() => undefined);
+  }
+}
+
+/** A stage ends with a call of its completion tool: a model that cannot call tools could never end one. */
+export function requireToolCalling(flow: Flow, { spec, toolCalling }: Backend): void {
+  if (toolCalling !== false) return;
+  const stage = Object.values(flow.steps).find(
+    ({ answer }) => answer.kind === "object" && answer.channel.kind === "tool",
+  );
+  if (stage === undefined) return;
+  throw new RunnerError(
+    "MissingCapability",
+    `ProviderCapability/MissingCapability: toolCalling. Stage "${stage.id}" is completed by calling a tool, and the ` +
+      `model behind "${spec.id}" cannot call tools. Choose another model.`,
+  );
+}
+
+/** What stops a run from outside becomes a result like any other. Anything else is a bug and is thrown. */
+export async function reported(
+  agent: string,
+  options: DriveOptions,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof RunnerError)) throw error;
+    return toFailure(agent, error.code, redactorOf(options).text(error.message));
+  }
+}
+
+/** The environment is looked through when there is a text to look for its secrets in. */
+export function redactorOf({ env = process.env, secrets = [] }: DriveOptions): Redactor {
+  return createRedactor(() => [...secretsIn(env), ...secrets]);
+}
