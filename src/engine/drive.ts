@@ -5,7 +5,6 @@
 import type { Command, EffectEvent, Entry, Event } from "../flow/event.ts";
 import { flowFrom } from "../flow/adopted.ts";
 import type { Flow, Flows } from "../flow/flow.ts";
-import type { Verdict } from "../flow/verdict.ts";
 import { decide } from "./decide.ts";
 import { perform } from "./perform.ts";
 import { exhausted } from "./spend.ts";
@@ -28,10 +27,10 @@ export type Drive = {
   /** Called for each entry of the past, with the state it led to, before anything is done. Must not throw. */
   readonly recall?: (entry: Entry, state: State) => void;
   /**
-   * What is due outside once the run is complete, done before the end is recorded. false: it could not be done, and the
-   * end has to wait until the run is resumed.
+   * What is due outside as the run stands, done before anything else is: before the first step, between steps, and before
+   * the end is recorded. false: it could not be done, and the run has to wait there until it is resumed.
    */
-  readonly conclude?: (verdict: Verdict, record: (event: EffectEvent) => Promise<void>) => Promise<boolean>;
+  readonly attend?: (state: State, record: (event: EffectEvent) => Promise<void>) => Promise<boolean>;
   /** Called after each append, with the state it led to. Must not throw. */
   readonly observe?: (entry: Entry, state: State) => void;
 };
@@ -68,7 +67,7 @@ function wallOf({ flow, past, begin }: Drive): { readonly left: number; readonly
 
 /** `stopped` tells why the signal ends the run, where it is not only interrupted. */
 async function driveOn(
-  { flow: began, adopted, ports, handle, past, begin: first, signal, conclude, recall, observe }: Drive,
+  { flow: began, adopted, ports, handle, past, begin: first, signal, attend, recall, observe }: Drive,
   stopped: () => string | null = () => null,
 ): Promise<State> {
   const talk = createTalk(ports);
@@ -83,11 +82,9 @@ async function driveOn(
     recall?.(entry, state);
   }
 
-  const isDue = ({ outcome }: Verdict) => conclude !== undefined && outcome === "completed";
-
   /**
    * What an event would lead to. The end of a run is written together with what led to it, unless others must stop first
-   * or something is due before.
+   * or something may be due before.
    */
   const stage = (event: Event, alone = true): Staged => {
     const next = decide(flow, state, event);
@@ -96,7 +93,7 @@ async function driveOn(
     const entry: Entry =
       settled === null ? { seq: seq + 1, at, event } : { seq: seq + 1, at, event, led: settled };
     const [first] = next.pending;
-    if (first?.type !== "end" || !alone || isDue(first.verdict))
+    if (first?.type !== "end" || !alone || attend !== undefined)
       return { entries: [entry], next, after: next };
     const ended: Event = { type: "run.ended", verdict: first.verdict };
     return { entries: [entry, { seq: seq + 2, at, event: ended }], next, after: decide(flow, next, ended) };
@@ -126,13 +123,11 @@ async function driveOn(
     observe?.(first, state);
   }
   while (state.pending.length > 0 && !signal.aborted) {
+    if (attend !== undefined && !(await attend(state, commit))) break;
     const [only] = state.pending;
     if (state.pending.length > 1) await driveSiblings();
-    else if (only?.type === "end") {
-      const { verdict } = only;
-      if (isDue(verdict) && !(await conclude?.(verdict, commit))) break;
-      await commit({ type: "run.ended", verdict });
-    } else {
+    else if (only?.type === "end") await commit({ type: "run.ended", verdict: only.verdict });
+    else {
       const event = await perform(flow, state, only as Doable, ports, talk, signal);
       if (signal.aborted && !isWhole(event)) break;
       const staged = stage(event);

@@ -50,8 +50,8 @@ export async function driveTo(driven: Driven): Promise<Result> {
     return toResult({ run: handle.run, flow, digest, state, report, steps, problems, warnings });
   };
   const { env, signal } = surroundings(options);
-  const concluding = async (tree: Worktree) =>
-    (await import("./worktree.ts")).conclusionOf(flow, tree, handle.run, report.effects, { env, signal });
+  const attending = async (tree: Worktree) =>
+    (await import("./worktree.ts")).finalizing(flow, tree, handle.run, report.effects, { env, signal });
   let newest: State | null = null;
   const ports = createPorts({ ...options, flow, backend, clock, root, cwd, redactor, ground: around });
   try {
@@ -63,7 +63,7 @@ export async function driveTo(driven: Driven): Promise<Result> {
       past,
       begin,
       signal,
-      ...(worktree !== undefined && { conclude: await concluding(worktree) }),
+      ...(worktree !== undefined && { attend: await attending(worktree) }),
       recall: (entry, after) => {
         addEntry(report, entry);
         addToTally(tally, entry, after);

@@ -64,15 +64,16 @@ export async function continueWorktree(
   return await restoreWorktree(gitFor(around), worktree, cwd, flow.settings.worktree.copy);
 }
 
-/** What is due when the run is complete. */
-export function conclusionOf(
+/** What is due when the run is complete: then its end is all that is pending. */
+export function finalizing(
   flow: Flow,
   worktree: Worktree,
   run: string,
   effects: Report["effects"],
   around: Surroundings,
-): NonNullable<Drive["conclude"]> {
-  return async (_, record) => {
+): NonNullable<Drive["attend"]> {
+  return async ({ pending: [next] }, record) => {
+    if (next?.type !== "end" || next.verdict.outcome !== "completed") return true;
     const dryRun = worktree.dryRun ?? false;
     const ledger = createLedger({ past: effects, record, dryRun, signal: around.signal });
     const { copy } = flow.settings.worktree;

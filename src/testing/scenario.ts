@@ -24,7 +24,7 @@ export type Scenario = {
   readonly signal?: AbortSignal;
   /** In the place of those that do nothing. */
   readonly ports?: Partial<Pick<Ports, "toolbox" | "hooks" | "person" | "watch">>;
-  readonly conclude?: Drive["conclude"];
+  readonly attend?: Drive["attend"];
   readonly observe?: (entry: Entry, state: State) => void;
 };
 
@@ -58,7 +58,7 @@ export async function play(scenario: Scenario): Promise<Played> {
     past,
     begin: past.length === 0 ? first : { type: "run.resumed", epoch: 2 },
     signal: scenario.signal ?? new AbortController().signal,
-    ...(scenario.conclude === undefined ? {} : { conclude: scenario.conclude }),
+    ...(scenario.attend === undefined ? {} : { attend: scenario.attend }),
     ...(scenario.observe === undefined ? {} : { observe: scenario.observe }),
   });
   return { state, entries: await journal.read("run"), asked, waits };
