@@ -93,6 +93,17 @@ const WORKTREE: readonly Flag[] = [
   { name: "pr-target", takes: "NAME", help: "the branch that the pull request is for" },
   { name: "dry-run", help: "merge and push nothing: only say what would be done" },
 ];
+/** One run for each of several issues. */
+const BATCH: readonly Flag[] = [
+  { name: "issues", takes: "LIST", help: "one run for each of these issues, such as 12,15,20-24" },
+  { name: "label", takes: "NAME", help: "one run for each open issue that has this label on GitHub" },
+  { name: "limit", takes: "N", help: "with --label: at most so many issues (10)" },
+  {
+    name: "concurrency",
+    takes: "N",
+    help: "so many runs of a batch at the same time (2 with worktrees, else 1)",
+  },
+];
 const ADOPT: Flag = {
   name: "adopt",
   help: "go on with the flow that the files hold now, if the run is compatible with it",
@@ -126,6 +137,7 @@ export const COMMANDS: readonly Command[] = [
       LOG,
       STRICT,
       ...WORKTREE,
+      ...BATCH,
       { name: "validate", help: "only check the agent, as `lockstep check` does" },
     ],
     details: [
@@ -134,6 +146,7 @@ export const COMMANDS: readonly Command[] = [
       "Commands of the project run only once they are trusted: say yes when asked, or pass --trust DIGEST;",
       "on a throw-away machine LOCKSTEP_TRUST=all in the environment trusts everything.",
       "What becomes of the work is told by runner.execution of agent.json, or by the flags from --worktree on.",
+      "With --issues or --label there is one run for each issue; one that fails does not stop the others.",
       'The last line on stdout is {"outcome":"success"} or {"outcome":"failed"}.',
     ],
     examples: [
@@ -142,6 +155,7 @@ export const COMMANDS: readonly Command[] = [
       "lockstep run notes --topic tides --script .agent/notes/script.yaml",
       "git diff | lockstep run reviewer --script replies.yaml --json",
       "lockstep run iterator --issue 12 --worktree --no-merge",
+      "lockstep run iterator --issues 12,15,20 --concurrency 3",
       "lockstep run release --input task='bump the version' --input @context.json",
     ],
     document: "result",

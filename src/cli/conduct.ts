@@ -20,17 +20,30 @@ export async function conduct(
   drive: (options: DriveOptions) => Promise<Result>,
 ): Promise<number> {
   const { screen, host } = call;
+  const signal = host.interruption();
+  const options = driveOptions(call, signal);
+  const progress = createProgress(screen, call.on("verbose"), Date.now);
+  const result = await drive({
+    ...options,
+    ...(screen.isLive ? { onText: progress.hear } : {}),
+    observe: call.on("events") ? (entry) => screen.print(jsonLine(entry)) : progress.observe,
+  });
+  progress.stop();
+  return tellResult(call, signal.aborted ? stoppedEarly(result) : result);
+}
+
+/** What the line says about how a run is driven. */
+export function driveOptions(call: Call, signal: AbortSignal): DriveOptions {
+  const { screen, host } = call;
   if (call.on("json") && call.on("events"))
     throw new UsageError("--json and --events cannot both have stdout.");
-  const signal = host.interruption();
-  const progress = createProgress(screen, call.on("verbose"), Date.now);
   const trust = call.text("trust");
   const script = call.text("script");
   const [model, use] = [call.text("model"), call.text("backend")];
   if (script !== undefined && (model ?? use) !== undefined)
     throw new UsageError("--script answers in the place of a model: leave --model and --backend out.");
   const log = call.text("log");
-  const result = await drive({
+  return {
     cwd: resolve(call.cwd),
     ...(call.stateDir === undefined ? {} : { stateDir: call.stateDir }),
     ...(script === undefined ? {} : { script: { text: readScript(call, script), file: script } }),
@@ -47,11 +60,7 @@ export async function conduct(
     ...sandboxOf(call),
     ...(screen.isAnswering ? { ask: askPerson(call) } : {}),
     signal,
-    ...(screen.isLive ? { onText: progress.hear } : {}),
-    observe: call.on("events") ? (entry) => screen.print(jsonLine(entry)) : progress.observe,
-  });
-  progress.stop();
-  return tellResult(call, signal.aborted ? stoppedEarly(result) : result);
+  };
 }
 
 /** The report for the person, then the result for whoever reads stdout. */

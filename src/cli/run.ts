@@ -31,6 +31,7 @@ export async function runAgent(first: Call): Promise<number> {
     return 0;
   }
   if (call.on("validate")) return (await import("./check.ts")).tellFindings(call, [loaded], name);
+  if (isBatch(call, loaded)) return await (await import("./batch.ts")).runIssues(call, loaded);
   return await conduct(call, async (options) => {
     const flow = hasErrors(loaded.problems) ? null : loaded.flow;
     const input = flow === null ? "" : await readInput(call, flow, options.signal);
@@ -50,7 +51,12 @@ export async function runAgent(first: Call): Promise<number> {
   });
 }
 
-async function moneyOf(call: Call, flow: Flow): Promise<string | null> {
+/** An agent that cannot run is told of once, however many runs were wanted. */
+function isBatch(call: Call, { problems }: Loaded): boolean {
+  return !hasErrors(problems) && (call.text("issues") ?? call.text("label")) !== undefined;
+}
+
+export async function moneyOf(call: Call, flow: Flow): Promise<string | null> {
   const { moneyLine } = await import("./money.ts");
   return moneyLine(flow, call.host.env, call.text("model"));
 }
@@ -98,7 +104,7 @@ function plainFolder(call: Call): string {
 }
 
 /** By parameter name, as text: the declared type is looked at where the run starts. */
-function argsOf(
+export function argsOf(
   call: Call,
   parameters: readonly Parameter[],
 ): { readonly [name: string]: string | readonly string[] } {
@@ -111,7 +117,7 @@ function argsOf(
 }
 
 /** Flags that say something about the worktree make no sense without one. */
-function worktreeOf(call: Call, flow: Flow): WorktreeOptions {
+export function worktreeOf(call: Call, flow: Flow): WorktreeOptions {
   const given = (flag: string) => call.text(flag) !== undefined;
   const worktree = given("worktree") ? call.on("worktree") : flow.settings.worktree.enabled;
   const stray = OF_WORKTREE.find(given);

@@ -10,7 +10,7 @@ export type Screen = {
   readonly tell: (text: string) => void;
   /** What must be said even under `--quiet`. */
   readonly complain: (text: string) => void;
-  /** The line that is written over and over; null takes it away. Nothing where `isLive` is false. */
+  /** The line, or lines, written over and over; null takes them away. Nothing where `isLive` is false. */
   readonly status: (text: string | null) => void;
   readonly isLive: boolean;
   /** Whether somebody can be asked. */
@@ -41,7 +41,9 @@ export function createScreen({ stdin, stdout, stderr, env }: Terminal, { quiet, 
   const isLive = !quiet && !isPlain && stderr.isTTY === true;
   let status: string | null = null;
   const erase = () => {
-    if (status !== null) stderr.write("\r\u001b[K");
+    if (status === null) return;
+    const above = status.split("\n").length - 1;
+    stderr.write(`\r\u001b[K${"\u001b[1A\u001b[K".repeat(above)}`);
   };
   const say = (text: string) => {
     erase();
@@ -64,7 +66,8 @@ export function createScreen({ stdin, stdout, stderr, env }: Terminal, { quiet, 
     status: (text) => {
       if (!isLive) return;
       erase();
-      status = text === null ? null : err("dim", text.slice(0, width() - 1));
+      const cut = (line: string) => err("dim", line.slice(0, width() - 1));
+      status = text === null ? null : text.split("\n").map(cut).join("\n");
       if (status !== null) stderr.write(status);
     },
     isLive,

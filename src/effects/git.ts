@@ -32,7 +32,7 @@ export function createGit({ env, exec, signal }: GitOptions): Git {
   const never = new AbortController().signal;
   return async (cwd, args, { timeoutMs = TIMEOUT_MS, whole } = {}) => {
     const around = { cwd, env: seen, timeoutMs, maxOutputBytes: MOST_BYTES, signal: whole ? never : signal };
-    const result = await exec({ command: gitCommand(args), ...around });
+    const result = await exec({ command: gitCommand(args), ...around, tame: true });
     const { stdout: out, stderr, exitCode, truncated } = result;
     if (isFinished(result) && exitCode === 0 && !truncated) return { ok: true, out };
     if (exitCode === 127) return { ok: false, exit: 127, out, why: "git is not installed" };

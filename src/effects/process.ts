@@ -22,6 +22,8 @@ export type ProcessOptions = {
   readonly tidy?: (text: string) => string;
   /** How long the command may tidy up between SIGTERM and SIGKILL. */
   readonly graceMs?: number;
+  /** Nothing that it starts leaves its process group, so nobody has to be looked for beyond that. */
+  readonly tame?: true;
 };
 
 export type ProcessResult = {
@@ -58,7 +60,7 @@ export async function runProcess(options: ProcessOptions): Promise<ProcessResult
 
   const closed = new Promise<void>((resolve) => child.once("close", () => resolve()));
   const ending = await firstEnding(child, options);
-  await endTree({ leader, mark }, ending === "exited" ? LINGER_MS : 0, options.graceMs ?? GRACE_MS);
+  await endTree({ leader, mark: options.tame ? null : mark }, ending === "exited" ? LINGER_MS : 0, options.graceMs ?? GRACE_MS);
   unguard(leader);
   await Promise.race([closed, sleep(DRAIN_MS, undefined, { ref: false })]);
   child.stdout.destroy();

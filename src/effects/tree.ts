@@ -9,7 +9,8 @@ import { randomUUID } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 
-export type Tree = { readonly leader: number; readonly mark: string };
+/** `mark` is null where nobody can have left the group. */
+export type Tree = { readonly leader: number; readonly mark: string | null };
 
 /** The variable that carries the marks: this command's, after those of the commands it runs inside of. */
 export const MARKS = "LOCKSTEP_TREE";
@@ -48,9 +49,10 @@ function signalTree(tree: Tree, signal: NodeJS.Signals): void {
 /** What `kill` has to be called with: the group as a whole, and each process that carries the mark. */
 function targets({ leader, mark }: Tree): readonly number[] {
   const group = send(-leader, 0);
+  if (!group && mark === null) return [];
   const pids = runningPids();
   if (pids === null) return group ? [-leader] : [];
-  const marked = pids.filter((pid) => readProc(pid, "environ").includes(mark));
+  const marked = mark === null ? [] : pids.filter((pid) => readProc(pid, "environ").includes(mark));
   return group && pids.some((pid) => isLivingMember(pid, leader)) ? [-leader, ...marked] : marked;
 }
 

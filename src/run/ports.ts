@@ -62,7 +62,7 @@ export function createPorts(around: Around): Ports {
 }
 
 /** Siblings may have questions at the same time; a person has one at a time. */
-function oneByOne(ask: Person["choose"]): Person["choose"] {
+export function oneByOne(ask: Person["choose"]): Person["choose"] {
   let before: Promise<unknown> = Promise.resolve();
   return (question, choices, signal) => {
     const asked = before.then(async () => (signal.aborted ? null : await ask(question, choices, signal)));

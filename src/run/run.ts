@@ -95,11 +95,11 @@ export async function runLoaded(loaded: Loaded, options: Omit<RunOptions, "agent
   });
 }
 
-async function withJournal(
+export async function withJournal<T>(
   stateDir: string,
-  options: DriveOptions,
-  use: (journal: Journal, clock: Clock) => Promise<Result>,
-): Promise<Result> {
+  options: Pick<DriveOptions, "journal" | "clock">,
+  use: (journal: Journal, clock: Clock) => Promise<T>,
+): Promise<T> {
   const clock = options.clock ?? systemClock;
   if (options.journal !== undefined) return await use(options.journal, clock);
   const journal = await openJournal(stateDir, clock);

@@ -1,0 +1,177 @@
+/** `lockstep run NAME --issues LIST` and `--label NAME`: one run for each issue, told of in one table. */
+import type { Flow } from "../flow/flow.ts";
+import { runBatch, type Batch, type BatchItem, type Loaded, type Result } from "../run/index.ts";
+import { parametersOf } from "./agent.ts";
+import { UsageError } from "./args.ts";
+import { costLine } from "./budget.ts";
+import type { Call } from "./call.ts";
+import { driveOptions, resumeCommand } from "./conduct.ts";
+import { statusLine } from "./progress.ts";
+import { argsOf, moneyOf, worktreeOf } from "./run.ts";
+import type { Screen } from "./screen.ts";
+import { count, duration, jsonLine, shownInLine, table, type Paint } from "./text.ts";
+
+export async function runIssues(call: Call, loaded: Loaded): Promise<number> {
+  const { screen, host } = call;
+  const flow = loaded.flow!;
+  const args = argsOf(call, parametersOf(flow));
+  requireIssue(call, flow);
+  const signal = host.interruption();
+  const options = driveOptions(call, signal);
+  const where = worktreeOf(call, flow);
+  if (where.branch !== undefined)
+    throw new UsageError("--branch names one branch, and each run of a batch has its own: leave it out.");
+  const concurrency = amount(call, "concurrency") ?? (where.worktree ? 2 : 1);
+  const issues = await issuesOf(call, signal);
+  const items = issues.map((issue) => ({ name: `#${issue}`, args: { issue: String(issue) } }));
+  if (!call.on("json") && !call.on("events")) {
+    const money = call.text("script") === undefined ? await moneyOf(call, flow) : null;
+    screen.tell(
+      `${count(items.length, "issue")}, each: ${costLine(flow)}${money === null ? "" : ` ${money}`}`,
+    );
+    if (concurrency > 1 && !where.worktree)
+      screen.complain("The runs share this folder; with --worktree each has its own.");
+  }
+  const board = createBoard(screen, items, Date.now);
+  const batch = await runBatch(loaded, {
+    ...options,
+    ...where,
+    args,
+    items,
+    concurrency,
+    observe: ({ name }, entry, state) => {
+      if (call.on("events")) screen.print(jsonLine({ item: name, ...entry }));
+      board.observe(name, state);
+    },
+    onResult: ({ name }, result) => board.done(name, result),
+  }).finally(board.stop);
+  screen.tell(renderBatch(call, batch, screen.err));
+  if (call.on("json")) screen.document(batch);
+  else if (!call.on("events")) screen.print(`{"outcome":"${batch.success ? "success" : "failed"}"}`);
+  return batch.exitCode;
+}
+
+/** An issue is what each run differs in, so the agent has to take one. */
+function requireIssue(call: Call, flow: Flow): void {
+  const flag = call.text("issues") === undefined ? "label" : "issues";
+  const parameter = flow.parameters.find(({ name }) => name === "issue");
+  if (parameter === undefined)
+    throw new UsageError(
+      `--${flag} gives each run an issue, and agent "${flow.agent}" has no parameter "issue".`,
+    );
+  if (call.declared.has(parameter.flag.slice(2)))
+    throw new UsageError(`--${flag} and ${parameter.flag} cannot be given together.`);
+  if (call.text("issues") !== undefined && call.text("label") !== undefined)
+    throw new UsageError("--issues and --label cannot be given together.");
+  if (flag === "issues" && call.text("limit") !== undefined)
+    throw new UsageError("--limit belongs to --label.");
+}
+
+async function issuesOf(call: Call, signal: AbortSignal): Promise<readonly number[]> {
+  const list = call.text("issues");
+  if (list !== undefined) return parseIssues(list);
+  throw new UsageError("--label is not there yet.");
+}
+
+/** `12,15,20-24` */
+export function parseIssues(list: string): readonly number[] {
+  const issues = list.split(",").flatMap((part) => {
+    const [, from, to = from] = /^\s*#?([1-9]\d{0,8})(?:-([1-9]\d{0,8}))?\s*$/.exec(part) ?? [];
+    const [first, last] = [Number(from), Number(to)];
+    if (from === undefined || last < first || last - first >= MOST_ISSUES)
+      throw new UsageError(`--issues does not understand "${part}"; write numbers like 12,15,20-24.`);
+    return Array.from({ length: last - first + 1 }, (_, place) => first + place);
+  });
+  const once = [...new Set(issues)];
+  if (once.length > MOST_ISSUES)
+    throw new UsageError(`--issues takes at most ${MOST_ISSUES} at once, and these are ${once.length}.`);
+  return once;
+}
+
+const MOST_ISSUES = 1000;
+
+function amount(call: Call, flag: string): number | null {
+  const text = call.text(flag);
+  if (text === undefined) return null;
+  if (!/^[1-9]\d{0,2}$/.test(text))
+    throw new UsageError(`--${flag} takes a whole number from 1 to 999, not "${text}".`);
+  return Number(text);
+}
+
+// While it goes on.
+
+type State = Parameters<typeof statusLine>[0];
+
+/** A line for each run under way that lives, and one that stays for each that is over. */
+function createBoard(screen: Screen, items: readonly BatchItem[], now: () => number) {
+  const running = new Map<string, { readonly from: number; state: State }>();
+  const over = { completed: 0, other: 0 };
+  const refresh = () => {
+    const rows = [...running].map(([name, { from, state }]) => `${name}  ${statusLine(state, now() - from)}`);
+    const more = rows.length > MOST_ROWS ? [`and ${rows.length - MOST_ROWS} more`] : [];
+    screen.status([...rows.slice(0, MOST_ROWS), ...more, summary()].join("\n"));
+  };
+  const summary = () => {
+    const waiting = items.length - running.size - over.completed - over.other;
+    const failed = over.other === 0 ? "" : ` · ${over.other} not`;
+    return `${over.completed} of ${items.length} complete${failed} · ${running.size} at work · ${waiting} waiting`;
+  };
+  const timer = screen.isLive ? setInterval(refresh, 200) : null;
+  timer?.unref();
+  return {
+    observe: (name: string, state: State) => {
+      const known = running.get(name);
+      if (known !== undefined) known.state = state;
+      else running.set(name, { from: now(), state });
+      if (known === undefined && !screen.isLive) screen.tell(`${name} begins`);
+    },
+    done: (name: string, result: Result) => {
+      running.delete(name);
+      if (result.success) over.completed += 1;
+      else over.other += 1;
+      screen.tell(rowOf(name, result, screen.err).join("  "));
+    },
+    stop: () => {
+      if (timer !== null) clearInterval(timer);
+      screen.status(null);
+    },
+  };
+}
+
+const MOST_ROWS = 10;
+
+// At the end.
+
+function renderBatch(call: Call, { agent, items, durationMs, costUsd }: Batch, paint: Paint): string {
+  const begun = items.flatMap(({ name, result }) => (result === null ? [] : [rowOf(name, result, paint)]));
+  const idle = items.filter(({ result }) => result === null).map(({ name }) => name);
+  const complete = items.filter(({ result }) => result?.success === true).length;
+  const cost = costUsd === null ? "" : ` · $${costUsd.toFixed(4)}`;
+  const next = items.flatMap(({ result }) =>
+    result?.resumable === true && !result.success ? [paint("cyan", resumeCommand(call, result))] : [],
+  );
+  return [
+    "",
+    paint(
+      "bold",
+      `${shownInLine(agent)}: ${complete} of ${items.length} complete · ${duration(durationMs)}${cost}`,
+    ),
+    ...table(begun).map((line) => `  ${line}`),
+    ...(idle.length === 0 ? [] : [`  not begun: ${idle.join(", ")}`]),
+    ...(next.length === 0 ? [] : ["  go on with:", ...next.map((line) => `    ${line}`)]),
+  ].join("\n");
+}
+
+function rowOf(name: string, result: Result, paint: Paint): readonly string[] {
+  const { outcome, success, code, run, iterations, durationMs, costUsd, reason } = result;
+  const why = success ? "" : `${code ?? ""} ${shownInLine(reason.split("\n")[0] ?? "", 120)}`.trim();
+  return [
+    success ? paint("green", "✓") : paint(outcome === "failed" ? "red" : "yellow", "✗"),
+    name,
+    run ?? "-",
+    count(iterations, "iteration"),
+    duration(durationMs),
+    costUsd === null ? "" : `$${costUsd.toFixed(4)}`,
+    why,
+  ];
+}

@@ -1,0 +1,147 @@
+/** Several issues at once, from the command line: each run in its worktree, one table, one document. */
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { readdirSync } from "node:fs";
+import { test } from "node:test";
+import { parseIssues } from "../../src/cli/batch.ts";
+import type { Batch } from "../../src/run/index.ts";
+import { createWorld, lastLine, onlyDocument, replies, script, writeAgent, type World } from "./world.ts";
+
+/** Each worktree has a branch of its own, so each run writes a file of its own. */
+const OWN_FILE = 'date > "note-$(git branch --show-current | tr / -).md"';
+const REPLIES = [
+  { step: "initial.note", calls: [{ name: "Bash", input: { command: OWN_FILE } }] },
+  replies.initial(),
+  replies.continuation(),
+  replies.closure(),
+];
+const RUN = ["run", "notes", "--topic", "tides", "--script", "script.json"];
+const TRUSTING = { env: { LOCKSTEP_TRUST: "all" } };
+
+function createRepository(): World {
+  const world = createWorld();
+  world.write("home/.gitconfig", "[user]\n\tname = t\n\temail = t@example.invalid\n");
+  world.write(".gitignore", "home/\n.lockstep/\n.worktrees/\n");
+  world.write("script.json", script(...REPLIES));
+  writeAgent(world, "notes", {
+    agent: (agent) => {
+      const parameters = agent.parameters as { [name: string]: unknown };
+      parameters.issue = {
+        type: "number",
+        cli: "--issue",
+        description: "The issue.",
+        validation: { max: 90 },
+      };
+      const { boundaries } = agent.runner as { boundaries: { [key: string]: unknown } };
+      boundaries.permissionMode = "bypassPermissions";
+      boundaries.allowedTools = ["*"];
+    },
+  });
+  git(world, "init", "-q", "-b", "main");
+  git(world, "add", "-A");
+  git(world, "commit", "-qm", "start");
+  return world;
+}
+
+function git(world: World, ...args: readonly string[]): string {
+  const { root: cwd, env } = world;
+  const { status, stdout, stderr } = spawnSync("git", args, { cwd, env, encoding: "utf8" });
+  assert.equal(status, 0, `git ${args.join(" ")}: ${stderr}`);
+  return stdout.trim();
+}
+
+const told = (ran: Parameters<typeof onlyDocument>[0]) => onlyDocument(ran) as unknown as Batch;
+const notesIn = (world: World) => readdirSync(world.root).filter((name) => name.startsWith("note-"));
+
+test("each issue has a run in a worktree, and all of their work is merged", async () => {
+  using world = createRepository();
+  const ran = await world.lockstep(
+    [...RUN, "--issues", "3,5-7", "--worktree", "--concurrency", "3", "--json"],
+    TRUSTING,
+  );
+  assert.equal(ran.code, 0, ran.stderr);
+  const batch = told(ran);
+  assert.deepEqual(
+    batch.items.map(({ name, result }) => [name, result?.outcome, result?.worktree?.kept]),
+    ["#3", "#5", "#6", "#7"].map((name) => [name, "completed", false]),
+  );
+  assert.equal(new Set(batch.items.map(({ result }) => result?.run)).size, 4);
+  assert.equal(batch.usage.turns, 16);
+  assert.equal(notesIn(world).length, 4);
+  assert.equal(git(world, "status", "--porcelain"), "");
+  assert.equal(git(world, "log", "--merges", "--oneline").split("\n").length, 4);
+});
+
+test("one that fails does not stop the others, and the table says why", async () => {
+  using world = createRepository();
+  const ran = await world.lockstep([...RUN, "--issues", "4,99,5", "--worktree"], TRUSTING);
+  assert.equal(ran.code, 2, ran.stderr);
+  assert.equal(lastLine(ran.stdout), '{"outcome":"failed"}');
+  assert.match(ran.stderr, /notes: 2 of 3 complete/);
+  assert.match(ran.stderr, /✗ {2}#99 .*PARAMETERS_INVALID .*issue/);
+  assert.equal(notesIn(world).length, 2);
+});
+
+test("stopped in the middle: what runs is interrupted and can be resumed, the rest is not begun", async () => {
+  using world = createRepository();
+  world.write(
+    "slow.json",
+    script(replies.initial(), { error: { kind: "rate-limit", retryAfterMs: 60_000 } }),
+  );
+  let isStopped = false;
+  const ran = await world.lockstep(
+    ["run", "notes", "--topic", "t", "--script", "slow.json", "--issues", "1-4", "--events"],
+    {
+      ...TRUSTING,
+      watch: (output, child) => {
+        if (isStopped || !output.includes("rate-limit")) return;
+        isStopped = true;
+        child.kill("SIGINT");
+      },
+    },
+  );
+  assert.equal(ran.code, 130, ran.stderr);
+  assert.match(ran.stderr, /not begun: #2, #3, #4/);
+  assert.match(ran.stderr, /go on with:\n +lockstep resume \w{10}/);
+  const [first] = ran.stdout
+    .split("\n")
+    .map((line) => JSON.parse(line || "null") as { item?: string } | null);
+  assert.equal(first?.item, "#1");
+});
+
+const WRONG: readonly (readonly [readonly string[], RegExp])[] = [
+  [["--issues", "x"], /--issues does not understand "x"/],
+  [["--issues", "9-3"], /does not understand "9-3"/],
+  [["--issues", "0"], /does not understand "0"/],
+  [["--issues", "1,"], /does not understand ""/],
+  [["--issues", "1-5000"], /does not understand "1-5000"/],
+  [["--issues", "1", "--issue", "2"], /--issues and --issue cannot be given together/],
+  [["--issues", "1", "--label", "ready"], /--issues and --label cannot be given together/],
+  [["--issues", "1", "--limit", "3"], /--limit belongs to --label/],
+  [["--issues", "1", "--concurrency", "0"], /--concurrency takes a whole number/],
+  [["--issues", "1", "--worktree", "--branch", "b"], /each run of a batch has its own/],
+];
+
+test("what makes no sense is refused before anything runs", async () => {
+  using world = createRepository();
+  writeAgent(world, "plain");
+  for (const [flags, words] of WRONG) {
+    const ran = await world.lockstep([...RUN, ...flags], TRUSTING);
+    assert.equal(ran.code, 2, flags.join(" "));
+    assert.match(ran.stderr, words);
+  }
+  const ran = await world.lockstep(["run", "plain", "--topic", "t", "--issues", "1"]);
+  assert.match(ran.stderr, /agent "plain" has no parameter "issue"/);
+  assert.deepEqual(JSON.parse((await world.lockstep(["runs", "--json"])).stdout).runs ?? [], []);
+});
+
+test("a model that cannot be asked is told of once", async () => {
+  using world = createRepository();
+  const ran = await world.lockstep(["run", "notes", "--topic", "t", "--issues", "1-9"], TRUSTING);
+  assert.equal(ran.code, 3, ran.stderr);
+  assert.equal(ran.stderr.match(/NO_BACKEND|API_KEY/g)?.length, 1, ran.stderr);
+});
+
+test("lists of issues", () => {
+  assert.deepEqual(parseIssues("12, #15,20-22,15"), [12, 15, 20, 21, 22]);
+});
