@@ -23,6 +23,8 @@ export async function runIssues(call: Call, loaded: Loaded): Promise<number> {
     throw new UsageError("--branch names one branch, and each run of a batch has its own: leave it out.");
   const concurrency = amount(call, "concurrency") ?? (where.worktree ? 2 : 1);
   const issues = await issuesOf(call, signal);
+  if (issues.length === 0)
+    screen.tell(`No open issue has the label "${shownInLine(call.text("label") ?? "")}".`);
   const items = issues.map((issue) => ({ name: `#${issue}`, args: { issue: String(issue) } }));
   if (!call.on("json") && !call.on("events")) {
     const money = call.text("script") === undefined ? await moneyOf(call, flow) : null;
@@ -70,8 +72,12 @@ function requireIssue(call: Call, flow: Flow): void {
 async function issuesOf(call: Call, signal: AbortSignal): Promise<readonly number[]> {
   const list = call.text("issues");
   if (list !== undefined) return parseIssues(list);
-  throw new UsageError("--label is not there yet.");
+  const { labelledIssues } = await import("../run/issues.ts");
+  const most = amount(call, "limit") ?? USUAL_LIMIT;
+  return await labelledIssues(call.text("label") ?? "", most, { cwd: call.cwd, env: call.host.env, signal });
 }
+
+const USUAL_LIMIT = 10;
 
 /** `12,15,20-24` */
 export function parseIssues(list: string): readonly number[] {

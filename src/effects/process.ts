@@ -60,7 +60,11 @@ export async function runProcess(options: ProcessOptions): Promise<ProcessResult
 
   const closed = new Promise<void>((resolve) => child.once("close", () => resolve()));
   const ending = await firstEnding(child, options);
-  await endTree({ leader, mark: options.tame ? null : mark }, ending === "exited" ? LINGER_MS : 0, options.graceMs ?? GRACE_MS);
+  await endTree(
+    { leader, mark: options.tame ? null : mark },
+    ending === "exited" ? LINGER_MS : 0,
+    options.graceMs ?? GRACE_MS,
+  );
   unguard(leader);
   await Promise.race([closed, sleep(DRAIN_MS, undefined, { ref: false })]);
   child.stdout.destroy();

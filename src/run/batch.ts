@@ -114,8 +114,9 @@ async function inTurn(
 ): Promise<readonly (Result | null)[]> {
   const results: (Result | null)[] = items.map(() => null);
   let next = 0;
+  const isStopped = () => signal?.aborted === true;
   const lane = async () => {
-    while (next < items.length && signal?.aborted !== true) {
+    while (next < items.length && !isStopped()) {
       const place = next++;
       results[place] = await work(items[place]!);
     }

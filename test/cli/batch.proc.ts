@@ -4,6 +4,7 @@ import { spawnSync } from "node:child_process";
 import { readdirSync } from "node:fs";
 import { test } from "node:test";
 import { parseIssues } from "../../src/cli/batch.ts";
+import { openStandIn } from "../github/stand-in.ts";
 import type { Batch } from "../../src/run/index.ts";
 import { createWorld, lastLine, onlyDocument, replies, script, writeAgent, type World } from "./world.ts";
 
@@ -140,6 +141,27 @@ test("a model that cannot be asked is told of once", async () => {
   const ran = await world.lockstep(["run", "notes", "--topic", "t", "--issues", "1-9"], TRUSTING);
   assert.equal(ran.code, 3, ran.stderr);
   assert.equal(ran.stderr.match(/NO_BACKEND|API_KEY/g)?.length, 1, ran.stderr);
+});
+
+test("the open issues that have a label, oldest first", async () => {
+  using world = createRepository();
+  const github = await openStandIn();
+  const openIssue = (label: string) => github.world.addIssue({ title: "t", labels: [label] });
+  const numbers = ["ready", "later", "ready", "ready"].map(openIssue).map(({ number }) => number);
+  const env = { ...TRUSTING.env, ...github.env };
+  const flags = ["--worktree", "--label", "ready", "--json"];
+  const batch = told(await world.lockstep([...RUN, ...flags, "--limit", "2"], { env }));
+  assert.deepEqual(
+    batch.items.map(({ name, result }) => [name, result?.success]),
+    [0, 2].map((place) => [`#${numbers[place]}`, true]),
+  );
+  const none = await world.lockstep([...RUN, "--worktree", "--label", "nobody's"], { env });
+  assert.equal(none.code, 0, none.stderr);
+  assert.match(none.stderr, /No open issue has the label "nobody's"/);
+  const refused = await world.lockstep([...RUN, ...flags], { env: { ...env, GH_TOKEN: "wrong" } });
+  assert.equal(refused.code, 3);
+  assert.equal(onlyDocument(refused).code, "GITHUB_UNAVAILABLE");
+  await github.close();
 });
 
 test("lists of issues", () => {
