@@ -222,6 +222,7 @@ export function settingsOf({ runner }: AgentSource, document: Document): Setting
     },
     github: {
       enabled: github.enabled,
+      ...(isWriting(document) && { asked: true as const }),
       labels: Object.fromEntries(github.labels.rest),
       completion: { ...github.labels.completion },
       defaultClosureAction: github.defaultClosureAction,
