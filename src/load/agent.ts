@@ -9,7 +9,7 @@ import type { Flow } from "../flow/flow.ts";
 import { FORBIDDEN_NAMES, isObject, own, type JsonObject } from "../flow/json.ts";
 import type { Problem } from "../flow/problem.ts";
 import type { Settings } from "../flow/settings.ts";
-import { AGENT, type AgentSource } from "./agent-shape.ts";
+import { AGENT, isWriting, type AgentSource } from "./agent-shape.ts";
 import { checkFlow } from "./check.ts";
 import type { Code } from "./codes.ts";
 import { COMPLETE_REGISTRY } from "./complete-shape.ts";

@@ -53,7 +53,17 @@ export async function driveTo(driven: Driven): Promise<Result> {
   const { github } = flow.settings;
   const isOutward = worktree !== undefined || (github.enabled && github.asked === true);
   const redact = redactor.text;
-  const out = { flow, run: handle.run, cwd, ...(worktree && { worktree }), report, clock, redact, env, signal };
+  const out = {
+    flow,
+    run: handle.run,
+    cwd,
+    ...(worktree && { worktree }),
+    report,
+    clock,
+    redact,
+    env,
+    signal,
+  };
   let newest: State | null = null;
   const ports = createPorts({ ...options, flow, backend, clock, root, cwd, redactor, ground: around });
   try {
