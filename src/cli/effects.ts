@@ -14,7 +14,10 @@ export async function listEffects(call: Call): Promise<number> {
     if (call.on("json")) screen.document({ v: 1, run, effects });
     else if (effects.length === 0) screen.tell(`Run ${run} has done nothing outside of its own folder.`);
     else {
-      const [head = "", ...lines] = table([["KIND", "TARGET", "STATE", "WHEN", "DETAIL"], ...effects.map(cells)]);
+      const [head = "", ...lines] = table([
+        ["KIND", "TARGET", "STATE", "WHEN", "DETAIL"],
+        ...effects.map(cells),
+      ]);
       screen.print([screen.out("dim", head), ...lines].join("\n"));
     }
     return 0;

@@ -8,7 +8,7 @@ import type { Drive } from "../engine/drive.ts";
 import type { Clock } from "../engine/ports.ts";
 import type { Report } from "../engine/report.ts";
 import type { State } from "../engine/state.ts";
-import type { Worktree } from "../flow/event.ts";
+import type { EffectEvent, Worktree } from "../flow/event.ts";
 import type { Flow } from "../flow/flow.ts";
 import { own, type JsonObject } from "../flow/json.ts";
 import { finalizing, type Surroundings } from "./worktree.ts";
@@ -29,7 +29,8 @@ export type Outward = Surroundings & {
 export function outward(about: Outward): Attend {
   const all = attendants(about);
   return async (state, record) => {
-    for (const attend of all) if (!(await attend(state, record))) return false;
+    const tell = (event: EffectEvent) => record({ ...event, detail: about.redact(event.detail) });
+    for (const attend of all) if (!(await attend(state, tell))) return false;
     return true;
   };
 }
@@ -108,7 +109,9 @@ function closedIssue(flow: Flow, state: State): number | null {
 /** What a closure ended the run with. Where a verdict ended it, nobody was asked what is to become of the issue. */
 function closingAnswer({ steps }: Flow, { last, verdict }: State): JsonObject | null {
   if (last === null || last.step !== verdict?.step) return null;
-  return own(steps, last.step)?.kind === "close" ? last.payload : null;
+  const step = own(steps, last.step);
+  const leadsOn = own(step?.edges ?? {}, last.label)?.kind === "goto";
+  return step?.kind === "close" && !leadsOn ? last.payload : null;
 }
 
 function issueIn(args: JsonObject): number | null {
