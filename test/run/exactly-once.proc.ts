@@ -188,11 +188,7 @@ for (const [name, scenario] of Object.entries(SCENARIOS) as [string, Scenario][]
     });
 
     test("each write is answered with nothing, before and after it has its effect", async () => {
-      const faults: readonly Fault[] = [
-        { kind: "drop" },
-        { kind: "drop", after: true },
-        { kind: "truncate", after: true },
-      ];
+      const faults: readonly Fault[] = [{ kind: "drop" }, { kind: "drop", after: true }];
       const points = writing.flatMap((place) => faults.map((fault) => ({ place, fault })));
       await all(points, async ({ place, fault }) => {
         await withWorld(scenario, async (world) => {
