@@ -350,8 +350,9 @@ async function driveTo(driven: Driven): Promise<Result> {
   const report = createReport();
   const tally = createTally();
   const listener = await listenerOf(driven);
+  const noted = new Set<string>();
   const tell = async (state: State, left: readonly string[]) => {
-    const warnings = [...around.warnings, ...left, ...((await listener?.close()) ?? [])];
+    const warnings = [...around.warnings, ...noted, ...left, ...((await listener?.close()) ?? [])];
     const steps = tallied(tally);
     return toResult({ run: handle.run, flow, digest, state, report, steps, problems, warnings });
   };
@@ -359,7 +360,18 @@ async function driveTo(driven: Driven): Promise<Result> {
   const concluding = async (tree: Worktree) =>
     (await import("./worktree.ts")).conclusionOf(flow, tree, handle.run, report.effects, { env, signal });
   let newest: State | null = null;
-  const ports = createPorts({ ...options, flow, backend, clock, root, cwd, redactor, ground: around });
+  const onWarning = (text: string) => void noted.add(text);
+  const ports = createPorts({
+    ...options,
+    flow,
+    backend,
+    clock,
+    root,
+    cwd,
+    redactor,
+    ground: around,
+    onWarning,
+  });
   try {
     const state = await drive({
       flow: began,
