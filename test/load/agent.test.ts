@@ -90,7 +90,7 @@ test("the complete agent.json of document 003 loads, and says what is not acted 
   );
   assert.deepEqual(
     problems.map(({ pointer }) => pointer),
-    ["/parameters/resume", "/runner/verdict/type", "/runner/actions"],
+    ["/parameters/resume", "/runner/actions"],
   );
   assert.deepEqual(flow?.constants, {
     label_requirements: "docs",
