@@ -1,0 +1,151 @@
+/** The act of a block that writes a file: written whole, or added at its end exactly once. */
+import { constants } from "node:fs";
+import { mkdir, open, readFile, realpath, rename, rm, stat, type FileHandle } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { applied, failed, type Act, type Done } from "./ledger.ts";
+
+export type FileAct = {
+  readonly key: string;
+  /** Free of links, inside of the working directory and not protected. */
+  readonly path: string;
+  readonly shown: string;
+  readonly content: string;
+  readonly mode: "append" | "write";
+  /** What was said of an attempt that nobody heard the end of. */
+  readonly past: string | null;
+};
+
+export async function fileAct(it: FileAct): Promise<Act> {
+  const { key, path, shown, past } = it;
+  const bytes = Buffer.from(it.content.endsWith("\n") ? it.content : `${it.content}\n`);
+  const about = { kind: "action:file", key };
+  if (it.mode === "write") {
+    return {
+      ...about,
+      detail: `write ${bytes.length} bytes to ${shown}`,
+      find: async () => ((await holds(path, bytes)) ? `wrote ${shown}` : null),
+      perform: () => attempt(shown, () => replace(path, bytes, key, shown)),
+    };
+  }
+  const size = await sizeOf(path);
+  const before = past === null ? null : sizeIn(past);
+  return {
+    ...about,
+    detail: `append ${bytes.length} bytes to ${shown}${SIZE}${size}`,
+    find: async () => {
+      const then = before === null ? null : await since(path, before, bytes);
+      return then?.kind === "whole" ? `appended ${bytes.length} bytes to ${shown}` : null;
+    },
+    perform: () => attempt(shown, () => append(path, bytes, before, shown)),
+  };
+}
+
+/** The size before comes last: no name of a file can be taken for it. */
+const SIZE = ", whose size is ";
+
+function sizeIn(detail: string): number | null {
+  const at = detail.lastIndexOf(SIZE);
+  const digits = at === -1 ? "" : detail.slice(at + SIZE.length);
+  return /^\d+$/.test(digits) ? Number(digits) : null;
+}
+
+async function sizeOf(path: string): Promise<number> {
+  return (await stat(path).catch(() => null))?.size ?? 0;
+}
+
+async function attempt(shown: string, work: () => Promise<Done>): Promise<Done> {
+  try {
+    return await work();
+  } catch (error) {
+    return failed(`${shown} was not written: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+async function holds(path: string, bytes: Buffer): Promise<boolean> {
+  if ((await sizeOf(path)) !== bytes.length) return false;
+  const there = await readFile(path).catch(() => null);
+  return there !== null && there.equals(bytes);
+}
+
+/** All or nothing. What a killed process left behind has the name that the same act has again when it is repeated. */
+async function replace(path: string, bytes: Buffer, key: string, shown: string): Promise<Done> {
+  const existing = await stat(path).catch(() => null);
+  if (existing !== null && !existing.isFile()) return failed(`${shown} was not written: it is no file`);
+  const folder = await folderOf(path);
+  const temporary = join(folder, `.lockstep-${Buffer.from(key).toString("hex").slice(-32)}.tmp`);
+  await rm(temporary, { force: true });
+  try {
+    const handle = await open(temporary, "wx", 0o666);
+    try {
+      if (existing !== null) await handle.chmod(existing.mode & 0o777);
+      await handle.writeFile(bytes);
+    } finally {
+      await handle.close();
+    }
+    await rename(temporary, path);
+  } catch (error) {
+    await rm(temporary, { force: true });
+    throw error;
+  }
+  return applied(`wrote ${shown}`);
+}
+
+async function folderOf(path: string): Promise<string> {
+  const folder = dirname(path);
+  await mkdir(folder, { recursive: true });
+  if ((await realpath(folder)) !== folder) throw new Error("its folder became a link");
+  return folder;
+}
+
+async function append(path: string, bytes: Buffer, before: number | null, shown: string): Promise<Done> {
+  await folderOf(path);
+  const then = before === null ? null : await since(path, before, bytes);
+  if (then?.kind === "unknown")
+    return failed(`nothing was appended to ${shown} a second time: ${then.why}; look whether it was the first time`);
+  const { O_WRONLY, O_APPEND, O_CREAT, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = constants;
+  const handle = await open(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0o666);
+  try {
+    const stats = await handle.stat();
+    if (!stats.isFile()) return failed(`${shown} was not written: it is no file`);
+    // Under its other name it may be outside.
+    if (stats.nlink > 1) return failed(`${shown} was not written: it has more than one name`);
+    if (then?.kind === "part" && before !== null) await handle.truncate(before);
+    await handle.appendFile(bytes);
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+  return applied(`appended ${bytes.length} bytes to ${shown}`);
+}
+
+type Since =
+  | { readonly kind: "none" | "part" | "whole" }
+  /** It cannot be told any more. */
+  | { readonly kind: "unknown"; readonly why: string };
+
+/** How much of the text has come to the file since it had the size from before. */
+async function since(path: string, before: number, bytes: Buffer): Promise<Since> {
+  const size = await sizeOf(path);
+  if (size < before) return { kind: "unknown", why: "it is shorter than it was before" };
+  if (size === before) return { kind: "none" };
+  if (size - before > MOST_SINCE) return { kind: "unknown", why: "much was added to it meanwhile" };
+  const handle = await open(path, "r");
+  try {
+    const added = await read(handle, before, size - before);
+    if (added.includes(bytes)) return { kind: "whole" };
+    return { kind: bytes.subarray(0, added.length).equals(added) ? "part" : "none" };
+  } finally {
+    await handle.close();
+  }
+}
+
+const MOST_SINCE = 16 * 1024 * 1024;
+
+async function read(handle: FileHandle, from: number, length: number): Promise<Buffer> {
+  const buffer = Buffer.alloc(length);
+  let done = 0;
+  for (let got = -1; got !== 0 && done < length; done += got) {
+    ({ bytesRead: got } = await handle.read(buffer, done, length - done, from + done));
+  }
+  return buffer.subarray(0, done);
+}
