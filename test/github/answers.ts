@@ -1,0 +1,224 @@
+/** What the stand-in of GitHub answers, and what a request changes on it. */
+import { ITEMS, PROJECT, PROJECTS } from "../../src/effects/github-projects.ts";
+import { isObject, type Json, type JsonObject } from "../../src/flow/json.ts";
+import type { Asked } from "./stand-in.ts";
+import {
+  commentJson,
+  issueJson,
+  itemJson,
+  projectJson,
+  pullJson,
+  type StoredIssue,
+  type World,
+} from "./world.ts";
+
+/** `data` as far as it is known; `next` is the number of the page after this one. */
+export type Answer = {
+  readonly status: number;
+  readonly data: Json;
+  readonly type?: string;
+  readonly next?: number;
+};
+
+export function answerTo(world: World, asked: Asked, accept: string): Answer {
+  const { method, path } = asked;
+  if (path === "/graphql") return answerQuery(world, asked.body as JsonObject);
+  const root = `/repos/${world.owner}/${world.repo}`;
+  if (path !== root && !path.startsWith(`${root}/`)) return missing();
+  const [, kind, name, part, last] = path.slice(root.length).split("/").map(decodeURIComponent);
+  if (kind === undefined) return ok({ name: world.repo, default_branch: "main" });
+  if (kind === "issues" && name === undefined)
+    return method === "POST" ? createIssue(world, asked) : listIssues(world, asked);
+  if (kind === "issues") return onIssue(world, asked, Number(name), part, last);
+  if (kind === "pulls" && name === undefined)
+    return method === "POST" ? createPull(world, asked) : listPulls(world, asked);
+  if (kind === "pulls") return onePull(world, Number(name), accept);
+  if (kind === "commits") return onCommit(world, asked, name ?? "", part);
+  return missing();
+}
+
+function ok(data: Json, status = 200): Answer {
+  return { status, data };
+}
+
+function missing(): Answer {
+  return { status: 404, data: { message: "Not Found" } };
+}
+
+function invalid(message: string, resource: string, code = "custom"): Answer {
+  return { status: 422, data: { message: "Validation Failed", errors: [{ resource, code, message }] } };
+}
+
+function paged<T>(all: readonly T[], { query }: Asked, write: (item: T) => Json): Answer & { data: Json[] } {
+  const size = Math.min(Number(query["per_page"] ?? 30), 100);
+  const page = Number(query["page"] ?? 1);
+  const data = all.slice((page - 1) * size, page * size).map(write);
+  return { status: 200, data, ...(page * size < all.length ? { next: page + 1 } : {}) };
+}
+
+function listIssues(world: World, asked: Asked): Answer {
+  const { state = "open", labels = "" } = asked.query;
+  const wanted = labels.split(",").filter((label) => label !== "");
+  const all = [...world.issues.values(), ...world.pulls.values()]
+    .filter((issue) => state === "all" || issue.state === state)
+    .filter((issue) => wanted.every((label) => issue.labels.includes(label)))
+    .toSorted((a, b) => b.number - a.number);
+  return paged(all, asked, (issue) => issueJson(issue, world));
+}
+
+function createIssue(world: World, { body }: Asked): Answer {
+  const { title, body: text, labels = [], assignees = [] } = body as JsonObject;
+  if (typeof title !== "string" || title === "") return invalid("title is missing", "Issue", "missing_field");
+  if (isTooLong(text)) return invalid(TOO_LONG, "Issue");
+  const issue = world.addIssue({ title, body: text as string, author: world.me });
+  putLabels(world, issue, labels as string[]);
+  issue.assignees.push(...(assignees as string[]));
+  return ok(issueJson(issue, world), 201);
+}
+
+const TOO_LONG = "body is too long (maximum is 65536 characters)";
+
+function isTooLong(text: Json | undefined): boolean {
+  return typeof text === "string" && text.length > 65_536;
+}
+
+function putLabels(world: World, issue: StoredIssue, labels: readonly string[]): void {
+  for (const label of labels) {
+    world.labels.add(label);
+    if (!issue.labels.includes(label)) issue.labels.push(label);
+  }
+}
+
+function onIssue(world: World, asked: Asked, number: number, part?: string, label?: string): Answer {
+  const issue = world.issues.get(number) ?? world.pulls.get(number);
+  if (issue === undefined) return missing();
+  const { method, body } = asked;
+  const given = isObject(body) ? body : {};
+  if (part === "comments") return onComments(world, asked, issue);
+  if (part === "labels") {
+    if (method === "DELETE") {
+      if (label === undefined || !issue.labels.includes(label))
+        return { status: 404, data: { message: "Label does not exist" } };
+      issue.labels = issue.labels.filter((other) => other !== label);
+    } else {
+      if (method === "PUT") issue.labels = [];
+      putLabels(world, issue, (given["labels"] ?? []) as string[]);
+    }
+    return ok(issue.labels.map((name) => ({ name })));
+  }
+  if (method === "PATCH") {
+    const { state, state_reason: reason, title, body: text, labels } = given;
+    if (isTooLong(text)) return invalid(TOO_LONG, "Issue");
+    if (state === "open" || state === "closed") {
+      issue.stateReason =
+        state === "open" ? (issue.state === "open" ? null : "reopened") : ((reason ?? "completed") as string);
+      issue.state = state;
+    }
+    if (typeof title === "string") issue.title = title;
+    if (typeof text === "string") issue.body = text;
+    if (Array.isArray(labels)) {
+      issue.labels = [];
+      putLabels(world, issue, labels as string[]);
+    }
+  }
+  return ok(issueJson(issue, world));
+}
+
+function onComments(world: World, asked: Asked, issue: StoredIssue): Answer {
+  const { since = "" } = asked.query;
+  if (asked.method === "GET")
+    return paged(
+      issue.comments.filter((comment) => comment.createdAt >= since),
+      asked,
+      commentJson,
+    );
+  const text = (asked.body as JsonObject)["body"];
+  if (isTooLong(text)) return invalid(TOO_LONG, "IssueComment");
+  return ok(commentJson(world.addComment(issue, text as string, world.me)), 201);
+}
+
+function listPulls(world: World, asked: Asked): Answer {
+  const { state = "open", head, base } = asked.query;
+  const all = [...world.pulls.values()]
+    .filter((pull) => state === "all" || pull.state === state)
+    .filter((pull) => head === undefined || head === `${world.owner}:${pull.head}`)
+    .filter((pull) => base === undefined || base === pull.base)
+    .toSorted((a, b) => b.number - a.number);
+  return paged(all, asked, (pull) => pullJson(pull, world));
+}
+
+function createPull(world: World, { body }: Asked): Answer {
+  const { title, body: text, head, base, draft } = body as { [name: string]: string };
+  if (isTooLong(text)) return invalid(TOO_LONG, "PullRequest");
+  if (!world.branches.has(head!)) return invalid("", "PullRequest", "invalid");
+  const open = [...world.pulls.values()].find(
+    (pull) => pull.state === "open" && pull.head === head && pull.base === base,
+  );
+  if (open !== undefined)
+    return invalid(`A pull request already exists for ${world.owner}:${head}.`, "PullRequest");
+  const pull = world.addPull({
+    title: title!,
+    body: text!,
+    head: head!,
+    base: base!,
+    author: world.me,
+    draft: Boolean(draft),
+  });
+  return ok(pullJson(pull, world), 201);
+}
+
+function onePull(world: World, number: number, accept: string): Answer {
+  const pull = world.pulls.get(number);
+  if (pull === undefined) return missing();
+  if (!accept.includes("diff")) return ok(pullJson(pull, world));
+  return { status: 200, data: pull.diff, type: "application/vnd.github.diff; charset=utf-8" };
+}
+
+function onCommit(world: World, asked: Asked, sha: string, part?: string): Answer {
+  const pull = [...world.pulls.values()].find((other) => other.sha === sha);
+  const checks = pull?.checks ?? [];
+  const statuses = pull?.statuses ?? [];
+  if (part === "check-runs") {
+    const { data, ...rest } = paged(checks, asked, (check) => ({
+      ...check,
+      head_sha: sha,
+      pull_requests: [],
+    }));
+    return { ...rest, data: { total_count: checks.length, check_runs: data } };
+  }
+  const { data, ...rest } = paged(statuses, asked, (status) => ({ ...status }));
+  return { ...rest, data: { sha, total_count: statuses.length, statuses: data } };
+}
+
+/** Exactly the queries that are asked. */
+function answerQuery(world: World, { query, variables }: JsonObject): Answer {
+  const { owner, number, first, after } = variables as { [name: string]: Json };
+  if (owner !== world.owner) return ok({ data: { repositoryOwner: null } });
+  if (query === PROJECTS) {
+    const projectsV2 = nodesOf([...world.projects.values()].map(projectJson), Number(first), after);
+    return ok({ data: { repositoryOwner: { projectsV2 } } });
+  }
+  const project = world.projects.get(Number(number));
+  if (project === undefined) {
+    const message = `Could not resolve to a ProjectV2 with the number ${Number(number)}.`;
+    return ok({ data: { repositoryOwner: { projectV2: null } }, errors: [{ type: "NOT_FOUND", message }] });
+  }
+  if (query === PROJECT) return ok({ data: { repositoryOwner: { projectV2: projectJson(project) } } });
+  if (query !== ITEMS)
+    return ok({ data: null, errors: [{ message: "The stand-in does not know this query." }] });
+  const items = nodesOf(
+    project.items.map((item) => itemJson(item, world)),
+    Number(first),
+    after,
+  );
+  return ok({ data: { repositoryOwner: { projectV2: { items } } } });
+}
+
+function nodesOf(all: readonly Json[], first: number, after: Json | undefined): Json {
+  const start = typeof after === "string" ? Number(after) : 0;
+  const end = start + first;
+  return {
+    nodes: all.slice(start, end),
+    pageInfo: { hasNextPage: end < all.length, endCursor: String(end) },
+  };
+}

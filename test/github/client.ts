@@ -1,0 +1,32 @@
+/** A visitor of the stand-in, whose clock moves only when somebody sleeps. */
+import assert from "node:assert/strict";
+import { openGitHub, type GitHub, type GitHubOptions } from "../../src/effects/github.ts";
+import { runProcess } from "../../src/effects/process.ts";
+import type { Clock } from "../../src/engine/ports.ts";
+import type { StandIn } from "./stand-in.ts";
+
+export type Visitor = {
+  readonly github: GitHub;
+  /** Every pause that was made, in milliseconds. */
+  readonly pauses: readonly number[];
+};
+
+export const START = Date.UTC(2026, 0, 1);
+
+export function createClock(): { readonly clock: Clock; readonly pauses: number[] } {
+  const pauses: number[] = [];
+  let now = START;
+  const sleep = async (ms: number) => {
+    pauses.push(ms);
+    now += ms;
+  };
+  return { clock: { now: () => now, sleep }, pauses };
+}
+
+export async function visit(stand: StandIn, more: Partial<GitHubOptions> = {}): Promise<Visitor> {
+  const { clock, pauses } = createClock();
+  const signal = new AbortController().signal;
+  const opened = await openGitHub({ env: stand.env, exec: runProcess, cwd: "/", signal, clock, ...more });
+  assert.ok(opened.ok, opened.ok ? "" : opened.why);
+  return { github: opened.value, pauses };
+}
