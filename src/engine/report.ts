@@ -53,6 +53,13 @@ export function addEntry(report: Report, { at, event, led }: Entry): void {
   }
 }
 
+/** An act that an answer asked for by the way: the run goes on without it. */
+export function isSideNote(key: string): boolean {
+  return key.startsWith(SIDE_NOTE);
+}
+
+export const SIDE_NOTE = "action/";
+
 function addEffect(effects: Map<string, Effect>, event: Event): void {
   switch (event.type) {
     case "effect.intended":

@@ -1,5 +1,5 @@
 /** The result document: one versioned JSON value for every way a run can go. */
-import type { Effect, Report } from "../engine/report.ts";
+import { isSideNote, type Effect, type Report } from "../engine/report.ts";
 import type { State } from "../engine/state.ts";
 import type { StepTally } from "../engine/tally.ts";
 import type { Led, Origin } from "../flow/event.ts";
@@ -96,6 +96,7 @@ export function toResult(told: Told): Result {
       ...told.problems.filter((problem) => problem.severity === "warning").map((problem) => problem.message),
       ...report.path.flatMap((led) => (led.notes ?? []).map((note) => `${led.step}@${led.visit}: ${note}`)),
       ...report.denials,
+      ...sideNotes(report),
       ...report.left.map((visit) => `${visit} was told to stop and did not do so in time`),
       ...told.warnings,
     ],
@@ -112,12 +113,23 @@ export const FINALIZE_FAILED = "FINALIZE_FAILED";
 
 function undelivered({ run, state, report }: Told): Verdict | null {
   const [end] = state.pending;
-  const failed = [...report.effects.values()].find((effect) => effect.state === "failed");
+  const [, failed] =
+    [...report.effects].find(([key, { state: how }]) => how === "failed" && !isSideNote(key)) ?? [];
   if (end?.type !== "end" || failed === undefined) return null;
   const { step, reason: how } = end.verdict;
   const reason = `${how}\nThe run is complete, but its work is not where it was to go: ${failed.detail}\nThen go on with: lockstep resume ${run}`;
   return { outcome: "failed", code: FINALIZE_FAILED, reason, step };
 }
+
+/** What answers asked for and did not get. */
+function sideNotes({ effects }: Report): readonly string[] {
+  return [...effects].flatMap(([key, { kind, state, detail }]) =>
+    isSideNote(key) && (state === "failed" || kind === REFUSED) ? [detail] : [],
+  );
+}
+
+/** The kind of an act that is not even tried. */
+export const REFUSED = "action:refused";
 
 function worktreeOf({ worktree, effects }: Report): Result["worktree"] {
   if (worktree === null) return null;
