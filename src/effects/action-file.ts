@@ -18,7 +18,7 @@ export type FileAct = {
 export async function fileAct(it: FileAct): Promise<Act> {
   const { key, path, shown, past } = it;
   const bytes = Buffer.from(it.content.endsWith("\n") ? it.content : `${it.content}\n`);
-  const about = { kind: "action:file", key };
+  const about = { kind: "action:file", key, target: shown };
   if (it.mode === "write") {
     return {
       ...about,

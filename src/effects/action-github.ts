@@ -1,5 +1,6 @@
 /** The acts of blocks on GitHub. Comments and issues carry the key of their act unseen, and are looked for before they are repeated. */
 import { shownInLine } from "../flow/harmless.ts";
+import { isSameLabel } from "./closing.ts";
 import type { FailureKind, GitHub, NewIssue, Outcome } from "./github.ts";
 import { applied, failed, type Act, type Done } from "./ledger.ts";
 
@@ -18,6 +19,7 @@ type Found = { readonly detail: string } | null;
 function act(
   kind: string,
   { key, github, passing }: OnGitHub,
+  target: string,
   detail: string,
   find: (github: GitHub) => Promise<Outcome<Found>>,
   perform: (github: GitHub) => Promise<Outcome<string>>,
@@ -30,6 +32,7 @@ function act(
   return {
     kind,
     key,
+    target,
     detail,
     find: async () => {
       const opened = await github();
@@ -53,10 +56,11 @@ export function commentAct(kind: string, on: OnGitHub, issue: number, body: stri
   return act(
     kind,
     on,
-    `comment on issue ${issue}: ${shownInLine(body, 80)}`,
+    `issue #${issue}`,
+    `comment on issue #${issue}: ${shownInLine(body, 80)}`,
     async (github) =>
       look(await github.comments(issue, { limit: MOST_COMMENTS }), ({ body: text }) => text.includes(on.mark)),
-    async (github) => tell(await github.createComment(issue, marked), ({ url }) => `commented on issue ${issue}: ${url}`),
+    async (github) => tell(await github.createComment(issue, marked), ({ url }) => `commented on issue #${issue}: ${url}`),
   );
 }
 
@@ -64,44 +68,48 @@ export function issueAct(on: OnGitHub, issue: NewIssue): Act {
   return act(
     "action:github-issue",
     on,
+    "issues",
     `open an issue: ${shownInLine(issue.title, 80)}`,
     async (github) =>
       look(await github.issues({ state: "all", limit: MOST_ISSUES }), ({ body }) => body.includes(on.mark)),
     async (github) => {
       const made = await github.createIssue({ ...issue, body: signed(issue.body, on.mark) });
-      return tell(made, ({ number, url }) => `opened issue ${number}: ${url}`);
+      return tell(made, ({ number, url }) => `opened issue #${number}: ${url}`);
     },
   );
 }
 
 export function labelAct(on: OnGitHub, issue: number, label: string): Act {
-  const done = `issue ${issue} has the label "${label}"`;
+  const done = `issue #${issue} has the label "${label}"`;
   return act(
     "action:issue-action",
     on,
-    `add the label "${label}" to issue ${issue}`,
-    async (github) => state(await github.issue(issue), ({ labels }) => labels.includes(label), done),
+    `issue #${issue}`,
+    `add the label "${label}" to issue #${issue}`,
+    async (github) => state(await github.issue(issue), ({ labels }) => labels.some((other) => isSameLabel(other, label)), done),
     async (github) => tell(await github.addLabels(issue, [label]), () => done),
   );
 }
 
 export function unlabelAct(on: OnGitHub, issue: number, label: string): Act {
-  const done = `issue ${issue} has no label "${label}"`;
+  const done = `issue #${issue} has no label "${label}"`;
   return act(
     "action:issue-action",
     on,
-    `remove the label "${label}" from issue ${issue}`,
-    async (github) => state(await github.issue(issue), ({ labels }) => !labels.includes(label), done),
+    `issue #${issue}`,
+    `remove the label "${label}" from issue #${issue}`,
+    async (github) => state(await github.issue(issue), ({ labels }) => !labels.some((other) => isSameLabel(other, label)), done),
     async (github) => tell(await github.removeLabel(issue, label), () => done),
   );
 }
 
 export function closeAct(on: OnGitHub, issue: number): Act {
-  const done = `issue ${issue} is closed`;
+  const done = `issue #${issue} is closed`;
   return act(
     "action:issue-action",
     on,
-    `close issue ${issue}`,
+    `issue #${issue}`,
+    `close issue #${issue}`,
     async (github) => state(await github.issue(issue), (found) => found.state === "closed", done),
     async (github) => tell(await github.closeIssue(issue), () => done),
   );

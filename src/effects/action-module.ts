@@ -30,6 +30,7 @@ export function moduleAct({ key, action, file, host, context, wasBegun, signal }
   return {
     kind: "action:module",
     key,
+    target: file,
     detail: `call ${about}`,
     find: async () => {
       const asked = await call("wasDone");

@@ -7,6 +7,7 @@ import type { Settings } from "../flow/settings.ts";
 import type { Action } from "./action-blocks.ts";
 import { FILE, GITHUB_COMMENT, GITHUB_ISSUE, ISSUE_ACTION, readFields, toCount } from "./action-fields.ts";
 import { fileAct } from "./action-file.ts";
+import { isSameLabel } from "./closing.ts";
 import { applied, type Act } from "./ledger.ts";
 import type { GitHub, Outcome } from "./github.ts";
 import type { ModuleHost } from "./module-host.ts";
@@ -77,7 +78,7 @@ function refuse({ type }: Action, why: string): Asked {
 function told(kind: string, key: string, { type, content, metadata }: Action): Act {
   const words = content === "" ? JSON.stringify(metadata) : content;
   const detail = `${type}: ${shownInLine(words, MOST_TOLD)}`;
-  return { kind, key, detail, find: async () => null, perform: async () => applied(detail) };
+  return { kind, key, target: type, detail, find: async () => null, perform: async () => applied(detail) };
 }
 
 const MOST_TOLD = 500;
@@ -200,13 +201,14 @@ function ownIssue({ args }: World): number | null {
 function foreignIssue(issue: number, world: World): string | null {
   const mine = ownIssue(world);
   if (issue === mine || world.settings.actions.otherIssues === true) return null;
-  const which = mine === null ? "has no issue of its own" : `is about issue ${mine}`;
-  return `it acts on issue ${issue}, and the run ${which}; runner.actions.otherIssues would allow it`;
+  const which = mine === null ? "has no issue of its own" : `is about issue #${mine}`;
+  return `it acts on issue #${issue}, and the run ${which}; runner.actions.otherIssues would allow it`;
 }
 
 /** Labels start things elsewhere: only those that the agent file names. */
 function mayLabel(label: string, { settings: { github } }: World): boolean {
-  return [...Object.values(github.labels), ...github.completion.add].includes(label);
+  const named = [...Object.values(github.labels), ...github.completion.add];
+  return named.some((other) => isSameLabel(other, label));
 }
 
 function strange(label: string): string {

@@ -13,6 +13,7 @@ export async function mergeBranch(it: Finalizing): Promise<boolean> {
   return await ledger.act({
     kind: "merge",
     key: "merge",
+    target: base,
     detail: `merge ${branch} into ${base}`,
     find: async () => {
       const tip = await tipOf(git, home, `refs/heads/${branch}`);

@@ -49,12 +49,16 @@ export type Sandbox = {
   readonly allowUnsandboxedCommands: boolean;
 };
 
+export type ClosureAction = "close" | "label-only" | "label-and-close";
+
 export type GitHub = {
   readonly enabled: boolean;
+  /** The agent file says what is to be labelled or closed there: otherwise nothing is written to issues. */
+  readonly asked?: true;
   /** Every string-valued label key as written; `completion` is apart. */
   readonly labels: { readonly [key: string]: string };
   readonly completion: { readonly add: readonly string[]; readonly remove: readonly string[] };
-  readonly defaultClosureAction: "close" | "label-only" | "label-and-close";
+  readonly defaultClosureAction: ClosureAction;
 };
 
 export type Actions = {

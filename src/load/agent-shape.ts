@@ -1,5 +1,6 @@
 /** What agent.json may hold. */
 import { DEFAULTS } from "./defaults.ts";
+import { isWritten, type Document } from "./document.ts";
 import {
   anything,
   flag,
@@ -221,3 +222,10 @@ export const AGENT_OF_STAGES = optional(AGENT);
 export type AgentSource = Reads<typeof AGENT>;
 export type ParameterSource = NonNullable<Reads<typeof PARAMETER>>;
 export type VerdictConfig = Reads<typeof VERDICT_CONFIG>;
+
+/** Whether it asks for anything to be changed on GitHub. A label that only prompts speak of asks for nothing. */
+export function isWriting(document: Document): boolean {
+  const github = ["runner", "integrations", "github"];
+  const labels = ["inProgress", "blocked", "completion"].map((key) => [...github, "labels", key]);
+  return [[...github, "defaultClosureAction"], ...labels].some((path) => isWritten(document, path));
+}

@@ -10,7 +10,7 @@ import { FORBIDDEN_NAMES, isObject, own, type JsonObject } from "../flow/json.ts
 import type { Problem } from "../flow/problem.ts";
 import type { Actions, Settings } from "../flow/settings.ts";
 import { loadActions } from "./actions.ts";
-import { AGENT, type AgentSource } from "./agent-shape.ts";
+import { AGENT, isWriting, type AgentSource } from "./agent-shape.ts";
 import { checkFlow } from "./check.ts";
 import type { Code } from "./codes.ts";
 import { COMPLETE_REGISTRY } from "./complete-shape.ts";
@@ -224,6 +224,7 @@ export function settingsOf({ runner }: AgentSource, document: Document, actions:
     },
     github: {
       enabled: github.enabled,
+      ...(isWriting(document) && { asked: true as const }),
       labels: Object.fromEntries(github.labels.rest),
       completion: { ...github.labels.completion },
       defaultClosureAction: github.defaultClosureAction,

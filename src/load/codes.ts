@@ -58,6 +58,10 @@ export const CODES = {
     "model not told how to end",
     "A model can only give the word or the block that somebody tells it about.",
   ),
+  "VERDICT-CLOSES": warning(
+    "issue closed by a count",
+    "A count tells that a run is over, and not that its work is done.",
+  ),
   "AC-NAME": warning(
     "name differs from folder",
     "The folder's name starts the agent; a second name misleads.",

@@ -50,8 +50,10 @@ export async function driveTo(driven: Driven): Promise<Result> {
     return toResult({ run: handle.run, flow, digest, state, report, steps, problems, warnings });
   };
   const { env, signal } = surroundings(options);
-  const attending = async (tree: Worktree) =>
-    (await import("./worktree.ts")).finalizing(flow, tree, handle.run, report.effects, { env, signal });
+  const { github } = flow.settings;
+  const isOutward = worktree !== undefined || (github.enabled && github.asked === true);
+  const redact = redactor.text;
+  const out = { flow, run: handle.run, cwd, ...(worktree && { worktree }), report, clock, redact, env, signal };
   let newest: State | null = null;
   const ports = createPorts({ ...options, flow, backend, clock, root, cwd, redactor, ground: around });
   try {
@@ -63,7 +65,7 @@ export async function driveTo(driven: Driven): Promise<Result> {
       past,
       begin,
       signal,
-      ...(worktree !== undefined && { attend: await attending(worktree) }),
+      ...(isOutward && { attend: (await import("./outward.ts")).outward(out) }),
       recall: (entry, after) => {
         addEntry(report, entry);
         addToTally(tally, entry, after);
