@@ -86,7 +86,8 @@ function isText(value: Json, most: number): value is string {
 
 /** A number above 0, also where it is written as models like to: "12", "#12". */
 export function toCount(value: Json | undefined): number | null {
-  const number = typeof value === "string" && /^#?\d{1,9}$/.test(value) ? Number(value.replace("#", "")) : value;
+  const number =
+    typeof value === "string" && /^#?\d{1,9}$/.test(value) ? Number(value.replace("#", "")) : value;
   return typeof number === "number" && Number.isSafeInteger(number) && number > 0 ? number : null;
 }
 

@@ -101,7 +101,9 @@ async function append(path: string, bytes: Buffer, before: number | null, shown:
   await folderOf(path);
   const then = before === null ? null : await since(path, before, bytes);
   if (then?.kind === "unknown")
-    return failed(`nothing was appended to ${shown} a second time: ${then.why}; look whether it was the first time`);
+    return failed(
+      `nothing was appended to ${shown} a second time: ${then.why}; look whether it was the first time`,
+    );
   const { O_WRONLY, O_APPEND, O_CREAT, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = constants;
   const handle = await open(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0o666);
   try {

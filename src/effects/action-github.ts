@@ -59,8 +59,11 @@ export function commentAct(kind: string, on: OnGitHub, issue: number, body: stri
     `issue #${issue}`,
     `comment on issue #${issue}: ${shownInLine(body, 80)}`,
     async (github) =>
-      look(await github.comments(issue, { limit: MOST_COMMENTS }), ({ body: text }) => text.includes(on.mark)),
-    async (github) => tell(await github.createComment(issue, marked), ({ url }) => `commented on issue #${issue}: ${url}`),
+      look(await github.comments(issue, { limit: MOST_COMMENTS }), ({ body: text }) =>
+        text.includes(on.mark),
+      ),
+    async (github) =>
+      tell(await github.createComment(issue, marked), ({ url }) => `commented on issue #${issue}: ${url}`),
   );
 }
 
@@ -86,7 +89,12 @@ export function labelAct(on: OnGitHub, issue: number, label: string): Act {
     on,
     `issue #${issue}`,
     `add the label "${label}" to issue #${issue}`,
-    async (github) => state(await github.issue(issue), ({ labels }) => labels.some((other) => isSameLabel(other, label)), done),
+    async (github) =>
+      state(
+        await github.issue(issue),
+        ({ labels }) => labels.some((other) => isSameLabel(other, label)),
+        done,
+      ),
     async (github) => tell(await github.addLabels(issue, [label]), () => done),
   );
 }
@@ -98,7 +106,12 @@ export function unlabelAct(on: OnGitHub, issue: number, label: string): Act {
     on,
     `issue #${issue}`,
     `remove the label "${label}" from issue #${issue}`,
-    async (github) => state(await github.issue(issue), ({ labels }) => !labels.some((other) => isSameLabel(other, label)), done),
+    async (github) =>
+      state(
+        await github.issue(issue),
+        ({ labels }) => !labels.some((other) => isSameLabel(other, label)),
+        done,
+      ),
     async (github) => tell(await github.removeLabel(issue, label), () => done),
   );
 }

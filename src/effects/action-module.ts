@@ -41,11 +41,15 @@ export function moduleAct({ key, action, file, host, context, wasBegun, signal }
     },
     perform: async () => {
       if (wasBegun && unknown !== null)
-        return failed(`${about} was not called a second time, and whether the first was carried out is not known: ${unknown}`);
+        return failed(
+          `${about} was not called a second time, and whether the first was carried out is not known: ${unknown}`,
+        );
       const result = await call("default");
       if (result.kind === "absent") return failed(`${file} has no function as its default export`);
-      if (result.kind === "threw") return failed(`${about} failed: ${result.code}: ${shownInLine(result.message, 400)}`);
-      const said = typeof result.value === "string" && result.value !== "" ? `: ${shownInLine(result.value, 400)}` : "";
+      if (result.kind === "threw")
+        return failed(`${about} failed: ${result.code}: ${shownInLine(result.message, 400)}`);
+      const said =
+        typeof result.value === "string" && result.value !== "" ? `: ${shownInLine(result.value, 400)}` : "";
       return applied(`called ${about}${said}`);
     },
   };

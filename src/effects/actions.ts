@@ -43,7 +43,9 @@ export type At = {
   readonly past: (key: string) => { readonly state: string; readonly detail: string } | null;
 };
 
-export type Asked = { readonly ok: true; readonly acts: readonly Act[] } | { readonly ok: false; readonly why: string };
+export type Asked =
+  | { readonly ok: true; readonly acts: readonly Act[] }
+  | { readonly ok: false; readonly why: string };
 
 export async function actsOf(action: Action, at: At, world: World): Promise<Asked> {
   const handler = handlerOf(world.settings.actions, action.type);
@@ -129,7 +131,9 @@ async function newIssue(action: Action, at: At, world: World): Promise<Asked> {
   const stranger = labels.find((label) => !mayLabel(label, world));
   if (stranger !== undefined) return refuse(action, strange(stranger));
   const about = { Rationale: rationale, Due: dueDate, Priority: priority };
-  const rows = Object.entries(about).flatMap(([name, text]) => (text === undefined ? [] : [`**${name}:** ${text}`]));
+  const rows = Object.entries(about).flatMap(([name, text]) =>
+    text === undefined ? [] : [`**${name}:** ${text}`],
+  );
   const body = [content, ...rows].filter((part) => part !== "").join("\n\n");
   const { issueAct } = await import("./action-github.ts");
   return asked(
@@ -179,7 +183,9 @@ async function onIssue(action: Action, { key }: At, world: World): Promise<Asked
     ...changes.remove.map((name) => unlabelAct(on(`unlabel ${name}`), issue, name)),
     ...(closes ? [closeAct(on("close"), issue)] : []),
   ];
-  return acts.length === 0 ? refuse(action, `"${what}" without a body or a label does nothing`) : asked(...acts);
+  return acts.length === 0
+    ? refuse(action, `"${what}" without a body or a label does nothing`)
+    : asked(...acts);
 }
 
 const NO_LABELS = { add: [], remove: [] } as const;

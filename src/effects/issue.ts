@@ -55,11 +55,16 @@ function adding(it: OnIssue, name: string, labels: readonly string[]): Act {
     find: async () => await found(it, (issue) => missing(issue).length === 0, `has ${what}`),
     perform: async () => {
       const command = ["edit", it.issue, ...labels.flatMap((label) => ["--add-label", label])];
-      return await change(it, command, `${what} ${were(labels)} not added to issue #${it.issue}`, async (github, issue) => {
-        if (missing(issue).length === 0) return applied(`issue #${it.issue} had ${what} already`);
-        const added = await github.addLabels(it.issue, missing(issue));
-        return added.ok ? applied(`added ${what} to issue #${it.issue}`) : added;
-      });
+      return await change(
+        it,
+        command,
+        `${what} ${were(labels)} not added to issue #${it.issue}`,
+        async (github, issue) => {
+          if (missing(issue).length === 0) return applied(`issue #${it.issue} had ${what} already`);
+          const added = await github.addLabels(it.issue, missing(issue));
+          return added.ok ? applied(`added ${what} to issue #${it.issue}`) : added;
+        },
+      );
     },
   };
 }
@@ -72,11 +77,16 @@ function removing(it: OnIssue, name: string, label: string): Act {
     detail: `remove ${what} from issue #${it.issue}`,
     find: async () => await found(it, isGone, `is without ${what}`),
     perform: async () =>
-      await change(it, ["edit", it.issue, "--remove-label", label], `${what} was not removed from issue #${it.issue}`, async (github, issue) => {
-        if (isGone(issue)) return applied(`issue #${it.issue} was without ${what} already`);
-        const removed = await github.removeLabel(it.issue, label);
-        return removed.ok ? applied(`removed ${what} from issue #${it.issue}`) : removed;
-      }),
+      await change(
+        it,
+        ["edit", it.issue, "--remove-label", label],
+        `${what} was not removed from issue #${it.issue}`,
+        async (github, issue) => {
+          if (isGone(issue)) return applied(`issue #${it.issue} was without ${what} already`);
+          const removed = await github.removeLabel(it.issue, label);
+          return removed.ok ? applied(`removed ${what} from issue #${it.issue}`) : removed;
+        },
+      ),
   };
 }
 

@@ -78,7 +78,9 @@ async function reach({ git, worktree, proposing }: Finalizing): Promise<Outcome<
   ];
   const isThere = places.some((place) => {
     const named = place.ok ? parseRepository(place.out.trim(), null) : null;
-    return named !== null && named.host === host && isSameName(`${named.owner}/${named.repo}`, `${owner}/${repo}`);
+    return (
+      named !== null && named.host === host && isSameName(`${named.owner}/${named.repo}`, `${owner}/${repo}`)
+    );
   });
   if (isThere) return github;
   const why = `the remote ${remote}, which has the branch, is not ${owner}/${repo} on ${host}.`;

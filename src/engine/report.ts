@@ -31,7 +31,15 @@ export type Effect = {
 
 export function createReport(): Report {
   const lists = { path: [], checks: [], denials: [], left: [] };
-  return { ...lists, effects: new Map(), worktree: null, dryRun: false, forkedFrom: null, startedAt: 0, endedAt: 0 };
+  return {
+    ...lists,
+    effects: new Map(),
+    worktree: null,
+    dryRun: false,
+    forkedFrom: null,
+    startedAt: 0,
+    endedAt: 0,
+  };
 }
 
 /** Adds one entry; entries come in order. */

@@ -59,7 +59,13 @@ function checkTypes(actions: Actions, onGitHub: boolean, world: ActionWorld): vo
   const { types, handlers } = actions;
   if (types.length === 0) {
     const message = "runner.actions is enabled and names no types, so that no block is ever carried out.";
-    report(world, "ACTION-NO-TYPES", "", message, "List the types in runner.actions.types, or set enabled to false.");
+    report(
+      world,
+      "ACTION-NO-TYPES",
+      "",
+      message,
+      "List the types in runner.actions.types, or set enabled to false.",
+    );
   }
   const stray = Object.keys(handlers).find((type) => !types.includes(type));
   if (stray !== undefined) {

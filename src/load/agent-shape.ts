@@ -176,7 +176,9 @@ export const AGENT = group("An agent: who it is and how it runs.", {
       actions: group("Action blocks in what the model says.", {
         enabled: flag("Whether they are carried out.", { default: false }),
         types: list("The types that are.", text("A type."), { default: [] }),
-        outputFormat: text("The info string of a fence whose object names its type; one of the types is enough by itself."),
+        outputFormat: text(
+          "The info string of a fence whose object names its type; one of the types is enough by itself.",
+        ),
         otherIssues: flag("Whether a block may act on other issues than the one the run is about.", {
           default: false,
         }),

@@ -62,9 +62,7 @@ function onIssue(
   const settings = flow.settings.github;
   const on = (state: State, record: Parameters<Attend>[1]): OnIssue | null => {
     const issue = issueIn(state.args);
-    return issue === null
-      ? null
-      : { ledger: ledgerFor(record), github, issue, home: worktree?.home ?? cwd };
+    return issue === null ? null : { ledger: ledgerFor(record), github, issue, home: worktree?.home ?? cwd };
   };
   let hasBegun = false;
   return {
@@ -102,7 +100,8 @@ function isWriting({ enabled, asked }: Flow["settings"]["github"]): boolean {
 /** The issue that the end of this run closes; null: none. */
 function closedIssue(flow: Flow, state: State): number | null {
   const { github } = flow.settings;
-  if (!isWriting(github) || closingOf(github, closingAnswer(flow, state)).action === "label-only") return null;
+  if (!isWriting(github) || closingOf(github, closingAnswer(flow, state)).action === "label-only")
+    return null;
   return issueIn(state.args);
 }
 
@@ -120,6 +119,5 @@ function issueIn(args: JsonObject): number | null {
 /** Looked for once, when somebody needs it. */
 function opener({ env, signal, clock, cwd, worktree }: Outward): () => Promise<Outcome<GitHub>> {
   let opened: Promise<Outcome<GitHub>> | null = null;
-  return () =>
-    (opened ??= openGitHub({ env, exec: runProcess, cwd: worktree?.home ?? cwd, signal, clock }));
+  return () => (opened ??= openGitHub({ env, exec: runProcess, cwd: worktree?.home ?? cwd, signal, clock }));
 }

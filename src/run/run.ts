@@ -80,7 +80,17 @@ export async function runLoaded(loaded: Loaded, options: Omit<RunOptions, "agent
           spending: { ...spendingOf(flow.limits), ...options.spending },
         };
         const spec = discreetSpec(backend, redactor);
-        const started = { run: id, agent, flow: digest, args, input, ...place, backend: spec, ...spending, ...dry };
+        const started = {
+          run: id,
+          agent,
+          flow: digest,
+          args,
+          input,
+          ...place,
+          backend: spec,
+          ...spending,
+          ...dry,
+        };
         const begin: Entry = { seq: 1, at, event: { type: "run.started", ...started } };
         const created = await journal.create({ id, agent, at, digest, flow }, [begin]);
         begun = true;
