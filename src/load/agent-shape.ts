@@ -227,7 +227,6 @@ export type VerdictConfig = Reads<typeof VERDICT_CONFIG>;
 
 /** Whether it asks for anything to be changed on GitHub. A label that only prompts speak of asks for nothing. */
 export function isWriting(document: Document): boolean {
-  const github = ["runner", "integrations", "github"];
-  const labels = ["inProgress", "blocked", "completion"].map((key) => [...github, "labels", key]);
-  return [[...github, "defaultClosureAction"], ...labels].some((path) => isWritten(document, path));
+  const asking = ["defaultClosureAction", "labels/inProgress", "labels/blocked", "labels/completion"];
+  return asking.some((key) => isWritten(document, `runner/integrations/github/${key}`.split("/")));
 }

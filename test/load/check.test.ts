@@ -484,9 +484,23 @@ const ROWS: readonly Row[] = [
         { allowUnsandboxedCommands: true },
         "/runner/boundaries/sandbox/allowUnsandboxedCommands",
       ],
-      ["/runner/integrations", { github: { labels: { blocked: "x" } } }, "/runner/integrations/github"],
-      ["/runner/actions", { enabled: true }],
+      [
+        "/runner/integrations",
+        { github: { labels: { completion: { add: ["done"] } } } },
+        "/runner/integrations/github/labels/completion",
+      ],
+      [
+        "/runner/actions",
+        { enabled: true, types: ["issue-action"], outputFormat: "json" },
+        "/runner/actions/types",
+        { "agent /runner/integrations/github/enabled": false },
+      ],
       ["/runner/execution", { finalize: { push: true } }, "/runner/execution/finalize"],
+      [
+        "/runner/execution",
+        { worktree: { enabled: true }, finalize: { createPr: true, autoMerge: true } },
+        "/runner/execution/finalize/autoMerge",
+      ],
       ["/runner/logging", { directory: "../logs" }],
       ["/runner/verdict", { type: "poll:state" }, "/runner/verdict/type"],
       ["/runner/verdict/config/registryPath", "other.json"],
@@ -500,6 +514,36 @@ const ROWS: readonly Row[] = [
     },
     at: `agent.json ${at}`,
   })),
+  {
+    code: "CONFIG-NOT-ACTED-ON",
+    name: "a closing action without an issue",
+    changes: {
+      "agent /parameters": { topic: { type: "string", cli: "--topic" } },
+      "agent /runner/integrations": { github: { defaultClosureAction: "close" } },
+    },
+    at: "agent.json /runner/integrations/github",
+    says: /no parameter "issue"/,
+  },
+  {
+    code: "CONFIG-NOT-ACTED-ON",
+    name: "a pull request without GitHub",
+    changes: {
+      "agent /runner/integrations": { github: { enabled: false } },
+      "agent /runner/execution": { worktree: { enabled: true }, finalize: { createPr: true } },
+    },
+    at: "agent.json /runner/execution/finalize/createPr",
+  },
+  {
+    code: "VERDICT-CLOSES",
+    name: "an issue that is closed by a count",
+    changes: {
+      "agent /runner/verdict": { type: "count:iteration", config: { maxIterations: 3 } },
+      "agent /runner/integrations": { github: { labels: { inProgress: "doing" } } },
+      "registry /entryStep": "initial.issue",
+    },
+    at: "agent.json /runner/verdict",
+    says: /made its 3 visits .* its issue is closed/,
+  },
   {
     code: "CONFIG-NOT-ACTED-ON",
     name: "condition of a step",
@@ -1721,6 +1765,41 @@ const INNOCENT: readonly { readonly code: Code; readonly name: string; readonly 
       },
     },
   },
+  {
+    code: "CONFIG-NOT-ACTED-ON",
+    name: "labels and a closing action",
+    changes: {
+      "agent /runner/integrations": {
+        github: {
+          labels: { inProgress: "doing", blocked: "stuck", completion: { add: ["done"] } },
+          defaultClosureAction: "label-and-close",
+        },
+      },
+    },
+  },
+  {
+    code: "CONFIG-NOT-ACTED-ON",
+    name: "a label that only prompts speak of, and no issue",
+    changes: {
+      "agent /parameters": { topic: { type: "string", cli: "--topic" } },
+      "agent /runner/integrations": { github: { labels: { requirements: "docs" } } },
+    },
+  },
+  ...(
+    [
+      ["a count that only labels", { defaultClosureAction: "label-only" }, "count:iteration"],
+      ["an issue that is closed by a closure", { defaultClosureAction: "close" }, "detect:graph"],
+      ["a count, and nothing to be done on GitHub", {}, "count:iteration"],
+    ] as const
+  ).map(([name, github, type]) => ({
+    code: "VERDICT-CLOSES" as const,
+    name,
+    changes: {
+      "agent /runner/verdict": { type, config: { maxIterations: 3 } },
+      "agent /runner/integrations": { github },
+      "registry /entryStep": "initial.issue",
+    },
+  })),
   {
     code: "AC-VALID-001",
     name: "inputs of a worktree in the repository",
