@@ -7,7 +7,7 @@ import { existsSync, mkdirSync, readFileSync, realpathSync, renameSync, writeFil
 import { dirname, join } from "node:path";
 import { RunnerError } from "../engine/ports.ts";
 import type { CommandCheck, Flow, Module } from "../flow/flow.ts";
-import { handlerOf, isOnGitHub, namesIssue } from "../flow/handlers.ts";
+import { handlerOf, namesIssue } from "../flow/handlers.ts";
 import { canonicalJson, own } from "../flow/json.ts";
 import { partsOf } from "../flow/rules.ts";
 import type { Actions } from "../flow/settings.ts";
@@ -82,16 +82,12 @@ function executables(flow: Flow): readonly string[] {
   return [...new Set([...checks, ...steps, ...outside, ...hooks, ...acts, ...free])].toSorted();
 }
 
-/** What answers set off: code of the project, and words that go out with the user's own token. */
-function actionLines(actions: Actions): readonly string[] {
-  if (!actions.enabled) return [];
-  return actions.types.flatMap((type) => {
-    const module = own(actions.modules ?? {}, type);
-    if (module !== undefined) return [moduleLine(module)];
-    const handler = handlerOf(actions, type);
-    const others = namesIssue(handler) && actions.otherIssues === true ? " on any issue" : "";
-    return isOnGitHub(handler) ? [`${handler}${others} by blocks of the type ${JSON.stringify(type)}`] : [];
-  });
+/** Code of the project that answers set off; and the leave to act on issues that the run is not about. */
+function actionLines({ enabled, types, modules = {}, otherIssues, handlers }: Actions): readonly string[] {
+  if (!enabled) return [];
+  const run = types.flatMap((type) => own(modules, type) ?? []).map(moduleLine);
+  const anywhere = types.filter((type) => otherIssues && namesIssue(handlerOf({ handlers }, type)));
+  return [...run, ...anywhere.map((type) => `blocks of the type ${JSON.stringify(type)} on any issue`)];
 }
 
 function moduleLine({ file, digest }: Module): string {
