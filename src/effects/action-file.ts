@@ -27,16 +27,19 @@ export async function fileAct(it: FileAct): Promise<Act> {
       perform: () => attempt(shown, () => replace(path, bytes, key, shown)),
     };
   }
-  const size = await sizeOf(path);
   const before = past === null ? null : sizeIn(past);
+  const then = past === null ? NOTHING : await since(path, before, bytes);
+  // What is there in part is taken back first, so that the size from before that still counts.
+  const from = then.kind === "part" && before !== null ? before : await sizeOf(path);
+  const done = `appended ${bytes.length} bytes to ${shown}`;
   return {
     ...about,
-    detail: `append ${bytes.length} bytes to ${shown}${SIZE}${size}`,
+    detail: `append ${bytes.length} bytes to ${shown}${SIZE}${from}`,
     find: async () => {
-      const then = before === null ? null : await since(path, before, bytes);
-      return then?.kind === "whole" ? `appended ${bytes.length} bytes to ${shown}` : null;
+      const now = await since(path, past === null ? from : before, bytes);
+      return now.kind === "whole" ? done : null;
     },
-    perform: () => attempt(shown, () => append(path, bytes, before, shown)),
+    perform: () => attempt(shown, () => append(path, bytes, { then, from, shown, done })),
   };
 }
 
@@ -97,13 +100,19 @@ async function folderOf(path: string): Promise<string> {
   return folder;
 }
 
-async function append(path: string, bytes: Buffer, before: number | null, shown: string): Promise<Done> {
-  await folderOf(path);
-  const then = before === null ? null : await since(path, before, bytes);
-  if (then?.kind === "unknown")
+type Appending = {
+  readonly then: Since;
+  readonly from: number;
+  readonly shown: string;
+  readonly done: string;
+};
+
+async function append(path: string, bytes: Buffer, { then, from, shown, done }: Appending): Promise<Done> {
+  if (then.kind === "unknown")
     return failed(
       `nothing was appended to ${shown} a second time: ${then.why}; look whether it was the first time`,
     );
+  await folderOf(path);
   const { O_WRONLY, O_APPEND, O_CREAT, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = constants;
   const handle = await open(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0o666);
   try {
@@ -111,13 +120,13 @@ async function append(path: string, bytes: Buffer, before: number | null, shown:
     if (!stats.isFile()) return failed(`${shown} was not written: it is no file`);
     // Under its other name it may be outside.
     if (stats.nlink > 1) return failed(`${shown} was not written: it has more than one name`);
-    if (then?.kind === "part" && before !== null) await handle.truncate(before);
+    if (then.kind === "part") await handle.truncate(from);
     await handle.appendFile(bytes);
     await handle.sync();
   } finally {
     await handle.close();
   }
-  return applied(`appended ${bytes.length} bytes to ${shown}`);
+  return applied(done);
 }
 
 type Since =
@@ -125,13 +134,17 @@ type Since =
   /** It cannot be told any more. */
   | { readonly kind: "unknown"; readonly why: string };
 
+const NOTHING: Since = { kind: "none" };
+
 /** How much of the text has come to the file since it had the size from before. */
-async function since(path: string, before: number, bytes: Buffer): Promise<Since> {
+async function since(path: string, before: number | null, bytes: Buffer): Promise<Since> {
+  if (before === null) return { kind: "unknown", why: "how long it was before is not recorded" };
   const size = await sizeOf(path);
   if (size < before) return { kind: "unknown", why: "it is shorter than it was before" };
-  if (size === before) return { kind: "none" };
+  if (size === before) return NOTHING;
   if (size - before > MOST_SINCE) return { kind: "unknown", why: "much was added to it meanwhile" };
-  const handle = await open(path, "r");
+  const handle = await open(path, "r").catch((error: Error) => error);
+  if (handle instanceof Error) return { kind: "unknown", why: handle.message };
   try {
     const added = await read(handle, before, size - before);
     if (added.includes(bytes)) return { kind: "whole" };

@@ -138,7 +138,7 @@ async function newIssue(action: Action, at: At, world: World): Promise<Asked> {
   const { issueAct } = await import("./action-github.ts");
   return asked(
     issueAct(onGitHub(at.key, world), {
-      title: title ?? shownInLine(content.trim().slice(0, TITLE_FROM_CONTENT), TITLE_FROM_CONTENT),
+      title: title ?? shownInLine(content.trim().slice(0, TITLE_FROM_CONTENT).trimEnd(), TITLE_FROM_CONTENT),
       body,
       labels,
       ...(assignee !== undefined && { assignees: [assignee] }),

@@ -565,7 +565,11 @@ const ROWS: readonly Row[] = [
       ["a word that is none", "buildin:log", /neither built in nor.*Did you mean "builtin:log"\?/],
       ["a built-in without its prefix", "github-issue", /Did you mean "builtin:github-issue"\?/],
       ["a path that is none", "handlers/plan.mjs", /begins with \.\//],
-      ["a module that is not there", "./handlers/plan.mjs", /no module \.agent\/iterator\/handlers\/plan\.mjs/],
+      [
+        "a module that is not there",
+        "./handlers/plan.mjs",
+        /no module \.agent\/iterator\/handlers\/plan\.mjs/,
+      ],
       ["a module of another agent", "./../other/plan.mjs", /outside of \.agent\/iterator/],
       ["a text", "./prompts/system.md", /no \.mjs, \.js or \.ts/],
     ] as const
