@@ -1,11 +1,14 @@
 /** Blocks in answers are carried out: when, by what, exactly once, and not at all where they ask for too much. */
 import assert from "node:assert/strict";
-import { linkSync, mkdirSync, symlinkSync } from "node:fs";
+import { existsSync, linkSync, mkdirSync, readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import {
+  createMemoryJournal,
+  fork,
   load,
   logs,
+  run,
   RunnerError,
   show,
   type Journal,
@@ -14,6 +17,9 @@ import {
 } from "../../src/run/index.ts";
 import { BLOCK_CAPS } from "../../src/effects/action-blocks.ts";
 import type { RunHandle } from "../../src/engine/ports.ts";
+import { replay } from "../../src/engine/replay.ts";
+import { tree001 } from "../load/documents.ts";
+import { machineFiles } from "./stage-project.ts";
 import { projectWith } from "./project.ts";
 import {
   actingAgent,
@@ -630,4 +636,86 @@ test("what an agent says of its handlers is part of the flow", async () => {
   const { flow } = await load("worker", { cwd: projectWith(actingAgent()) });
   assert.deepEqual(flow?.settings.actions.handlers, HANDLERS);
   assert.equal(flow?.settings.actions.modules, undefined);
+});
+
+// Other forms of flows, and runs that share a past.
+
+const acts = (types: readonly string[], handlers: object) => ({
+  runner: { actions: { enabled: true, types, handlers } },
+});
+const write = (content: string) => `\`\`\`note\n${JSON.stringify({ content, filename: "notes.md" })}\n\`\`\``;
+const notesOf = (folder: string) => {
+  const path = join(folder, "notes.md");
+  return existsSync(path) ? readFileSync(path, "utf8") : null;
+};
+
+test("stages act when they are content, siblings before they meet", async () => {
+  const stages = {
+    s: { next: { parallel: ["a", "b"], join: "meet", policy: "independent" } },
+    a: {},
+    b: { turnCap: 1 },
+    meet: { allowedTools: ["Read"] },
+  };
+  const agent = acts(["note"], { note: "builtin:file" });
+  const folder = projectWith(machineFiles({ stages, agent }));
+  const journal = createMemoryJournal();
+  const script = [
+    { step: "s", text: write("s"), output: {} },
+    { step: "a", text: write("a"), output: {} },
+    { step: "b", text: write("b") },
+    { step: "meet", calls: [{ name: "Read", input: { file_path: "notes.md" } }] },
+    { step: "meet", text: write("meet"), output: {}, saw: ["a"] },
+  ];
+  const result = await run({ agent: "m", cwd: folder, journal, script });
+  assert.equal(result.outcome, "completed", result.reason);
+  assert.equal(notesOf(folder), "s\na\nmeet\n", "b gave no result");
+});
+
+test("a step with a check prompt acts when the check has passed, and the check itself does not", async () => {
+  const folder = projectWith(
+    tree001({}, { "/runner/actions": acts(["note"], { note: "builtin:file" }).runner.actions }),
+  );
+  const step = "s_a8f3";
+  const check = (result: string) => ({
+    step: `${step}#check`,
+    text: write("check"),
+    output: { result, message: "m" },
+  });
+  const script = [{ step, text: write("early") }, check("ng"), { step, text: write("late") }, check("ok")];
+  const result = await run({
+    agent: "code-improver",
+    cwd: folder,
+    args: { topic: "t" },
+    journal: createMemoryJournal(),
+    script,
+  });
+  assert.equal(result.code, "SCRIPT_EXHAUSTED", result.reason);
+  assert.equal(notesOf(folder), "late\n");
+});
+
+test("a fork does not do again what the run did whose past it shares", async () => {
+  await withActing({}, async ({ start, cwd, journal, read }) => {
+    const first = await start([handoff(NOTE), closing({ ...NOTE, content: "two" })]);
+    assert.equal(read("notes.md"), "one\ntwo\n");
+    const script = [closing({ ...NOTE, content: "other" })];
+    const forked = await fork({
+      run: first.run!,
+      at: "closure.work",
+      cwd,
+      journal,
+      script,
+      env: { LOCKSTEP_TRUST: "all" },
+    });
+    assert.equal(forked.outcome, "completed", forked.reason);
+    assert.equal(read("notes.md"), "one\ntwo\nother\n");
+  });
+});
+
+test("replay comes to the same decisions with acts between them", async () => {
+  await withActing({}, async ({ start, journal }) => {
+    const { run: id } = await start([handoff(NOTE, { type: "nothing" }), closing(NOTE)]);
+    const entries = await journal.read(id!);
+    const flow = (await journal.flow((await journal.list())[0]!.digest))!;
+    assert.equal(replay(flow, entries).difference, null);
+  });
 });
