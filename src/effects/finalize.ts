@@ -14,8 +14,7 @@ export type Finalizing = {
   readonly copy: readonly string[];
   readonly run: string;
   readonly agent: string;
-  /** Absent: pull requests are for a person to open. */
-  readonly proposing?: Proposing;
+  readonly proposing: Proposing;
 };
 
 /** false: something failed, or was interrupted. It can be called again, and goes on where it stopped. */

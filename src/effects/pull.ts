@@ -65,8 +65,6 @@ async function lookUp(github: GitHub, branch: string): Promise<Outcome<string | 
 async function reach({ git, worktree, proposing }: Finalizing): Promise<Outcome<GitHub>> {
   const { home, finalize } = worktree;
   const { remote } = finalize;
-  if (proposing === undefined)
-    return { ok: false, kind: "no-repository", why: "the integration with GitHub is switched off." };
   const github = await proposing.github();
   if (!github.ok) return github;
   const { host, owner, repo } = github.value;
@@ -97,7 +95,7 @@ async function wordsFor(it: Finalizing): Promise<{ readonly title: string; reado
   const { branch, commit, home } = worktree;
   const log = await git(home, ["log", "--reverse", "--format=%s", `${commit}..refs/heads/${branch}`]);
   const subjects = log.ok ? log.out.split("\n").filter((line) => line !== "") : [];
-  const { answer = null, closes = null, redact = (text: string) => text } = proposing ?? {};
+  const { answer, closes, redact } = proposing;
   const said = (...path: readonly string[]) => {
     const text = readPath(answer ?? {}, path);
     return typeof text === "string" && text.trim() !== "" ? text.trim() : null;

@@ -126,16 +126,16 @@ const SANDBOX = group("What commands may reach.", {
 const GITHUB = group("GitHub.", {
   enabled: flag("Whether GitHub is used at all.", { default: true }),
   labels: openGroup(
-    "Names of labels. Each is there for prompts as {uv-label_<key>}.",
+    "Names of labels. Each is there for prompts as {uv-label_<key>}; inProgress and blocked tell on the issue how the run goes.",
     {
-      completion: group("Labels changed when the agent is done.", {
+      completion: group("Labels of the issue that are changed when the run is complete.", {
         add: list("Labels to add.", text("A label."), { default: [] }),
         remove: list("Labels to remove.", text("A label."), { default: [] }),
       }),
     },
     text("A label."),
   ),
-  defaultClosureAction: text("What happens to the issue at the end.", {
+  defaultClosureAction: text("What happens to the issue when the run is complete.", {
     enum: ["close", "label-only", "label-and-close"],
     default: "close",
   }),

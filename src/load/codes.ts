@@ -39,8 +39,8 @@ export const CODES = {
     "A verdict type cannot tell the end of a run without its own settings.",
   ),
   "AC-VERDICT-001": warning(
-    "no issue to look at",
-    "Which issue a run is about is told by a parameter of that name.",
+    "nothing to look at on GitHub",
+    "Which issue or project a run is about is told by a parameter of that name.",
   ),
   "AC-VERDICT-004": error(
     "verdict module",

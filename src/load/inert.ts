@@ -1,6 +1,5 @@
 /** Settings that are understood but not acted on. One warning each, where they were written. */
 import type { Path } from "../flow/json.ts";
-import { isUnseen, partsOf } from "../flow/rules.ts";
 import { isWriting } from "./agent-shape.ts";
 import { isWritten, type Document } from "./document.ts";
 import type { Finding } from "./finding.ts";
@@ -97,15 +96,7 @@ const AGENT_ROWS: readonly Row[] = [
 ];
 
 function* inAgent(sources: Sources): Generator<Finding> {
-  const { agent, agentDocument, verdict } = sources;
-  if (partsOf(verdict.stop).some(isUnseen)) {
-    yield notActedOn(
-      agentDocument,
-      "/runner/verdict/type",
-      `GitHub is not looked at by this version: whatever the issue or project is like, it counts as not in its target state. Without another end the run is stopped after ${verdict.limits.visits} visits.`,
-      "Let a closure end the flow, or use another verdict type.",
-    );
-  }
+  const { agent, agentDocument } = sources;
   yield* inertGroups({ agent, agentDocument, hasIssue: agent.parameters.has("issue") });
   const { registryPath } = agent.runner.verdict.config;
   if (registryPath !== undefined && registryPath !== agent.runner.flow.prompts.registry) {

@@ -47,12 +47,29 @@ function buildResource(config: VerdictConfig, at: At): Resource | null {
     checkAddress(url, at);
     return { kind, url, want: targetState };
   }
-  if (kind === "github-issue" && !at.parameters.some(({ name }) => name === "issue")) {
-    const message = `The verdict looks at a GitHub issue, but the agent has no parameter "issue" that would tell which.`;
-    report(at, "AC-VERDICT-001", "", message, 'Declare a parameter "issue" of the type number.');
+  const [name, word] = kind === "github-issue" ? ["issue", "an issue"] : ["project", "a project"];
+  if (!at.parameters.some((parameter) => parameter.name === name)) {
+    const message = `The verdict looks at ${word} on GitHub, but the agent has no parameter "${name}" that would tell which.`;
+    report(at, "AC-VERDICT-001", "", message, `Declare a parameter "${name}" of the type number.`);
   }
+  if (kind === "github-issue" && targetState !== undefined) checkIssueState(targetState, at);
   return { kind, want: targetState ?? "closed" };
 }
+
+/** What an issue can be like. The fields of a project are its owner's, and not known here. */
+function checkIssueState(want: Json, at: At): void {
+  if (typeof want === "string" && !ISSUE_STATES.includes(want.toLowerCase().replaceAll(" ", "_"))) {
+    const message = `targetState is "${want}", which no issue ever is.${didYouMean(want, ISSUE_STATES)}`;
+    report(at, "AC-VALID-001", "targetState", message, `Write one of ${ISSUE_STATES.join(", ")}.`);
+  }
+  const unknown = isObject(want) ? Object.keys(want).find((key) => !ISSUE_FACTS.includes(key)) : undefined;
+  if (unknown === undefined) return;
+  const message = `targetState asks for "${unknown}" of an issue, which is not looked at.${didYouMean(unknown, ISSUE_FACTS)}`;
+  report(at, "AC-VALID-001", "targetState", message, `Ask for some of ${ISSUE_FACTS.join(", ")}.`);
+}
+
+const ISSUE_STATES = ["open", "closed", "completed", "not_planned", "duplicate", "reopened"];
+const ISSUE_FACTS = ["state", "state_reason", "stateReason", "labels", "assignees"];
 
 function fileState(target: Json | undefined, at: At): FileState | null {
   if (target === undefined) return null;

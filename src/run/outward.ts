@@ -1,16 +1,16 @@
 /** What is due outside as a run goes: to its issue as it begins, to its branch and its issue as it ends. */
+import type { Redactor } from "../boundaries/redact.ts";
 import { beginningLabels, blockedLabels, closingOf } from "../effects/closing.ts";
-import { openGitHub, type GitHub, type Outcome } from "../effects/github.ts";
 import { changeLabels, closeIssue, lookForGitHub, type OnIssue } from "../effects/issue.ts";
 import { createLedger, type Ledger } from "../effects/ledger.ts";
-import { runProcess } from "../effects/process.ts";
 import type { Drive } from "../engine/drive.ts";
 import type { Clock } from "../engine/ports.ts";
 import type { Report } from "../engine/report.ts";
 import type { State } from "../engine/state.ts";
-import type { Worktree } from "../flow/event.ts";
+import type { EffectEvent, Worktree } from "../flow/event.ts";
 import type { Flow } from "../flow/flow.ts";
 import { own, type JsonObject } from "../flow/json.ts";
+import { githubFor, type GitHubOf } from "./github.ts";
 import { finalizing, type Surroundings } from "./worktree.ts";
 
 export type Attend = NonNullable<Drive["attend"]>;
@@ -22,14 +22,15 @@ export type Outward = Surroundings & {
   readonly worktree?: Worktree;
   readonly report: Report;
   readonly clock: Clock;
-  readonly redact: (text: string) => string;
+  readonly redactor: Redactor;
 };
 
 /** All of it, one after the other; the first that could not be done is the last that is tried. */
 export function outward(about: Outward): Attend {
   const all = attendants(about);
   return async (state, record) => {
-    for (const attend of all) if (!(await attend(state, record))) return false;
+    const tell = (event: EffectEvent) => record({ ...event, detail: about.redactor.text(event.detail) });
+    for (const attend of all) if (!(await attend(state, tell))) return false;
     return true;
   };
 }
@@ -37,13 +38,14 @@ export function outward(about: Outward): Attend {
 /** An issue counts as done when the work is where it was to go, so that comes before. */
 function attendants(about: Outward): readonly Attend[] {
   const { flow, worktree, report } = about;
-  const github = opener(about);
+  const { enabled } = flow.settings.github;
+  const home = worktree?.home ?? about.cwd;
+  const github = githubFor({ ...about, enabled, cwd: home, onToken: about.redactor.learn });
   const ledgerFor = (record: Parameters<Attend>[1]) =>
     createLedger({ past: report.effects, record, dryRun: report.dryRun, signal: about.signal });
   const proposing = (state: State) => {
-    if (!flow.settings.github.enabled) return undefined;
     const answer = state.last?.payload ?? null;
-    return { github, answer, closes: closedIssue(flow, state), redact: about.redact };
+    return { github, answer, closes: closedIssue(flow, state), redact: about.redactor.text };
   };
   const ofIssue = isWriting(flow.settings.github) ? onIssue(about, github, ledgerFor) : null;
   return [
@@ -55,7 +57,7 @@ function attendants(about: Outward): readonly Attend[] {
 
 function onIssue(
   about: Outward,
-  github: OnIssue["github"],
+  github: GitHubOf,
   ledgerFor: (record: Parameters<Attend>[1]) => Ledger,
 ): { readonly begin: Attend; readonly end: Attend } {
   const { flow, cwd, worktree, report } = about;
@@ -108,16 +110,12 @@ function closedIssue(flow: Flow, state: State): number | null {
 /** What a closure ended the run with. Where a verdict ended it, nobody was asked what is to become of the issue. */
 function closingAnswer({ steps }: Flow, { last, verdict }: State): JsonObject | null {
   if (last === null || last.step !== verdict?.step) return null;
-  return own(steps, last.step)?.kind === "close" ? last.payload : null;
+  const step = own(steps, last.step);
+  const leadsOn = own(step?.edges ?? {}, last.label)?.kind === "goto";
+  return step?.kind === "close" && !leadsOn ? last.payload : null;
 }
 
 function issueIn(args: JsonObject): number | null {
   const issue = Number(own(args, "issue") ?? 0);
   return Number.isSafeInteger(issue) && issue > 0 ? issue : null;
-}
-
-/** Looked for once, when somebody needs it. */
-function opener({ env, signal, clock, cwd, worktree }: Outward): () => Promise<Outcome<GitHub>> {
-  let opened: Promise<Outcome<GitHub>> | null = null;
-  return () => (opened ??= openGitHub({ env, exec: runProcess, cwd: worktree?.home ?? cwd, signal, clock }));
 }

@@ -45,29 +45,21 @@ export async function driveTo(driven: Driven): Promise<Result> {
   const report = createReport();
   const tally = createTally();
   const listener = await listenerOf(driven);
+  const noted = new Set<string>();
   const tell = async (state: State, left: readonly string[]) => {
-    const warnings = [...around.warnings, ...left, ...((await listener?.close()) ?? [])];
+    const warnings = [...around.warnings, ...noted, ...left, ...((await listener?.close()) ?? [])];
     const steps = tallied(tally);
     return toResult({ run: handle.run, flow, digest, state, report, steps, problems, warnings });
   };
   const { env, signal } = surroundings(options);
   const { github } = flow.settings;
   const isOutward = worktree !== undefined || (github.enabled && github.asked === true);
-  const redact = redactor.text;
-  const out = {
-    flow,
-    run: handle.run,
-    cwd,
-    ...(worktree && { worktree }),
-    report,
-    clock,
-    redact,
-    env,
-    signal,
-  };
+  const out = { ...driven, run: handle.run, report, env, signal };
   const acting = await actingOf(driven, report);
   let newest: State | null = null;
-  const ports = createPorts({ ...options, flow, backend, clock, root, cwd, redactor, ground: around });
+  const onWarning = (text: string) => void noted.add(text);
+  const about = { flow, backend, clock, root, cwd, redactor, ground: around, onWarning };
+  const ports = createPorts({ ...options, ...about });
   try {
     const state = await drive({
       flow: began,

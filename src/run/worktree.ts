@@ -69,7 +69,7 @@ export type Ending = Surroundings & {
   readonly worktree: Worktree;
   readonly run: string;
   readonly ledgerFor: (record: Parameters<NonNullable<Drive["attend"]>>[1]) => Ledger;
-  readonly proposing: (state: State) => Proposing | undefined;
+  readonly proposing: (state: State) => Proposing;
 };
 
 /** What is due when the run is complete: then its end is all that is pending. */
@@ -80,8 +80,7 @@ export function finalizing(ending: Ending): NonNullable<Drive["attend"]> {
   return async (state, record) => {
     const [next] = state.pending;
     if (next?.type !== "end" || next.verdict.outcome !== "completed") return true;
-    const proposing = ending.proposing(state);
-    const how = { git: gitFor(ending), ledger: ledgerFor(record), ...(proposing && { proposing }) };
+    const how = { git: gitFor(ending), ledger: ledgerFor(record), proposing: ending.proposing(state) };
     return await finalize({ ...about, ...how });
   };
 }

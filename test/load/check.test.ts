@@ -312,6 +312,20 @@ const ROWS: readonly Row[] = [
     changes: { "agent /runner/verdict": { type: "poll:state" }, "agent /parameters/issue": undefined },
     at: "agent.json /runner/verdict/config",
   },
+  {
+    code: "AC-VERDICT-001",
+    name: "no project",
+    changes: {
+      "agent /runner/verdict": { type: "poll:state", config: { resourceType: "github-project" } },
+    },
+    at: "agent.json /runner/verdict/config",
+  },
+  ...(["done", { mood: "good" }] as const).map((targetState): Row => ({
+    code: "AC-VALID-001",
+    name: `an issue that is ${JSON.stringify(targetState)}`,
+    changes: { "agent /runner/verdict": { type: "poll:state", config: { targetState } } },
+    at: "agent.json /runner/verdict/config/targetState",
+  })),
   ...(
     [
       ["no module", "none.mjs", /no module \.agent\/iterator\/none\.mjs/],
@@ -498,16 +512,12 @@ const ROWS: readonly Row[] = [
         "/runner/execution/finalize/autoMerge",
       ],
       ["/runner/logging", { directory: "../logs" }],
-      ["/runner/verdict", { type: "poll:state" }, "/runner/verdict/type"],
       ["/runner/verdict/config/registryPath", "other.json"],
     ] as const
   ).map(([place, value, at = place]): Row => ({
     code: "CONFIG-NOT-ACTED-ON",
     name: at,
-    changes: {
-      [`agent ${place}`]: value,
-      ...(at === "/runner/verdict/type" ? { "registry /entryStep": "initial.issue" } : {}),
-    },
+    changes: { [`agent ${place}`]: value },
     at: `agent.json ${at}`,
   })),
   {
@@ -2166,6 +2176,11 @@ const INNOCENT: readonly { readonly code: Code; readonly name: string; readonly 
     name: "an issue that is told, or a verdict that looks at none",
     changes: { "agent /runner/verdict": { type: "poll:state" } },
   },
+  ...["Closed", "not planned", { state: "open", labels: ["x"] }].map((targetState) => ({
+    code: "AC-VALID-001" as const,
+    name: `an issue that is ${JSON.stringify(targetState)}`,
+    changes: { "agent /runner/verdict": { type: "poll:state", config: { targetState } } },
+  })),
   {
     code: "AC-VERDICT-001",
     name: "another resource",

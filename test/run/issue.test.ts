@@ -181,6 +181,14 @@ const ENDINGS: readonly {
     state: "open",
   },
   {
+    name: "ended by its verdict at a closure that wanted to go on",
+    github: { labels: LABELS, defaultClosureAction: "label-only" },
+    verdict: { type: "count:iteration", config: { maxIterations: 2 } },
+    script: [WORK, say("closure.work", "repeat", { closure_action: "label-and-close" })],
+    labels: ["bug", "done"],
+    state: "open",
+  },
+  {
     name: "ended by a word",
     github: { labels: LABELS, defaultClosureAction: "label-and-close" },
     verdict: { type: "detect:keyword", config: { verdictKeyword: "READY", maxIterations: 3 } },
@@ -275,7 +283,7 @@ test("an issue that somebody closed meanwhile is not closed again, and that is t
     const result = await start();
     assert.match(result.effects.at(-1)!.detail, /issue #1 was closed already/);
     assert.deepEqual(
-      [issue.stateReason, writes.filter((write) => /^PATCH/.test(write))],
+      [issue.stateReason, writes.filter((write) => write.startsWith("PATCH"))],
       ["not_planned", []],
     );
   });

@@ -27,11 +27,8 @@ async function withWorld(github: object, use: (world: World) => Promise<void>): 
   stand.world.branches.add("mine");
   const env = { ...world.env, ...stand.env, LOCKSTEP_TRUST: "all" };
   const go: World["go"] = async (line, answer = {}, options = {}) => {
-    const script = replies([line], world.env).map((reply) =>
-      "output" in reply && reply.step === "closure.work"
-        ? { ...reply, output: { ...reply.output, ...answer } }
-        : reply,
-    );
+    const closing = { stepId: "closure.work", next_action: { action: "closing" }, ...answer };
+    const script = [...replies([line], world.env).slice(0, -1), { step: "closure.work", output: closing }];
     const { clock } = createClock();
     const finalize = { createPr: true };
     return await world.run([], {
