@@ -70,6 +70,16 @@ export function addEntry(report: Report, { at, event, led }: Entry): void {
   }
 }
 
+/** An act that an answer asked for by the way: the run goes on without it. */
+export function isSideNote(key: string): boolean {
+  return key.startsWith(SIDE_NOTE);
+}
+
+export const SIDE_NOTE = "action/";
+
+/** The kind of an act that is not even tried. */
+export const REFUSED = "action:refused";
+
 function addEffect(effects: Map<string, Effect>, event: Event, at: number): void {
   switch (event.type) {
     case "effect.intended":

@@ -1,4 +1,5 @@
 /** What an agent file says beside the graph. Part of the Flow, so that a run keeps the settings it began with. */
+import type { Module } from "./flow.ts";
 import type { JsonObject } from "./json.ts";
 
 export type Settings = {
@@ -64,7 +65,12 @@ export type Actions = {
   readonly enabled: boolean;
   readonly types: readonly string[];
   readonly outputFormat: string | null;
+  /** As they are written. */
   readonly handlers: { readonly [type: string]: string };
+  /** Those of the handlers that are files of the agent. */
+  readonly modules?: { readonly [type: string]: Module };
+  /** A block may act on other issues than the one that the run is about. */
+  readonly otherIssues?: true;
 };
 
 export type Finalize = {

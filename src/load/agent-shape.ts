@@ -176,8 +176,16 @@ export const AGENT = group("An agent: who it is and how it runs.", {
       actions: group("Action blocks in what the model says.", {
         enabled: flag("Whether they are carried out.", { default: false }),
         types: list("The types that are.", text("A type."), { default: [] }),
-        outputFormat: text("The info string of the fence that holds an action."),
-        handlers: map("What carries out each type.", text("A handler.")),
+        outputFormat: text(
+          "The info string of a fence whose object names its type; one of the types is enough by itself.",
+        ),
+        otherIssues: flag("Whether a block may act on other issues than the one the run is about.", {
+          default: false,
+        }),
+        handlers: map(
+          "What carries out each type; builtin:log, unless it is named here.",
+          text("A built-in handler, or a module such as ./handlers/plan.mjs."),
+        ),
       }),
       execution: group("Where the work happens, and what follows.", {
         worktree: group("A git worktree for the run.", {

@@ -84,6 +84,22 @@ export const CODES = {
     "folder of the sandbox",
     "Whoever can write the home folder, the record of runs or the list of what is trusted is not confined.",
   ),
+  "ACTION-HANDLER": error(
+    "handler of an action",
+    "What the model asks for is done by what is built in or by a module that is part of what is trusted, and by nothing else.",
+  ),
+  "ACTION-NO-TYPES": warning(
+    "actions without types",
+    "Only blocks of a declared type are carried out, whatever the model writes.",
+  ),
+  "ACTION-STRAY": warning(
+    "handler of no type",
+    "Only blocks of a declared type are carried out, so that this handler is never used.",
+  ),
+  "ACTION-LOG-ONLY": warning(
+    "action that is only told",
+    "A block that changes nothing must not look as if it did.",
+  ),
   "CONFIG-NOT-ACTED-ON": warning("not acted on", "A setting without effect must not look as if it had one."),
   "PR-SYSTEM": error(
     "system prompt not found",

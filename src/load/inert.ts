@@ -60,12 +60,6 @@ const AGENT_ROWS: readonly Row[] = [
     },
   },
   {
-    path: ["runner", "actions"],
-    what: "action blocks in answers are not carried out",
-    fix: "Let a step do it with its tools, or set enabled to false.",
-    matters: ({ agent }) => agent.runner.actions.enabled,
-  },
-  {
     path: ["runner", "execution", "finalize"],
     what: "only the branch of a worktree is pushed or proposed as a pull request, and runs have none",
     never: true,

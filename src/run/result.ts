@@ -1,5 +1,5 @@
 /** The result document: one versioned JSON value for every way a run can go. */
-import type { Effect, Report } from "../engine/report.ts";
+import { isSideNote, REFUSED, type Effect, type Report } from "../engine/report.ts";
 import type { State } from "../engine/state.ts";
 import type { StepTally } from "../engine/tally.ts";
 import type { Led, Origin } from "../flow/event.ts";
@@ -96,7 +96,7 @@ export function toResult(told: Told): Result {
       ...told.problems.filter((problem) => problem.severity === "warning").map((problem) => problem.message),
       ...report.path.flatMap((led) => (led.notes ?? []).map((note) => `${led.step}@${led.visit}: ${note}`)),
       ...report.denials,
-      ...(over === null ? [] : leftUndone(report)),
+      ...leftUndone(report, over !== null),
       ...report.left.map((visit) => `${visit} was told to stop and did not do so in time`),
       ...told.warnings,
     ],
@@ -122,7 +122,9 @@ export function isBeginning(key: string): boolean {
 /** A run that waits for something outside to be done: what failed, and how to go on. */
 function undelivered({ run, state, report }: Told): Verdict | null {
   const [next] = state.pending;
-  const failures = [...report.effects].filter(([, { state: how }]) => how === "failed");
+  const failures = [...report.effects].filter(
+    ([key, { state: how }]) => how === "failed" && !isSideNote(key),
+  );
   const onward = `Then go on with: lockstep resume ${run}`;
   if (next?.type !== "end") {
     const [, failed] = failures.find(([key]) => isBeginning(key)) ?? [];
@@ -137,9 +139,12 @@ function undelivered({ run, state, report }: Told): Verdict | null {
   return { outcome: "failed", code: FINALIZE_FAILED, reason, step };
 }
 
-/** What could not be done, although the run went on to its end. */
-function leftUndone({ effects }: Report): readonly string[] {
-  return [...effects.values()].flatMap(({ state, detail }) => (state === "failed" ? [detail] : []));
+/** What could not be done, although the run went on to its end or will; and what answers asked for and were refused. */
+function leftUndone({ effects }: Report, isOver: boolean): readonly string[] {
+  return [...effects].flatMap(([key, { kind, state, detail }]) => {
+    const isTold = state === "failed" ? isOver || isSideNote(key) : kind === REFUSED;
+    return isTold ? [detail] : [];
+  });
 }
 
 function worktreeOf({ worktree, effects }: Report): Result["worktree"] {

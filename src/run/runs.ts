@@ -1,7 +1,7 @@
 /** Looking at recorded runs. */
 import { decide } from "../engine/decide.ts";
 import { RunnerError, type Journal, type RunRow } from "../engine/ports.ts";
-import { addEntry, createReport } from "../engine/report.ts";
+import { addEntry, createReport, isSideNote } from "../engine/report.ts";
 import { prepareSchemas, schemasOf } from "../engine/schema.ts";
 import { EMPTY_STATE } from "../engine/state.ts";
 import { addToTally, createTally, tallied } from "../engine/tally.ts";
@@ -152,7 +152,7 @@ export function summarise(row: RunRow): RunSummary {
 
 /** Something that was to come before, or to follow, has failed: the run waits for it. */
 function undelivered({ last, owned }: RunRow): Verdict | null {
-  if (last?.event.type !== "effect.failed" || owned) return null;
+  if (last?.event.type !== "effect.failed" || owned || isSideNote(last.event.key)) return null;
   const { key, detail } = last.event;
   const code = isBeginning(key) ? BEGIN_FAILED : FINALIZE_FAILED;
   return { outcome: "failed", code, reason: detail, step: null };

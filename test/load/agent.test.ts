@@ -86,11 +86,11 @@ test("the complete agent.json of document 003 loads, and says what is not acted 
   );
   assert.deepEqual(
     [...new Set(problems.map(({ code, severity }) => `${severity} ${code}`))],
-    ["warning PARAM-UNREAD", "warning CONFIG-NOT-ACTED-ON"],
+    ["warning ACTION-LOG-ONLY", "warning PARAM-UNREAD"],
   );
   assert.deepEqual(
     problems.map(({ pointer }) => pointer),
-    ["/parameters/resume", "/runner/actions"],
+    ["/runner/actions/types", "/parameters/resume"],
   );
   assert.deepEqual(flow?.constants, {
     label_requirements: "docs",

@@ -47,6 +47,8 @@ const jumping = (more: Changes = {}): Changes => ({
 });
 const conditional = (rule: object): Changes => ({ [`registry ${S}/transitions/next`]: rule });
 
+const acting = (actions: object): Changes => ({ "agent /runner/actions": { enabled: true, ...actions } });
+
 const V = "/validators/git-clean";
 const CONDITION = "/validationSteps/closure.issue/validationConditions/0";
 /** Another validator in place of the good one, and the values that its condition gives. */
@@ -503,7 +505,6 @@ const ROWS: readonly Row[] = [
         { github: { labels: { completion: { add: ["done"] } } } },
         "/runner/integrations/github/labels/completion",
       ],
-      ["/runner/actions", { enabled: true }],
       ["/runner/execution", { finalize: { push: true } }, "/runner/execution/finalize"],
       [
         "/runner/execution",
@@ -566,6 +567,76 @@ const ROWS: readonly Row[] = [
     name: "inline schema of a validation",
     changes: { "registry /validationSteps/closure.issue/outputSchema": {} },
     at: "steps_registry.json /validationSteps/closure.issue/outputSchema",
+  },
+
+  // Actions.
+  ...(
+    [
+      ["a word that is none", "buildin:log", /neither built in nor.*Did you mean "builtin:log"\?/],
+      ["a built-in without its prefix", "github-issue", /Did you mean "builtin:github-issue"\?/],
+      ["a path that is none", "handlers/plan.mjs", /begins with \.\//],
+      [
+        "a module that is not there",
+        "./handlers/plan.mjs",
+        /no module \.agent\/iterator\/handlers\/plan\.mjs/,
+      ],
+      ["a module of another agent", "./../other/plan.mjs", /outside of \.agent\/iterator/],
+      ["a text", "./prompts/system.md", /no \.mjs, \.js or \.ts/],
+    ] as const
+  ).map(([name, handler, says]): Row => ({
+    code: "ACTION-HANDLER",
+    name,
+    changes: acting({ types: ["plan"], handlers: { plan: handler } }),
+    at: "agent.json /runner/actions/handlers/plan",
+    says,
+  })),
+  {
+    code: "ACTION-NO-TYPES",
+    name: "enabled for nothing",
+    changes: acting({}),
+    at: "agent.json /runner/actions",
+  },
+  {
+    code: "ACTION-STRAY",
+    name: "a handler of a misspelt type",
+    changes: acting({
+      types: ["plan"],
+      handlers: { plan: "builtin:file", "review-reslut": "builtin:log", plann: "builtin:log" },
+    }),
+    at: "agent.json /runner/actions/handlers/review-reslut",
+  },
+  {
+    code: "ACTION-LOG-ONLY",
+    name: "types that nobody carries out",
+    changes: acting({ types: ["issue-action", "project-plan", "review-result"] }),
+    at: "agent.json /runner/actions/types",
+    says: /"project-plan", "review-result" have no handler/,
+  },
+  {
+    code: "CONFIG-NOT-ACTED-ON",
+    name: "an action on GitHub that is switched off",
+    changes: {
+      ...acting({ types: ["issue-action"] }),
+      "agent /runner/integrations/github/enabled": false,
+    },
+    at: "agent.json /runner/actions/types",
+    says: /builtin:issue-action works on GitHub/,
+  },
+  {
+    code: "AC-VERDICT-001",
+    name: "an action on an issue that no parameter names",
+    changes: {
+      ...acting({ types: ["note"], handlers: { note: "builtin:github-comment" } }),
+      "agent /parameters/issue": undefined,
+      "prompts/steps/initial/issue/f_default.md": "Begin.",
+      "prompts/steps/continuation/issue/f_default.md": "Go on.",
+      "prompts/steps/closure/issue/f_default.md": "Close.",
+      [`registry ${S}/uvVariables`]: [],
+      "registry /steps/continuation.issue/uvVariables": [],
+      [`registry ${CLOSURE}/uvVariables`]: [],
+    },
+    at: "agent.json /runner/actions/types",
+    says: /may act on the run's own issue only/,
   },
 
   // The sandbox.
@@ -2116,6 +2187,38 @@ const INNOCENT: readonly { readonly code: Code; readonly name: string; readonly 
     changes: {
       "agent /runner/verdict": polled({ path: "x", targetState: "exists" }),
       "agent /parameters/issue": undefined,
+    },
+  },
+  ...(["ACTION-HANDLER", "ACTION-NO-TYPES", "ACTION-STRAY", "ACTION-LOG-ONLY"] as const).map((code) => ({
+    code,
+    name: "actions that are declared and handled",
+    changes: {
+      ...acting({
+        types: ["issue-action", "plan", "note", "issue", "comment", "done", "log"],
+        outputFormat: "json",
+        handlers: {
+          plan: "./handlers/plan.mjs",
+          note: "builtin:file",
+          issue: "builtin:github-issue",
+          comment: "builtin:github-comment",
+          done: "builtin:completion-signal",
+          log: "builtin:log",
+        },
+      }),
+      "handlers/plan.mjs": "export default () => {};",
+    },
+  })),
+  ...(["ACTION-HANDLER", "ACTION-NO-TYPES", "ACTION-STRAY"] as const).map((code) => ({
+    code,
+    name: "actions that are off",
+    changes: { "agent /runner/actions": { enabled: false, handlers: { a: "nothing" } } },
+  })),
+  {
+    code: "CONFIG-NOT-ACTED-ON",
+    name: "actions that need no GitHub",
+    changes: {
+      ...acting({ types: ["note"], handlers: { note: "builtin:file" } }),
+      "agent /runner/integrations/github/enabled": false,
     },
   },
   {
