@@ -12,6 +12,7 @@ import type { Backend, Message, RunRequest, TurnResult } from "../engine/ports.t
 import type { Json, JsonObject } from "../flow/json.ts";
 import { createBatches, createHook, type HookInput, type HookOutput } from "./claude-gate.ts";
 import { ANSWER_TOOL, asksToWait, hear, NO_TOTALS, NOTHING, readMarks, toResult } from "./claude-read.ts";
+import { isServed, serversFor } from "./claude-tools.ts";
 import { toDraft07 } from "./draft-07.ts";
 import { passOn, type Environment } from "./environment.ts";
 import { loadPeer } from "./peer.ts";
@@ -77,6 +78,7 @@ export async function createClaudeAgent(options: ClaudeAgentOptions): Promise<Ba
         options: {
           ...toOptions(model === undefined ? request : { ...request, model }),
           env: toEnv(env, home, temp),
+          mcpServers: serversFor(request),
           abortController: stop,
           hooks: {
             PreToolUse: [
@@ -133,7 +135,7 @@ function toOptions(request: RunRequest): JsonObject {
     cwd,
     ...(name === "" ? {} : { model: name }),
     systemPrompt: completion === null ? system : `${system}\n\n${renamed(completion)}`,
-    tools: tools.map((tool) => tool.name),
+    tools: tools.filter((tool) => !isServed(tool)).map((tool) => tool.name),
     ...(completion === null ? {} : { toolAliases: { [completion]: ANSWER_TOOL } }),
     maxTurns: Math.max(1, maxTurns),
     ...(output === undefined

@@ -7,12 +7,15 @@ export type Redactor = {
   readonly text: (text: string) => string;
   /** The same for every string and key in a value. What has nothing to hide is given back as it is. */
   readonly value: <T>(value: T) => T;
+  /** From now on this value must not appear either. */
+  readonly learn: (secret: string) => void;
 };
 
 /** `known`: values that must not appear, whatever they look like. Asked for when the first text is looked at. */
 export function createRedactor(known: () => readonly string[]): Redactor {
   let needles: RegExp | null | undefined;
-  const ofKnown = () => (needles === undefined ? (needles = needlesFor(known())) : needles);
+  const learned: string[] = [];
+  const ofKnown = () => (needles === undefined ? (needles = needlesFor([...known(), ...learned])) : needles);
 
   const text = (whole: string): string => {
     if (whole.length < SHORTEST) return whole;
@@ -48,7 +51,12 @@ export function createRedactor(known: () => readonly string[]): Redactor {
     );
   };
 
-  return { text, value: (whole) => value(whole, 0) as typeof whole };
+  const learn = (secret: string) => {
+    learned.push(secret);
+    needles = undefined;
+  };
+
+  return { text, value: (whole) => value(whole, 0) as typeof whole, learn };
 }
 
 type Members = { readonly [key: string]: unknown };

@@ -2,6 +2,7 @@
 import type { ToolSpec } from "../engine/ports.ts";
 import type { Json, JsonObject, JsonSchema } from "../flow/json.ts";
 import { isObject, own } from "../flow/json.ts";
+import type { AskGitHub } from "./github.ts";
 import type { Ground } from "./paths.ts";
 
 export type Tool = {
@@ -20,6 +21,8 @@ export type World = {
   readonly exec: RunProcess;
   /** What AskUserQuestion is answered with. */
   readonly autoResponse: string;
+  /** Absent: GitHub is switched off. */
+  readonly github?: AskGitHub;
   /** The call that is being made. It has the same id when a resumed run makes it again. */
   readonly call: string;
 };

@@ -1,10 +1,11 @@
 /** The tools of a run. Each call passes the gate first; whatever happens, it gets exactly one result. */
 import type { Toolbox, ToolSpec } from "../engine/ports.ts";
 import type { Call, CallResult } from "../flow/event.ts";
-import type { Step } from "../flow/flow.ts";
+import type { Flow, Step } from "../flow/flow.ts";
 import { own } from "../flow/json.ts";
 import { bashTool } from "./bash.ts";
 import { fileTools } from "./files.ts";
+import { GITHUB_READ, githubTool } from "./github.ts";
 import { createStageCalls, type Granting } from "./grants.ts";
 import { judge, mayOffer, reachOf, type Rule, type ToolCall } from "./gate.ts";
 import { createGround, type Ground } from "./paths.ts";
@@ -22,6 +23,7 @@ export type ToolboxOptions = Omit<World, "ground" | "call"> & {
 export function createToolbox({ protect, granting = NOBODY, ...options }: ToolboxOptions): Toolbox {
   const ground = createGround(options.cwd, protect);
   const world = { ...options, ground };
+  const offer = options.github === undefined ? offerLocally : offerAll;
 
   const call: Toolbox["call"] = async (step, batch, signal) => {
     const names = batch.map(({ name }) => name);
@@ -62,17 +64,27 @@ const NOBODY: Omit<Granting, "cwd"> = {
 };
 
 /** One set for every run, in the order in which they are offered. */
-const ALL: readonly Tool[] = [...fileTools(), ...searchTools(), bashTool(), ...talkTools()];
+const ALL: readonly Tool[] = [...fileTools(), ...searchTools(), bashTool(), ...talkTools(), githubTool()];
 const TOOLS: ReadonlyMap<string, Tool> = new Map(ALL.map((tool) => [tool.spec.name, tool]));
-const offers = new WeakMap<Step, readonly ToolSpec[]>();
 
 /** The tools that a step is told of: those of which some call could pass the gate. */
-export function offer(step: Step): readonly ToolSpec[] {
-  const known = offers.get(step);
-  if (known !== undefined) return known;
-  const specs = ALL.map(({ spec }) => spec).filter(({ name }) => mayOffer(step, name));
-  offers.set(step, specs);
-  return specs;
+const offerAll = offering(ALL);
+const offerLocally = offering(ALL.filter(({ spec }) => spec.name !== GITHUB_READ));
+
+function offering(tools: readonly Tool[]): (step: Step) => readonly ToolSpec[] {
+  const offers = new WeakMap<Step, readonly ToolSpec[]>();
+  return (step) => {
+    const known = offers.get(step);
+    if (known !== undefined) return known;
+    const specs = tools.map(({ spec }) => spec).filter(({ name }) => mayOffer(step, name));
+    offers.set(step, specs);
+    return specs;
+  };
+}
+
+/** What a run of the flow offers a step. */
+export function offeredIn({ settings }: Pick<Flow, "settings">, step: Step): readonly ToolSpec[] {
+  return settings.github.enabled ? offerAll(step) : offerLocally(step);
 }
 
 /** Rules that have something to say about a tool that is not in the box; of others, the names there are say more. */

@@ -89,9 +89,9 @@ const WORKTREE: readonly Flag[] = [
   { name: "merge", help: "merge the branch when the run is complete; --no-merge: leave it" },
   { name: "push", help: "push the result" },
   { name: "push-remote", takes: "NAME", help: "push to this remote" },
-  { name: "create-pr", help: "push the branch for a pull request instead of merging it" },
+  { name: "create-pr", help: "push the branch and open a pull request instead of merging it" },
   { name: "pr-target", takes: "NAME", help: "the branch that the pull request is for" },
-  { name: "dry-run", help: "merge and push nothing: only say what would be done" },
+  { name: "dry-run", help: "merge, push, label, close and post nothing: only say what would be done" },
 ];
 /** One run for each of several issues. */
 const BATCH: readonly Flag[] = [
@@ -342,6 +342,20 @@ export const COMMANDS: readonly Command[] = [
     examples: ["lockstep show @last", "lockstep show @failed --json", "lockstep show @last -f"],
     document: "result",
     load: async () => (await import("./show.ts")).showRun,
+  },
+  {
+    name: "effects",
+    summary: "list what a run did to the world: branches, remotes, issues, pull requests",
+    words: [RUN],
+    flags: [],
+    details: [
+      RUN_IDS,
+      "applied: it was done. held: it was not, and the detail tells how to do it by hand. failed: resume tries again.",
+      "intended: nobody has heard how it went; resume looks before it does anything.",
+    ],
+    examples: ["lockstep effects @last", "lockstep effects @last --json"],
+    document: "plain",
+    load: async () => (await import("./effects.ts")).listEffects,
   },
   {
     name: "logs",

@@ -4,6 +4,7 @@ import type { Worktree } from "../flow/event.ts";
 import { branchOf, isAncestor, tipOf, type Change, type Git } from "./git.ts";
 import { applied, failed, type Done, type Ledger } from "./ledger.ts";
 import { mergeBranch } from "./merge.ts";
+import { proposePull, type Proposing } from "./pull.ts";
 import { leftIn, named, quoted, removeWorktree } from "./worktree.ts";
 
 export type Finalizing = {
@@ -13,6 +14,7 @@ export type Finalizing = {
   readonly copy: readonly string[];
   readonly run: string;
   readonly agent: string;
+  readonly proposing: Proposing;
 };
 
 /** false: something failed, or was interrupted. It can be called again, and goes on where it stopped. */
@@ -77,6 +79,7 @@ async function commitLeft(it: Finalizing, { paths, fault }: Uncommitted): Promis
   return await ledger.act({
     kind: "commit",
     key: "commit",
+    target: worktree.branch,
     detail: `commit what is left in ${worktree.path}: ${named(paths) || "nothing"}`,
     again: true,
     find: async () => (paths.length === 0 && fault === null ? "everything is committed" : null),
@@ -107,7 +110,7 @@ async function commitPaths(
 /** As many as a command line takes, however long their names are. */
 const AT_ONCE = 100;
 
-// Pushing and proposing.
+// Pushing.
 
 async function pushTo({ git, ledger, worktree }: Finalizing, branch: string): Promise<boolean> {
   const { home, finalize } = worktree;
@@ -116,6 +119,7 @@ async function pushTo({ git, ledger, worktree }: Finalizing, branch: string): Pr
   return await ledger.act({
     kind: "push",
     key: "push",
+    target: `${remote} ${branch}`,
     detail: `push ${branch} to ${remote}`,
     find: async () => {
       const there = await git(home, ["ls-remote", "--heads", remote, ref], { timeoutMs: PUSH_MS });
@@ -141,23 +145,6 @@ async function pushTo({ git, ledger, worktree }: Finalizing, branch: string): Pr
 
 const PUSH_MS = 5 * 60_000;
 
-/** The run does not speak to code hosts; what it would say is told. */
-async function proposePull({ ledger, worktree }: Finalizing): Promise<boolean> {
-  const { branch, base, home, finalize } = worktree;
-  const target = finalize.prTarget ?? base;
-  const words = ["gh", "pr", "create", "--base", target, "--head", branch, "--fill"].map(quoted).join(" ");
-  return await ledger.act({
-    kind: "pull-request",
-    key: "pull-request",
-    detail: `open a pull request of ${branch} into ${target}`,
-    find: async () => null,
-    perform: async () => ({
-      state: "held",
-      detail: `no pull request was opened; open it with: cd ${quoted(home)} && ${words}`,
-    }),
-  });
-}
-
 /** Only what nothing is left in: git itself refuses otherwise, and then it is kept. */
 async function tidy({ git, ledger, worktree, copy }: Finalizing): Promise<boolean> {
   const { path, branch, home } = worktree;
@@ -165,6 +152,7 @@ async function tidy({ git, ledger, worktree, copy }: Finalizing): Promise<boolea
   return await ledger.act({
     kind: "remove",
     key: "remove",
+    target: path,
     detail: `remove the worktree ${path} and its branch`,
     find: async () =>
       !existsSync(path) && (await tipOf(git, home, `refs/heads/${branch}`)) === null ? gone : null,

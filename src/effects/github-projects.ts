@@ -32,9 +32,14 @@ export type Projects = {
   readonly project: (number: number) => Promise<Outcome<Project>>;
   /** Without those that were put into the archive. */
   readonly projectItems: (number: number, limit?: number) => Promise<Outcome<Pages<ProjectItem>>>;
+  /** That of an issue of the repository; null: it is not on this project. */
+  readonly projectItem: (number: number, issue: number) => Promise<Outcome<ProjectItem | null>>;
 };
 
-export function createProjects(wire: Wire, { owner }: { readonly owner: string }): Projects {
+export function createProjects(
+  wire: Wire,
+  { owner, repo }: { readonly owner: string; readonly repo: string },
+): Projects {
   return {
     projects: (limit = 30) =>
       follow(limit, projectOf, (first, after) =>
@@ -53,6 +58,15 @@ export function createProjects(wire: Wire, { owner }: { readonly owner: string }
           "items",
         ]),
       ),
+    projectItem: async (number, issue) => {
+      const root = ["repository", "issue", "projectItems", "nodes"];
+      const found = await wire.graph(`issue ${issue}`, ITEMS_OF_ISSUE, { owner, repo, number: issue }, root);
+      return map(found, (nodes) => {
+        const all = Array.isArray(nodes) ? nodes : [];
+        const node = all.find((one) => numberIn(one, "project", "number") === number);
+        return node === undefined ? null : itemOf(node);
+      });
+    },
   };
 }
 
@@ -143,9 +157,7 @@ export const PROJECTS = ofOwner(
   `projectsV2(first: $first, after: $after) { nodes { ${FACTS} } ${PAGE_INFO} }`,
 );
 export const PROJECT = ofOwner(", $number: Int!", `projectV2(number: $number) { ${FACTS} }`);
-export const ITEMS = ofOwner(
-  ", $number: Int!, $first: Int!, $after: String",
-  `projectV2(number: $number) { items(first: $first, after: $after) { nodes { id type isArchived
+const ITEM = `id type isArchived
     fieldValues(first: 30) { nodes {
       ... on ProjectV2ItemFieldSingleSelectValue { name ${FIELD} }
       ... on ProjectV2ItemFieldTextValue { text ${FIELD} }
@@ -157,5 +169,14 @@ export const ITEMS = ofOwner(
       ... on Issue { state ${CONTENT} }
       ... on PullRequest { pullState: state ${CONTENT} }
       ... on DraftIssue { title }
-    } } ${PAGE_INFO} } }`,
+    }`;
+
+export const ITEMS = ofOwner(
+  ", $number: Int!, $first: Int!, $after: String",
+  `projectV2(number: $number) { items(first: $first, after: $after) { nodes { ${ITEM} } ${PAGE_INFO} } }`,
 );
+export const ITEMS_OF_ISSUE = `query($owner: String!, $repo: String!, $number: Int!) {
+  repository(owner: $owner, name: $repo) { issue(number: $number) {
+    projectItems(first: 50, includeArchived: false) { nodes { project { number } ${ITEM} } }
+  } }
+}`;

@@ -24,7 +24,6 @@ export type WireOptions = {
   readonly place: Place;
   readonly token: Token;
   readonly clock: Clock;
-  readonly signal: AbortSignal;
   readonly patience: Patience;
 };
 
@@ -60,18 +59,27 @@ export type Wire = {
   readonly graph: (what: string, query: string, variables: JsonObject, root: Path) => Promise<Outcome<Json>>;
 };
 
-export function createWire(options: WireOptions): Wire {
-  const { place, token, clock, signal, patience } = options;
-  const where = `${place.owner}/${place.repo}`;
-  const known = new Map<string, Known>();
-  const inTurn = createTurns(options);
+/** The same for everybody: what is known already, and whose turn it is to write. The signal is each one's own. */
+export function createWire(options: WireOptions): (signal: AbortSignal) => Wire {
   let octokit: Promise<Octokit> | null = null;
-
   /** Whoever never asks GitHub anything never loads its client. */
-  function client(): Promise<Octokit> {
-    octokit ??= import("@octokit/core").then(({ Octokit }) => new Octokit(clientOptions(options)));
-    return octokit;
-  }
+  const client = () =>
+    (octokit ??= import("@octokit/core").then(({ Octokit }) => new Octokit(clientOptions(options))));
+  const shared = { ...options, known: new Map<string, Known>(), inTurn: createTurns(options), client };
+  return (signal) => wireFor(shared, signal);
+}
+
+type Shared = WireOptions & {
+  readonly known: Map<string, Known>;
+  readonly inTurn: ReturnType<typeof createTurns>;
+  readonly client: () => Promise<Octokit>;
+};
+
+function wireFor(
+  { place, token, clock, patience, known, inTurn, client }: Shared,
+  signal: AbortSignal,
+): Wire {
+  const where = `${place.owner}/${place.repo}`;
 
   async function send(
     { what, route, with: params, accept }: Question,
@@ -137,7 +145,8 @@ export function createWire(options: WireOptions): Wire {
       etag: etag === undefined ? undefined : String(etag),
     };
     known.delete(key);
-    if (now.etag !== undefined) known.set(key, now);
+    // What is not JSON may be long, and is hardly asked for twice.
+    if (now.etag !== undefined && question.accept === undefined) known.set(key, now);
     for (const oldest of [...known.keys()].slice(0, Math.max(0, known.size - MOST_KNOWN)))
       known.delete(oldest);
     return { ok: true, value: now };
@@ -178,7 +187,7 @@ export function createWire(options: WireOptions): Wire {
       inTurn(async () => {
         const answer = await ask(question, 0, {});
         return answer.ok ? { ok: true, value: answer.value.data as Json } : answer;
-      }),
+      }, signal),
     graph: async (what, query, variables, root) => {
       const question = { what, route: `POST ${place.graph}`, with: { query, variables } };
       const asked = { what, where: place.owner, tokenFrom: token.from };
@@ -223,10 +232,10 @@ function clientOptions({ place, token }: WireOptions): object {
 }
 
 /** One write after the other, with a pause between them. */
-function createTurns({ clock, signal, patience }: WireOptions) {
+function createTurns({ clock, patience }: WireOptions) {
   let before: Promise<unknown> = Promise.resolve();
   let endedAt = Number.NEGATIVE_INFINITY;
-  return <T>(run: () => Promise<T>): Promise<T> => {
+  return <T>(run: () => Promise<T>, signal: AbortSignal): Promise<T> => {
     const mine = before.then(async () => {
       const pause = endedAt + patience.betweenWritesMs - clock.now();
       if (pause > 0) await clock.sleep(pause, signal);

@@ -6,8 +6,8 @@ import { createIssues, type Issues } from "./github-issues.ts";
 import { createProjects, type Projects } from "./github-projects.ts";
 import { createPulls, type Pulls } from "./github-pulls.ts";
 import { map, textIn } from "./github-read.ts";
-import { findPlace, findToken } from "./github-where.ts";
-import { createWire, PATIENCE, type Patience } from "./github-wire.ts";
+import { findPlace, findToken, type Place } from "./github-where.ts";
+import { createWire, PATIENCE, type Patience, type Wire } from "./github-wire.ts";
 import type { Env, RunProcess } from "./process.ts";
 
 export type { Failure, FailureKind, Outcome } from "./github-faults.ts";
@@ -26,6 +26,8 @@ export type GitHub = Issues &
     /** Who said which repository it is, and where the token is from: `GH_TOKEN`, `gh auth token`, … */
     readonly repositoryFrom: string;
     readonly tokenFrom: string;
+    /** The same, interrupted by another signal. */
+    readonly within: (signal: AbortSignal) => GitHub;
     /** Whether it is there and may be seen. */
     readonly repository: () => Promise<Outcome<{ readonly defaultBranch: string }>>;
   };
@@ -62,14 +64,25 @@ export async function openGitHub(options: GitHubOptions): Promise<Outcome<GitHub
   if (!token.ok) return token;
   options.onToken?.(token.value.value);
   const patience = { ...PATIENCE, ...options.patience };
-  const wire = createWire({ place, token: token.value, clock, signal, patience });
+  const wireFor = createWire({ place, token: token.value, clock, patience });
+  return { ok: true, value: speak(place, token.value.from, wireFor, signal) };
+}
+
+function speak(
+  place: Place,
+  tokenFrom: string,
+  wireFor: (signal: AbortSignal) => Wire,
+  signal: AbortSignal,
+): GitHub {
   const { host, owner, repo } = place;
-  const value: GitHub = {
+  const wire = wireFor(signal);
+  return {
     host,
     owner,
     repo,
     repositoryFrom: place.from,
-    tokenFrom: token.value.from,
+    tokenFrom,
+    within: (other) => speak(place, tokenFrom, wireFor, other),
     repository: async () => {
       const question = { what: "repository", route: "GET /repos/{owner}/{repo}", with: { owner, repo } };
       return map(await wire.read(question), (json) => ({ defaultBranch: textIn(json, "default_branch") }));
@@ -78,5 +91,4 @@ export async function openGitHub(options: GitHubOptions): Promise<Outcome<GitHub
     ...createPulls(wire, place),
     ...createProjects(wire, place),
   };
-  return { ok: true, value };
 }

@@ -5,6 +5,8 @@ export type Act = {
   readonly kind: string;
   /** The same for every attempt at the same thing. */
   readonly key: string;
+  /** What it is done to. */
+  readonly target: string;
   /** What is about to be done. */
   readonly detail: string;
   /** What to say if it was done by an attempt that nobody heard the end of; null: it was not. */
@@ -35,12 +37,12 @@ export function createLedger({ past, record, dryRun, signal }: LedgerOptions): L
   const stateOf: Ledger["stateOf"] = (key) => past.get(key)?.state ?? null;
   return {
     stateOf,
-    act: async ({ kind, key, detail, find, again, perform }) => {
+    act: async ({ kind, key, target, detail, find, again, perform }) => {
       const last = stateOf(key);
       const before = again === true && last === "applied" ? null : last;
       if (before === "applied" || before === "held") return true;
       if (dryRun) {
-        await record({ type: "effect.held", key, kind, detail: `not done (--dry-run): ${detail}` });
+        await record({ type: "effect.held", key, kind, target, detail: `not done (--dry-run): ${detail}` });
         return true;
       }
       const found = before === null ? null : await find();
@@ -48,18 +50,24 @@ export function createLedger({ past, record, dryRun, signal }: LedgerOptions): L
         await record({ type: "effect.applied", key, detail: found });
         return true;
       }
-      await record({ type: "effect.intended", key, kind, detail });
-      const done = await perform();
+      await record({ type: "effect.intended", key, kind, target, detail });
+      const done = await heardOf(await perform(), find);
       // What was cut off has not failed: whoever goes on with the run looks how far it came.
       if (signal.aborted && done.state !== "applied") return false;
       await record(
         done.state === "held"
-          ? { type: "effect.held", key, kind, detail: done.detail }
+          ? { type: "effect.held", key, kind, target, detail: done.detail }
           : { type: `effect.${done.state}`, key, detail: done.detail },
       );
       return done.state !== "failed";
     },
   };
+}
+
+/** A failure may be of the answer alone: the connection broke after the thing was done. */
+async function heardOf(done: Done, find: Act["find"]): Promise<Done> {
+  const found = done.state === "failed" ? await find() : null;
+  return found === null ? done : applied(found);
 }
 
 export function applied(detail: string): Done {

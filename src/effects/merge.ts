@@ -13,6 +13,7 @@ export async function mergeBranch(it: Finalizing): Promise<boolean> {
   return await ledger.act({
     kind: "merge",
     key: "merge",
+    target: base,
     detail: `merge ${branch} into ${base}`,
     find: async () => {
       const tip = await tipOf(git, home, `refs/heads/${branch}`);
@@ -75,8 +76,11 @@ async function mergeOnce({ git, worktree, run, agent }: Finalizing): Promise<Don
   const { branch, base, home, path } = worktree;
   const tip = await tipOf(git, home, `refs/heads/${branch}`);
   const old = await tipOf(git, home, `refs/heads/${base}`);
-  if (tip === null || old === null)
-    return failed(`not merged: the branch "${tip === null ? branch : base}" is gone from ${home}`);
+  if (tip === null || old === null) {
+    const gone = tip === null ? branch : base;
+    const mend = `git -C ${quoted(home)} branch ${quoted(gone)} ${tip === null ? "COMMIT" : worktree.commit}`;
+    return failed(`not merged: the branch "${gone}" is gone from ${home}; make it again with: ${mend}`);
+  }
   if (tip === worktree.commit) return applied("nothing to merge: the run has committed nothing");
   if (await isAncestor(git, home, tip, old)) return applied(`${branch} is in ${base}`);
 

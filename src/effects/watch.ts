@@ -1,10 +1,11 @@
-/** Looking at what is outside of a run: whether a file, an address or a module of the project says that it is done. */
+/** Looking at what is outside of a run: whether a file, an address, GitHub or a module of the project says that it is done. */
 import { join } from "node:path";
 import type { Outside, Watch } from "../engine/ports.ts";
 import type { Sight } from "../flow/event.ts";
 import type { Resource } from "../flow/flow.ts";
 import type { JsonObject } from "../flow/json.ts";
 import { clip } from "./capture.ts";
+import type { GitHub, Outcome } from "./github.ts";
 import type { ModuleHost } from "./module-host.ts";
 import type { Env } from "./process.ts";
 
@@ -17,6 +18,9 @@ export type WatchOptions = {
   readonly env: Env;
   /** How long an address may take to answer. */
   readonly timeoutMs?: number;
+  readonly github: () => Promise<Outcome<GitHub>>;
+  /** Hears what the user should know of, although the run goes on. */
+  readonly onWarning?: (text: string) => void;
 };
 
 /** Most runs look at nothing, so what looks is loaded when it is needed. */
@@ -57,7 +61,7 @@ async function openHost(file: string, digest: string, { cwd, env }: WatchOptions
 async function lookAt(
   resource: Resource,
   args: JsonObject,
-  { cwd, timeoutMs = TIMEOUT_MS }: WatchOptions,
+  { cwd, timeoutMs = TIMEOUT_MS, github, onWarning }: WatchOptions,
   signal: AbortSignal,
 ): Promise<Sight> {
   switch (resource.kind) {
@@ -70,8 +74,14 @@ async function lookAt(
       return await lookAtAddress(resource, args, timeoutMs, signal);
     }
     case "github-issue":
-    case "github-project":
-      return { met: false, what: `the ${resource.kind} was not looked at: this version does not ask GitHub` };
+    case "github-project": {
+      const { lookAtGitHub, notLookedAt } = await import("./look-github.ts");
+      const opened = await github();
+      if (opened.ok) return await lookAtGitHub(resource, args, opened.value.within(signal));
+      const sight = notLookedAt(resource.kind === "github-issue" ? "issue" : "project", opened.why);
+      onWarning?.(sight.what);
+      return sight;
+    }
   }
 }
 

@@ -17,7 +17,6 @@ export type Wish = {
   readonly branch?: string;
   readonly baseBranch?: string;
   readonly finalize: Finalize;
-  readonly dryRun: boolean;
 };
 
 /** `cwd` is the same folder in the worktree as the one that the run was started in. */
@@ -41,9 +40,8 @@ export async function planWorktree(git: Git, wish: Wish): Promise<Plan> {
   const folder = resolve(await mainTree(git, home), wish.root);
   const branch = await freeBranch(git, home, folder, wish);
   const path = pathOf(folder, branch);
-  const { dryRun } = wish;
   const within = relative(home, realpathSync.native(cwd));
-  const worktree = { path, branch, base, commit, home, finalize, ...(dryRun && { dryRun }) };
+  const worktree = { path, branch, base, commit, home, finalize };
   return { worktree, cwd: join(path, within) };
 }
 

@@ -234,7 +234,11 @@ function toRunRequest(
     const reason = toolbox.judge(step, toolCall, batch);
     return Promise.resolve(reason === null ? { allow: true } : { allow: false, reason });
   };
-  const whole = { ...request, messages: news, cwd, maxTurns, gate };
+  const call: RunRequest["call"] = async (one) => {
+    const [result] = await toolbox.call(step, [{ id: one.name, ...one }], request.signal);
+    return result!;
+  };
+  const whole = { ...request, messages: news, cwd, maxTurns, gate, call };
   return session === undefined ? whole : { ...whole, session };
 }
 

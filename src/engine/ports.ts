@@ -94,6 +94,8 @@ export type RunRequest = TurnRequest & {
   readonly session?: string;
   readonly maxTurns: number;
   readonly gate: Gate;
+  /** Runs a tool that the agent does not have itself. */
+  readonly call?: (call: { readonly name: string; readonly input: JsonObject }) => Promise<CallResult>;
 };
 
 /** Called before every tool call of an agent that runs its own tools; `batch` is null where it cannot be known. */

@@ -11,6 +11,8 @@ export type Report = {
   readonly effects: Map<string, Effect>;
   /** null: the run works in the folder it was started in. */
   worktree: Worktree | null;
+  /** What would be done to the world is told, and not done. */
+  dryRun: boolean;
   forkedFrom: Origin | null;
   startedAt: number;
   endedAt: number;
@@ -19,13 +21,25 @@ export type Report = {
 /** What was done to the world, or was meant to be. `intended`: nobody has heard how that went. */
 export type Effect = {
   readonly kind: string;
+  /** What it is done to; empty: the kind says it all. */
+  readonly target: string;
   readonly state: "intended" | "held" | "applied" | "failed";
   readonly detail: string;
+  /** When it came to this; epoch milliseconds. */
+  readonly at: number;
 };
 
 export function createReport(): Report {
   const lists = { path: [], checks: [], denials: [], left: [] };
-  return { ...lists, effects: new Map(), worktree: null, forkedFrom: null, startedAt: 0, endedAt: 0 };
+  return {
+    ...lists,
+    effects: new Map(),
+    worktree: null,
+    dryRun: false,
+    forkedFrom: null,
+    startedAt: 0,
+    endedAt: 0,
+  };
 }
 
 /** Adds one entry; entries come in order. */
@@ -41,9 +55,12 @@ export function addEntry(report: Report, { at, event, led }: Entry): void {
       report.checks.push({ name, ok, pattern, attempt, summary });
     }
   }
-  if (event.type === "run.started") report.worktree = event.worktree ?? null;
-  addEffect(report.effects, event);
-  if (event.type === "run.started") report.forkedFrom = event.forkedFrom ?? null;
+  addEffect(report.effects, event, at);
+  if (event.type === "run.started") {
+    report.worktree = event.worktree ?? null;
+    report.dryRun = event.dryRun ?? event.worktree?.dryRun ?? false;
+    report.forkedFrom = event.forkedFrom ?? null;
+  }
   if (event.type === "run.left") report.left.push(...event.still);
   if (event.type === "step.called") {
     for (const { name, denied } of event.results) {
@@ -53,19 +70,31 @@ export function addEntry(report: Report, { at, event, led }: Entry): void {
   }
 }
 
-function addEffect(effects: Map<string, Effect>, event: Event): void {
+/** An act that an answer asked for by the way: the run goes on without it. */
+export function isSideNote(key: string): boolean {
+  return key.startsWith(SIDE_NOTE);
+}
+
+export const SIDE_NOTE = "action/";
+
+/** The kind of an act that is not even tried. */
+export const REFUSED = "action:refused";
+
+function addEffect(effects: Map<string, Effect>, event: Event, at: number): void {
   switch (event.type) {
     case "effect.intended":
     case "effect.held": {
-      const { key, kind, detail } = event;
-      effects.set(key, { kind, state: event.type === "effect.held" ? "held" : "intended", detail });
+      const { key, kind, target = "", detail } = event;
+      const state = event.type === "effect.held" ? "held" : "intended";
+      effects.set(key, { kind, target, state, detail, at });
       break;
     }
     case "effect.applied":
     case "effect.failed": {
       const { key, detail } = event;
-      const kind = effects.get(key)?.kind ?? key;
-      effects.set(key, { kind, state: event.type === "effect.applied" ? "applied" : "failed", detail });
+      const { kind, target } = effects.get(key) ?? { kind: key, target: "" };
+      const state = event.type === "effect.applied" ? "applied" : "failed";
+      effects.set(key, { kind, target, state, detail, at });
       break;
     }
     default:

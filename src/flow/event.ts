@@ -43,6 +43,8 @@ export type Event =
       readonly spending?: Spending;
       /** Absent: it works in the folder it was started in. */
       readonly worktree?: Worktree;
+      /** What would be done to the world is told, and not done. */
+      readonly dryRun?: true;
       /** The run whose past this one shares, up to and with that entry. */
       readonly forkedFrom?: Origin;
     }
@@ -116,8 +118,8 @@ export type Event =
   | EffectEvent;
 
 /**
- * Something done to the world when a run is complete, before its end is recorded. It is written down before it is done:
- * whoever finds only the intention looks whether it was done, and does not do it twice.
+ * Something done to the world: as a run begins, on its way, or when it is complete and before its end is recorded. It is
+ * written down before it is done: whoever finds only the intention looks whether it was done, and does not do it twice.
  */
 export type EffectEvent =
   | {
@@ -125,6 +127,8 @@ export type EffectEvent =
       /** The same for every attempt at the same thing. */
       readonly key: string;
       readonly kind: string;
+      /** What it is done to: a branch, a remote, an issue. */
+      readonly target?: string;
       readonly detail: string;
     }
   /** Not done, and not to be done by the run: `detail` tells what it would be, or how to do it by hand. */
@@ -132,6 +136,7 @@ export type EffectEvent =
       readonly type: "effect.held";
       readonly key: string;
       readonly kind: string;
+      readonly target?: string;
       readonly detail: string;
     }
   | { readonly type: "effect.applied" | "effect.failed"; readonly key: string; readonly detail: string };
@@ -148,7 +153,7 @@ export type Worktree = {
   readonly home: string;
   /** As the agent says, unless it was said otherwise when the run was started. */
   readonly finalize: Finalize;
-  /** What would be done to the world is told, and not done. */
+  /** As in `run.started`; recorded here by earlier versions. */
   readonly dryRun?: true;
 };
 

@@ -20,10 +20,9 @@ export function fewestVisits(rule: StopRule, canCheck: boolean): number {
       return canCheck ? rule.count : Infinity;
     case "keyword":
     case "signal":
+    case "state":
     case "module":
       return 1;
-    case "state":
-      return isUnseen(rule) ? Infinity : 1;
     case "all":
       return rule.of.length === 0
         ? Infinity
@@ -76,9 +75,4 @@ export function checksDone(
   return Object.values(flow.steps)
     .filter(({ kind, aside }) => kind !== "work" && aside === undefined)
     .reduce((sum, { id }) => sum + (own(visits, id) ?? 0), 0);
-}
-
-/** What is on GitHub is not looked at yet. */
-export function isUnseen(rule: StopRule): boolean {
-  return rule.kind === "state" && rule.resource.kind !== "file" && rule.resource.kind !== "api";
 }

@@ -1,4 +1,5 @@
 /** What an agent file says beside the graph. Part of the Flow, so that a run keeps the settings it began with. */
+import type { Module } from "./flow.ts";
 import type { JsonObject } from "./json.ts";
 
 export type Settings = {
@@ -48,19 +49,28 @@ export type Sandbox = {
   readonly allowUnsandboxedCommands: boolean;
 };
 
+export type ClosureAction = "close" | "label-only" | "label-and-close";
+
 export type GitHub = {
   readonly enabled: boolean;
+  /** The agent file says what is to be labelled or closed there: otherwise nothing is written to issues. */
+  readonly asked?: true;
   /** Every string-valued label key as written; `completion` is apart. */
   readonly labels: { readonly [key: string]: string };
   readonly completion: { readonly add: readonly string[]; readonly remove: readonly string[] };
-  readonly defaultClosureAction: "close" | "label-only" | "label-and-close";
+  readonly defaultClosureAction: ClosureAction;
 };
 
 export type Actions = {
   readonly enabled: boolean;
   readonly types: readonly string[];
   readonly outputFormat: string | null;
+  /** As they are written. */
   readonly handlers: { readonly [type: string]: string };
+  /** Those of the handlers that are files of the agent. */
+  readonly modules?: { readonly [type: string]: Module };
+  /** A block may act on other issues than the one that the run is about. */
+  readonly otherIssues?: true;
 };
 
 export type Finalize = {

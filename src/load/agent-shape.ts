@@ -1,5 +1,6 @@
 /** What agent.json may hold. */
 import { DEFAULTS } from "./defaults.ts";
+import { isWritten, type Document } from "./document.ts";
 import {
   anything,
   flag,
@@ -125,16 +126,16 @@ const SANDBOX = group("What commands may reach.", {
 const GITHUB = group("GitHub.", {
   enabled: flag("Whether GitHub is used at all.", { default: true }),
   labels: openGroup(
-    "Names of labels. Each is there for prompts as {uv-label_<key>}.",
+    "Names of labels. Each is there for prompts as {uv-label_<key>}; inProgress and blocked tell on the issue how the run goes.",
     {
-      completion: group("Labels changed when the agent is done.", {
+      completion: group("Labels of the issue that are changed when the run is complete.", {
         add: list("Labels to add.", text("A label."), { default: [] }),
         remove: list("Labels to remove.", text("A label."), { default: [] }),
       }),
     },
     text("A label."),
   ),
-  defaultClosureAction: text("What happens to the issue at the end.", {
+  defaultClosureAction: text("What happens to the issue when the run is complete.", {
     enum: ["close", "label-only", "label-and-close"],
     default: "close",
   }),
@@ -175,8 +176,16 @@ export const AGENT = group("An agent: who it is and how it runs.", {
       actions: group("Action blocks in what the model says.", {
         enabled: flag("Whether they are carried out.", { default: false }),
         types: list("The types that are.", text("A type."), { default: [] }),
-        outputFormat: text("The info string of the fence that holds an action."),
-        handlers: map("What carries out each type.", text("A handler.")),
+        outputFormat: text(
+          "The info string of a fence whose object names its type; one of the types is enough by itself.",
+        ),
+        otherIssues: flag("Whether a block may act on other issues than the one the run is about.", {
+          default: false,
+        }),
+        handlers: map(
+          "What carries out each type; builtin:log, unless it is named here.",
+          text("A built-in handler, or a module such as ./handlers/plan.mjs."),
+        ),
       }),
       execution: group("Where the work happens, and what follows.", {
         worktree: group("A git worktree for the run.", {
@@ -215,3 +224,9 @@ export const AGENT_OF_STAGES = optional(AGENT);
 export type AgentSource = Reads<typeof AGENT>;
 export type ParameterSource = NonNullable<Reads<typeof PARAMETER>>;
 export type VerdictConfig = Reads<typeof VERDICT_CONFIG>;
+
+/** Whether it asks for anything to be changed on GitHub. A label that only prompts speak of asks for nothing. */
+export function isWriting(document: Document): boolean {
+  const asking = ["defaultClosureAction", "labels/inProgress", "labels/blocked", "labels/completion"];
+  return asking.some((key) => isWritten(document, `runner/integrations/github/${key}`.split("/")));
+}

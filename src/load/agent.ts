@@ -8,8 +8,9 @@ import type { Digest, Files, FileTree, FindPrompt } from "../flow/files.ts";
 import type { Flow } from "../flow/flow.ts";
 import { FORBIDDEN_NAMES, isObject, own, type JsonObject } from "../flow/json.ts";
 import type { Problem } from "../flow/problem.ts";
-import type { Settings } from "../flow/settings.ts";
-import { AGENT, type AgentSource } from "./agent-shape.ts";
+import type { Actions, Settings } from "../flow/settings.ts";
+import { loadActions } from "./actions.ts";
+import { AGENT, isWriting, type AgentSource } from "./agent-shape.ts";
 import { checkFlow } from "./check.ts";
 import type { Code } from "./codes.ts";
 import { COMPLETE_REGISTRY } from "./complete-shape.ts";
@@ -54,6 +55,7 @@ export function loadAgent(name: string, files: Files, findPrompt: FindPrompt, di
   const agent = readShape(AGENT, agentDocument.value, "", agentReader);
   const parameters = loadParameters(agent, agentReader);
   const verdict = loadVerdict(agent, agentReader, { folder, files, digest, parameters });
+  const actions = loadActions(agent, { folder, files, digest, parameters, reader: agentReader });
 
   const registryFile = joinPath(folder, agent.runner.flow.prompts.registry);
   const registryAsWritten = open(files, registryFile, aboutRegistry(registryFile), findings);
@@ -101,7 +103,7 @@ export function loadAgent(name: string, files: Files, findPrompt: FindPrompt, di
       [...agent.runner.integrations.github.labels.rest].map(([key, label]) => [`label_${key}`, label]),
     ),
     criteria: sources.verdict.criteria,
-    settings: settingsOf(agent, agentDocument),
+    settings: settingsOf(agent, agentDocument, actions),
   };
 
   const reach = graph.steps.has(graph.entry.step) ? reachFrom(graph.entry.step, graph.steps) : null;
@@ -203,8 +205,8 @@ function schemaFolders(folder: string, agent: AgentSource, registry: RegistrySou
   return named === undefined ? [joinPath(folder, DEFAULTS.schemasDir)] : foldersNamed(named, folder);
 }
 
-export function settingsOf({ runner }: AgentSource, document: Document): Settings {
-  const { boundaries, integrations, actions, execution, logging, flow, verdict } = runner;
+export function settingsOf({ runner }: AgentSource, document: Document, actions: Actions): Settings {
+  const { boundaries, integrations, execution, logging, flow, verdict } = runner;
   const { github } = integrations;
   return {
     verdict: { type: verdict.type, config: writtenConfig(document) },
@@ -222,16 +224,12 @@ export function settingsOf({ runner }: AgentSource, document: Document): Setting
     },
     github: {
       enabled: github.enabled,
+      ...(isWriting(document) && { asked: true as const }),
       labels: Object.fromEntries(github.labels.rest),
       completion: { ...github.labels.completion },
       defaultClosureAction: github.defaultClosureAction,
     },
-    actions: {
-      enabled: actions.enabled,
-      types: actions.types,
-      outputFormat: actions.outputFormat ?? null,
-      handlers: Object.fromEntries(actions.handlers),
-    },
+    actions,
     worktree: { ...execution.worktree },
     finalize: { ...execution.finalize, prTarget: execution.finalize.prTarget ?? null },
     logging: {

@@ -300,5 +300,5 @@ function* checkInert({ agent, agentDocument }: Machine): Generator<Finding> {
     const message = `${path.join(".")} is not acted on here: ${what}.`;
     yield notActedOn(agentDocument, pointerOf(path), message, fix);
   }
-  yield* inertGroups({ agent, agentDocument });
+  yield* inertGroups({ agent, agentDocument, hasIssue: true });
 }

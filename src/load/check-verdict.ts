@@ -7,6 +7,22 @@ import { visitsToVerdict, type Loaded } from "./loaded.ts";
 export function* checkVerdict(loaded: Loaded): Generator<Finding> {
   yield* checkReachable(loaded);
   yield* checkTold(loaded);
+  yield* checkClosing(loaded);
+}
+
+/** A count says that a run is over, not that its work is done: an issue should not be closed by one. */
+function* checkClosing({ flow, sources }: Loaded): Generator<Finding> {
+  const { enabled, asked, defaultClosureAction: action } = flow.settings.github;
+  const counts = [flow.stop, ...(flow.stop.kind === "any" ? flow.stop.of : [])];
+  const count = counts.find((part) => part.kind === "visits" || part.kind === "checks");
+  if (!enabled || asked !== true || action === "label-only" || count === undefined) return;
+  yield {
+    code: "VERDICT-CLOSES",
+    document: sources.agentDocument,
+    pointer: "/runner/verdict",
+    message: `A run that has made its ${count.count} ${count.kind} counts as complete, and then its issue is closed, however far the work has come.`,
+    fix: 'End the flow by a closure with the verdict type detect:graph, or set defaultClosureAction to "label-only".',
+  };
 }
 
 /** Where gates may end the run, a verdict that cannot is only dead weight. An end by gates alone is their own business. */

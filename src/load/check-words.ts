@@ -1,6 +1,6 @@
 /** Rules about what prompts say: the intents they name, the variables their front matter lists, the parameters they read. */
 import type { Decider, Flow, Step } from "../flow/flow.ts";
-import { isUnseen, partsOf } from "../flow/rules.ts";
+import { partsOf } from "../flow/rules.ts";
 import { readText, type Document } from "./document.ts";
 import type { Finding } from "./finding.ts";
 import { gateForm } from "./gate-forms.ts";
@@ -170,7 +170,7 @@ function readByVerdict({ stop, parameters }: Flow): readonly string[] {
   return partsOf(stop).flatMap((part) => {
     if (part.kind === "module") return parameters.map(({ name }) => name);
     if (part.kind !== "state") return [];
-    if (isUnseen(part)) return ["issue", "project"];
+    if (!("url" in part.resource || "path" in part.resource)) return ["issue", "project"];
     return placeholders(JSON.stringify(part.resource));
   });
 }

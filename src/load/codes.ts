@@ -39,8 +39,8 @@ export const CODES = {
     "A verdict type cannot tell the end of a run without its own settings.",
   ),
   "AC-VERDICT-001": warning(
-    "no issue to look at",
-    "Which issue a run is about is told by a parameter of that name.",
+    "nothing to look at on GitHub",
+    "Which issue or project a run is about is told by a parameter of that name.",
   ),
   "AC-VERDICT-004": error(
     "verdict module",
@@ -57,6 +57,10 @@ export const CODES = {
   "VERDICT-UNTOLD": warning(
     "model not told how to end",
     "A model can only give the word or the block that somebody tells it about.",
+  ),
+  "VERDICT-CLOSES": warning(
+    "issue closed by a count",
+    "A count tells that a run is over, and not that its work is done.",
   ),
   "AC-NAME": warning(
     "name differs from folder",
@@ -79,6 +83,22 @@ export const CODES = {
   "SANDBOX-PATH": error(
     "folder of the sandbox",
     "Whoever can write the home folder, the record of runs or the list of what is trusted is not confined.",
+  ),
+  "ACTION-HANDLER": error(
+    "handler of an action",
+    "What the model asks for is done by what is built in or by a module that is part of what is trusted, and by nothing else.",
+  ),
+  "ACTION-NO-TYPES": warning(
+    "actions without types",
+    "Only blocks of a declared type are carried out, whatever the model writes.",
+  ),
+  "ACTION-STRAY": warning(
+    "handler of no type",
+    "Only blocks of a declared type are carried out, so that this handler is never used.",
+  ),
+  "ACTION-LOG-ONLY": warning(
+    "action that is only told",
+    "A block that changes nothing must not look as if it did.",
   ),
   "CONFIG-NOT-ACTED-ON": warning("not acted on", "A setting without effect must not look as if it had one."),
   "PR-SYSTEM": error(

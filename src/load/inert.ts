@@ -1,6 +1,6 @@
 /** Settings that are understood but not acted on. One warning each, where they were written. */
 import type { Path } from "../flow/json.ts";
-import { isUnseen, partsOf } from "../flow/rules.ts";
+import { isWriting } from "./agent-shape.ts";
 import { isWritten, type Document } from "./document.ts";
 import type { Finding } from "./finding.ts";
 import { escapesProject, joinPath } from "./paths.ts";
@@ -22,7 +22,10 @@ type Row = {
   readonly matters: (sources: AgentSources) => boolean;
 };
 
-type AgentSources = Pick<Sources, "agent" | "agentDocument">;
+type AgentSources = Pick<Sources, "agent" | "agentDocument"> & {
+  /** A run can be told which issue it is about. */
+  readonly hasIssue: boolean;
+};
 
 const AGENT_ROWS: readonly Row[] = [
   {
@@ -39,18 +42,22 @@ const AGENT_ROWS: readonly Row[] = [
   },
   {
     path: ["runner", "integrations", "github"],
-    what: "no issue is closed and no label is changed on GitHub",
-    fix: "Let a step do it, or set enabled to false.",
-    matters: ({ agent, agentDocument }) =>
-      agent.runner.integrations.github.enabled &&
-      (isWritten(agentDocument, ["runner", "integrations", "github", "labels"]) ||
-        isWritten(agentDocument, ["runner", "integrations", "github", "defaultClosureAction"])),
+    what: 'no issue is labelled or closed, since there is no parameter "issue" that would tell which',
+    never: true,
+    fix: 'Declare a parameter "issue" of the type number.',
+    matters: ({ agent, agentDocument, hasIssue }) =>
+      agent.runner.integrations.github.enabled && isWriting(agentDocument) && !hasIssue,
   },
   {
-    path: ["runner", "actions"],
-    what: "action blocks in answers are not carried out",
-    fix: "Let a step do it with its tools, or set enabled to false.",
-    matters: ({ agent }) => agent.runner.actions.enabled,
+    path: ["runner", "integrations", "github", "labels", "completion"],
+    what: "an issue that is only closed keeps its labels, unless the answer of the closure says otherwise",
+    never: true,
+    fix: 'Set defaultClosureAction to "label-and-close" or "label-only".',
+    matters: ({ agent }) => {
+      const { enabled, defaultClosureAction, labels } = agent.runner.integrations.github;
+      const { add, remove } = labels.completion;
+      return enabled && defaultClosureAction === "close" && add.length + remove.length > 0;
+    },
   },
   {
     path: ["runner", "execution", "finalize"],
@@ -63,6 +70,24 @@ const AGENT_ROWS: readonly Row[] = [
     },
   },
   {
+    path: ["runner", "execution", "finalize", "autoMerge"],
+    what: "with createPr the branch is proposed, and not merged",
+    never: true,
+    fix: "Remove autoMerge or createPr.",
+    matters: ({ agent }) => {
+      const { createPr, autoMerge } = agent.runner.execution.finalize;
+      return createPr && autoMerge;
+    },
+  },
+  {
+    path: ["runner", "execution", "finalize", "createPr"],
+    what: "the branch is pushed, but runner.integrations.github.enabled is false, so that no pull request is opened",
+    never: true,
+    fix: "Set runner.integrations.github.enabled to true, or remove createPr and set push.",
+    matters: ({ agent }) =>
+      agent.runner.execution.finalize.createPr && !agent.runner.integrations.github.enabled,
+  },
+  {
     path: ["runner", "logging"],
     what: "its directory lies outside of the project, where no log files are written",
     fix: "Name a folder inside the project, or pass --log DIR when you start a run.",
@@ -71,16 +96,8 @@ const AGENT_ROWS: readonly Row[] = [
 ];
 
 function* inAgent(sources: Sources): Generator<Finding> {
-  const { agent, agentDocument, verdict } = sources;
-  if (partsOf(verdict.stop).some(isUnseen)) {
-    yield notActedOn(
-      agentDocument,
-      "/runner/verdict/type",
-      `GitHub is not looked at by this version: whatever the issue or project is like, it counts as not in its target state. Without another end the run is stopped after ${verdict.limits.visits} visits.`,
-      "Let a closure end the flow, or use another verdict type.",
-    );
-  }
-  yield* inertGroups(sources);
+  const { agent, agentDocument } = sources;
+  yield* inertGroups({ agent, agentDocument, hasIssue: agent.parameters.has("issue") });
   const { registryPath } = agent.runner.verdict.config;
   if (registryPath !== undefined && registryPath !== agent.runner.flow.prompts.registry) {
     const message = `runner.verdict.config.registryPath is not acted on: the registry is ${sources.registryDocument.file}.`;

@@ -6,6 +6,7 @@ import type { FileTree } from "../flow/files.ts";
 import type { Check, Flow, Module, Prompt, StepId } from "../flow/flow.ts";
 import { isObject, type JsonSchema } from "../flow/json.ts";
 import type { Problem } from "../flow/problem.ts";
+import { loadActions } from "./actions.ts";
 import { AGENT_OF_STAGES, type AgentSource } from "./agent-shape.ts";
 import { aboutAgent, open, settingsOf, type LoadResult } from "./agent.ts";
 import { checkMachine } from "./check-machine.ts";
@@ -68,6 +69,14 @@ export function loadMachine(name: string, files: FileTree, world: MachineWorld):
   const steps = new Map([...stages].map(([id, file]) => [id, buildStage(file, agent, tools, moves)]));
   const machineReader = { document: machineDocument, code: "StageDefinitionInvalid", findings } as const;
   const inputs = loadInputs(machine.inputs, machineReader);
+  const actions = loadActions(agent, {
+    folder,
+    files,
+    digest: world.digest,
+    parameters: inputs.parameters,
+    isOpen: inputs.isOpen,
+    reader: { document: agentDocument, code: "AC-VALID-001", findings },
+  });
   const entry = findEntry(machine, steps);
   const hooks = readHooks(folder, files, world, findings);
   const flow: Flow = {
@@ -89,7 +98,10 @@ export function loadMachine(name: string, files: FileTree, world: MachineWorld):
     }),
     constants: {},
     criteria: "The work is done when a stage that leads nowhere else is done.",
-    settings: { ...settingsOf(agent, agentDocument), verdict: { type: "detect:graph", config: {} } },
+    settings: {
+      ...settingsOf(agent, agentDocument, actions),
+      verdict: { type: "detect:graph", config: {} },
+    },
   };
   const whole: Machine = {
     name,

@@ -1,6 +1,6 @@
 /** What a verdict looks at outside of the run: a file, an address, an issue, a module of the project. */
 import type { Digest, Files } from "../flow/files.ts";
-import type { FileState, Parameter, Resource, StopRule } from "../flow/flow.ts";
+import type { FileState, Module, Parameter, Resource, StopRule } from "../flow/flow.ts";
 import { isObject, readPath, type Json, type JsonObject } from "../flow/json.ts";
 import type { VerdictConfig } from "./agent-shape.ts";
 import type { Code } from "./codes.ts";
@@ -47,12 +47,29 @@ function buildResource(config: VerdictConfig, at: At): Resource | null {
     checkAddress(url, at);
     return { kind, url, want: targetState };
   }
-  if (kind === "github-issue" && !at.parameters.some(({ name }) => name === "issue")) {
-    const message = `The verdict looks at a GitHub issue, but the agent has no parameter "issue" that would tell which.`;
-    report(at, "AC-VERDICT-001", "", message, 'Declare a parameter "issue" of the type number.');
+  const [name, word] = kind === "github-issue" ? ["issue", "an issue"] : ["project", "a project"];
+  if (!at.parameters.some((parameter) => parameter.name === name)) {
+    const message = `The verdict looks at ${word} on GitHub, but the agent has no parameter "${name}" that would tell which.`;
+    report(at, "AC-VERDICT-001", "", message, `Declare a parameter "${name}" of the type number.`);
   }
+  if (kind === "github-issue" && targetState !== undefined) checkIssueState(targetState, at);
   return { kind, want: targetState ?? "closed" };
 }
+
+/** What an issue can be like. The fields of a project are its owner's, and not known here. */
+function checkIssueState(want: Json, at: At): void {
+  if (typeof want === "string" && !ISSUE_STATES.includes(want.toLowerCase().replaceAll(" ", "_"))) {
+    const message = `targetState is "${want}", which no issue ever is.${didYouMean(want, ISSUE_STATES)}`;
+    report(at, "AC-VALID-001", "targetState", message, `Write one of ${ISSUE_STATES.join(", ")}.`);
+  }
+  const unknown = isObject(want) ? Object.keys(want).find((key) => !ISSUE_FACTS.includes(key)) : undefined;
+  if (unknown === undefined) return;
+  const message = `targetState asks for "${unknown}" of an issue, which is not looked at.${didYouMean(unknown, ISSUE_FACTS)}`;
+  report(at, "AC-VALID-001", "targetState", message, `Ask for some of ${ISSUE_FACTS.join(", ")}.`);
+}
+
+const ISSUE_STATES = ["open", "closed", "completed", "not_planned", "duplicate", "reopened"];
+const ISSUE_FACTS = ["state", "state_reason", "stateReason", "labels", "assignees"];
 
 function fileState(target: Json | undefined, at: At): FileState | null {
   if (target === undefined) return null;
@@ -110,21 +127,27 @@ function parseAddress(text: string): URL | null {
 
 export function buildModule({ handlerPath }: VerdictConfig, at: At): StopRule {
   if (handlerPath === undefined) return NEVER;
-  const file = joinPath(at.folder, handlerPath);
-  const refuse = (message: string, fix: string) => {
-    report(at, "AC-VERDICT-004", "handlerPath", message, fix);
-    return NEVER;
-  };
-  if (escapesProject(file) || !file.startsWith(`${at.folder}/`))
-    return refuse(`The module "${handlerPath}" lies outside of ${at.folder}.`, `Move it into ${at.folder}.`);
+  const module = findModule(handlerPath, at);
+  if ("digest" in module) return { kind: "module", module, config: writtenConfig(at) };
+  report(at, "AC-VERDICT-004", "handlerPath", module.message, module.fix);
+  return NEVER;
+}
+
+/** A file of the agent that is run as code, or why there is none. */
+export function findModule(
+  path: string,
+  { folder, files, digest }: Pick<VerdictWorld, "folder" | "files" | "digest">,
+): Module | { readonly message: string; readonly fix: string } {
+  const file = joinPath(folder, path);
+  if (escapesProject(file) || !file.startsWith(`${folder}/`))
+    return { message: `The module "${path}" lies outside of ${folder}.`, fix: `Move it into ${folder}.` };
   if (!/\.(?:mjs|js|ts)$/.test(file))
-    return refuse(`The module "${handlerPath}" is no .mjs, .js or .ts file.`, "Name an ES module.");
-  const read = at.files.read(file);
-  if (read.kind === "missing") return refuse(`There is no module ${file}.`, `Create ${file}.`);
+    return { message: `The module "${path}" is no .mjs, .js or .ts file.`, fix: "Name an ES module." };
+  const read = files.read(file);
+  if (read.kind === "missing") return { message: `There is no module ${file}.`, fix: `Create ${file}.` };
   if (read.kind !== "text")
-    return refuse(`The module ${file} cannot be read: ${read.why}.`, "Make it readable.");
-  const config = writtenConfig(at);
-  return { kind: "module", module: { file, digest: at.digest(read.text) }, config };
+    return { message: `The module ${file} cannot be read: ${read.why}.`, fix: "Make it readable." };
+  return { file, digest: digest(read.text) };
 }
 
 /** As its author wrote it: a module of the project may have settings of its own. */

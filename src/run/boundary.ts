@@ -2,7 +2,7 @@
 import { commandForms } from "../boundaries/gate.ts";
 import { mountsOf, rootsOf } from "../boundaries/sandbox-mounts.ts";
 import { policyOf } from "../boundaries/sandbox-policy.ts";
-import { offer } from "../boundaries/toolbox.ts";
+import { offeredIn } from "../boundaries/toolbox.ts";
 import { childEnv } from "../effects/process.ts";
 import { RunnerError } from "../engine/ports.ts";
 import type { Flow, Step } from "../flow/flow.ts";
@@ -61,7 +61,13 @@ export async function boundaryOf(
   await ground?.close();
   const config = readConfig(around.env);
   const names = Object.keys(childEnv(around.env, config.env)).toSorted();
-  return { v: 1, agent: flow.agent, steps: steps.map(stepBoundary), sandbox, env: names };
+  return {
+    v: 1,
+    agent: flow.agent,
+    steps: steps.map((step) => stepBoundary(flow, step)),
+    sandbox,
+    env: names,
+  };
 }
 
 /** The sandbox that a run would have, open; null where it cannot be opened. To be closed by whoever asked. */
@@ -96,8 +102,8 @@ export async function tryGround(
   }
 }
 
-function stepBoundary(step: Step): StepBoundary {
-  const tools = step.by.kind === "command" ? [] : offer(step).map(({ name }) => name);
+function stepBoundary(flow: Flow, step: Step): StepBoundary {
+  const tools = step.by.kind === "command" ? [] : offeredIn(flow, step).map(({ name }) => name);
   return {
     step: step.id,
     mode: step.tools.mode,

@@ -1,7 +1,8 @@
 /** What holds for an agent and for each of its steps, and where that comes from: written in a file, or a default. */
-import { offer } from "../boundaries/toolbox.ts";
+import { offeredIn } from "../boundaries/toolbox.ts";
 import { answersOf, budgetOf, responsesOf, type Budget } from "../flow/budget.ts";
 import type { Check, Flow, Label, Parameter, Prompt, Stage, Step, StepGuard, StepId } from "../flow/flow.ts";
+import { handlerOf } from "../flow/handlers.ts";
 import { isObject, own, type Json, type Path } from "../flow/json.ts";
 import { fieldPathText, placeholdersIn } from "../flow/placeholder.ts";
 import { outlineOf, type Edge, type Node } from "../flow/outline.ts";
@@ -209,7 +210,7 @@ export function explainStep(
         written("allowedTools") ?? origins.agent(["runner", "boundaries", "allowedTools"]),
         step.tools.allow,
       ),
-      offered: step.by.kind === "command" ? [] : offer(step).map((spec) => spec.name),
+      offered: step.by.kind === "command" ? [] : offeredIn(flow, step).map((spec) => spec.name),
     },
     guard: guardOf(flow, step, origins),
     stage: stageOf(flow, step),
@@ -276,6 +277,9 @@ function settingsOf(flow: Flow, origins: Origins): AgentExplained["settings"] {
     ["runner.integrations.github.defaultClosureAction", github.defaultClosureAction],
     ["runner.actions.enabled", actions.enabled],
     ["runner.actions.types", actions.types],
+    ["runner.actions.outputFormat", actions.outputFormat],
+    ["runner.actions.otherIssues", actions.otherIssues ?? false],
+    ...actions.types.map((type) => [`runner.actions.handlers.${type}`, handlerOf(actions, type)] as const),
     ["runner.execution.worktree.enabled", worktree.enabled],
     ["runner.execution.worktree.root", worktree.root],
     ["runner.execution.worktree.copy", worktree.copy],

@@ -4,7 +4,7 @@
  */
 import { recordsOf, type Moment } from "../engine/audit.ts";
 import type { State } from "../engine/state.ts";
-import type { Entry, Event, Reply } from "../flow/event.ts";
+import type { EffectEvent, Entry, Event, Reply } from "../flow/event.ts";
 import type { Flow, Step } from "../flow/flow.ts";
 import { own, type JsonObject } from "../flow/json.ts";
 import { toLine, type Level, type LogLine, type Told } from "./log-line.ts";
@@ -43,6 +43,7 @@ function* tellAll(moment: Moment): Generator<Told> {
   yield* resolved(moment);
   if (event.type === "run.left")
     yield ["warn", `Told to stop and did not in time: ${event.still.join(", ")}`, { visits: event.still }];
+  if (isEffect(event)) yield effect(event);
   if (event.type === "run.ended") yield ended(event, after);
 }
 
@@ -131,6 +132,19 @@ function* resolved({ before, after, flow }: Moment): Generator<Told> {
     const about = { stepId: step, name, schema };
     yield ["info", `[SchemaResolution] Resolved ${name} for step: ${step}`, about, "whole"];
   }
+}
+
+function isEffect(event: Event): event is EffectEvent {
+  return event.type.startsWith("effect.");
+}
+
+const EFFECT_LEVELS = { intended: "debug", applied: "info", held: "warn", failed: "error" } as const;
+
+function effect(event: EffectEvent): Told {
+  const { key, detail } = event;
+  const state = event.type.slice("effect.".length) as keyof typeof EFFECT_LEVELS;
+  const kind = "kind" in event ? { kind: event.kind } : {};
+  return [EFFECT_LEVELS[state], `[Effect] ${state}: ${detail}`, { key, ...kind, state }];
 }
 
 function ended({ verdict }: Event & { type: "run.ended" }, { iterations, usage }: State): Told {

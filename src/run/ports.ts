@@ -10,6 +10,7 @@ import type { Backend, Clock, Hooks, Person, Ports } from "../engine/ports.ts";
 import type { Flow, Module } from "../flow/flow.ts";
 import { composer } from "../prompts/compose.ts";
 import { discreet } from "./discreet.ts";
+import { askerOf, githubFor } from "./github.ts";
 
 export type Around = {
   readonly flow: Flow;
@@ -26,6 +27,9 @@ export type Around = {
   readonly onPermission?: Person["absent"];
   readonly onText?: Ports["onText"];
   readonly hookTimeoutMs?: number;
+  readonly signal?: AbortSignal;
+  /** Hears what the user should know of at the end. */
+  readonly onWarning?: (text: string) => void;
 };
 
 export function createPorts(around: Around): Ports {
@@ -38,6 +42,9 @@ export function createPorts(around: Around): Ports {
     choose: ask === undefined ? () => Promise.resolve(null) : oneByOne(ask),
     absent: onPermission,
   };
+  const { enabled } = flow.settings.github;
+  const { signal = new AbortController().signal, onWarning } = around;
+  const github = githubFor({ enabled, env, cwd, clock, signal, onToken: redactor.learn });
   const hooks = flow.hooks === undefined ? null : hooksOf(flow.hooks, around, env);
   const ports: Ports = {
     backend,
@@ -50,10 +57,18 @@ export function createPorts(around: Around): Ports {
       exec,
       autoResponse,
       protect: [],
+      ...(enabled && { github: askerOf(github) }),
       granting: { person, ...(hooks !== null && { hooks }) },
     }),
     shell: createShell({ cwd, env, allow, exec }),
-    watch: createWatch({ agent: flow.agent, root, cwd, env }),
+    watch: createWatch({
+      agent: flow.agent,
+      root,
+      cwd,
+      env,
+      github,
+      ...(onWarning !== undefined && { onWarning }),
+    }),
     person,
     ...(hooks !== null && { hooks }),
     ...(onText !== undefined && { onText }),

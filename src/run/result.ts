@@ -1,5 +1,5 @@
 /** The result document: one versioned JSON value for every way a run can go. */
-import type { Effect, Report } from "../engine/report.ts";
+import { isSideNote, REFUSED, type Effect, type Report } from "../engine/report.ts";
 import type { State } from "../engine/state.ts";
 import type { StepTally } from "../engine/tally.ts";
 import type { Led, Origin } from "../flow/event.ts";
@@ -96,6 +96,7 @@ export function toResult(told: Told): Result {
       ...told.problems.filter((problem) => problem.severity === "warning").map((problem) => problem.message),
       ...report.path.flatMap((led) => (led.notes ?? []).map((note) => `${led.step}@${led.visit}: ${note}`)),
       ...report.denials,
+      ...leftUndone(report, over !== null),
       ...report.left.map((visit) => `${visit} was told to stop and did not do so in time`),
       ...told.warnings,
     ],
@@ -110,13 +111,40 @@ export function recordedEnd({ pending, verdict }: State): Verdict | null {
 /** The code of a run that is complete, but whose work did not get where it was to go. Its end is not recorded. */
 export const FINALIZE_FAILED = "FINALIZE_FAILED";
 
+/** The code of a run that could not begin: what was to be done before the first step was not done. */
+export const BEGIN_FAILED = "BEGIN_FAILED";
+
+/** What is done before the first step. */
+export function isBeginning(key: string): boolean {
+  return key.startsWith("issue.begin.");
+}
+
+/** A run that waits for something outside to be done: what failed, and how to go on. */
 function undelivered({ run, state, report }: Told): Verdict | null {
-  const [end] = state.pending;
-  const failed = [...report.effects.values()].find((effect) => effect.state === "failed");
-  if (end?.type !== "end" || failed === undefined) return null;
-  const { step, reason: how } = end.verdict;
-  const reason = `${how}\nThe run is complete, but its work is not where it was to go: ${failed.detail}\nThen go on with: lockstep resume ${run}`;
+  const [next] = state.pending;
+  const failures = [...report.effects].filter(
+    ([key, { state: how }]) => how === "failed" && !isSideNote(key),
+  );
+  const onward = `Then go on with: lockstep resume ${run}`;
+  if (next?.type !== "end") {
+    const [, failed] = failures.find(([key]) => isBeginning(key)) ?? [];
+    if (failed === undefined) return null;
+    const reason = `The run has not begun, since what comes before it failed: ${failed.detail}\n${onward}`;
+    return { outcome: "failed", code: BEGIN_FAILED, reason, step: state.lanes[0]?.step ?? null };
+  }
+  const [, failed] = failures[0] ?? [];
+  const { outcome, step, reason: how } = next.verdict;
+  if (failed === undefined || outcome !== "completed") return null;
+  const reason = `${how}\nThe run is complete, but what follows from it is not done: ${failed.detail}\n${onward}`;
   return { outcome: "failed", code: FINALIZE_FAILED, reason, step };
+}
+
+/** What could not be done, although the run went on to its end or will; and what answers asked for and were refused. */
+function leftUndone({ effects }: Report, isOver: boolean): readonly string[] {
+  return [...effects].flatMap(([key, { kind, state, detail }]) => {
+    const isTold = state === "failed" ? isOver || isSideNote(key) : kind === REFUSED;
+    return isTold ? [detail] : [];
+  });
 }
 
 function worktreeOf({ worktree, effects }: Report): Result["worktree"] {

@@ -69,6 +69,7 @@ export async function runLoaded(loaded: Loaded, options: Omit<RunOptions, "agent
     return await withJournal(project.stateDir, options, async (journal, clock) => {
       const id = newRunId();
       const { cwd, worktree, warnings, undo } = await placeOf(flow, options, id);
+      const dry = options.dryRun === true && { dryRun: true as const };
       const place = worktree === undefined ? { cwd } : { cwd, worktree };
       let begun = false;
       return await withGround(flow, project, cwd, options, async (around) => {
@@ -79,7 +80,17 @@ export async function runLoaded(loaded: Loaded, options: Omit<RunOptions, "agent
           spending: { ...spendingOf(flow.limits), ...options.spending },
         };
         const spec = discreetSpec(backend, redactor);
-        const started = { run: id, agent, flow: digest, args, input, ...place, backend: spec, ...spending };
+        const started = {
+          run: id,
+          agent,
+          flow: digest,
+          args,
+          input,
+          ...place,
+          backend: spec,
+          ...spending,
+          ...dry,
+        };
         const begin: Entry = { seq: 1, at, event: { type: "run.started", ...started } };
         const created = await journal.create({ id, agent, at, digest, flow }, [begin]);
         begun = true;

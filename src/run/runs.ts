@@ -1,7 +1,7 @@
 /** Looking at recorded runs. */
 import { decide } from "../engine/decide.ts";
 import { RunnerError, type Journal, type RunRow } from "../engine/ports.ts";
-import { addEntry, createReport } from "../engine/report.ts";
+import { addEntry, createReport, isSideNote } from "../engine/report.ts";
 import { prepareSchemas, schemasOf } from "../engine/schema.ts";
 import { EMPTY_STATE } from "../engine/state.ts";
 import { addToTally, createTally, tallied } from "../engine/tally.ts";
@@ -10,7 +10,7 @@ import { adoptions, flowFrom } from "../flow/adopted.ts";
 import type { Flow, Flows } from "../flow/flow.ts";
 import type { LogLine } from "./log-line.ts";
 import type { Verdict } from "../flow/verdict.ts";
-import { FINALIZE_FAILED, recordedEnd, toResult, type Result } from "./result.ts";
+import { BEGIN_FAILED, FINALIZE_FAILED, isBeginning, recordedEnd, toResult, type Result } from "./result.ts";
 import type { Why } from "./why.ts";
 
 export type RunSummary = {
@@ -150,10 +150,12 @@ export function summarise(row: RunRow): RunSummary {
   };
 }
 
-/** Complete, but something that was to follow has failed: the end waits for it. */
+/** Something that was to come before, or to follow, has failed: the run waits for it. */
 function undelivered({ last, owned }: RunRow): Verdict | null {
-  if (last?.event.type !== "effect.failed" || owned) return null;
-  return { outcome: "failed", code: FINALIZE_FAILED, reason: last.event.detail, step: null };
+  if (last?.event.type !== "effect.failed" || owned || isSideNote(last.event.key)) return null;
+  const { key, detail } = last.event;
+  const code = isBeginning(key) ? BEGIN_FAILED : FINALIZE_FAILED;
+  return { outcome: "failed", code, reason: detail, step: null };
 }
 
 function stepOf(entry: Entry | null): string | null {

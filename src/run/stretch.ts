@@ -2,13 +2,14 @@
 import { createRedactor, secretsIn, type Redactor } from "../boundaries/redact.ts";
 import { drive, type Drive } from "../engine/drive.ts";
 import { RunnerError, type Backend, type Clock, type RunHandle } from "../engine/ports.ts";
-import { addEntry, createReport } from "../engine/report.ts";
+import { addEntry, createReport, type Report } from "../engine/report.ts";
 import type { State } from "../engine/state.ts";
 import { addToTally, createTally, tallied } from "../engine/tally.ts";
 import type { Entry, Worktree } from "../flow/event.ts";
 import type { Flow, Flows } from "../flow/flow.ts";
 import type { Problem } from "../flow/problem.ts";
 import { exitCode } from "../flow/verdict.ts";
+import type { Acting } from "./actions.ts";
 import type { Around } from "./ground.ts";
 import type { Listener } from "./listen.ts";
 import type { DriveOptions } from "./options.ts";
@@ -44,16 +45,21 @@ export async function driveTo(driven: Driven): Promise<Result> {
   const report = createReport();
   const tally = createTally();
   const listener = await listenerOf(driven);
+  const noted = new Set<string>();
   const tell = async (state: State, left: readonly string[]) => {
-    const warnings = [...around.warnings, ...left, ...((await listener?.close()) ?? [])];
+    const warnings = [...around.warnings, ...noted, ...left, ...((await listener?.close()) ?? [])];
     const steps = tallied(tally);
     return toResult({ run: handle.run, flow, digest, state, report, steps, problems, warnings });
   };
   const { env, signal } = surroundings(options);
-  const attending = async (tree: Worktree) =>
-    (await import("./worktree.ts")).finalizing(flow, tree, handle.run, report.effects, { env, signal });
+  const { github } = flow.settings;
+  const isOutward = worktree !== undefined || (github.enabled && github.asked === true);
+  const out = { ...driven, run: handle.run, report, env, signal };
+  const acting = await actingOf(driven, report);
   let newest: State | null = null;
-  const ports = createPorts({ ...options, flow, backend, clock, root, cwd, redactor, ground: around });
+  const onWarning = (text: string) => void noted.add(text);
+  const about = { flow, backend, clock, root, cwd, redactor, ground: around, onWarning };
+  const ports = createPorts({ ...options, ...about });
   try {
     const state = await drive({
       flow: began,
@@ -63,16 +69,18 @@ export async function driveTo(driven: Driven): Promise<Result> {
       past,
       begin,
       signal,
-      ...(worktree !== undefined && { attend: await attending(worktree) }),
+      ...attending(acting?.attend, isOutward ? (await import("./outward.ts")).outward(out) : undefined),
       recall: (entry, after) => {
         addEntry(report, entry);
         addToTally(tally, entry, after);
+        acting?.hear(entry, after);
         listener?.recall(entry, after);
       },
       observe: (entry, after) => {
         newest = after;
         addEntry(report, entry);
         addToTally(tally, entry, after);
+        acting?.hear(entry, after);
         listener?.hear(entry, after);
         options.observe?.(entry, after, flow);
       },
@@ -86,8 +94,37 @@ export async function driveTo(driven: Driven): Promise<Result> {
     await listener?.close();
     await ports.watch.close?.();
     await ports.hooks?.close();
+    await acting?.close();
     await backend.close?.();
   }
+}
+
+/** What answers ask for comes first: the files they write are part of the work. */
+function attending(...all: readonly Drive["attend"][]): Pick<Drive, "attend"> {
+  const [first, second] = all.filter((attend) => attend !== undefined);
+  if (first === undefined) return {};
+  if (second === undefined) return { attend: first };
+  return { attend: async (state, record) => (await first(state, record)) && (await second(state, record)) };
+}
+
+/** Loaded only where answers may ask for anything. */
+async function actingOf(driven: Driven, report: Report): Promise<Acting | null> {
+  const { options, flow, began = flow, adopted = {}, root, cwd, worktree, clock, redactor, handle } = driven;
+  if (![began, ...Object.values(adopted)].some(({ settings }) => settings.actions.enabled)) return null;
+  const { createActing } = await import("./actions.ts");
+  const { hookTimeoutMs } = options;
+  const place = { run: handle.run, root, cwd, home: worktree?.home ?? cwd };
+  const timing = hookTimeoutMs === undefined ? {} : { hookTimeoutMs };
+  return createActing({
+    ...surroundings(options),
+    ...place,
+    ...timing,
+    began,
+    adopted,
+    report,
+    clock,
+    redactor,
+  });
 }
 
 /** Whoever hears of the run besides; loaded only where somebody does. */

@@ -7,8 +7,10 @@ import { existsSync, mkdirSync, readFileSync, realpathSync, renameSync, writeFil
 import { dirname, join } from "node:path";
 import { RunnerError } from "../engine/ports.ts";
 import type { CommandCheck, Flow, Module } from "../flow/flow.ts";
-import { canonicalJson } from "../flow/json.ts";
+import { handlerOf, namesIssue } from "../flow/handlers.ts";
+import { canonicalJson, own } from "../flow/json.ts";
 import { partsOf } from "../flow/rules.ts";
+import type { Actions } from "../flow/settings.ts";
 import { configFolder } from "./project.ts";
 
 export type TrustOptions = {
@@ -69,6 +71,7 @@ function executables(flow: Flow): readonly string[] {
     if (part.kind === "module") return [moduleLine(part.module)];
     return part.kind === "state" && part.resource.kind === "api" ? [`GET ${part.resource.url}`] : [];
   });
+  const acts = actionLines(flow.settings.actions);
   const hooks = flow.hooks === undefined ? [] : [moduleLine(flow.hooks)];
   // A project that takes its own reins off is asked about like one that runs something.
   const free = Object.values(flow.steps).flatMap(({ id, by, tools }) =>
@@ -76,7 +79,15 @@ function executables(flow: Flow): readonly string[] {
       ? [`permissionMode bypassPermissions in ${id}`]
       : [],
   );
-  return [...new Set([...checks, ...steps, ...outside, ...hooks, ...free])].toSorted();
+  return [...new Set([...checks, ...steps, ...outside, ...hooks, ...acts, ...free])].toSorted();
+}
+
+/** Code of the project that answers set off; and the leave to act on issues that the run is not about. */
+function actionLines({ enabled, types, modules = {}, otherIssues, handlers }: Actions): readonly string[] {
+  if (!enabled) return [];
+  const run = types.flatMap((type) => own(modules, type) ?? []).map(moduleLine);
+  const anywhere = types.filter((type) => otherIssues && namesIssue(handlerOf({ handlers }, type)));
+  return [...run, ...anywhere.map((type) => `blocks of the type ${JSON.stringify(type)} on any issue`)];
 }
 
 function moduleLine({ file, digest }: Module): string {

@@ -1,12 +1,13 @@
 /** The worktree of a run, from the options it is started with to what becomes of it at the end. */
 import { createGit, type Git } from "../effects/git.ts";
 import { finalize } from "../effects/finalize.ts";
-import { createLedger } from "../effects/ledger.ts";
+import type { Ledger } from "../effects/ledger.ts";
 import { runProcess } from "../effects/process.ts";
+import type { Proposing } from "../effects/pull.ts";
 import { planWorktree, type Plan } from "../effects/worktree-plan.ts";
 import { makeWorktree, removeWorktree, restoreWorktree } from "../effects/worktree.ts";
 import type { Drive } from "../engine/drive.ts";
-import type { Report } from "../engine/report.ts";
+import type { State } from "../engine/state.ts";
 import type { Worktree } from "../flow/event.ts";
 import type { Flow } from "../flow/flow.ts";
 import type { Finalize } from "../flow/settings.ts";
@@ -20,7 +21,7 @@ export type WorktreeOptions = {
   readonly baseBranch?: string;
   /** What becomes of its branch, where that is not as the agent says. */
   readonly finalize?: Partial<Finalize>;
-  /** Nothing is committed, merged or pushed at the end: what would be is told. */
+  /** Nothing is done to the world (committed, merged, pushed, changed on GitHub): what would be is told. */
   readonly dryRun?: boolean;
 };
 
@@ -39,13 +40,12 @@ export async function startWorktree(
   around: Surroundings,
 ): Promise<Made> {
   const { root, copy } = flow.settings.worktree;
-  const { branch, baseBranch, dryRun = false } = options;
+  const { branch, baseBranch } = options;
   const git = gitFor(around);
   const plan = await planWorktree(git, {
     ...about,
     agent: flow.agent,
     root,
-    dryRun,
     ...(branch !== undefined && { branch }),
     ...(baseBranch !== undefined && { baseBranch }),
     finalize: { ...flow.settings.finalize, ...options.finalize },
@@ -64,19 +64,23 @@ export async function continueWorktree(
   return await restoreWorktree(gitFor(around), worktree, cwd, flow.settings.worktree.copy);
 }
 
+export type Ending = Surroundings & {
+  readonly flow: Flow;
+  readonly worktree: Worktree;
+  readonly run: string;
+  readonly ledgerFor: (record: Parameters<NonNullable<Drive["attend"]>>[1]) => Ledger;
+  readonly proposing: (state: State) => Proposing;
+};
+
 /** What is due when the run is complete: then its end is all that is pending. */
-export function finalizing(
-  flow: Flow,
-  worktree: Worktree,
-  run: string,
-  effects: Report["effects"],
-  around: Surroundings,
-): NonNullable<Drive["attend"]> {
-  return async ({ pending: [next] }, record) => {
+export function finalizing(ending: Ending): NonNullable<Drive["attend"]> {
+  const { flow, worktree, run, ledgerFor } = ending;
+  const { agent, settings } = flow;
+  const about = { worktree, copy: settings.worktree.copy, run, agent };
+  return async (state, record) => {
+    const [next] = state.pending;
     if (next?.type !== "end" || next.verdict.outcome !== "completed") return true;
-    const dryRun = worktree.dryRun ?? false;
-    const ledger = createLedger({ past: effects, record, dryRun, signal: around.signal });
-    const { copy } = flow.settings.worktree;
-    return await finalize({ git: gitFor(around), ledger, worktree, copy, run, agent: flow.agent });
+    const how = { git: gitFor(ending), ledger: ledgerFor(record), proposing: ending.proposing(state) };
+    return await finalize({ ...about, ...how });
   };
 }

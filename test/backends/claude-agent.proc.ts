@@ -123,6 +123,7 @@ function suite(): void {
       env: () => ({}),
       autoResponse: "",
       exec: () => Promise.reject(new Error("not this way")),
+      ...(allow.includes("*") ? {} : { github: () => Promise.resolve({ ok: true, text: "" } as const) }),
     });
     return toolbox.offer(stepWith({ allow }));
   }
@@ -203,6 +204,27 @@ function suite(): void {
   });
 
   // What is done.
+
+  test("a tool that only we have is run by us, behind the same gate", async () => {
+    const read = call("mcp__github__github_read", { operation: "issue_view", number: 12 });
+    await using w = await world([{ calls: [read] }, { calls: [read] }, { text: "ok" }]);
+    const asked: unknown[] = [];
+    const [allow, deny] = [{ allow: true }, { allow: false, reason: "not twice" }] as const;
+    const reply = said(
+      await w.ask({
+        tools: toolsOf(["Read", "mcp__github__github_read"]),
+        gate: (one) => Promise.resolve(asked.push(one) === 1 ? allow : deny),
+        call: (one) =>
+          Promise.resolve({ id: "1", name: one.name, ok: true, content: `got ${JSON.stringify(one)}` }),
+      }),
+    );
+    assert.equal(reply.text, "ok");
+    assert.deepEqual(asked, [read, read]);
+    const body = JSON.parse(w.server.asked[0]!.body) as { tools: { name: string }[] };
+    assert.deepEqual(body.tools.map(({ name }) => name).toSorted(), ["Read", "mcp__github__github_read"]);
+    assert.match(w.server.asked[1]!.last, /got .*issue_view/);
+    assert.match(w.server.asked[2]!.last, /not twice/);
+  });
 
   test("tools work on real files, and see neither our keys nor the rest of our environment", async () => {
     await using w = await world([

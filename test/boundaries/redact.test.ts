@@ -179,3 +179,12 @@ test("no text makes it slow: each of these comes to an end", () => {
   ];
   for (const piece of evil) plain.text(piece.repeat(Math.ceil(60_000 / piece.length)));
 });
+
+test("a value that is learned later is taken out from then on", () => {
+  const redactor = createRedactor(() => []);
+  const secret = "plain words of a key";
+  assert.equal(redactor.text(`so: ${secret}`), `so: ${secret}`);
+  redactor.learn(secret);
+  assert.equal(redactor.text(`so: ${secret}`), "so: [redacted]");
+  assert.doesNotMatch(redactor.text(encodeURIComponent(secret)), /plain/);
+});

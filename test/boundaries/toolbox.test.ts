@@ -614,3 +614,62 @@ describe("judge, for agents that run their own tools", () => {
     });
   }
 });
+
+describe("reading GitHub", () => {
+  const READ = "mcp__github__github_read";
+  const question = { operation: "issue_view", number: 3 };
+  const options = { cwd: base, protect: [], env: () => ({}), autoResponse: "", exec: async () => QUIET };
+  const asked: JsonObject[] = [];
+  const github = async (one: JsonObject) => {
+    asked.push(one);
+    return one["number"] === 3
+      ? ({ ok: true, text: "told" } as const)
+      : ({ ok: false, why: "none" } as const);
+  };
+  const { signal } = new AbortController();
+  const names = (step: Step, box = createToolbox({ ...options, github })) =>
+    box.offer(step).map(({ name }) => name);
+
+  test("is offered where it is listed and switched on", () => {
+    assert.ok(names(stepWith({ allow: ["*"] })).includes(READ));
+    assert.deepEqual(names(stepWith({ allow: ["Read", READ], kind: "verify", mode: "plan" })), [
+      "Read",
+      READ,
+    ]);
+    assert.deepEqual(names(stepWith({ allow: ["mcp__github__*"] })), [READ]);
+    assert.deepEqual(names(stepWith({ allow: ["Read"] })), ["Read"]);
+    const off = createToolbox(options);
+    assert.ok(!names(stepWith({ allow: ["*", READ] }), off).includes(READ));
+  });
+
+  test("asks, and hands on what it is told", async () => {
+    const box = createToolbox({ ...options, github });
+    const step = stepWith({ allow: [READ], kind: "verify", mode: "plan" });
+    const batch = [question, { ...question, number: 4 }, { operation: "issue_close", number: 3 }];
+    const results = await box.call(
+      step,
+      batch.map((input, index) => ({ id: String(index), name: READ, input })),
+      signal,
+    );
+    assert.deepEqual(
+      results.map(({ ok, content }) => [ok, content.slice(0, 30)]),
+      [
+        [true, "told"],
+        [false, "none"],
+        [false, "InvalidInput: mcp__github__git"],
+      ],
+    );
+    assert.deepEqual(asked, [question, { ...question, number: 4 }]);
+  });
+
+  test("is denied to a step that does not list it", async () => {
+    const box = createToolbox({ ...options, github });
+    const [result] = await box.call(
+      stepWith({ allow: ["Read"] }),
+      [{ id: "1", name: READ, input: question }],
+      signal,
+    );
+    assert.equal(result?.ok, false);
+    assert.match(result?.denied ?? "", /not listed/);
+  });
+});

@@ -70,7 +70,9 @@ after(async () => {
 /** Only what never answers is not waited for. */
 function look(resource: Resource, args: JsonObject = {}, signal = new AbortController().signal) {
   const isHanging = resource.kind === "api" && /hang|slow/.test(resource.url);
-  const watch = createWatch({ agent: "a", root: cwd, cwd, env: {}, timeoutMs: isHanging ? 200 : 60_000 });
+  const github = async () => ({ ok: false, kind: "no-token", why: "There is no token." }) as const;
+  const timeoutMs = isHanging ? 200 : 60_000;
+  const watch = createWatch({ agent: "a", root: cwd, cwd, env: {}, timeoutMs, github });
   const glance = { run: "r", step: "s", iteration: 1, args, said: "", payload: {} };
   return watch.look({ kind: "state", resource }, glance, signal);
 }
@@ -182,14 +184,6 @@ describe("an address", () => {
     stop.abort();
     assert.equal((await looking).met, false);
   });
-});
-
-test("GitHub is not asked, and says so", async () => {
-  for (const kind of ["github-issue", "github-project"] as const) {
-    const sight = await look({ kind, want: "closed" }, { issue: 1 });
-    assert.equal(sight.met, false);
-    assert.match(sight.what, /does not ask GitHub/);
-  }
 });
 
 const SUBSETS: readonly [found: Json, want: Json, is: boolean][] = [

@@ -1,5 +1,5 @@
 /** What the stand-in of GitHub answers, and what a request changes on it. */
-import { ITEMS, PROJECT, PROJECTS } from "../../src/effects/github-projects.ts";
+import { ITEMS, ITEMS_OF_ISSUE, PROJECT, PROJECTS } from "../../src/effects/github-projects.ts";
 import { isObject, type Json, type JsonObject } from "../../src/flow/json.ts";
 import type { Asked } from "./stand-in.ts";
 import {
@@ -198,6 +198,7 @@ function answerQuery(world: World, { query, variables }: JsonObject): Answer {
     const projectsV2 = nodesOf([...world.projects.values()].map(projectJson), Number(first), after);
     return ok({ data: { repositoryOwner: { projectsV2 } } });
   }
+  if (query === ITEMS_OF_ISSUE) return itemsOfIssue(world, Number(number));
   const project = world.projects.get(Number(number));
   if (project === undefined) {
     const message = `Could not resolve to a ProjectV2 with the number ${Number(number)}.`;
@@ -212,6 +213,19 @@ function answerQuery(world: World, { query, variables }: JsonObject): Answer {
     after,
   );
   return ok({ data: { repositoryOwner: { projectV2: { items } } } });
+}
+
+function itemsOfIssue(world: World, number: number): Answer {
+  if (!world.issues.has(number)) {
+    const message = `Could not resolve to an Issue with the number of ${number}.`;
+    return ok({ data: { repository: { issue: null } }, errors: [{ type: "NOT_FOUND", message }] });
+  }
+  const nodes = [...world.projects.values()].flatMap((project) =>
+    project.items
+      .filter((item) => item.number === number && item.isArchived !== true)
+      .map((item) => Object.assign({ project: { number: project.number } }, itemJson(item, world))),
+  );
+  return ok({ data: { repository: { issue: { projectItems: { nodes } } } } });
 }
 
 function nodesOf(all: readonly Json[], first: number, after: Json | undefined): Json {

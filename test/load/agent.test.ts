@@ -86,17 +86,18 @@ test("the complete agent.json of document 003 loads, and says what is not acted 
   );
   assert.deepEqual(
     [...new Set(problems.map(({ code, severity }) => `${severity} ${code}`))],
-    ["warning PARAM-UNREAD", "warning CONFIG-NOT-ACTED-ON"],
+    ["warning ACTION-LOG-ONLY", "warning PARAM-UNREAD"],
   );
   assert.deepEqual(
     problems.map(({ pointer }) => pointer),
-    ["/parameters/resume", "/runner/verdict/type", "/runner/integrations/github", "/runner/actions"],
+    ["/runner/actions/types", "/parameters/resume"],
   );
   assert.deepEqual(flow?.constants, {
     label_requirements: "docs",
     label_inProgress: "in-progress",
     label_blocked: "need clearance",
   });
+  assert.equal(flow?.settings.github.asked, true);
   assert.deepEqual(flow?.settings.github.completion, { add: ["done"], remove: ["in-progress"] });
   const issue = { kind: "state", resource: { kind: "github-issue", want: "closed" } };
   assert.deepEqual([flow?.stop, flow?.limits], [issue, { visits: 500 }]);

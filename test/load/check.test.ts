@@ -47,6 +47,8 @@ const jumping = (more: Changes = {}): Changes => ({
 });
 const conditional = (rule: object): Changes => ({ [`registry ${S}/transitions/next`]: rule });
 
+const acting = (actions: object): Changes => ({ "agent /runner/actions": { enabled: true, ...actions } });
+
 const V = "/validators/git-clean";
 const CONDITION = "/validationSteps/closure.issue/validationConditions/0";
 /** Another validator in place of the good one, and the values that its condition gives. */
@@ -310,6 +312,20 @@ const ROWS: readonly Row[] = [
     changes: { "agent /runner/verdict": { type: "poll:state" }, "agent /parameters/issue": undefined },
     at: "agent.json /runner/verdict/config",
   },
+  {
+    code: "AC-VERDICT-001",
+    name: "no project",
+    changes: {
+      "agent /runner/verdict": { type: "poll:state", config: { resourceType: "github-project" } },
+    },
+    at: "agent.json /runner/verdict/config",
+  },
+  ...(["done", { mood: "good" }] as const).map((targetState): Row => ({
+    code: "AC-VALID-001",
+    name: `an issue that is ${JSON.stringify(targetState)}`,
+    changes: { "agent /runner/verdict": { type: "poll:state", config: { targetState } } },
+    at: "agent.json /runner/verdict/config/targetState",
+  })),
   ...(
     [
       ["no module", "none.mjs", /no module \.agent\/iterator\/none\.mjs/],
@@ -484,22 +500,56 @@ const ROWS: readonly Row[] = [
         { allowUnsandboxedCommands: true },
         "/runner/boundaries/sandbox/allowUnsandboxedCommands",
       ],
-      ["/runner/integrations", { github: { labels: { blocked: "x" } } }, "/runner/integrations/github"],
-      ["/runner/actions", { enabled: true }],
+      [
+        "/runner/integrations",
+        { github: { labels: { completion: { add: ["done"] } } } },
+        "/runner/integrations/github/labels/completion",
+      ],
       ["/runner/execution", { finalize: { push: true } }, "/runner/execution/finalize"],
+      [
+        "/runner/execution",
+        { worktree: { enabled: true }, finalize: { createPr: true, autoMerge: true } },
+        "/runner/execution/finalize/autoMerge",
+      ],
       ["/runner/logging", { directory: "../logs" }],
-      ["/runner/verdict", { type: "poll:state" }, "/runner/verdict/type"],
       ["/runner/verdict/config/registryPath", "other.json"],
     ] as const
   ).map(([place, value, at = place]): Row => ({
     code: "CONFIG-NOT-ACTED-ON",
     name: at,
-    changes: {
-      [`agent ${place}`]: value,
-      ...(at === "/runner/verdict/type" ? { "registry /entryStep": "initial.issue" } : {}),
-    },
+    changes: { [`agent ${place}`]: value },
     at: `agent.json ${at}`,
   })),
+  {
+    code: "CONFIG-NOT-ACTED-ON",
+    name: "a closing action without an issue",
+    changes: {
+      "agent /parameters": { topic: { type: "string", cli: "--topic" } },
+      "agent /runner/integrations": { github: { defaultClosureAction: "close" } },
+    },
+    at: "agent.json /runner/integrations/github",
+    says: /no parameter "issue"/,
+  },
+  {
+    code: "CONFIG-NOT-ACTED-ON",
+    name: "a pull request without GitHub",
+    changes: {
+      "agent /runner/integrations": { github: { enabled: false } },
+      "agent /runner/execution": { worktree: { enabled: true }, finalize: { createPr: true } },
+    },
+    at: "agent.json /runner/execution/finalize/createPr",
+  },
+  {
+    code: "VERDICT-CLOSES",
+    name: "an issue that is closed by a count",
+    changes: {
+      "agent /runner/verdict": { type: "count:iteration", config: { maxIterations: 3 } },
+      "agent /runner/integrations": { github: { labels: { inProgress: "doing" } } },
+      "registry /entryStep": "initial.issue",
+    },
+    at: "agent.json /runner/verdict",
+    says: /made its 3 visits .* its issue is closed/,
+  },
   {
     code: "CONFIG-NOT-ACTED-ON",
     name: "condition of a step",
@@ -517,6 +567,76 @@ const ROWS: readonly Row[] = [
     name: "inline schema of a validation",
     changes: { "registry /validationSteps/closure.issue/outputSchema": {} },
     at: "steps_registry.json /validationSteps/closure.issue/outputSchema",
+  },
+
+  // Actions.
+  ...(
+    [
+      ["a word that is none", "buildin:log", /neither built in nor.*Did you mean "builtin:log"\?/],
+      ["a built-in without its prefix", "github-issue", /Did you mean "builtin:github-issue"\?/],
+      ["a path that is none", "handlers/plan.mjs", /begins with \.\//],
+      [
+        "a module that is not there",
+        "./handlers/plan.mjs",
+        /no module \.agent\/iterator\/handlers\/plan\.mjs/,
+      ],
+      ["a module of another agent", "./../other/plan.mjs", /outside of \.agent\/iterator/],
+      ["a text", "./prompts/system.md", /no \.mjs, \.js or \.ts/],
+    ] as const
+  ).map(([name, handler, says]): Row => ({
+    code: "ACTION-HANDLER",
+    name,
+    changes: acting({ types: ["plan"], handlers: { plan: handler } }),
+    at: "agent.json /runner/actions/handlers/plan",
+    says,
+  })),
+  {
+    code: "ACTION-NO-TYPES",
+    name: "enabled for nothing",
+    changes: acting({}),
+    at: "agent.json /runner/actions",
+  },
+  {
+    code: "ACTION-STRAY",
+    name: "a handler of a misspelt type",
+    changes: acting({
+      types: ["plan"],
+      handlers: { plan: "builtin:file", "review-reslut": "builtin:log", plann: "builtin:log" },
+    }),
+    at: "agent.json /runner/actions/handlers/review-reslut",
+  },
+  {
+    code: "ACTION-LOG-ONLY",
+    name: "types that nobody carries out",
+    changes: acting({ types: ["issue-action", "project-plan", "review-result"] }),
+    at: "agent.json /runner/actions/types",
+    says: /"project-plan", "review-result" have no handler/,
+  },
+  {
+    code: "CONFIG-NOT-ACTED-ON",
+    name: "an action on GitHub that is switched off",
+    changes: {
+      ...acting({ types: ["issue-action"] }),
+      "agent /runner/integrations/github/enabled": false,
+    },
+    at: "agent.json /runner/actions/types",
+    says: /builtin:issue-action works on GitHub/,
+  },
+  {
+    code: "AC-VERDICT-001",
+    name: "an action on an issue that no parameter names",
+    changes: {
+      ...acting({ types: ["note"], handlers: { note: "builtin:github-comment" } }),
+      "agent /parameters/issue": undefined,
+      "prompts/steps/initial/issue/f_default.md": "Begin.",
+      "prompts/steps/continuation/issue/f_default.md": "Go on.",
+      "prompts/steps/closure/issue/f_default.md": "Close.",
+      [`registry ${S}/uvVariables`]: [],
+      "registry /steps/continuation.issue/uvVariables": [],
+      [`registry ${CLOSURE}/uvVariables`]: [],
+    },
+    at: "agent.json /runner/actions/types",
+    says: /may act on the run's own issue only/,
   },
 
   // The sandbox.
@@ -1722,6 +1842,41 @@ const INNOCENT: readonly { readonly code: Code; readonly name: string; readonly 
     },
   },
   {
+    code: "CONFIG-NOT-ACTED-ON",
+    name: "labels and a closing action",
+    changes: {
+      "agent /runner/integrations": {
+        github: {
+          labels: { inProgress: "doing", blocked: "stuck", completion: { add: ["done"] } },
+          defaultClosureAction: "label-and-close",
+        },
+      },
+    },
+  },
+  {
+    code: "CONFIG-NOT-ACTED-ON",
+    name: "a label that only prompts speak of, and no issue",
+    changes: {
+      "agent /parameters": { topic: { type: "string", cli: "--topic" } },
+      "agent /runner/integrations": { github: { labels: { requirements: "docs" } } },
+    },
+  },
+  ...(
+    [
+      ["a count that only labels", { defaultClosureAction: "label-only" }, "count:iteration"],
+      ["an issue that is closed by a closure", { defaultClosureAction: "close" }, "detect:graph"],
+      ["a count, and nothing to be done on GitHub", {}, "count:iteration"],
+    ] as const
+  ).map(([name, github, type]) => ({
+    code: "VERDICT-CLOSES" as const,
+    name,
+    changes: {
+      "agent /runner/verdict": { type, config: { maxIterations: 3 } },
+      "agent /runner/integrations": { github },
+      "registry /entryStep": "initial.issue",
+    },
+  })),
+  {
     code: "AC-VALID-001",
     name: "inputs of a worktree in the repository",
     changes: { "agent /runner/execution": { worktree: { copy: [".env", "data/in", "..x", "a..b"] } } },
@@ -2021,12 +2176,49 @@ const INNOCENT: readonly { readonly code: Code; readonly name: string; readonly 
     name: "an issue that is told, or a verdict that looks at none",
     changes: { "agent /runner/verdict": { type: "poll:state" } },
   },
+  ...["Closed", "not planned", { state: "open", labels: ["x"] }].map((targetState) => ({
+    code: "AC-VALID-001" as const,
+    name: `an issue that is ${JSON.stringify(targetState)}`,
+    changes: { "agent /runner/verdict": { type: "poll:state", config: { targetState } } },
+  })),
   {
     code: "AC-VERDICT-001",
     name: "another resource",
     changes: {
       "agent /runner/verdict": polled({ path: "x", targetState: "exists" }),
       "agent /parameters/issue": undefined,
+    },
+  },
+  ...(["ACTION-HANDLER", "ACTION-NO-TYPES", "ACTION-STRAY", "ACTION-LOG-ONLY"] as const).map((code) => ({
+    code,
+    name: "actions that are declared and handled",
+    changes: {
+      ...acting({
+        types: ["issue-action", "plan", "note", "issue", "comment", "done", "log"],
+        outputFormat: "json",
+        handlers: {
+          plan: "./handlers/plan.mjs",
+          note: "builtin:file",
+          issue: "builtin:github-issue",
+          comment: "builtin:github-comment",
+          done: "builtin:completion-signal",
+          log: "builtin:log",
+        },
+      }),
+      "handlers/plan.mjs": "export default () => {};",
+    },
+  })),
+  ...(["ACTION-HANDLER", "ACTION-NO-TYPES", "ACTION-STRAY"] as const).map((code) => ({
+    code,
+    name: "actions that are off",
+    changes: { "agent /runner/actions": { enabled: false, handlers: { a: "nothing" } } },
+  })),
+  {
+    code: "CONFIG-NOT-ACTED-ON",
+    name: "actions that need no GitHub",
+    changes: {
+      ...acting({ types: ["note"], handlers: { note: "builtin:file" } }),
+      "agent /runner/integrations/github/enabled": false,
     },
   },
   {

@@ -49,7 +49,7 @@ test("document 000's issue flow with its gate, handoff and validator", async () 
   );
 });
 
-test("document 003's agent.json runs, and says which of its settings are not acted on", async () => {
+test("document 003's agent.json runs, and tells what it would do on GitHub", async () => {
   const text = readFileSync(new URL("../fixtures/documents/003-agent.json", import.meta.url), "utf8");
   const { runner, ...agent } = JSON.parse(text) as { readonly runner: object };
   const steps = {
@@ -81,6 +81,7 @@ test("document 003's agent.json runs, and says which of its settings are not act
     cwd,
     // It asks for a worktree, and this is no repository.
     worktree: false,
+    env: {},
     journal: createMemoryJournal(),
     script: [
       say("initial.polling", "next"),
@@ -90,13 +91,12 @@ test("document 003's agent.json runs, and says which of its settings are not act
   });
   assert.equal(result.outcome, "completed", JSON.stringify(result.problems));
   assert.ok(result.problems.every((problem) => problem.severity === "warning"));
-  const inert = result.problems
-    .filter((problem) => problem.code === "CONFIG-NOT-ACTED-ON")
-    .map((problem) => problem.pointer);
-  assert.ok(
-    inert.some((pointer) => pointer.startsWith("/runner/integrations/github")),
-    inert.join(),
+  // Nobody says which repository it is: what would be done there is told.
+  assert.deepEqual(
+    result.effects.map(({ kind, state, target }) => [kind, state, target]),
+    ["github", "label", "label", "label"].map((kind) => [kind, "held", "issue #12"]),
   );
+  assert.match(result.effects[3]!.detail, /By hand: cd \S+ && gh issue edit 12 --remove-label in-progress/);
 });
 
 test("document 000's conditional transition takes the branch that the handoff names", async () => {

@@ -40,6 +40,16 @@ const mergedHere = (world: Repository) => {
   assert.equal(world.git(world.home, "status", "--porcelain"), "");
 };
 
+const CASES: Row = {
+  name: "names that differ only in the case of their letters",
+  agent: [`${COMMIT}; echo big > A.TXT; git add A.TXT; git commit -qm case`],
+  effects: DONE,
+  then: (world) => {
+    mergedHere(world);
+    assert.deepEqual([world.read("a.txt"), world.read("A.TXT")], ["two\n", "big\n"]);
+  },
+};
+
 const ROWS: readonly Row[] = [
   { name: "nothing goes wrong", effects: DONE, then: mergedHere },
   {
@@ -126,8 +136,8 @@ const ROWS: readonly Row[] = [
     agent: [COMMIT, "cd $HOME_TREE; git switch -qc other; git branch -qD main"],
     code: "FINALIZE_FAILED",
     effects: ["merge:failed"],
-    says: /the branch "main" is gone/,
-    mend: (world) => world.git(world.home, "branch", "main"),
+    says: /the branch "main" is gone.*make it again with: git -C \S+ branch main [0-9a-f]{40}/,
+    mend: (world, { reason }) => world.shell(/with: (git -C .*)$/m.exec(reason)![1]!),
     then: merged,
   },
   {
@@ -280,6 +290,36 @@ const ROWS: readonly Row[] = [
     agent: [COMMIT, 'rm -rf "$PWD"'],
     effects: DONE,
     then: mergedHere,
+  },
+  {
+    name: "a file here is a folder there",
+    agent: [COMMIT, "cd $HOME_TREE; mkdir b.txt; echo c > b.txt/c; git add b.txt; git commit -qm other"],
+    code: "FINALIZE_FAILED",
+    effects: ["merge:failed"],
+    says: /in conflict over b\.txt.*git -C \S+ merge main/,
+    mend: (world) => world.shell("git rm -qr b.txt; git commit -qm away"),
+    then: mergedHere,
+  },
+  ...(process.platform === "linux" ? [CASES] : []),
+  {
+    name: "a huge file is left",
+    agent: [COMMIT, "head -c 50000000 /dev/zero > huge.bin"],
+    effects: ["commit:applied", ...DONE],
+    then: (world) => {
+      mergedHere(world);
+      assert.equal(world.git(world.home, "cat-file", "-s", "main:huge.bin"), "50000000");
+    },
+  },
+  {
+    name: "a hook of the remote fails while the branch is pushed",
+    options: { branch: "mine", finalize: { autoMerge: false, push: true } },
+    before: (world) =>
+      world.shell("printf '#!/bin/sh\\nexit 1\\n' > hooks/update; chmod +x hooks/update", world.remote),
+    code: "FINALIZE_FAILED",
+    effects: ["push:failed"],
+    says: /mine was not pushed to origin: .*hook declined.*git -C \S+ push origin mine/,
+    mend: (world) => world.shell("rm hooks/update", world.remote),
+    then: (world) => assert.equal(world.git(world.remote, "show", "mine:b.txt"), "new"),
   },
   {
     name: "there is a repository in the worktree",

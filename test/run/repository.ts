@@ -48,7 +48,13 @@ export type Repository = {
 export const WORKER = "worker";
 
 export function repository(
-  options: { readonly name?: string; readonly execution?: object; readonly isRepository?: boolean } = {},
+  options: {
+    readonly name?: string;
+    readonly execution?: object;
+    /** With it the agent is about an issue. */
+    readonly github?: object;
+    readonly isRepository?: boolean;
+  } = {},
 ): Repository {
   const temp = realpathSync(mkdtempSync(join(tmpdir(), "lockstep-worktree-")));
   made.push(temp);
@@ -85,8 +91,8 @@ export function repository(
     join(env.HOME!, ".gitconfig"),
     '[user]\n\tname = Somebody\n\temail = somebody@example.invalid\n[init]\n\tdefaultBranch = main\n[protocol "file"]\n\tallow = always\n',
   );
-  for (const [path, text] of Object.entries(agent(options.execution ?? { worktree: { enabled: true } })))
-    write(path, text);
+  const execution = options.execution ?? { worktree: { enabled: true } };
+  for (const [path, text] of Object.entries(agent(execution, options.github))) write(path, text);
   write("a.txt", "one\n");
   if (options.isRepository !== false) {
     git(home, "init", "-q");
@@ -126,7 +132,8 @@ export function replies(lines: readonly string[], env: NodeJS.ProcessEnv = {}) {
   ];
 }
 
-function agent(execution: object): { readonly [path: string]: string } {
+function agent(execution: object, github?: object): { readonly [path: string]: string } {
+  const free = { type: "object", additionalProperties: true };
   return agentFiles(
     WORKER,
     {
@@ -135,14 +142,21 @@ function agent(execution: object): { readonly [path: string]: string } {
         intents: ["handoff"],
         transitions: { handoff: { target: "closure.work" } },
       },
-      "closure.work": { kind: "closure", intents: ["closing"], transitions: { closing: { target: null } } },
+      "closure.work": {
+        kind: "closure",
+        intents: ["closing"],
+        transitions: { closing: { target: null } },
+        ...(github && { properties: { pr: free, issue: free, summary: { type: "string" } } }),
+      },
     },
     {
+      ...(github && { agent: { parameters: { issue: { type: "number", cli: "--issue" } } } }),
       runner: {
         flow: { systemPromptPath: "prompts/system.md" },
         verdict: { type: "detect:graph", config: { maxIterations: 5 } },
         boundaries: { allowedTools: ["*"], permissionMode: "acceptEdits" },
         execution,
+        ...(github && { integrations: { github } }),
       },
     },
   );

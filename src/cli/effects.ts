@@ -1,0 +1,30 @@
+/** `lockstep effects RUN` */
+import { RunnerError, show, type Result } from "../run/index.ts";
+import type { Call } from "./call.ts";
+import { withJournal } from "./journal.ts";
+import { shownInLine, table } from "./text.ts";
+
+export async function listEffects(call: Call): Promise<number> {
+  const { screen } = call;
+  const [ref = ""] = call.words;
+  return await withJournal(call, async (journal, stateDir) => {
+    if (journal === null)
+      throw new RunnerError("RUN_UNKNOWN", `There is no run "${ref}": none is recorded in ${stateDir}.`);
+    const { run, effects } = await show(journal, ref);
+    if (call.on("json")) screen.document({ v: 1, run, effects });
+    else if (effects.length === 0) screen.tell(`Run ${run} has done nothing outside of its own folder.`);
+    else {
+      const [head = "", ...lines] = table([
+        ["KIND", "TARGET", "STATE", "WHEN", "DETAIL"],
+        ...effects.map(cells),
+      ]);
+      screen.print([screen.out("dim", head), ...lines].join("\n"));
+    }
+    return 0;
+  });
+}
+
+function cells({ kind, target, state, at, detail }: Result["effects"][number]): readonly string[] {
+  const when = new Date(at).toISOString().slice(0, 19).replace("T", " ");
+  return [shownInLine(kind, 40), shownInLine(target, 80) || "-", state, when, shownInLine(detail, 600)];
+}

@@ -1,0 +1,154 @@
+/** The acts of blocks on GitHub. Comments and issues carry the key of their act unseen, and are looked for before they are repeated. */
+import { shownInLine } from "../flow/harmless.ts";
+import { isSameLabel } from "./closing.ts";
+import type { FailureKind, GitHub, NewIssue, Outcome } from "./github.ts";
+import { applied, failed, type Act, type Done } from "./ledger.ts";
+
+export type OnGitHub = {
+  readonly key: string;
+  /** The same for every attempt of this run at this act, and for no other act anywhere. */
+  readonly mark: string;
+  readonly github: () => Promise<Outcome<GitHub>>;
+  /** Hears that trying again may help. */
+  readonly passing: (key: string) => void;
+};
+
+type Found = { readonly detail: string } | null;
+
+/** What GitHub cannot be asked for now is not done either: it may have been done before. */
+function act(
+  kind: string,
+  { key, github, passing }: OnGitHub,
+  target: string,
+  detail: string,
+  find: (github: GitHub) => Promise<Outcome<Found>>,
+  perform: (github: GitHub) => Promise<Outcome<string>>,
+): Act {
+  let unasked: Done | null = null;
+  const refuse = ({ kind: fault, why }: { readonly kind: FailureKind; readonly why: string }): Done => {
+    if (PASSING.has(fault)) passing(key);
+    return failed(`could not ${detail}: ${why}`);
+  };
+  return {
+    kind,
+    key,
+    target,
+    detail,
+    find: async () => {
+      const opened = await github();
+      const found = opened.ok ? await find(opened.value) : opened;
+      if (!found.ok) unasked = refuse(found);
+      return found.ok ? (found.value?.detail ?? null) : null;
+    },
+    perform: async () => {
+      if (unasked !== null) return unasked;
+      const opened = await github();
+      const done = opened.ok ? await perform(opened.value) : opened;
+      return done.ok ? applied(done.value) : refuse(done);
+    },
+  };
+}
+
+const PASSING: ReadonlySet<FailureKind> = new Set(["limited", "server", "network", "timeout", "unreadable"]);
+
+export function commentAct(kind: string, on: OnGitHub, issue: number, body: string): Act {
+  const marked = signed(body, on.mark);
+  return act(
+    kind,
+    on,
+    `issue #${issue}`,
+    `comment on issue #${issue}: ${shownInLine(body, 80)}`,
+    async (github) =>
+      look(await github.comments(issue, { limit: MOST_COMMENTS }), ({ body: text }) =>
+        text.includes(on.mark),
+      ),
+    async (github) =>
+      tell(await github.createComment(issue, marked), ({ url }) => `commented on issue #${issue}: ${url}`),
+  );
+}
+
+export function issueAct(on: OnGitHub, issue: NewIssue): Act {
+  return act(
+    "action:github-issue",
+    on,
+    "issues",
+    `open an issue: ${shownInLine(issue.title, 80)}`,
+    async (github) =>
+      look(await github.issues({ state: "all", limit: MOST_ISSUES }), ({ body }) => body.includes(on.mark)),
+    async (github) => {
+      const made = await github.createIssue({ ...issue, body: signed(issue.body, on.mark) });
+      return tell(made, ({ number, url }) => `opened issue #${number}: ${url}`);
+    },
+  );
+}
+
+export function labelAct(on: OnGitHub, issue: number, label: string): Act {
+  const done = `issue #${issue} has the label "${label}"`;
+  return act(
+    "action:issue-action",
+    on,
+    `issue #${issue}`,
+    `add the label "${label}" to issue #${issue}`,
+    async (github) =>
+      state(
+        await github.issue(issue),
+        ({ labels }) => labels.some((other) => isSameLabel(other, label)),
+        done,
+      ),
+    async (github) => tell(await github.addLabels(issue, [label]), () => done),
+  );
+}
+
+export function unlabelAct(on: OnGitHub, issue: number, label: string): Act {
+  const done = `issue #${issue} has no label "${label}"`;
+  return act(
+    "action:issue-action",
+    on,
+    `issue #${issue}`,
+    `remove the label "${label}" from issue #${issue}`,
+    async (github) =>
+      state(
+        await github.issue(issue),
+        ({ labels }) => !labels.some((other) => isSameLabel(other, label)),
+        done,
+      ),
+    async (github) => tell(await github.removeLabel(issue, label), () => done),
+  );
+}
+
+export function closeAct(on: OnGitHub, issue: number): Act {
+  const done = `issue #${issue} is closed`;
+  return act(
+    "action:issue-action",
+    on,
+    `issue #${issue}`,
+    `close issue #${issue}`,
+    async (github) => state(await github.issue(issue), (found) => found.state === "closed", done),
+    async (github) => tell(await github.closeIssue(issue), () => done),
+  );
+}
+
+/** How far back is looked for what may have been done. */
+const MOST_COMMENTS = 1000;
+const MOST_ISSUES = 200;
+
+function signed(body: string, mark: string): string {
+  return `${body}\n\n<!-- lockstep ${mark} -->`;
+}
+
+function look<T extends { readonly url: string }>(
+  listed: Outcome<{ readonly items: readonly T[] }>,
+  isIt: (item: T) => boolean,
+): Outcome<Found> {
+  if (!listed.ok) return listed;
+  const found = listed.value.items.find(isIt);
+  return { ok: true, value: found === undefined ? null : { detail: `it is there: ${found.url}` } };
+}
+
+function state<T>(seen: Outcome<T>, holds: (value: T) => boolean, detail: string): Outcome<Found> {
+  return seen.ok ? { ok: true, value: holds(seen.value) ? { detail } : null } : seen;
+}
+
+function tell<T>(done: Outcome<T>, words: (value: T) => string): Outcome<string> {
+  return done.ok ? { ok: true, value: words(done.value) } : done;
+}

@@ -1,0 +1,241 @@
+/** The action blocks of a run: noticed in the answers that settled its visits, and carried out before anything else is done. */
+import { resolve } from "node:path";
+import { createGround } from "../boundaries/paths.ts";
+import type { Redactor } from "../boundaries/redact.ts";
+import { blocksIn, type Block } from "../effects/action-blocks.ts";
+import { actsOf, type Asked, type World } from "../effects/actions.ts";
+import type { GitHub, Outcome } from "../effects/github.ts";
+import { createLedger, type Act } from "../effects/ledger.ts";
+import type { ModuleHost } from "../effects/module-host.ts";
+import type { Drive } from "../engine/drive.ts";
+import type { Clock } from "../engine/ports.ts";
+import { REFUSED, SIDE_NOTE, type Effect, type Report } from "../engine/report.ts";
+import type { State } from "../engine/state.ts";
+import { flowFrom } from "../flow/adopted.ts";
+import type { EffectEvent, Entry, Event, Led } from "../flow/event.ts";
+import type { Flow, Flows } from "../flow/flow.ts";
+import { own } from "../flow/json.ts";
+import type { Surroundings } from "./worktree.ts";
+
+export type ActingOptions = Surroundings & {
+  /** The flow that the run began with, and those it adopted. */
+  readonly began: Flow;
+  readonly adopted: Flows;
+  readonly run: string;
+  /** Of the project, where its modules are. */
+  readonly root: string;
+  readonly cwd: string;
+  /** The working tree that the run was started in. */
+  readonly home: string;
+  /** Kept up with every entry before it is heard here. */
+  readonly report: Pick<Report, "effects" | "dryRun">;
+  readonly clock: Clock;
+  readonly redactor: Redactor;
+  readonly hookTimeoutMs?: number;
+};
+
+export type Acting = {
+  /** Every entry of the run, in order, with the state it led to. */
+  readonly hear: (entry: Entry, after: State) => void;
+  readonly attend: NonNullable<Drive["attend"]>;
+  readonly close: () => Promise<void>;
+};
+
+/** A settled visit whose blocks are to be carried out, as the flow had it that held then. */
+type Due = {
+  readonly flow: Flow;
+  readonly step: string;
+  readonly visit: number;
+  readonly blocks: readonly Block[];
+};
+
+export function createActing(options: ActingOptions): Acting {
+  const { adopted, run, cwd, report, redactor, signal } = options;
+  const { effects } = report;
+  const ground = createGround(cwd, []);
+  const hosts = createHosts(options);
+  const github = createOpener(options);
+  const said = new Map<string, Said>();
+  /** Acts that failed in this stretch, by how often; and those of them that trying again may help. */
+  const tries = new Map<string, number>();
+  const passing = new Set<string>();
+  let flow = options.began;
+  let shared = 0;
+  let isForked = false;
+  let due: readonly Due[] = [];
+
+  return {
+    hear: (entry, after) => {
+      const { seq, event, led } = entry;
+      flow = flowFrom(flow, event, adopted);
+      // What a run shares with the one it was forked from, that one has done.
+      if (event.type === "run.started") shared = event.forkedFrom?.seq ?? 0;
+      if (!("step" in event) || seq <= shared) return;
+      // Before this could happen, all that was due was attended to, unless it happened beside others.
+      if (!isForked) due = due.filter(isOpen);
+      isForked = after.fork !== null;
+      if (event.type === "step.answered") remember(said, flow, event, after);
+      if (led === undefined) return;
+      const key = visitOf(led);
+      const words = said.get(key);
+      said.delete(key);
+      if (words === undefined || !flow.settings.actions.enabled || !isAccepted(flow, led, after)) return;
+      const blocks = blocksIn(words.text, flow.settings.actions, words.answer);
+      if (blocks.length > 0) due = [...due, { flow, step: led.step, visit: led.visit, blocks }];
+    },
+    attend: async ({ args }, record) => {
+      for (const visit of due) {
+        const world = { ...worldOf(visit), args };
+        for (const [index, block] of visit.blocks.entries()) {
+          await carryOut(block, { ...visit, index }, world, (event) => record(redactor.value(event)));
+          if (signal.aborted) return false;
+        }
+      }
+      return true;
+    },
+    close: hosts.close,
+  };
+
+  /** A failed act on GitHub may be done later. */
+  function isOpen(visit: Due): boolean {
+    const prefix = `${SIDE_NOTE}${visitOf(visit)}/`;
+    return [...effects].some(([key, effect]) => key.startsWith(prefix) && isMended(effect));
+  }
+
+  function worldOf({ flow: held, step }: Due): Omit<World, "args"> {
+    return {
+      run,
+      agent: held.agent,
+      cwd,
+      settings: held.settings,
+      mayWrite: own(held.steps, step)?.tools.mode !== "plan",
+      writing: ground.writing,
+      github,
+      passing: (key) => void passing.add(key),
+      host: (type) => hosts.of(held, type),
+      signal,
+    };
+  }
+
+  async function carryOut(
+    block: Block,
+    { step, visit, index }: Omit<Due, "blocks"> & { readonly index: number },
+    world: World,
+    record: (event: EffectEvent) => Promise<void>,
+  ): Promise<void> {
+    const key = `${SIDE_NOTE}${visitOf({ step, visit })}/${index}`;
+    const before = effects.get(key);
+    if (before !== undefined && before.state !== "intended" && !isMended(before)) return;
+    const past = (one: string) => effects.get(one) ?? null;
+    const asked: Asked =
+      block.kind === "refused"
+        ? { ok: false, why: block.why }
+        : await actsOf(block.action, { key, step, visit, index, past }, world);
+    if (!asked.ok) {
+      const detail = `${visitOf({ step, visit })}: ${asked.why}`;
+      await record({ type: "effect.held", key, kind: REFUSED, target: visitOf({ step, visit }), detail });
+      return;
+    }
+    for (const act of asked.acts) if (!(await perform(act, record))) return;
+  }
+
+  /** false: what comes after it in the same block has to wait for it. */
+  async function perform(act: Act, record: (event: EffectEvent) => Promise<void>): Promise<boolean> {
+    const { key } = act;
+    const before = effects.get(key);
+    const tried = tries.get(key) ?? 0;
+    if (before?.state === "failed") {
+      const mayHelp = tried === 0 || (passing.has(key) && tried < MOST_TRIES);
+      if (!isMended(before) || !mayHelp) return false;
+    }
+    passing.delete(key);
+    // What is only told is told in a dry run too.
+    const dryRun = report.dryRun && !TOLD.has(act.kind);
+    const done = await createLedger({ past: effects, record, dryRun, signal }).act(act);
+    if (!done) tries.set(key, tried + 1);
+    return done;
+  }
+}
+
+const MOST_TRIES = 3;
+const TOLD: ReadonlySet<string> = new Set(["action:log", "action:completion-signal"]);
+const ON_GITHUB: ReadonlySet<string> = new Set([
+  "action:github-issue",
+  "action:github-comment",
+  "action:issue-action",
+]);
+
+function isMended({ kind, state }: Effect): boolean {
+  return state === "failed" && ON_GITHUB.has(kind);
+}
+
+function visitOf({ step, visit }: { readonly step: string; readonly visit: number }): string {
+  return `${step}@${visit}`;
+}
+
+// What was said.
+
+/** `answer`: the payload, where the step has to give one. */
+type Said = { readonly text: string; readonly answer: NonNullable<State["last"]>["payload"] | null };
+
+/** The newest words of a visit, if they are those that were taken for its answer. */
+function remember(
+  said: Map<string, Said>,
+  { steps }: Flow,
+  event: Extract<Event, { type: "step.answered" }>,
+  { last }: State,
+): void {
+  const { reply } = event;
+  const step = own(steps, event.step);
+  said.delete(visitOf(event));
+  if (step === undefined || step.by.kind !== "model" || reply.kind !== "said") return;
+  const { text, output = null } = reply;
+  // A stage is completed by a call; whether it was accepted is told by its verdict.
+  const isTaken =
+    step.stage !== undefined || (last?.step === step.id && text.startsWith(last.text) && last.text !== "");
+  if (isTaken) said.set(visitOf(event), { text, answer: step.answer.kind === "object" ? output : null });
+}
+
+/** Neither overturned by checks, nor an abort, nor what a question about it or its own assertions did not pass. */
+function isAccepted(
+  { steps }: Flow,
+  { step, label, to, overturned, check }: Led,
+  { verdict }: State,
+): boolean {
+  if (overturned === true || label === null) return false;
+  if (to === null && verdict?.outcome === "failed") return false;
+  if (check !== undefined) return check.label === "pass";
+  return own(steps, step)?.stage === undefined || label === "ok";
+}
+
+// What is opened when it is needed first.
+
+function createOpener({ env, home, signal, clock }: ActingOptions): () => Promise<Outcome<GitHub>> {
+  let opened: Promise<Outcome<GitHub>> | null = null;
+  const open = async () => {
+    const { openGitHub } = await import("../effects/github.ts");
+    const { runProcess } = await import("../effects/process.ts");
+    return await openGitHub({ env, exec: runProcess, cwd: home, signal, clock });
+  };
+  return () => (opened ??= open());
+}
+
+function createHosts({ root, cwd, env, hookTimeoutMs }: ActingOptions) {
+  const hosts = new Map<string, Promise<ModuleHost>>();
+  const open = async (file: string, digest: string) => {
+    const { createModuleHost } = await import("../effects/module-host.ts");
+    const timing = hookTimeoutMs === undefined ? {} : { timeoutMs: hookTimeoutMs };
+    return createModuleHost({ file: resolve(root, file), digest, cwd, env, ...timing });
+  };
+  return {
+    of: async ({ settings }: Flow, type: string): Promise<ModuleHost> => {
+      const { file, digest } = own(settings.actions.modules ?? {}, type)!;
+      const known = hosts.get(`${digest} ${file}`) ?? open(file, digest);
+      hosts.set(`${digest} ${file}`, known);
+      return await known;
+    },
+    close: async () => {
+      for (const host of hosts.values()) await (await host).close();
+    },
+  };
+}
