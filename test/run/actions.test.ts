@@ -128,7 +128,7 @@ const DOINGS: readonly {
   },
   {
     name: "an issue with the beginning of its content for a title",
-    blocks: [{ type: "issue", content: `${"word ".repeat(20)}` }],
+    blocks: [{ type: "issue", content: "word ".repeat(20) }],
     effects: ["action:github-issue:applied"],
     then: ({ stand }) => assert.equal(stand.world.issues.get(3)!.title, "word ".repeat(10).trimEnd()),
   },
@@ -424,7 +424,7 @@ describe("when it cannot be done", () => {
       const lines = [];
       for await (const line of logs(journal, result.run!)) lines.push(`${line.level} ${line.message}`);
       assert.ok(
-        lines.some((line) => /^error \[Effect\] failed: could not comment/.test(line)),
+        lines.some((line) => line.startsWith("error [Effect] failed: could not comment")),
         lines.join("\n"),
       );
     });
