@@ -1,5 +1,5 @@
 /** What the built-in handlers take from a block: the members they know, each held against its kind. Others are left alone. */
-import { own, type Json, type JsonObject } from "../flow/json.ts";
+import { own, type Json } from "../flow/json.ts";
 import type { Action } from "./action-blocks.ts";
 
 type Kind =
@@ -60,7 +60,7 @@ export function readFields<F extends Fields>(fields: F, { type, metadata }: Acti
       return { ok: false, why: `"${name}" of the block of the type "${type}" must be ${wanted(kind)}` };
     read[name] = fitted;
   }
-  return { ok: true, fields: read as JsonObject as { readonly [name in keyof F]?: Value<F[name]> } };
+  return { ok: true, fields: read as { readonly [name in keyof F]?: Value<F[name]> } };
 }
 
 function fit(kind: Kind, value: Json): Json | null {

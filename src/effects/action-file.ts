@@ -28,9 +28,9 @@ export async function fileAct(it: FileAct): Promise<Act> {
     };
   }
   const before = past === null ? null : sizeIn(past);
-  const then = past === null ? NOTHING : await since(path, before, bytes);
+  const earlier = past === null ? NOTHING : await since(path, before, bytes);
   // What is there in part is taken back first, so that the size from before that still counts.
-  const from = then.kind === "part" && before !== null ? before : await sizeOf(path);
+  const from = earlier.kind === "part" && before !== null ? before : await sizeOf(path);
   const done = `appended ${bytes.length} bytes to ${shown}`;
   return {
     ...about,
@@ -39,7 +39,7 @@ export async function fileAct(it: FileAct): Promise<Act> {
       const now = await since(path, past === null ? from : before, bytes);
       return now.kind === "whole" ? done : null;
     },
-    perform: () => attempt(shown, () => append(path, bytes, { then, from, shown, done })),
+    perform: () => attempt(shown, () => append(path, bytes, { earlier, from, shown, done })),
   };
 }
 
@@ -101,26 +101,28 @@ async function folderOf(path: string): Promise<string> {
 }
 
 type Appending = {
-  readonly then: Since;
+  readonly earlier: Since;
   readonly from: number;
   readonly shown: string;
   readonly done: string;
 };
 
-async function append(path: string, bytes: Buffer, { then, from, shown, done }: Appending): Promise<Done> {
-  if (then.kind === "unknown")
+async function append(path: string, bytes: Buffer, { earlier, from, shown, done }: Appending): Promise<Done> {
+  if (earlier.kind === "unknown")
     return failed(
-      `nothing was appended to ${shown} a second time: ${then.why}; look whether it was the first time`,
+      `nothing was appended to ${shown} a second time: ${earlier.why}; look whether it was the first time`,
     );
   await folderOf(path);
-  const { O_WRONLY, O_APPEND, O_CREAT, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = constants;
-  const handle = await open(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0o666);
+  const { O_WRONLY, O_APPEND, O_CREAT } = constants;
+  // Should a link or a pipe have taken its place, it is not followed and not waited for.
+  const careful = (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
+  const handle = await open(path, O_WRONLY | O_APPEND | O_CREAT | careful, 0o666);
   try {
     const stats = await handle.stat();
     if (!stats.isFile()) return failed(`${shown} was not written: it is no file`);
     // Under its other name it may be outside.
     if (stats.nlink > 1) return failed(`${shown} was not written: it has more than one name`);
-    if (then.kind === "part") await handle.truncate(from);
+    if (earlier.kind === "part") await handle.truncate(from);
     await handle.appendFile(bytes);
     await handle.sync();
   } finally {

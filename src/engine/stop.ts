@@ -59,7 +59,9 @@ function judge(rule: StopRule, flow: Flow, facts: Facts, outside: readonly Outsi
     case "keyword":
       return says(facts, rule.text) ? over(`The keyword ${rule.text} was given`) : GOING;
     case "signal":
-      return hasSignal(rule, facts) ? over(`The signal ${rule.type} was given`) : GOING;
+      return hasSignal(rule, facts) || isSignalled(rule, facts, flow)
+        ? over(`The signal ${rule.type} was given`)
+        : GOING;
     case "state":
     case "module": {
       const sight = facts.sights?.[outside.indexOf(rule)];
@@ -102,6 +104,16 @@ function hasSignal(rule: StopRule & { kind: "signal" }, { said, payload }: Facts
   return fencedBlocks(said, rule.type).some((block) => {
     const value = parse(block);
     return isObject(value) ? holds(rule, value) : rule.fields.length === 0;
+  });
+}
+
+/** An action block of the type, where such blocks are looked for. */
+function isSignalled(rule: StopRule & { kind: "signal" }, { said }: Facts, { settings }: Flow): boolean {
+  const { enabled, outputFormat } = settings.actions;
+  if (!enabled || outputFormat === null) return false;
+  return fencedBlocks(said, outputFormat).some((block) => {
+    const value = parse(block);
+    return isObject(value) && own(value, "type") === rule.type && holds(rule, value);
   });
 }
 

@@ -4,7 +4,6 @@ import { createGround } from "../boundaries/paths.ts";
 import type { Redactor } from "../boundaries/redact.ts";
 import { blocksIn, type Block } from "../effects/action-blocks.ts";
 import { actsOf, type Asked, type World } from "../effects/actions.ts";
-import type { GitHub, Outcome } from "../effects/github.ts";
 import { createLedger, type Act } from "../effects/ledger.ts";
 import type { ModuleHost } from "../effects/module-host.ts";
 import type { Drive } from "../engine/drive.ts";
@@ -15,6 +14,7 @@ import { flowFrom } from "../flow/adopted.ts";
 import type { EffectEvent, Entry, Event, Led } from "../flow/event.ts";
 import type { Flow, Flows } from "../flow/flow.ts";
 import { own } from "../flow/json.ts";
+import { githubFor } from "./github.ts";
 import type { Surroundings } from "./worktree.ts";
 
 export type ActingOptions = Surroundings & {
@@ -54,7 +54,8 @@ export function createActing(options: ActingOptions): Acting {
   const { effects } = report;
   const ground = createGround(cwd, []);
   const hosts = createHosts(options);
-  const github = createOpener(options);
+  // Whether it is switched on is looked at for each block, by the flow that held then.
+  const github = githubFor({ ...options, cwd: options.home, enabled: true, onToken: redactor.learn });
   const said = new Map<string, Said>();
   /** Acts that failed in this stretch, by how often; and those of them that trying again may help. */
   const tries = new Map<string, number>();
@@ -84,10 +85,11 @@ export function createActing(options: ActingOptions): Acting {
       if (blocks.length > 0) due = [...due, { flow, step: led.step, visit: led.visit, blocks }];
     },
     attend: async ({ args }, record) => {
+      const tell = (event: EffectEvent) => record({ ...event, detail: redactor.text(event.detail) });
       for (const visit of due) {
         const world = { ...worldOf(visit), args };
         for (const [index, block] of visit.blocks.entries()) {
-          await carryOut(block, { ...visit, index }, world, (event) => record(redactor.value(event)));
+          await carryOut(block, { ...visit, index }, world, tell);
           if (signal.aborted) return false;
         }
       }
@@ -99,7 +101,7 @@ export function createActing(options: ActingOptions): Acting {
   /** A failed act on GitHub may be done later. */
   function isOpen(visit: Due): boolean {
     const prefix = `${SIDE_NOTE}${visitOf(visit)}/`;
-    return [...effects].some(([key, effect]) => key.startsWith(prefix) && isMended(effect));
+    return [...effects].some(([key, effect]) => key.startsWith(prefix) && isRepeatable(effect));
   }
 
   function worldOf({ flow: held, step }: Due): Omit<World, "args"> {
@@ -125,7 +127,7 @@ export function createActing(options: ActingOptions): Acting {
   ): Promise<void> {
     const key = `${SIDE_NOTE}${visitOf({ step, visit })}/${index}`;
     const before = effects.get(key);
-    if (before !== undefined && before.state !== "intended" && !isMended(before)) return;
+    if (before !== undefined && before.state !== "intended" && !isRepeatable(before)) return;
     const past = (one: string) => effects.get(one) ?? null;
     const asked: Asked =
       block.kind === "refused"
@@ -146,7 +148,7 @@ export function createActing(options: ActingOptions): Acting {
     const tried = tries.get(key) ?? 0;
     if (before?.state === "failed") {
       const mayHelp = tried === 0 || (passing.has(key) && tried < MOST_TRIES);
-      if (!isMended(before) || !mayHelp) return false;
+      if (!isRepeatable(before) || !mayHelp) return false;
     }
     passing.delete(key);
     // What is only told is told in a dry run too.
@@ -165,7 +167,7 @@ const ON_GITHUB: ReadonlySet<string> = new Set([
   "action:issue-action",
 ]);
 
-function isMended({ kind, state }: Effect): boolean {
+function isRepeatable({ kind, state }: Effect): boolean {
   return state === "failed" && ON_GITHUB.has(kind);
 }
 
@@ -209,16 +211,6 @@ function isAccepted(
 }
 
 // What is opened when it is needed first.
-
-function createOpener({ env, home, signal, clock }: ActingOptions): () => Promise<Outcome<GitHub>> {
-  let opened: Promise<Outcome<GitHub>> | null = null;
-  const open = async () => {
-    const { openGitHub } = await import("../effects/github.ts");
-    const { runProcess } = await import("../effects/process.ts");
-    return await openGitHub({ env, exec: runProcess, cwd: home, signal, clock });
-  };
-  return () => (opened ??= open());
-}
 
 function createHosts({ root, cwd, env, hookTimeoutMs }: ActingOptions) {
   const hosts = new Map<string, Promise<ModuleHost>>();

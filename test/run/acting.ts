@@ -31,11 +31,13 @@ export type Settings = {
   /** The closure passes when this file is there. */
   readonly proof?: string;
   readonly mode?: string;
+  readonly verdict?: object;
   readonly files?: { readonly [path: string]: string };
 };
 
 export function actingAgent(settings: Settings = {}): { readonly [path: string]: string } {
   const { actions, github = {}, execution, proof, mode = "acceptEdits", files = {} } = settings;
+  const { verdict = { type: "detect:graph", config: { maxIterations: 8 } } } = settings;
   const more = { permissionMode: mode };
   const steps = {
     "initial.work": {
@@ -70,7 +72,7 @@ export function actingAgent(settings: Settings = {}): { readonly [path: string]:
   };
   const runner = {
     flow: { systemPromptPath: "prompts/system.md" },
-    verdict: { type: "detect:graph", config: { maxIterations: 8 } },
+    verdict,
     boundaries: { allowedTools: ["*"], permissionMode: "acceptEdits" },
     integrations: { github },
     actions: { enabled: true, types: TYPES, outputFormat: "json", handlers: HANDLERS, ...actions },

@@ -8,6 +8,7 @@ import { fileURLToPath } from "node:url";
 import { resume } from "../../src/run/index.ts";
 import { actingAgent, closing, effectsOf, handoff, withActing, type Settings } from "./acting.ts";
 import { projectWith, writeFiles } from "./project.ts";
+import { replies, repository, WORKER } from "./repository.ts";
 
 const withModule = (text: string): Settings => ({
   actions: { types: ["plan", "note"], handlers: { plan: "./handlers/plan.mjs", note: "builtin:file" } },
@@ -126,4 +127,28 @@ test("a module that cannot tell whether it was called is not called twice", asyn
   const result = await resume({ run: "@last", cwd: folder, env });
   assert.match(readFileSync(join(folder, "calls.txt"), "utf8"), /^\S+ first\n\S+ second\n$/);
   assert.match(result.warnings.join("\n"), /not called a second time.*wasDone/);
+});
+
+test("a file that an answer asks for is part of the work of a worktree", async () => {
+  const world = repository();
+  const file = `.agent/${WORKER}/agent.json`;
+  const agent = JSON.parse(world.read(file)!) as { readonly runner: object };
+  const actions = { enabled: true, types: ["note"], handlers: { note: "builtin:file" } };
+  world.write(file, JSON.stringify({ ...agent, runner: { ...agent.runner, actions } }));
+  world.git(world.home, "commit", "-qam", "act");
+  const note = '```note\n{ "content": "noted", "filename": "n.md" }\n```';
+  const script = replies([]).map((reply) => ({ ...reply, text: note }));
+  const result = await world.run([], { script });
+  assert.deepEqual(
+    [result.outcome, ...effectsOf(result)],
+    [
+      "completed",
+      "action:file:applied",
+      "action:file:applied",
+      "commit:applied",
+      "merge:applied",
+      "remove:applied",
+    ],
+  );
+  assert.equal(world.read("n.md"), "noted\nnoted\n");
 });

@@ -128,7 +128,7 @@ const DOINGS: readonly {
   },
   {
     name: "an issue with the beginning of its content for a title",
-    blocks: [{ type: "issue", content: `${"word ".repeat(20)}` }],
+    blocks: [{ type: "issue", content: "word ".repeat(20) }],
     effects: ["action:github-issue:applied"],
     then: ({ stand }) => assert.equal(stand.world.issues.get(3)!.title, "word ".repeat(10).trimEnd()),
   },
@@ -424,7 +424,7 @@ describe("when it cannot be done", () => {
       const lines = [];
       for await (const line of logs(journal, result.run!)) lines.push(`${line.level} ${line.message}`);
       assert.ok(
-        lines.some((line) => /^error \[Effect\] failed: could not comment/.test(line)),
+        lines.some((line) => line.startsWith("error [Effect] failed: could not comment")),
         lines.join("\n"),
       );
     });
@@ -717,5 +717,36 @@ test("replay comes to the same decisions with acts between them", async () => {
     const entries = await journal.read(id!);
     const flow = (await journal.flow((await journal.list())[0]!.digest))!;
     assert.equal(replay(flow, entries).difference, null);
+  });
+});
+
+test("a run is over by a block only where its verdict says so", async () => {
+  const verdict = { type: "detect:structured", config: { signalType: "done", requiredFields: ["summary"] } };
+  const steps = async (settings: Settings, block: object) => {
+    let path: readonly string[] = [];
+    await withActing(settings, async ({ start }) => {
+      const result = await start([reply("initial.work", "next", block), handoff(), closing()]);
+      path = result.path.map(({ step }) => step);
+      assert.equal(result.outcome, "completed", result.reason);
+    });
+    return path;
+  };
+  const all = ["initial.work", "initial.work", "closure.work"];
+  assert.deepEqual(await steps({}, { type: "done", summary: "s" }), all);
+  assert.deepEqual(await steps({ verdict }, { type: "done" }), all, "it lacks a field");
+  assert.deepEqual(await steps({ verdict }, { type: "plan", summary: "s" }), all, "it is of another type");
+  assert.deepEqual(await steps({ verdict }, { type: "done", summary: "s" }), ["initial.work"]);
+});
+
+test("a flow that is adopted on the way does not act on what was said before", async () => {
+  await withActing({ actions: { enabled: false } }, async ({ start, resume: again, read, write }) => {
+    const halted = await start([handoff(NOTE)]);
+    for (const [path, text] of Object.entries(actingAgent())) write(path, text);
+    const result = await again(halted, {
+      script: [closing({ ...NOTE, content: "two" })],
+      adopt: true,
+    } as object);
+    assert.equal(result.outcome, "completed", result.reason);
+    assert.equal(read("notes.md"), "two\n");
   });
 });
