@@ -92,7 +92,7 @@ async function driveOn(
     const at = ports.clock.now();
     const entry: Entry =
       settled === null ? { seq: seq + 1, at, event } : { seq: seq + 1, at, event, led: settled };
-    const [first] = next.pending;
+    const first = next.pending[0];
     if (first?.type !== "end" || !alone || attend !== undefined)
       return { entries: [entry], next, after: next };
     const ended: Event = { type: "run.ended", verdict: first.verdict };
@@ -101,7 +101,8 @@ async function driveOn(
 
   /** It is written: now it counts. */
   const believe = ({ entries, next, after }: Staged): void => {
-    const [entry, ending] = entries;
+    const entry = entries[0];
+    const ending = entries[1];
     seq += entries.length;
     state = after;
     if (entry === undefined) return;
@@ -124,7 +125,7 @@ async function driveOn(
   }
   while (state.pending.length > 0 && !signal.aborted) {
     if (attend !== undefined && !(await attend(state, commit))) break;
-    const [only] = state.pending;
+    const only = state.pending[0];
     if (state.pending.length > 1) await driveSiblings();
     else if (only?.type === "end") await commit({ type: "run.ended", verdict: only.verdict });
     else {
