@@ -126,9 +126,14 @@ export function halt(here: Here, code: string, reason: string): State {
 }
 
 /** Ends the run for a reason that has to do with none of its visits: a resumed run goes on with all of them. */
-export function haltAll(state: State, code: string, reason: string): State {
+export function haltAll(
+  state: State,
+  code: string,
+  reason: string,
+  step: StepId | null = state.lanes[0]?.step ?? null,
+): State {
   const { lanes, fork } = state;
-  return { ...end(state, state.settled, code, reason, lanes[0]?.step ?? null), halted: lanes, fork };
+  return { ...end(state, state.settled, code, reason, step), halted: lanes, fork };
 }
 
 /** Ends this stretch of the run: somebody has to act before it can go on, and then it goes on with the same command. */
