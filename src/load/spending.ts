@@ -9,7 +9,7 @@ const AMOUNTS = {
   costUsd: number("Dollars, as far as prices are known.", { min: 0 }),
   wallMs: number("Milliseconds in which something is done.", { min: 1, integer: true }),
 };
-const AMOUNT_NAMES = ["turns", "tokens", "costUsd", "wallMs"] as const;
+export const AMOUNT_NAMES = ["turns", "tokens", "costUsd", "wallMs"] as const;
 const SHARE = { type: "number", exclusiveMinimum: 0, maximum: 1 } as const;
 const SOFT_SCHEMA = {
   anyOf: [
@@ -34,26 +34,27 @@ export const STEP_LIMITS = object("What the step may spend in a run.", {
   perAttempt: object("What one visit may spend; of a stage, one try.", LIMIT_FIELDS),
 });
 
-type Written = { readonly [key in keyof Spending]?: number | undefined } & { readonly soft?: Json | undefined };
+export type WrittenLimits = { readonly [key in keyof Spending]?: number | undefined } & {
+  readonly soft?: Json | undefined;
+};
+export type WrittenStepLimits = WrittenLimits & { readonly perAttempt?: WrittenLimits | undefined };
 
 /** Only what is written, and only what makes sense: the rest is told by the rules. */
-export function limitsOf({ soft, ...written }: Written): Limits {
+export function limitsOf({ soft, ...written }: WrittenLimits): Limits {
   const limits = amountsOf(written);
   if (typeof soft === "number") return softFault(soft, limits) === null ? { ...limits, soft } : limits;
   if (!isObject(soft) || softFault(soft, limits) !== null) return limits;
-  return { ...limits, soft: amountsOf(soft as Written) };
+  return { ...limits, soft: amountsOf(soft as WrittenLimits) };
 }
 
-export function stepLimitsOf(
-  written: (Written & { readonly perAttempt?: Written | undefined }) | undefined,
-): { readonly limits?: StepLimits } {
+export function stepLimitsOf(written: WrittenStepLimits | undefined): { readonly limits?: StepLimits } {
   if (written === undefined) return {};
   const { perAttempt, ...whole } = written;
   const limits = limitsOf(whole);
   return { limits: perAttempt === undefined ? limits : { ...limits, perAttempt: limitsOf(perAttempt) } };
 }
 
-function amountsOf(written: Written): Spending {
+function amountsOf(written: WrittenLimits): Spending {
   return Object.fromEntries(
     AMOUNT_NAMES.flatMap((name) => (written[name] === undefined ? [] : [[name, written[name]]])),
   );

@@ -1,7 +1,7 @@
 /** What holds for an agent and for each of its steps, and where that comes from: written in a file, or a default. */
 import { offer } from "../boundaries/toolbox.ts";
 import { answersOf, budgetOf, responsesOf, type Budget } from "../flow/budget.ts";
-import type { Check, Flow, Label, Parameter, Prompt, Stage, Step, StepGuard, StepId } from "../flow/flow.ts";
+import type { Check, Flow, Label, Limits, Parameter, Prompt, Stage, Step, StepGuard, StepId } from "../flow/flow.ts";
 import { isObject, own, type Json, type Path } from "../flow/json.ts";
 import { fieldPathText, placeholdersIn } from "../flow/placeholder.ts";
 import { outlineOf, type Edge, type Node } from "../flow/outline.ts";
@@ -10,8 +10,9 @@ import { maxIterationsOf } from "../flow/rules.ts";
 import { DEFAULTS, MODE_BY_KIND } from "../load/defaults.ts";
 import { reachFrom } from "../load/graph.ts";
 import { hasStages } from "../load/agent.ts";
-import { originOf, readOrigins, type Origin, type Origins } from "../load/origin.ts";
+import { originOf, readOrigins, type Origin, type Origins, type Written } from "../load/origin.ts";
 import { fieldWords } from "../load/schemas.ts";
+import { effectiveLimits } from "../load/spending.ts";
 import { stageSupplier } from "../prompts/stage.ts";
 import { nameIn, parseLenient, parseTemplate, templateNames } from "../prompts/template.ts";
 import { supplierOf, type Supplier } from "../prompts/variables.ts";
@@ -20,6 +21,7 @@ import { flowDigest, type Loaded } from "./load.ts";
 
 /** A value that holds, and why. */
 export type Sourced<T = Json> = { readonly value: T; readonly origin: Origin };
+type LimitRow = Sourced & { readonly key: string };
 
 export type AgentExplained = {
   readonly v: 1;
@@ -81,7 +83,12 @@ export type StepExplained = {
     | null;
   /** What happens around the conversation of a stage. */
   readonly stage: StageExplained | null;
-  readonly limits: { readonly answers: number; readonly repairs: number; readonly responses: number };
+  readonly limits: {
+    readonly answers: number;
+    readonly repairs: number;
+    readonly responses: number;
+    readonly spending: readonly LimitRow[];
+  };
   readonly problems: readonly Problem[];
 };
 
@@ -128,6 +135,11 @@ export type GuardedCheck = Check & {
 
 type Explainable = Pick<Loaded, "agent" | "flow" | "problems">;
 
+/** What the user's settings allow any run, and the file that says so. */
+export type UserLimits = { readonly limits: Limits; readonly file: string | null };
+
+const NO_LIMITS: UserLimits = { limits: {}, file: null };
+
 /** Where the values of a loaded agent were written. */
 export async function originsOf({ agent, project }: Pick<Loaded, "agent" | "project">): Promise<Origins> {
   const files = createFiles(project.root);
@@ -140,6 +152,7 @@ export async function originsOf({ agent, project }: Pick<Loaded, "agent" | "proj
 export function explainAgent(
   { flow, agent, problems }: Explainable,
   origins: Origins,
+  ofUser: UserLimits = NO_LIMITS,
 ): AgentExplained | null {
   if (flow === null) return null;
   return {
@@ -158,7 +171,7 @@ export function explainAgent(
       ...parameter,
       origin: origins.agent(["parameters", parameter.name])?.origin ?? NOT_WRITTEN,
     })),
-    settings: settingsOf(flow, origins),
+    settings: [...settingsOf(flow, origins), ...limitRows(flow, origins, ofUser)],
     steps: outlineOf(flow, problems).nodes,
     budget: budgetOf(flow),
     problems,
@@ -217,6 +230,7 @@ export function explainStep(
       answers: answersOf(step),
       repairs: answer.kind === "text" ? 0 : answer.repairs,
       responses: responsesOf(step),
+      spending: stepLimitRows(step, written),
     },
     problems: problems.filter((problem) => problem.step === id),
   };
@@ -295,6 +309,32 @@ function settingsOf(flow: Flow, origins: Origins): AgentExplained["settings"] {
       key === "runner.verdict.type" && written !== null ? written.origin : originOf(written, value);
     return { key, value, origin };
   });
+}
+
+/** What a run may spend: of two limits the lesser holds. */
+function limitRows(flow: Flow, origins: Origins, ofUser: UserLimits): readonly LimitRow[] {
+  const { visits: _, ...written } = flow.limits;
+  const where = flow.dialect === "stage" ? ["limits"] : ["runner", "limits"];
+  return Object.entries(effectiveLimits(written, ofUser.limits)).map(([name, value]) => {
+    const path = [...where, name];
+    const said = origins.agent(path);
+    const isUsers = ofUser.file !== null && value !== said?.value;
+    const place = { file: ofUser.file ?? "", line: 1, column: 1, pointer: `/limits/${name}` };
+    const origin: Origin = isUsers ? { kind: "written", ...place } : originOf(said, value as Json);
+    return { key: path.join("."), value: value as Json, origin };
+  });
+}
+
+/** `turns` and the like of a step, and `perAttempt.turns` of its attempts. */
+function stepLimitRows({ limits }: Step, written: (...path: Path) => Written | null): readonly LimitRow[] {
+  const { perAttempt = {}, ...all } = limits ?? {};
+  const rows = (values: Limits, path: Path) =>
+    Object.entries(values).map(([name, value]) => ({
+      key: [...path, name].join("."),
+      value: value as Json,
+      origin: originOf(written("limits", ...path, name), value as Json),
+    }));
+  return [...rows(all, []), ...rows(perAttempt, ["perAttempt"])];
 }
 
 function stageOf(flow: Flow, step: Step): StageExplained | null {
