@@ -58,7 +58,8 @@ export function readAnswer(step: Step, answer: Answer & { kind: "object" }, outp
 
 /** The model's own words for what it decided: beside the decided field, then at the top. */
 export function readReason(step: Step, payload: JsonObject): string {
-  const beside = step.decide.by === "field" ? readPath(payload, step.decide.path, step.decide.path.length - 1) : undefined;
+  const beside =
+    step.decide.by === "field" ? readPath(payload, step.decide.path, step.decide.path.length - 1) : undefined;
   const nearby = isObject(beside) ? beside : payload;
   const details = own(nearby, "details");
   return (

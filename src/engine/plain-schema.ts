@@ -19,7 +19,7 @@ export function fits(schema: Json, value: Json): boolean {
   if (Array.isArray(type) && !type.some((one) => isOf(one as string, value))) return false;
   if (Array.isArray(words) && !words.includes(value)) return false;
   if (only !== undefined && only !== value) return false;
-  if (typeof value === "string") return within(schema, "minLength", "maxLength", [...value].length);
+  if (typeof value === "string") return isOfLength(schema, value);
   if (typeof value === "number") return within(schema, "minimum", "maximum", value);
   if (Array.isArray(value))
     return (
@@ -29,10 +29,17 @@ export function fits(schema: Json, value: Json): boolean {
   return !isObject(value) || fitsMembers(schema, value);
 }
 
+/** Counted as people do: a character that takes two places is one. */
+function isOfLength(schema: JsonObject, value: string): boolean {
+  if (schema.minLength === undefined && schema.maxLength === undefined) return true;
+  return within(schema, "minLength", "maxLength", Array.from(value).length);
+}
+
 function fitsMembers(schema: JsonObject, value: JsonObject): boolean {
   const { required, additionalProperties } = schema;
   const properties = (schema.properties ?? NONE) as JsonObject;
-  if (Array.isArray(required) && !required.every((name) => Object.hasOwn(value, name as string))) return false;
+  if (Array.isArray(required) && !required.every((name) => Object.hasOwn(value, name as string)))
+    return false;
   return Object.keys(value).every((name) =>
     Object.hasOwn(properties, name)
       ? fits(properties[name]!, value[name]!)
@@ -92,8 +99,7 @@ const KEYWORDS: { readonly [key: string]: (value: Json) => boolean } = {
   maxItems: isNumber,
   items: isSub,
   properties: (value) =>
-    isObject(value) &&
-    Object.entries(value).every(([name, one]) => !FORBIDDEN_NAMES.has(name) && isSub(one)),
+    isObject(value) && Object.entries(value).every(([name, one]) => !FORBIDDEN_NAMES.has(name) && isSub(one)),
   required: (value) => Array.isArray(value) && value.every((name) => typeof name === "string"),
   additionalProperties: (value) => value === false || isSub(value),
 };

@@ -20,7 +20,7 @@ export function openBudget(flow: Flow, granted: Granted | null, before: Budget |
   return { granted, limits, steps, spent: before?.spent ?? {}, told: [] };
 }
 
-function limitsIn({ visits: _, ...limits }: Flow["limits"]): Limits {
+function limitsIn({ visits: _visits, ...limits }: Flow["limits"]): Limits {
   return limits;
 }
 
@@ -121,7 +121,11 @@ const SOFT = 0.8;
 
 // Whose limits there are.
 
-export type Scope = { readonly of: "run" | "step" | "attempt"; readonly step: StepId; readonly limits: Limits };
+export type Scope = {
+  readonly of: "run" | "step" | "attempt";
+  readonly step: StepId;
+  readonly limits: Limits;
+};
 type Used = Scope & { readonly used: Amounts };
 
 function scopesOf(budget: Budget, usage: Usage, lane: Lane): readonly Used[] {
@@ -129,7 +133,7 @@ function scopesOf(budget: Budget, usage: Usage, lane: Lane): readonly Used[] {
   const spent = own(budget.spent, step);
   const inAttempt = spent !== undefined && isOfAttempt(spent, lane) ? spent.attempt.spent : NOTHING;
   const used = { run: amountsOf(usage), step: spent?.all ?? NOTHING, attempt: inAttempt };
-  return limitsOn(budget, step).map((scope) => ({ ...scope, used: used[scope.of] }));
+  return limitsOn(budget, step).map(({ of, limits }) => ({ of, step, limits, used: used[of] }));
 }
 
 /** The narrowest first: what is said of it says most. */
@@ -169,17 +173,15 @@ type Excess = {
 
 /** What a call will take is not known before: as much as the largest of its step so far, or else of the run. */
 function reckoned({ spent }: Budget, step: StepId): Amounts {
-  const largest = own(spent, step)?.largest ?? Object.values(spent).map((one) => one.largest).reduce(larger, NOTHING);
+  const largest =
+    own(spent, step)?.largest ??
+    Object.values(spent)
+      .map((one) => one.largest)
+      .reduce(larger, NOTHING);
   return { ...largest, turns: 1 };
 }
 
-function excessOf(
-  budget: Budget,
-  usage: Usage,
-  lane: Lane,
-  reserved: Amounts,
-  call: Amounts,
-): Excess | null {
+function excessOf(budget: Budget, usage: Usage, lane: Lane, reserved: Amounts, call: Amounts): Excess | null {
   for (const scope of scopesOf(budget, usage, lane)) {
     for (const name of COUNTED) {
       const most = scope.limits[name];
@@ -194,7 +196,11 @@ function excessOf(
 }
 
 export function exhausted({ scope, name, used, most, next = 0 }: Excess): string {
-  const owner = { run: "", step: ` of step "${scope.step}"`, attempt: ` of one attempt of step "${scope.step}"` };
+  const owner = {
+    run: "",
+    step: ` of step "${scope.step}"`,
+    attempt: ` of one attempt of step "${scope.step}"`,
+  };
   const more = used >= most || next === 0 ? "" : `, and the next call is reckoned with ${amount(name, next)}`;
   return `The limit of ${amount(name, most)}${owner[scope.of]} is reached: ${amount(name, used)} used${more}. Resume the run with a higher one.`;
 }

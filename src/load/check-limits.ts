@@ -38,7 +38,8 @@ function* checkOwn({ limits, at, owner }: LimitsAt): Generator<Finding> {
       fix: "Make it more, or remove it.",
     };
   }
-  const fault = limits.soft === undefined ? null : softFault(limits.soft, limits as { [name: string]: number });
+  const fault =
+    limits.soft === undefined ? null : softFault(limits.soft, limits as { [name: string]: number });
   if (fault === null) return;
   yield {
     code: "LIMIT-INVALID",
@@ -66,4 +67,3 @@ function* checkWithin(inner: LimitsAt, outer: LimitsAt): Generator<Finding> {
 export function limitsOfRun(limits: WrittenLimits, document: Document, pointer: string): LimitsAt {
   return { limits, at: { document, pointer }, owner: "the run" };
 }
-

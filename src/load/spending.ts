@@ -44,7 +44,7 @@ export function limitsOf({ soft, ...written }: WrittenLimits): Limits {
   const limits = amountsOf(written);
   if (typeof soft === "number") return softFault(soft, limits) === null ? { ...limits, soft } : limits;
   if (!isObject(soft) || softFault(soft, limits) !== null) return limits;
-  return { ...limits, soft: amountsOf(soft as WrittenLimits) };
+  return { ...limits, soft: amountsOf(soft) };
 }
 
 export function stepLimitsOf(written: WrittenStepLimits | undefined): { readonly limits?: StepLimits } {

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import type { Price } from "../backends/prices.ts";
 import { isProvider, PROVIDERS, type ProviderId } from "../backends/providers.ts";
 import { RunnerError } from "../engine/ports.ts";
-import type { Limits, Spending } from "../flow/flow.ts";
+import type { Limits } from "../flow/flow.ts";
 import { isObject, type Json, type JsonObject } from "../flow/json.ts";
 import { softFault } from "../load/spending.ts";
 import { configFolder } from "./project.ts";
@@ -103,9 +103,9 @@ function readLimits(value: Json, invalid: Invalid): Limits {
     if (typeof most !== "number" || !(most > 0) || !isWhole)
       throw invalid(`limits.${name} must be a ${name === "costUsd" ? "" : "whole "}number above 0`);
   }
-  const fault = soft === undefined ? null : softFault(soft, amounts as Spending);
+  const fault = soft === undefined ? null : softFault(soft, amounts);
   if (fault !== null) throw invalid(`limits.soft: ${fault}`);
-  return value as Limits;
+  return value;
 }
 
 function readNames(value: Json, invalid: Invalid): readonly string[] {

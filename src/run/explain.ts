@@ -1,7 +1,18 @@
 /** What holds for an agent and for each of its steps, and where that comes from: written in a file, or a default. */
 import { offer } from "../boundaries/toolbox.ts";
 import { answersOf, budgetOf, responsesOf, type Budget } from "../flow/budget.ts";
-import type { Check, Flow, Label, Limits, Parameter, Prompt, Stage, Step, StepGuard, StepId } from "../flow/flow.ts";
+import type {
+  Check,
+  Flow,
+  Label,
+  Limits,
+  Parameter,
+  Prompt,
+  Stage,
+  Step,
+  StepGuard,
+  StepId,
+} from "../flow/flow.ts";
 import { isObject, own, type Json, type Path } from "../flow/json.ts";
 import { fieldPathText, placeholdersIn } from "../flow/placeholder.ts";
 import { outlineOf, type Edge, type Node } from "../flow/outline.ts";
@@ -320,8 +331,8 @@ function limitRows(flow: Flow, origins: Origins, ofUser: UserLimits): readonly L
     const said = origins.agent(path);
     const isUsers = ofUser.file !== null && value !== said?.value;
     const place = { file: ofUser.file ?? "", line: 1, column: 1, pointer: `/limits/${name}` };
-    const origin: Origin = isUsers ? { kind: "written", ...place } : originOf(said, value as Json);
-    return { key: path.join("."), value: value as Json, origin };
+    const origin: Origin = isUsers ? { kind: "written", ...place } : originOf(said, value);
+    return { key: path.join("."), value: value, origin };
   });
 }
 
@@ -331,8 +342,8 @@ function stepLimitRows({ limits }: Step, written: (...path: Path) => Written | n
   const rows = (values: Limits, path: Path) =>
     Object.entries(values).map(([name, value]) => ({
       key: [...path, name].join("."),
-      value: value as Json,
-      origin: originOf(written("limits", ...path, name), value as Json),
+      value: value,
+      origin: originOf(written("limits", ...path, name), value),
     }));
   return [...rows(all, []), ...rows(perAttempt, ["perAttempt"])];
 }

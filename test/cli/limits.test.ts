@@ -17,7 +17,17 @@ for (const [text, granted] of read) {
   test(`--max ${text}`, () => assert.deepEqual(parseLimit(text), granted));
 }
 
-for (const text of ["turns", "turns=", "turns=0", "visits=3", "a.b=3", "soft=0", "soft=1.5", "wallMs=90", "=3"]) {
+for (const text of [
+  "turns",
+  "turns=",
+  "turns=0",
+  "visits=3",
+  "a.b=3",
+  "soft=0",
+  "soft=1.5",
+  "wallMs=90",
+  "=3",
+]) {
   test(`--max ${text} is not understood`, () => {
     assert.throws(() => parseLimit(text), UsageError);
   });

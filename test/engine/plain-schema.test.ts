@@ -75,7 +75,13 @@ const VALUES: readonly Json[] = [
 ];
 
 test("a plain schema is judged as the compiled one would", () => {
-  const ajv = new Ajv({ strict: false, ownProperties: true, validateSchema: false, meta: false, logger: false });
+  const ajv = new Ajv({
+    strict: false,
+    ownProperties: true,
+    validateSchema: false,
+    meta: false,
+    logger: false,
+  });
   for (const schema of PLAIN) {
     assert.equal(isPlain(schema), true, JSON.stringify(schema));
     const { $id: _id, $schema: _draft, ...rest } = schema;

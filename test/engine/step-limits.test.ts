@@ -71,7 +71,12 @@ test("an attempt has limits of its own, which each visit has anew", async () => 
 
 test("each try of a stage is an attempt", async () => {
   const flow = sketchMachine({
-    a: { attempts: 3, turns: 2, schema: { type: "object", required: ["x"] }, limits: { perAttempt: { turns: 2 } } },
+    a: {
+      attempts: 3,
+      turns: 2,
+      schema: { type: "object", required: ["x"] },
+      limits: { perAttempt: { turns: 2 } },
+    },
   });
   const { backend, steps } = model(() => ({}));
   const result = await runLoaded(loaded(flow), { journal: createMemoryJournal(), backend });

@@ -69,7 +69,10 @@ const rows: readonly Row[] = [
   {
     name: "steps that may take so many responses in all",
     flow: flowOf(
-      { a: { edges: { next: "b" }, limits: { turns: 3 } }, b: { edges: { next: "a" }, limits: { turns: 2 } } },
+      {
+        a: { edges: { next: "b" }, limits: { turns: 3 } },
+        b: { edges: { next: "a" }, limits: { turns: 2 } },
+      },
       { limits: { visits: 12 } },
     ),
     answers: 5,

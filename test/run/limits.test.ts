@@ -22,15 +22,16 @@ function home(t: TestContext, config: unknown): NodeJS.ProcessEnv {
 const round = (limits: Limits): Flow =>
   sketchFlow({ a: { edges: { next: "a" } } }, { limits: { visits: 20, ...limits } });
 
-const rows: readonly [name: string, files: Limits, user: Limits, line: Granted | undefined, asked: number][] = [
-  ["the file, where nothing else is said", { turns: 4 }, {}, undefined, 4],
-  ["the user's settings, where the file says nothing", {}, { turns: 3 }, undefined, 3],
-  ["the user's settings, where the file asks for more", { turns: 9 }, { turns: 3 }, undefined, 3],
-  ["the file, where it asks for less", { turns: 2 }, { turns: 3 }, undefined, 2],
-  ["the line above both", { turns: 2 }, { turns: 3 }, { turns: 5 }, 5],
-  ["the line, only where it says something", { turns: 2 }, { tokens: 99 }, { tokens: 9000 }, 2],
-  ["a step's, beside the run's", { turns: 9 }, {}, { steps: { a: { turns: 6 } } }, 6],
-];
+const rows: readonly [name: string, files: Limits, user: Limits, line: Granted | undefined, asked: number][] =
+  [
+    ["the file, where nothing else is said", { turns: 4 }, {}, undefined, 4],
+    ["the user's settings, where the file says nothing", {}, { turns: 3 }, undefined, 3],
+    ["the user's settings, where the file asks for more", { turns: 9 }, { turns: 3 }, undefined, 3],
+    ["the file, where it asks for less", { turns: 2 }, { turns: 3 }, undefined, 2],
+    ["the line above both", { turns: 2 }, { turns: 3 }, { turns: 5 }, 5],
+    ["the line, only where it says something", { turns: 2 }, { tokens: 99 }, { tokens: 9000 }, 2],
+    ["a step's, beside the run's", { turns: 9 }, {}, { steps: { a: { turns: 6 } } }, 6],
+  ];
 for (const [name, files, user, line, asked] of rows) {
   test(`what holds: ${name}`, async (t) => {
     let count = 0;
