@@ -233,7 +233,7 @@ function tellNear(state: State, lane: Lane): { readonly state: State; readonly c
 function amount(name: keyof Spending, value: number): string {
   switch (name) {
     case "turns":
-      return `${value} turns`;
+      return value === 1 ? "1 turn" : `${value} turns`;
     case "tokens":
       return `${value} tokens`;
     case "costUsd":

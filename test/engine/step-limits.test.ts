@@ -65,7 +65,7 @@ test("an attempt has limits of its own, which each visit has anew", async () => 
   );
   const flow = round({ perAttempt: { turns: 1 } });
   const result = await runLoaded(loaded(flow), { journal: createMemoryJournal(), backend });
-  assert.match(result.reason, /limit of 1 turns of one attempt of step "a"/);
+  assert.match(result.reason, /limit of 1 turn of one attempt of step "a"/);
   assert.equal(steps().join(""), "ababa");
 });
 
