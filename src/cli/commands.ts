@@ -68,6 +68,12 @@ const SPENDING: readonly Flag[] = [
   { name: "max-tokens", takes: "N", help: "stop after N tokens, in and out" },
   { name: "max-cost", takes: "USD", help: "stop after so many dollars, as far as prices are known" },
   { name: "max-time", takes: "TIME", help: "stop after so long, such as 90s, 20m or 2h" },
+  {
+    name: "max",
+    takes: "WHAT=N",
+    repeats: true,
+    help: "any limit, also of a step: STEP.turns=20, STEP.perAttempt.wallMs=90s, soft=0.9",
+  },
 ];
 const SANDBOX: Flag = {
   name: "sandbox",
@@ -300,7 +306,7 @@ export const COMMANDS: readonly Command[] = [
     summary: "list the recorded runs, newest first",
     words: [],
     flags: [
-      { name: "limit", takes: "N", help: "list at most N runs (20)" },
+      { name: "max", takes: "N", help: "list at most N runs (20)" },
       { name: "watch", help: "list again whenever something changes, until Ctrl-C" },
       {
         name: "prune",

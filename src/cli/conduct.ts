@@ -7,6 +7,7 @@ import { findProject } from "../run/project.ts";
 import { commandLines } from "../run/trust.ts";
 import { UsageError } from "./args.ts";
 import type { Call } from "./call.ts";
+import { spending } from "./limits.ts";
 import { renderProblems } from "./problems.ts";
 import { createProgress } from "./progress.ts";
 import { renderReport } from "./report.ts";
@@ -124,45 +125,6 @@ export function sandboxOf(call: Call): Pick<DriveOptions, "sandbox"> {
   if (said === undefined) return {};
   if (said === "on" || said === "off" || said === "auto") return { sandbox: said };
   throw new UsageError(`--sandbox knows on, off and auto, not "${said}".`);
-}
-
-/** What `--max-turns`, `--max-tokens`, `--max-cost` and `--max-time` say. */
-function spending(call: Call): Pick<DriveOptions, "spending"> {
-  const limits = {
-    ...amount(call, "max-turns", "turns", wholeNumber),
-    ...amount(call, "max-tokens", "tokens", wholeNumber),
-    ...amount(call, "max-cost", "costUsd", dollars),
-    ...amount(call, "max-time", "wallMs", milliseconds),
-  };
-  return Object.keys(limits).length === 0 ? {} : { spending: limits };
-}
-
-function amount(
-  call: Call,
-  flag: string,
-  name: string,
-  read: (text: string) => number | null,
-): { readonly [name: string]: number } {
-  const text = call.text(flag);
-  if (text === undefined) return {};
-  const value = read(text);
-  if (value === null)
-    throw new UsageError(`--${flag} does not understand "${text}"; see \`lockstep help run\`.`);
-  return { [name]: value };
-}
-
-function wholeNumber(text: string): number | null {
-  return /^[1-9]\d{0,14}$/.test(text) ? Number(text) : null;
-}
-
-function dollars(text: string): number | null {
-  return /^\$?\d{1,9}(\.\d{1,6})?$/.test(text) ? Number(text.replace("$", "")) : null;
-}
-
-function milliseconds(text: string): number | null {
-  const match = /^([1-9]\d{0,9})(ms|s|m|h)$/.exec(text);
-  const unit = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }[match?.[2] ?? ""];
-  return match === null || unit === undefined ? null : Number(match[1]) * unit;
 }
 
 /** An answer that is none of the choices counts as the last of them. */

@@ -25,7 +25,9 @@ export async function explain(call: Call): Promise<number> {
   const { screen } = call;
   const loaded = await loadAgent(name, call.cwd);
   const origins = await originsOf(loaded);
-  const agent = explainAgent(loaded, origins);
+  const { configFile, readConfig } = await import("../run/config.ts");
+  const ofUser = { limits: readConfig(call.host.env).limits, file: configFile(call.host.env) };
+  const agent = explainAgent(loaded, origins, ofUser);
   if (agent === null || loaded.flow === null) return tellFindings(call, [loaded], name);
   if (call.on("boundary"))
     return await (await import("./boundary.ts")).explainBoundary(call, loaded.flow, id);
@@ -155,6 +157,9 @@ export function stepText(step: StepExplained, paint: Paint): string {
       ...files,
       ...(step.by.kind === "model" ? modelFacts(step, paint) : []),
       ["limits", limitText(limits)],
+      ...limits.spending.map(
+        ({ key, value, origin }) => ["at most", `${key} ${plain(value)}${dimmed(paint, origin)}`] as const,
+      ),
       ...gateFacts(gate, paint),
       ...(stage === null ? [] : stageFacts(stage)),
       ["hands on", handedText(stage?.output ?? step.handoff) || (stage === null ? "nothing" : "its result")],

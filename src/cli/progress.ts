@@ -161,6 +161,9 @@ export function entryLines(
     case "effect.applied":
       lines.push(dim(event.detail));
       break;
+    case "step.warned":
+      lines.push(paint("yellow", `    ${shownInLine(event.text, 400)}`));
+      break;
     case "run.started":
     case "step.told":
     case "step.waited":

@@ -277,6 +277,8 @@ function otherLines(event: Event, page: Page): readonly string[] {
       return page.section("person", [["said", page.line(event.answer ?? "nothing: nobody was there", 160)]]);
     case "step.suspended":
       return page.section("suspended", [[shownInLine(event.code, 40), page.line(event.why, 400)]]);
+    case "step.warned":
+      return page.section("limit", [["near", page.line(event.text, 400)]]);
     case "run.limited":
       return page.section("limit", [["reached", page.line(event.why, 400)]]);
     case "run.left":

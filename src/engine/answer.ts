@@ -7,47 +7,41 @@ export type Bounded =
   | { readonly kind: "json"; readonly value: Json }
   | { readonly kind: "oversized"; readonly why: string };
 
-/**
- * The value as plain JSON within the caps. Walks without recursion, so that nesting which `JSON.stringify` could not
- * write back is refused here and not by the journal.
- */
+/** The value as plain JSON within the caps: nesting which the journal could not write back is refused here. */
 export function bound(value: unknown): Bounded {
-  let nodes = 0;
-  let bytes = 0;
-  let plain = true;
-  // Values and their depths in two stacks: no object per member.
-  const values: unknown[] = [value];
-  const depths: number[] = [1];
-  while (values.length > 0) {
-    const here = values.pop();
-    const depth = depths.pop()! + 1;
-    if (++nodes > ANSWER_CAPS.nodes) return oversized(`more than ${ANSWER_CAPS.nodes} values`);
-    if (depth > ANSWER_CAPS.depth + 1) return oversized(`nested deeper than ${ANSWER_CAPS.depth}`);
-    if (typeof here === "string") bytes += here.length;
-    else if (typeof here === "object" && here !== null) {
-      if (Array.isArray(here)) {
-        if (here.length > ANSWER_CAPS.nodes) return oversized(`more than ${ANSWER_CAPS.nodes} values`);
-        for (const member of here) {
-          values.push(member);
-          depths.push(depth);
-        }
-      } else {
-        const prototype: unknown = Object.getPrototypeOf(here);
-        if (prototype !== Object.prototype && prototype !== null) plain = false;
-        for (const key of Object.keys(here)) {
-          bytes += key.length;
-          values.push((here as { readonly [key: string]: unknown })[key]);
-          depths.push(depth);
-        }
-      }
-    } else if (here !== null && typeof here !== "boolean" && !Number.isFinite(here)) plain = false;
-    if (bytes > ANSWER_CAPS.bytes) return oversized(`longer than ${ANSWER_CAPS.bytes} characters`);
-  }
-  if (plain) return { kind: "json", value: value as Json };
+  const size: Size = { nodes: 0, bytes: 0, plain: true };
+  const why = excess(value, 1, size);
+  if (why !== null) return { kind: "oversized", why };
+  if (size.plain) return { kind: "json", value: value as Json };
   const text = JSON.stringify(value, (_key, member: unknown) =>
     typeof member === "bigint" ? member.toString() : member,
   ) as string | undefined;
   return { kind: "json", value: text === undefined ? null : (JSON.parse(text) as Json) };
+}
+
+type Size = { nodes: number; bytes: number; plain: boolean };
+
+/** Which cap the value is beyond, or null. It never goes deeper than the caps allow. */
+function excess(here: unknown, depth: number, size: Size): string | null {
+  if (++size.nodes > ANSWER_CAPS.nodes) return `more than ${ANSWER_CAPS.nodes} values`;
+  if (depth > ANSWER_CAPS.depth) return `nested deeper than ${ANSWER_CAPS.depth}`;
+  if (typeof here === "string") size.bytes += here.length;
+  else if (Array.isArray(here)) {
+    if (here.length > ANSWER_CAPS.nodes) return `more than ${ANSWER_CAPS.nodes} values`;
+    for (const member of here) {
+      const why = excess(member, depth + 1, size);
+      if (why !== null) return why;
+    }
+  } else if (typeof here === "object" && here !== null) {
+    const prototype: unknown = Object.getPrototypeOf(here);
+    if (prototype !== Object.prototype && prototype !== null) size.plain = false;
+    for (const key of Object.keys(here)) {
+      size.bytes += key.length;
+      const why = excess((here as { readonly [key: string]: unknown })[key], depth + 1, size);
+      if (why !== null) return why;
+    }
+  } else if (here !== null && typeof here !== "boolean" && !Number.isFinite(here)) size.plain = false;
+  return size.bytes > ANSWER_CAPS.bytes ? `longer than ${ANSWER_CAPS.bytes} characters` : null;
 }
 
 /**
@@ -130,10 +124,6 @@ function matchingBrace(text: string, from: number): number {
     else if (char === "}" && --depth === 0) return i;
   }
   return -1;
-}
-
-function oversized(why: string): Bounded {
-  return { kind: "oversized", why };
 }
 
 function attempt<T>(run: () => T): T | undefined {

@@ -12,7 +12,7 @@ import { route } from "./route.ts";
 import { askOn, asserted, completed, gateChecked, hooked, misfit, told } from "./stage.ts";
 import { breakOff } from "./stage-exit.ts";
 import { addUsage, EMPTY_STATE, type Lane, type State } from "./state.ts";
-import { bounded } from "./spend.ts";
+import { bounded, openBudget, spend, tell } from "./spend.ts";
 import { listens } from "./stop.ts";
 import {
   ask,
@@ -33,23 +33,24 @@ import {
 } from "./visit.ts";
 
 export function decide(flow: Flow, state: State, event: Event): State {
-  return bounded(flow, next(flow, state, event));
+  return bounded(flow, state, next(flow, state, event));
 }
 
 function next(flow: Flow, state: State, event: Event): State {
   switch (event.type) {
     case "run.started": {
       const { run, args, input, spending = null } = event;
-      const begun: State = { ...EMPTY_STATE, run, args, input, ctx: args, spending };
+      const budget = openBudget(flow, spending, null);
+      const begun: State = { ...EMPTY_STATE, run, args, input, ctx: args, budget };
       return enter(flow, begun, { step: flow.entry, origin: null });
     }
     case "run.resumed": {
       // The end was decided but not recorded: it still holds.
       if (state.pending[0]?.type === "end") return { ...state, settled: null };
       const lanes = state.verdict === null ? state.lanes : state.halted;
-      const spending = event.spending ?? state.spending;
-      const raised = { spending, warned: state.warned && event.spending === undefined };
-      return withLanes({ ...state, ...raised, verdict: null, halted: [] }, lanes.map(attemptAgain), null);
+      const { spending } = event;
+      const budget = spending === undefined ? state.budget : openBudget(flow, spending, state.budget);
+      return withLanes({ ...state, budget, verdict: null, halted: [] }, lanes.map(attemptAgain), null);
     }
     case "step.answered":
       return answered(find(flow, state, event), event.reply);
@@ -79,8 +80,13 @@ function next(flow: Flow, state: State, event: Event): State {
     case "step.suspended":
       return suspend(find(flow, state, event), event.code, event.why);
     case "run.limited":
-      return haltAll(state, "BUDGET_EXHAUSTED", event.why);
-    case "run.adopted":
+      return haltAll(state, "BUDGET_EXHAUSTED", event.why, event.of);
+    case "step.warned":
+      return tell({ ...state, settled: null }, find(flow, state, event).lane, event.limit, event.text);
+    case "run.adopted": {
+      const budget = openBudget(flow, state.budget?.granted ?? null, state.budget);
+      return { ...state, settled: null, budget };
+    }
     case "run.left":
     case "effect.intended":
     case "effect.held":
@@ -112,6 +118,7 @@ function answered(here: Here, reply: Reply): State {
       return breakOff(here, "GATE_INTERPRETATION_ERROR", messages.oversized(step.id, reply.why));
     case "said": {
       const usage = addUsage(state.usage, reply.usage);
+      const budget = state.budget === null ? null : spend(state.budget, lane, reply.usage);
       const calm = lane.faults === 0 ? lane : { ...lane, faults: 0 };
       // A whole query of an agent took several responses: they count like those that were asked for one by one.
       const more = reply.usage.turns - 1;
@@ -119,7 +126,7 @@ function answered(here: Here, reply: Reply): State {
       const heard = listens(here.flow.stop)
         ? { ...counted, said: remember(counted.said, reply.text) }
         : counted;
-      return said({ flow: here.flow, state: { ...state, usage }, lane: heard, step }, reply);
+      return said({ flow: here.flow, state: { ...state, usage, budget }, lane: heard, step }, reply);
     }
   }
 }

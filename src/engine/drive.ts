@@ -4,13 +4,14 @@
  */
 import type { Command, EffectEvent, Entry, Event } from "../flow/event.ts";
 import { flowFrom } from "../flow/adopted.ts";
-import type { Flow, Flows } from "../flow/flow.ts";
+import type { Flow, Flows, Granted, StepLimits } from "../flow/flow.ts";
 import { decide } from "./decide.ts";
 import { perform } from "./perform.ts";
 import { exhausted } from "./spend.ts";
 import type { Ports, RunHandle } from "./ports.ts";
 import { EMPTY_STATE, type State } from "./state.ts";
 import { createTalk } from "./talk.ts";
+import { createStopwatch, isWhole, type Stopwatch } from "./time.ts";
 
 export type Drive = {
   /** The one that the run began with. */
@@ -37,37 +38,80 @@ export type Drive = {
 
 /** The state in which the run ended, or in which the signal stopped it: then there is no verdict. */
 export async function drive(options: Drive): Promise<State> {
+  const watch = stopwatchOf(options);
+  if (watch === null) return await driveOn(options);
+  const { ports, signal, recall, observe } = options;
+  const watched: Drive = {
+    ...options,
+    recall: (entry, state) => {
+      watch.note(entry, state);
+      recall?.(entry, state);
+    },
+    observe: (entry, state) => {
+      watch.note(entry, state);
+      observe?.(entry, state);
+    },
+  };
   const limit = wallOf(options);
-  if (limit === null) return await driveOn(options);
-  const { ports, signal } = options;
+  if (limit === null) return await driveOn(watched, watch.perform);
   const over = new AbortController();
   const late = new AbortController();
   void ports.clock.sleep(Math.max(0, limit.left), over.signal).then(() => late.abort());
   try {
     const both = AbortSignal.any([signal, late.signal]);
-    return await driveOn({ ...options, signal: both }, () => (signal.aborted ? null : limit.why));
+    const why = () => (signal.aborted ? null : limit.why);
+    return await driveOn({ ...watched, signal: both }, watch.perform, why);
   } finally {
     over.abort();
   }
 }
 
+/** null: nothing limits the time of the run, nor that of its steps. */
+function stopwatchOf(options: Drive): Stopwatch | null {
+  const { flow, adopted = {} } = options;
+  const { wallMs, steps = {} } = grantedIn(options) ?? currentLimits(options);
+  const inSteps = (all: readonly (StepLimits | undefined)[]) =>
+    all.some((one) => one?.wallMs !== undefined || one?.perAttempt?.wallMs !== undefined);
+  const flows = [flow, ...Object.values(adopted)];
+  const isTimed =
+    wallMs !== undefined ||
+    inSteps(Object.values(steps)) ||
+    flows.some((one) => inSteps(Object.values(one.steps).map(({ limits }) => limits)));
+  return isTimed ? createStopwatch() : null;
+}
+
+/** What was granted to the run, if that was said when it was started or resumed. */
+function grantedIn({ past, begin }: Drive): Granted | undefined {
+  const first = "type" in begin ? begin : begin.event;
+  if ("spending" in first) return first.spending;
+  const given = past.findLast(({ event }) => "spending" in event)?.event;
+  return given !== undefined && "spending" in given ? given.spending : undefined;
+}
+
+/** Of the flow that the run has adopted last. */
+function currentLimits({ flow, past, adopted }: Drive): Granted {
+  return past.reduce((held, { event }) => flowFrom(held, event, adopted), flow).limits;
+}
+
 /** The time that is left of what the run may be driven, and what is said when it is up; null: there is no limit. */
-function wallOf({ flow, past, begin }: Drive): { readonly left: number; readonly why: string } | null {
-  const events = [...past.map(({ event }) => event), "type" in begin ? begin : begin.event];
-  const given = events.findLast((event) => "spending" in event);
-  const { wallMs } = given !== undefined && "spending" in given ? (given.spending ?? {}) : flow.limits;
+function wallOf(options: Drive): { readonly left: number; readonly why: string } | null {
+  const { past } = options;
+  const { wallMs } = grantedIn(options) ?? currentLimits(options);
   if (wallMs === undefined) return null;
   // Between two stretches nobody drove it.
   const spent = past.reduce((sum, { at, event }, place) => {
     const before = past[place - 1];
     return before === undefined || event.type === "run.resumed" ? sum : sum + at - before.at;
   }, 0);
-  return { left: wallMs - spent, why: exhausted({ name: "wallMs", used: wallMs, most: wallMs }) };
+  return { left: wallMs - spent, why: exhausted({ scope: RUN, name: "wallMs", used: wallMs, most: wallMs }) };
 }
+
+const RUN = { of: "run", step: "", limits: {} } as const;
 
 /** `stopped` tells why the signal ends the run, where it is not only interrupted. */
 async function driveOn(
   { flow: began, adopted, ports, handle, past, begin: first, signal, attend, recall, observe }: Drive,
+  act: typeof perform = perform,
   stopped: () => string | null = () => null,
 ): Promise<State> {
   const talk = createTalk(ports);
@@ -92,7 +136,7 @@ async function driveOn(
     const at = ports.clock.now();
     const entry: Entry =
       settled === null ? { seq: seq + 1, at, event } : { seq: seq + 1, at, event, led: settled };
-    const [first] = next.pending;
+    const first = next.pending[0];
     if (first?.type !== "end" || !alone || attend !== undefined)
       return { entries: [entry], next, after: next };
     const ended: Event = { type: "run.ended", verdict: first.verdict };
@@ -101,7 +145,8 @@ async function driveOn(
 
   /** It is written: now it counts. */
   const believe = ({ entries, next, after }: Staged): void => {
-    const [entry, ending] = entries;
+    const entry = entries[0];
+    const ending = entries[1];
     seq += entries.length;
     state = after;
     if (entry === undefined) return;
@@ -124,11 +169,11 @@ async function driveOn(
   }
   while (state.pending.length > 0 && !signal.aborted) {
     if (attend !== undefined && !(await attend(state, commit))) break;
-    const [only] = state.pending;
+    const only = state.pending[0];
     if (state.pending.length > 1) await driveSiblings();
     else if (only?.type === "end") await commit({ type: "run.ended", verdict: only.verdict });
     else {
-      const event = await perform(flow, state, only as Doable, ports, talk, signal);
+      const event = await act(flow, state, only as Doable, ports, talk, signal);
       if (signal.aborted && !isWhole(event)) break;
       const staged = stage(event);
       await handle.append(staged.entries);
@@ -163,7 +208,7 @@ async function driveOn(
   function begin(key: string, command: Doable): Running {
     const stop = new AbortController();
     const both = AbortSignal.any([signal, stop.signal]);
-    const done = perform(flow, state, command, ports, talk, both).then((event) => ({ key, event }));
+    const done = act(flow, state, command, ports, talk, both).then((event) => ({ key, event }));
     return { stop, done };
   }
 
@@ -205,12 +250,6 @@ function keyOf({ step, visit }: Doable): string {
 
 type Doable = Exclude<Command, { type: "end" }>;
 type Staged = { readonly entries: readonly Entry[]; readonly next: State; readonly after: State };
-
-/** Whether an event that came in after the stop signal is a true result, and not the stopping itself: a command that was
- * stopped has failed for no reason of its own, so what it gave is not recorded. */
-function isWhole(event: Event): boolean {
-  return event.type === "step.answered" && event.reply.kind === "said";
-}
 
 /** The state a journal tells of. */
 export function fold(flow: Flow, entries: readonly Entry[], adopted?: Flows): State {

@@ -58,7 +58,8 @@ export function readAnswer(step: Step, answer: Answer & { kind: "object" }, outp
 
 /** The model's own words for what it decided: beside the decided field, then at the top. */
 export function readReason(step: Step, payload: JsonObject): string {
-  const beside = step.decide.by === "field" ? readPath(payload, step.decide.path.slice(0, -1)) : undefined;
+  const beside =
+    step.decide.by === "field" ? readPath(payload, step.decide.path, step.decide.path.length - 1) : undefined;
   const nearby = isObject(beside) ? beside : payload;
   const details = own(nearby, "details");
   return (
@@ -75,6 +76,7 @@ function words(value: Json | undefined): string {
 
 /** The data that the step hands on, and which declared fields were absent. */
 export function readCarry(step: Step, payload: JsonObject): { data: JsonObject; missing: readonly string[] } {
+  if (step.carry.length === 0) return NOTHING;
   const data: { [key: string]: Json } = {};
   const missing: string[] = [];
   for (const { key, path } of step.carry) {
@@ -84,6 +86,8 @@ export function readCarry(step: Step, payload: JsonObject): { data: JsonObject; 
   }
   return { data, missing };
 }
+
+const NOTHING = { data: {}, missing: [] };
 
 function correctName(answer: Answer & { kind: "object" }, output: JsonObject, notes: string[]): JsonObject {
   if (answer.correct === undefined) return output;
@@ -99,18 +103,21 @@ function nameLabel(
   found: Json | undefined,
   notes: string[],
 ): { readonly label: Label; readonly by: Naming } | null {
-  const allowed = (word: string) => decide.allow.includes(word) || decide.always.includes(word);
   if (typeof found === "string" || typeof found === "boolean") {
-    if (typeof found === "string" && allowed(found)) return { label: found, by: "word" };
+    if (typeof found === "string" && isAllowed(decide, found)) return { label: found, by: "word" };
     const word = String(found).toLowerCase();
     const label = own(decide.alias, word) ?? word;
-    if (allowed(label)) return { label, by: "alias" };
+    if (isAllowed(decide, label)) return { label, by: "alias" };
   }
   if (decide.fallback === undefined) return null;
   notes.push(
     `[StepFlow][SpecViolation] ${show(found)} is no allowed intent; fallbackIntent "${decide.fallback}" taken`,
   );
   return { label: decide.fallback, by: "fallback" };
+}
+
+function isAllowed({ allow, always }: Decider & { by: "field" }, label: Label): boolean {
+  return allow.includes(label) || always.includes(label);
 }
 
 function show(value: Json | undefined): string {

@@ -5,6 +5,7 @@ import { isObject } from "../flow/json.ts";
 import { ANSWER_CAPS, bound, extractObject } from "./answer.ts";
 import type { Gate, Message, Ports, RunRequest, TurnRequest, TurnResult } from "./ports.ts";
 import { schemaFault } from "./schema.ts";
+import { turnsWithin } from "./spend.ts";
 import type { State } from "./state.ts";
 import { outsideOf } from "./stop.ts";
 import { callInStage, hook, initTrouble } from "./perform-stage.ts";
@@ -68,7 +69,7 @@ async function ask(
     if (turn !== undefined) result = await turn(request);
     else if (run !== undefined)
       result = await run(
-        toRunRequest(request, said.messages, step, turnsLeft(flow, state, step, command), session, ports),
+        toRunRequest(request, said.messages, step, turnsLeft(state, step, command), session, ports),
       );
     else result = fault(`The backend ${ports.backend.spec.id} offers neither turn nor run`);
   } catch (error) {
@@ -243,10 +244,10 @@ function toRunRequest(
 }
 
 /** Responses that this visit may still have, and the run; each try of a stage has its own. */
-function turnsLeft(flow: Flow, state: State, step: Step, { visit, turn }: Command & { type: "ask" }): number {
+function turnsLeft(state: State, step: Step, { visit, turn }: Command & { type: "ask" }): number {
   const lane = state.lanes.find((other) => other.step === step.id && other.visit === visit);
-  const { turns = Infinity } = state.spending ?? flow.limits;
-  return Math.min(step.turns - turn + 1 + (lane?.stage?.since ?? 0), turns - state.usage.turns);
+  const ofVisit = step.turns - turn + 1 + (lane?.stage?.since ?? 0);
+  return lane === undefined ? ofVisit : Math.min(ofVisit, turnsWithin(state, lane));
 }
 
 /** Bounds what came back before anything is recorded, and reads the payload where the backend did not. */

@@ -85,7 +85,10 @@ export function answers(command: Command, event: Event): boolean {
   const unaskable = event.type === "step.answered" && event.reply.kind === "unaskable";
   switch (command.type) {
     case "ask":
-      return event.type === "step.answered" && (event.turn === command.turn || unaskable);
+      return (
+        (event.type === "step.answered" && (event.turn === command.turn || unaskable)) ||
+        event.type === "step.warned"
+      );
     case "call":
       return event.type === "step.called" || event.type === "step.suspended";
     case "check":

@@ -1,13 +1,36 @@
-/** JSON Schema validation. A schema is compiled once, when the first answer meets it. */
+/** JSON Schema validation. A schema is compiled once, when it has to be; a plain one is judged as it is for a while. */
 import { Ajv, type ErrorObject, type Options, type ValidateFunction } from "ajv";
 import type { Flow } from "../flow/flow.ts";
 import type { Json, JsonSchema } from "../flow/json.ts";
+import { fits, isPlain } from "./plain-schema.ts";
 
 /** What is wrong with the value, one line a finding, readable to a model; empty when it fits. */
 export function validate(schema: JsonSchema, value: Json): readonly string[] {
-  const check = compiled.get(schema) ?? compile(schema);
-  return check(value) ? [] : (check.errors ?? []).map(describe);
+  const known = compiled.get(schema);
+  if (known === undefined && fitsPlainly(schema, value)) return FITS;
+  const check = known ?? compile(schema);
+  return check(value) ? FITS : (check.errors ?? []).map(describe);
 }
+
+const FITS: readonly string[] = [];
+
+/** false: it does not fit, or it takes a compiled schema to tell. What is wrong is said by the compiled one. */
+function fitsPlainly(schema: JsonSchema, value: Json): boolean {
+  const times = timesJudged(schema);
+  if (times === ENOUGH) return false;
+  judged.set(schema, times + 1);
+  return fits(schema, value);
+}
+
+/** How often a schema was judged as it is; enough, when it has to be compiled now. */
+function timesJudged(schema: JsonSchema): number {
+  const times = judged.get(schema) ?? (isPlain(schema) ? 0 : ENOUGH);
+  judged.set(schema, times);
+  return times;
+}
+
+const judged = new WeakMap<JsonSchema, number>();
+const ENOUGH = 16;
 
 /** The same, but of all that is wrong and not only of what was met first: for a model that has to mend it in one go. */
 export function everyFault(schema: JsonSchema, value: Json): readonly string[] {
@@ -18,7 +41,7 @@ export function everyFault(schema: JsonSchema, value: Json): readonly string[] {
 /** Why the schema cannot be used, or null. Compiling is kept, so that asking first costs nothing later. */
 export function schemaFault(schema: JsonSchema): string | null {
   try {
-    if (!compiled.has(schema)) compile(schema);
+    if (!compiled.has(schema) && timesJudged(schema) === ENOUGH) compile(schema);
     return null;
   } catch (error) {
     return error instanceof Error ? error.message : String(error);

@@ -1,6 +1,6 @@
 /** Where a run stands: a fold of its journal. Its size depends on the flow, never on the length of the run. */
-import type { Call, Command, Led, Say, Usage } from "../flow/event.ts";
-import type { Label, Spending, StepId } from "../flow/flow.ts";
+import type { Call, Command, Led, LimitName, Say, Usage } from "../flow/event.ts";
+import type { Granted, Label, Limits, StepId, StepLimits } from "../flow/flow.ts";
 import type { Json, JsonObject } from "../flow/json.ts";
 import type { Verdict } from "../flow/verdict.ts";
 
@@ -22,10 +22,8 @@ export type State = {
   readonly ctx: JsonObject;
   /** Steps that come when the way of the one before them has ended. */
   readonly queue: readonly StepId[];
-  /** What the run may spend, where that is not what the flow says. */
-  readonly spending: Spending | null;
-  /** The model was told that a limit is near. */
-  readonly warned: boolean;
+  /** null: nothing limits what the run may spend. */
+  readonly budget: Budget | null;
   /** One lane, or one per sibling while a fork is open. */
   readonly lanes: readonly Lane[];
   readonly fork: Fork | null;
@@ -41,6 +39,32 @@ export type State = {
   readonly verdict: Verdict | null;
   /** What was under way when the run stopped for a reason outside the flow: a resumed run goes on there. */
   readonly halted: readonly Lane[];
+};
+
+/** What may be spent, and what was. */
+export type Budget = {
+  /** What holds in the place of what the flow says. */
+  readonly granted: Granted | null;
+  readonly limits: Limits;
+  readonly steps: { readonly [step: StepId]: StepLimits };
+  /** Since the run has limits. */
+  readonly spent: { readonly [step: StepId]: Spent };
+  /** The limits of the run that the model was told of. */
+  readonly told: readonly LimitName[];
+};
+
+export type Amounts = { readonly turns: number; readonly tokens: number; readonly costUsd: number };
+
+/** What a step has spent, in all and in its newest attempt; the largest of its calls; and what it was told of. */
+export type Spent = {
+  readonly all: Amounts;
+  readonly largest: Amounts;
+  readonly attempt: {
+    readonly visit: number;
+    readonly index: number;
+    readonly spent: Amounts;
+  };
+  readonly told: readonly LimitName[];
 };
 
 /** One visit in progress. */
@@ -145,8 +169,7 @@ export const EMPTY_STATE: State = {
   taken: {},
   ctx: {},
   queue: [],
-  spending: null,
-  warned: false,
+  budget: null,
   lanes: [],
   fork: null,
   mending: false,

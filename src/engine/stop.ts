@@ -22,7 +22,7 @@ export type Standing =
   | { readonly kind: "look" };
 
 export function standing(flow: Flow, facts: Facts): Standing {
-  return judge(flow.stop, flow, facts, outsideOf(flow.stop));
+  return judge(flow.stop, flow, facts);
 }
 
 /** The parts of a rule that only a look outside can tell, in the order in which it names them. */
@@ -46,7 +46,7 @@ export function listens(rule: StopRule): boolean {
 
 const GOING: Standing = { kind: "going" };
 
-function judge(rule: StopRule, flow: Flow, facts: Facts, outside: readonly Outside[]): Standing {
+function judge(rule: StopRule, flow: Flow, facts: Facts): Standing {
   switch (rule.kind) {
     case "end":
       return GOING;
@@ -64,18 +64,18 @@ function judge(rule: StopRule, flow: Flow, facts: Facts, outside: readonly Outsi
         : GOING;
     case "state":
     case "module": {
-      const sight = facts.sights?.[outside.indexOf(rule)];
+      const sight = facts.sights?.[outsideOf(flow.stop).indexOf(rule)];
       if (sight === undefined) return { kind: "look" };
       return sight.met ? over(sight.what) : GOING;
     }
     case "all": {
-      const parts = rule.of.map((part) => judge(part, flow, facts, outside));
+      const parts = rule.of.map((part) => judge(part, flow, facts));
       if (parts.length === 0 || parts.some((part) => part.kind === "going")) return GOING;
       const whys = parts.flatMap((part) => (part.kind === "over" ? [part.why] : []));
       return whys.length < parts.length ? { kind: "look" } : { kind: "over", why: whys.join("; ") };
     }
     case "any": {
-      const parts = rule.of.map((part) => judge(part, flow, facts, outside));
+      const parts = rule.of.map((part) => judge(part, flow, facts));
       return (
         parts.find((part) => part.kind === "over") ?? parts.find((part) => part.kind === "look") ?? GOING
       );

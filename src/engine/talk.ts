@@ -36,8 +36,10 @@ export function createTalk(ports: Pick<Ports, "compose">): Talk {
     if (step === undefined || step.by.kind !== "model") return;
     const { text, calls, output, session } = event.reply;
     const conversation = open(step, event.visit);
-    const spoken = { role: "assistant", text, calls } as const;
-    conversation.messages.push(output === undefined || text !== "" ? spoken : { ...spoken, output });
+    const wordless = output !== undefined && text === "";
+    conversation.messages.push(
+      wordless ? { role: "assistant", text, calls, output } : { role: "assistant", text, calls },
+    );
     if (session !== undefined) conversation.session = session;
   }
 

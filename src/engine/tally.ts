@@ -22,7 +22,7 @@ export type Tally = {
 };
 
 type Spent = { -readonly [key in keyof StepTally]: StepTally[key] };
-type Mark = { readonly step: StepId; readonly visit: number; since: number };
+type Mark = { step: StepId; visit: number; since: number };
 
 export function createTally(): Tally {
   return { steps: new Map(), visits: [] };
@@ -46,16 +46,18 @@ export function addToTally(tally: Tally, { at, event }: Entry, after: State): vo
     }
   }
   if (event.type === "run.resumed") tally.visits = [];
-  const [lane] = after.lanes;
-  const [mark] = tally.visits;
+  const lane = after.lanes[0];
+  const mark = tally.visits[0];
   // Mostly there is one visit at a time, and it is still the same or just the next one.
-  if (lane !== undefined && after.lanes.length === 1 && tally.visits.length === 1) {
-    if (mark!.visit !== lane.visit || mark!.step !== lane.step) tally.visits = [begin(tally, lane, at)];
+  if (lane !== undefined && mark !== undefined && after.lanes.length === 1 && tally.visits.length === 1) {
+    if (mark.visit !== lane.visit || mark.step !== lane.step) begin(tally, mark, lane, at);
     return;
   }
   const visits: Mark[] = [];
-  for (const one of after.lanes)
-    visits.push(markOf(tally.visits, one.step, one.visit) ?? begin(tally, one, at));
+  for (const one of after.lanes) {
+    const known = markOf(tally.visits, one.step, one.visit);
+    visits.push(known ?? begin(tally, { step: "", visit: 0, since: 0 }, one, at));
+  }
   tally.visits = visits;
 }
 
@@ -63,12 +65,16 @@ export function tallied({ steps }: Tally): readonly StepTally[] {
   return [...steps.values()];
 }
 
-function begin({ steps }: Tally, { step, visit }: Lane, at: number): Mark {
+/** `mark` is where the visit is marked from now on. */
+function begin({ steps }: Tally, mark: Mark, { step, visit }: Lane, at: number): Mark {
   const spent = steps.get(step);
   if (spent !== undefined) spent.visits = visit;
   else
     steps.set(step, { step, visits: visit, turns: 0, inputTokens: 0, outputTokens: 0, ms: 0, costUsd: null });
-  return { step, visit, since: at };
+  mark.step = step;
+  mark.visit = visit;
+  mark.since = at;
+  return mark;
 }
 
 function markOf(marks: readonly Mark[], step: StepId, visit: number): Mark | undefined {

@@ -55,8 +55,9 @@ export function enter(flow: Flow, state: State, to: Entrance): State {
   const visits = { ...state.visits, [to.step]: visit };
   const beside = to.leaving === undefined ? state.lanes : lanesBeside(state, to.leaving);
   const lanes = beside.length === 0 ? [lane] : [...beside, lane];
+  const pending = beside.length === 0 ? [lane.command] : lanes.map(commandOf);
   const iterations = counts ? state.iterations + 1 : state.iterations;
-  return { ...state, iterations, visits, lanes, pending: lanes.map(commandOf), settled };
+  return { ...state, iterations, visits, lanes, pending, settled };
 }
 
 function openStage({ ctx, handoff }: State, { origin, upstream }: Entrance): StageLane {
@@ -125,9 +126,14 @@ export function halt(here: Here, code: string, reason: string): State {
 }
 
 /** Ends the run for a reason that has to do with none of its visits: a resumed run goes on with all of them. */
-export function haltAll(state: State, code: string, reason: string): State {
+export function haltAll(
+  state: State,
+  code: string,
+  reason: string,
+  step: StepId | null = state.lanes[0]?.step ?? null,
+): State {
   const { lanes, fork } = state;
-  return { ...end(state, state.settled, code, reason, lanes[0]?.step ?? null), halted: lanes, fork };
+  return { ...end(state, state.settled, code, reason, step), halted: lanes, fork };
 }
 
 /** Ends this stretch of the run: somebody has to act before it can go on, and then it goes on with the same command. */
@@ -175,7 +181,9 @@ function asked({ visits, last }: State, owner: StepId): Pick<Led, "step" | "visi
 // Lanes.
 
 export function find(flow: Flow, state: State, at: { readonly step: StepId; readonly visit: number }): Here {
-  const lane = state.lanes.find((other) => other.step === at.step && other.visit === at.visit);
+  const first = state.lanes[0];
+  const isFirst = first !== undefined && isSame(first, at);
+  const lane = isFirst ? first : state.lanes.find((other) => isSame(other, at));
   const step = own(flow.steps, at.step);
   if (lane === undefined || step === undefined) {
     throw new Error(`The journal speaks of ${at.step}@${at.visit}, which is not under way`);
@@ -206,7 +214,7 @@ function commandOf(lane: Lane): Command {
   return lane.command;
 }
 
-function isSame(a: Lane, b: Lane): boolean {
+function isSame(a: Lane, b: Pick<Lane, "step" | "visit">): boolean {
   return a.step === b.step && a.visit === b.visit;
 }
 

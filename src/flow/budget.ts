@@ -32,10 +32,31 @@ export function budgetOf(flow: Flow): Budget {
       graph,
       () => "",
     ),
-    answers: toBound(worst(graph, answersOf), graph, (each) => ` × ${answerWords(each, steps)}`),
-    responses: toBound(worst(graph, responsesOf), graph, (each) => ` × ${each} responses`),
+    answers: spared(
+      toBound(worst(graph, answersOf), graph, (each) => ` × ${answerWords(each, steps)}`),
+      flow,
+      steps,
+    ),
+    responses: spared(
+      toBound(worst(graph, responsesOf), graph, (each) => ` × ${each} responses`),
+      flow,
+      steps,
+    ),
     perVisit: { answers: most(steps.map(answersOf)), responses: most(steps.map(responsesOf)) },
   };
+}
+
+/** The same, unless the limits on responses allow even less: of the run, or of all its steps together. */
+function spared(bound: Bound, { limits }: Flow, steps: readonly Step[]): Bound {
+  const ofRun = limits.turns ?? Infinity;
+  const ofSteps = steps.reduce(
+    (sum, { by, limits: own }) => sum + (by.kind === "command" ? 0 : (own?.turns ?? Infinity)),
+    0,
+  );
+  const least = Math.min(ofRun, ofSteps);
+  if (least >= (bound.most ?? Infinity)) return bound;
+  const because = ofRun <= ofSteps ? `the limit of ${ofRun} turns` : "the limits of its steps on turns";
+  return { most: least, because };
 }
 
 /** One sentence for people. */
@@ -47,15 +68,17 @@ export function budgetLine({ answers, responses, perVisit }: Budget): string {
 }
 
 /** Answers that one visit of the step can take. In a stage every response may be one. */
-export function answersOf({ by, answer, turns, stage }: Step): number {
-  if (by.kind === "command") return 0;
-  if (stage !== undefined) return turns * stage.attempts;
-  return Math.min(turns, answer.kind === "text" ? 1 : 1 + answer.repairs);
+export function answersOf(step: Step): number {
+  const responses = responsesOf(step);
+  if (step.stage !== undefined || step.by.kind === "command") return responses;
+  return Math.min(responses, step.answer.kind === "text" ? 1 : 1 + step.answer.repairs);
 }
 
 /** Responses that one visit of the step can take. */
-export function responsesOf({ by, turns, stage }: Step): number {
-  return by.kind === "command" ? 0 : turns * (stage?.attempts ?? 1);
+export function responsesOf({ by, turns, stage, limits }: Step): number {
+  if (by.kind === "command") return 0;
+  const inAttempt = Math.min(turns, limits?.perAttempt?.turns ?? turns);
+  return Math.min(inAttempt * (stage?.attempts ?? 1), limits?.turns ?? Infinity);
 }
 
 type Weight = (step: Step) => number;

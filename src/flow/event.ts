@@ -1,5 +1,5 @@
 /** What happened (events), what is to be done next (commands), and the words of a conversation. */
-import type { Label, Spending, StepId } from "./flow.ts";
+import type { Granted, Label, StepId } from "./flow.ts";
 import type { Json, JsonObject } from "./json.ts";
 import type { Finalize } from "./settings.ts";
 import type { Verdict } from "./verdict.ts";
@@ -40,7 +40,7 @@ export type Event =
       readonly cwd: string;
       readonly backend: BackendSpec;
       /** What it may spend, where that is not what the flow says. */
-      readonly spending?: Spending;
+      readonly spending?: Granted;
       /** Absent: it works in the folder it was started in. */
       readonly worktree?: Worktree;
       /** What would be done to the world is told, and not done. */
@@ -52,10 +52,18 @@ export type Event =
       readonly type: "run.resumed";
       readonly epoch: number;
       readonly backend?: BackendSpec;
-      readonly spending?: Spending;
+      readonly spending?: Granted;
     }
-  /** Its time is up. */
-  | { readonly type: "run.limited"; readonly why: string }
+  /** Its time is up, or that `of` a step. */
+  | { readonly type: "run.limited"; readonly why: string; readonly of?: StepId }
+  /** Before it is asked, the model is to be told that a limit of time is near. */
+  | {
+      readonly type: "step.warned";
+      readonly step: StepId;
+      readonly visit: number;
+      readonly limit: LimitName;
+      readonly text: string;
+    }
   /** From here on another flow holds. */
   | { readonly type: "run.adopted"; readonly flow: string }
   /** Somebody changed what was handed on; what is not named stays. */
@@ -140,6 +148,9 @@ export type EffectEvent =
       readonly detail: string;
     }
   | { readonly type: "effect.applied" | "effect.failed"; readonly key: string; readonly detail: string };
+
+/** Whose limit of what: of the run, of a step, of one attempt of a step. */
+export type LimitName = `${"run" | "step" | "attempt"}.${"turns" | "tokens" | "costUsd" | "wallMs"}`;
 
 /** A git worktree that a run has for itself. */
 export type Worktree = {

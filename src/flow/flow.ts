@@ -81,6 +81,7 @@ export type Step = {
   readonly edges: { readonly [label: Label]: Move };
   /** Model responses allowed in one visit. */
   readonly turns: number;
+  readonly limits?: StepLimits;
   /**
    * The step that this one belongs to, as a question about its work does. It is no visit of its own in path and count:
    * what it decides is told as the decision of that step.
@@ -307,9 +308,21 @@ export type FileState =
   | { readonly kind: "matches"; readonly pattern: string };
 
 /** Ceilings, never goals. */
-export type FlowLimits = Spending & { readonly visits: number };
+export type FlowLimits = Limits & { readonly visits: number };
 
-/** What a whole run may spend; absent: as much as it takes. */
+/** What may be spent at the very most, and from where on the model is told that this is near. */
+export type Limits = Spending & {
+  /** A share of each, or amounts; where nothing is said, four fifths. */
+  readonly soft?: number | Spending;
+};
+
+/** What a step may spend in a run, and in one attempt: a visit, or one of the tries of a stage. */
+export type StepLimits = Limits & { readonly perAttempt?: Limits };
+
+/** What was granted to a run in the place of what its flow says. */
+export type Granted = Limits & { readonly steps?: { readonly [step: StepId]: StepLimits } };
+
+/** Amounts; absent: as much as it takes. */
 export type Spending = {
   readonly turns?: number;
   /** In and out together. */

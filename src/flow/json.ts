@@ -19,9 +19,11 @@ export function own<T>(record: { readonly [key: string]: T }, key: string): T | 
   return Object.hasOwn(record, key) ? record[key] : undefined;
 }
 
-export function readPath(value: Json | undefined, path: Path): Json | undefined {
+/** What is at the path, or at its first `length` segments. */
+export function readPath(value: Json | undefined, path: Path, length = path.length): Json | undefined {
   let here: Json | undefined = value;
-  for (const segment of path) {
+  for (let place = 0; place < length; place++) {
+    const segment = path[place]!;
     if (typeof here !== "object" || here === null || !Object.hasOwn(here, segment)) return undefined;
     here = (here as JsonObject)[segment];
   }

@@ -14,7 +14,7 @@ import {
   text,
   type Reads,
 } from "./shape.ts";
-import { SPENDING_FIELDS } from "./spending.ts";
+import { LIMIT_FIELDS } from "./spending.ts";
 import { FORMER_TYPES, VERDICT_TYPES } from "./verdict-types.ts";
 
 export const PARAMETER = object("One value that the agent is started with.", {
@@ -171,7 +171,7 @@ export const AGENT = group("An agent: who it is and how it runs.", {
         }),
         sandbox: SANDBOX,
       }),
-      limits: group("What a run may spend.", SPENDING_FIELDS),
+      limits: group("What a run may spend.", LIMIT_FIELDS),
       integrations: group("Other services.", { github: GITHUB }),
       actions: group("Action blocks in what the model says.", {
         enabled: flag("Whether they are carried out.", { default: false }),

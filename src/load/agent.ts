@@ -32,7 +32,7 @@ import { buildGraph, type Sources } from "./registry.ts";
 import { createSchemas } from "./schemas.ts";
 import { readShape } from "./shape.ts";
 import { systemStandIn } from "./stand-in.ts";
-import { spendingOf } from "./spending.ts";
+import { limitsOf } from "./spending.ts";
 import { limitsWith, loadVerdict, type Verdict } from "./verdict.ts";
 
 /** `flow` is null only when there is nothing to build; beside errors it may be there to be shown, never to be run. */
@@ -97,7 +97,7 @@ export function loadAgent(name: string, files: Files, findPrompt: FindPrompt, di
     checks: Object.fromEntries(graph.checks),
     stop: sources.verdict.stop,
     ...(graph.stop?.guard !== undefined && { stopGuard: graph.stop.guard }),
-    limits: { ...limitsWith(sources.verdict, graph.stop?.guard), ...spendingOf(agent.runner.limits) },
+    limits: { ...limitsWith(sources.verdict, graph.stop?.guard), ...limitsOf(agent.runner.limits) },
     ...(sections.length > 0 && { sections: Object.fromEntries(sections) }),
     constants: Object.fromEntries(
       [...agent.runner.integrations.github.labels.rest].map(([key, label]) => [`label_${key}`, label]),

@@ -2,6 +2,7 @@
 import type { Move, StepId } from "../flow/flow.ts";
 import { FORBIDDEN_NAMES, isObject, type Path } from "../flow/json.ts";
 import { checkValidator } from "./check-guards.ts";
+import { checkLimits, limitsOfRun } from "./check-limits.ts";
 import { checkPlaceholders } from "./check-placeholders.ts";
 import { isWritten } from "./document.ts";
 import type { Finding } from "./finding.ts";
@@ -25,6 +26,17 @@ export function* checkMachine(machine: Machine): Generator<Finding> {
   if (!speaksOf(machine, "next")) yield* checkWays(machine);
   yield* checkPlaceholders(machine);
   yield* checkInert(machine);
+  yield* checkSpending(machine);
+}
+
+function checkSpending(machine: Machine): Iterable<Finding> {
+  const { source, document, stages } = machine;
+  const steps = [...stages].map(([id, { source: stage }]) => ({
+    limits: stage.limits,
+    at: atStage(machine, id, "limits"),
+    owner: `stage "${id}"`,
+  }));
+  return checkLimits(limitsOfRun(source.limits, document, "/limits"), steps);
 }
 
 /** Whether hooks.mjs may have a function of this name. */

@@ -5,6 +5,7 @@ import { checkData } from "./check-data.ts";
 import { checkEnds } from "./check-ends.ts";
 import { checkGates } from "./check-gates.ts";
 import { checkGuards } from "./check-guards.ts";
+import { checkLimits, limitsOfRun } from "./check-limits.ts";
 import { checkPromptFiles } from "./check-prompt-files.ts";
 import { checkPrompts } from "./check-prompts.ts";
 import { checkQuestions } from "./check-questions.ts";
@@ -31,6 +32,7 @@ const GATE_RULES: Rules = [
   checkNames,
   checkFolders,
   checkSandbox,
+  checkSpending,
   checkStepEntries,
   checkEntry,
   checkGates,
@@ -46,7 +48,7 @@ const GATE_RULES: Rules = [
 const RULES: { readonly [dialect in Dialect]: Rules } = {
   gate: GATE_RULES,
   complete: [...GATE_RULES, checkComplete],
-  check: [checkNames, checkFolders, checkSandbox, checkEntry, checkReach, checkQuestions],
+  check: [checkNames, checkFolders, checkSandbox, checkSpending, checkEntry, checkReach, checkQuestions],
 };
 
 function* checkNames({ name, sources }: Loaded): Generator<Finding> {
@@ -70,6 +72,16 @@ function* checkNames({ name, sources }: Loaded): Generator<Finding> {
       fix: `Set "agentId" to "${agent.name ?? name}".`,
     };
   }
+}
+
+function checkSpending(loaded: Loaded): Iterable<Finding> {
+  const { agent, agentDocument, registry, questions } = loaded.sources;
+  const steps = [...(questions?.steps ?? registry.steps)].map(([id, { limits }]) => ({
+    limits,
+    at: atStep(loaded, id, "limits"),
+    owner: `step "${id}"`,
+  }));
+  return checkLimits(limitsOfRun(agent.runner.limits, agentDocument, "/runner/limits"), steps);
 }
 
 /** Every folder that a file names lies in the project. */

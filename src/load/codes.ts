@@ -443,6 +443,14 @@ export const CODES = {
   ),
 
   // The budget.
+  "LIMIT-INVALID": error(
+    "unusable limit",
+    "A limit of nothing stops every run, and a word of warning after the end helps nobody.",
+  ),
+  "LIMIT-ABOVE": warning(
+    "limit never reached",
+    "The narrower limit was written to hold: above the wider one it says nothing, which is hardly meant.",
+  ),
   "BUDGET-TURNS": error(
     "over budget",
     "`check --max-turns N` promises that no run takes more answers than N.",

@@ -18,7 +18,7 @@ import { buildCheck } from "./guards.ts";
 import { modernAgent } from "./legacy.ts";
 import { findEntry, type Machine } from "./machine-parts.ts";
 import { joinPath } from "./paths.ts";
-import { spendingOf } from "./spending.ts";
+import { limitsOf } from "./spending.ts";
 import { readShape } from "./shape.ts";
 import { MEND_YAML, readStageFile, withDraft, type StageFile } from "./stage-file.ts";
 import { loadInputs } from "./stage-inputs.ts";
@@ -92,7 +92,7 @@ export function loadMachine(name: string, files: FileTree, world: MachineWorld):
     steps: Object.fromEntries(steps),
     checks: Object.fromEntries(checksOf(machine).map((check) => [check.name, check])),
     stop: { kind: "end" },
-    limits: { visits: machine.limits.visits, ...spendingOf(machine.limits) },
+    limits: { visits: machine.limits.visits, ...limitsOf(machine.limits) },
     ...(hooks !== null && {
       hooks: { ...hooks.module, ...(machine.joinRule === "declared" && { joinRule: "declared" }) },
     }),

@@ -2,6 +2,7 @@
 import { DEFAULTS } from "./defaults.ts";
 import { DIALECTS } from "./dialect.ts";
 import { anything, flag, group, map, number, object, text, type Reads } from "./shape.ts";
+import { STEP_LIMITS } from "./spending.ts";
 
 const PROMPT_FIELDS = {
   path: text("A file, relative to basePath.", { filled: true }),
@@ -48,6 +49,7 @@ const STEP = object("One step.", {
   permissionMode: text("How much may be done without asking.", {
     enum: ["default", "plan", "acceptEdits", "bypassPermissions"],
   }),
+  limits: STEP_LIMITS,
 });
 
 export const CHECK_REGISTRY = group("Steps with check prompts, and the ways between them.", {

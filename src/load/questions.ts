@@ -10,6 +10,7 @@ import { DEFAULTS } from "./defaults.ts";
 import { escapesProject, joinPath } from "./paths.ts";
 import { foldersNamed, readPromptFile } from "./prompts.ts";
 import type { CheckedStep, CheckRegistry, Onward, PromptPlace, Question } from "./questions-shape.ts";
+import { stepLimitsOf } from "./spending.ts";
 import { findEntry, type Graph, type Sources } from "./registry.ts";
 import { modeOf } from "./steps.ts";
 
@@ -81,6 +82,7 @@ function buildWork(id: StepId, source: CheckedStep, registry: CheckRegistry, wor
         ? {}
         : { done: times(source.iterations.min - 1, again(id), { kind: "goto", step: questionOf(id) }) },
     turns: DEFAULTS.turns,
+    ...stepLimitsOf(source.limits),
   };
 }
 

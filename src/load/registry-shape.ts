@@ -2,6 +2,7 @@
 import { DEFAULTS } from "./defaults.ts";
 import { DIALECTS } from "./dialect.ts";
 import { anything, flag, group, list, map, number, object, text, type Reads } from "./shape.ts";
+import { STEP_LIMITS } from "./spending.ts";
 
 export const INTENTS = ["next", "repeat", "jump", "handoff", "closing", "escalate", "abort"] as const;
 /** Every word that a dialect with gates has for an intent. */
@@ -102,6 +103,7 @@ export const STEP_FIELDS = {
     args: list("Its arguments.", text("An argument."), { default: [] }),
     timeout: number("Milliseconds it may take.", { default: DEFAULTS.subprocessTimeoutMs, min: 1 }),
   }),
+  limits: STEP_LIMITS,
   condition: text("Of no effect."),
   priority: number("Of no effect."),
 };

@@ -1,7 +1,7 @@
 /** What the front matter of a stage file and machine.yaml may hold. */
 import { DEFAULTS } from "./defaults.ts";
 import { VALIDATOR_FIELDS } from "./registry-shape.ts";
-import { SPENDING_FIELDS } from "./spending.ts";
+import { LIMIT_FIELDS, STEP_LIMITS } from "./spending.ts";
 import { anything, group, list, map, number, object, text, toJsonSchema, type Reads } from "./shape.ts";
 
 export const STAGE_ID = "^[a-z][a-z0-9]*(-[a-z0-9]+)*$";
@@ -126,6 +126,7 @@ const STAGE_FIELDS = {
     text("A path.", TYPE),
     TYPE,
   ),
+  limits: STEP_LIMITS,
 };
 export const STAGE_KEYS: readonly string[] = Object.keys(STAGE_FIELDS);
 export const STAGE = group(
@@ -148,7 +149,7 @@ const MACHINE_FIELDS = {
   checks: map("Checks, by name.", CHECK),
   limits: group("Ceilings of a run.", {
     visits: number("Visits of stages.", { default: DEFAULTS.stageVisits, min: 1, integer: true }),
-    ...SPENDING_FIELDS,
+    ...LIMIT_FIELDS,
   }),
   joinRule: text("listed: a join in `nextStages` form is one of nextStages. declared: it may be any stage.", {
     enum: ["listed", "declared"],

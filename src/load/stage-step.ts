@@ -6,6 +6,7 @@ import type { AgentSource } from "./agent-shape.ts";
 import { DEFAULTS, MODE_BY_KIND } from "./defaults.ts";
 import type { Finding } from "./finding.ts";
 import { escapeSegment } from "./places.ts";
+import { stepLimitsOf } from "./spending.ts";
 import { draftFault, withDraft, type StageFile } from "./stage-file.ts";
 import { nextOf, onFailOf, type MoveWorld } from "./stage-moves.ts";
 import { didYouMean } from "./suggest.ts";
@@ -54,6 +55,7 @@ export function buildStage(file: StageFile, agent: AgentSource, tools: ToolWorld
       cap: onFail ?? failed("AGENT_TURN_LIMIT"),
     },
     turns: source.turnCap ?? 1,
+    ...stepLimitsOf(source.limits),
     stage: {
       attempts,
       backoff: source.retryPolicy?.backoff ?? "none",

@@ -9,6 +9,7 @@ import { carryOf, COMPLETE, gatedEdges, ungatedMove, type FlowSteps } from "./mo
 import type { Prompts } from "./prompts.ts";
 import type { GateSource, RegistrySource, StepSource } from "./registry-shape.ts";
 import { fieldWords, type ResolveSchema } from "./schemas.ts";
+import { stepLimitsOf } from "./spending.ts";
 import type { StandIn } from "./stand-in.ts";
 import { INPUT_TEXT } from "./variables.ts";
 
@@ -67,6 +68,7 @@ export function buildStep(
         ? gatedEdges(id, source, gate, carry, jumpable(flow, gate, answer), form)
         : { done: source.runner !== undefined && kind === "close" ? COMPLETE : ungatedMove(id, flow) },
     turns: DEFAULTS.turns,
+    ...stepLimitsOf(source.limits),
   };
 }
 

@@ -20,6 +20,7 @@ import { explainMissing, variable } from "./variables.ts";
 const templates = new WeakMap<Prompt, Template>();
 const contracts = new WeakMap<Step, string>();
 const systems = new WeakMap<Flow, string>();
+const fixed = new WeakMap<Step, Composed>();
 
 export const composer: Compose = {
   system: (flow) => remember(systems, flow, systemText),
@@ -30,7 +31,7 @@ export const composer: Compose = {
 function compose(flow: Flow, step: Step, say: Exclude<Say, { kind: "results" }>, scene: Scene): Composed {
   switch (say.kind) {
     case "prompt":
-      return withContract(renderPrompt(flow, step, scene), step);
+      return fixed.get(step) ?? stepPrompt(flow, step, scene);
     case "failed-check":
       return withContract({ kind: "text", text: failureText(flow, step, say.guard, say.result) }, step);
     case "repair":
@@ -42,6 +43,15 @@ function compose(flow: Flow, step: Step, say: Exclude<Say, { kind: "results" }>,
     case "steer":
       return { kind: "text", text: `Call \`${say.tool}\` when the stage is finished.` };
   }
+}
+
+/** What reads nothing says the same in every visit. */
+function stepPrompt(flow: Flow, step: Step, scene: Scene): Composed {
+  const { prompt } = step;
+  const composed = withContract(renderPrompt(flow, step, scene), step);
+  if (prompt.syntax === "stage" || prompt.variables.length > 0) return composed;
+  if (composed.kind === "text" && templateOf(prompt).length === 1) fixed.set(step, composed);
+  return composed;
 }
 
 function renderPrompt(flow: Flow, step: Step, scene: Scene): Composed {

@@ -7,7 +7,9 @@ import { join } from "node:path";
 import type { Price } from "../backends/prices.ts";
 import { isProvider, PROVIDERS, type ProviderId } from "../backends/providers.ts";
 import { RunnerError } from "../engine/ports.ts";
+import type { Limits } from "../flow/flow.ts";
 import { isObject, type Json, type JsonObject } from "../flow/json.ts";
+import { softFault } from "../load/spending.ts";
 import { configFolder } from "./project.ts";
 
 export type UserConfig = {
@@ -21,6 +23,8 @@ export type UserConfig = {
   readonly sandbox: SandboxWish;
   /** Names of environment variables that commands may see, besides the usual ones. */
   readonly env: readonly string[];
+  /** What any run may spend at the most, whatever its files say. */
+  readonly limits: Limits;
 };
 
 export type SandboxWish = "on" | "off" | "auto";
@@ -58,7 +62,7 @@ export function readConfig(env: NodeJS.ProcessEnv): UserConfig {
     throw invalid(error instanceof Error ? error.message : String(error));
   }
   if (!isObject(value)) throw invalid("it must be an object");
-  requireKeys(value, ["models", "prices", "defaultBackend", "acp", "sandbox", "env"], "", invalid);
+  requireKeys(value, ["models", "prices", "defaultBackend", "acp", "sandbox", "env", "limits"], "", invalid);
   const { models = {}, prices = {}, defaultBackend = null, acp = null } = value;
   if (!isObject(models)) throw invalid("models must be an object");
   if (!isObject(prices)) throw invalid("prices must be an object");
@@ -71,6 +75,7 @@ export function readConfig(env: NodeJS.ProcessEnv): UserConfig {
     acp: acp === null ? null : readAcp(acp, invalid),
     sandbox: readWish(value.sandbox ?? "auto", invalid),
     env: readNames(value.env ?? [], invalid),
+    limits: readLimits(value.limits ?? {}, invalid),
   };
 }
 
@@ -81,11 +86,26 @@ const NOTHING_SAID: UserConfig = {
   acp: null,
   sandbox: "auto",
   env: [],
+  limits: {},
 };
 
 function readWish(value: Json, invalid: Invalid): SandboxWish {
   if (value === "on" || value === "off" || value === "auto") return value;
   throw invalid('sandbox is "on", "off" or "auto"');
+}
+
+function readLimits(value: Json, invalid: Invalid): Limits {
+  if (!isObject(value)) throw invalid("limits must be an object");
+  requireKeys(value, ["turns", "tokens", "costUsd", "wallMs", "soft"], "limits", invalid);
+  const { soft, ...amounts } = value;
+  for (const [name, most] of Object.entries(amounts)) {
+    const isWhole = name === "costUsd" || Number.isSafeInteger(most);
+    if (typeof most !== "number" || !(most > 0) || !isWhole)
+      throw invalid(`limits.${name} must be a ${name === "costUsd" ? "" : "whole "}number above 0`);
+  }
+  const fault = soft === undefined ? null : softFault(soft, amounts);
+  if (fault !== null) throw invalid(`limits.soft: ${fault}`);
+  return value;
 }
 
 function readNames(value: Json, invalid: Invalid): readonly string[] {

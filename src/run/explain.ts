@@ -1,7 +1,18 @@
 /** What holds for an agent and for each of its steps, and where that comes from: written in a file, or a default. */
 import { offeredIn } from "../boundaries/toolbox.ts";
 import { answersOf, budgetOf, responsesOf, type Budget } from "../flow/budget.ts";
-import type { Check, Flow, Label, Parameter, Prompt, Stage, Step, StepGuard, StepId } from "../flow/flow.ts";
+import type {
+  Check,
+  Flow,
+  Label,
+  Limits,
+  Parameter,
+  Prompt,
+  Stage,
+  Step,
+  StepGuard,
+  StepId,
+} from "../flow/flow.ts";
 import { handlerOf } from "../flow/handlers.ts";
 import { isObject, own, type Json, type Path } from "../flow/json.ts";
 import { fieldPathText, placeholdersIn } from "../flow/placeholder.ts";
@@ -11,8 +22,9 @@ import { maxIterationsOf } from "../flow/rules.ts";
 import { DEFAULTS, MODE_BY_KIND } from "../load/defaults.ts";
 import { reachFrom } from "../load/graph.ts";
 import { hasStages } from "../load/agent.ts";
-import { originOf, readOrigins, type Origin, type Origins } from "../load/origin.ts";
+import { originOf, readOrigins, type Origin, type Origins, type Written } from "../load/origin.ts";
 import { fieldWords } from "../load/schemas.ts";
+import { effectiveLimits } from "../load/spending.ts";
 import { stageSupplier } from "../prompts/stage.ts";
 import { nameIn, parseLenient, parseTemplate, templateNames } from "../prompts/template.ts";
 import { supplierOf, type Supplier } from "../prompts/variables.ts";
@@ -21,6 +33,7 @@ import { flowDigest, type Loaded } from "./load.ts";
 
 /** A value that holds, and why. */
 export type Sourced<T = Json> = { readonly value: T; readonly origin: Origin };
+type LimitRow = Sourced & { readonly key: string };
 
 export type AgentExplained = {
   readonly v: 1;
@@ -82,7 +95,12 @@ export type StepExplained = {
     | null;
   /** What happens around the conversation of a stage. */
   readonly stage: StageExplained | null;
-  readonly limits: { readonly answers: number; readonly repairs: number; readonly responses: number };
+  readonly limits: {
+    readonly answers: number;
+    readonly repairs: number;
+    readonly responses: number;
+    readonly spending: readonly LimitRow[];
+  };
   readonly problems: readonly Problem[];
 };
 
@@ -129,6 +147,11 @@ export type GuardedCheck = Check & {
 
 type Explainable = Pick<Loaded, "agent" | "flow" | "problems">;
 
+/** What the user's settings allow any run, and the file that says so. */
+export type UserLimits = { readonly limits: Limits; readonly file: string | null };
+
+const NO_LIMITS: UserLimits = { limits: {}, file: null };
+
 /** Where the values of a loaded agent were written. */
 export async function originsOf({ agent, project }: Pick<Loaded, "agent" | "project">): Promise<Origins> {
   const files = createFiles(project.root);
@@ -141,6 +164,7 @@ export async function originsOf({ agent, project }: Pick<Loaded, "agent" | "proj
 export function explainAgent(
   { flow, agent, problems }: Explainable,
   origins: Origins,
+  ofUser: UserLimits = NO_LIMITS,
 ): AgentExplained | null {
   if (flow === null) return null;
   return {
@@ -159,7 +183,7 @@ export function explainAgent(
       ...parameter,
       origin: origins.agent(["parameters", parameter.name])?.origin ?? NOT_WRITTEN,
     })),
-    settings: settingsOf(flow, origins),
+    settings: [...settingsOf(flow, origins), ...limitRows(flow, origins, ofUser)],
     steps: outlineOf(flow, problems).nodes,
     budget: budgetOf(flow),
     problems,
@@ -218,6 +242,7 @@ export function explainStep(
       answers: answersOf(step),
       repairs: answer.kind === "text" ? 0 : answer.repairs,
       responses: responsesOf(step),
+      spending: stepLimitRows(step, written),
     },
     problems: problems.filter((problem) => problem.step === id),
   };
@@ -299,6 +324,32 @@ function settingsOf(flow: Flow, origins: Origins): AgentExplained["settings"] {
       key === "runner.verdict.type" && written !== null ? written.origin : originOf(written, value);
     return { key, value, origin };
   });
+}
+
+/** What a run may spend: of two limits the lesser holds. */
+function limitRows(flow: Flow, origins: Origins, ofUser: UserLimits): readonly LimitRow[] {
+  const { visits: _, ...written } = flow.limits;
+  const where = flow.dialect === "stage" ? ["limits"] : ["runner", "limits"];
+  return Object.entries(effectiveLimits(written, ofUser.limits)).map(([name, value]) => {
+    const path = [...where, name];
+    const said = origins.agent(path);
+    const isUsers = ofUser.file !== null && value !== said?.value;
+    const place = { file: ofUser.file ?? "", line: 1, column: 1, pointer: `/limits/${name}` };
+    const origin: Origin = isUsers ? { kind: "written", ...place } : originOf(said, value);
+    return { key: path.join("."), value: value, origin };
+  });
+}
+
+/** `turns` and the like of a step, and `perAttempt.turns` of its attempts. */
+function stepLimitRows({ limits }: Step, written: (...path: Path) => Written | null): readonly LimitRow[] {
+  const { perAttempt = {}, ...all } = limits ?? {};
+  const rows = (values: Limits, path: Path) =>
+    Object.entries(values).map(([name, value]) => ({
+      key: [...path, name].join("."),
+      value: value,
+      origin: originOf(written("limits", ...path, name), value),
+    }));
+  return [...rows(all, []), ...rows(perAttempt, ["perAttempt"])];
 }
 
 function stageOf(flow: Flow, step: Step): StageExplained | null {

@@ -10,6 +10,7 @@ import { decideSandbox, openGround, placesOf, type Ground } from "./sandbox.ts";
 /** What the machine offers a run: how commands are started, and what they see of the environment. */
 export type Around = Pick<Ground, "exec"> & {
   readonly allow: UserConfig["env"];
+  readonly limits: UserConfig["limits"];
   readonly warnings: readonly string[];
 };
 
@@ -42,6 +43,7 @@ export async function withGround(
     return await use({
       exec: ground.exec,
       allow: config.env,
+      limits: config.limits,
       warnings: warning === null ? [] : [warning],
     });
   } finally {

@@ -40,6 +40,9 @@ function* happened(moment: Moment, event: Event): Generator<Told> {
     case "step.waited":
       yield ["debug", `Waited ${event.ms}ms: ${event.step}`, at];
       return;
+    case "step.warned":
+      yield ["warn", event.text, at];
+      return;
     case "step.suspended":
       yield ["warn", `Suspended: ${event.why}`, { ...at, code: event.code }];
       return;

@@ -2,7 +2,7 @@
 import type { Clock, Journal, Person } from "../engine/ports.ts";
 import type { State } from "../engine/state.ts";
 import type { Entry } from "../flow/event.ts";
-import type { Flow, Spending } from "../flow/flow.ts";
+import type { Flow, Granted } from "../flow/flow.ts";
 import type { Json } from "../flow/json.ts";
 import type { AdoptOptions } from "./adopt.ts";
 import type { BackendOptions } from "./backend.ts";
@@ -42,8 +42,8 @@ export type DriveOptions = BackendOptions & {
   readonly signal?: AbortSignal;
   /** Asks the person at the terminal, one question at a time; absent when there is nobody. */
   readonly ask?: Person["choose"];
-  /** What the run may spend at the most, over what its files say; `resume` raises it. */
-  readonly spending?: Spending;
+  /** What the run and its steps may spend, in the place of what files and settings say; `resume` raises it. */
+  readonly spending?: Granted;
   /** What becomes of a tool call outside of a stage's list when nobody can be asked. */
   readonly onPermission?: Person["absent"];
   /** Hears what the model says while it says it, where the backend can tell. Must not throw. */

@@ -168,6 +168,7 @@ function reworded(event: Event, is: State, hide: Hide, open: Open): Event {
     case "effect.failed":
       return { ...event, detail: word(event.detail) };
     case "run.limited":
+    case "step.warned":
     case "run.adopted":
     case "step.waited":
     case "run.left":

@@ -3,13 +3,13 @@ import { fold } from "../engine/drive.ts";
 import { RunnerError, type Journal, type RunHandle } from "../engine/ports.ts";
 import { adoptions } from "../flow/adopted.ts";
 import type { Entry } from "../flow/event.ts";
-import type { Flow, Spending } from "../flow/flow.ts";
-import { spendingOf } from "../load/spending.ts";
+import type { Flow } from "../flow/flow.ts";
 import { chooseBackend, recallBackend } from "./backend.ts";
 import { systemClock } from "./clock.ts";
 import { discreetSpec } from "./discreet.ts";
 import { withGround } from "./ground.ts";
 import { openExistingJournal } from "./journal.ts";
+import { grantedOnResume } from "./limits.ts";
 import type { ResumeOptions } from "./options.ts";
 import { restorePlace } from "./place.ts";
 import { findProject, type Project } from "./project.ts";
@@ -61,7 +61,7 @@ async function resumeFrom(journal: Journal, project: Project, options: ResumeOpt
       type: "run.resumed",
       epoch: handle.epoch,
       ...(renewed ? { backend: discreetSpec(backend, redactor) } : {}),
-      ...(options.spending && { spending: { ...spentSoFar(recorded), ...options.spending } }),
+      ...grantedOnResume(recorded, flow, options.spending),
     } as const;
     const clock = options.clock ?? systemClock;
     const adopted =
@@ -99,11 +99,6 @@ async function adopt(
 
 function isGiven(value: unknown): boolean {
   return value !== undefined;
-}
-
-/** What the run was allowed before it was resumed. */
-function spentSoFar({ flow, entries, adopted, current }: RecordedRun): Spending {
-  return fold(flow, entries, adopted).spending ?? spendingOf(current.limits);
 }
 
 /** Whether the run ended by the flow's own doing, so that nothing is left to go on with. */

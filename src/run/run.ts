@@ -6,12 +6,12 @@ import type { Entry } from "../flow/event.ts";
 import { RESERVED_FIELDS } from "../flow/placeholder.ts";
 import { hasErrors } from "../flow/problem.ts";
 import { coerceParameters } from "../load/parameters.ts";
-import { spendingOf } from "../load/spending.ts";
 import { chooseBackend } from "./backend.ts";
 import { systemClock } from "./clock.ts";
 import { discreetSpec } from "./discreet.ts";
 import { requireGround, withGround } from "./ground.ts";
 import { openJournal } from "./journal.ts";
+import { grantedAtStart } from "./limits.ts";
 import { flowDigest, load, type Loaded } from "./load.ts";
 import type { DriveOptions, RunOptions } from "./options.ts";
 import { placeOf } from "./place.ts";
@@ -76,9 +76,7 @@ export async function runLoaded(loaded: Loaded, options: Omit<RunOptions, "agent
         const at = clock.now();
         const { agent } = flow;
         const input = redactor.text(options.input ?? "");
-        const spending = options.spending && {
-          spending: { ...spendingOf(flow.limits), ...options.spending },
-        };
+        const spending = grantedAtStart(flow, around.limits, options.spending);
         const spec = discreetSpec(backend, redactor);
         const started = {
           run: id,

@@ -12,6 +12,7 @@ import type {
   StepGuard,
   StepId,
   StepKind,
+  StepLimits,
 } from "../flow/flow.ts";
 import type { JsonSchema } from "../flow/json.ts";
 import { parseDotPath } from "../flow/json.ts";
@@ -35,6 +36,7 @@ export type StepSketch = {
   readonly free?: true;
   readonly answer?: Partial<Answer & { kind: "object" }>;
   readonly tools?: readonly string[];
+  readonly limits?: StepLimits;
 };
 
 export function sketchFlow(
@@ -119,6 +121,7 @@ function toStep(id: StepId, sketch: StepSketch): Step {
     needs: [],
     edges,
     turns: sketch.turns ?? 50,
+    ...(sketch.limits === undefined ? {} : { limits: sketch.limits }),
   };
 }
 
@@ -190,6 +193,7 @@ export type StageSketch = {
   readonly turns?: number;
   readonly assert?: readonly string[];
   readonly rules?: Partial<Stage>;
+  readonly limits?: StepLimits;
 };
 
 /** A machine of stages; each completes with `done`, and its payload is any object unless a schema is given. */
@@ -246,6 +250,7 @@ function toStage(id: StepId, sketch: StageSketch): Step {
     needs: [],
     edges: { ok: next, skip: next, fail: failed("AGENT_VALIDATION_ABORT"), cap: failed("AGENT_TURN_LIMIT") },
     turns,
+    ...(sketch.limits === undefined ? {} : { limits: sketch.limits }),
     stage: { attempts, backoff: "none", unresolved: "fail", output: [], ...sketch.rules },
   };
 }

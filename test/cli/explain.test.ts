@@ -37,6 +37,13 @@ function line(origin: Origin): string {
 
 const settings: readonly [name: string, changes: Changes, key: string, value: unknown, from: string][] = [
   [
+    "a limit",
+    { "agent /runner/limits": { turns: 7 } },
+    "runner.limits.turns",
+    7,
+    "written agent.json/runner/limits/turns",
+  ],
+  [
     "a written value",
     { "agent /runner/verdict/config/maxIterations": 7 },
     "runner.verdict.config.maxIterations",
@@ -351,4 +358,24 @@ test("docs/looking-at-a-flow.md shows what the commands really print", async () 
   ]) {
     assert.ok(page.includes(shown), shown);
   }
+});
+
+test("the lesser limit is told, with the place it comes from", () => {
+  const { flow, origins } = world({
+    "agent /runner/limits": { turns: 7, tokens: 10 },
+    [`registry ${S}/limits`]: { turns: 3, perAttempt: { soft: 0.5 } },
+  });
+  const loaded = { agent: "iterator", flow, problems: [] };
+  const ofUser = { limits: { turns: 5, tokens: 20 }, file: "/home/me/config.json" };
+  const told = explainAgent(loaded, origins, ofUser)!.settings.filter(({ key }) => key.includes("limits."));
+  assert.deepEqual(
+    told.map(({ key, value, origin }) => [key, value, line(origin)]),
+    [
+      ["runner.limits.turns", 5, "written config.json/limits/turns"],
+      ["runner.limits.tokens", 10, "written agent.json/runner/limits/tokens"],
+    ],
+  );
+  const step = stepText(explainStep(loaded, "continuation.issue", origins)!, plain);
+  assert.match(step, /at most +turns 3 .*steps_registry\.json:\d+/);
+  assert.match(step, /at most +perAttempt\.soft 0\.5 /);
 });

@@ -41,8 +41,9 @@ const rows: readonly [
 ][] = [
   ["turns", { turns: 3 }, FREE, 3],
   ["tokens", { tokens: 30 }, FREE, 2],
-  ["tokens, not quite reached", { tokens: 31 }, FREE, 3],
-  ["cost", { costUsd: 0.25 }, { ...FREE, costUsd: 0.1 }, 3],
+  ["tokens, where one call more would go beyond it", { tokens: 44 }, FREE, 2],
+  ["tokens, just filled", { tokens: 45 }, FREE, 3],
+  ["cost", { costUsd: 0.3 }, { ...FREE, costUsd: 0.1 }, 3],
   ["the first of several", { turns: 5, tokens: 30 }, FREE, 2],
 ];
 for (const [name, limits, usage, asked] of rows) {
@@ -50,7 +51,7 @@ for (const [name, limits, usage, asked] of rows) {
     const { backend, asked: count } = model(usage, 99);
     const { state } = await play({ flow: steps(limits), model: backend });
     assert.deepEqual([state.verdict?.outcome, state.verdict?.code], ["failed", "BUDGET_EXHAUSTED"]);
-    assert.match(state.verdict?.reason ?? "", /is reached: .* used\. Resume the run with a higher one/);
+    assert.match(state.verdict?.reason ?? "", /is reached: .* used.*\. Resume the run with a higher one/);
     assert.equal(count(), asked);
     assert.ok(state.halted.length > 0, "it can be resumed");
   });
@@ -78,7 +79,7 @@ test("siblings cannot go beyond a limit together", async () => {
     flow: machine,
     model: [{ step: "split", output: {} }, { output: {} }, { output: {} }],
   });
-  assert.deepEqual([state.verdict?.code, asked], ["BUDGET_EXHAUSTED", ["split@1/1"]]);
+  assert.deepEqual([state.verdict?.code, asked], ["BUDGET_EXHAUSTED", ["split@1/1", "a@1/1"]]);
 });
 
 const project = { root: "/", agentsDir: "/.agent", stateDir: "/.lockstep" };

@@ -55,6 +55,38 @@ const rows: readonly Row[] = [
     line: /^at most 6 answers: the longest way through the flow; with tools up to 50 responses in a visit, 150 in all$/,
   },
   {
+    name: "a step that may take one response in an attempt is not repaired",
+    flow: flowOf({
+      a: { edges: { next: "b" }, limits: { perAttempt: { turns: 1 } } },
+      b: { edges: { closing: null }, limits: { perAttempt: { turns: 1 } } },
+    }),
+    answers: 3,
+    visits: 3,
+    line: /^at most 3 answers: the longest way through the flow$/,
+    // An answer that would be repaired ends the run instead.
+    reached: 2,
+  },
+  {
+    name: "steps that may take so many responses in all",
+    flow: flowOf(
+      {
+        a: { edges: { next: "b" }, limits: { turns: 3 } },
+        b: { edges: { next: "a" }, limits: { turns: 2 } },
+      },
+      { limits: { visits: 12 } },
+    ),
+    answers: 5,
+    visits: 12,
+    line: /^at most 5 answers: the limits of its steps on turns$/,
+  },
+  {
+    name: "a run that may take so many responses",
+    flow: flowOf({ a: { edges: { next: "a", closing: null } } }, { limits: { visits: 12, turns: 7 } }),
+    answers: 7,
+    visits: 12,
+    line: /^at most 7 answers: the limit of 7 turns$/,
+  },
+  {
     name: "a circle: the ceiling on visits",
     flow: flowOf({ a: { edges: { next: "a", closing: null } } }, { limits: { visits: 12 } }),
     answers: 24,

@@ -85,6 +85,52 @@ const before = (more: object, key = "closure.iteration"): Changes => ({
 });
 
 const ROWS: readonly Row[] = [
+  // Limits.
+  {
+    code: "LIMIT-INVALID",
+    name: "a share above the whole",
+    changes: { "agent /runner/limits": { turns: 5, soft: 1.2 } },
+    at: "agent.json /runner/limits/soft",
+    says: /1\.2 is no share/,
+  },
+  {
+    code: "LIMIT-INVALID",
+    name: "a soft limit above its limit",
+    changes: { [`registry ${S}/limits`]: { perAttempt: { turns: 5, soft: { turns: 6 } } } },
+    at: `steps_registry.json ${S}/limits/perAttempt/soft`,
+    step: "initial.issue",
+    says: /one attempt of step "initial\.issue".*turns is 6, above its limit of 5/,
+  },
+  {
+    code: "LIMIT-INVALID",
+    name: "a soft limit on something else",
+    changes: { "agent /runner/limits": { soft: { visits: 3 } } },
+    at: "agent.json /runner/limits/soft",
+    says: /there is no "visits"/,
+  },
+  {
+    code: "LIMIT-INVALID",
+    name: "nothing to spend",
+    changes: { "agent /runner/limits": { costUsd: 0 } },
+    at: "agent.json /runner/limits/costUsd",
+  },
+  {
+    code: "LIMIT-ABOVE",
+    severity: "warning",
+    name: "a step may do more than the run",
+    changes: { "agent /runner/limits": { turns: 5 }, [`registry ${S}/limits`]: { turns: 6 } },
+    at: `steps_registry.json ${S}/limits/turns`,
+    step: "initial.issue",
+    says: /is 6, above the 5 of the run/,
+  },
+  {
+    code: "LIMIT-ABOVE",
+    severity: "warning",
+    name: "an attempt may do more than its step",
+    changes: { [`registry ${S}/limits`]: { wallMs: 5, perAttempt: { wallMs: 6 } } },
+    at: `steps_registry.json ${S}/limits/perAttempt/wallMs`,
+    step: "initial.issue",
+  },
   // Files.
   {
     code: "AC-SERVICE-001",
@@ -2293,6 +2339,14 @@ const INNOCENT: readonly { readonly code: Code; readonly name: string; readonly 
     },
   },
   { code: "CHECK-PATTERN-UNUSED", name: "a pattern in use", changes: {} },
+  ...(["LIMIT-INVALID", "LIMIT-ABOVE"] as const).map((code) => ({
+    code,
+    name: "limits within each other",
+    changes: {
+      "agent /runner/limits": { turns: 5, costUsd: 0.5, soft: { turns: 5, tokens: 7 } },
+      [`registry ${S}/limits`]: { turns: 5, soft: 1, perAttempt: { turns: 5, costUsd: 0.5, soft: 0.5 } },
+    },
+  })),
 ];
 
 for (const { code, name, changes } of INNOCENT) {

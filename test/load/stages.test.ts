@@ -236,6 +236,9 @@ const FIELD_ROWS: readonly Row[] = [
   onPlan("turnCap: no number", { turnCap: Number.NaN }, "StageTurnCapTooLow", "/turnCap"),
   onPlan("turnCap: without limit", { turnCap: Number.POSITIVE_INFINITY }, "StageTurnCapTooLow", "/turnCap"),
   onPlan("turnCap: a word", { turnCap: "20" }, "StageTurnCapTooLow", "/turnCap"),
+  // limits
+  onPlan("limits: a soft one above", { limits: { turns: 3, soft: 2 } }, "LIMIT-INVALID", "/limits/soft"),
+  onPlan("limits: none", { limits: { turns: 0 } }, "StageFieldType", "/limits/turns"),
   // resolutionPolicy
   ...["retry-later", "fail", "skip", "ask"].map((policy): Row => [
     `resolutionPolicy: ${policy}`,

@@ -1,0 +1,66 @@
+/** The limits that a line gives: `--max-turns` and its like for the run, `--max` for anything. */
+import type { Granted } from "../flow/flow.ts";
+import { grantedBeside } from "../load/spending.ts";
+import type { DriveOptions } from "../run/index.ts";
+import { UsageError } from "./args.ts";
+import type { Call } from "./call.ts";
+
+export function spending(call: Call): Pick<DriveOptions, "spending"> {
+  const short = Object.entries(SHORT).flatMap(([flag, name]) => {
+    const text = call.text(flag);
+    return text === undefined ? [] : [{ [name]: amount(name, text, `--${flag}`) }];
+  });
+  const all = [...short, ...call.all("max").map(parseLimit)];
+  return all.length === 0 ? {} : { spending: all.reduce<Granted>(grantedBeside, {}) };
+}
+
+const SHORT = {
+  "max-turns": "turns",
+  "max-tokens": "tokens",
+  "max-cost": "costUsd",
+  "max-time": "wallMs",
+} as const;
+
+/** `turns=50`, `initial.issue.tokens=9000`, `initial.issue.perAttempt.wallMs=90s`, `soft=0.9`. */
+export function parseLimit(text: string): Granted {
+  const [, whose = "", name = "", value = ""] =
+    /^(?:(.+)\.)?(turns|tokens|costUsd|wallMs|soft)=(.*)$/.exec(text) ?? [];
+  if (name === "")
+    throw new UsageError(
+      `--max does not understand "${text}": write turns, tokens, costUsd, wallMs or soft, then = and how much; for a step its name before, as in initial.issue.turns=20.`,
+    );
+  const limits = { [name]: amount(name, value, `--max ${name}`) };
+  if (whose === "") return limits;
+  const step = whose.replace(/\.perAttempt$/, "");
+  return { steps: { [step]: step === whose ? limits : { perAttempt: limits } } };
+}
+
+function amount(name: string, text: string, flag: string): number {
+  const value = (READ[name] ?? wholeNumber)(text);
+  if (value !== null) return value;
+  throw new UsageError(`${flag} does not understand "${text}"; see \`lockstep help run\`.`);
+}
+
+const READ: { readonly [name: string]: (text: string) => number | null } = {
+  costUsd: dollars,
+  wallMs: milliseconds,
+  soft: share,
+};
+
+function wholeNumber(text: string): number | null {
+  return /^[1-9]\d{0,14}$/.test(text) ? Number(text) : null;
+}
+
+function dollars(text: string): number | null {
+  return /^\$?\d{1,9}(\.\d{1,6})?$/.test(text) ? Number(text.replace("$", "")) : null;
+}
+
+function milliseconds(text: string): number | null {
+  const match = /^([1-9]\d{0,9})(ms|s|m|h)$/.exec(text);
+  const unit = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }[match?.[2] ?? ""];
+  return match === null || unit === undefined ? null : Number(match[1]) * unit;
+}
+
+function share(text: string): number | null {
+  return /^(?:0?\.\d{1,4}|1)$/.test(text) && Number(text) > 0 ? Number(text) : null;
+}
