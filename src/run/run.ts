@@ -55,6 +55,8 @@ export type RunOptions = {
 export type ResumeOptions = {
   /** A run id, a unique prefix of one, `@last` or `@failed`. */
   readonly run: string;
+  /** Also if a living process drives it: that one can record nothing more from then on. */
+  readonly takeOver?: boolean;
 } & AdoptOptions &
   DriveOptions;
 
@@ -186,7 +188,8 @@ export async function resume(options: ResumeOptions): Promise<Result> {
 
 async function resumeFrom(journal: Journal, project: Project, options: ResumeOptions): Promise<Result> {
   const row = await findRun(journal, options.run);
-  return await held(await journal.claim(row.id), async (handle) => {
+  const { takeOver = false } = options;
+  return await held(await journal.claim(row.id, { takeOver }), async (handle) => {
     const { root, stateDir } = project;
     const recorded = await readRow(journal, row);
     const { flow: began, entries } = recorded;
@@ -445,14 +448,17 @@ async function reported(agent: string, options: DriveOptions, work: () => Promis
 }
 
 function broken(result: Result, error: RunnerError): Result {
-  const reason = `${error.message} What was committed is kept; go on with: lockstep resume ${result.run}`;
+  // Another process goes on with a run that was taken over.
+  const resumable = error.code !== "RUN_OWNED_ELSEWHERE";
+  const onward = ` What was committed is kept; go on with: lockstep resume ${result.run}`;
+  const reason = resumable ? error.message + onward : error.message;
   const verdict = { outcome: "failed", code: error.code } as const;
   const told = {
     success: false,
     reason,
     completionReason: reason,
     exitCode: exitCode(verdict),
-    resumable: true,
+    resumable,
   };
   return { ...result, ...verdict, ...told };
 }
