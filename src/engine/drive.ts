@@ -10,6 +10,7 @@ import { decide } from "./decide.ts";
 import { perform } from "./perform.ts";
 import { exhausted } from "./spend.ts";
 import type { Ports, RunHandle } from "./ports.ts";
+import { createStamp, drivenMs } from "./stamp.ts";
 import { EMPTY_STATE, type State } from "./state.ts";
 import { createTalk } from "./talk.ts";
 
@@ -58,12 +59,7 @@ function wallOf({ flow, past, begin }: Drive): { readonly left: number; readonly
   const given = events.findLast((event) => "spending" in event);
   const { wallMs } = given !== undefined && "spending" in given ? (given.spending ?? {}) : flow.limits;
   if (wallMs === undefined) return null;
-  // Between two stretches nobody drove it.
-  const spent = past.reduce((sum, { at, event }, place) => {
-    const before = past[place - 1];
-    return before === undefined || event.type === "run.resumed" ? sum : sum + at - before.at;
-  }, 0);
-  return { left: wallMs - spent, why: exhausted({ name: "wallMs", used: wallMs, most: wallMs }) };
+  return { left: wallMs - drivenMs(past), why: exhausted({ name: "wallMs", used: wallMs, most: wallMs }) };
 }
 
 /** `stopped` tells why the signal ends the run, where it is not only interrupted. */
@@ -83,6 +79,7 @@ async function driveOn(
     recall?.(entry, state);
   }
 
+  const movedAt = createStamp(ports.clock, "at" in first ? first.at : null);
   const isDue = ({ outcome }: Verdict) => conclude !== undefined && outcome === "completed";
 
   /**
@@ -93,8 +90,10 @@ async function driveOn(
     const next = decide(flow, state, event);
     const { settled } = next;
     const at = ports.clock.now();
-    const entry: Entry =
+    const moved = movedAt(at);
+    const made: Entry =
       settled === null ? { seq: seq + 1, at, event } : { seq: seq + 1, at, event, led: settled };
+    const entry = moved === 0 ? made : { ...made, moved };
     const [first] = next.pending;
     if (first?.type !== "end" || !alone || isDue(first.verdict))
       return { entries: [entry], next, after: next };

@@ -39,9 +39,11 @@ export type Ports = {
   readonly onText?: (step: StepId, delta: string) => void;
 };
 
-/** Epoch milliseconds, and sleeping. `sleep` resolves early when the signal aborts. */
+/** Epoch milliseconds, and sleeping. `sleep` resolves early when the signal aborts, and does not mind a clock that is set. */
 export type Clock = {
   readonly now: () => number;
+  /** Milliseconds of a clock that nobody sets, from any beginning. Absent: nobody sets `now` either. */
+  readonly steady?: () => number;
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
 };
 

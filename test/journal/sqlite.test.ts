@@ -213,7 +213,8 @@ describe("journal: sqlite alone", () => {
     world(async ({ directory, open }) => {
       const first = await open("first");
       const text = "x".repeat(250_000);
-      const large = [1, 2, 3, 4].map((seq) => ({ ...waited(seq), note: text }) as Entry);
+      const noted = (seq: number) => ({ ...waited(seq), note: text }) as Entry;
+      const large = [noted(1), noted(2), noted(3), noted(4)];
       const handle = await first.create(newRun("large"), large);
       await (await first.create(newRun("small"), [waited(1)])).release();
       await handle.release();
