@@ -5,8 +5,7 @@
  */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { after, test } from "node:test";
@@ -16,15 +15,14 @@ import { prepareSchemas, schemasOf } from "../../src/engine/schema.ts";
 import { createMemoryJournal, openJournal, runLoaded, type Journal } from "../../src/run/index.ts";
 import { random as seeded } from "../load/random.ts";
 import { bundled, warmed } from "./bundle.ts";
+import { quickFolder } from "./folder.ts";
 import { agents } from "./killed-agents.ts";
 
 const KILLS = Number(process.env.CRASH_KILLS ?? 1000);
 const SEED = Number(process.env.CRASH_SEED ?? 7);
 const WORKERS = 2;
 
-// What a kill leaves is the same in memory and on a disk; only power loss is not, and no kill stands for that.
-const memory = "/dev/shm";
-const temp = mkdtempSync(join(existsSync(memory) ? memory : tmpdir(), "lockstep-kill-"));
+const temp = quickFolder("kill");
 after(() => rmSync(temp, { recursive: true, force: true, maxRetries: 5 }));
 
 test(`${KILLS} kills: nothing acknowledged is lost, nothing committed is asked again, every run ends as without them`, async (context) => {

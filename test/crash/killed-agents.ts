@@ -1,6 +1,13 @@
 /** The agents that processes are killed over: a long way with repairs, tools and waits; stages side by side; large answers. */
 import { join } from "node:path";
-import type { Flow, Loaded, ScriptReply } from "../../src/run/index.ts";
+import {
+  createScripted,
+  type Backend,
+  type Flow,
+  type Journal,
+  type Loaded,
+  type ScriptReply,
+} from "../../src/run/index.ts";
 import { actionSchema, sketchFlow, sketchMachine } from "../../src/testing/flows.ts";
 
 export type Killed = { readonly loaded: Loaded; readonly script: readonly ScriptReply[] };
@@ -67,11 +74,26 @@ const LARGE = sketchFlow(
 );
 const LARGE_SCRIPT: readonly ScriptReply[] = [say("next", { filler: "y".repeat(300_000) }), say("closing")];
 
+const SHORT = sketchFlow({ "closure.a": { edges: { closing: null } } }, { agent: "short" });
+
 export function agents(folder: string): { readonly [agent: string]: Killed } {
   const project = { root: folder, agentsDir: join(folder, ".agent"), stateDir: join(folder, ".lockstep") };
   const of = (flow: Flow, script: readonly ScriptReply[]): Killed => ({
     loaded: { agent: flow.agent, project, flow, problems: [] },
     script,
   });
-  return { long: of(LONG, LONG_SCRIPT), stages: of(STAGES, STAGES_SCRIPT), large: of(LARGE, LARGE_SCRIPT) };
+  return {
+    long: of(LONG, LONG_SCRIPT),
+    stages: of(STAGES, STAGES_SCRIPT),
+    large: of(LARGE, LARGE_SCRIPT),
+    short: of(SHORT, [say("closing")]),
+  };
+}
+
+/** The model of an agent as far as a run has come with it. */
+export async function modelOf(journal: Journal, run: string, agent: string): Promise<Backend> {
+  const marks = (await journal.read(run)).flatMap(({ event }) =>
+    event.type === "step.answered" && "mark" in event.reply ? [event.reply.mark ?? null] : [],
+  );
+  return createScripted(agents("/")[agent]!.script, marks);
 }

@@ -15,7 +15,7 @@ import {
   type Journal,
 } from "../../src/run/index.ts";
 import type { RunHandle } from "../../src/engine/ports.ts";
-import { agents } from "./killed-agents.ts";
+import { agents, modelOf } from "./killed-agents.ts";
 
 const [folder = "", nth = "0", when = "before"] = process.argv.slice(2);
 const journal = await openJournal(join(folder, ".lockstep"), { now: Date.now });
@@ -62,11 +62,7 @@ function listening(backend: Backend): Backend {
 const unfinished = (await journal.list()).filter(({ last }) => last?.event.type !== "run.ended");
 await Promise.all(
   unfinished.map(async ({ id, agent }) => {
-    const { script } = agents(folder)[agent]!;
-    const marks = (await journal.read(id)).flatMap(({ event }) =>
-      event.type === "step.answered" && "mark" in event.reply ? [event.reply.mark ?? null] : [],
-    );
-    const backend = listening(createScripted(script, marks));
+    const backend = listening(await modelOf(journal, id, agent));
     await resume({ run: id, cwd: folder, journal: deadlyJournal, backend });
   }),
 );
