@@ -1,78 +1,60 @@
-/** A disk that fills up in the middle of a run: the run stops with a sentence, and goes on once there is room. */
+/** env-faults, the full disk: it fills up at each write of a run, and the run goes on once there is room. */
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { test } from "node:test";
+import { describe, it } from "node:test";
+import { fileURLToPath } from "node:url";
+import { createMemoryJournal, runLoaded } from "../../src/run/index.ts";
+import { canMount, mounted } from "../mounted.ts";
 import { needs } from "../needs.ts";
-import { openJournal, resume, runLoaded, type Backend } from "../../src/run/index.ts";
-import { actionSchema, sketchFlow } from "../../src/testing/flows.ts";
+import { agents } from "./killed-agents.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "lockstep-full-"));
-const disk = join(folder, "disk");
-mkdirSync(disk);
-const mounted = spawnSync("mount", ["-t", "tmpfs", "-o", "size=2m", "tmpfs", disk]).status === 0;
-const room = needs(mounted, "no right to mount a small file system (run as root to include the full disk)");
-
-test("a full disk stops the run with exit 3, loses nothing, and the run goes on later", room, async () => {
-  try {
-    const schema = { ...actionSchema(["next"]), additionalProperties: true };
-    const flow = sketchFlow(
-      {
-        "initial.a": { edges: { next: "continuation.a" }, schema },
-        "continuation.a": { edges: { next: "initial.a" }, schema },
-      },
-      { stop: { kind: "visits", count: 400 }, limits: { visits: 400 } },
-    );
-    const agent = {
-      agent: "sketch",
-      project: { root: disk, agentsDir: disk, stateDir: join(disk, "state") },
-      flow,
-      problems: [],
-    };
-    let asked = 0;
-    const backend: Backend = {
-      spec: { id: "filler", options: null },
-      turn: () => {
-        asked += 1;
-        const output = { next_action: { action: "next" }, filler: "x".repeat(3000) };
-        return Promise.resolve({
-          kind: "reply",
-          text: "",
-          calls: [],
-          output,
-          usage: { turns: 1, inputTokens: 0, outputTokens: 0, costUsd: null },
-        });
-      },
-    };
-    writeFileSync(join(disk, "ballast"), Buffer.alloc(900 * 1024));
-    const stopped = await runLoaded(agent, { cwd: disk, backend });
-    assert.deepEqual(
-      [stopped.code, stopped.exitCode, stopped.resumable],
-      ["JOURNAL_UNAVAILABLE", 3, true],
-      stopped.reason,
-    );
-    assert.match(stopped.reason, /full|space/i);
-    assert.match(stopped.reason, new RegExp(`lockstep resume ${stopped.run}`));
-    const askedBefore = asked;
-    assert.ok(askedBefore > 5 && askedBefore < 400, `${askedBefore} steps fitted`);
-
-    rmSync(join(disk, "ballast"));
-    spawnSync("mount", ["-o", "remount,size=64m", disk]);
-    const ended = await resume({ run: "@last", cwd: disk, stateDir: join(disk, "state"), backend });
-    assert.deepEqual([ended.outcome, ended.iterations], ["completed", 400], ended.reason);
-    // Only the step whose answer could not be written is asked again.
-    assert.equal(asked, 401);
-    const journal = await openJournal(join(disk, "state"), { now: Date.now });
-    const entries = await journal.read(ended.run!);
-    await journal.close();
-    assert.deepEqual(
-      entries.map(({ seq }) => seq),
-      entries.map((_, index) => index + 1),
-    );
-  } finally {
-    spawnSync("umount", [disk]);
-    rmSync(folder, { recursive: true, force: true });
+describe("a disk that fills up", () => {
+  const mounting = needs(...canMount());
+  for (const agent of ["long", "stages", "large"]) {
+    it(`at each write of ${agent}: exit 3, nothing lost, and the run goes on later`, mounting, async () => {
+      const disk = mkdtempSync(join(tmpdir(), "lockstep-full-"));
+      try {
+        const told = await filled(disk, agent);
+        const { loaded, script } = agents("/")[agent]!;
+        const journal = createMemoryJournal();
+        const { run } = await runLoaded(loaded, { cwd: "/", journal, script });
+        const entries = await journal.read(run!);
+        // The end is written together with what led to it.
+        const writes = Array.from({ length: entries.length - 1 }, (_, index) => index);
+        assert.deepEqual(
+          writes.filter((count) => !told.has(count)),
+          [],
+          "writes at which the disk was never full",
+        );
+      } finally {
+        rmSync(disk, { recursive: true, force: true });
+      }
+    });
   }
 });
+
+/** How many entries were there when the disk was full, of all the times. */
+function filled(disk: string, agent: string): Promise<ReadonlySet<number>> {
+  const program = fileURLToPath(new URL("full.ts", import.meta.url));
+  const [command = "", ...args] = [
+    ...mounted(`mount -t tmpfs -o size=4m none "${disk}"`),
+    process.execPath,
+    program,
+    disk,
+    agent,
+  ];
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, { stdio: ["ignore", "pipe", "pipe"] });
+    let [stdout, stderr] = ["", ""];
+    child.stdout.setEncoding("utf8").on("data", (text: string) => (stdout += text));
+    child.stderr.setEncoding("utf8").on("data", (text: string) => (stderr += text));
+    child.on("error", reject);
+    child.on("close", (code) => {
+      if (code === 0) resolve(new Set(stdout.trim().split("\n").map(Number)));
+      else reject(new Error(`full.ts ended with ${code}: ${stderr}`));
+    });
+  });
+}
