@@ -539,7 +539,7 @@ export const COMMANDS: readonly Command[] = [
       {
         name: "part",
         takes: "PART",
-        help: "only memory, durable, growth, concurrency, resume, load, cold, stages, http, gate or replay",
+        help: "only memory, durable, growth, concurrency, resume, load, cold, stages, http, gate, replay or life",
       },
     ],
     examples: ["lockstep bench", "lockstep bench --check --json"],
