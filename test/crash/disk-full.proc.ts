@@ -39,13 +39,8 @@ describe("a disk that fills up", () => {
 /** How many entries were there when the disk was full, of all the times. */
 function filled(disk: string, agent: string): Promise<ReadonlySet<number>> {
   const program = fileURLToPath(new URL("full.ts", import.meta.url));
-  const [command = "", ...args] = [
-    ...mounted(`mount -t tmpfs -o size=4m none "${disk}"`),
-    process.execPath,
-    program,
-    disk,
-    agent,
-  ];
+  const [command = "", ...mount] = mounted(`mount -t tmpfs -o size=4m none "${disk}"`);
+  const args = [...mount, process.execPath, program, disk, agent];
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, { stdio: ["ignore", "pipe", "pipe"] });
     let [stdout, stderr] = ["", ""];

@@ -30,17 +30,20 @@ const LONG = sketchFlow(
   },
   { agent: "long", limits: { visits: 200 } },
 );
+const round = (nth: number): readonly ScriptReply[] => [
+  { calls: [{ name: "TodoWrite", input: { todos: [] } }] },
+  say("next", { round: nth }),
+  say("next", { filler: "x".repeat(500) }),
+];
+const STUMBLE: readonly ScriptReply[] = [
+  { text: "no JSON here" },
+  { error: { kind: "network", retryAfterMs: 1 } },
+  say("handoff", { round: "last" }),
+];
 const LONG_SCRIPT: readonly ScriptReply[] = [
   say("next", { found: "the cause" }),
-  ...[1, 2, 3, 4, 5, 6].flatMap((round) => [
-    { calls: [{ name: "TodoWrite", input: { todos: [] } }] },
-    say("next", { round }),
-    ...(round % 3 === 0
-      ? [{ text: "no JSON here" }, { error: { kind: "network" as const, retryAfterMs: 1 } }]
-      : []),
-    say("next", { filler: "x".repeat(500) }),
-  ]),
-  say("handoff", { round: "last" }),
+  ...[1, 2, 3, 4, 5, 6].flatMap(round),
+  ...STUMBLE,
   say("closing"),
 ];
 

@@ -66,12 +66,16 @@ await Promise.all(
     await resume({ run: id, cwd: folder, journal: deadlyJournal, backend });
   }),
 );
-do {
+
+async function newRuns(): Promise<void> {
   await Promise.all(
     Object.values(agents(folder)).map(async ({ loaded, script }) => {
       const backend = listening(createScripted(script));
       await runLoaded(loaded, { cwd: folder, journal: deadlyJournal, backend });
     }),
   );
-} while (when !== "once");
+}
+
+await newRuns();
+if (when !== "once") for (;;) await newRuns();
 await journal.close();
