@@ -100,14 +100,19 @@ function wordsOf({ message, cause, data }: Trouble): string {
   return typeof why === "string" && why !== "" && !known.includes(why) ? `${known} (${why})` : known;
 }
 
-/** Seconds, a date, or milliseconds where a service says so. */
+/** Seconds, a date, or milliseconds where a service says so. A date is held against the service's own clock if it tells. */
 function retryAfter(headers: unknown, now: number): number | undefined {
   const millis = Number(member(headers, "retry-after-ms") ?? Number.NaN);
   if (Number.isFinite(millis) && millis >= 0) return Math.ceil(millis);
   const after = member(headers, "retry-after");
   if (typeof after !== "string" || after === "") return undefined;
-  const ms = /^\d+(?:\.\d+)?$/.test(after) ? Number(after) * 1000 : Date.parse(after) - now;
+  const ms = /^\d+(?:\.\d+)?$/.test(after) ? Number(after) * 1000 : Date.parse(after) - sentAt(headers, now);
   return Number.isFinite(ms) ? Math.max(0, Math.ceil(ms)) : undefined;
+}
+
+function sentAt(headers: unknown, now: number): number {
+  const sent = Date.parse(String(member(headers, "date")));
+  return Number.isNaN(sent) ? now : sent;
 }
 
 function member(value: unknown, key: string): unknown {

@@ -189,6 +189,7 @@ export const COMMANDS: readonly Command[] = [
         help: "go on from just before that visit, as a new run that shares the past before it",
       },
       { name: "invalidate", takes: "STEP", help: "the same, from the first visit of STEP" },
+      { name: "take-over", help: "also if a process drives it: one that hangs. It can record nothing more" },
     ],
     details: [
       RUN_IDS,
@@ -202,6 +203,7 @@ export const COMMANDS: readonly Command[] = [
       "lockstep resume @failed --model openai/gpt-6.1-sol",
       "lockstep resume 3f9 --adopt",
       "lockstep resume 3f9 --from continuation.issue@2",
+      "lockstep resume 3f9 --take-over",
     ],
     document: "result",
     load: async () => (await import("./resume.ts")).resumeRun,
@@ -571,7 +573,7 @@ export const COMMANDS: readonly Command[] = [
       {
         name: "part",
         takes: "PART",
-        help: "only memory, durable, growth, concurrency, resume, load, cold, stages, http, gate or replay",
+        help: "only memory, durable, growth, concurrency, resume, load, cold, stages, http, gate, replay or life",
       },
     ],
     examples: ["lockstep bench", "lockstep bench --check --json"],

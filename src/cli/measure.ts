@@ -62,6 +62,7 @@ export const PARTS = [
   "http",
   "gate",
   "replay",
+  "life",
 ] as const;
 export type Part = (typeof PARTS)[number];
 
@@ -91,6 +92,8 @@ export async function measure(part: Part, options: BenchOptions): Promise<readon
         return await (await import("./measure-gate.ts")).measureGate();
       case "replay":
         return await (await import("./measure-replay.ts")).measureReplay(folder);
+      case "life":
+        return await (await import("./measure-life.ts")).measureLife(folder);
     }
   } finally {
     rmSync(folder, { recursive: true, force: true });

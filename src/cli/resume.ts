@@ -9,9 +9,9 @@ import { shownInLine } from "./text.ts";
 export async function resumeRun(call: Call): Promise<number> {
   const [run = ""] = call.words;
   const at = parting(call);
-  const adopt = call.on("adopt");
+  const [adopt, takeOver] = [call.on("adopt"), call.on("take-over")];
   return await conduct(call, async (options) => {
-    if (at === null) return await resume({ ...options, run, adopt, onChange: tellChanges(call) });
+    if (at === null) return await resume({ ...options, run, adopt, takeOver, onChange: tellChanges(call) });
     return await (await import("../run/fork.ts")).fork({ ...options, run, at, adopt });
   });
 }

@@ -9,6 +9,7 @@ import { decide } from "./decide.ts";
 import { perform } from "./perform.ts";
 import { exhausted } from "./spend.ts";
 import type { Ports, RunHandle } from "./ports.ts";
+import { createStamp, drivenMs } from "./stamp.ts";
 import { EMPTY_STATE, type State } from "./state.ts";
 import { createTalk } from "./talk.ts";
 import { createStopwatch, isWhole, type Stopwatch } from "./time.ts";
@@ -98,12 +99,10 @@ function wallOf(options: Drive): { readonly left: number; readonly why: string }
   const { past } = options;
   const { wallMs } = grantedIn(options) ?? currentLimits(options);
   if (wallMs === undefined) return null;
-  // Between two stretches nobody drove it.
-  const spent = past.reduce((sum, { at, event }, place) => {
-    const before = past[place - 1];
-    return before === undefined || event.type === "run.resumed" ? sum : sum + at - before.at;
-  }, 0);
-  return { left: wallMs - spent, why: exhausted({ scope: RUN, name: "wallMs", used: wallMs, most: wallMs }) };
+  return {
+    left: wallMs - drivenMs(past),
+    why: exhausted({ scope: RUN, name: "wallMs", used: wallMs, most: wallMs }),
+  };
 }
 
 const RUN = { of: "run", step: "", limits: {} } as const;
@@ -126,6 +125,8 @@ async function driveOn(
     recall?.(entry, state);
   }
 
+  const movedAt = createStamp(ports.clock, "at" in first ? first.at : null);
+
   /**
    * What an event would lead to. The end of a run is written together with what led to it, unless others must stop first
    * or something may be due before.
@@ -134,8 +135,10 @@ async function driveOn(
     const next = decide(flow, state, event);
     const { settled } = next;
     const at = ports.clock.now();
-    const entry: Entry =
+    const moved = movedAt(at);
+    const made: Entry =
       settled === null ? { seq: seq + 1, at, event } : { seq: seq + 1, at, event, led: settled };
+    const entry = moved === 0 ? made : { ...made, moved };
     const first = next.pending[0];
     if (first?.type !== "end" || !alone || attend !== undefined)
       return { entries: [entry], next, after: next };

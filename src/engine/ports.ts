@@ -39,9 +39,11 @@ export type Ports = {
   readonly onText?: (step: StepId, delta: string) => void;
 };
 
-/** Epoch milliseconds, and sleeping. `sleep` resolves early when the signal aborts. */
+/** Epoch milliseconds, and sleeping. `sleep` resolves early when the signal aborts, and does not mind a clock that is set. */
 export type Clock = {
   readonly now: () => number;
+  /** Milliseconds of a clock that nobody sets, from any beginning. Absent: nobody sets `now` either. */
+  readonly steady?: () => number;
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
 };
 
@@ -225,8 +227,11 @@ export type Journal = {
    * `release`, or until this process dies.
    */
   readonly create: (run: NewRun, entries?: readonly Entry[], adopted?: Flows) => Promise<RunHandle>;
-  /** Claims an existing run for writing: RUN_UNKNOWN if there is none, RUN_OWNED_ELSEWHERE if it is being driven. */
-  readonly claim: (run: string) => Promise<RunHandle>;
+  /**
+   * Claims an existing run for writing: RUN_UNKNOWN if there is none, RUN_OWNED_ELSEWHERE if it is being driven, unless
+   * it is taken over: whoever drove it can write no more from then on.
+   */
+  readonly claim: (run: string, how?: { readonly takeOver?: boolean }) => Promise<RunHandle>;
   /** RUN_UNKNOWN if there is none. */
   readonly read: (run: string, afterSeq?: number) => Promise<readonly Entry[]>;
   readonly flow: (digest: string) => Promise<Flow | null>;

@@ -1,6 +1,6 @@
 /** The same run told with other words: every decision is worked out anew. */
 import { flowFrom } from "../flow/adopted.ts";
-import type { Entry, Event } from "../flow/event.ts";
+import type { Entry, Event, Led } from "../flow/event.ts";
 import type { Flow, Flows } from "../flow/flow.ts";
 import { isObject, own, sameJson, type JsonObject } from "../flow/json.ts";
 import { RESERVED_FIELDS } from "../flow/placeholder.ts";
@@ -23,13 +23,25 @@ export function retell({ flow: began, adopted, entries, change }: Retelling): re
   let flow = began;
   let was = EMPTY_STATE;
   let is = EMPTY_STATE;
-  return entries.map(({ seq, at, event: recorded }) => {
+  return entries.map((entry) => {
+    const { event: recorded } = entry;
     flow = flowFrom(flow, recorded, adopted);
     const event = change(recorded, { flow, was, is });
     was = decide(flow, was, recorded);
     is = decide(flow, is, event);
-    return is.settled === null ? { seq, at, event } : { seq, at, event, led: is.settled };
+    return toldAs(entry, event, is.settled);
   });
+}
+
+/** At the same time, another event, and what that led to. */
+export function toldAs({ seq, at, moved }: Entry, event: Event, led: Led | null): Entry {
+  return {
+    seq,
+    at,
+    ...(moved !== undefined && { moved }),
+    event,
+    ...(led !== null && { led }),
+  };
 }
 
 /**

@@ -19,22 +19,27 @@ export type Tally = {
   readonly steps: Map<StepId, Spent>;
   /** The visits in progress, each with the time at which what it is at was begun. */
   visits: readonly Mark[];
+  /** How far the clock was set in all: the times of the visits go on as if it had not been. */
+  moved: number;
 };
 
 type Spent = { -readonly [key in keyof StepTally]: StepTally[key] };
 type Mark = { step: StepId; visit: number; since: number };
 
 export function createTally(): Tally {
-  return { steps: new Map(), visits: [] };
+  return { steps: new Map(), visits: [], moved: 0 };
 }
 
 /** Adds one entry, with the state it led to; entries come in order. This is done for every entry of every run. */
-export function addToTally(tally: Tally, { at, event }: Entry, after: State): void {
+export function addToTally(tally: Tally, entry: Entry, after: State): void {
+  const { event } = entry;
+  if (entry.moved !== undefined) tally.moved += entry.moved;
+  const at = entry.at - tally.moved;
   if ("visit" in event) {
     const mark = markOf(tally.visits, event.step, event.visit);
     const spent = tally.steps.get(event.step);
     if (mark !== undefined && spent !== undefined) {
-      spent.ms += at - mark.since;
+      spent.ms += Math.max(0, at - mark.since);
       mark.since = at;
       if (event.type === "step.answered" && event.reply.kind === "said") {
         const { turns, inputTokens, outputTokens, costUsd } = event.reply.usage;

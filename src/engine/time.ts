@@ -20,14 +20,15 @@ export function createStopwatch(): Stopwatch {
   let whole = 0;
   let last: number | null = null;
 
-  const note = ({ at, event }: Entry, { lanes }: State): void => {
-    const isBetween = event.type === "run.resumed";
-    if (last !== null && !isBetween) whole += at - last;
+  const note = ({ at, moved = 0, event }: Entry, { lanes }: State): void => {
+    // Between two stretches nobody drove it, and setting a clock takes no time.
+    const passed = last === null || event.type === "run.resumed" ? 0 : Math.max(0, at - last - moved);
+    whole += passed;
     last = at;
     for (const spell of spells.values()) {
-      if (spell.since !== null && !isBetween) {
-        spell.ms += at - spell.since;
-        spell.inAttempt += at - spell.since;
+      if (spell.since !== null) {
+        spell.ms += passed;
+        spell.inAttempt += passed;
       }
       spell.since = null;
     }

@@ -8,6 +8,8 @@ import type { Verdict } from "./verdict.ts";
 export type Entry = {
   readonly seq: number;
   readonly at: number;
+  /** How far the clock was set since the entry before, in milliseconds; absent: it was not. */
+  readonly moved?: number;
   readonly event: Event;
   /** The decision this event led to, kept so that a replay can be compared with what was done. */
   readonly led?: Led;

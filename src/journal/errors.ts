@@ -18,7 +18,7 @@ export function runExists(run: string): RunnerError {
 export function runHeld(run: string, holder: Holder): RunnerError {
   return new RunnerError(
     "RUN_OWNED_ELSEWHERE",
-    `Run ${run} is being driven by ${nameOf(holder)}. Wait until that is done, or stop it, and try again: what was committed is kept.`,
+    `Run ${run} is being driven by ${nameOf(holder)}. Wait until that is done, or stop it, and try again: what was committed is kept. If it hangs: lockstep resume ${run} --take-over`,
   );
 }
 
@@ -55,6 +55,14 @@ export function entryDamaged(path: string, run: string, seq: number, cause: unkn
     "JOURNAL_UNAVAILABLE",
     `${path}: entry ${seq} of run ${run} is not JSON, so the file was changed from outside. Restore it from a copy.`,
     { cause },
+  );
+}
+
+/** `what` is what became of the file. */
+export function artifactDamaged(file: string, run: string, seq: number, what: string): RunnerError {
+  return new RunnerError(
+    "JOURNAL_UNAVAILABLE",
+    `${file} ${what}: it holds entry ${seq} of run ${run}, which cannot be read without it. Restore the file from a copy.`,
   );
 }
 

@@ -76,9 +76,9 @@ export function createMemoryJournal(): Journal {
       return handleOf(run);
     },
 
-    async claim(id) {
+    async claim(id, { takeOver = false } = {}) {
       const run = find(id);
-      if (run.held) throw runHeld(id, "this process");
+      if (run.held && !takeOver) throw runHeld(id, "this process");
       run.epoch += 1;
       run.held = true;
       written += 1;

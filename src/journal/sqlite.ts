@@ -3,6 +3,7 @@ import type { DatabaseSync } from "node:sqlite";
 import type { Journal, RunHandle } from "../engine/ports.ts";
 import type { Entry } from "../flow/event.ts";
 import type { Flow, Flows } from "../flow/flow.ts";
+import { createArtifacts, SQL } from "./artifacts.ts";
 import { openDatabase } from "./database.ts";
 import {
   closed,
@@ -20,7 +21,7 @@ import { createGroupCommit } from "./group-commit.ts";
 import { createOwners } from "./owners.ts";
 
 export type SqliteJournalOptions = {
-  /** Holds `runs.db` and the lock files. Must be on a local disk: network file systems do not lock reliably. */
+  /** Holds `runs.db`, the lock files, and the entries that are too large for a row. Must be on a local disk: network file systems do not lock reliably. */
   readonly directory: string;
   readonly now: () => number;
   /** Names the lock file; new for every journal that is opened. */
@@ -40,6 +41,7 @@ export async function openSqliteJournal(options: SqliteJournalOptions): Promise<
   const { file, db, writable } = openDatabase(directory);
   const sql = prepareAll(db);
   const owners = createOwners(directory, ownerId);
+  const artifacts = createArtifacts(directory, ownerId);
   let logged = 0;
   let commitsOfOurs = 0;
   /** Something was removed, so that the file can shrink. */
@@ -80,6 +82,16 @@ export async function openSqliteJournal(options: SqliteJournalOptions): Promise<
     Object.fromEntries(Object.entries(more).filter(([digest]) => sql.findFlow.get(digest) === undefined));
   const findRun = (id: string) => sql.findRun.get(id) as RunRecord | undefined;
 
+  const toEntry = (row: string, run: string, seq: number): Entry => {
+    // All entries are objects: what begins otherwise is kept elsewhere, or damaged.
+    const body = row.startsWith("{") ? row : artifacts.restore(row, run, seq);
+    try {
+      return JSON.parse(body) as Entry;
+    } catch (cause) {
+      throw entryDamaged(file, run, seq, cause);
+    }
+  };
+
   const holderOf = (run: RunRecord): Holder =>
     run.owner === ownerId ? "this process" : { pid: run.owner_pid, since: run.owned_since };
 
@@ -99,11 +111,12 @@ export async function openSqliteJournal(options: SqliteJournalOptions): Promise<
         if (misplaced !== undefined) throw outOfOrder(id, misplaced.seq);
         const bodies = entries.map((entry) => JSON.stringify(entry));
         return write(() => {
+          const rows = bodies.map(artifacts.keep);
           for (const [index, entry] of entries.entries()) {
             // Refused, if at all, at the first entry, before anything is written: the others follow it without a gap.
-            const { changes } = sql.append.run(key, epoch, ownerId, entry.seq, bodies[index] ?? "", id);
+            const { changes } = sql.append.run(key, epoch, ownerId, entry.seq, rows[index] ?? "", id);
             if (changes === 0) throw refusal(entry);
-            logged += (bodies[index] ?? "").length + ENTRY_BYTES;
+            logged += (rows[index] ?? "").length + ENTRY_BYTES;
           }
           keep(unknownOf(adopted));
         });
@@ -116,8 +129,10 @@ export async function openSqliteJournal(options: SqliteJournalOptions): Promise<
   };
 
   const giveBackRoom = () => {
+    db.exec("BEGIN IMMEDIATE");
     sql.removeFlows.run();
-    db.exec("PRAGMA incremental_vacuum; PRAGMA wal_checkpoint(TRUNCATE)");
+    artifacts.clear(() => new Set((sql.artifacts.all() as unknown as readonly [string][]).flat()));
+    db.exec("COMMIT; PRAGMA incremental_vacuum; PRAGMA wal_checkpoint(TRUNCATE)");
   };
 
   return {
@@ -128,20 +143,21 @@ export async function openSqliteJournal(options: SqliteJournalOptions): Promise<
         if (findRun(id) !== undefined) throw runExists(id);
         const unknown = unknownOf({ ...adopted, [digest]: flow });
         owners.enter();
+        const rows = entries.map((entry) => artifacts.keep(JSON.stringify(entry)));
         keep(unknown);
         const key = Number(sql.addRun.run(id, agent, digest, at, ownerId, pid, now()).lastInsertRowid);
-        for (const entry of entries) sql.append.run(key, 1, ownerId, entry.seq, JSON.stringify(entry), id);
+        for (const [index, row] of rows.entries()) sql.append.run(key, 1, ownerId, index + 1, row, id);
         return handleOf(id, key, 1);
       });
     },
 
-    async claim(id) {
+    async claim(id, { takeOver = false } = {}) {
       return write(() => {
         const run = findRun(id);
         if (run === undefined) throw runUnknown(id);
         if (run.owner !== null) {
-          if (owners.isAlive(run.owner)) throw runHeld(id, holderOf(run));
-          owners.bury(run.owner);
+          if (!owners.isAlive(run.owner)) owners.bury(run.owner);
+          else if (!takeOver) throw runHeld(id, holderOf(run));
         }
         owners.enter();
         const epoch = run.epoch + 1;
@@ -154,7 +170,7 @@ export async function openSqliteJournal(options: SqliteJournalOptions): Promise<
       return look(() => {
         const rows = sql.read.all(id, afterSeq) as unknown as readonly [string][];
         if (rows.length === 0 && findRun(id) === undefined) throw runUnknown(id);
-        return rows.map(([body], index) => parseEntry(body, file, id, afterSeq + index + 1));
+        return rows.map(([body], index) => toEntry(body, id, afterSeq + index + 1));
       });
     },
 
@@ -185,7 +201,7 @@ export async function openSqliteJournal(options: SqliteJournalOptions): Promise<
             digest,
             createdAt,
             events,
-            last: body === null ? null : parseEntry(body, file, id, events),
+            last: body === null ? null : toEntry(body, id, events),
             owned: owner !== null && isAlive(owner),
           }),
         );
@@ -222,6 +238,7 @@ export async function openSqliteJournal(options: SqliteJournalOptions): Promise<
       commits.flush();
       try {
         if (hasRoom) attempt(giveBackRoom);
+        if (db.isTransaction) attempt(() => db.exec("ROLLBACK"));
         // Our lock goes first: that alone frees the runs. Having it written down as well is a courtesy to whoever looks,
         // and a disk that refuses it takes nothing away.
         if (!owners.leave()) return;
@@ -310,9 +327,10 @@ function prepareAll(db: DatabaseSync) {
        ORDER BY run.created_at DESC, run.key DESC`,
     ),
     size: db.prepare(
-      `SELECT coalesce(sum(octet_length(body)), 0) AS bytes FROM event
+      `SELECT coalesce(sum(${SQL.bytes}), 0) AS bytes FROM event
        WHERE run = (SELECT key FROM run WHERE id = ?)`,
     ),
+    artifacts: db.prepare(`SELECT DISTINCT ${SQL.digest} FROM event WHERE ${SQL.isReference}`),
     version: db.prepare("PRAGMA data_version"),
     removeEvents: db.prepare("DELETE FROM event WHERE run = ?"),
     removeRun: db.prepare("DELETE FROM run WHERE key = ?"),
@@ -328,13 +346,6 @@ function prepareAll(db: DatabaseSync) {
   // Rows as arrays: node:sqlite takes half as long again to make objects of them.
   sql.read.setReturnArrays(true);
   sql.list.setReturnArrays(true);
+  sql.artifacts.setReturnArrays(true);
   return sql;
-}
-
-function parseEntry(body: string, file: string, run: string, seq: number): Entry {
-  try {
-    return JSON.parse(body) as Entry;
-  } catch (cause) {
-    throw entryDamaged(file, run, seq, cause);
-  }
 }

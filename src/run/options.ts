@@ -23,6 +23,8 @@ export type RunOptions = {
 export type ResumeOptions = {
   /** A run id, a unique prefix of one, `@last` or `@failed`. */
   readonly run: string;
+  /** Also if a living process drives it: that one can record nothing more from then on. */
+  readonly takeOver?: boolean;
 } & AdoptOptions &
   DriveOptions;
 

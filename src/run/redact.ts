@@ -4,7 +4,7 @@
  */
 import { decide } from "../engine/decide.ts";
 import { RunnerError } from "../engine/ports.ts";
-import { inItsOwnRun } from "../engine/retell.ts";
+import { inItsOwnRun, toldAs } from "../engine/retell.ts";
 import { EMPTY_STATE, type State } from "../engine/state.ts";
 import { flowFrom } from "../flow/adopted.ts";
 import type { Entry, Event, Reply } from "../flow/event.ts";
@@ -25,7 +25,8 @@ export function redact(began: Flow, entries: readonly Entry[], adopted: Flows): 
   let flow = began;
   let was = EMPTY_STATE;
   let is = EMPTY_STATE;
-  for (const { seq, at, event: recorded } of entries) {
+  for (const entry of entries) {
+    const { seq, event: recorded } = entry;
     flow = flowFrom(flow, recorded, adopted);
     const then = decide(flow, was, recorded);
     const retold = (open: Open) => {
@@ -35,7 +36,7 @@ export function redact(began: Flow, entries: readonly Entry[], adopted: Flows): 
     const open = whatMustStay(seq, recorded, (places) => comesToTheSame(then, retold(places).now));
     const { event, now } = retold(open);
     if (open.size > 0) kept.push({ seq, words: open.size });
-    told.push(now.settled === null ? { seq, at, event } : { seq, at, event, led: now.settled });
+    told.push(toldAs(entry, event, now.settled));
     was = then;
     is = now;
   }

@@ -40,7 +40,8 @@ export async function resume(options: ResumeOptions): Promise<Result> {
 
 async function resumeFrom(journal: Journal, project: Project, options: ResumeOptions): Promise<Result> {
   const row = await findRun(journal, options.run);
-  return await held(await journal.claim(row.id), async (handle) => {
+  const { takeOver = false } = options;
+  return await held(await journal.claim(row.id, { takeOver }), async (handle) => {
     const { root, stateDir } = project;
     const recorded = await readRow(journal, row);
     const { flow: began, entries } = recorded;

@@ -137,14 +137,17 @@ async function listenerOf({ options, flow, root, handle, begin, past }: Driven):
 }
 
 function broken(result: Result, error: RunnerError): Result {
-  const reason = `${error.message} What was committed is kept; go on with: lockstep resume ${result.run}`;
+  // Another process goes on with a run that was taken over.
+  const resumable = error.code !== "RUN_OWNED_ELSEWHERE";
+  const onward = ` What was committed is kept; go on with: lockstep resume ${result.run}`;
+  const reason = resumable ? error.message + onward : error.message;
   const verdict = { outcome: "failed", code: error.code } as const;
   const told = {
     success: false,
     reason,
     completionReason: reason,
     exitCode: exitCode(verdict),
-    resumable: true,
+    resumable,
   };
   return { ...result, ...verdict, ...told };
 }

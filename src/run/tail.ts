@@ -51,7 +51,8 @@ export async function* followRun(
     }
     if (news.at(-1)?.event.type === "run.ended" || signal.aborted) return;
     if (news.length > 0) continue;
-    if (clock.now() - asked >= ALIVE_MS) {
+    // Either way: a clock that is put back must not keep a dead driver alive.
+    if (Math.abs(clock.now() - asked) >= ALIVE_MS) {
       asked = clock.now();
       if (!(await isDriven(journal, id)) && (await journal.read(id, seq)).length === 0) return;
     }
@@ -74,7 +75,7 @@ export async function* followRuns(
   while (!signal.aborted) {
     const now = await journal.version();
     // A driver that died writes nothing.
-    if (now !== version || clock.now() - asked >= ALIVE_MS) {
+    if (now !== version || Math.abs(clock.now() - asked) >= ALIVE_MS) {
       version = now;
       asked = clock.now();
       yield await listRuns(journal);

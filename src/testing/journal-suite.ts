@@ -215,6 +215,23 @@ export function journalSuite(
         assert.deepEqual(seqs(await journal.read("after")), [1]);
       }));
 
+    it("lets a run be taken over that is being driven, and its driver write no more", () =>
+      world(async (open) => {
+        const journal = await open();
+        const stale = await journal.create(newRun("r1"), [waited(1)]);
+        await refuses("RUN_OWNED_ELSEWHERE", journal.claim("r1", { takeOver: false }), /r1.*--take-over/);
+        const fresh = await journal.claim("r1", { takeOver: true });
+        assert.equal(fresh.epoch, 2);
+        await refuses("RUN_OWNED_ELSEWHERE", stale.append([waited(2)]), /r1/);
+        await stale.release();
+        await refuses("RUN_OWNED_ELSEWHERE", journal.claim("r1"), /r1/);
+        await fresh.append([waited(2)]);
+        assert.deepEqual(seqs(await journal.read("r1")), [1, 2]);
+        await refuses("RUN_UNKNOWN", journal.claim("r2", { takeOver: true }), /r2/);
+        await fresh.release();
+        assert.equal((await journal.claim("r1", { takeOver: true })).epoch, 3);
+      }));
+
     it("does not let a stale writer release the run of the fresh one", () =>
       world(async (open) => {
         const journal = await open();
@@ -289,6 +306,24 @@ export function journalSuite(
         const bytes = entries.reduce((sum, entry) => sum + Buffer.byteLength(JSON.stringify(entry)), 0);
         assert.equal(await journal.size("r1"), bytes);
         await refuses("RUN_UNKNOWN", journal.size("r2"), /r2/);
+      }));
+
+    it("keeps entries of any size, alone and among small ones, and tells how large they are", () =>
+      world(async (open) => {
+        const journal = await open();
+        const huge = answered(2, "naïve 日本 ".repeat(200_000), {});
+        const entries = [waited(1), huge, waited(3), answered(4, "x".repeat(300_000), {})];
+        const handle = await journal.create(newRun("r1"), entries.slice(0, 2));
+        await handle.append(entries.slice(2));
+        await journal.create(newRun("r2"), [waited(1), huge]);
+        assert.deepEqual(await journal.read("r1"), entries);
+        assert.deepEqual(await journal.read("r1", 3), entries.slice(3));
+        assert.deepEqual((await journal.list()).find(({ id }) => id === "r1")?.last, entries[3]);
+        const bytes = entries.reduce((sum, entry) => sum + Buffer.byteLength(JSON.stringify(entry)), 0);
+        assert.equal(await journal.size("r1"), bytes);
+        await handle.release();
+        await journal.remove("r1");
+        assert.deepEqual(await journal.read("r2"), [waited(1), huge]);
       }));
 
     it("has another version after whatever was written, and the same one after nothing", () =>
@@ -414,6 +449,21 @@ export function journalSuite(
         await refuses("RUN_OWNED_ELSEWHERE", handle.append([waited(1)]), /r1/);
         await taken.append([waited(1)]);
         assert.deepEqual(seqs(await first.read("r1")), [1]);
+      }),
+    );
+
+    it("lets a second journal take over what the first one drives", together, () =>
+      world(async (open) => {
+        const [first, second] = [await open(), await open()];
+        const [taken, kept] = [await first.create(newRun("r1")), await first.create(newRun("r2"))];
+        const fresh = await second.claim("r1", { takeOver: true });
+        await refuses("RUN_OWNED_ELSEWHERE", taken.append([waited(1)]), /r1/);
+        await refuses("RUN_OWNED_ELSEWHERE", first.claim("r1"), /r1/);
+        await fresh.append([waited(1)]);
+        await kept.append([waited(1)]);
+        await first.close();
+        await fresh.append([waited(2)]);
+        assert.equal((await second.list()).find(({ id }) => id === "r1")?.owned, true);
       }),
     );
 

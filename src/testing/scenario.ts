@@ -23,7 +23,7 @@ export type Scenario = {
   readonly past?: readonly Entry[];
   readonly signal?: AbortSignal;
   /** In the place of those that do nothing. */
-  readonly ports?: Partial<Pick<Ports, "toolbox" | "hooks" | "person" | "watch">>;
+  readonly ports?: Partial<Pick<Ports, "toolbox" | "hooks" | "person" | "watch" | "clock">>;
   readonly attend?: Drive["attend"];
   readonly observe?: (entry: Entry, state: State) => void;
 };

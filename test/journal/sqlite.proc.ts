@@ -1,11 +1,11 @@
 /** The journal between real processes: killed, stopped, racing, out of room. */
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
 import { readdirSync, rmSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
+import { canMount, mounted } from "../mounted.ts";
 import { needs } from "../needs.ts";
 import type { Journal } from "../../src/engine/ports.ts";
 import type { Flow } from "../../src/flow/flow.ts";
@@ -254,18 +254,6 @@ function locks(directory: string): readonly string[] {
   return readdirSync(join(directory, "owners"));
 }
 
-/** Runs a command after `mount`, in a mount namespace of its own: nobody else sees the mounts, and they end with it. */
-function mounted(mount: string): readonly string[] {
-  const asRoot = process.getuid?.() === 0 ? [] : ["--map-root-user"];
-  return ["unshare", ...asRoot, "--mount", "sh", "-c", `${mount} && exec "$@"`, "sh"];
-}
-
 function readOnly(directory: string): string {
   return `mount --bind "${directory}" "${directory}" && mount -o remount,bind,ro "${directory}"`;
-}
-
-function canMount(): [present: boolean, missing: string] {
-  const [command = "", ...args] = mounted(`mount -t tmpfs none "${tmpdir()}"`);
-  const { status, stderr, error } = spawnSync(command, [...args, "true"], { encoding: "utf8" });
-  return [status === 0, `cannot mount a disk here to fill or to write-protect: ${error?.message ?? stderr}`];
 }

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -8,6 +9,7 @@ import { describe, it } from "node:test";
 import type { Journal, NewRun } from "../../src/engine/ports.ts";
 import type { Entry } from "../../src/flow/event.ts";
 import type { Flow } from "../../src/flow/flow.ts";
+import { LARGEST_ROW } from "../../src/journal/artifacts.ts";
 import { openSqliteJournal } from "../../src/journal/sqlite.ts";
 import { journalSuite } from "../../src/testing/journal-suite.ts";
 
@@ -210,13 +212,15 @@ describe("journal: sqlite alone", () => {
   it("gives the room of removed runs back when it is closed", () =>
     world(async ({ directory, open }) => {
       const first = await open("first");
-      const text = "x".repeat(1_000_000);
-      const handle = await first.create(newRun("large"), [waited(1), { ...waited(2), note: text } as Entry]);
+      const text = "x".repeat(250_000);
+      const noted = (seq: number) => ({ ...waited(seq), note: text }) as Entry;
+      const large = [noted(1), noted(2), noted(3), noted(4)];
+      const handle = await first.create(newRun("large"), large);
       await (await first.create(newRun("small"), [waited(1)])).release();
       await handle.release();
       await first.close();
       const file = join(directory, "runs.db");
-      assert.ok(statSync(file).size > text.length);
+      assert.ok(statSync(file).size > 4 * text.length);
       const second = await open("second");
       await second.remove("large");
       await second.close();
@@ -226,6 +230,103 @@ describe("journal: sqlite alone", () => {
         (await third.list()).map(({ id }) => id),
         ["small"],
       );
+    }));
+});
+
+describe("journal: sqlite, entries too large for a row", () => {
+  const large = (seq: number, letter = "x") =>
+    ({ ...waited(seq), note: letter.repeat(LARGEST_ROW) }) as Entry;
+  const written = (directory: string) =>
+    existsSync(join(directory, "artifacts"))
+      ? readdirSync(join(directory, "artifacts"), { recursive: true, withFileTypes: true })
+          .filter((found) => found.isFile())
+          .map((found) => join(found.parentPath, found.name))
+      : [];
+
+  it("makes a file for them, for the user only, and none for the others", () =>
+    world(async ({ directory, open }) => {
+      const journal = await open("a");
+      const handle = await journal.create(newRun("r1"));
+      const spare = LARGEST_ROW - JSON.stringify({ ...waited(1), note: "" }).length;
+      const fits = { ...waited(1), note: "x".repeat(spare) } as Entry;
+      await handle.append([fits]);
+      assert.deepEqual(written(directory), []);
+      await handle.append([{ ...fits, seq: 2, note: "x".repeat(spare + 1) } as Entry]);
+      const [file = "", ...others] = written(directory);
+      assert.deepEqual(others, []);
+      assert.match(file, /artifacts\/([0-9a-f]{2})\/\1[0-9a-f]{62}$/);
+      if (!windows()) assert.equal(statSync(file).mode & 0o777, 0o600);
+      const digest = createHash("sha256").update(readFileSync(file)).digest("hex");
+      assert.ok(file.endsWith(digest));
+      assert.ok(statSync(join(directory, "runs.db-wal")).size < 2 * LARGEST_ROW);
+    }));
+
+  it("writes what two journals hold once, and keeps it until neither needs it", () =>
+    world(async ({ directory, open }) => {
+      const [first, second] = [await open("first"), await open("second")];
+      const handles = await Promise.all([
+        first.create(newRun("r1"), [large(1)]),
+        second.create(newRun("r2"), [large(1)]),
+      ]);
+      assert.equal(written(directory).length, 1);
+      for (const handle of handles) await handle.release();
+      await first.remove("r1");
+      await first.close();
+      assert.deepEqual(await second.read("r2"), [large(1)]);
+      await second.remove("r2");
+      await second.close();
+      assert.deepEqual(written(directory), []);
+    }));
+
+  it("clears away what processes left that died before they could name it", () =>
+    world(async ({ directory, open }) => {
+      const first = await open("first");
+      await (await first.create(newRun("r1"), [large(1)])).release();
+      await (await first.create(newRun("r2"), [large(1, "y")])).release();
+      const [kept = ""] = written(directory);
+      writeFileSync(`${kept}.dead`, "half");
+      await first.remove("r2");
+      await first.close();
+      assert.equal(written(directory).length, 1);
+      assert.deepEqual(await (await open("second")).read("r1"), [large(1)]);
+    }));
+
+  for (const [what, harm] of [
+    ["is gone", (file: string) => rmSync(file)],
+    ["was changed", (file: string) => writeFileSync(file, readFileSync(file, "utf8").replace("x", "y"))],
+    ["was changed", (file: string) => writeFileSync(file, "")],
+  ] as const) {
+    it(`says which entry of which run is lost when its file ${what}`, () =>
+      world(async ({ directory, open }) => {
+        const journal = await open("a");
+        await (await journal.create(newRun("r1"), [waited(1), large(2), waited(3)])).release();
+        const [file = ""] = written(directory);
+        harm(file);
+        const refused = {
+          code: "JOURNAL_UNAVAILABLE",
+          message: `${file} ${what}: it holds entry 2 of run r1, which cannot be read without it. Restore the file from a copy.`,
+        };
+        await assert.rejects(journal.read("r1"), refused);
+        assert.deepEqual(await journal.read("r1", 2), [waited(3)]);
+        assert.equal((await journal.list()).length, 1);
+      }));
+  }
+
+  it("refuses the whole append when the file cannot be written, and takes it later", () =>
+    world(async ({ directory, open }) => {
+      const journal = await open("a");
+      const [handle, other] = [await journal.create(newRun("r1")), await journal.create(newRun("r2"))];
+      writeFileSync(join(directory, "artifacts"), "in the way");
+      const [refused, appended] = await Promise.allSettled([
+        handle.append([waited(1), large(2)]),
+        other.append([waited(1)]),
+      ]);
+      assert.deepEqual([refused.status, appended.status], ["rejected", "fulfilled"]);
+      assert.ok(refused.status === "rejected" && refused.reason.code === "JOURNAL_UNAVAILABLE");
+      assert.deepEqual(await journal.read("r1"), []);
+      rmSync(join(directory, "artifacts"));
+      await handle.append([waited(1), large(2)]);
+      assert.deepEqual(await journal.read("r1"), [waited(1), large(2)]);
     }));
 });
 
