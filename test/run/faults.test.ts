@@ -242,7 +242,7 @@ for (const row of ROWS) {
         let isHealed = false;
         const { server, options, waits, journal, times, wait } = await world(row, at, () => isHealed);
         await using _ = server;
-        if (isSilent) wait(60);
+        if (isSilent) wait(500);
         const result: Result = await run({ agent: "t", ...options });
         assert.deepEqual([result.success, result.code], [false, row.code], result.reason);
         assert.equal(result.exitCode, row.code === LIMIT || row.code === CLOSED ? 3 : 1);
@@ -269,7 +269,7 @@ for (const row of ROWS) {
       test(`once at ${step}`, async () => {
         const { server, options, waits, times, wait } = await world(row, at, (asked) => asked > 1);
         await using _ = server;
-        if (isSilent) wait(1000);
+        if (isSilent) wait(3000);
         const result = await run({ agent: "t", ...options });
         assert.equal(result.success, true, result.reason);
         assert.equal(times(step), 2);
