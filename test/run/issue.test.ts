@@ -428,3 +428,36 @@ test("a run that waits for its label is shown so", async () => {
     assert.equal((await show(journal, result.run!)).code, "BEGIN_FAILED");
   });
 });
+
+test("a stage machine has an issue too", async () => {
+  const stand = await openStandIn();
+  try {
+    const issue = stand.world.addIssue({ labels: ["todo"] });
+    const cwd = projectWith({
+      ".agent/planner/stages/plan.md": `---
+id: plan
+name: Plan
+allowedTools: [Read]
+completionTool: submit_plan
+retryPolicy: { maxAttempts: 1, backoff: none }
+turnCap: 5
+resolutionPolicy: fail
+completionSchema: { type: object, required: [closure_action], properties: { closure_action: { type: string } } }
+---
+Plan.
+`,
+      ".agent/planner/agent.json": JSON.stringify({
+        runner: { integrations: { github: { ...CLOSING.github, defaultClosureAction: "label-only" } } },
+      }),
+    });
+    const script = [{ step: "plan", output: { closure_action: "close" } }];
+    const { clock } = createClock();
+    const journal = createMemoryJournal();
+    const args = { issue: issue.number };
+    const result = await run({ agent: "planner", cwd, journal, env: stand.env, clock, args, script });
+    assert.equal(result.outcome, "completed", `${result.reason} ${JSON.stringify(result.problems)}`);
+    assert.deepEqual([issue.state, issue.labels], ["open", ["done"]]);
+  } finally {
+    await stand.close();
+  }
+});
