@@ -394,6 +394,32 @@ describe("when GitHub fails", () => {
     });
   });
 
+  for (const [status, says] of [
+    [401, /does not accept the token/],
+    [403, /may not do this/],
+    [404, /no issue 1 in/],
+    [409, /could not do this/],
+    [410, /not.* any more/],
+    [422, /does not take this/],
+    [429, /takes no more requests before/],
+    [500, /a problem of its own \(status 500\)/],
+    [503, /a problem of its own \(status 503\)/],
+  ] as const)
+    test(`${status} to every write at the end: told, and done once it has passed`, async () => {
+      await withWorld(CLOSING, async ({ start, resume: again, stand, issue, writes }) => {
+        for (const method of ["POST", "DELETE", "PATCH"])
+          stand.fault({ kind: "status", status }, { method, ...(method === "POST" && { nth: 2 }) });
+        const result = await start();
+        assert.deepEqual([result.code, result.exitCode, issue.state], ["FINALIZE_FAILED", 1, "open"]);
+        assert.match(result.reason, says);
+        stand.calm();
+        const then = await again(result);
+        assert.equal(then.outcome, "completed", then.reason);
+        assert.deepEqual([issue.state, issue.labels], ["closed", ["bug", "done"]]);
+        assert.equal(new Set(writes).size, writes.length, writes.join("\n"));
+      });
+    });
+
   test("there is no such issue", async () => {
     await withWorld(CLOSING, async ({ start }) => {
       const result = await start(undefined, { args: { issue: 404 } });
