@@ -32,6 +32,7 @@ export async function examine(call: Call): Promise<number> {
     ...(await agents(project)),
     ok("backend scripted", "answers from a script: lockstep run NAME --script FILE"),
     ...(await models(call)),
+    await github(call),
   ];
   const isFit = findings.every((finding) => finding.status !== "fail");
   if (call.on("json"))
@@ -164,6 +165,15 @@ async function models(call: Call): Promise<readonly Finding[]> {
   } catch (error) {
     return [warn("models", why(error), "mend your config.json (docs/models.md)")];
   }
+}
+
+/** Only agents that work on issues need it. */
+async function github(call: Call): Promise<Finding> {
+  const { surveyGitHub } = await import("../run/github.ts");
+  const told = await surveyGitHub(call.host.env, call.cwd, call.on("online"));
+  if (told.ok) return ok("github", told.value);
+  const place = told.why.lastIndexOf(": ");
+  return warn("github", told.why.slice(0, place), told.why.slice(place + 2));
 }
 
 function ok(name: string, detail: string): Finding {

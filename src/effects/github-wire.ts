@@ -145,7 +145,8 @@ function wireFor(
       etag: etag === undefined ? undefined : String(etag),
     };
     known.delete(key);
-    if (now.etag !== undefined) known.set(key, now);
+    // What is not JSON may be long, and is hardly asked for twice.
+    if (now.etag !== undefined && question.accept === undefined) known.set(key, now);
     for (const oldest of [...known.keys()].slice(0, Math.max(0, known.size - MOST_KNOWN)))
       known.delete(oldest);
     return { ok: true, value: now };

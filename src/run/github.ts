@@ -39,3 +39,22 @@ export function askerOf(github: GitHubOf): AskGitHub {
     return await tellGitHub(opened.value.within(signal), question);
   };
 }
+
+/** Whether GitHub could be spoken to from here, in words for a person; `online` asks it. */
+export async function surveyGitHub(
+  env: NodeJS.ProcessEnv,
+  cwd: string,
+  online: boolean,
+): Promise<Outcome<string>> {
+  const signal = new AbortController().signal;
+  const clock: Clock = { now: Date.now, sleep: () => Promise.resolve() };
+  const { openGitHub } = await import("../effects/github.ts");
+  const patience = { waitMs: 0, retries: 0, requestMs: 10_000 };
+  const opened = await openGitHub({ env, cwd, clock, signal, patience, exec: runProcess });
+  if (!opened.ok) return opened;
+  const { host, owner, repo, repositoryFrom, tokenFrom, repository } = opened.value;
+  const about = `${host}/${owner}/${repo} (${repositoryFrom}), token from ${tokenFrom}`;
+  if (!online) return { ok: true, value: `${about}, not asked (--online)` };
+  const found = await repository();
+  return found.ok ? { ok: true, value: `${about}, answers` } : found;
+}

@@ -1,13 +1,16 @@
 /** Speaking to GitHub: a real server on loopback, whose answers fit GitHub's own description. */
 import assert from "node:assert/strict";
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, test } from "node:test";
 import { describe as describeGitHub } from "../../scripts/github-description.ts";
 import { MOST_BODY, type GitHub, type Outcome } from "../../src/effects/github.ts";
+import { ITEMS, ITEMS_OF_ISSUE, PROJECT, PROJECTS } from "../../src/effects/github-projects.ts";
 import { parseRepository } from "../../src/effects/github-where.ts";
 import { visit } from "../github/client.ts";
 import { description } from "../github/described.ts";
+import { needs } from "../needs.ts";
 import { openStandIn, type Fault, type StandIn, type When } from "../github/stand-in.ts";
 
 let stand: StandIn;
@@ -490,6 +493,27 @@ test("addresses of remotes", () => {
 });
 
 const packages = process.env["LOCKSTEP_PACKAGES"] ?? "";
+const schemaFile = join(packages, "node_modules/@octokit/graphql-schema/schema.graphql");
+const { skip } = needs(
+  existsSync(schemaFile),
+  "GitHub's GraphQL schema: install @octokit/graphql-schema anywhere and set LOCKSTEP_PACKAGES to that folder",
+);
+test("our queries are valid in GitHub's own schema", { skip }, async () => {
+  const resolve = createRequire(schemaFile);
+  const { buildSchema, parse, validate } = (await import(resolve.resolve("graphql"))) as GraphQL;
+  // Their schema says some things twice.
+  const schema = buildSchema(readFileSync(schemaFile, "utf8"), { assumeValid: true, assumeValidSDL: true });
+  for (const query of [PROJECT, PROJECTS, ITEMS, ITEMS_OF_ISSUE])
+    assert.deepEqual(validate(schema, parse(query)), []);
+  assert.equal(validate(schema, parse(PROJECT.replace("title", "tilte"))).length, 1);
+});
+
+type GraphQL = {
+  readonly buildSchema: (text: string, options: object) => object;
+  readonly parse: (query: string) => object;
+  readonly validate: (schema: object, query: object) => readonly unknown[];
+};
+
 const isThere = existsSync(join(packages, "node_modules/@octokit/openapi"));
 test(
   "the excerpt of GitHub's description is what the script makes",

@@ -55,9 +55,8 @@ export type StandIn = {
   readonly close: () => Promise<void>;
 };
 
-export async function openStandIn(owner = "octo", repo = "demo"): Promise<StandIn> {
+export async function openStandIn(owner = "octo", repo = "demo", token = TOKEN): Promise<StandIn> {
   const world = createWorld(owner, repo);
-  const token = `ghp_${"s".repeat(36)}`;
   const faults: { readonly fault: Fault; readonly when: When; count: number }[] = [];
   const violations: string[] = [];
   const log: Asked[] = [];
@@ -176,6 +175,8 @@ export async function openStandIn(owner = "octo", repo = "demo"): Promise<StandI
   };
   return stand;
 }
+
+const TOKEN = `ghp_${"s".repeat(36)}`;
 
 const BAD_CREDENTIALS: Answer = { status: 401, data: { message: "Bad credentials" } };
 

@@ -394,6 +394,32 @@ describe("when GitHub fails", () => {
     });
   });
 
+  for (const [status, says] of [
+    [401, /does not accept the token/],
+    [403, /may not do this/],
+    [404, /no issue 1 in/],
+    [409, /could not do this/],
+    [410, /not.* any more/],
+    [422, /does not take this/],
+    [429, /takes no more requests before/],
+    [500, /a problem of its own \(status 500\)/],
+    [503, /a problem of its own \(status 503\)/],
+  ] as const)
+    test(`${status} to every write at the end: told, and done once it has passed`, async () => {
+      await withWorld(CLOSING, async ({ start, resume: again, stand, issue, writes }) => {
+        for (const method of ["POST", "DELETE", "PATCH"])
+          stand.fault({ kind: "status", status }, { method, ...(method === "POST" && { nth: 2 }) });
+        const result = await start();
+        assert.deepEqual([result.code, result.exitCode, issue.state], ["FINALIZE_FAILED", 1, "open"]);
+        assert.match(result.reason, says);
+        stand.calm();
+        const then = await again(result);
+        assert.equal(then.outcome, "completed", then.reason);
+        assert.deepEqual([issue.state, issue.labels], ["closed", ["bug", "done"]]);
+        assert.equal(new Set(writes).size, writes.length, writes.join("\n"));
+      });
+    });
+
   test("there is no such issue", async () => {
     await withWorld(CLOSING, async ({ start }) => {
       const result = await start(undefined, { args: { issue: 404 } });
@@ -427,4 +453,37 @@ test("a run that waits for its label is shown so", async () => {
     const result = await start(undefined, { journal });
     assert.equal((await show(journal, result.run!)).code, "BEGIN_FAILED");
   });
+});
+
+test("a stage machine has an issue too", async () => {
+  const stand = await openStandIn();
+  try {
+    const issue = stand.world.addIssue({ labels: ["todo"] });
+    const cwd = projectWith({
+      ".agent/planner/stages/plan.md": `---
+id: plan
+name: Plan
+allowedTools: [Read]
+completionTool: submit_plan
+retryPolicy: { maxAttempts: 1, backoff: none }
+turnCap: 5
+resolutionPolicy: fail
+completionSchema: { type: object, required: [closure_action], properties: { closure_action: { type: string } } }
+---
+Plan.
+`,
+      ".agent/planner/agent.json": JSON.stringify({
+        runner: { integrations: { github: { ...CLOSING.github, defaultClosureAction: "label-only" } } },
+      }),
+    });
+    const script = [{ step: "plan", output: { closure_action: "close" } }];
+    const { clock } = createClock();
+    const journal = createMemoryJournal();
+    const args = { issue: issue.number };
+    const result = await run({ agent: "planner", cwd, journal, env: stand.env, clock, args, script });
+    assert.equal(result.outcome, "completed", `${result.reason} ${JSON.stringify(result.problems)}`);
+    assert.deepEqual([issue.state, issue.labels], ["open", ["done"]]);
+  } finally {
+    await stand.close();
+  }
 });
