@@ -137,7 +137,7 @@ test("a file that an answer asks for is part of the work of a worktree", async (
   world.write(file, JSON.stringify({ ...agent, runner: { ...agent.runner, actions } }));
   world.git(world.home, "commit", "-qam", "act");
   const note = '```note\n{ "content": "noted", "filename": "n.md" }\n```';
-  const script = replies([]).map((reply) => ({ ...reply, text: note }));
+  const script = replies([]).map((reply) => Object.assign(reply, { text: note }));
   const result = await world.run([], { script });
   assert.deepEqual(
     [result.outcome, ...effectsOf(result)],
