@@ -8,8 +8,9 @@ import { own, type JsonObject } from "../flow/json.ts";
 import { readAnswer, readCarry, readReason } from "./gate.ts";
 import { messages } from "./messages.ts";
 import { follow, move, pendingAnswer, runChecks } from "./onward.ts";
+import { answeredBy, asked, cutOff, park, waiting } from "./people.ts";
 import { route } from "./route.ts";
-import { askOn, asserted, completed, gateChecked, hooked, misfit, told } from "./stage.ts";
+import { askOn, asserted, completed, gateChecked, hooked, misfit } from "./stage.ts";
 import { breakOff } from "./stage-exit.ts";
 import { addUsage, EMPTY_STATE, type Lane, type State } from "./state.ts";
 import { bounded } from "./spend.ts";
@@ -27,13 +28,16 @@ import {
   haltAll,
   leave,
   led,
+  paused,
   suspend,
   withLanes,
   type Here,
 } from "./visit.ts";
 
 export function decide(flow: Flow, state: State, event: Event): State {
-  return bounded(flow, next(flow, state, event));
+  const after = next(flow, state, event);
+  if (after.lanes.length === 0 && after.verdict === null && after.halted.length > 0) return waiting(after);
+  return bounded(flow, after);
 }
 
 function next(flow: Flow, state: State, event: Event): State {
@@ -45,11 +49,12 @@ function next(flow: Flow, state: State, event: Event): State {
     }
     case "run.resumed": {
       // The end was decided but not recorded: it still holds.
-      if (state.pending[0]?.type === "end") return { ...state, settled: null };
-      const lanes = state.verdict === null ? state.lanes : state.halted;
+      if (state.pending[0]?.type === "end" && state.verdict?.code !== "PAUSED") return { ...state, settled: null };
+      const lanes = state.halted.length === 0 ? state.lanes : [...state.halted, ...state.lanes];
       const spending = event.spending ?? state.spending;
       const raised = { spending, warned: state.warned && event.spending === undefined };
-      return withLanes({ ...state, ...raised, verdict: null, halted: [] }, lanes.map(attemptAgain), null);
+      const back = withLanes({ ...state, ...raised, verdict: null, halted: [] }, lanes.map(attemptAgain), null);
+      return state.verdict === null && event.fresh === undefined ? cutOff(flow, back, state.lanes) : back;
     }
     case "step.answered":
       return answered(find(flow, state, event), event.reply);
@@ -75,13 +80,20 @@ function next(flow: Flow, state: State, event: Event): State {
     case "step.hooked":
       return hooked(find(flow, state, event), event.hook, event.result);
     case "step.told":
-      return told(find(flow, state, event), event.answer);
-    case "step.suspended":
-      return suspend(find(flow, state, event), event.code, event.why);
+      return answeredBy(find(flow, state, event), event.answer, event.by ?? "terminal");
+    case "step.asked":
+      return asked(find(flow, state, event), event.question, event.ruled);
+    case "step.suspended": {
+      const here = find(flow, state, event);
+      return event.id === undefined ? suspend(here, event.code, event.why) : park(here);
+    }
+    case "run.paused":
+      return paused(state);
     case "run.limited":
       return haltAll(state, "BUDGET_EXHAUSTED", event.why);
     case "run.adopted":
     case "run.left":
+    case "run.stopped":
     case "effect.intended":
     case "effect.held":
     case "effect.applied":

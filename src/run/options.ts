@@ -23,8 +23,18 @@ export type RunOptions = {
 export type ResumeOptions = {
   /** A run id, a unique prefix of one, `@last` or `@failed`. */
   readonly run: string;
+  /** Goes on although somebody paused it. */
+  readonly unpause?: boolean;
 } & AdoptOptions &
   DriveOptions;
+
+/** Asks the person at the terminal; null: nobody answered. `free`: other words than the choices will do as well. */
+export type Ask = (
+  question: string,
+  choices: readonly string[],
+  signal: AbortSignal,
+  free?: boolean,
+) => Promise<string | null>;
 
 export type DriveOptions = BackendOptions & {
   /** Where the run works; the project is found from here. */
@@ -41,7 +51,15 @@ export type DriveOptions = BackendOptions & {
   readonly secrets?: readonly string[];
   readonly signal?: AbortSignal;
   /** Asks the person at the terminal, one question at a time; absent when there is nobody. */
-  readonly ask?: Person["choose"];
+  readonly ask?: Ask;
+  /** Stays when nobody is at the terminal, until somebody answers from another process. */
+  readonly wait?: boolean;
+  /** How long a question is open, over what the agent says; then it is settled as if nobody had been there. */
+  readonly expireMs?: number;
+  /** Hears at once what a person should know, such as an answer that cannot be used. Must not throw. */
+  readonly notify?: (text: string) => void;
+  /** Whether `pause` and `stop` from other processes are heeded; they are, unless `journal` is given. */
+  readonly steered?: boolean;
   /** What the run may spend at the most, over what its files say; `resume` raises it. */
   readonly spending?: Spending;
   /** What becomes of a tool call outside of a stage's list when nobody can be asked. */

@@ -1,7 +1,7 @@
 /** One stretch of a run: from where its journal ends, driven as far as it goes, and told as a result document. */
 import { createRedactor, secretsIn, type Redactor } from "../boundaries/redact.ts";
 import { drive, type Drive } from "../engine/drive.ts";
-import { RunnerError, type Backend, type Clock, type RunHandle } from "../engine/ports.ts";
+import { RunnerError, type Backend, type Clock, type Person, type RunHandle } from "../engine/ports.ts";
 import { addEntry, createReport } from "../engine/report.ts";
 import type { State } from "../engine/state.ts";
 import { addToTally, createTally, tallied } from "../engine/tally.ts";
@@ -16,6 +16,7 @@ import { surroundings } from "./place.ts";
 import { createPorts } from "./ports.ts";
 import { toFailure, toResult, type Result } from "./result.ts";
 import { isTraced } from "./traced.ts";
+import { hearWishes } from "./wishes.ts";
 
 export type Driven = {
   readonly options: DriveOptions;
@@ -25,6 +26,7 @@ export type Driven = {
   readonly adopted?: Flows;
   readonly digest: string;
   readonly root: string;
+  readonly stateDir: string;
   readonly cwd: string;
   readonly worktree?: Worktree;
   readonly clock: Clock;
@@ -45,15 +47,20 @@ export async function driveTo(driven: Driven): Promise<Result> {
   const tally = createTally();
   const listener = await listenerOf(driven);
   const tell = async (state: State, left: readonly string[]) => {
-    const warnings = [...around.warnings, ...left, ...((await listener?.close()) ?? [])];
+    const warnings = [...around.warnings, ...notices, ...left, ...((await listener?.close()) ?? [])];
     const steps = tallied(tally);
     return toResult({ run: handle.run, flow, digest, state, report, steps, problems, warnings });
   };
-  const { env, signal } = surroundings(options);
+  const { env, signal: given } = surroundings(options);
+  const isSteered = options.steered ?? options.journal === undefined;
+  const wishes = isSteered ? hearWishes(driven.stateDir, handle.run) : null;
+  const signal = wishes === null ? given : AbortSignal.any([given, wishes.stop]);
   const attending = async (tree: Worktree) =>
     (await import("./worktree.ts")).finalizing(flow, tree, handle.run, report.effects, { env, signal });
   let newest: State | null = null;
-  const ports = createPorts({ ...options, flow, backend, clock, root, cwd, redactor, ground: around });
+  const notices: string[] = [];
+  const person = personOf(driven, notices);
+  const ports = createPorts({ ...options, flow, backend, clock, root, cwd, redactor, person, ground: around });
   try {
     const state = await drive({
       flow: began,
@@ -63,6 +70,7 @@ export async function driveTo(driven: Driven): Promise<Result> {
       past,
       begin,
       signal,
+      ...(wishes !== null && { wishes }),
       ...(worktree !== undefined && { attend: await attending(worktree) }),
       recall: (entry, after) => {
         addEntry(report, entry);
@@ -74,6 +82,8 @@ export async function driveTo(driven: Driven): Promise<Result> {
         addEntry(report, entry);
         addToTally(tally, entry, after);
         listener?.hear(entry, after);
+        if (entry.event.type === "step.told" && entry.event.id !== undefined)
+          void discard(driven, entry.event.id);
         options.observe?.(entry, after, flow);
       },
     });
@@ -83,11 +93,47 @@ export async function driveTo(driven: Driven): Promise<Result> {
     if (!(error instanceof RunnerError) || newest === null) throw error;
     return broken(await tell(newest, []), error);
   } finally {
+    wishes?.close();
     await listener?.close();
     await ports.watch.close?.();
     await ports.hooks?.close();
     await backend.close?.();
   }
+}
+
+/** Most runs ask nobody, so what asks is loaded when somebody is. */
+function personOf({ options, flow, stateDir, handle, clock }: Driven, notices: string[]): Person {
+  const { ask, wait = false, onPermission = "deny" } = options;
+  const expireMs = options.expireMs ?? flow.settings.questions?.expireMs;
+  const absent = wait ? "halt" : onPermission;
+  let asking: Promise<Person["ask"]> | null = null;
+  const open = async () => {
+    const notify = (text: string) => {
+      notices.push(text);
+      options.notify?.(text);
+    };
+    const { createAsking } = await import("./people.ts");
+    return createAsking({
+      stateDir,
+      run: handle.run,
+      clock,
+      wait,
+      notify,
+      ...(ask !== undefined && { ask }),
+    });
+  };
+  return {
+    absent,
+    isReachable: ask !== undefined || absent === "halt",
+    ...(expireMs !== undefined && { expireMs }),
+    ask: async (question, signal) => await (await (asking ??= open()))(question, signal),
+  };
+}
+
+/** It is in the journal now. */
+async function discard({ stateDir, handle }: Driven, question: string): Promise<void> {
+  const { createMailbox } = await import("./mailbox.ts");
+  await createMailbox(stateDir, handle.run).discard(question);
 }
 
 /** Whoever hears of the run besides; loaded only where somebody does. */

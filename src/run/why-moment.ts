@@ -142,6 +142,7 @@ export function momentOf(happened: Happened): Moment {
       return settles(happened) ? { ...plain, followed: followedOf(flow, step, lane, happened) } : plain;
     case "step.called":
     case "step.waited":
+    case "step.asked":
     case "step.told":
     case "step.suspended":
       return plain;

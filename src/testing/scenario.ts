@@ -125,7 +125,7 @@ function inertPorts(waits: number[]): Omit<Ports, "backend" | "shell" | "watch">
     clock: fakeClock(waits),
     cwd: "/",
     compose: composer,
-    person: { choose: () => Promise.resolve(null), absent: "deny" },
+    person: { ask: () => Promise.resolve(null), isReachable: false, absent: "deny" },
     toolbox: {
       offer: () => [],
       judge: () => null,
