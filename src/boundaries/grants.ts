@@ -28,8 +28,7 @@ export function createStageCalls(
     for (const [index, call] of batch.entries()) {
       const before = rulingOn(ruled, index);
       const decision = await decideOn(toolbox, step, call, about, granting, before, signal);
-      if (decision.kind === "ask")
-        return { kind: "ask", wish: { ...decision.wish, call: index }, ruled };
+      if (decision.kind === "ask") return { kind: "ask", wish: { ...decision.wish, call: index }, ruled };
       // Code is asked once about a call, however often people are asked about the others.
       const { grant } = decision.kind === "listed" ? {} : decision;
       if (before === undefined && grant?.by === "hook")
@@ -133,11 +132,7 @@ async function askFor(
   const by = (teller: Teller, answer: string | null, who: string) =>
     decisionFor({ by: teller, answer, who, step, call });
   if (hooks !== undefined) {
-    const said = await hooks.call(
-      ["grantStageTool"],
-      [tuple, hostOf(step, about, cwd)],
-      signal,
-    );
+    const said = await hooks.call(["grantStageTool"], [tuple, hostOf(step, about, cwd)], signal);
     if (said.kind === "threw") return by("hook", "deny", `grantStageTool failed: ${said.message}`);
     const decision = said.kind === "gave" ? decisionOf(said.value) : undefined;
     if (decision === "approve") return by("hook", "allow", "");

@@ -37,9 +37,7 @@ export function permissionFor(
   }
   if (allowed.includes(patternOf(call))) return { kind: "allowed", by: "terminal" };
   if (person.isReachable) return { kind: "ask" };
-  return person.absent === "allow"
-    ? { kind: "allowed", by: "setting" }
-    : { kind: "denied", by: "headless" };
+  return person.absent === "allow" ? { kind: "allowed", by: "setting" } : { kind: "denied", by: "headless" };
 }
 
 export function permissionWish(step: Step, call: Call, index: number): Wish {
@@ -58,7 +56,11 @@ export function permissionWish(step: Step, call: Call, index: number): Wish {
 }
 
 /** null: there is nothing to ask a person. */
-export function userWish({ name, input }: Call, index: number, { person, asksUser }: Permitting): Wish | null {
+export function userWish(
+  { name, input }: Call,
+  index: number,
+  { person, asksUser }: Permitting,
+): Wish | null {
   if (name !== "AskUserQuestion" || asksUser !== true || !person.isReachable) return null;
   const { text, choices } = readQuestion(input);
   return text === "" ? null : { about: "user", text, choices, free: true, call: index };

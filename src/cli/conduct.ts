@@ -1,6 +1,8 @@
 /** Starting and resuming look the same from outside: progress, a signal to stop, one result at the end. */
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
+import { choiceOf } from "../flow/question.ts";
+import { EXIT } from "../flow/verdict.ts";
 import { RunnerError, type DriveOptions, type Result } from "../run/index.ts";
 import { createFiles } from "../run/files.ts";
 import { findProject } from "../run/project.ts";
@@ -43,6 +45,8 @@ export async function conduct(
       ...(screen.isAnswering ? { confirm: askForTrust(call, signal) } : {}),
     },
     ...onPermission(call),
+    ...waiting(call),
+    notify: (text) => screen.complain(shown(text)),
     ...spending(call),
     ...sandboxOf(call),
     ...(screen.isAnswering ? { ask: askPerson(call) } : {}),
@@ -51,7 +55,7 @@ export async function conduct(
     observe: call.on("events") ? (entry) => screen.print(jsonLine(entry)) : progress.observe,
   });
   progress.stop();
-  return tellResult(call, signal.aborted ? stoppedEarly(result) : result);
+  return tellResult(call, signal.aborted ? stoppedBy(signal, stoppedEarly(result)) : result);
 }
 
 /** The report for the person, then the result for whoever reads stdout. */
@@ -100,6 +104,19 @@ function stoppedEarly(result: Result): Result {
     completionReason: reason,
     exitCode: 130,
   };
+}
+
+/** Those who end processes tell a signal by its number. */
+function stoppedBy({ reason }: AbortSignal, result: Result): Result {
+  const exitCode = reason === "SIGTERM" ? EXIT.terminated : reason === "SIGHUP" ? EXIT.hungUp : null;
+  return result.outcome === "interrupted" && exitCode !== null ? { ...result, exitCode } : result;
+}
+
+function waiting(call: Call): Pick<DriveOptions, "wait" | "expireMs"> {
+  const wait = call.on("wait") ? { wait: true } : {};
+  if (call.on("wait") && (call.text("on-permission") ?? "halt") !== "halt")
+    throw new UsageError("--wait waits for an answer, and --on-permission settles it without one.");
+  return { ...wait, ...amount(call, "expire", "expireMs", milliseconds) };
 }
 
 function onPermission(call: Call): Pick<DriveOptions, "onPermission"> {
@@ -151,20 +168,23 @@ function dollars(text: string): number | null {
 }
 
 function milliseconds(text: string): number | null {
-  const match = /^([1-9]\d{0,9})(ms|s|m|h)$/.exec(text);
-  const unit = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }[match?.[2] ?? ""];
+  const match = /^([1-9]\d{0,9})(ms|s|m|h|d)$/.exec(text);
+  const unit = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }[match?.[2] ?? ""];
   return match === null || unit === undefined ? null : Number(match[1]) * unit;
 }
 
-/** An answer that is none of the choices counts as the last of them. */
+/** An answer that is none of the choices counts as a no. */
 function askPerson({ screen, host }: Call): NonNullable<DriveOptions["ask"]> {
-  return async (question, choices, signal) => {
-    screen.complain(`${shown(question)} [${choices.join("/")}]`);
+  return async (question, choices, signal, free) => {
+    const offered = [...choices, ...(free ? ["your own words"] : [])];
+    screen.complain(`${shown(question)} [${offered.map((choice) => shown(choice)).join("/")}]`);
     const line = await readLine(host, signal);
     if (line === null) return null;
-    const word = line.trim().toLowerCase();
-    const chosen = word === "" ? undefined : choices.find((choice) => choice.startsWith(word));
-    return chosen ?? choices.at(-1) ?? null;
+    const word = line.trim();
+    const chosen = choiceOf(choices, word) ?? choiceOf(choices, word.toLowerCase());
+    if (chosen !== null) return chosen;
+    if (free) return word === "" ? null : word;
+    return choices.includes("deny") ? "deny" : (choices.at(-1) ?? null);
   };
 }
 

@@ -161,8 +161,17 @@ export function entryLines(
     case "effect.applied":
       lines.push(dim(event.detail));
       break;
-    case "run.started":
+    case "step.asked":
+      lines.push(paint("yellow", `    ${event.question.id}: ${shownInLine(event.question.text, 400)}`));
+      break;
     case "step.told":
+      lines.push(dim(`${event.answer ?? "no answer"}${event.by === undefined ? "" : ` (${event.by})`}`));
+      break;
+    case "run.paused":
+    case "run.stopped":
+      lines.push(paint("yellow", `    ${event.type.slice("run.".length)} from outside`));
+      break;
+    case "run.started":
     case "step.waited":
     case "run.ended":
       break;

@@ -83,7 +83,10 @@ function* happenings({ before, after }: Moment, event: Event & { readonly step: 
       if (event.result.kind !== "absent") yield ["StageHook", { ...at, hook: event.hook, ...event.result }];
       return;
     case "step.told":
-      yield ["InteractionAnswered", { ...at, answer: event.answer, ...(event.by !== undefined && { by: event.by }) }];
+      yield [
+        "InteractionAnswered",
+        { ...at, answer: event.answer, ...(event.by !== undefined && { by: event.by }) },
+      ];
       return;
     case "step.asked": {
       const { id, about, text, choices } = event.question;

@@ -15,6 +15,7 @@ import { breakOff } from "./stage-exit.ts";
 import { addUsage, EMPTY_STATE, type Lane, type State } from "./state.ts";
 import { bounded } from "./spend.ts";
 import { listens } from "./stop.ts";
+import { watched } from "./stuck.ts";
 import {
   ask,
   askAgain,
@@ -37,7 +38,8 @@ import {
 export function decide(flow: Flow, state: State, event: Event): State {
   const after = next(flow, state, event);
   if (after.lanes.length === 0 && after.verdict === null && after.halted.length > 0) return waiting(after);
-  return bounded(flow, after);
+  const most = flow.settings.watch?.repeats;
+  return bounded(flow, most === undefined ? after : watched(most, state, event, after));
 }
 
 function next(flow: Flow, state: State, event: Event): State {
@@ -49,11 +51,16 @@ function next(flow: Flow, state: State, event: Event): State {
     }
     case "run.resumed": {
       // The end was decided but not recorded: it still holds.
-      if (state.pending[0]?.type === "end" && state.verdict?.code !== "PAUSED") return { ...state, settled: null };
+      if (state.pending[0]?.type === "end" && state.verdict?.code !== "PAUSED")
+        return { ...state, settled: null };
       const lanes = state.halted.length === 0 ? state.lanes : [...state.halted, ...state.lanes];
       const spending = event.spending ?? state.spending;
       const raised = { spending, warned: state.warned && event.spending === undefined };
-      const back = withLanes({ ...state, ...raised, verdict: null, halted: [] }, lanes.map(attemptAgain), null);
+      const back = withLanes(
+        { ...state, ...raised, verdict: null, halted: [] },
+        lanes.map(attemptAgain),
+        null,
+      );
       return state.verdict === null && event.fresh === undefined ? cutOff(flow, back, state.lanes) : back;
     }
     case "step.answered":

@@ -72,8 +72,7 @@ async function ask(
       const { gate, asked } = gateOf(state, step, request, ports);
       result = await run(toRunRequest(request, said.messages, most, session, gate, ports));
       if (result.kind === "reply" && asked.length > 0) result = { ...result, asked };
-    }
-    else result = fault(`The backend ${ports.backend.spec.id} offers neither turn nor run`);
+    } else result = fault(`The backend ${ports.backend.spec.id} offers neither turn nor run`);
   } catch (error) {
     // A backend should not throw; one that does all the same stops its run, not the program.
     result = fault(`The backend threw: ${error instanceof Error ? error.message : String(error)}`);
@@ -262,7 +261,8 @@ function said(result: TurnResult & { kind: "reply" }, payload: unknown): Reply {
     output === undefined
       ? { kind: "said", text, calls, usage }
       : { kind: "said", text, calls, output, usage };
-  if (session === undefined && mark === undefined && capped === undefined && asked === undefined) return reply;
+  if (session === undefined && mark === undefined && capped === undefined && asked === undefined)
+    return reply;
   return {
     ...reply,
     ...(session === undefined ? undefined : { session }),

@@ -31,6 +31,8 @@ export type State = {
   readonly fork: Fork | null;
   /** Tools that a person allowed for the rest of the run where its mode would ask again: patterns as in `allowedTools`. */
   readonly allowed: readonly string[];
+  /** What each step did last, and how often in a row; absent: nobody watches that. */
+  readonly repeated?: { readonly [step: StepId]: { readonly key: string; readonly times: number } };
   /** Something went wrong that the flow is still mending, so reaching a count is not yet success. */
   readonly mending: boolean;
   readonly usage: Usage;

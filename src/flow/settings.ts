@@ -40,6 +40,8 @@ export type Settings = {
   readonly watch?: {
     /** How long an agent with a loop of its own may give no sign of life. */
     readonly inactivityMs?: number;
+    /** How often in a row a step may do the very same with the very same result. */
+    readonly repeats?: number;
   };
 };
 

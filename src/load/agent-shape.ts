@@ -13,6 +13,7 @@ import {
   text,
   type Reads,
 } from "./shape.ts";
+import { PEOPLE_FIELDS } from "./people.ts";
 import { SPENDING_FIELDS } from "./spending.ts";
 import { FORMER_TYPES, VERDICT_TYPES } from "./verdict-types.ts";
 
@@ -171,6 +172,7 @@ export const AGENT = group("An agent: who it is and how it runs.", {
         sandbox: SANDBOX,
       }),
       limits: group("What a run may spend.", SPENDING_FIELDS),
+      ...PEOPLE_FIELDS,
       integrations: group("Other services.", { github: GITHUB }),
       actions: group("Action blocks in what the model says.", {
         enabled: flag("Whether they are carried out.", { default: false }),

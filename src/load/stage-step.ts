@@ -5,6 +5,7 @@ import { isFieldName, parseFieldPath, RESERVED_FIELDS } from "../flow/placeholde
 import type { AgentSource } from "./agent-shape.ts";
 import { DEFAULTS, MODE_BY_KIND } from "./defaults.ts";
 import type { Finding } from "./finding.ts";
+import { interruptedOf } from "./people.ts";
 import { escapeSegment } from "./places.ts";
 import { draftFault, withDraft, type StageFile } from "./stage-file.ts";
 import { nextOf, onFailOf, type MoveWorld } from "./stage-moves.ts";
@@ -54,6 +55,7 @@ export function buildStage(file: StageFile, agent: AgentSource, tools: ToolWorld
       cap: onFail ?? failed("AGENT_TURN_LIMIT"),
     },
     turns: source.turnCap ?? 1,
+    ...interruptedOf(source.ifInterrupted, agent.runner.ifInterrupted),
     stage: {
       attempts,
       backoff: source.retryPolicy?.backoff ?? "none",

@@ -10,7 +10,9 @@ import { isObject, own, type Json } from "../flow/json.ts";
 
 export type Mailbox = {
   /** `bad`: what is there is no answer to the question, and stays where it is. */
-  readonly look: (question: Question) => Promise<Letter | { readonly kind: "bad"; readonly why: string } | null>;
+  readonly look: (
+    question: Question,
+  ) => Promise<Letter | { readonly kind: "bad"; readonly why: string } | null>;
   readonly discard: (id: string) => Promise<void>;
 };
 
@@ -72,13 +74,17 @@ function readLetter(text: string, question: Question): Pick<Letter, "answer" | "
   }
   if (!isObject(value)) return "it is no object";
   const stranger = Object.keys(value).find((key) => key !== "answer" && key !== "by");
-  if (stranger !== undefined) return `it has a key ${JSON.stringify(stranger.slice(0, 40))}, and only "answer" belongs there`;
+  if (stranger !== undefined)
+    return `it has a key ${JSON.stringify(stranger.slice(0, 40))}, and only "answer" belongs there`;
   const answer = own(value, "answer");
   if (typeof answer !== "string" || answer.trim() === "") return '"answer" must be a text';
   if (!fits(question, answer)) return `"answer" must be one of ${question.choices.join(", ")}`;
   return { answer, by: own(value, "by") === "answer" ? "answer" : "file" };
 }
 
-export function fits({ choices, free }: Question, answer: string): boolean {
+export function fits(
+  { choices, free }: { readonly choices: readonly string[]; readonly free?: boolean },
+  answer: string,
+): boolean {
   return free === true || choices.includes(answer);
 }

@@ -162,7 +162,10 @@ function reworded(event: Event, is: State, hide: Hide, open: Open): Event {
         ...event,
         question: pattern === undefined ? said : { ...said, pattern: word(pattern) },
         ...(event.ruled !== undefined && {
-          ruled: event.ruled.map((one) => ({ ...one, answer: one.answer === null ? null : word(one.answer) })),
+          ruled: event.ruled.map((one) => ({
+            ...one,
+            answer: one.answer === null ? null : word(one.answer),
+          })),
         }),
       };
     }

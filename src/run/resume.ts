@@ -75,10 +75,7 @@ async function resumeFrom(journal: Journal, project: Project, options: ResumeOpt
     const adopted =
       wanted === null ? recorded.adopted : { ...recorded.adopted, [wanted.digest]: wanted.flow };
     const place = worktree === undefined ? { cwd } : { cwd, worktree };
-    const warnings =
-      worktree === undefined
-        ? []
-        : await restorePlace(flow, worktree, cwd, state, options);
+    const warnings = worktree === undefined ? [] : await restorePlace(flow, worktree, cwd, state, options);
     return await withGround(flow, project, cwd, options, async (around) => {
       const past =
         wanted === null

@@ -84,7 +84,19 @@ export async function runLoaded(loaded: Loaded, options: Omit<RunOptions, "agent
         const created = await journal.create({ id, agent, at, digest, flow }, [begin]);
         begun = true;
         const { root, stateDir } = project;
-        const about = { options, flow, digest, root, stateDir, ...place, clock, backend, redactor, begin, problems };
+        const about = {
+          options,
+          flow,
+          digest,
+          root,
+          stateDir,
+          ...place,
+          clock,
+          backend,
+          redactor,
+          begin,
+          problems,
+        };
         const told = { ...around, warnings: [...warnings, ...around.warnings] };
         return await held(created, async (handle) => driveTo({ ...about, around: told, handle, past: [] }));
       }).catch(async (error: unknown) => {

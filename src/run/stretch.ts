@@ -60,7 +60,17 @@ export async function driveTo(driven: Driven): Promise<Result> {
   let newest: State | null = null;
   const notices: string[] = [];
   const person = personOf(driven, notices);
-  const ports = createPorts({ ...options, flow, backend, clock, root, cwd, redactor, person, ground: around });
+  const ports = createPorts({
+    ...options,
+    flow,
+    backend: await watchedOver(driven),
+    clock,
+    root,
+    cwd,
+    redactor,
+    person,
+    ground: around,
+  });
   try {
     const state = await drive({
       flow: began,
@@ -99,6 +109,12 @@ export async function driveTo(driven: Driven): Promise<Result> {
     await ports.hooks?.close();
     await backend.close?.();
   }
+}
+
+/** An agent with a loop of its own is watched; a model has a patience of its own. */
+async function watchedOver({ backend, flow }: Driven): Promise<Backend> {
+  if (backend.run === undefined) return backend;
+  return (await import("./watchdog.ts")).watchOver(backend, flow.settings.watch?.inactivityMs);
 }
 
 /** Most runs ask nobody, so what asks is loaded when somebody is. */
