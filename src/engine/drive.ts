@@ -159,13 +159,12 @@ async function driveOn(
     if (verdict !== null) await commit({ type: "run.ended", verdict });
   }
 
-  /** A question is nothing that is under way: it is open just the same when the run goes on. */
   function signalFor({ type }: Doable, stop: AbortSignal): AbortSignal {
-    return pause !== undefined && type === "question" ? AbortSignal.any([stop, pause]) : stop;
+    return pause !== undefined && isIdle(type) ? AbortSignal.any([stop, pause]) : stop;
   }
 
   function isCutOff({ type }: Doable): boolean {
-    return signal.aborted || (type === "question" && pause?.aborted === true);
+    return signal.aborted || (pause?.aborted === true && isIdle(type));
   }
 
   /** Several lanes at once: each is committed as it comes in. A lane that is given up is stopped and waited for. */
@@ -232,6 +231,11 @@ type Running = {
 
 function keyOf({ step, visit }: Doable): string {
   return `${step}@${visit}`;
+}
+
+/** Waiting is nothing that has to be finished: a question is open just the same when the run goes on. */
+function isIdle(type: Doable["type"]): boolean {
+  return type === "question" || type === "wait";
 }
 
 type Doable = Exclude<Command, { type: "end" }>;

@@ -36,8 +36,11 @@ function when(
 }
 
 describe("a run can be stopped", { concurrency: 3 }, () => {
-  for (const signal of ["SIGINT", "SIGTERM"] as const) {
-    test(`${signal} stops in an orderly way: exit 130 and the command to go on`, async () => {
+  for (const [signal, code] of [
+    ["SIGINT", 130],
+    ["SIGTERM", 143],
+  ] as const) {
+    test(`${signal} stops in an orderly way: exit ${code} and the command to go on`, async () => {
       using world = createWorld();
       writeAgent(world, "notes");
       world.write("slow.json", SLOW);
@@ -46,7 +49,7 @@ describe("a run can be stopped", { concurrency: 3 }, () => {
         ["run", "notes", "--topic", "t", "--script", "slow.json", "--state", "kept"],
         { watch },
       );
-      assert.equal(ran.code, 130, ran.stderr);
+      assert.equal(ran.code, code, ran.stderr);
       assert.equal(lastLine(ran.stdout), '{"outcome":"failed"}');
       assert.match(ran.stderr, /next +lockstep resume \w{10} --state kept$/m);
 
