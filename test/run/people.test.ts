@@ -6,7 +6,13 @@ import { test } from "node:test";
 import {
   createMemoryJournal,
   createScripted,
+  compareRuns,
+  exportRun,
+  fork,
+  load,
+  readRun,
   replayRun,
+  whatIf,
   resume,
   run,
   type Backend,
@@ -16,6 +22,7 @@ import {
   type Result,
   type ScriptReply,
 } from "../../src/run/index.ts";
+import { answerWith, questionsOf } from "../../src/run/answer.ts";
 import { fakeClock } from "../../src/testing/scenario.ts";
 import { agentFiles, projectWith } from "./project.ts";
 import { machineFiles } from "./stage-project.ts";
@@ -26,6 +33,7 @@ type Ran = {
   readonly entries: readonly Entry[];
   readonly told: readonly string[];
   readonly folder: string;
+  readonly journal: Journal;
   readonly again: (script: readonly ScriptReply[], options?: Partial<DriveOptions>) => Promise<Ran>;
 };
 type Start = {
@@ -61,6 +69,7 @@ async function look(
     entries,
     told,
     folder,
+    journal,
     again: async (script, more = {}) =>
       await look(folder, journal, script, more, async (all) => await resume({ run: id, ...all })),
   };
@@ -285,6 +294,73 @@ for (const [who, runner, ask, sees] of [
     assert.match(heard[0]?.content ?? "", new RegExp(sees, "i"));
   });
 }
+
+// Afterwards.
+
+test("a run in which people were asked can be told, forked, compared and handed on like any other", async () => {
+  const ran = await start({
+    files: asking(),
+    model: [calls(write("out.txt"))],
+    options: { onPermission: "halt" },
+  });
+  post(ran, ran.result.questions[0]?.id ?? "", '{"answer":"allow"}');
+  const whole = await ran.again([next, closing]);
+  const { journal, folder: cwd } = ran;
+  const { run: id } = whole.result;
+  assert.ok(id !== null);
+  const { same, changed, stuck } = await whatIf(journal, await load("m", { cwd }), [id]);
+  assert.deepEqual([same, changed, stuck], [1, 0, 0]);
+  const forked = await fork({
+    run: id,
+    at: "closure.a",
+    journal,
+    cwd,
+    backend: createScripted([closing]),
+    env: { LOCKSTEP_TRUST: "all" },
+  });
+  assert.equal(forked.outcome, "completed", forked.reason);
+  assert.ok((await compareRuns(journal, id, forked.run ?? "")).same);
+  const { bundle } = await exportRun(journal, id, { redact: true });
+  assert.doesNotMatch(JSON.stringify(bundle), /wants to call|out\.txt/);
+});
+
+test("a run that waits since before questions had names can be answered", async () => {
+  const ran = await start({
+    files: asking(),
+    model: [calls(write("out.txt"))],
+    options: { onPermission: "halt" },
+  });
+  const at = { step: "initial.a", visit: 1 };
+  const [started, said] = ran.entries;
+  const why = "Somebody has to decide.";
+  const code = "PermissionRequired";
+  const older: Entry[] = [
+    { ...started!, event: { ...started!.event, run: "older" } as Entry["event"] },
+    said!,
+    { seq: 3, at: 3, event: { type: "step.suspended", ...at, code, why, choices: ["allow", "deny"] } },
+    {
+      seq: 4,
+      at: 4,
+      event: { type: "run.ended", verdict: { outcome: "waiting", code, reason: why, step: at.step } },
+    },
+  ];
+  const { row, flow } = await readRun(ran.journal, "@last");
+  const handle = await ran.journal.create({ ...row, id: "older", at: 5, flow }, older);
+  await handle.release();
+  assert.equal((await replayRun(ran.journal, "older")).difference, null);
+  const { questions, isNameless } = await questionsOf(ran.journal, "older");
+  assert.deepEqual([isNameless, questions.length, questions[0]?.question], [true, 1, why]);
+  const whole = await resume({
+    run: "older",
+    journal: ran.journal,
+    cwd: ran.folder,
+    env: {},
+    backend: createScripted([next, closing]),
+    onPermission: "halt",
+    ask: answerWith("allow"),
+  });
+  assert.deepEqual([whole.outcome, isThere(ran, "out.txt")], ["completed", true], whole.reason);
+});
 
 // Siblings.
 
