@@ -141,7 +141,8 @@ export function entryLines(
         lines.push(paint("yellow", `    ${event.hook} failed: ${shownInLine(event.result.message)}`));
       break;
     case "step.suspended":
-      lines.push(paint("yellow", `    ${shownInLine(event.why)}`));
+      if (event.id !== undefined) lines.push(dim(`${event.id} waits for an answer`));
+      else lines.push(paint("yellow", `    ${shownInLine(event.why)}`));
       break;
     case "run.limited":
       lines.push(paint("yellow", `    ${shownInLine(event.why)}`));

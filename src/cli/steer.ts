@@ -30,10 +30,12 @@ async function steer(call: Call, how: typeof pauseRun): Promise<Steered> {
 
 function tell({ screen, on }: Call, steered: Steered, next: string): number {
   const { run, state } = steered;
-  const said =
-    state === "asked"
-      ? `Run ${run} was asked, and rests as soon as what is under way is through.`
-      : `Run ${run} is ${state}. Go on with: ${next} ${run}`;
+  const said = {
+    asked: `Run ${run} was asked, and rests as soon as what is under way is through.`,
+    ended: `Run ${run} came to its end before that; see: lockstep show ${run}`,
+    paused: `Run ${run} is paused. Go on with: ${next} ${run}`,
+    stopped: `Run ${run} is stopped. Go on with: ${next} ${run}`,
+  }[state];
   if (on("json")) screen.document({ v: 1, ...steered });
   else screen.print(said);
   return 0;

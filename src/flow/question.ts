@@ -4,11 +4,11 @@ import type { Question, Ruling } from "./event.ts";
 export const PERMISSION_CHOICES = ["allow", "allow-run", "deny", "stop"] as const;
 export const GRANT_CHOICES = ["allow", "deny", "stop"] as const;
 
-/** The choice that a word means: the word itself, or the only one that begins with it. */
+/** The choice that a word means: the word itself, or what all that begin with it begin with, as `allow` of `a`. */
 export function choiceOf(choices: readonly string[], word: string): string | null {
   if (choices.includes(word)) return word;
   const meant = word === "" ? [] : choices.filter((choice) => choice.startsWith(word));
-  return meant.length === 1 ? meant[0]! : null;
+  return meant.find((choice) => meant.every((other) => other.startsWith(choice))) ?? null;
 }
 
 /** The same question has the same name whenever it comes up again, and no other question of its run has it. */

@@ -43,7 +43,7 @@ export function createMailbox(stateDir: string, run: string): Mailbox {
 export function postAnswer(stateDir: string, run: string, id: string, answer: string): boolean {
   const file = fileOf(stateDir, run, id);
   const draft = `${file}.${process.pid}`;
-  mkdirSync(join(stateDir, "answers", run), { recursive: true, mode: 0o700 });
+  mkdirSync(folderOf(stateDir, run), { recursive: true, mode: 0o700 });
   writeFileSync(draft, `${JSON.stringify({ answer, by: "answer" })}\n`, { mode: 0o600 });
   try {
     // Whole or not at all, and never over what somebody else has said.
@@ -57,8 +57,17 @@ export function postAnswer(stateDir: string, run: string, id: string, answer: st
   }
 }
 
+/** A journal may come from elsewhere: no name in it leads out of the folder. */
 export function fileOf(stateDir: string, run: string, id: string): string {
-  return join(stateDir, "answers", run, `${id}.json`);
+  return join(folderOf(stateDir, run), `${plain(id)}.json`);
+}
+
+function folderOf(stateDir: string, run: string): string {
+  return join(stateDir, "answers", plain(run));
+}
+
+function plain(name: string): string {
+  return name.replaceAll(/[^\w-]/g, "_");
 }
 
 const MOST_LETTERS = 64 * 1024;

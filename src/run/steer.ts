@@ -3,14 +3,14 @@ import { decide } from "../engine/decide.ts";
 import { fold } from "../engine/drive.ts";
 import { RunnerError, type Clock, type Journal } from "../engine/ports.ts";
 import type { Entry } from "../flow/event.ts";
-import { findRun, readRow } from "./runs.ts";
-import { leaveWish } from "./wishes.ts";
+import { findRun, readRow, summarise } from "./runs.ts";
+import { forgetWish, leaveWish } from "./wishes.ts";
 
 export type Steered = {
   readonly run: string;
   readonly agent: string;
-  /** `asked`: it has not come to rest yet. */
-  readonly state: "paused" | "stopped" | "asked";
+  /** `asked`: it has not come to rest yet. `ended`: it was over before it could. */
+  readonly state: "paused" | "stopped" | "ended" | "asked";
 };
 
 /** How long a driver may take before nobody waits for it any more, and how often it is looked whether it is through. */
@@ -27,7 +27,7 @@ export async function pauseRun(
   const { id: run, agent, owned } = await findRun(journal, ref);
   if (!owned) return { run, agent, state: await markPaused(journal, run, clock) };
   leaveWish(stateDir, run, "pause");
-  return { run, agent, state: (await isLetGo(journal, run, clock)) ? "paused" : "asked" };
+  return { run, agent, state: await stateAfter(journal, stateDir, run, clock) };
 }
 
 /** What is under way is given up, as with Ctrl-C at the process that drives it. */
@@ -44,7 +44,7 @@ export async function stopRun(
       `Nobody drives run ${run} of "${agent}", so there is nothing to stop.`,
     );
   leaveWish(stateDir, run, "stop");
-  return { run, agent, state: (await isLetGo(journal, run, clock)) ? "stopped" : "asked" };
+  return { run, agent, state: await stateAfter(journal, stateDir, run, clock) };
 }
 
 async function markPaused(journal: Journal, run: string, clock: Clock): Promise<"paused"> {
@@ -68,11 +68,21 @@ async function markPaused(journal: Journal, run: string, clock: Clock): Promise<
   }
 }
 
-async function isLetGo(journal: Journal, run: string, clock: Clock): Promise<boolean> {
+async function stateAfter(
+  journal: Journal,
+  stateDir: string,
+  run: string,
+  clock: Clock,
+): Promise<Steered["state"]> {
   const signal = new AbortController().signal;
   for (let waited = 0; waited < PATIENCE_MS; waited += LAG_MS) {
-    if (!(await findRun(journal, run)).owned) return true;
+    const row = await findRun(journal, run);
+    if (!row.owned) {
+      forgetWish(stateDir, run);
+      const { state } = summarise(row);
+      return state === "paused" ? "paused" : state === "interrupted" ? "stopped" : "ended";
+    }
     await clock.sleep(LAG_MS, signal);
   }
-  return false;
+  return "asked";
 }

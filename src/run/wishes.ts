@@ -61,7 +61,8 @@ export function forgetWish(stateDir: string, run: string): void {
 }
 
 function fileOf(stateDir: string, run: string): string {
-  return join(stateDir, "control", `${run}.json`);
+  // A journal may come from elsewhere: no name in it leads out of the folder.
+  return join(stateDir, "control", `${run.replaceAll(/[^\w-]/g, "_")}.json`);
 }
 
 function readWish(text: string): Wish | null {

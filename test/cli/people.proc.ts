@@ -277,9 +277,10 @@ async function pidIn(world: World, child: ChildProcess, name: string): Promise<n
   return Number(readFileSync(file, "utf8"));
 }
 
+/** A killed process may stay as a zombie until somebody asks for it; that one does nothing any more. */
 function isAlive(pid: number): boolean {
   try {
-    return process.kill(pid, 0);
+    return !/^\d+ \(.*\) [ZX]/s.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
   } catch {
     return false;
   }

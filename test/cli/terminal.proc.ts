@@ -251,6 +251,34 @@ describe("on a terminal", { concurrency: 3, ...terminal }, () => {
     assert.match(shown, /initial\.note #1 → next → continuation\.note/);
   });
 
+  for (const [typed, isMade] of [
+    ["a\n", true],
+    ["allow-run\n", true],
+    ["what?\n", false],
+  ] as const) {
+    test(`a tool that the mode asks about, answered with ${JSON.stringify(typed)}`, async () => {
+      using world = createWorld();
+      writeAgent(world, "notes", {
+        agent: (agent) => {
+          const { boundaries } = agent.runner as { boundaries: { allowedTools: readonly string[] } };
+          boundaries.allowedTools = ["*"];
+        },
+        registry: (registry) => {
+          const steps = registry.steps as { [id: string]: { permissionMode?: string } };
+          steps["initial.note"]!.permissionMode = "default";
+        },
+      });
+      const wish = { calls: [{ name: "Write", input: { file_path: "made.txt", content: "hi" } }] };
+      const all = [wish, replies.initial(), replies.continuation(), replies.closure()];
+      world.write("all.json", script(...all));
+      const shown = await onTerminal(world, ["run", "notes", "--topic", "t", "--script", "all.json"], {
+        type: typed,
+      });
+      assert.match(shown, /wants to call Write[^]*\[allow\/allow-run\/deny\/stop\][^]*exit 0/);
+      assert.equal(existsSync(join(world.root, "made.txt")), isMade);
+    });
+  }
+
   for (const [typed, code] of [
     ["y\n", 0],
     ["\n", 3],

@@ -23,6 +23,7 @@ import {
   type ScriptReply,
 } from "../../src/run/index.ts";
 import { answerWith, questionsOf } from "../../src/run/answer.ts";
+import { fileOf } from "../../src/run/mailbox.ts";
 import { fakeClock } from "../../src/testing/scenario.ts";
 import { agentFiles, projectWith } from "./project.ts";
 import { machineFiles } from "./stage-project.ts";
@@ -295,6 +296,32 @@ for (const [who, runner, ask, sees] of [
   });
 }
 
+test("what files say about people is in the flow", async () => {
+  const runner = {
+    questions: { askUser: "person", expireAfter: "2h" },
+    watch: { repeats: 4, inactivityMs: 1000 },
+    ifInterrupted: "ask",
+  };
+  const cwd = projectWith(asking(runner, { ifInterrupted: "retry" }));
+  const { flow, problems } = await load("m", { cwd });
+  assert.ok(
+    problems.every(({ severity }) => severity === "warning"),
+    JSON.stringify(problems),
+  );
+  assert.deepEqual(flow?.settings.questions, { askUser: "person", expireMs: 7_200_000 });
+  assert.deepEqual(flow?.settings.watch, { repeats: 4, inactivityMs: 1000 });
+  const policies = Object.values(flow?.steps ?? {}).map(({ ifInterrupted = "retry" }) => ifInterrupted);
+  assert.deepEqual(policies, ["retry", "ask"]);
+  const stages = machineFiles({ stages: { a: { ifInterrupted: "fail" } } });
+  const machine = await load("m", { cwd: projectWith(stages) });
+  assert.equal(machine.flow?.steps.a?.ifInterrupted, "fail");
+  const wrong = { questions: { expireAfter: "soon" }, watch: { repeats: 1 }, ifInterrupted: "perhaps" };
+  const bad = await load("m", { cwd: projectWith(asking(wrong)) });
+  const pointers = new Set(bad.problems.map(({ pointer }) => pointer));
+  for (const key of ["questions/expireAfter", "watch/repeats", "ifInterrupted"])
+    assert.ok(pointers.has(`/runner/${key}`), key);
+});
+
 // Afterwards.
 
 test("a run in which people were asked can be told, forked, compared and handed on like any other", async () => {
@@ -360,6 +387,10 @@ test("a run that waits since before questions had names can be answered", async 
     ask: answerWith("allow"),
   });
   assert.deepEqual([whole.outcome, isThere(ran, "out.txt")], ["completed", true], whole.reason);
+});
+
+test("no name in a journal leads out of the folder of answers", () => {
+  assert.equal(fileOf("/state", "..", "../../x"), "/state/answers/__/______x.json");
 });
 
 // Siblings.
