@@ -14,7 +14,8 @@ export type ToolCall = { readonly name: string; readonly input: JsonObject };
 
 export type Judgement =
   | { readonly allow: true }
-  | { readonly allow: false; readonly rule: Rule; readonly reason: string };
+  /** `asks`: nothing forbids it, but a person has to approve it. */
+  | { readonly allow: false; readonly rule: Rule; readonly reason: string; readonly asks?: true };
 
 export type Rule = "batch" | "kind" | "list" | "mode" | "command";
 
@@ -30,12 +31,31 @@ export function judge(step: Step, call: ToolCall, batch: readonly string[] | nul
     );
   }
   if (call.name === completion) return ALLOWED;
-  return refuseTool(step, call.name) ?? refuseCommand(step, call) ?? ALLOWED;
+  const refused = refuseTool(step, call.name);
+  // What a person may approve must be free of every other objection.
+  if (refused !== null && !asks(refused)) return refused;
+  return refuseCommand(step, call) ?? refused ?? ALLOWED;
 }
 
-/** Whether some call of this tool could pass: what is never allowed need not be offered. */
+/** Whether some call of this tool could pass, where nobody is asked: what is never allowed need not be offered. */
 export function mayOffer(step: Step, name: string): boolean {
   return refuseTool(step, name) === null;
+}
+
+/** The same where a person can be asked. */
+export function mayOfferAsking(step: Step, name: string): boolean {
+  const refused = refuseTool(step, name);
+  return refused === null || asks(refused);
+}
+
+function asks(judgement: Judgement): boolean {
+  return !judgement.allow && judgement.asks === true;
+}
+
+/** All calls that a person allows who allows this one for the whole run: of a command, the very same one. */
+export function patternOf({ name, input }: ToolCall): string {
+  const command = own(input, "command");
+  return name === "Bash" && typeof command === "string" ? `Bash(${command})` : name;
 }
 
 /** The forms that a command of the step may have; null: any. Only for a step that has Bash. */
@@ -107,7 +127,10 @@ function refuseTool(step: Step, name: string): Judgement | null {
     case "plan":
       return deny(step, name, "mode", "plan allows read-only tools only");
     case "default":
-      return deny(step, name, "mode", "default needs a person to approve it, and nobody is there to ask");
+      return {
+        ...deny(step, name, "mode", "default needs a person to approve it, and nobody is there to ask"),
+        asks: true,
+      };
     case "acceptEdits": {
       // `*` speaks for the tools we know; a stranger must be called by its name.
       const isNamed = allow.some((pattern) => !/^\**$/.test(pattern) && lists(pattern, name));
@@ -171,7 +194,7 @@ function parsePattern(pattern: string): { readonly tool: string; readonly limit:
   return { tool: pattern.slice(0, open).trim(), limit: pattern.slice(open + 1, -1).trim() };
 }
 
-function deny(step: Step, name: string, rule: Rule, why: string): Judgement {
+function deny(step: Step, name: string, rule: Rule, why: string): Judgement & { allow: false } {
   const tool = name.length > 80 ? `${name.slice(0, 80)}…` : name;
   return {
     allow: false,

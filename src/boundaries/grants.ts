@@ -3,15 +3,16 @@
  * is bound to the stage execution, the try, the call and its arguments, and is used up by that call.
  */
 import { createHash } from "node:crypto";
-import type { Hooks, Person, StageCall, Toolbox } from "../engine/ports.ts";
-import type { Call, CallResult, Grant } from "../flow/event.ts";
+import type { Approved, Hooks, Person, StageCall, Toolbox, Wish } from "../engine/ports.ts";
+import type { Call, CallResult, Grant, Ruling, Teller } from "../flow/event.ts";
 import type { Step } from "../flow/flow.ts";
 import { canonicalJson, isObject, own, type Json, type JsonObject } from "../flow/json.ts";
+import { GRANT_CHOICES, rulingOn } from "../flow/question.ts";
 
 export type Granting = {
   /** Absent: the project has no code for its stages. */
   readonly hooks?: Hooks;
-  readonly person: Person;
+  readonly person: Pick<Person, "isReachable" | "absent">;
   readonly cwd: string;
 };
 
@@ -21,60 +22,80 @@ export function createStageCalls(
   granting: Granting,
 ): Toolbox["callInStage"] {
   return async (step, batch, about, signal) => {
-    const rulings: Ruling[] = [];
-    for (const call of batch) {
-      const ruling = await ruleOn(toolbox, step, call, about, granting, signal);
-      if (ruling.kind === "halt") return ruling;
-      rulings.push(ruling);
+    const { approved = NOTHING } = about;
+    const decided: Decision[] = [];
+    const ruled = [...approved.ruled];
+    for (const [index, call] of batch.entries()) {
+      const before = rulingOn(ruled, index);
+      const decision = await decideOn(toolbox, step, call, about, granting, before, signal);
+      if (decision.kind === "ask") return { kind: "ask", wish: { ...decision.wish, call: index }, ruled };
+      // Code is asked once about a call, however often people are asked about the others.
+      const { grant } = decision.kind === "listed" ? {} : decision;
+      if (before === undefined && grant?.by === "hook")
+        ruled.push({ call: index, answer: grant.decision === "approve" ? "allow" : "deny", by: "hook" });
+      decided.push(decision);
     }
     const results: CallResult[] = [];
     for (const [index, call] of batch.entries()) {
-      results.push(await settle(toolbox, step, call, rulings[index]!, signal));
+      results.push(await settle(toolbox, step, call, decided[index]!, { ...approved, ruled }, index, signal));
     }
     return { kind: "results", results };
   };
 }
 
-type Ruling =
+const NOTHING: Approved = { ruled: [], allowed: [] };
+
+type Decision =
   | { readonly kind: "listed" }
   | { readonly kind: "granted"; readonly grant: Grant }
   | { readonly kind: "denied"; readonly why: string; readonly grant?: Grant }
-  | { readonly kind: "halt"; readonly why: string; readonly choices: readonly string[] };
+  | { readonly kind: "ask"; readonly wish: Wish };
 
 async function settle(
   toolbox: Pick<Toolbox, "call">,
   step: Step,
   call: Call,
-  ruling: Ruling,
+  decision: Decision,
+  { ruled, allowed }: Approved,
+  index: number,
   signal: AbortSignal,
 ): Promise<CallResult> {
   const { id, name } = call;
-  if (ruling.kind === "denied") {
-    const { why, grant } = ruling;
+  if (decision.kind === "denied") {
+    const { why, grant } = decision;
     return { id, name, ok: false, content: why, denied: why, ...(grant !== undefined && { grant }) };
   }
-  const allow = ruling.kind === "granted" ? [...step.tools.allow, name] : step.tools.allow;
-  const [result] = await toolbox.call({ ...step, tools: { ...step.tools, allow } }, [call], signal);
-  return ruling.kind === "granted" ? { ...result!, grant: ruling.grant } : result!;
+  const allow = decision.kind === "granted" ? [...step.tools.allow, name] : step.tools.allow;
+  const ruling = rulingOn(ruled, index);
+  // What a machine's code grants is still asked about where the mode wants a person's word.
+  const own = ruling === undefined || ruling.by === "hook" ? [] : [{ ...ruling, call: 0 }];
+  const stage = { ...step, tools: { ...step.tools, allow } };
+  const [result] = await toolbox.call(stage, [call], signal, { ruled: own, allowed });
+  return decision.kind === "granted" ? { ...result!, grant: decision.grant } : result!;
 }
 
-async function ruleOn(
+async function decideOn(
   toolbox: Pick<Toolbox, "offer">,
   step: Step,
   call: Call,
   about: StageCall,
   granting: Granting,
+  before: Ruling | undefined,
   signal: AbortSignal,
-): Promise<Ruling> {
+): Promise<Decision> {
   // A tool that is listed in part, as `Bash(git status)`, is listed: which commands it may run is for the gate to say.
   const listed = new Set(step.tools.allow.map((pattern) => pattern.split("(", 1)[0]!.trim()));
   const isListed = listed.has("*") || listed.has(call.name);
   // A tool that nobody has is answered by the toolbox itself, which says which ones there are.
   const exists = toolbox.offer({ ...step, tools: EVERYTHING }).some(({ name }) => name === call.name);
   if (!exists) return { kind: "listed" };
-  const ruling: Ruling = isListed ? { kind: "listed" } : await askFor(step, call, about, granting, signal);
-  if (ruling.kind === "denied" || ruling.kind === "halt") return ruling;
-  return (await guardAgainst(step, call, about, granting, signal)) ?? ruling;
+  const decision: Decision = isListed
+    ? { kind: "listed" }
+    : before === undefined
+      ? await askFor(step, call, about, granting, signal)
+      : decidedBy(before, step, call);
+  if (decision.kind === "denied" || decision.kind === "ask") return decision;
+  return (await guardAgainst(step, call, about, granting, signal)) ?? decision;
 }
 
 const EVERYTHING = { allow: ["*"], mode: "bypassPermissions" } as const;
@@ -86,7 +107,7 @@ async function guardAgainst(
   about: StageCall,
   { hooks, cwd }: Granting,
   signal: AbortSignal,
-): Promise<Ruling | null> {
+): Promise<Decision | null> {
   if (hooks === undefined) return null;
   const proposal = { ...tupleOf(call, about), input: call.input };
   const said = await hooks.call(["guard"], [proposal, hostOf(step, about, cwd)], signal);
@@ -106,51 +127,69 @@ async function askFor(
   about: StageCall,
   { hooks, person, cwd }: Granting,
   signal: AbortSignal,
-): Promise<Ruling> {
-  const { argsDigest, ...tuple } = tupleOf(call, about);
-  const granted = (by: Grant["by"]): Ruling => ({
-    kind: "granted",
-    grant: { by, decision: "approve", argsDigest },
-  });
-  const denied = (by: Grant["by"], who: string): Ruling => ({
-    kind: "denied",
-    why: `ApprovalDenied: ${call.name} is not among the tools of stage "${step.id}", and ${who}. Go on without it.`,
-    grant: { by, decision: "deny", argsDigest },
-  });
+): Promise<Decision> {
+  const tuple = tupleOf(call, about);
+  const by = (teller: Teller, answer: string | null, who: string) =>
+    decisionFor({ by: teller, answer, who, step, call });
   if (hooks !== undefined) {
-    const said = await hooks.call(
-      ["grantStageTool"],
-      [{ ...tuple, argsDigest }, hostOf(step, about, cwd)],
-      signal,
-    );
-    if (said.kind === "threw") return denied("hook", `grantStageTool failed: ${said.message}`);
-    if (said.kind === "gave" && decisionOf(said.value) === "approve") return granted("hook");
-    if (said.kind === "gave" && decisionOf(said.value) === "deny")
-      return denied("hook", "the machine does not grant it");
+    const said = await hooks.call(["grantStageTool"], [tuple, hostOf(step, about, cwd)], signal);
+    if (said.kind === "threw") return by("hook", "deny", `grantStageTool failed: ${said.message}`);
+    const decision = said.kind === "gave" ? decisionOf(said.value) : undefined;
+    if (decision === "approve") return by("hook", "allow", "");
+    if (decision === "deny") return by("hook", "deny", "the machine does not grant it");
+  }
+  if (!person.isReachable) {
+    return person.absent === "allow"
+      ? by("setting", "allow", "")
+      : by("headless", null, "nobody is there to allow it");
   }
   const wish = `Stage "${step.id}" wants to call ${call.name}, which is not among its tools: ${JSON.stringify(call.input).slice(0, 400)}`;
-  const answer = await person.choose(`${wish}\nLet it, this once?`, CHOICES, signal);
-  if (answer === "allow") return granted("person");
-  if (answer !== null) return denied("person", "a person said no");
-  switch (person.absent) {
-    case "allow":
-      return granted("setting");
-    case "halt":
-      return {
-        kind: "halt",
-        why: `${wish}. Nobody is there to allow it; answer with: lockstep answer ${about.run} allow (or deny)`,
-        choices: CHOICES,
-      };
-    case "deny":
-      return denied("nobody", "nobody is there to allow it");
-  }
+  const text = `${wish}\nLet it, this once?`;
+  return { kind: "ask", wish: { about: "grant", text, choices: GRANT_CHOICES } };
 }
 
-const CHOICES = ["allow", "deny"] as const;
+/** What was said about it before. */
+function decidedBy({ answer, by }: Ruling, step: Step, call: Call): Decision {
+  return decisionFor({ by, answer, who: WHO[by], step, call });
+}
+
+/** Why it was refused, as the model hears it. */
+export const WHO: { readonly [by in Teller]: string } = {
+  terminal: "a person said no",
+  answer: "a person said no",
+  file: "a person said no",
+  expired: "nobody answered in time",
+  hook: "the machine does not grant it",
+  setting: "a setting says no",
+  headless: "nobody is there to allow it",
+};
+
+/** Of whom a grant is told to be. */
+export function grantBy(by: Teller): Grant["by"] {
+  if (by === "hook" || by === "setting") return by;
+  return by === "expired" || by === "headless" ? "nobody" : "person";
+}
+
+function decisionFor(of: {
+  readonly by: Teller;
+  readonly answer: string | null;
+  readonly who: string;
+  readonly step: Step;
+  readonly call: Call;
+}): Decision {
+  const { answer, call, step, who } = of;
+  const grant = { by: grantBy(of.by), argsDigest: argsDigest(call) };
+  if (answer === "allow") return { kind: "granted", grant: { ...grant, decision: "approve" } };
+  const why = `ApprovalDenied: ${call.name} is not among the tools of stage "${step.id}", and ${who}. Go on without it.`;
+  return { kind: "denied", why, grant: { ...grant, decision: "deny" } };
+}
+
+export function argsDigest({ input }: Pick<Call, "input">): string {
+  return createHash("sha256").update(canonicalJson(input)).digest("hex");
+}
 
 function tupleOf({ id, name, input }: Call, { stageExecutionId, attempt }: StageCall) {
-  const argsDigest = createHash("sha256").update(canonicalJson(input)).digest("hex");
-  return { stageExecutionId, attempt, proposalId: id, tool: name, argsDigest };
+  return { stageExecutionId, attempt, proposalId: id, tool: name, argsDigest: argsDigest({ input }) };
 }
 
 function hostOf({ id }: Step, { run, stageExecutionId }: StageCall, cwd: string): JsonObject {

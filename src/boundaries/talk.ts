@@ -41,7 +41,7 @@ const MARKS = { pending: " ", in_progress: "~", completed: "x" } as const;
 function questionTool(): Tool {
   return defineTool<{ question?: string; questions?: readonly unknown[] }>({
     name: "AskUserQuestion",
-    description: "Asks the user. Runs are unattended, so the answer is a standing one.",
+    description: "Asks the user. Where nobody is there to answer, a standing answer comes back.",
     required: [],
     properties: {
       question: { type: "string", description: "The question" },

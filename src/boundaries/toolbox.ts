@@ -1,90 +1,140 @@
 /** The tools of a run. Each call passes the gate first; whatever happens, it gets exactly one result. */
-import type { Toolbox, ToolSpec } from "../engine/ports.ts";
-import type { Call, CallResult } from "../flow/event.ts";
+import type { Approved, Toolbox, ToolSpec } from "../engine/ports.ts";
+import type { Call, CallResult, Grant } from "../flow/event.ts";
 import type { Flow, Step } from "../flow/flow.ts";
 import { own } from "../flow/json.ts";
+import { rulingOn } from "../flow/question.ts";
 import { bashTool } from "./bash.ts";
 import { fileTools } from "./files.ts";
 import { GITHUB_READ, githubTool } from "./github.ts";
-import { createStageCalls, type Granting } from "./grants.ts";
-import { judge, mayOffer, reachOf, type Rule, type ToolCall } from "./gate.ts";
+import { argsDigest, createStageCalls, grantBy, WHO, type Granting } from "./grants.ts";
+import { judge, mayOffer, mayOfferAsking, reachOf, type Rule, type ToolCall } from "./gate.ts";
 import { createGround, type Ground } from "./paths.ts";
+import { permissionFor, permissionWish, userWish, type Permission } from "./permissions.ts";
 import { searchTools, wanders } from "./search.ts";
 import { talkTools } from "./talk.ts";
 import { clip, misfit, type Outcome, type Tool, type World } from "./tool.ts";
 
 export type ToolboxOptions = Omit<World, "ground" | "call"> & {
-  /** Who may grant a stage what its list does not have; nobody, unless said. */
+  /** Who may grant a stage what its list does not have, and approve what a mode asks about; nobody, unless said. */
   readonly granting?: Omit<Granting, "cwd">;
+  /** AskUserQuestion goes to a person, where there is one. */
+  readonly asksUser?: boolean;
   /** Paths that Write and Edit must not change, besides `.git`, `.lockstep` and `.agent`. */
   readonly protect: readonly string[];
 };
 
-export function createToolbox({ protect, granting = NOBODY, ...options }: ToolboxOptions): Toolbox {
-  const ground = createGround(options.cwd, protect);
-  const world = { ...options, ground };
-  const offer = options.github === undefined ? offerLocally : offerAll;
+export function createToolbox(options: ToolboxOptions): Toolbox {
+  const { protect, granting = NOBODY, asksUser = false, ...more } = options;
+  const ground = createGround(more.cwd, protect);
+  const world = { ...more, ground };
+  const permitting = { person: granting.person, asksUser };
+  const isAsking = granting.person.isReachable || granting.person.absent === "allow";
+  const offer = OFFERS[isAsking ? "asking" : "silent"][more.github === undefined ? "local" : "all"];
 
-  const call: Toolbox["call"] = async (step, batch, signal) => {
+  const call: Toolbox["call"] = async (step, batch, signal, approved = NOTHING) => {
     const names = batch.map(({ name }) => name);
     const results: CallResult[] = [];
-    for (const one of batch) results.push(toResult(one, await settle(step, one, names, signal)));
+    for (const [index, one] of batch.entries())
+      results.push(await settle(step, one, index, names, approved, signal));
     return results;
   };
 
   return {
     offer,
-    judge: (step, one, batch) => {
+    judge: (step, one, batch, allowed = []) => {
       const judgement = judge(step, one, batch);
-      return judgement.allow ? trespass(ground, one) : judgement.reason;
+      const { kind } = permissionFor(one, 0, judgement, { ruled: [], allowed }, permitting);
+      return judgement.allow || kind === "allowed" ? trespass(ground, one) : judgement.reason;
+    },
+    wish: (step, batch, approved) => {
+      if (!permitting.person.isReachable) return null;
+      const names = batch.map(({ name }) => name);
+      for (const [index, one] of batch.entries()) {
+        const judgement = judge(step, one, names);
+        const { kind } = permissionFor(one, index, judgement, approved, permitting);
+        if (kind === "ask" && trespass(ground, one) === null) return permissionWish(step, one, index);
+        if (!judgement.allow || rulingOn(approved.ruled, index) !== undefined) continue;
+        const wish = userWish(one, index, permitting);
+        if (wish !== null) return wish;
+      }
+      return null;
     },
     call,
-    callInStage: createStageCalls({ offer, call }, { ...granting, cwd: options.cwd }),
+    callInStage: createStageCalls({ offer, call }, { ...granting, cwd: more.cwd }),
   };
 
   async function settle(
     step: Step,
     call: Call,
+    index: number,
     batch: readonly string[],
+    approved: Approved,
     signal: AbortSignal,
-  ): Promise<Outcome> {
+  ): Promise<CallResult> {
     if (signal.aborted)
-      return { kind: "failed", content: `${call.name} did not run: the run was interrupted.` };
+      return toResult(call, {
+        kind: "failed",
+        content: `${call.name} did not run: the run was interrupted.`,
+      });
     const tool = TOOLS.get(call.name);
     const judgement = judge(step, call, batch);
+    const permission = permissionFor(call, index, judgement, approved, permitting);
     const isOurs = tool !== undefined || (!judgement.allow && TELLING.has(judgement.rule));
-    if (!judgement.allow && isOurs) return { kind: "refused", why: judgement.reason };
-    if (tool === undefined) return notRegistered(call.name, offer(step));
-    return run(tool, call, world, signal);
+    if (!judgement.allow && permission.kind !== "allowed" && isOurs)
+      return granted(call, permission, { kind: "refused", why: refusal(judgement.reason, permission) });
+    if (tool === undefined) return toResult(call, notRegistered(call.name, offer(step)));
+    const answer = call.name === "AskUserQuestion" ? rulingOn(approved.ruled, index)?.answer : undefined;
+    const told = answer == null ? world : { ...world, autoResponse: answer };
+    return granted(call, permission, await run(tool, call, told, signal));
   }
 }
 
-const NOBODY: Omit<Granting, "cwd"> = {
-  person: { choose: () => Promise.resolve(null), absent: "deny" },
-};
+const NOTHING: Approved = { ruled: [], allowed: [] };
+
+const NOBODY: Omit<Granting, "cwd"> = { person: { isReachable: false, absent: "deny" } };
+
+/** With who let it through, or did not, where a person had to be asked. */
+function granted(call: Call, permission: Permission, outcome: Outcome): CallResult {
+  const result = toResult(call, outcome);
+  if (permission.kind !== "allowed" && permission.kind !== "denied") return result;
+  const decision: Grant["decision"] = permission.kind === "allowed" ? "approve" : "deny";
+  return { ...result, grant: { by: grantBy(permission.by), decision, argsDigest: argsDigest(call) } };
+}
+
+/** The gate speaks for the case that nobody was asked. */
+function refusal(reason: string, permission: Permission): string {
+  if (permission.kind !== "denied" || permission.by === "headless") return reason;
+  return reason.replace("nobody is there to ask", WHO[permission.by]);
+}
 
 /** One set for every run, in the order in which they are offered. */
 const ALL: readonly Tool[] = [...fileTools(), ...searchTools(), bashTool(), ...talkTools(), githubTool()];
 const TOOLS: ReadonlyMap<string, Tool> = new Map(ALL.map((tool) => [tool.spec.name, tool]));
 
 /** The tools that a step is told of: those of which some call could pass the gate. */
-const offerAll = offering(ALL);
-const offerLocally = offering(ALL.filter(({ spec }) => spec.name !== GITHUB_READ));
+const LOCAL = ALL.filter(({ spec }) => spec.name !== GITHUB_READ);
 
-function offering(tools: readonly Tool[]): (step: Step) => readonly ToolSpec[] {
+/** With and without somebody who can be asked, with and without GitHub. */
+const OFFERS = {
+  silent: { all: offering(ALL, mayOffer), local: offering(LOCAL, mayOffer) },
+  asking: { all: offering(ALL, mayOfferAsking), local: offering(LOCAL, mayOfferAsking) },
+} as const;
+
+function offering(tools: readonly Tool[], may: (step: Step, name: string) => boolean): Toolbox["offer"] {
   const offers = new WeakMap<Step, readonly ToolSpec[]>();
   return (step) => {
     const known = offers.get(step);
     if (known !== undefined) return known;
-    const specs = tools.map(({ spec }) => spec).filter(({ name }) => mayOffer(step, name));
+    const specs = tools.map(({ spec }) => spec).filter(({ name }) => may(step, name));
     offers.set(step, specs);
     return specs;
   };
 }
 
-/** What a run of the flow offers a step. */
+/** What a run of the flow offers a step where nobody can be asked. */
 export function offeredIn({ settings }: Pick<Flow, "settings">, step: Step): readonly ToolSpec[] {
-  return settings.github.enabled ? offerAll(step) : offerLocally(step);
+  return OFFERS.silent[settings.github.enabled ? "all" : "local"](step);
 }
 
 /** Rules that have something to say about a tool that is not in the box; of others, the names there are say more. */

@@ -1,6 +1,8 @@
-/** `lockstep answer RUN [CHOICE]` */
-import { answerWith, questionOf } from "../run/answer.ts";
+/** `lockstep answer RUN [QUESTION] [CHOICE | --text TEXT]` */
+import { choiceOf } from "../flow/question.ts";
+import { answerQuestion, answerWith, questionsOf, type Questions } from "../run/answer.ts";
 import { resume, RunnerError } from "../run/index.ts";
+import type { OpenQuestion } from "../run/questions.ts";
 import { UsageError } from "./args.ts";
 import type { Call } from "./call.ts";
 import { conduct } from "./conduct.ts";
@@ -8,24 +10,88 @@ import { withJournal } from "./journal.ts";
 import { shown } from "./text.ts";
 
 export async function answerRun(call: Call): Promise<number> {
-  const [ref = "", word] = call.words;
-  const question = await withJournal(call, async (journal, stateDir) => {
+  const [ref = ""] = call.words;
+  const { asked, stateDir } = await withJournal(call, async (journal, folder) => {
     if (journal === null)
-      throw new RunnerError("RUN_UNKNOWN", `There is no run "${ref}": none is recorded in ${stateDir}.`);
-    return await questionOf(journal, ref);
+      throw new RunnerError("RUN_UNKNOWN", `There is no run "${ref}": none is recorded in ${folder}.`);
+    return { asked: await questionsOf(journal, ref), stateDir: folder };
   });
-  const { run, choices } = question;
-  if (word === undefined) {
-    const next = choices.map((choice) => `  lockstep answer ${run} ${choice}`).join("\n");
-    if (call.on("json")) call.screen.document({ v: 1, ...question });
-    else call.screen.print(`${shown(question.question)}\n${next}`);
-    return 0;
+  const said = readAnswer(call, asked);
+  if (said === null) return showQuestions(call, asked);
+  const { run } = asked;
+  if (asked.isNameless)
+    return await conduct(call, async (options) => {
+      // What else is asked meanwhile waits for another answer.
+      return await resume({ onPermission: "halt", ...options, run, ask: answerWith(said.answer) });
+    });
+  answerQuestion(stateDir, asked, said.question, said.answer, Date.now());
+  const goesOn = call.text("resume") !== "false" && !asked.isDriven && !asked.isPaused;
+  if (goesOn)
+    return await conduct(call, async (options) => await resume({ onPermission: "halt", ...options, run }));
+  const { id } = said.question;
+  if (call.on("json")) call.screen.document({ v: 1, run, question: id, answer: said.answer });
+  else call.screen.print(`Answered ${id}: ${shown(said.answer)}. ${whatComes(asked)}`);
+  return 0;
+}
+
+function whatComes({ run, isDriven, isPaused }: Questions): string {
+  if (isDriven) return "The process that drives the run goes on with it.";
+  return isPaused
+    ? `The run is paused; go on with: lockstep continue ${run}`
+    : `Go on with: lockstep resume ${run}`;
+}
+
+type Said = { readonly question: OpenQuestion; readonly answer: string };
+
+/** null: nothing was said, so the questions are to be shown. */
+function readAnswer(call: Call, { run, questions }: Questions): Said | null {
+  const [, first, second] = call.words;
+  const text = call.text("text");
+  if (second !== undefined && text !== undefined)
+    throw new UsageError("CHOICE and --text are both an answer; give one of them.");
+  const [only] = questions;
+  const isNamed = second !== undefined || (first !== undefined && text !== undefined);
+  const isChoice = first !== undefined && !isNamed && only !== undefined && questions.length === 1;
+  const word = text ?? second ?? (isChoice ? first : undefined);
+  if (word === undefined && first === undefined) return null;
+  if (word === undefined || (!isNamed && questions.length > 1)) {
+    const ids = questions.map(({ id }) => id);
+    const why = `Run ${run} has ${questions.length} open questions: say which one, by its id.`;
+    throw new UsageError(why, { word: first ?? "", candidates: ids });
   }
-  const choice = choices.find((one) => one.startsWith(word));
-  if (choice === undefined)
-    throw new UsageError(`"${word}" is no answer to that.`, { word, candidates: choices });
-  return await conduct(call, async (options) => {
-    // What else is asked meanwhile waits for another answer.
-    return await resume({ onPermission: "halt", ...options, run, ask: answerWith(choice) });
-  });
+  const question = isNamed ? named(questions, first ?? "") : only!;
+  const choice = text ?? choiceOf(question.choices, word) ?? (question.free ? word : null);
+  if (choice === null || (!question.free && !question.choices.includes(choice)))
+    throw new UsageError(`"${word}" is no answer to that.`, { word, candidates: question.choices });
+  return { question, answer: choice };
+}
+
+function named(questions: readonly OpenQuestion[], word: string): OpenQuestion {
+  const ids = questions.map(({ id }) => id);
+  const id = choiceOf(ids, word);
+  const question = questions.find((other) => other.id === id);
+  if (question === undefined)
+    throw new UsageError(`There is no open question "${word}".`, { word, candidates: ids });
+  return question;
+}
+
+function showQuestions(call: Call, { run, agent, questions }: Questions): number {
+  if (call.on("json")) call.screen.document({ v: 1, ...questions[0], run, agent, questions });
+  else call.screen.print(questions.map((question) => questionText(run, question)).join("\n\n"));
+  return 0;
+}
+
+function questionText(
+  run: string,
+  { id, step, visit, question, choices, free, expiresAt }: OpenQuestion,
+): string {
+  const typed = id === "-" ? `lockstep answer ${run}` : `lockstep answer ${run} ${id}`;
+  return [
+    `${id === "-" ? "" : `${id} · `}${step}@${visit}${expiresAt === null ? "" : ` · open until ${expiresAt}`}`,
+    shown(question),
+    ...choices.map(
+      (choice) => `  ${typed} ${choice.includes(" ") ? `--text '${shown(choice)}'` : shown(choice)}`,
+    ),
+    ...(free ? [`  ${typed} --text '…'`] : []),
+  ].join("\n");
 }

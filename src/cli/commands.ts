@@ -63,6 +63,19 @@ const ON_PERMISSION: Flag = {
   takes: "WHAT",
   help: "deny, halt or allow: what becomes of a question when nobody can be asked",
 };
+/** How people take part. */
+const PEOPLE: readonly Flag[] = [
+  ON_PERMISSION,
+  {
+    name: "wait",
+    help: "when nobody is at the terminal, stay until somebody answers with `lockstep answer`",
+  },
+  {
+    name: "expire",
+    takes: "TIME",
+    help: "leave a question open for so long at most, such as 30m, 24h or 7d",
+  },
+];
 const SPENDING: readonly Flag[] = [
   { name: "max-turns", takes: "N", help: "stop after N answers of the model" },
   { name: "max-tokens", takes: "N", help: "stop after N tokens, in and out" },
@@ -110,6 +123,18 @@ const BATCH: readonly Flag[] = [
     help: "so many runs of a batch at the same time (2 with worktrees, else 1)",
   },
 ];
+/** What a run can be given when it goes on. */
+const GOING_ON: readonly Flag[] = [
+  SCRIPT,
+  MODEL,
+  BACKEND,
+  EVENTS,
+  TRUST,
+  ...PEOPLE,
+  SANDBOX,
+  LOG,
+  ...SPENDING,
+];
 const ADOPT: Flag = {
   name: "adopt",
   help: "go on with the flow that the files hold now, if the run is compatible with it",
@@ -137,7 +162,7 @@ export const COMMANDS: readonly Command[] = [
       },
       EVENTS,
       TRUST,
-      ON_PERMISSION,
+      ...PEOPLE,
       ...SPENDING,
       SANDBOX,
       LOG,
@@ -173,15 +198,7 @@ export const COMMANDS: readonly Command[] = [
     summary: "go on with a run where it stopped",
     words: [RUN],
     flags: [
-      SCRIPT,
-      MODEL,
-      BACKEND,
-      EVENTS,
-      TRUST,
-      ON_PERMISSION,
-      SANDBOX,
-      LOG,
-      ...SPENDING,
+      ...GOING_ON,
       ADOPT,
       {
         name: "from",
@@ -210,16 +227,65 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     name: "answer",
-    summary: "answer a run that waits for a word, and let it go on",
-    words: [RUN, { name: "CHOICE", is: "new", optional: true }],
-    flags: [SCRIPT, EVENTS, TRUST, ON_PERMISSION, ...SPENDING],
+    summary: "answer a question of a run, and let the run go on",
+    words: [
+      RUN,
+      { name: "QUESTION", is: "new", optional: true },
+      { name: "CHOICE", is: "new", optional: true },
+    ],
+    flags: [
+      { name: "text", takes: "TEXT", help: "answer in words of your own, where the question takes them" },
+      { name: "resume", help: "go on with the run at once, as it does; --no-resume: only leave the answer" },
+      ...GOING_ON,
+    ],
     details: [
       RUN_IDS,
-      "Without CHOICE the question is shown. A run waits when it was started with --on-permission halt.",
+      "Without an answer the open questions are shown. QUESTION is the id of one, and only needed where several are",
+      "open. A process that waits for the answer goes on by itself; otherwise the run goes on here.",
+      "A run waits when it was started with --on-permission halt, or with --wait.",
     ],
-    examples: ["lockstep answer @last", "lockstep answer 3f9 allow"],
+    examples: [
+      "lockstep answer @last",
+      "lockstep answer 3f9 allow",
+      "lockstep answer 3f9 q0k3x9a deny",
+      "lockstep answer 3f9 --text 'Use the second one' --no-resume",
+    ],
     document: "result",
     load: async () => (await import("./answer.ts")).answerRun,
+  },
+  {
+    name: "pause",
+    summary: "let a run rest after what is under way, until it is continued",
+    words: [RUN],
+    flags: [],
+    details: [
+      RUN_IDS,
+      "Whatever process drives the run finishes and records the answer or the tools that are under way, and exits with 5.",
+      "`resume` refuses a paused run; `continue` goes on with it. A run that nobody drives is marked as paused.",
+    ],
+    examples: ["lockstep pause @last"],
+    document: "plain",
+    load: async () => (await import("./steer.ts")).pause,
+  },
+  {
+    name: "stop",
+    summary: "stop a run that another process drives, as Ctrl-C there would",
+    words: [RUN],
+    flags: [],
+    details: [RUN_IDS, "What is under way is given up; what was committed is kept, and `resume` goes on."],
+    examples: ["lockstep stop @last"],
+    document: "plain",
+    load: async () => (await import("./steer.ts")).stop,
+  },
+  {
+    name: "continue",
+    summary: "go on with a run, also if it was paused",
+    words: [RUN],
+    flags: GOING_ON,
+    details: [RUN_IDS],
+    examples: ["lockstep continue @last"],
+    document: "result",
+    load: async () => (await import("./steer.ts")).goOn,
   },
   {
     name: "check",

@@ -1,13 +1,15 @@
 /** Starting and resuming look the same from outside: progress, a signal to stop, one result at the end. */
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
+import { choiceOf } from "../flow/question.ts";
+import { EXIT } from "../flow/verdict.ts";
 import { RunnerError, type DriveOptions, type Result } from "../run/index.ts";
 import { createFiles } from "../run/files.ts";
 import { findProject } from "../run/project.ts";
 import { commandLines } from "../run/trust.ts";
 import { UsageError } from "./args.ts";
 import type { Call } from "./call.ts";
-import { spending } from "./limits.ts";
+import { amount, spending } from "./limits.ts";
 import { renderProblems } from "./problems.ts";
 import { createProgress } from "./progress.ts";
 import { renderReport } from "./report.ts";
@@ -30,7 +32,7 @@ export async function conduct(
     observe: call.on("events") ? (entry) => screen.print(jsonLine(entry)) : progress.observe,
   });
   progress.stop();
-  return tellResult(call, signal.aborted ? stoppedEarly(result) : result);
+  return tellResult(call, signal.aborted ? stoppedBy(signal, stoppedEarly(result)) : result);
 }
 
 /** What the line says about how a run is driven. */
@@ -57,6 +59,8 @@ export function driveOptions(call: Call, signal: AbortSignal): DriveOptions {
       ...(screen.isAnswering ? { confirm: askForTrust(call, signal) } : {}),
     },
     ...onPermission(call),
+    ...waiting(call),
+    notify: (text) => screen.complain(shown(text)),
     ...spending(call),
     ...sandboxOf(call),
     ...(screen.isAnswering ? { ask: askPerson(call) } : {}),
@@ -112,6 +116,20 @@ function stoppedEarly(result: Result): Result {
   };
 }
 
+/** Those who end processes tell a signal by its number. */
+function stoppedBy({ reason }: AbortSignal, result: Result): Result {
+  const exitCode = reason === "SIGTERM" ? EXIT.terminated : reason === "SIGHUP" ? EXIT.hungUp : null;
+  return result.outcome === "interrupted" && exitCode !== null ? { ...result, exitCode } : result;
+}
+
+function waiting(call: Call): Pick<DriveOptions, "wait" | "expireMs"> {
+  const wait = call.on("wait") ? { wait: true } : {};
+  if (call.on("wait") && (call.text("on-permission") ?? "halt") !== "halt")
+    throw new UsageError("--wait waits for an answer, and --on-permission settles it without one.");
+  const expire = call.text("expire");
+  return { ...wait, ...(expire !== undefined && { expireMs: amount("wallMs", expire, "--expire") }) };
+}
+
 function onPermission(call: Call): Pick<DriveOptions, "onPermission"> {
   const said = call.text("on-permission");
   if (said === undefined) return {};
@@ -127,15 +145,18 @@ export function sandboxOf(call: Call): Pick<DriveOptions, "sandbox"> {
   throw new UsageError(`--sandbox knows on, off and auto, not "${said}".`);
 }
 
-/** An answer that is none of the choices counts as the last of them. */
+/** An answer that is none of the choices counts as a no. */
 function askPerson({ screen, host }: Call): NonNullable<DriveOptions["ask"]> {
-  return async (question, choices, signal) => {
-    screen.complain(`${shown(question)} [${choices.join("/")}]`);
+  return async (question, choices, signal, free) => {
+    const offered = [...choices, ...(free ? ["your own words"] : [])];
+    screen.complain(`${shown(question)} [${offered.map((choice) => shown(choice)).join("/")}]`);
     const line = await readLine(host, signal);
     if (line === null) return null;
-    const word = line.trim().toLowerCase();
-    const chosen = word === "" ? undefined : choices.find((choice) => choice.startsWith(word));
-    return chosen ?? choices.at(-1) ?? null;
+    const word = line.trim();
+    const chosen = choiceOf(choices, word) ?? choiceOf(choices, word.toLowerCase());
+    if (chosen !== null) return chosen;
+    if (free) return word === "" ? null : word;
+    return choices.includes("deny") ? "deny" : (choices.at(-1) ?? null);
   };
 }
 

@@ -35,7 +35,7 @@ export function mainHelp(paint: Paint): string {
     paint("bold", "Exit codes"),
     ...indent([
       "0 completed · 1 failed or aborted · 2 usage error or invalid flow · 3 configuration or backend unavailable",
-      "4 limit reached · 5 waiting for a human · 6 checks never passed · 7 flow tests failed · 130 interrupted",
+      "4 limit reached · 5 waiting for a human · 6 checks never passed · 7 flow tests failed · 130 interrupted · 143 terminated",
     ]),
   ].join("\n");
 }

@@ -35,7 +35,7 @@ export function parseLimit(text: string): Granted {
   return { steps: { [step]: step === whose ? limits : { perAttempt: limits } } };
 }
 
-function amount(name: string, text: string, flag: string): number {
+export function amount(name: string, text: string, flag: string): number {
   const value = (READ[name] ?? wholeNumber)(text);
   if (value !== null) return value;
   throw new UsageError(`${flag} does not understand "${text}"; see \`lockstep help run\`.`);
@@ -56,8 +56,8 @@ function dollars(text: string): number | null {
 }
 
 function milliseconds(text: string): number | null {
-  const match = /^([1-9]\d{0,9})(ms|s|m|h)$/.exec(text);
-  const unit = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }[match?.[2] ?? ""];
+  const match = /^([1-9]\d{0,9})(ms|s|m|h|d)$/.exec(text);
+  const unit = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }[match?.[2] ?? ""];
   return match === null || unit === undefined ? null : Number(match[1]) * unit;
 }
 

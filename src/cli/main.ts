@@ -12,7 +12,8 @@ import { createPaint, jsonLine, shown } from "./text.ts";
 import { versionText } from "./version.ts";
 
 const OLDEST_NODE = 24;
-const INTERRUPTED = 130;
+/** As shells tell the signals that ended a process. */
+const LEFT_BY = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
 
 /** What was understood so far: it decides how a failure is answered. */
 let asked: Command | null = null;
@@ -150,19 +151,18 @@ function interruption(): AbortSignal {
   if (stopping !== null) return stopping.signal;
   const controller = new AbortController();
   stopping = controller;
-  process.on("SIGINT", () => {
-    if (controller.signal.aborted) {
-      current?.screen.status(null);
-      process.exit(INTERRUPTED);
-    }
-    stop("Stopping after what is under way; press Ctrl-C again to leave at once.");
-  });
-  process.on("SIGTERM", () => stop("Told to end; stopping after what is under way."));
+  const heard = (signal: keyof typeof LEFT_BY, why: string) =>
+    process.on(signal, () => {
+      if (controller.signal.aborted) {
+        // What was committed is on disk, and what commands are running is taken along by the exit.
+        current?.screen.status(null);
+        process.exit(LEFT_BY[signal]);
+      }
+      current?.screen.tell(why);
+      controller.abort(signal);
+    });
+  heard("SIGINT", "Stopping after what is under way; press Ctrl-C again to leave at once.");
+  heard("SIGTERM", "Told to end; stopping after what is under way.");
+  heard("SIGHUP", "The terminal is gone; stopping after what is under way.");
   return controller.signal;
-
-  function stop(why: string): void {
-    if (controller.signal.aborted) return;
-    current?.screen.tell(why);
-    controller.abort();
-  }
 }

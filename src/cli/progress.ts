@@ -141,7 +141,8 @@ export function entryLines(
         lines.push(paint("yellow", `    ${event.hook} failed: ${shownInLine(event.result.message)}`));
       break;
     case "step.suspended":
-      lines.push(paint("yellow", `    ${shownInLine(event.why)}`));
+      if (event.id !== undefined) lines.push(dim(`${event.id} waits for an answer`));
+      else lines.push(paint("yellow", `    ${shownInLine(event.why)}`));
       break;
     case "run.limited":
       lines.push(paint("yellow", `    ${shownInLine(event.why)}`));
@@ -164,8 +165,17 @@ export function entryLines(
     case "step.warned":
       lines.push(paint("yellow", `    ${shownInLine(event.text, 400)}`));
       break;
-    case "run.started":
+    case "step.asked":
+      lines.push(paint("yellow", `    ${event.question.id}: ${shownInLine(event.question.text, 400)}`));
+      break;
     case "step.told":
+      lines.push(dim(`${event.answer ?? "no answer"}${event.by === undefined ? "" : ` (${event.by})`}`));
+      break;
+    case "run.paused":
+    case "run.stopped":
+      lines.push(paint("yellow", `    ${event.type.slice("run.".length)} from outside`));
+      break;
+    case "run.started":
     case "step.waited":
     case "run.ended":
       break;

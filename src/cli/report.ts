@@ -47,8 +47,9 @@ function headline({ outcome, code, agent, run, iterations, durationMs }: Result,
     shownInLine(agent),
     ...(run === null ? [] : [`run ${run}`, count(iterations, "iteration"), duration(durationMs)]),
   ].filter((fact) => fact !== "");
-  const why = code === null || outcome === "interrupted" ? "" : ` ${code}`;
-  return `${paint(colour, `${MARKS[outcome]} ${outcome}${why}`)}  ${facts.join(" · ")}`.trimEnd();
+  const isPaused = code === "PAUSED";
+  const why = code === null || isPaused || outcome === "interrupted" ? "" : ` ${code}`;
+  return `${paint(colour, `${MARKS[outcome]} ${isPaused ? "paused" : outcome}${why}`)}  ${facts.join(" · ")}`.trimEnd();
 }
 
 const MOST_LINKS = 12;
@@ -128,6 +129,16 @@ function nextAction(result: Result, resume: string): readonly string[] {
       return [`mend the problems, then: lockstep check ${shownInLine(agent)}`];
     case "PARAMETERS_INVALID":
       return [`lockstep run ${shownInLine(agent)} --help`];
+    case "PAUSED":
+      return [resume.replace("lockstep resume", "lockstep continue")];
+    case "PermissionRequired":
+    case "AnswerRequired":
+      return result.questions.length === 0
+        ? [resume]
+        : result.questions.map(({ id, choices, free }) => {
+            const typed = resume.replace("lockstep resume", "lockstep answer");
+            return `${typed} ${id} ${[...choices, ...(free ? ["--text '…'"] : [])].join(" | ")}`;
+          });
     case "RUN_OWNED_ELSEWHERE":
       return ["lockstep runs"];
     case "AGENT_MAX_ITERATIONS":

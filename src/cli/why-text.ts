@@ -273,8 +273,17 @@ function otherLines(event: Event, page: Page): readonly string[] {
       const what = result.kind === "gave" ? result.value : result.kind === "threw" ? result.message : "";
       return page.section("hook", [[hook, `${came} ${page.line(what, 160)}`.trimEnd()]]);
     }
-    case "step.told":
-      return page.section("person", [["said", page.line(event.answer ?? "nothing: nobody was there", 160)]]);
+    case "step.asked":
+      return page.section("person", [["asked", page.line(event.question.text, 400)]]);
+    case "step.told": {
+      const by = event.by === undefined ? "" : ` (${event.by})`;
+      const nothing = event.by === "expired" ? "nothing in time" : "nothing: nobody was there";
+      return page.section("person", [["said", `${page.line(event.answer ?? nothing, 160)}${by}`]]);
+    }
+    case "run.paused":
+      return page.section("paused", [["by", "somebody who asked for it"]]);
+    case "run.stopped":
+      return page.section("stopped", [["by", "somebody who asked for it"]]);
     case "step.suspended":
       return page.section("suspended", [[shownInLine(event.code, 40), page.line(event.why, 400)]]);
     case "step.warned":

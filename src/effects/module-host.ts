@@ -135,7 +135,7 @@ function supervise(child: ChildProcess, tree: Tree, file: string, ended: () => v
   const printed = createCapture(MOST_OUTPUT);
   const waiting = new Map<number, (result: HookResult) => void>();
   let asked = 0;
-  guard(tree.leader);
+  guard(tree.leader, tree.mark);
   const streams = [child.stdout as Socket, child.stderr as Socket];
   for (const stream of streams) {
     stream.on("data", printed.write);

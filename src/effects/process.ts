@@ -4,7 +4,7 @@ import { once } from "node:events";
 import type { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createCapture } from "./capture.ts";
-import { endTree, MARKS, newMark } from "./tree.ts";
+import { endTree, killTree, MARKS, newMark } from "./tree.ts";
 
 export type Env = { readonly [name: string]: string | undefined };
 
@@ -54,7 +54,7 @@ export async function runProcess(options: ProcessOptions): Promise<ProcessResult
   const started = await start(options, mark);
   if ("failure" in started) return { ...NOT_RUN, ...started.failure };
   const { child, leader } = started;
-  guard(leader);
+  guard(leader, mark);
   child.stdout.on("data", stdout.write);
   child.stderr.on("data", stderr.write);
 
@@ -128,12 +128,12 @@ const GRACE_MS = 2_000;
 /** With the tree gone the pipes close at once; only a process that escaped it could still hold them. */
 const DRAIN_MS = 500;
 
-/** Groups that are running now. A program that is left in a hurry takes them with it. */
-const guarded = new Set<number>();
+/** What is running now, with its mark where it has one. A program that is left in a hurry takes it along. */
+const guarded = new Map<number, string | null>();
 
-export function guard(leader: number): void {
+export function guard(leader: number, mark: string | null = null): void {
   if (guarded.size === 0 && !process.listeners("exit").includes(endGuarded)) process.once("exit", endGuarded);
-  guarded.add(leader);
+  guarded.set(leader, mark);
 }
 
 export function unguard(leader: number): void {
@@ -141,13 +141,7 @@ export function unguard(leader: number): void {
 }
 
 function endGuarded(): void {
-  for (const leader of guarded) {
-    try {
-      process.kill(-leader, "SIGKILL");
-    } catch {
-      // It ended at this very moment.
-    }
-  }
+  for (const [leader, mark] of guarded) killTree(leader, mark);
 }
 
 type Child = ChildProcessByStdio<null, Readable, Readable>;

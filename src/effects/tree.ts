@@ -30,6 +30,12 @@ export async function endTree(tree: Tree, patienceMs: number, graceMs: number): 
   }
 }
 
+/** At once and without looking back, for whoever has no time left. Without a mark only the group is known. */
+export function killTree(leader: number, mark: string | null): void {
+  if (mark !== null) signalTree({ leader, mark }, "SIGKILL");
+  else send(-leader, "SIGKILL");
+}
+
 const POLL_MS = 10;
 /** A tree that forks faster than it is read needs more than one round; one that cannot die must not hold us. */
 const KILL_ROUNDS = 200;

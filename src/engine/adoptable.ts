@@ -9,7 +9,7 @@ import type { Lane, State } from "./state.ts";
  * steps with their contracts, the labels that it took, and whatever is pending.
  */
 export function obstacles(before: Flow, after: Flow, state: State, path: readonly Led[]): readonly string[] {
-  const lanes = state.lanes.length > 0 ? state.lanes : state.halted;
+  const lanes = [...state.lanes, ...state.halted];
   return [
     ...new Set([
       ...Object.keys(state.visits).flatMap((id) =>

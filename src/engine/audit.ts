@@ -83,9 +83,18 @@ function* happenings({ before, after }: Moment, event: Event & { readonly step: 
       if (event.result.kind !== "absent") yield ["StageHook", { ...at, hook: event.hook, ...event.result }];
       return;
     case "step.told":
-      yield ["InteractionAnswered", { ...at, answer: event.answer }];
+      yield [
+        "InteractionAnswered",
+        { ...at, answer: event.answer, ...(event.by !== undefined && { by: event.by }) },
+      ];
       return;
+    case "step.asked": {
+      const { id, about, text, choices } = event.question;
+      yield ["InteractionRaised", { ...at, id, kind: about, prompt: text, choices }];
+      return;
+    }
     case "step.suspended":
+      if (event.id !== undefined) return;
       yield ["InteractionRaised", { ...at, code: event.code, why: event.why }];
       return;
     case "step.checked":

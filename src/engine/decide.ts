@@ -8,12 +8,14 @@ import { own, type JsonObject } from "../flow/json.ts";
 import { readAnswer, readCarry, readReason } from "./gate.ts";
 import { messages } from "./messages.ts";
 import { follow, move, pendingAnswer, runChecks } from "./onward.ts";
+import { answeredBy, asked, cutOff, park, waiting } from "./people.ts";
 import { route } from "./route.ts";
-import { askOn, asserted, completed, gateChecked, hooked, misfit, told } from "./stage.ts";
+import { askOn, asserted, completed, gateChecked, hooked, misfit } from "./stage.ts";
 import { breakOff } from "./stage-exit.ts";
 import { addUsage, EMPTY_STATE, type Lane, type State } from "./state.ts";
 import { bounded, openBudget, spend, tell } from "./spend.ts";
 import { listens } from "./stop.ts";
+import { watched } from "./stuck.ts";
 import {
   ask,
   askAgain,
@@ -27,13 +29,17 @@ import {
   haltAll,
   leave,
   led,
+  paused,
   suspend,
   withLanes,
   type Here,
 } from "./visit.ts";
 
 export function decide(flow: Flow, state: State, event: Event): State {
-  return bounded(flow, state, next(flow, state, event));
+  const after = next(flow, state, event);
+  if (after.lanes.length === 0 && after.verdict === null && after.halted.length > 0) return waiting(after);
+  const most = flow.settings.watch?.repeats;
+  return bounded(flow, state, most === undefined ? after : watched(most, state, event, after));
 }
 
 function next(flow: Flow, state: State, event: Event): State {
@@ -46,11 +52,13 @@ function next(flow: Flow, state: State, event: Event): State {
     }
     case "run.resumed": {
       // The end was decided but not recorded: it still holds.
-      if (state.pending[0]?.type === "end") return { ...state, settled: null };
-      const lanes = state.verdict === null ? state.lanes : state.halted;
+      if (state.pending[0]?.type === "end" && state.verdict?.code !== "PAUSED")
+        return { ...state, settled: null };
+      const lanes = state.halted.length === 0 ? state.lanes : [...state.halted, ...state.lanes];
       const { spending } = event;
       const budget = spending === undefined ? state.budget : openBudget(flow, spending, state.budget);
-      return withLanes({ ...state, budget, verdict: null, halted: [] }, lanes.map(attemptAgain), null);
+      const back = withLanes({ ...state, budget, verdict: null, halted: [] }, lanes.map(attemptAgain), null);
+      return state.verdict === null && event.fresh === undefined ? cutOff(flow, back, state.lanes) : back;
     }
     case "step.answered":
       return answered(find(flow, state, event), event.reply);
@@ -76,9 +84,15 @@ function next(flow: Flow, state: State, event: Event): State {
     case "step.hooked":
       return hooked(find(flow, state, event), event.hook, event.result);
     case "step.told":
-      return told(find(flow, state, event), event.answer);
-    case "step.suspended":
-      return suspend(find(flow, state, event), event.code, event.why);
+      return answeredBy(find(flow, state, event), event.answer, event.by ?? "terminal");
+    case "step.asked":
+      return asked(find(flow, state, event), event.question, event.ruled);
+    case "step.suspended": {
+      const here = find(flow, state, event);
+      return event.id === undefined ? suspend(here, event.code, event.why) : park(here);
+    }
+    case "run.paused":
+      return paused(state);
     case "run.limited":
       return haltAll(state, "BUDGET_EXHAUSTED", event.why, event.of);
     case "step.warned":
@@ -88,6 +102,7 @@ function next(flow: Flow, state: State, event: Event): State {
       return { ...state, settled: null, budget };
     }
     case "run.left":
+    case "run.stopped":
     case "effect.intended":
     case "effect.held":
     case "effect.applied":

@@ -26,6 +26,11 @@ export type Drive = {
   /** What begins this stretch: the entry that a new run was made with, or the resuming, which is still to be written. */
   readonly begin: Entry | (Event & { type: "run.resumed" });
   readonly signal: AbortSignal;
+  /**
+   * What others want of the run while it goes on. `pause`: what is under way is finished and recorded, and nothing more
+   * is begun. `stop`: only told in the journal; `signal` has to abort as well.
+   */
+  readonly wishes?: { readonly pause: AbortSignal; readonly stop: AbortSignal };
   /** Called for each entry of the past, with the state it led to, before anything is done. Must not throw. */
   readonly recall?: (entry: Entry, state: State) => void;
   /**
@@ -109,10 +114,11 @@ const RUN = { of: "run", step: "", limits: {} } as const;
 
 /** `stopped` tells why the signal ends the run, where it is not only interrupted. */
 async function driveOn(
-  { flow: began, adopted, ports, handle, past, begin: first, signal, attend, recall, observe }: Drive,
+  { flow: began, adopted, ports, handle, past, begin: first, signal, wishes, attend, recall, observe }: Drive,
   act: typeof perform = perform,
   stopped: () => string | null = () => null,
 ): Promise<State> {
+  const pause = wishes?.pause;
   const talk = createTalk(ports);
   let flow = began;
   let state = EMPTY_STATE;
@@ -170,14 +176,15 @@ async function driveOn(
     ({ seq } = first);
     observe?.(first, state);
   }
-  while (state.pending.length > 0 && !signal.aborted) {
+  while (state.pending.length > 0 && !signal.aborted && !isPausing()) {
     if (attend !== undefined && !(await attend(state, commit))) break;
     const only = state.pending[0];
     if (state.pending.length > 1) await driveSiblings();
     else if (only?.type === "end") await commit({ type: "run.ended", verdict: only.verdict });
     else {
-      const event = await act(flow, state, only as Doable, ports, talk, signal);
-      if (signal.aborted && !isWhole(event)) break;
+      const command = only as Doable;
+      const event = await act(flow, state, command, ports, talk, signalFor(command, signal));
+      if (isCutOff(command) && !isWhole(event)) break;
       const staged = stage(event);
       await handle.append(staged.entries);
       believe(staged);
@@ -185,7 +192,28 @@ async function driveOn(
   }
   const why = signal.aborted && state.verdict === null ? stopped() : null;
   if (why !== null) await commit({ type: "run.limited", why });
+  else if (!signal.aborted && isPausing()) await endPaused();
+  else if (wishes?.stop.aborted === true && state.verdict === null) await commit({ type: "run.stopped" });
   return state;
+
+  /** A run that is over, or is about to be, is not paused any more. */
+  function isPausing(): boolean {
+    return pause?.aborted === true && (state.verdict === null || state.verdict.outcome === "waiting");
+  }
+
+  async function endPaused(): Promise<void> {
+    await commit({ type: "run.paused" }, false);
+    const { verdict } = state;
+    if (verdict !== null) await commit({ type: "run.ended", verdict });
+  }
+
+  function signalFor({ type }: Doable, stop: AbortSignal): AbortSignal {
+    return pause !== undefined && isIdle(type) ? AbortSignal.any([stop, pause]) : stop;
+  }
+
+  function isCutOff({ type }: Doable): boolean {
+    return signal.aborted || (pause?.aborted === true && isIdle(type));
+  }
 
   /** Several lanes at once: each is committed as it comes in. A lane that is given up is stopped and waited for. */
   async function driveSiblings(): Promise<void> {
@@ -198,10 +226,12 @@ async function driveOn(
         const given = [...running].filter(([key]) => state.verdict !== null || !wanted.has(key));
         await giveUp(running, given);
         if (state.verdict !== null || signal.aborted) return;
-        for (const [key, command] of wanted) if (!running.has(key)) running.set(key, begin(key, command));
-        const { key, event } = await Promise.race([...running.values()].map(({ done }) => done));
+        for (const [key, command] of isPausing() ? [] : wanted)
+          if (!running.has(key)) running.set(key, begin(key, command));
+        if (running.size === 0) return;
+        const { key, event, command } = await Promise.race([...running.values()].map(({ done }) => done));
         running.delete(key);
-        if (!signal.aborted || isWhole(event)) await commit(event, running.size === 0);
+        if (!isCutOff(command) || isWhole(event)) await commit(event, running.size === 0);
       }
     } finally {
       await giveUp(running, [...running]);
@@ -210,8 +240,8 @@ async function driveOn(
 
   function begin(key: string, command: Doable): Running {
     const stop = new AbortController();
-    const both = AbortSignal.any([signal, stop.signal]);
-    const done = act(flow, state, command, ports, talk, both).then((event) => ({ key, event }));
+    const both = signalFor(command, AbortSignal.any([signal, stop.signal]));
+    const done = act(flow, state, command, ports, talk, both).then((event) => ({ key, event, command }));
     return { stop, done };
   }
 
@@ -244,11 +274,16 @@ const GRACE_MS = 5000;
 
 type Running = {
   readonly stop: AbortController;
-  readonly done: Promise<{ readonly key: string; readonly event: Event }>;
+  readonly done: Promise<{ readonly key: string; readonly event: Event; readonly command: Doable }>;
 };
 
 function keyOf({ step, visit }: Doable): string {
   return `${step}@${visit}`;
+}
+
+/** Waiting is nothing that has to be finished: a question is open just the same when the run goes on. */
+function isIdle(type: Doable["type"]): boolean {
+  return type === "question" || type === "wait";
 }
 
 type Doable = Exclude<Command, { type: "end" }>;

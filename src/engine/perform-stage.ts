@@ -2,6 +2,7 @@
 import type { Command, Event, HookResult, Reply } from "../flow/event.ts";
 import type { Step } from "../flow/flow.ts";
 import { isObject, own, type Json, type JsonObject } from "../flow/json.ts";
+import { approvedFor, wished } from "./perform-question.ts";
 import type { Ports, Toolbox } from "./ports.ts";
 import { validate } from "./schema.ts";
 import { contextOf, executionId } from "./stage-lane.ts";
@@ -121,21 +122,25 @@ function hostOf({ run }: State, { id }: Step, visit: number, { cwd }: Ports): Js
 export async function callInStage(
   state: State,
   step: Step,
-  { visit, turn, calls }: Command & { type: "call" },
-  { toolbox }: Ports,
+  command: Command & { type: "call" },
+  ports: Ports,
   signal: AbortSignal,
 ): Promise<Event> {
+  const { visit, turn, calls } = command;
+  const approved = approvedFor(state, command);
+  const wish = ports.toolbox.wish?.(step, calls, approved) ?? null;
+  if (wish !== null) return wished(command, wish, approved.ruled, ports);
   const lane = laneOf(state, step, visit);
   const about = {
     run: state.run,
     stageExecutionId: executionId(state, lane),
     attempt: lane.stage?.tries.length ?? 1,
+    approved,
   };
-  const called = await toolbox.callInStage(step, calls, about, signal);
+  const called = await ports.toolbox.callInStage(step, calls, about, signal);
   if (called.kind === "results")
     return { type: "step.called", step: step.id, visit, turn, results: called.results };
-  const { why, choices } = called;
-  return { type: "step.suspended", step: step.id, visit, code: "PermissionRequired", why, choices };
+  return wished(command, called.wish, called.ruled, ports);
 }
 
 function laneOf(state: State, step: Step, visit: number): Lane {

@@ -3,6 +3,7 @@ import type { CheckResult, Command, Event, Reply, Sight } from "../flow/event.ts
 import type { Answer, Flow, Step, StepId } from "../flow/flow.ts";
 import { isObject } from "../flow/json.ts";
 import { ANSWER_CAPS, bound, extractObject } from "./answer.ts";
+import { approvedFor, gateOf, question, wished } from "./perform-question.ts";
 import type { Gate, Message, Ports, RunRequest, TurnRequest, TurnResult } from "./ports.ts";
 import { schemaFault } from "./schema.ts";
 import { turnsWithin } from "./spend.ts";
@@ -27,7 +28,7 @@ export function perform(
       return ask(flow, state, step, command, ports, talk, signal);
     case "call":
       return step.stage === undefined
-        ? call(step, command, ports, signal)
+        ? call(state, step, command, ports, signal)
         : callInStage(state, step, command, ports, signal);
     case "check":
       return check(flow, state, step, command, ports, talk, signal);
@@ -36,7 +37,7 @@ export function perform(
     case "hook":
       return hook(state, step, command, ports, talk, signal);
     case "question":
-      return question(command, ports, signal);
+      return question(state, command, ports, signal);
     case "wait":
       return wait(command, ports, signal);
   }
@@ -67,11 +68,12 @@ async function ask(
   let result: TurnResult;
   try {
     if (turn !== undefined) result = await turn(request);
-    else if (run !== undefined)
-      result = await run(
-        toRunRequest(request, said.messages, step, turnsLeft(state, step, command), session, ports),
-      );
-    else result = fault(`The backend ${ports.backend.spec.id} offers neither turn nor run`);
+    else if (run !== undefined) {
+      const most = turnsLeft(state, step, command);
+      const { gate, asked } = gateOf(state, step, request, ports);
+      result = await run(toRunRequest(request, said.messages, most, step, session, gate, ports));
+      if (result.kind === "reply" && asked.length > 0) result = { ...result, asked };
+    } else result = fault(`The backend ${ports.backend.spec.id} offers neither turn nor run`);
   } catch (error) {
     // A backend should not throw; one that does all the same stops its run, not the program.
     result = fault(`The backend threw: ${error instanceof Error ? error.message : String(error)}`);
@@ -90,18 +92,22 @@ function answered(
 }
 
 async function call(
+  state: State,
   step: Step,
   command: Command & { type: "call" },
   ports: Ports,
   signal: AbortSignal,
 ): Promise<Event> {
   const { visit, turn, calls } = command;
+  const approved = approvedFor(state, command);
+  const wish = ports.toolbox.wish?.(step, calls, approved) ?? null;
+  if (wish !== null) return wished(command, wish, approved.ruled, ports);
   return {
     type: "step.called",
     step: step.id,
     visit,
     turn,
-    results: await ports.toolbox.call(step, calls, signal),
+    results: await ports.toolbox.call(step, calls, signal, approved),
   };
 }
 
@@ -148,17 +154,6 @@ async function look(
     sights.push(await ports.watch.look(rule, glance, signal));
   }
   return { type: "step.looked", step, visit, sights };
-}
-
-async function question(
-  { step, visit, question: text, choices }: Command & { type: "question" },
-  { person }: Ports,
-  signal: AbortSignal,
-): Promise<Event> {
-  const answer = await person.choose(text, choices, signal);
-  if (answer === null && person.absent === "halt")
-    return { type: "step.suspended", step, visit, code: "AnswerRequired", why: text, choices };
-  return { type: "step.told", step, visit, answer };
 }
 
 async function wait(
@@ -226,15 +221,12 @@ const NOBODY: readonly StepId[] = [];
 function toRunRequest(
   request: TurnRequest,
   news: readonly Message[],
-  step: Step,
   maxTurns: number,
+  step: Step,
   session: string | undefined,
+  gate: Gate,
   { cwd, toolbox }: Ports,
 ): RunRequest {
-  const gate: Gate = (toolCall, batch) => {
-    const reason = toolbox.judge(step, toolCall, batch);
-    return Promise.resolve(reason === null ? { allow: true } : { allow: false, reason });
-  };
   const call: RunRequest["call"] = async (one) => {
     const [result] = await toolbox.call(step, [{ id: one.name, ...one }], request.signal);
     return result!;
@@ -267,7 +259,7 @@ function readReply(step: Step, result: TurnResult): Reply | Promise<Reply> {
 }
 
 function said(result: TurnResult & { kind: "reply" }, payload: unknown): Reply {
-  const { text, calls, usage, session, capped, mark } = result;
+  const { text, calls, usage, session, capped, asked, mark } = result;
   const bounded = payload === undefined ? null : bound(payload);
   if (bounded?.kind === "oversized") return { ...bounded, ...(mark === undefined ? undefined : { mark }) };
   const output = bounded !== null && isObject(bounded.value) ? bounded.value : undefined;
@@ -275,11 +267,13 @@ function said(result: TurnResult & { kind: "reply" }, payload: unknown): Reply {
     output === undefined
       ? { kind: "said", text, calls, usage }
       : { kind: "said", text, calls, output, usage };
-  if (session === undefined && mark === undefined && capped === undefined) return reply;
+  if (session === undefined && mark === undefined && capped === undefined && asked === undefined)
+    return reply;
   return {
     ...reply,
     ...(session === undefined ? undefined : { session }),
     ...(capped === undefined ? undefined : { capped }),
+    ...(asked === undefined ? undefined : { asked }),
     ...(mark === undefined ? undefined : { mark }),
   };
 }

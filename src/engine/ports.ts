@@ -4,6 +4,7 @@
  * stands, with everything committed so far kept.
  */
 import type {
+  AskedWithin,
   BackendSpec,
   Call,
   CallResult,
@@ -11,7 +12,10 @@ import type {
   Entry,
   Fault,
   HookResult,
+  Question,
+  Ruling,
   Sight,
+  Teller,
   Usage,
 } from "../flow/event.ts";
 import type { Check, Flow, Flows, Step, StepId } from "../flow/flow.ts";
@@ -119,6 +123,8 @@ export type TurnResult =
       readonly session?: string;
       /** It had no response left to give, and was not done. */
       readonly capped?: true;
+      /** What people were asked while it went on. */
+      readonly asked?: readonly AskedWithin[];
       readonly mark?: Json;
     }
   | { readonly kind: "fault"; readonly fault: Fault; readonly mark?: Json };
@@ -145,14 +151,25 @@ export type ToolSpec = {
 /** The tools of a run, behind the gate. Every call of a batch gets exactly one result, in order. */
 export type Toolbox = {
   readonly offer: (step: Step) => readonly ToolSpec[];
-  /** The gate: why the step may not make this call, or null if it may. `batch` as for Gate. */
+  /**
+   * The gate: why the step may not make this call, or null if it may. `batch` as for Gate; `allowed` are patterns that a
+   * person allowed for the whole run.
+   */
   readonly judge: (
     step: Step,
     call: { readonly name: string; readonly input: JsonObject },
     batch: readonly string[] | null,
+    allowed?: readonly string[],
   ) => string | null;
-  readonly call: (step: Step, batch: readonly Call[], signal: AbortSignal) => Promise<readonly CallResult[]>;
-  /** The same for a stage, which may be granted tools beyond its list. `halt`: nothing was run, somebody has to decide. */
+  /** The first call of the batch that a person has to decide about before any of it is run; null: there is none. */
+  readonly wish?: (step: Step, batch: readonly Call[], approved: Approved) => Wish | null;
+  readonly call: (
+    step: Step,
+    batch: readonly Call[],
+    signal: AbortSignal,
+    approved?: Approved,
+  ) => Promise<readonly CallResult[]>;
+  /** The same for a stage, which may be granted tools beyond its list. `ask`: nothing was run, a person has to decide. */
   readonly callInStage: (
     step: Step,
     batch: readonly Call[],
@@ -160,12 +177,23 @@ export type Toolbox = {
     signal: AbortSignal,
   ) => Promise<
     | { readonly kind: "results"; readonly results: readonly CallResult[] }
-    | { readonly kind: "halt"; readonly why: string; readonly choices: readonly string[] }
+    | { readonly kind: "ask"; readonly wish: Wish; readonly ruled: readonly Ruling[] }
   >;
 };
 
+/** A question before it has a name. */
+export type Wish = Omit<Question, "id" | "expiresAt" | "held">;
+
+/** What was decided before: about calls of this batch, and for the whole run. */
+export type Approved = { readonly ruled: readonly Ruling[]; readonly allowed: readonly string[] };
+
 /** Which try of which stage calls: a grant holds for that and for nothing else. */
-export type StageCall = { readonly run: string; readonly stageExecutionId: string; readonly attempt: number };
+export type StageCall = {
+  readonly run: string;
+  readonly stageExecutionId: string;
+  readonly attempt: number;
+  readonly approved?: Approved;
+};
 
 /** Runs what a flow declares as commands, in the run's working directory. */
 export type Shell = {
@@ -207,15 +235,25 @@ export type Hooks = {
 
 /** Whoever can be asked while a run is under way. */
 export type Person = {
-  /** One of the choices; null: nobody is there to answer. */
-  readonly choose: (
-    question: string,
-    choices: readonly string[],
-    signal: AbortSignal,
-  ) => Promise<string | null>;
+  /** Settles a question that is on record; null: nobody is there to answer. `live`: it cannot wait, and is not on record. */
+  readonly ask: (question: Asked, signal: AbortSignal) => Promise<Told | null>;
+  /** Whether anybody could answer: somebody is there, or questions stay open until somebody is. */
+  readonly isReachable: boolean;
+  /** How long a question is open; absent: for ever. */
+  readonly expireMs?: number;
   /** What becomes of a question when nobody is there: a tool call is denied or allowed, or the run waits. */
   readonly absent: "deny" | "halt" | "allow";
 };
+
+export type Asked = Question & {
+  readonly run: string;
+  readonly step: StepId;
+  readonly visit: number;
+  readonly live?: true;
+};
+
+/** null: the question is settled without anybody's word. */
+export type Told = { readonly answer: string | null; readonly by: Teller };
 
 // Journal.
 

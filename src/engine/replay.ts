@@ -90,7 +90,7 @@ export function answers(command: Command, event: Event): boolean {
         event.type === "step.warned"
       );
     case "call":
-      return event.type === "step.called" || event.type === "step.suspended";
+      return event.type === "step.called" || event.type === "step.asked" || event.type === "step.suspended";
     case "check":
       return event.type === "step.checked" || unaskable;
     case "hook":
@@ -98,7 +98,7 @@ export function answers(command: Command, event: Event): boolean {
     case "look":
       return event.type === "step.looked";
     case "question":
-      return event.type === "step.told";
+      return event.type === "step.told" || event.type === "step.asked" || event.type === "step.suspended";
     case "wait":
       return event.type === "step.waited";
     case "end":

@@ -99,7 +99,12 @@ function siblingFailed(here: Here, label: Label, notes: readonly string[]): Stat
   if (edge?.kind !== "goto") return ended;
   // Its own way to an end is still gone, alone; then the group has failed all the same.
   const why = ended.verdict?.reason ?? reason;
-  const alone: State = { ...state, lanes: [lane], fork: { ...fork, failed: { step: step.id, why } } };
+  const alone: State = {
+    ...state,
+    lanes: [lane],
+    halted: [],
+    fork: { ...fork, failed: { step: step.id, why } },
+  };
   const settled = led(here, label, edge.step, notes);
   return enter(flow, alone, { step: edge.step, origin: step.id, leaving: lane, settled });
 }

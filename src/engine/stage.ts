@@ -5,10 +5,11 @@
  * project (commands of type `hook`); where there is none, what the stage file declares holds. Init, the rendering of
  * the prompt, is done by whoever performs the first command.
  */
-import type { Call, CheckResult, Command, HookName, HookResult, Say } from "../flow/event.ts";
+import type { Call, CheckResult, Command, HookName, HookResult, Question, Say } from "../flow/event.ts";
 import type { Label, Step } from "../flow/flow.ts";
 import { isObject, own, type Json, type JsonObject } from "../flow/json.ts";
 import { RESERVED_FIELDS } from "../flow/placeholder.ts";
+import { questionId } from "../flow/question.ts";
 import { pendingAnswer } from "./onward.ts";
 import { afterExit, breakOff, conclude, depart, hookedNext } from "./stage-exit.ts";
 import { at, contextOf, hookCommand, inPhase, lastTry, runHook } from "./stage-lane.ts";
@@ -100,9 +101,14 @@ function unresolved(here: Here, outcome: "defer" | "block", reason: string): Sta
       return conclude(here, "skip", why);
     case "ask": {
       const { step, visit } = here.lane;
-      const question = `${why}\nGo on with the stage all the same, skip it, or let the run fail?`;
-      const choices = ["proceed", "skip", "fail"];
-      return doNext(inPhase(here, "gate"), { type: "question", step, visit, attempt: 1, question, choices });
+      const asking: Question = {
+        id: questionId(step, visit, "gate"),
+        about: "gate",
+        text: `${why}\nGo on with the stage all the same, skip it, or let the run fail?`,
+        choices: ["proceed", "skip", "fail"],
+      };
+      const command: Command = { type: "question", step, visit, attempt: 1, question: asking, asked: false };
+      return doNext(inPhase(here, "gate"), command);
     }
     case "retry-later": {
       const deferred = stage.deferred + 1;

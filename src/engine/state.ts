@@ -27,6 +27,10 @@ export type State = {
   /** One lane, or one per sibling while a fork is open. */
   readonly lanes: readonly Lane[];
   readonly fork: Fork | null;
+  /** Tools that a person allowed for the rest of the run where its mode would ask again: patterns as in `allowedTools`. */
+  readonly allowed: readonly string[];
+  /** What each step did last, and how often in a row; absent: nobody watches that. */
+  readonly repeated?: { readonly [step: StepId]: { readonly key: string; readonly times: number } };
   /** Something went wrong that the flow is still mending, so reaching a count is not yet success. */
   readonly mending: boolean;
   readonly usage: Usage;
@@ -37,7 +41,10 @@ export type State = {
   /** What is to be done next; empty only after the end. */
   readonly pending: readonly Command[];
   readonly verdict: Verdict | null;
-  /** What was under way when the run stopped for a reason outside the flow: a resumed run goes on there. */
+  /**
+   * Visits that wait for somebody while others go on, and what was under way when the run stopped for a reason outside
+   * the flow: a resumed run goes on there.
+   */
   readonly halted: readonly Lane[];
 };
 
@@ -172,6 +179,7 @@ export const EMPTY_STATE: State = {
   budget: null,
   lanes: [],
   fork: null,
+  allowed: [],
   mending: false,
   usage: NO_USAGE,
   last: null,

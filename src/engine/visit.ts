@@ -122,18 +122,15 @@ export function fail(here: Here, code: string, reason: string, how: Settling = {
 /** Ends the run for a reason outside the flow. The visit stays unsettled, so that a resumed run asks it again. */
 export function halt(here: Here, code: string, reason: string): State {
   const asked = askAgain(here.state, { ...here.lane, faults: 0 });
-  return { ...end(asked, null, code, reason, here.step.id), halted: asked.lanes, fork: here.state.fork };
+  const halted = [...here.state.halted, ...asked.lanes];
+  return { ...end(asked, null, code, reason, here.step.id), halted, fork: here.state.fork };
 }
 
 /** Ends the run for a reason that has to do with none of its visits: a resumed run goes on with all of them. */
-export function haltAll(
-  state: State,
-  code: string,
-  reason: string,
-  step: StepId | null = state.lanes[0]?.step ?? null,
-): State {
-  const { lanes, fork } = state;
-  return { ...end(state, state.settled, code, reason, step), halted: lanes, fork };
+export function haltAll(state: State, code: string, reason: string, of?: StepId): State {
+  const { fork } = state;
+  const halted = [...state.halted, ...state.lanes];
+  return { ...end(state, state.settled, code, reason, of ?? halted[0]?.step ?? null), halted, fork };
 }
 
 /** Ends this stretch of the run: somebody has to act before it can go on, and then it goes on with the same command. */
@@ -141,7 +138,19 @@ export function suspend(here: Here, code: string, reason: string): State {
   const { state, lane, step } = here;
   const lanes = state.lanes.map((other) => (isSame(other, lane) ? lane : other));
   const verdict = { outcome: "waiting", code, reason, step: step.id } as const;
-  return { ...state, lanes: [], settled: null, verdict, pending: [{ type: "end", verdict }], halted: lanes };
+  const halted = [...state.halted, ...lanes];
+  return { ...state, lanes: [], settled: null, verdict, pending: [{ type: "end", verdict }], halted };
+}
+
+const NONE: readonly Lane[] = [];
+
+/** Ends this stretch because somebody wants it so: it goes on where it stands, and only when it is told to. */
+export function paused(state: State): State {
+  const halted = [...state.halted, ...state.lanes];
+  const step = halted[0]?.step ?? null;
+  const reason = `The run is paused. Go on with: lockstep continue ${state.run}`;
+  const verdict = { outcome: "waiting", code: "PAUSED", reason, step } as const;
+  return { ...state, lanes: NONE, settled: null, verdict, pending: [{ type: "end", verdict }], halted };
 }
 
 /** `code` null means completed. */
@@ -153,7 +162,8 @@ export function end(
   step: StepId | null,
 ): State {
   const verdict = { outcome: code === null ? "completed" : "failed", code, reason, step } as const;
-  return { ...state, lanes: [], fork: null, settled, verdict, pending: [{ type: "end", verdict }] };
+  const pending = [{ type: "end", verdict }] as const;
+  return { ...state, lanes: [], halted: NONE, fork: null, settled, verdict, pending };
 }
 
 /** How the visit is told: a question about another step is told as that step's. */

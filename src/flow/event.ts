@@ -55,7 +55,13 @@ export type Event =
       readonly epoch: number;
       readonly backend?: BackendSpec;
       readonly spending?: Granted;
+      /** Nothing can have been under way: the run was made as a fork and has not been driven yet. */
+      readonly fresh?: true;
     }
+  /** Somebody told it to go no further for now: what was under way is recorded, and `continue` goes on. */
+  | { readonly type: "run.paused" }
+  /** Somebody told it from outside to stop at once: what was under way is given up, as with Ctrl-C. */
+  | { readonly type: "run.stopped" }
   /** Its time is up, or that `of` a step. */
   | { readonly type: "run.limited"; readonly why: string; readonly of?: StepId }
   /** Before it is asked, the model is to be told that a limit of time is near. */
@@ -105,12 +111,24 @@ export type Event =
       readonly hook: HookName;
       readonly result: HookResult;
     }
-  /** A person was asked what to do; null: nobody was there. */
+  /** A person is to be asked: from here on the question is open. */
+  | {
+      readonly type: "step.asked";
+      readonly step: StepId;
+      readonly visit: number;
+      readonly question: Question;
+      /** What was decided before about other calls of the same response. */
+      readonly ruled?: readonly Ruling[];
+    }
+  /** What a question was answered with; null: nobody was there. */
   | {
       readonly type: "step.told";
       readonly step: StepId;
       readonly visit: number;
       readonly answer: string | null;
+      /** Which question, and who says so; absent in journals that know of one question at a time only. */
+      readonly id?: string;
+      readonly by?: Teller;
     }
   /** The step cannot go on before somebody acts. */
   | {
@@ -121,6 +139,8 @@ export type Event =
       readonly why: string;
       /** What it can be told; absent: it is not a word that it waits for. */
       readonly choices?: readonly string[];
+      /** The question that is open. What else is under way beside the step goes on; absent: the whole run waits. */
+      readonly id?: string;
     }
   | { readonly type: "run.ended"; readonly verdict: Verdict }
   /** Visits that were told to stop and had not done so when the run was given up. */
@@ -170,6 +190,31 @@ export type Worktree = {
   readonly dryRun?: true;
 };
 
+/** What a person is asked. It is open until it is told, expires, or the run is over. */
+export type Question = {
+  /** Names it within its run. */
+  readonly id: string;
+  readonly about: "permission" | "grant" | "gate" | "user" | "interrupted";
+  readonly text: string;
+  readonly choices: readonly string[];
+  /** Any other words will do as well. */
+  readonly free?: true;
+  /** Which call of the response it is about, counted from 0. */
+  readonly call?: number;
+  /** What `allow-run` allows from then on: a pattern as in `allowedTools`. */
+  readonly pattern?: string;
+  /** Epoch milliseconds: from then on nobody's word counts any more. */
+  readonly expiresAt?: number;
+  /** It stays open when nobody is there. */
+  readonly held?: true;
+};
+
+/** Who settled a question: a person, the time, the machine's own code, a setting, or the fact that nobody was there. */
+export type Teller = "terminal" | "answer" | "file" | "expired" | "hook" | "setting" | "headless";
+
+/** What was decided about one call of a response, counted from 0. */
+export type Ruling = { readonly call: number; readonly answer: string | null; readonly by: Teller };
+
 /** `edits` tell in words what was changed at the parting. */
 export type Origin = { readonly run: string; readonly seq: number; readonly edits?: readonly string[] };
 
@@ -199,6 +244,8 @@ export type Reply =
       readonly session?: string;
       /** An agent with a loop of its own used up all responses of its step, and was not done. */
       readonly capped?: true;
+      /** What people were asked while an agent with a loop of its own went on. */
+      readonly asked?: readonly AskedWithin[];
       /** Where the backend stands after this response; handed back to it on resume. */
       readonly mark?: Json;
     }
@@ -208,6 +255,9 @@ export type Reply =
   | { readonly kind: "fault"; readonly fault: Fault; readonly mark?: Json }
   /** The request could not be built: no prompt, no schema, a variable without a value. */
   | { readonly kind: "unaskable"; readonly code: string; readonly why: string };
+
+/** A query of an agent cannot wait: whoever is there decides at once, and else nobody. */
+export type AskedWithin = { readonly tool: string; readonly answer: string | null; readonly by: Teller };
 
 export type Usage = {
   readonly turns: number;
@@ -299,6 +349,8 @@ export type Command =
       readonly turn: number;
       readonly attempt: number;
       readonly calls: readonly Call[];
+      /** What people, code or settings decided about some of them. */
+      readonly ruled?: readonly Ruling[];
     }
   | {
       readonly type: "check";
@@ -322,8 +374,11 @@ export type Command =
       readonly step: StepId;
       readonly visit: number;
       readonly attempt: number;
-      readonly question: string;
-      readonly choices: readonly string[];
+      readonly question: Question;
+      /** It is in the journal. */
+      readonly asked: boolean;
+      /** What comes after the answer; absent: the life of the stage goes on. */
+      readonly next?: Command;
     }
   | {
       readonly type: "wait";

@@ -89,6 +89,8 @@ export type Step = {
   readonly aside?: StepId;
   /** What happens around the conversation, where the step is a stage. */
   readonly stage?: Stage;
+  /** What becomes of it when a process went away while it was under way; absent: it is done again. */
+  readonly ifInterrupted?: "ask" | "fail";
 };
 
 export type StepKind = "work" | "verify" | "close";

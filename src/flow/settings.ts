@@ -31,6 +31,19 @@ export type Settings = {
   readonly inspectSchemas: boolean;
   /** What AskUserQuestion is answered with. */
   readonly autoResponse: string;
+  /** Questions to people, where the file says something about them. */
+  readonly questions?: {
+    /** `person`: AskUserQuestion goes to a person, where there is one. */
+    readonly askUser?: "auto" | "person";
+    readonly expireMs?: number;
+  };
+  /** What ends an attempt, or a run, that gets nowhere; absent: what is usual. */
+  readonly watch?: {
+    /** How long an agent with a loop of its own may give no sign of life. */
+    readonly inactivityMs?: number;
+    /** How often in a row a step may do the very same with the very same result. */
+    readonly repeats?: number;
+  };
 };
 
 /** From the strictest to the freest. */

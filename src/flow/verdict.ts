@@ -20,7 +20,9 @@ export const EXIT = {
   waiting: 5,
   unchecked: 6,
   testsFailed: 7,
+  hungUp: 129,
   interrupted: 130,
+  terminated: 143,
 } as const;
 
 /** Codes whose exit code is not simply 1. */
@@ -52,6 +54,11 @@ const EXIT_BY_CODE: ReadonlyMap<string, number> = new Map([
   ["RUN_EXISTS", EXIT.invalid],
   ["NO_STAGES", EXIT.invalid],
   ["NO_QUESTION", EXIT.invalid],
+  ["QUESTION_ANSWERED", EXIT.invalid],
+  ["QUESTION_EXPIRED", EXIT.invalid],
+  ["NOT_DRIVEN", EXIT.invalid],
+  ["RUN_OVER", EXIT.invalid],
+  ["RUN_PAUSED", EXIT.waiting],
   ["STEP_UNKNOWN", EXIT.invalid],
   ["USAGE", EXIT.invalid],
 ]);

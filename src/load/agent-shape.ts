@@ -14,6 +14,7 @@ import {
   text,
   type Reads,
 } from "./shape.ts";
+import { PEOPLE_FIELDS } from "./people.ts";
 import { LIMIT_FIELDS } from "./spending.ts";
 import { FORMER_TYPES, VERDICT_TYPES } from "./verdict-types.ts";
 
@@ -172,6 +173,7 @@ export const AGENT = group("An agent: who it is and how it runs.", {
         sandbox: SANDBOX,
       }),
       limits: group("What a run may spend.", LIMIT_FIELDS),
+      ...PEOPLE_FIELDS,
       integrations: group("Other services.", { github: GITHUB }),
       actions: group("Action blocks in what the model says.", {
         enabled: flag("Whether they are carried out.", { default: false }),

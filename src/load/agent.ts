@@ -23,6 +23,7 @@ import { findInert } from "./inert.ts";
 import { modernAgent, modernRegistry } from "./legacy.ts";
 import { loadParameters } from "./parameters.ts";
 import { escapesProject, joinPath } from "./paths.ts";
+import { peopleOf } from "./people.ts";
 import { unescapeSegment } from "./places.ts";
 import { createPrompts, foldersNamed, readSystemPrompt } from "./prompts.ts";
 import { CHECK_REGISTRY, type CheckRegistry } from "./questions-shape.ts";
@@ -239,6 +240,7 @@ export function settingsOf({ runner }: AgentSource, document: Document, actions:
     },
     inspectSchemas: flow.schemas.inspection,
     autoResponse: flow.askUserAutoResponse,
+    ...peopleOf(runner),
   };
 }
 

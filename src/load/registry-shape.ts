@@ -1,6 +1,7 @@
 /** What steps_registry.json may hold. */
 import { DEFAULTS } from "./defaults.ts";
 import { DIALECTS } from "./dialect.ts";
+import { IF_INTERRUPTED } from "./people.ts";
 import { anything, flag, group, list, map, number, object, text, type Reads } from "./shape.ts";
 import { STEP_LIMITS } from "./spending.ts";
 
@@ -98,6 +99,7 @@ export const STEP_FIELDS = {
   permissionMode: text("How much may be done without asking.", {
     enum: ["default", "plan", "acceptEdits", "bypassPermissions"],
   }),
+  ifInterrupted: IF_INTERRUPTED,
   runner: object("A command that takes the place of the model.", {
     command: text("The program.", { required: true, filled: true }),
     args: list("Its arguments.", text("An argument."), { default: [] }),

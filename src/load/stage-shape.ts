@@ -116,6 +116,10 @@ const STAGE_FIELDS = {
     ...TYPE,
     filled: true,
   }),
+  ifInterrupted: text(
+    "What becomes of the stage when its process went away meanwhile: it is done again, a person is asked, or the run fails.",
+    { ...TYPE, enum: ["retry", "ask", "fail"] },
+  ),
   share: map(
     "What is written into the context of the machine, for all later stages: a name, and a path that begins with parsed.",
     text("A path.", TYPE),

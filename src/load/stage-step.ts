@@ -5,6 +5,7 @@ import { isFieldName, parseFieldPath, RESERVED_FIELDS } from "../flow/placeholde
 import type { AgentSource } from "./agent-shape.ts";
 import { DEFAULTS, MODE_BY_KIND } from "./defaults.ts";
 import type { Finding } from "./finding.ts";
+import { interruptedOf } from "./people.ts";
 import { escapeSegment } from "./places.ts";
 import { stepLimitsOf } from "./spending.ts";
 import { draftFault, withDraft, type StageFile } from "./stage-file.ts";
@@ -56,6 +57,7 @@ export function buildStage(file: StageFile, agent: AgentSource, tools: ToolWorld
     },
     turns: source.turnCap ?? 1,
     ...stepLimitsOf(source.limits),
+    ...interruptedOf(source.ifInterrupted, agent.runner.ifInterrupted),
     stage: {
       attempts,
       backoff: source.retryPolicy?.backoff ?? "none",

@@ -6,6 +6,7 @@ import type { AgentSource } from "./agent-shape.ts";
 import { DEFAULTS, MODE_BY_KIND } from "./defaults.ts";
 import { fallbackOf, type GateForm } from "./gate-forms.ts";
 import { carryOf, COMPLETE, gatedEdges, ungatedMove, type FlowSteps } from "./moves.ts";
+import { interruptedOf } from "./people.ts";
 import type { Prompts } from "./prompts.ts";
 import type { GateSource, RegistrySource, StepSource } from "./registry-shape.ts";
 import { fieldWords, type ResolveSchema } from "./schemas.ts";
@@ -69,6 +70,7 @@ export function buildStep(
         : { done: source.runner !== undefined && kind === "close" ? COMPLETE : ungatedMove(id, flow) },
     turns: DEFAULTS.turns,
     ...stepLimitsOf(source.limits),
+    ...interruptedOf(source.ifInterrupted, agent.runner.ifInterrupted),
   };
 }
 

@@ -1,33 +1,61 @@
-/** Answering a run that waits for a word from somebody, from any process and at any time. */
+/** Questions that runs wait to have answered, and answering them: from any process and at any time. */
+import { fold } from "../engine/drive.ts";
 import { RunnerError, type Journal } from "../engine/ports.ts";
 import type { Entry } from "../flow/event.ts";
+import { fileOf, fits, postAnswer } from "./mailbox.ts";
+import { openQuestion, waitingQuestions, type OpenQuestion } from "./questions.ts";
 import { readRun } from "./runs.ts";
 
-export type Question = {
+export type Questions = {
   readonly run: string;
   readonly agent: string;
-  readonly step: string;
-  readonly code: string;
-  readonly question: string;
-  readonly choices: readonly string[];
+  /** Whether a living process drives the run, and so waits for the answer itself. */
+  readonly isDriven: boolean;
+  readonly isPaused: boolean;
+  /** It was asked before questions had names, and is asked again by whoever goes on with the run. */
+  readonly isNameless: boolean;
+  readonly questions: readonly OpenQuestion[];
 };
 
 /** What the run waits to be told; NO_QUESTION when it waits for nothing of the kind. */
-export async function questionOf(journal: Journal, ref: string): Promise<Question> {
-  const {
-    row: { id, agent },
-    entries,
-  } = await readRun(journal, ref);
-  const asked = lastQuestion(entries);
-  if (asked === null)
+export async function questionsOf(journal: Journal, ref: string): Promise<Questions> {
+  const { row, flow, adopted, entries } = await readRun(journal, ref);
+  const { id: run, agent, owned: isDriven } = row;
+  const ended = entries.at(-1)?.event;
+  const isPaused = ended?.type === "run.ended" && ended.verdict.code === "PAUSED";
+  const named = waitingQuestions(run, fold(flow, entries, adopted));
+  const nameless = named.length === 0 ? namelessQuestion(run, entries) : [];
+  const questions = [...named, ...nameless];
+  if (questions.length === 0)
     throw new RunnerError(
       "NO_QUESTION",
-      `Run ${id} of "${agent}" waits for no answer. \`lockstep show ${id}\` tells how it stands.`,
+      `Run ${run} of "${agent}" waits for no answer. \`lockstep show ${run}\` tells how it stands.`,
     );
-  return { run: id, agent, ...asked };
+  return { run, agent, isDriven, isPaused, isNameless: nameless.length > 0, questions };
 }
 
-/** The answer to the question that a run stopped at: given once, and whatever comes after it is for others to say. */
+/** Leaves the answer where whoever drives the run, now or later, finds it. */
+export function answerQuestion(
+  stateDir: string,
+  { run }: Questions,
+  question: OpenQuestion,
+  answer: string,
+  now: number,
+): void {
+  const { id, expiresAt } = question;
+  if (!fits(question, answer))
+    throw new RunnerError("NO_QUESTION", `"${answer}" is none of ${question.choices.join(", ")}.`);
+  if (expiresAt !== null && Date.parse(expiresAt) <= now)
+    throw new RunnerError(
+      "QUESTION_EXPIRED",
+      `Question ${id} of run ${run} was open until ${expiresAt}. \`lockstep resume ${run}\` goes on without an answer.`,
+    );
+  if (postAnswer(stateDir, run, id, answer)) return;
+  const why = `Question ${id} of run ${run} has an answer already: ${fileOf(stateDir, run, id)}. It counts when the run goes on.`;
+  throw new RunnerError("QUESTION_ANSWERED", why);
+}
+
+/** The answer to a question without a name: given once, and whatever comes after it is for others to say. */
 export function answerWith(
   choice: string,
 ): (question: string, choices: readonly string[]) => Promise<string | null> {
@@ -39,11 +67,13 @@ export function answerWith(
   };
 }
 
-function lastQuestion(entries: readonly Entry[]): Omit<Question, "run" | "agent"> | null {
+function namelessQuestion(run: string, entries: readonly Entry[]): readonly OpenQuestion[] {
   const ended = entries.at(-1)?.event;
-  if (ended?.type !== "run.ended" || ended.verdict.outcome !== "waiting") return null;
+  if (ended?.type !== "run.ended" || ended.verdict.outcome !== "waiting") return [];
   const event = entries.findLast((entry) => entry.event.type === "step.suspended")?.event;
-  if (event?.type !== "step.suspended" || event.choices === undefined) return null;
-  const { step, code, why, choices } = event;
-  return { step, code, question: why, choices };
+  if (event?.type !== "step.suspended" || event.choices === undefined) return [];
+  const about = event.code === "PermissionRequired" ? "grant" : "gate";
+  return [
+    openQuestion(run, event.step, event.visit, { id: "-", about, text: event.why, choices: event.choices }),
+  ];
 }

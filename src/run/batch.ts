@@ -6,7 +6,7 @@ import { chooseBackend } from "./backend.ts";
 import { systemClock } from "./clock.ts";
 import type { Loaded } from "./load.ts";
 import type { DriveOptions, RunOptions } from "./options.ts";
-import { oneByOne } from "./ports.ts";
+import { oneByOne } from "./people.ts";
 import { toFailure, type Result } from "./result.ts";
 import { runLoaded, withJournal } from "./run.ts";
 import { requireTrust } from "./trust.ts";
@@ -57,10 +57,11 @@ export async function runBatch(loaded: Loaded, options: BatchOptions): Promise<B
               // One that was handed in is not theirs to close.
               ...(backend !== undefined && { backend: { ...backend, close: () => Promise.resolve() } }),
               journal,
+              steered: options.steered ?? options.journal === undefined,
               args: { ...options.args, ...item.args },
               ...(signal !== undefined && { signal }),
               ...(ask !== undefined && {
-                ask: (question, choices, stop) => ask(`${item.name}: ${question}`, choices, stop),
+                ask: (question, choices, stop, free) => ask(`${item.name}: ${question}`, choices, stop, free),
               }),
               ...(observe !== undefined && { observe: (...heard) => observe(item, ...heard) }),
             })

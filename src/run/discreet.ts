@@ -7,7 +7,7 @@ import type { Backend, Hooks, Ports, TurnResult } from "../engine/ports.ts";
 import type { BackendSpec } from "../flow/event.ts";
 
 export function discreet(ports: Ports, redactor: Redactor): Ports {
-  const { toolbox, shell, watch, hooks } = ports;
+  const { toolbox, shell, watch, hooks, person } = ports;
   const { value } = redactor;
   return {
     ...ports,
@@ -22,6 +22,7 @@ export function discreet(ports: Ports, redactor: Redactor): Ports {
       check: async (...args) => value(await shell.check(...args)),
       perform: async (...args) => value(await shell.perform(...args)),
     },
+    person: { ...person, ask: async (...args) => value(await person.ask(...args)) },
     watch: { ...watch, look: async (...args) => value(await watch.look(...args)) },
     ...(hooks === undefined ? {} : { hooks: discreetHooks(hooks, redactor) }),
   };

@@ -52,7 +52,13 @@ export async function fork(options: ForkOptions): Promise<Result> {
     }
     const id = await makeFork(journal, options, clock.now());
     const { adopt = false } = options;
-    const result = await resume({ ...options, run: id, journal, adopt });
+    const result = await resume({
+      steered: options.journal === undefined,
+      ...options,
+      run: id,
+      journal,
+      adopt,
+    });
     return { ...result, run: id };
   } catch (error) {
     if (!(error instanceof RunnerError)) throw error;

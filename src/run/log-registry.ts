@@ -46,8 +46,13 @@ function* happened(moment: Moment, event: Event): Generator<Told> {
     case "step.suspended":
       yield ["warn", `Suspended: ${event.why}`, { ...at, code: event.code }];
       return;
-    case "step.hooked":
+    case "step.asked":
+      yield ["info", `Asked a person: ${event.question.text}`, { ...at, question: event.question.id }];
+      return;
     case "step.told":
+      yield ["info", `Told: ${event.answer ?? "nothing"}`, { ...at, by: event.by ?? "terminal" }];
+      return;
+    case "step.hooked":
   }
 }
 

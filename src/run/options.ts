@@ -25,8 +25,18 @@ export type ResumeOptions = {
   readonly run: string;
   /** Also if a living process drives it: that one can record nothing more from then on. */
   readonly takeOver?: boolean;
+  /** Goes on although somebody paused it. */
+  readonly unpause?: boolean;
 } & AdoptOptions &
   DriveOptions;
+
+/** Asks the person at the terminal; null: nobody answered. `free`: other words than the choices will do as well. */
+export type Ask = (
+  question: string,
+  choices: readonly string[],
+  signal: AbortSignal,
+  free?: boolean,
+) => Promise<string | null>;
 
 export type DriveOptions = BackendOptions & {
   /** Where the run works; the project is found from here. */
@@ -43,7 +53,15 @@ export type DriveOptions = BackendOptions & {
   readonly secrets?: readonly string[];
   readonly signal?: AbortSignal;
   /** Asks the person at the terminal, one question at a time; absent when there is nobody. */
-  readonly ask?: Person["choose"];
+  readonly ask?: Ask;
+  /** Stays when nobody is at the terminal, until somebody answers from another process. */
+  readonly wait?: boolean;
+  /** How long a question is open, over what the agent says; then it is settled as if nobody had been there. */
+  readonly expireMs?: number;
+  /** Hears at once what a person should know, such as an answer that cannot be used. Must not throw. */
+  readonly notify?: (text: string) => void;
+  /** Whether `pause` and `stop` from other processes are heeded; they are, unless `journal` is given. */
+  readonly steered?: boolean;
   /** What the run and its steps may spend, in the place of what files and settings say; `resume` raises it. */
   readonly spending?: Granted;
   /** What becomes of a tool call outside of a stage's list when nobody can be asked. */

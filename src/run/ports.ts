@@ -23,8 +23,7 @@ export type Around = {
   /** How commands are started, and the names of the environment that they see besides the usual ones. */
   readonly ground: { readonly exec: RunProcess; readonly allow: readonly string[] };
   readonly redactor: Redactor;
-  readonly ask?: Person["choose"];
-  readonly onPermission?: Person["absent"];
+  readonly person: Person;
   readonly onText?: Ports["onText"];
   readonly hookTimeoutMs?: number;
   readonly signal?: AbortSignal;
@@ -33,15 +32,11 @@ export type Around = {
 };
 
 export function createPorts(around: Around): Ports {
-  const { flow, backend, clock, root, cwd, env = process.env, ask, onPermission = "deny", onText } = around;
+  const { flow, backend, clock, root, cwd, env = process.env, person, onText } = around;
   const { redactor, ground } = around;
   const { allow } = ground;
   const exec: RunProcess = (command) => ground.exec({ ...command, tidy: redactor.text });
-  const { autoResponse } = flow.settings;
-  const person: Person = {
-    choose: ask === undefined ? () => Promise.resolve(null) : oneByOne(ask),
-    absent: onPermission,
-  };
+  const { autoResponse, questions } = flow.settings;
   const { enabled } = flow.settings.github;
   const { signal = new AbortController().signal, onWarning } = around;
   const github = githubFor({ enabled, env, cwd, clock, signal, onToken: redactor.learn });
@@ -58,6 +53,7 @@ export function createPorts(around: Around): Ports {
       autoResponse,
       protect: [],
       ...(enabled && { github: askerOf(github) }),
+      asksUser: questions?.askUser === "person",
       granting: { person, ...(hooks !== null && { hooks }) },
     }),
     shell: createShell({ cwd, env, allow, exec }),
@@ -74,16 +70,6 @@ export function createPorts(around: Around): Ports {
     ...(onText !== undefined && { onText }),
   };
   return discreet(ports, redactor);
-}
-
-/** Siblings may have questions at the same time; a person has one at a time. */
-export function oneByOne(ask: Person["choose"]): Person["choose"] {
-  let before: Promise<unknown> = Promise.resolve();
-  return (question, choices, signal) => {
-    const asked = before.then(async () => (signal.aborted ? null : await ask(question, choices, signal)));
-    before = asked.catch(() => undefined);
-    return asked;
-  };
 }
 
 /** The code of a machine, in a process of its own that is started when it is first asked. */

@@ -155,6 +155,21 @@ function reworded(event: Event, is: State, hide: Hide, open: Open): Event {
         ? { ...event, result: { ...result, message: word(result.message) } }
         : event;
     }
+    case "step.asked": {
+      const { pattern, ...question } = event.question;
+      const choices = question.choices.map(word);
+      const said = { ...question, text: word(question.text), choices };
+      return {
+        ...event,
+        question: pattern === undefined ? said : { ...said, pattern: word(pattern) },
+        ...(event.ruled !== undefined && {
+          ruled: event.ruled.map((one) => ({
+            ...one,
+            answer: one.answer === null ? null : word(one.answer),
+          })),
+        }),
+      };
+    }
     case "step.told":
       return event.answer === null ? event : { ...event, answer: word(event.answer) };
     case "step.suspended":
@@ -168,6 +183,8 @@ function reworded(event: Event, is: State, hide: Hide, open: Open): Event {
     case "effect.applied":
     case "effect.failed":
       return { ...event, detail: word(event.detail) };
+    case "run.paused":
+    case "run.stopped":
     case "run.limited":
     case "step.warned":
     case "run.adopted":

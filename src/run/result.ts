@@ -6,6 +6,7 @@ import type { Led, Origin } from "../flow/event.ts";
 import type { Flow } from "../flow/flow.ts";
 import { own, type JsonObject } from "../flow/json.ts";
 import { hasErrors, type Problem } from "../flow/problem.ts";
+import { waitingQuestions, type OpenQuestion } from "./questions.ts";
 import { EXIT, exitCode, type Outcome, type Verdict } from "../flow/verdict.ts";
 
 export type Result = {
@@ -39,6 +40,8 @@ export type Result = {
     readonly base: string;
     readonly kept: boolean;
   } | null;
+  /** What it waits to be told. */
+  readonly questions: readonly OpenQuestion[];
   readonly problems: readonly Problem[];
   readonly usage: { inputTokens: number; outputTokens: number; turns: number };
   readonly costUsd: number | null;
@@ -83,6 +86,7 @@ export function toResult(told: Told): Result {
     checks: report.checks,
     effects: [...report.effects.values()],
     worktree: worktreeOf(report),
+    questions: waitingQuestions(run, state),
     resumable: over === null || state.halted.length > 0,
     usage: {
       inputTokens: state.usage.inputTokens,
@@ -186,6 +190,7 @@ function blank(agent: string, verdict: Verdict, problems: readonly Problem[]): R
     checks: [],
     effects: [],
     worktree: null,
+    questions: [],
     problems,
     usage: { inputTokens: 0, outputTokens: 0, turns: 0 },
     costUsd: null,

@@ -1,5 +1,6 @@
 /** Going on with a run where its journal ends. */
 import { fold } from "../engine/drive.ts";
+import { openQuestions } from "../engine/people.ts";
 import { RunnerError, type Journal, type RunHandle } from "../engine/ports.ts";
 import { adoptions } from "../flow/adopted.ts";
 import type { Entry } from "../flow/event.ts";
@@ -17,6 +18,7 @@ import type { Result } from "./result.ts";
 import { findRun, readRow, show, type RecordedRun } from "./runs.ts";
 import { driveTo, held, redactorOf, reported, requireToolCalling } from "./stretch.ts";
 import { requireTrust } from "./trust.ts";
+import { forgetWish, wishFor } from "./wishes.ts";
 
 /** Goes on with a run where its journal ends, with the flow it was started with unless it adopts another. */
 export async function resume(options: ResumeOptions): Promise<Result> {
@@ -46,6 +48,8 @@ async function resumeFrom(journal: Journal, project: Project, options: ResumeOpt
     const recorded = await readRow(journal, row);
     const { flow: began, entries } = recorded;
     if (isOver(recorded)) return await showOver(journal, row.id);
+    requireUnpaused(recorded, stateDir, options);
+    const state = fold(began, entries, recorded.adopted);
     const isCompared = options.adopt === true || options.onChange !== undefined;
     const wanted = isCompared
       ? await (await import("./adopt.ts")).flowToAdopt(recorded, { cwd: root }, options)
@@ -61,17 +65,18 @@ async function resumeFrom(journal: Journal, project: Project, options: ResumeOpt
     const begin = {
       type: "run.resumed",
       epoch: handle.epoch,
+      ...(isFresh(entries) && { fresh: true as const }),
       ...(renewed ? { backend: discreetSpec(backend, redactor) } : {}),
       ...grantedOnResume(recorded, flow, options.spending),
     } as const;
     const clock = options.clock ?? systemClock;
+    // A question that stays open was meant to: only who says so settles it without anybody.
+    const isHeld = openQuestions(state).some(({ question }) => question.held);
+    const asking = isHeld ? { onPermission: "halt" as const, ...options } : options;
     const adopted =
       wanted === null ? recorded.adopted : { ...recorded.adopted, [wanted.digest]: wanted.flow };
     const place = worktree === undefined ? { cwd } : { cwd, worktree };
-    const warnings =
-      worktree === undefined
-        ? []
-        : await restorePlace(flow, worktree, cwd, fold(began, entries, recorded.adopted), options);
+    const warnings = worktree === undefined ? [] : await restorePlace(flow, worktree, cwd, state, options);
     return await withGround(flow, project, cwd, options, async (around) => {
       const past =
         wanted === null
@@ -81,10 +86,34 @@ async function resumeFrom(journal: Journal, project: Project, options: ResumeOpt
       const digest = wanted?.digest ?? adoptions(entries).at(-1) ?? row.digest;
       const flows = { began, adopted, flow, digest };
       const told = { ...around, warnings: [...warnings, ...around.warnings] };
-      const about = { options, ...flows, root, ...place, clock, backend, redactor, handle, begin, past };
+      const where = { root, stateDir, ...place };
+      const about = { options: asking, ...flows, ...where, clock, backend, redactor, handle, begin, past };
       return await driveTo({ ...about, around: told, problems: [] });
     });
   });
+}
+
+/** Somebody wanted it to rest: only who says so goes on. A stop that nobody heeded is past. */
+function requireUnpaused({ row, entries }: RecordedRun, stateDir: string, { unpause }: ResumeOptions): void {
+  const ended = entries.at(-1)?.event;
+  const wish = wishFor(stateDir, row.id);
+  const isPaused =
+    wish === "pause" ||
+    ended?.type === "run.paused" ||
+    (ended?.type === "run.ended" && ended.verdict.code === "PAUSED");
+  if (isPaused && unpause !== true) {
+    const why = `Run ${row.id} of "${row.agent}" is paused. Go on with: lockstep continue ${row.id}`;
+    throw new RunnerError("RUN_PAUSED", why);
+  }
+  if (wish !== null) forgetWish(stateDir, row.id);
+}
+
+/** A fork that nobody has driven yet. */
+function isFresh(entries: readonly Entry[]): boolean {
+  const started = entries[0]?.event;
+  if (started?.type !== "run.started" || started.forkedFrom === undefined) return false;
+  const { seq } = started.forkedFrom;
+  return !entries.slice(seq).some(({ event }) => event.type === "run.resumed");
 }
 
 async function adopt(

@@ -92,8 +92,20 @@ export async function runLoaded(loaded: Loaded, options: Omit<RunOptions, "agent
         const begin: Entry = { seq: 1, at, event: { type: "run.started", ...started } };
         const created = await journal.create({ id, agent, at, digest, flow }, [begin]);
         begun = true;
-        const { root } = project;
-        const about = { options, flow, digest, root, ...place, clock, backend, redactor, begin, problems };
+        const { root, stateDir } = project;
+        const about = {
+          options,
+          flow,
+          digest,
+          root,
+          stateDir,
+          ...place,
+          clock,
+          backend,
+          redactor,
+          begin,
+          problems,
+        };
         const told = { ...around, warnings: [...warnings, ...around.warnings] };
         return await held(created, async (handle) => driveTo({ ...about, around: told, handle, past: [] }));
       }).catch(async (error: unknown) => {

@@ -17,7 +17,7 @@ export type RunSummary = {
   readonly run: string;
   readonly agent: string;
   /** `running` while a living process drives it; `interrupted` when none does and it has not ended. */
-  readonly state: "running" | "completed" | "failed" | "waiting" | "interrupted";
+  readonly state: "running" | "completed" | "failed" | "waiting" | "paused" | "interrupted";
   readonly code: string | null;
   readonly createdAt: string;
   readonly updatedAt: string;
@@ -138,11 +138,12 @@ export async function findRun(journal: Journal, ref: string): Promise<RunRow> {
 export function summarise(row: RunRow): RunSummary {
   const { last } = row;
   const ended = last?.event.type === "run.ended" ? last.event.verdict : undelivered(row);
+  const isPaused = ended?.code === "PAUSED";
   return {
     run: row.id,
     agent: row.agent,
-    state: ended?.outcome ?? (row.owned ? "running" : "interrupted"),
-    code: ended?.code ?? null,
+    state: isPaused ? "paused" : (ended?.outcome ?? (row.owned ? "running" : "interrupted")),
+    code: isPaused ? null : (ended?.code ?? null),
     createdAt: new Date(row.createdAt).toISOString(),
     updatedAt: new Date(last?.at ?? row.createdAt).toISOString(),
     events: row.events,

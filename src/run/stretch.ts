@@ -1,7 +1,7 @@
 /** One stretch of a run: from where its journal ends, driven as far as it goes, and told as a result document. */
 import { createRedactor, secretsIn, type Redactor } from "../boundaries/redact.ts";
 import { drive, type Drive } from "../engine/drive.ts";
-import { RunnerError, type Backend, type Clock, type RunHandle } from "../engine/ports.ts";
+import { RunnerError, type Backend, type Clock, type Person, type RunHandle } from "../engine/ports.ts";
 import { addEntry, createReport, type Report } from "../engine/report.ts";
 import type { State } from "../engine/state.ts";
 import { addToTally, createTally, tallied } from "../engine/tally.ts";
@@ -17,6 +17,7 @@ import { surroundings } from "./place.ts";
 import { createPorts } from "./ports.ts";
 import { toFailure, toResult, type Result } from "./result.ts";
 import { isTraced } from "./traced.ts";
+import { hearWishes } from "./wishes.ts";
 
 export type Driven = {
   readonly options: DriveOptions;
@@ -26,6 +27,7 @@ export type Driven = {
   readonly adopted?: Flows;
   readonly digest: string;
   readonly root: string;
+  readonly stateDir: string;
   readonly cwd: string;
   readonly worktree?: Worktree;
   readonly clock: Clock;
@@ -51,15 +53,19 @@ export async function driveTo(driven: Driven): Promise<Result> {
     const steps = tallied(tally);
     return toResult({ run: handle.run, flow, digest, state, report, steps, problems, warnings });
   };
-  const { env, signal } = surroundings(options);
+  const { env, signal: given } = surroundings(options);
+  const isSteered = options.steered ?? options.journal === undefined;
+  const wishes = isSteered ? hearWishes(driven.stateDir, handle.run) : null;
+  const signal = wishes === null ? given : AbortSignal.any([given, wishes.stop]);
   const { github } = flow.settings;
   const isOutward = worktree !== undefined || (github.enabled && github.asked === true);
   const out = { ...driven, run: handle.run, report, env, signal };
   const acting = await actingOf(driven, report);
   let newest: State | null = null;
   const onWarning = (text: string) => void noted.add(text);
-  const about = { flow, backend, clock, root, cwd, redactor, ground: around, onWarning };
-  const ports = createPorts({ ...options, ...about });
+  const person = personOf(driven, onWarning);
+  const about = { flow, clock, root, cwd, redactor, person, ground: around, onWarning };
+  const ports = createPorts({ ...options, ...about, signal, backend: await watchedOver(driven) });
   try {
     const state = await drive({
       flow: began,
@@ -69,6 +75,7 @@ export async function driveTo(driven: Driven): Promise<Result> {
       past,
       begin,
       signal,
+      ...(wishes !== null && { wishes }),
       ...attending(acting?.attend, isOutward ? (await import("./outward.ts")).outward(out) : undefined),
       recall: (entry, after) => {
         addEntry(report, entry);
@@ -82,6 +89,8 @@ export async function driveTo(driven: Driven): Promise<Result> {
         addToTally(tally, entry, after);
         acting?.hear(entry, after);
         listener?.hear(entry, after);
+        if (entry.event.type === "step.told" && entry.event.id !== undefined)
+          void discard(driven, entry.event.id);
         options.observe?.(entry, after, flow);
       },
     });
@@ -91,6 +100,7 @@ export async function driveTo(driven: Driven): Promise<Result> {
     if (!(error instanceof RunnerError) || newest === null) throw error;
     return broken(await tell(newest, []), error);
   } finally {
+    wishes?.close();
     await listener?.close();
     await ports.watch.close?.();
     await ports.hooks?.close();
@@ -125,6 +135,50 @@ async function actingOf(driven: Driven, report: Report): Promise<Acting | null> 
     clock,
     redactor,
   });
+}
+
+/** An agent with a loop of its own is watched; a model has a patience of its own. */
+async function watchedOver({ backend, flow }: Driven): Promise<Backend> {
+  if (backend.run === undefined) return backend;
+  return (await import("./watchdog.ts")).watchOver(backend, flow.settings.watch?.inactivityMs);
+}
+
+/** Most runs ask nobody, so what asks is loaded when somebody is. */
+function personOf(
+  { options, flow, stateDir, handle, clock }: Driven,
+  onWarning: (text: string) => void,
+): Person {
+  const { ask, wait = false, onPermission = "deny" } = options;
+  const expireMs = options.expireMs ?? flow.settings.questions?.expireMs;
+  const absent = wait ? "halt" : onPermission;
+  let asking: Promise<Person["ask"]> | null = null;
+  const open = async () => {
+    const notify = (text: string) => {
+      onWarning(text);
+      options.notify?.(text);
+    };
+    const { createAsking } = await import("./people.ts");
+    return createAsking({
+      stateDir,
+      run: handle.run,
+      clock,
+      wait,
+      notify,
+      ...(ask !== undefined && { ask }),
+    });
+  };
+  return {
+    absent,
+    isReachable: ask !== undefined || absent === "halt",
+    ...(expireMs !== undefined && { expireMs }),
+    ask: async (question, signal) => await (await (asking ??= open()))(question, signal),
+  };
+}
+
+/** It is in the journal now. */
+async function discard({ stateDir, handle }: Driven, question: string): Promise<void> {
+  const { createMailbox } = await import("./mailbox.ts");
+  await createMailbox(stateDir, handle.run).discard(question);
 }
 
 /** Whoever hears of the run besides; loaded only where somebody does. */

@@ -143,6 +143,7 @@ export function momentOf(happened: Happened): Moment {
     case "step.called":
     case "step.waited":
     case "step.warned":
+    case "step.asked":
     case "step.told":
     case "step.suspended":
       return plain;

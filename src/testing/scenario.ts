@@ -22,6 +22,8 @@ export type Scenario = {
   /** Entries that were written before: the run goes on from there. */
   readonly past?: readonly Entry[];
   readonly signal?: AbortSignal;
+  /** What others want of the run while it goes on. */
+  readonly wishes?: NonNullable<Drive["wishes"]>;
   /** In the place of those that do nothing. */
   readonly ports?: Partial<Pick<Ports, "toolbox" | "hooks" | "person" | "watch" | "clock">>;
   readonly attend?: Drive["attend"];
@@ -58,6 +60,7 @@ export async function play(scenario: Scenario): Promise<Played> {
     past,
     begin: past.length === 0 ? first : { type: "run.resumed", epoch: 2 },
     signal: scenario.signal ?? new AbortController().signal,
+    ...(scenario.wishes === undefined ? {} : { wishes: scenario.wishes }),
     ...(scenario.attend === undefined ? {} : { attend: scenario.attend }),
     ...(scenario.observe === undefined ? {} : { observe: scenario.observe }),
   });
@@ -125,7 +128,7 @@ function inertPorts(waits: number[]): Omit<Ports, "backend" | "shell" | "watch">
     clock: fakeClock(waits),
     cwd: "/",
     compose: composer,
-    person: { choose: () => Promise.resolve(null), absent: "deny" },
+    person: { ask: () => Promise.resolve(null), isReachable: false, absent: "deny" },
     toolbox: {
       offer: () => [],
       judge: () => null,

@@ -43,7 +43,7 @@ for (const [choice, said] of [
     assert.deepEqual([code, outcome], ["PermissionRequired", "waiting"]);
 
     const asked = await world.lockstep(["answer", run]);
-    assert.match(asked.stdout, new RegExp(`wants to call Write[^]*lockstep answer ${run} allow`));
+    assert.match(asked.stdout, new RegExp(`wants to call Write[^]*lockstep answer ${run} \\w+ allow`));
     const nonsense = await world.lockstep(["answer", run, "perhaps"]);
     assert.equal(nonsense.code, 2);
 

@@ -36,8 +36,11 @@ function when(
 }
 
 describe("a run can be stopped", { concurrency: 3 }, () => {
-  for (const signal of ["SIGINT", "SIGTERM"] as const) {
-    test(`${signal} stops in an orderly way: exit 130 and the command to go on`, async () => {
+  for (const [signal, code] of [
+    ["SIGINT", 130],
+    ["SIGTERM", 143],
+  ] as const) {
+    test(`${signal} stops in an orderly way: exit ${code} and the command to go on`, async () => {
       using world = createWorld();
       writeAgent(world, "notes");
       world.write("slow.json", SLOW);
@@ -46,7 +49,7 @@ describe("a run can be stopped", { concurrency: 3 }, () => {
         ["run", "notes", "--topic", "t", "--script", "slow.json", "--state", "kept"],
         { watch },
       );
-      assert.equal(ran.code, 130, ran.stderr);
+      assert.equal(ran.code, code, ran.stderr);
       assert.equal(lastLine(ran.stdout), '{"outcome":"failed"}');
       assert.match(ran.stderr, /next +lockstep resume \w{10} --state kept$/m);
 
@@ -247,6 +250,34 @@ describe("on a terminal", { concurrency: 3, ...terminal }, () => {
     assert.ok(!shown.includes(ESCAPE));
     assert.match(shown, /initial\.note #1 → next → continuation\.note/);
   });
+
+  for (const [typed, isMade] of [
+    ["a\n", true],
+    ["allow-run\n", true],
+    ["what?\n", false],
+  ] as const) {
+    test(`a tool that the mode asks about, answered with ${JSON.stringify(typed)}`, async () => {
+      using world = createWorld();
+      writeAgent(world, "notes", {
+        agent: (agent) => {
+          const { boundaries } = agent.runner as { boundaries: { allowedTools: readonly string[] } };
+          boundaries.allowedTools = ["*"];
+        },
+        registry: (registry) => {
+          const steps = registry.steps as { [id: string]: { permissionMode?: string } };
+          steps["initial.note"]!.permissionMode = "default";
+        },
+      });
+      const wish = { calls: [{ name: "Write", input: { file_path: "made.txt", content: "hi" } }] };
+      const all = [wish, replies.initial(), replies.continuation(), replies.closure()];
+      world.write("all.json", script(...all));
+      const shown = await onTerminal(world, ["run", "notes", "--topic", "t", "--script", "all.json"], {
+        type: typed,
+      });
+      assert.match(shown, /wants to call Write[^]*\[allow\/allow-run\/deny\/stop\][^]*exit 0/);
+      assert.equal(existsSync(join(world.root, "made.txt")), isMade);
+    });
+  }
 
   for (const [typed, code] of [
     ["y\n", 0],

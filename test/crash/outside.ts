@@ -99,7 +99,7 @@ export function outsideFor(
       clock: fakeClock(),
       cwd: "/",
       compose: composer,
-      person: { choose: () => Promise.resolve(null), absent: "deny" },
+      person: { ask: () => Promise.resolve(null), isReachable: false, absent: "deny" },
       backend: {
         ...scripted,
         turn: (request) => {

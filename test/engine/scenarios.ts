@@ -20,6 +20,29 @@ const READER: Toolbox = {
       results: batch.map(({ id, name }) => ({ id, name, ok: true, content: `${name} done` })),
     }),
 };
+/** A box whose every call a person has to approve. */
+const ASKING: Toolbox = {
+  ...READER,
+  offer: () => [{ name: "Write", description: "", input: {} }],
+  wish: (step, batch, { ruled }) => {
+    const call = batch.findIndex((_, index) => !ruled.some((ruling) => ruling.call === index));
+    const text = `${step.id} ${call}?`;
+    return call === -1 ? null : { about: "permission", text, choices: ["allow", "deny"], call };
+  },
+  call: (_step, batch, _signal, approved) =>
+    Promise.resolve(
+      batch.map(({ id, name }, index) => {
+        const { answer = "nothing" } = approved?.ruled.find(({ call }) => call === index) ?? {};
+        return { id, name, ok: true, content: `it was ${answer}` };
+      }),
+    ),
+};
+const ANSWERING = {
+  ask: ({ text: asked }: { readonly text: string }) =>
+    Promise.resolve({ answer: asked.includes("1?") ? "deny" : "allow", by: "terminal" as const }),
+  isReachable: true,
+  absent: "halt" as const,
+};
 const goto = (step: string) => ({ kind: "goto" as const, step });
 
 export const scenarios: { readonly [name: string]: Scenario } = {
@@ -135,6 +158,40 @@ export const scenarios: { readonly [name: string]: Scenario } = {
     ],
     sights: [false, true, true],
     checks: [[{ ok: false }], [{ ok: false }]],
+  },
+  "people who approve tools": {
+    flow: sketchFlow({
+      "initial.a": { edges: { next: "closure.a" }, tools: ["Write"] },
+      "closure.a": { edges: { closing: null } },
+    }),
+    model: [
+      {
+        calls: [
+          { name: "Write", input: {} },
+          { name: "Write", input: {} },
+        ],
+      },
+      { ...say("next"), saw: ["it was allow", "it was deny"] },
+      { calls: [{ name: "Write", input: {} }] },
+      say("closing"),
+    ],
+    ports: { toolbox: ASKING, person: ANSWERING },
+  },
+  "people who are not there": {
+    flow: sketchFlow({
+      start: { edges: { go: { kind: "fork", steps: ["a", "b", "c"], join: "end" } } },
+      a: { edges: { done: null }, transcript: "fresh", tools: ["Write"] },
+      b: { edges: { done: null }, transcript: "fresh" },
+      c: { edges: { done: null }, transcript: "fresh", tools: ["Write"] },
+      end: { edges: { done: null } },
+    }),
+    model: [
+      { ...say("go"), step: "start" },
+      { calls: [{ name: "Write", input: {} }], step: "a" },
+      { ...say("done"), step: "b" },
+      { calls: [{ name: "Write", input: {} }], step: "c" },
+    ],
+    ports: { toolbox: ASKING, person: { ...ANSWERING, ask: () => Promise.resolve(null) } },
   },
   "a fork with a join": {
     flow: sketchFlow({

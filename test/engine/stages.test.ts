@@ -270,7 +270,13 @@ const rows: readonly Row[] = [
     model: answer === "proceed" ? [done()] : [],
     scenario: {
       checks: [failing],
-      ports: { person: { choose: () => Promise.resolve(answer), absent: "deny" } },
+      ports: {
+        person: {
+          ask: () => Promise.resolve(answer === null ? null : { answer, by: "terminal" }),
+          isReachable: answer !== null,
+          absent: "deny",
+        },
+      },
     },
     outcome: answer === "proceed" || answer === "skip" ? "completed" : "failed",
     code: answer === "proceed" || answer === "skip" ? null : "StageGateUnresolved",

@@ -1,0 +1,91 @@
+/** Asking people: a question is put on record first, then whoever is there may answer it. */
+import type { AskedWithin, Command, Event, Question, Ruling } from "../flow/event.ts";
+import type { Step } from "../flow/flow.ts";
+import { questionId, waitingCode } from "../flow/question.ts";
+import { openText } from "./people.ts";
+import type { Approved, Gate, Ports, TurnRequest, Wish } from "./ports.ts";
+import type { State } from "./state.ts";
+
+type Calling = Command & { type: "call" };
+
+export function approvedFor({ allowed }: State, { ruled = NOTHING }: Calling): Approved {
+  return { ruled, allowed };
+}
+
+const NOTHING: readonly Ruling[] = [];
+
+/** Nothing of the batch is run before a person has said what becomes of this call. */
+export function wished(
+  { step, visit, turn }: Calling,
+  wish: Wish,
+  ruled: readonly Ruling[],
+  ports: Ports,
+): Event {
+  const id = questionId(step, visit, turn, wish.about, wish.call ?? 0);
+  const asked: Event = { type: "step.asked", step, visit, question: onRecord({ id, ...wish }, ports) };
+  return ruled.length === 0 ? asked : { ...asked, ruled };
+}
+
+export async function question(
+  { run }: State,
+  { step, visit, question: open, asked }: Command & { type: "question" },
+  ports: Ports,
+  signal: AbortSignal,
+): Promise<Event> {
+  const { person } = ports;
+  const { id, about, choices } = open;
+  // Whether something is done twice is never decided without anybody.
+  const waits = person.absent === "halt" || about === "interrupted";
+  if (!asked && (person.isReachable || waits))
+    return { type: "step.asked", step, visit, question: onRecord(open, ports) };
+  const told = asked ? await person.ask({ ...open, run, step, visit }, signal) : null;
+  if (told !== null) return { type: "step.told", step, visit, ...told, id };
+  if (waits)
+    return {
+      type: "step.suspended",
+      step,
+      visit,
+      code: waitingCode(open),
+      why: openText(run, open),
+      choices,
+      id,
+    };
+  const isAllowed = person.absent === "allow" && (about === "permission" || about === "grant");
+  if (isAllowed) return { type: "step.told", step, visit, answer: "allow", id, by: "setting" };
+  return { type: "step.told", step, visit, answer: null, id, by: "headless" };
+}
+
+function onRecord(question: Question, { person, clock }: Ports): Question {
+  const held = person.absent === "halt" || question.about === "interrupted";
+  return {
+    ...question,
+    ...(person.expireMs !== undefined && { expiresAt: clock.now() + person.expireMs }),
+    ...(held && { held: true }),
+  };
+}
+
+/** Our gate for an agent that runs its own tools. Its query cannot wait: whoever is there is asked, and else nobody. */
+export function gateOf(
+  state: State,
+  step: Step,
+  { asker: { visit, turn }, signal }: TurnRequest,
+  { toolbox, person }: Ports,
+): { readonly gate: Gate; readonly asked: readonly AskedWithin[] } {
+  const asked: AskedWithin[] = [];
+  let { allowed } = state;
+  const gate: Gate = async (call, batch) => {
+    const reason = toolbox.judge(step, call, batch, allowed);
+    if (reason === null) return { allow: true };
+    const wish = toolbox.wish?.(step, [{ id: "", ...call }], { ruled: NOTHING, allowed }) ?? null;
+    if (wish === null) return { allow: false, reason };
+    const id = questionId(step.id, visit, turn, "live", asked.length);
+    const choices = wish.choices.filter((choice) => choice !== "stop");
+    const about = { ...wish, id, choices, run: state.run, step: step.id, visit, live: true } as const;
+    const { answer, by } = (await person.ask(about, signal)) ?? { answer: null, by: "headless" };
+    asked.push({ tool: call.name, answer, by });
+    if (answer === "allow-run" && wish.pattern !== undefined) allowed = [...allowed, wish.pattern];
+    if (answer === "allow" || answer === "allow-run") return { allow: true };
+    return { allow: false, reason: answer === null ? reason : `${reason} A person was asked and said no.` };
+  };
+  return { gate, asked };
+}

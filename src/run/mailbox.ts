@@ -1,0 +1,99 @@
+/**
+ * Answers that come as files: `<state>/answers/RUN/QUESTION.json`, each `{ "answer": "…" }`. `lockstep answer` writes
+ * them, and so may any program; whoever drives the run reads them, and takes them away once they are in the journal.
+ */
+import { linkSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { readFile, rm, stat } from "node:fs/promises";
+import { join } from "node:path";
+import type { Question } from "../flow/event.ts";
+import { isObject, own, type Json } from "../flow/json.ts";
+
+export type Mailbox = {
+  /** `bad`: what is there is no answer to the question, and stays where it is. */
+  readonly look: (
+    question: Question,
+  ) => Promise<Letter | { readonly kind: "bad"; readonly why: string } | null>;
+  readonly discard: (id: string) => Promise<void>;
+};
+
+export type Letter = {
+  readonly kind: "letter";
+  readonly answer: string;
+  readonly by: "answer" | "file";
+  /** Epoch milliseconds. */
+  readonly at: number;
+};
+
+export function createMailbox(stateDir: string, run: string): Mailbox {
+  return {
+    look: async (question) => {
+      const file = fileOf(stateDir, run, question.id);
+      const text = await readFile(file, "utf8").catch(() => null);
+      if (text === null) return null;
+      const letter = readLetter(text, question);
+      if (typeof letter === "string") return { kind: "bad", why: `${file} is no answer: ${letter}` };
+      const { mtimeMs } = await stat(file);
+      return { kind: "letter", ...letter, at: mtimeMs };
+    },
+    discard: async (id) => await rm(fileOf(stateDir, run, id), { force: true }).catch(() => undefined),
+  };
+}
+
+/** false: it was answered before. */
+export function postAnswer(stateDir: string, run: string, id: string, answer: string): boolean {
+  const file = fileOf(stateDir, run, id);
+  const draft = `${file}.${process.pid}`;
+  mkdirSync(folderOf(stateDir, run), { recursive: true, mode: 0o700 });
+  writeFileSync(draft, `${JSON.stringify({ answer, by: "answer" })}\n`, { mode: 0o600 });
+  try {
+    // Whole or not at all, and never over what somebody else has said.
+    linkSync(draft, file);
+    return true;
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "EEXIST") return false;
+    throw error;
+  } finally {
+    rmSync(draft, { force: true });
+  }
+}
+
+/** A journal may come from elsewhere: no name in it leads out of the folder. */
+export function fileOf(stateDir: string, run: string, id: string): string {
+  return join(folderOf(stateDir, run), `${plain(id)}.json`);
+}
+
+function folderOf(stateDir: string, run: string): string {
+  return join(stateDir, "answers", plain(run));
+}
+
+function plain(name: string): string {
+  return name.replaceAll(/[^\w-]/g, "_");
+}
+
+const MOST_LETTERS = 64 * 1024;
+
+/** A text: what is wrong with it. */
+function readLetter(text: string, question: Question): Pick<Letter, "answer" | "by"> | string {
+  if (text.length > MOST_LETTERS) return "it is too long";
+  let value: Json;
+  try {
+    value = JSON.parse(text) as Json;
+  } catch {
+    return "it is no JSON";
+  }
+  if (!isObject(value)) return "it is no object";
+  const stranger = Object.keys(value).find((key) => key !== "answer" && key !== "by");
+  if (stranger !== undefined)
+    return `it has a key ${JSON.stringify(stranger.slice(0, 40))}, and only "answer" belongs there`;
+  const answer = own(value, "answer");
+  if (typeof answer !== "string" || answer.trim() === "") return '"answer" must be a text';
+  if (!fits(question, answer)) return `"answer" must be one of ${question.choices.join(", ")}`;
+  return { answer, by: own(value, "by") === "answer" ? "answer" : "file" };
+}
+
+export function fits(
+  { choices, free }: { readonly choices: readonly string[]; readonly free?: boolean },
+  answer: string,
+): boolean {
+  return free === true || choices.includes(answer);
+}

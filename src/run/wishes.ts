@@ -1,0 +1,76 @@
+/**
+ * What other processes want of a run that is being driven: to pause or to stop. They leave a file in the state folder,
+ * `control/RUN.json`, and whoever drives the run looks for it a few times a second. No process is ever signalled.
+ */
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { isObject, own, type Json } from "../flow/json.ts";
+
+export type Wish = "pause" | "stop";
+
+export type Wishes = {
+  readonly pause: AbortSignal;
+  readonly stop: AbortSignal;
+  /** Looks no more, and takes away what was heeded. */
+  readonly close: () => void;
+};
+
+/** How long a wish stays unseen at most. */
+const LAG_MS = 150;
+
+export function hearWishes(stateDir: string, run: string): Wishes {
+  const pause = new AbortController();
+  const stop = new AbortController();
+  const file = fileOf(stateDir, run);
+  const look = async () => {
+    const wish = readWish(await readFile(file, "utf8").catch(() => ""));
+    if (wish === "pause") pause.abort();
+    if (wish === "stop") stop.abort();
+  };
+  const timer = setInterval(() => void look(), LAG_MS).unref();
+  return {
+    pause: pause.signal,
+    stop: stop.signal,
+    close: () => {
+      clearInterval(timer);
+      if (pause.signal.aborted || stop.signal.aborted) forgetWish(stateDir, run);
+    },
+  };
+}
+
+export function leaveWish(stateDir: string, run: string, wish: Wish): void {
+  const file = fileOf(stateDir, run);
+  const draft = `${file}.${process.pid}`;
+  mkdirSync(join(stateDir, "control"), { recursive: true, mode: 0o700 });
+  writeFileSync(draft, `${JSON.stringify({ wish })}\n`, { mode: 0o600 });
+  renameSync(draft, file);
+}
+
+/** A wish that nobody has heeded: whoever drove the run died before. */
+export function wishFor(stateDir: string, run: string): Wish | null {
+  try {
+    return readWish(readFileSync(fileOf(stateDir, run), "utf8"));
+  } catch {
+    return null;
+  }
+}
+
+export function forgetWish(stateDir: string, run: string): void {
+  rmSync(fileOf(stateDir, run), { force: true });
+}
+
+function fileOf(stateDir: string, run: string): string {
+  // A journal may come from elsewhere: no name in it leads out of the folder.
+  return join(stateDir, "control", `${run.replaceAll(/[^\w-]/g, "_")}.json`);
+}
+
+function readWish(text: string): Wish | null {
+  try {
+    const value = JSON.parse(text) as Json;
+    const wish = isObject(value) ? own(value, "wish") : undefined;
+    return wish === "pause" || wish === "stop" ? wish : null;
+  } catch {
+    return null;
+  }
+}
