@@ -284,7 +284,7 @@ function suite(): void {
         const gate = gateOf(w.cwd, ["*"], more === completed ? "submit_it" : undefined);
         assert.deepEqual(said(await w.ask({ ...more, gate })).output, { a: "late" });
         assert.equal(w.wrote("a.txt"), false);
-        assert.equal(w.server.asked[1]!.last.match(/must be the only call/g)?.length, 2);
+        assert.equal(w.server.asked[1]!.last.match(/must be the only tool call/g)?.length, 2);
       });
     }
   }

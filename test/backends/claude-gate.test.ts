@@ -98,21 +98,31 @@ const cases: readonly Case[] = [
     { gate: () => Promise.resolve({ allow: false, reason: "unlisted" }) },
     "allow",
   ],
-  ["an answer beside another", ["StructuredOutput", "Read"], {}, /StructuredOutput must be the only call/],
-  ["another beside an answer", ["Read", "StructuredOutput"], {}, /StructuredOutput must be the only call/],
+  [
+    "an answer beside another",
+    ["StructuredOutput", "Read"],
+    {},
+    /StructuredOutput must be the only tool call/,
+  ],
+  [
+    "another beside an answer",
+    ["Read", "StructuredOutput"],
+    {},
+    /StructuredOutput must be the only tool call/,
+  ],
   [
     "a completion beside another",
     ["submit", "Read"],
     { completion: "submit" },
-    /submit must be the only call/,
+    /submit must be the only tool call/,
   ],
   [
     "another beside a completion",
     ["Read", "submit"],
     { completion: "submit" },
-    /submit must be the only call/,
+    /submit must be the only tool call/,
   ],
-  ["two answers", ["StructuredOutput", "StructuredOutput"], {}, /must be the only call/],
+  ["two answers", ["StructuredOutput", "StructuredOutput"], {}, /must be the only tool call/],
 ];
 for (const [name, calls, { gate = yes, completion, input = {}, agent }, decision] of cases) {
   test(`the hook and ${name}`, async () => {
