@@ -91,7 +91,9 @@ export function createHook(
     const names = batch.map(inOurWords);
     const isAnswer = tool_name === ANSWER_TOOL;
     if (names.length > 1 && names.includes(completion ?? ANSWER_TOOL)) {
-      return deny(`${completion ?? ANSWER_TOOL} must be the only tool call in its response; nothing of this response was run.`);
+      return deny(
+        `${completion ?? ANSWER_TOOL} must be the only tool call in its response; nothing of this response was run.`,
+      );
     }
     if (isAnswer && completion === null) return allow();
     const verdict = await gate({ name: inOurWords(tool_name), input: tool_input }, names);

@@ -38,10 +38,10 @@ export function addToTally(tally: Tally, { at, event }: Entry, after: State): vo
       mark.since = at;
       if (event.type === "step.answered" && event.reply.kind === "said") {
         const { turns, inputTokens, outputTokens, costUsd } = event.reply.usage;
+        if (turns > 0 || spent.turns === 0) spent.costUsd = costOf(spent, costUsd);
         spent.turns += turns;
         spent.inputTokens += inputTokens;
         spent.outputTokens += outputTokens;
-        if (costUsd !== null) spent.costUsd = (spent.costUsd ?? 0) + costUsd;
       }
     }
   }
@@ -61,6 +61,12 @@ export function addToTally(tally: Tally, { at, event }: Entry, after: State): vo
 
 export function tallied({ steps }: Tally): readonly StepTally[] {
   return [...steps.values()];
+}
+
+/** A step with one response whose price is not known has no known cost. */
+function costOf(before: Spent, costUsd: number | null): number | null {
+  if (before.turns === 0) return costUsd;
+  return before.costUsd === null || costUsd === null ? null : before.costUsd + costUsd;
 }
 
 function begin({ steps }: Tally, { step, visit }: Lane, at: number): Mark {

@@ -41,7 +41,10 @@ export type Result = {
   } | null;
   readonly problems: readonly Problem[];
   readonly usage: { inputTokens: number; outputTokens: number; turns: number };
+  /** null: the price of a model that was asked is not known. */
   readonly costUsd: number | null;
+  /** Only where prices are known of some models and not of others: what the former cost. */
+  readonly knownCostUsd?: number;
   /** What each step took, in the order in which they were first visited. */
   readonly steps: readonly StepTally[];
   readonly durationMs: number;
@@ -89,7 +92,7 @@ export function toResult(told: Told): Result {
       outputTokens: state.usage.outputTokens,
       turns: state.usage.turns,
     },
-    costUsd: state.usage.costUsd,
+    ...costOf(state.usage),
     steps: told.steps,
     durationMs: report.endedAt - report.startedAt,
     warnings: [
@@ -117,6 +120,10 @@ function undelivered({ run, state, report }: Told): Verdict | null {
   const { step, reason: how } = end.verdict;
   const reason = `${how}\nThe run is complete, but its work is not where it was to go: ${failed.detail}\nThen go on with: lockstep resume ${run}`;
   return { outcome: "failed", code: FINALIZE_FAILED, reason, step };
+}
+
+function costOf({ costUsd, partly }: State["usage"]): Pick<Result, "costUsd" | "knownCostUsd"> {
+  return partly === undefined || costUsd === null ? { costUsd } : { costUsd: null, knownCostUsd: costUsd };
 }
 
 function worktreeOf({ worktree, effects }: Report): Result["worktree"] {
