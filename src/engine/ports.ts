@@ -55,8 +55,8 @@ export type Backend = {
   readonly spec: BackendSpec;
   readonly turn?: (request: TurnRequest) => Promise<TurnResult>;
   readonly run?: (request: RunRequest) => Promise<TurnResult>;
-  /** Whether it can be given tools to call, and gives back calls that can be read; it can, unless it says otherwise. */
-  readonly toolCalling?: boolean;
+  /** Whether it, or the model of this name, can be given tools to call; it can, unless it says otherwise. */
+  readonly toolCalling?: boolean | ((model: string) => boolean);
   /** What is left over at the end of a run that a person should hear of. */
   readonly leftovers?: () => readonly string[];
   readonly close?: () => Promise<void>;
