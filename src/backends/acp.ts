@@ -198,6 +198,7 @@ export async function createAcp(options: AcpOptions): Promise<Backend> {
     run,
     close,
     toolCalling: false,
+    unconfinable: true,
   };
 }
 

@@ -14,6 +14,7 @@ import { createBatches, createHook, type HookInput, type HookOutput } from "./cl
 import { ANSWER_TOOL, asksToWait, hear, NO_TOTALS, NOTHING, readMarks, toResult } from "./claude-read.ts";
 import { toDraft07 } from "./draft-07.ts";
 import { passOn, type Environment } from "./environment.ts";
+import { toolOptions } from "./claude-tools.ts";
 import { loadPeer } from "./peer.ts";
 
 export type ClaudeAgentOptions = {
@@ -69,13 +70,19 @@ export async function createClaudeAgent(options: ClaudeAgentOptions): Promise<Ba
     const stop = new AbortController();
     const abort = () => stop.abort();
     request.signal.addEventListener("abort", abort);
+    const running: Promise<unknown>[] = [];
+    const call: RunRequest["call"] = (one, signal) => {
+      const called = request.call(one, signal);
+      running.push(called);
+      return called;
+    };
     let heard = NOTHING;
     let thrown: string | null = null;
     try {
       const question = {
         prompt: request.messages.map(textOf).join("\n\n"),
         options: {
-          ...toOptions(model === undefined ? request : { ...request, model }),
+          ...toOptions({ ...request, call, ...(model !== undefined && { model }) }, stop.signal),
           env: toEnv(env, home, temp),
           abortController: stop,
           hooks: {
@@ -98,6 +105,9 @@ export async function createClaudeAgent(options: ClaudeAgentOptions): Promise<Ba
     } catch (error) {
       thrown = error instanceof Error ? error.message : String(error);
     } finally {
+      // A command that is still running when the program is gone is ended too.
+      stop.abort();
+      await Promise.allSettled(running);
       batches.end();
       request.signal.removeEventListener("abort", abort);
     }
@@ -125,16 +135,18 @@ const INTERRUPTED: TurnResult = {
   fault: { kind: "other", message: "The query was interrupted." },
 };
 
-function toOptions(request: RunRequest): JsonObject {
-  const { model, system, tools, cwd, maxTurns, session, output } = request;
+function toOptions(request: RunRequest, signal: AbortSignal): JsonObject {
+  const { model, system, tools, cwd, maxTurns, session, output, call } = request;
   const completion = completionOf(request);
+  const offered = toolOptions(tools, call, signal);
   const name = toModel(model);
   return {
     cwd,
     ...(name === "" ? {} : { model: name }),
     systemPrompt: completion === null ? system : `${system}\n\n${renamed(completion)}`,
-    tools: tools.map((tool) => tool.name),
-    ...(completion === null ? {} : { toolAliases: { [completion]: ANSWER_TOOL } }),
+    ...offered,
+    toolAliases: { ...offered.toolAliases, ...(completion === null ? {} : { [completion]: ANSWER_TOOL }) },
+    disallowedTools: ["Bash"],
     maxTurns: Math.max(1, maxTurns),
     ...(output === undefined
       ? {}
@@ -186,7 +198,6 @@ const OURS = {
   // A response that is not streamed could not be known as a whole before its calls are made.
   CLAUDE_CODE_DISABLE_NONSTREAMING_FALLBACK: "1",
   CLAUDE_CODE_DISABLE_BACKGROUND_TASKS: "1",
-  CLAUDE_BASH_MAINTAIN_PROJECT_WORKING_DIR: "1",
   // Else a tool that nobody offered stands beside the step's own.
   ENABLE_TOOL_SEARCH: "false",
 } as const;

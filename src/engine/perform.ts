@@ -234,7 +234,9 @@ function toRunRequest(
     const reason = toolbox.judge(step, toolCall, batch);
     return Promise.resolve(reason === null ? { allow: true } : { allow: false, reason });
   };
-  const whole = { ...request, messages: news, cwd, maxTurns, gate };
+  const callOne: RunRequest["call"] = async (toolCall, signal) =>
+    (await toolbox.call(step, [{ id: request.asker.key, ...toolCall }], signal))[0]!;
+  const whole = { ...request, messages: news, cwd, maxTurns, gate, call: callOne };
   return session === undefined ? whole : { ...whole, session };
 }
 

@@ -57,6 +57,8 @@ export type Backend = {
   readonly run?: (request: RunRequest) => Promise<TurnResult>;
   /** Whether it, or the model of this name, can be given tools to call; it can, unless it says otherwise. */
   readonly toolCalling?: boolean | ((model: string) => boolean);
+  /** It starts commands by its own means, where no sandbox of ours can hold them. */
+  readonly unconfinable?: boolean;
   /** What is left over at the end of a run that a person should hear of. */
   readonly leftovers?: () => readonly string[];
   readonly close?: () => Promise<void>;
@@ -94,6 +96,11 @@ export type RunRequest = TurnRequest & {
   readonly session?: string;
   readonly maxTurns: number;
   readonly gate: Gate;
+  /** Runs a tool of ours, for an agent that leaves it to us. The gate is asked again. Does not reject. */
+  readonly call: (
+    call: { readonly name: string; readonly input: JsonObject },
+    signal: AbortSignal,
+  ) => Promise<CallResult>;
 };
 
 /** Called before every tool call of an agent that runs its own tools; `batch` is null where it cannot be known. */

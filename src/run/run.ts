@@ -133,6 +133,7 @@ export async function runLoaded(loaded: Loaded, options: Omit<RunOptions, "agent
     const { project } = loaded;
     const backend = await chooseBackend(options, flow, { env, stateDir: project.stateDir });
     requireToolCalling(flow, backend);
+    requireConfinable(flow, backend, options);
     await requireTrust(flow, { root: project.root, env, ...options.trust });
     await requireGround(flow, project, options);
     return await withJournal(project.stateDir, options, async (journal, clock) => {
@@ -201,6 +202,7 @@ async function resumeFrom(journal: Journal, project: Project, options: ResumeOpt
     const env = options.env ?? process.env;
     const backend = await chooseBackend(options, flow, { env, stateDir }, { spec, marks });
     requireToolCalling(flow, backend);
+    requireConfinable(flow, backend, options);
     await requireTrust(flow, { root, env, ...options.trust });
     const renewed = [options.script, options.backend, options.use, options.model].some(isGiven);
     const begin = {
@@ -248,7 +250,7 @@ function isGiven(value: unknown): boolean {
 }
 
 /** What the machine offers a run: how commands are started, and what they see of the environment. */
-type Around = Pick<Ground, "exec"> & {
+type Around = Pick<Ground, "exec" | "child"> & {
   readonly allow: UserConfig["env"];
   readonly warnings: readonly string[];
 };
@@ -281,6 +283,7 @@ async function withGround(
   try {
     return await use({
       exec: ground.exec,
+      child: ground.child,
       allow: config.env,
       warnings: warning === null ? [] : [warning],
     });
@@ -305,6 +308,22 @@ function requireToolCalling(flow: Flow, { spec, toolCalling = true }: Backend): 
     "MissingCapability",
     `ProviderCapability/MissingCapability: toolCalling. Stage "${stage.id}" is completed by calling a tool, and the ` +
       `model "${stage.model}" behind "${spec.id}" cannot call tools. Choose another model.`,
+  );
+}
+
+/** A sandbox that would hold our commands and not the agent's own is none. */
+function requireConfinable(
+  flow: Flow,
+  { spec, unconfinable = false }: Backend,
+  { env = process.env, sandbox }: DriveOptions,
+): void {
+  if (!unconfinable) return;
+  const decision = decideSandbox(flow.settings.boundaries.sandbox, sandbox ?? readConfig(env).sandbox);
+  if (!decision.confined) return;
+  throw new RunnerError(
+    "SANDBOX_UNAVAILABLE",
+    `A sandbox is ${decision.why}, and the agent behind "${spec.id}" starts its commands itself, outside of it. ` +
+      `Use another backend, or run it without a sandbox on your own responsibility: --sandbox off.`,
   );
 }
 

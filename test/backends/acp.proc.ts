@@ -24,6 +24,9 @@ const { skip } = needs(
   "@agentclientprotocol/sdk and @modelcontextprotocol/client: install them anywhere and set LOCKSTEP_PACKAGES to that folder",
 );
 
+/** It has tools of its own. */
+const never: RunRequest["call"] = () => Promise.reject(new Error("nobody asks us"));
+
 describe("backend acp", { skip }, () => {
   const base = realpathSync(mkdtempSync(join(tmpdir(), "lockstep-acp-test-")));
   after(() => rmSync(base, { recursive: true, force: true }));
@@ -49,7 +52,7 @@ describe("backend acp", { skip }, () => {
       cwd,
       backend,
       ask: (more: Partial<RunRequest> = {}) =>
-        backend.run!({ ...request(), cwd, maxTurns: 8, gate, ...more }),
+        backend.run!({ ...request(), cwd, maxTurns: 8, gate, call: never, ...more }),
       [Symbol.asyncDispose]: () => backend.close!(),
     };
   }
@@ -161,7 +164,7 @@ describe("backend acp", { skip }, () => {
     const env = { PATH: process.env.PATH, LOCKSTEP_PACKAGES: packages };
     const backend = await createAcp({ command: "no-such-agent", env });
     const gate: Gate = () => Promise.resolve({ allow: true });
-    const result = await backend.run!({ ...request(), cwd: base, maxTurns: 1, gate });
+    const result = await backend.run!({ ...request(), cwd: base, maxTurns: 1, gate, call: never });
     assert.match(faultOf(result).message, /no-such-agent could not be started/);
     await backend.close!();
     await using w = await world([{ tell: "environment" }]);

@@ -24,6 +24,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { createClaudeAgent } from "../../src/backends/claude-agent.ts";
 import { createToolbox } from "../../src/boundaries/toolbox.ts";
+import { childEnv, runProcess } from "../../src/effects/process.ts";
 import type { Backend, Gate, RunRequest, TurnResult } from "../../src/engine/ports.ts";
 import type { Json, JsonSchema } from "../../src/flow/json.ts";
 import { run } from "../../src/run/run.ts";
@@ -98,17 +99,19 @@ function suite(): void {
   function runRequest(cwd: string, more: Partial<RunRequest>): RunRequest {
     const { output: _, ...plain } = request();
     const gate = more.gate ?? gateOf(cwd, ["*"]);
-    return { ...plain, cwd, maxTurns: 8, tools: toolsOf(["*"]), gate, ...more };
+    const toolbox = toolboxIn(cwd);
+    const call: RunRequest["call"] = async (one, signal) =>
+      (await toolbox.call(stepWith({ allow: ["*"] }), [{ id: "1", ...one }], signal))[0]!;
+    return { ...plain, cwd, maxTurns: 8, tools: toolsOf(["*"]), gate, call, ...more };
+  }
+
+  function toolboxIn(cwd: string) {
+    const env = () => childEnv(process.env);
+    return createToolbox({ cwd, protect: [], env, autoResponse: "Choose.", exec: runProcess });
   }
 
   function gateOf(cwd: string, allow: readonly string[], completion?: string): Gate {
-    const toolbox = createToolbox({
-      cwd,
-      protect: [],
-      env: () => ({}),
-      autoResponse: "",
-      exec: () => Promise.reject(new Error("not this way")),
-    });
+    const toolbox = toolboxIn(cwd);
     const step = stepWith(completion === undefined ? { allow } : { allow, completion });
     return (call, batch) => {
       const reason = toolbox.judge(step, call, batch);
@@ -117,14 +120,7 @@ function suite(): void {
   }
 
   function toolsOf(allow: readonly string[]): RunRequest["tools"] {
-    const toolbox = createToolbox({
-      cwd: base,
-      protect: [],
-      env: () => ({}),
-      autoResponse: "",
-      exec: () => Promise.reject(new Error("not this way")),
-    });
-    return toolbox.offer(stepWith({ allow }));
+    return toolboxIn(base).offer(stepWith({ allow }));
   }
 
   const structured = { output: { schema: ANSWER, channel: { kind: "output" } } } as const;
@@ -154,7 +150,7 @@ function suite(): void {
     const body = JSON.parse(first!.body) as { model: string; system: unknown; tools: { name: string }[] };
     assert.match(body.model, /opus/);
     assert.match(JSON.stringify(body.system), /You are a test\./);
-    assert.deepEqual(body.tools.map(({ name }) => name).toSorted(), ["Bash", "Read"]);
+    assert.deepEqual(body.tools.map(({ name }) => name).toSorted(), ["Read", "mcp__lockstep__Bash"]);
     assert.match(first!.body, /\/compact and look at @note\.txt/);
     assert.doesNotMatch(first!.body, /do not read me/);
   });

@@ -1,7 +1,7 @@
 /** The hook before each tool call of Claude Code, without Claude Code. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createBatches, createHook, KEYS } from "../../src/backends/claude-gate.ts";
+import { createBatches, createHook } from "../../src/backends/claude-gate.ts";
 import type { Gate } from "../../src/engine/ports.ts";
 import type { JsonObject } from "../../src/flow/json.ts";
 
@@ -149,15 +149,4 @@ test("the gate hears of a completion by its own name", async () => {
   };
   await createHook(gate, batches, "submit")(call("1", "StructuredOutput", { a: 1 }));
   assert.deepEqual(seen, ["submit", ["submit"]]);
-});
-
-test("a command loses our keys, and nothing else of it is changed", async () => {
-  const batches = createBatches();
-  for (const one of [start, block("1", "Bash"), stop]) batches.hear(one);
-  const { hookSpecificOutput: answer } = await createHook(
-    yes,
-    batches,
-    null,
-  )(call("1", "Bash", { command: "cat <<X\nhi\nX", timeout: 5 }));
-  assert.deepEqual(answer.updatedInput, { command: `unset ${KEYS.join(" ")}\ncat <<X\nhi\nX`, timeout: 5 });
 });
