@@ -19,7 +19,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, describe, test } from "node:test";
+import { after, test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { createClaudeAgent } from "../../src/backends/claude-agent.ts";
@@ -32,13 +32,10 @@ import { request } from "../../src/testing/backend-suite.ts";
 import { stepWith } from "../boundaries/step.ts";
 import { needs } from "../needs.ts";
 import { startServer, type Served } from "./anthropic-server.ts";
-import { loopbackOnly } from "./loopback.ts";
+import { suiteOffline } from "./loopback.ts";
 
 const packages = process.env.LOCKSTEP_PACKAGES ?? "";
 const installed = existsSync(join(packages, "node_modules/@anthropic-ai/claude-agent-sdk/package.json"));
-const here = fileURLToPath(import.meta.url);
-const inside = process.env.LOCKSTEP_LOOPBACK_ONLY === "1";
-const isolate = loopbackOnly();
 
 const { skip } = needs(
   installed,
@@ -517,16 +514,4 @@ function suite(): void {
   }
 }
 
-if (!skip && !inside && isolate !== null) {
-  test("with no network but loopback, all of this holds", () => {
-    const { NODE_TEST_CONTEXT: _, ...env } = process.env;
-    const command = [...isolate, process.execPath, "--test", "--test-reporter=spec", here];
-    const ran = spawnSync(command[0]!, command.slice(1), {
-      encoding: "utf8",
-      env: { ...env, LOCKSTEP_LOOPBACK_ONLY: "1" },
-    });
-    assert.equal(ran.status, 0, ran.stdout + ran.stderr);
-  });
-} else {
-  describe("backend claude-agent", { skip }, suite);
-}
+suiteOffline("backend claude-agent", import.meta.url, { skip }, suite);

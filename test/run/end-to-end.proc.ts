@@ -13,6 +13,7 @@ import { describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { parseScript, type ScriptReply } from "../../src/backends/script.ts";
 import { modelServer, type Deed, type ModelServer, type Seen, type Wire } from "../backends/model-server.ts";
+import { suiteOffline } from "../backends/loopback.ts";
 import { MAIN, onlyDocument, start } from "../cli/world.ts";
 import { needs } from "../needs.ts";
 
@@ -54,7 +55,11 @@ const EXAMPLES: readonly Example[] = [
   },
 ];
 
-for (const example of EXAMPLES) {
+suiteOffline("the examples on every kind of backend", import.meta.url, { skip: false }, () => {
+  for (const example of EXAMPLES) describeExample(example);
+});
+
+function describeExample(example: Example): void {
   describe(`example ${example.folder}`, () => {
     const scripted = travel(example, "script");
     for (const way of example.ways) {
