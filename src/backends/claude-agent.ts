@@ -26,6 +26,8 @@ export type ClaudeAgentOptions = {
   readonly marks?: readonly Json[];
   /** The model that all steps ask, whatever they name. */
   readonly model?: string;
+  /** Silence after which a query is given up; five minutes unless said. What we run for it is not silence. */
+  readonly silenceMs?: number;
 };
 
 /** What we use of the SDK. */
@@ -50,7 +52,7 @@ type SdkOptions = {
 
 /** BACKEND_UNAVAILABLE if the SDK is not installed. */
 export async function createClaudeAgent(options: ClaudeAgentOptions): Promise<Backend> {
-  const { env, stateDir, marks = [], model } = options;
+  const { env, stateDir, marks = [], model, silenceMs = SILENCE_MS } = options;
   const { query } = (await loadPeer(SDK, env)) as Sdk;
   const temp = await mkdtemp(join(tmpdir(), "lockstep-claude-"));
   const totals = new Map(readMarks(marks));
@@ -70,12 +72,18 @@ export async function createClaudeAgent(options: ClaudeAgentOptions): Promise<Ba
     const stop = new AbortController();
     const abort = () => stop.abort();
     request.signal.addEventListener("abort", abort);
-    const running: Promise<unknown>[] = [];
+    const running = new Set<Promise<unknown>>();
     const call: RunRequest["call"] = (one, signal) => {
-      const called = request.call(one, signal);
-      running.push(called);
+      const called = request.call(one, signal).finally(() => running.delete(called));
+      running.add(called);
       return called;
     };
+    let silent = false;
+    const patience = setTimeout(() => {
+      silent = running.size === 0;
+      if (silent) abort();
+      else patience.refresh();
+    }, silenceMs);
     let heard = NOTHING;
     let thrown: string | null = null;
     try {
@@ -98,6 +106,7 @@ export async function createClaudeAgent(options: ClaudeAgentOptions): Promise<Ba
         },
       };
       for await (const message of query(question)) {
+        patience.refresh();
         batches.hear(message);
         heard = hear(heard, message);
         if (asksToWait(heard)) abort();
@@ -107,11 +116,13 @@ export async function createClaudeAgent(options: ClaudeAgentOptions): Promise<Ba
     } finally {
       // A command that is still running when the program is gone is ended too.
       stop.abort();
+      clearTimeout(patience);
       await Promise.allSettled(running);
       batches.end();
       request.signal.removeEventListener("abort", abort);
     }
     if (request.signal.aborted) return INTERRUPTED;
+    if (silent) return toSilence(silenceMs);
     const before = (request.session === undefined ? undefined : totals.get(request.session)) ?? NO_TOTALS;
     const result = toResult(heard, { structured: request.output !== undefined, before, thrown });
     if (result.mark !== undefined)
@@ -134,6 +145,13 @@ const INTERRUPTED: TurnResult = {
   kind: "fault",
   fault: { kind: "other", message: "The query was interrupted." },
 };
+
+const SILENCE_MS = 5 * 60_000;
+
+function toSilence(ms: number): TurnResult {
+  const message = `Nothing was heard of Claude Code for ${ms / 1000} s.`;
+  return { kind: "fault", fault: { kind: "network", message } };
+}
 
 function toOptions(request: RunRequest, signal: AbortSignal): JsonObject {
   const { model, system, tools, cwd, maxTurns, session, output, call } = request;

@@ -85,7 +85,8 @@ function createServer(tools: readonly ToolSpec[], call: RunRequest["call"], sign
   return {
     connect: async (transport) => {
       // Whoever is no longer there to be answered has ended the query.
-      transport.onmessage = (message) => void hear(message, transport).catch(() => undefined);
+      const onmessage = (message: Json) => void hear(message, transport).catch(() => undefined);
+      Object.assign(transport, { onmessage });
       await transport.start();
     },
   };
