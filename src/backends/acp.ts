@@ -75,10 +75,12 @@ export async function createAcp(options: AcpOptions): Promise<Backend> {
   const temp = await mkdtemp(join(tmpdir(), "lockstep-acp-"));
   const sessions = new Map<string, Session>();
   let agent: Promise<Agent> | null = null;
+  let started: ChildProcess | null = null;
   let opened = 0;
 
   async function start(cwd: string): Promise<Agent> {
     const child = spawn(command, args, { cwd, env, stdio: ["pipe", "pipe", "ignore"] });
+    started = child;
     const gone = new Promise<Error>((resolve) => {
       const end = (why: string) => {
         agent = null;
@@ -152,11 +154,16 @@ export async function createAcp(options: AcpOptions): Promise<Backend> {
     const { signal, maxTurns } = request;
     if (signal.aborted) return INTERRUPTED;
     let stopped: "cap" | null = null;
+    // Before it has a conversation there is nothing that could be cancelled.
+    const giveUp = () => void started?.kill("SIGKILL");
+    signal.addEventListener("abort", giveUp);
     try {
       agent ??= start(request.cwd);
       const at = await agent;
       const isNew = request.session === undefined;
       const session = await open(at, request);
+      signal.removeEventListener("abort", giveUp);
+      if (signal.aborted) return INTERRUPTED;
       const cancel = () => void at.connection.agent.notify("session/cancel", { sessionId: session.id });
       Object.assign(session, {
         gate: request.gate,
@@ -181,6 +188,8 @@ export async function createAcp(options: AcpOptions): Promise<Backend> {
       }
     } catch (error) {
       return signal.aborted ? INTERRUPTED : { kind: "fault", fault: toFault(error) };
+    } finally {
+      signal.removeEventListener("abort", giveUp);
     }
   }
 
@@ -198,6 +207,7 @@ export async function createAcp(options: AcpOptions): Promise<Backend> {
     run,
     close,
     toolCalling: false,
+    unconfinable: true,
   };
 }
 

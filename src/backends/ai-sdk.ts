@@ -48,7 +48,8 @@ export async function createAiSdk(targets: Models, options: AiSdkOptions = {}): 
     if (target === undefined) return fault("bad-request", `No model is configured for "${request.model}".`);
     const who = whoIs(target);
     const patience = ear.patience(request.signal, target.timeoutMs ?? SILENCE_MS);
-    const listening = listen(request, target, models.get(name)!, patience);
+    const asked = target.toolCalling === false ? { ...request, tools: [] } : request;
+    const listening = listen(asked, target, models.get(name)!, patience);
     // Whoever ignores the signal is left behind: nothing of it is waited for, nor heard of again.
     listening.catch(() => undefined);
     try {
@@ -130,7 +131,11 @@ export async function createAiSdk(targets: Models, options: AiSdkOptions = {}): 
   }
 
   const refs = Object.fromEntries(Object.entries(targets).map(([name, target]) => [name, refOf(target)]));
-  return { spec: { id: "ai-sdk", options: { models: refs } }, turn };
+  return {
+    spec: { id: "ai-sdk", options: { models: refs } },
+    turn,
+    toolCalling: (model) => (own(targets, model) ?? own(targets, "*"))?.toolCalling !== false,
+  };
 }
 
 function whoIs({ provider, model }: ModelTarget): string {

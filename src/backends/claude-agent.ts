@@ -12,9 +12,9 @@ import type { Backend, Message, RunRequest, TurnResult } from "../engine/ports.t
 import type { Json, JsonObject } from "../flow/json.ts";
 import { createBatches, createHook, type HookInput, type HookOutput } from "./claude-gate.ts";
 import { ANSWER_TOOL, asksToWait, hear, NO_TOTALS, NOTHING, readMarks, toResult } from "./claude-read.ts";
-import { isServed, serversFor } from "./claude-tools.ts";
 import { toDraft07 } from "./draft-07.ts";
 import { passOn, type Environment } from "./environment.ts";
+import { toolOptions } from "./claude-tools.ts";
 import { loadPeer } from "./peer.ts";
 
 export type ClaudeAgentOptions = {
@@ -26,6 +26,8 @@ export type ClaudeAgentOptions = {
   readonly marks?: readonly Json[];
   /** The model that all steps ask, whatever they name. */
   readonly model?: string;
+  /** Silence after which a query is given up; five minutes unless said. What we run for it is not silence. */
+  readonly silenceMs?: number;
 };
 
 /** What we use of the SDK. */
@@ -50,7 +52,7 @@ type SdkOptions = {
 
 /** BACKEND_UNAVAILABLE if the SDK is not installed. */
 export async function createClaudeAgent(options: ClaudeAgentOptions): Promise<Backend> {
-  const { env, stateDir, marks = [], model } = options;
+  const { env, stateDir, marks = [], model, silenceMs = SILENCE_MS } = options;
   const { query } = (await loadPeer(SDK, env)) as Sdk;
   const temp = await mkdtemp(join(tmpdir(), "lockstep-claude-"));
   const totals = new Map(readMarks(marks));
@@ -70,15 +72,26 @@ export async function createClaudeAgent(options: ClaudeAgentOptions): Promise<Ba
     const stop = new AbortController();
     const abort = () => stop.abort();
     request.signal.addEventListener("abort", abort);
+    const running = new Set<Promise<unknown>>();
+    const call: RunRequest["call"] = (one, signal) => {
+      const called = request.call(one, signal).finally(() => running.delete(called));
+      running.add(called);
+      return called;
+    };
+    let silent = false;
+    const patience = setTimeout(() => {
+      silent = running.size === 0;
+      if (silent) abort();
+      else patience.refresh();
+    }, silenceMs);
     let heard = NOTHING;
     let thrown: string | null = null;
     try {
       const question = {
         prompt: request.messages.map(textOf).join("\n\n"),
         options: {
-          ...toOptions(model === undefined ? request : { ...request, model }),
+          ...toOptions({ ...request, call, ...(model !== undefined && { model }) }, stop.signal),
           env: toEnv(env, home, temp),
-          mcpServers: serversFor(request),
           abortController: stop,
           hooks: {
             PreToolUse: [
@@ -93,6 +106,7 @@ export async function createClaudeAgent(options: ClaudeAgentOptions): Promise<Ba
         },
       };
       for await (const message of query(question)) {
+        patience.refresh();
         batches.hear(message);
         heard = hear(heard, message);
         if (asksToWait(heard)) abort();
@@ -100,10 +114,15 @@ export async function createClaudeAgent(options: ClaudeAgentOptions): Promise<Ba
     } catch (error) {
       thrown = error instanceof Error ? error.message : String(error);
     } finally {
+      // A command that is still running when the program is gone is ended too.
+      stop.abort();
+      clearTimeout(patience);
+      await Promise.allSettled(running);
       batches.end();
       request.signal.removeEventListener("abort", abort);
     }
     if (request.signal.aborted) return INTERRUPTED;
+    if (silent) return toSilence(silenceMs);
     const before = (request.session === undefined ? undefined : totals.get(request.session)) ?? NO_TOTALS;
     const result = toResult(heard, { structured: request.output !== undefined, before, thrown });
     if (result.mark !== undefined)
@@ -127,16 +146,25 @@ const INTERRUPTED: TurnResult = {
   fault: { kind: "other", message: "The query was interrupted." },
 };
 
-function toOptions(request: RunRequest): JsonObject {
-  const { model, system, tools, cwd, maxTurns, session, output } = request;
+const SILENCE_MS = 5 * 60_000;
+
+function toSilence(ms: number): TurnResult {
+  const message = `Nothing was heard of Claude Code for ${ms / 1000} s.`;
+  return { kind: "fault", fault: { kind: "network", message } };
+}
+
+function toOptions(request: RunRequest, signal: AbortSignal): JsonObject {
+  const { model, system, tools, cwd, maxTurns, session, output, call } = request;
   const completion = completionOf(request);
+  const offered = toolOptions(tools, call, signal);
   const name = toModel(model);
   return {
     cwd,
     ...(name === "" ? {} : { model: name }),
     systemPrompt: completion === null ? system : `${system}\n\n${renamed(completion)}`,
-    tools: tools.filter((tool) => !isServed(tool)).map((tool) => tool.name),
-    ...(completion === null ? {} : { toolAliases: { [completion]: ANSWER_TOOL } }),
+    ...offered,
+    toolAliases: { ...offered.toolAliases, ...(completion === null ? {} : { [completion]: ANSWER_TOOL }) },
+    disallowedTools: ["Bash"],
     maxTurns: Math.max(1, maxTurns),
     ...(output === undefined
       ? {}
@@ -188,7 +216,6 @@ const OURS = {
   // A response that is not streamed could not be known as a whole before its calls are made.
   CLAUDE_CODE_DISABLE_NONSTREAMING_FALLBACK: "1",
   CLAUDE_CODE_DISABLE_BACKGROUND_TASKS: "1",
-  CLAUDE_BASH_MAINTAIN_PROJECT_WORKING_DIR: "1",
   // Else a tool that nobody offered stands beside the step's own.
   ENABLE_TOOL_SEARCH: "false",
 } as const;

@@ -5,6 +5,7 @@
 import type { Gate } from "../engine/ports.ts";
 import { isObject, type JsonObject } from "../flow/json.ts";
 import { ANSWER_TOOL } from "./claude-read.ts";
+import { ourName } from "./claude-tools.ts";
 import { textIn } from "./untyped.ts";
 
 /** The calls of each response, known when it has been streamed to its end. */
@@ -71,7 +72,6 @@ export type HookOutput = {
     readonly hookEventName: "PreToolUse";
     readonly permissionDecision: "allow" | "deny";
     readonly permissionDecisionReason?: string;
-    readonly updatedInput?: JsonObject;
   };
 };
 
@@ -81,7 +81,7 @@ export function createHook(
   batches: Batches,
   completion: string | null,
 ): (input: HookInput) => Promise<HookOutput> {
-  const inOurWords = (name: string) => (name === ANSWER_TOOL ? (completion ?? name) : name);
+  const inOurWords = (name: string) => (name === ANSWER_TOOL ? (completion ?? name) : ourName(name));
 
   async function decide({ tool_name, tool_input, tool_use_id, agent_id }: HookInput): Promise<HookOutput> {
     if (agent_id !== undefined) return deny("Sub-agents are not offered.");
@@ -91,12 +91,13 @@ export function createHook(
     const names = batch.map(inOurWords);
     const isAnswer = tool_name === ANSWER_TOOL;
     if (names.length > 1 && names.includes(completion ?? ANSWER_TOOL)) {
-      return deny(`${completion ?? ANSWER_TOOL} must be the only call of its response; nothing was run.`);
+      return deny(
+        `${completion ?? ANSWER_TOOL} must be the only tool call in its response; nothing of this response was run.`,
+      );
     }
     if (isAnswer && completion === null) return allow();
     const verdict = await gate({ name: inOurWords(tool_name), input: tool_input }, names);
-    if (!verdict.allow) return deny(verdict.reason);
-    return tool_name === "Bash" ? allow(withoutKeys(tool_input)) : allow();
+    return verdict.allow ? allow() : deny(verdict.reason);
   }
 
   return async (input) => {
@@ -108,26 +109,8 @@ export function createHook(
   };
 }
 
-/** The program needs the keys, its commands do not: they are taken out of their environment before they begin. */
-function withoutKeys(input: JsonObject): JsonObject {
-  return typeof input.command === "string"
-    ? { ...input, command: `unset ${KEYS.join(" ")}\n${input.command}` }
-    : input;
-}
-
-export const KEYS: readonly string[] = [
-  "ANTHROPIC_API_KEY",
-  "ANTHROPIC_AUTH_TOKEN",
-  "ANTHROPIC_CUSTOM_HEADERS",
-  "CLAUDE_CODE_OAUTH_TOKEN",
-];
-
-function allow(updatedInput?: JsonObject): HookOutput {
-  return answer(
-    updatedInput === undefined
-      ? { permissionDecision: "allow" }
-      : { permissionDecision: "allow", updatedInput },
-  );
+function allow(): HookOutput {
+  return answer({ permissionDecision: "allow" });
 }
 
 function deny(reason: string): HookOutput {

@@ -1,90 +1,97 @@
-/** Tools that only we have, served to Claude Code from this process: the little of the Model Context Protocol it takes. */
+/**
+ * Our tools for Claude Code: an MCP server in our own process. What it runs there is run as for any other model: behind
+ * the gate, in the sandbox where there is one, and with nothing of Claude Code's own environment.
+ */
 import type { RunRequest, ToolSpec } from "../engine/ports.ts";
-import { isObject, type Json, type JsonObject } from "../flow/json.ts";
+import { isObject, own, type Json, type JsonObject } from "../flow/json.ts";
+import { at, textIn } from "./untyped.ts";
 
-/** What the SDK connects us to. */
+/** What Claude Code does by itself: it reads and edits files, each path held against our gate first. It starts nothing. */
+const ITS_OWN: ReadonlySet<string> = new Set(["Read", "Glob", "Grep", "Write", "Edit"]);
+
+const SERVER = "lockstep";
+const PREFIX = `mcp__${SERVER}__`;
+/** For each call; the tools have limits of their own, which are shorter. */
+const LONGEST_CALL_MS = 60 * 60_000;
+
+/** The options by which it gets the tools of a step, its own and ours. */
+export function toolOptions(
+  tools: readonly ToolSpec[],
+  call: RunRequest["call"],
+  signal: AbortSignal,
+): JsonObject & { readonly toolAliases: { readonly [name: string]: string } } {
+  const ours = tools.filter(({ name }) => !ITS_OWN.has(name));
+  const server = { type: "sdk", name: SERVER, timeout: LONGEST_CALL_MS };
+  const instance = createServer(ours, call, signal);
+  return {
+    tools: tools.map(({ name }) => name).filter((name) => ITS_OWN.has(name)),
+    toolAliases: Object.fromEntries(ours.map(({ name }) => [name, PREFIX + name])),
+    mcpServers: ours.length === 0 ? {} : { [SERVER]: { ...server, instance: instance as unknown as Json } },
+  };
+}
+
+/** The name by which a step knows the tool. */
+export function ourName(name: string): string {
+  return name.startsWith(PREFIX) ? name.slice(PREFIX.length) : name;
+}
+
+/** What the SDK connects a server with. */
 type Transport = {
   onmessage?: (message: Json) => void;
-  readonly start?: () => Promise<void>;
+  readonly start: () => Promise<void>;
   readonly send: (message: JsonObject) => Promise<void>;
 };
 
-/** As the SDK takes it: it asks nothing of an instance but to be connected. */
-type Server = {
-  readonly type: "sdk";
-  readonly name: string;
-  readonly instance: { readonly connect: (transport: Transport) => Promise<void> };
-};
+type Server = { readonly connect: (transport: Transport) => Promise<void> };
 
-/** A tool with the name `mcp__SERVER__TOOL` is ours to run; Claude Code has the others itself. */
-export function isServed({ name }: Pick<ToolSpec, "name">): boolean {
-  return SERVED.test(name);
-}
+function createServer(tools: readonly ToolSpec[], call: RunRequest["call"], signal: AbortSignal): Server {
+  async function answer(method: string, params: Json | undefined): Promise<JsonObject | null> {
+    switch (method) {
+      case "initialize":
+        return {
+          protocolVersion: at(params, "protocolVersion") ?? "",
+          capabilities: { tools: {} },
+          serverInfo: { name: SERVER, version: "1" },
+        };
+      case "ping":
+        return {};
+      case "tools/list":
+        return {
+          tools: tools.map(({ name, description, input }) => ({ name, description, inputSchema: input })),
+        };
+      case "tools/call": {
+        const input = at(params, "arguments") ?? {};
+        const name = textIn(at(params, "name"));
+        if (!isObject(input)) return said(false, "The input is not an object.");
+        const { ok, content } = await call({ name, input }, signal);
+        return said(ok, content);
+      }
+      default:
+        return null;
+    }
+  }
 
-const SERVED = /^mcp__([a-z0-9]+)__(\w+)$/;
+  async function hear(message: Json, transport: Transport): Promise<void> {
+    const id = isObject(message) ? own(message, "id") : undefined;
+    if (id === undefined) return;
+    const method = textIn(at(message, "method"));
+    const result = await answer(method, at(message, "params")).catch((error: unknown) =>
+      said(false, error instanceof Error ? error.message : String(error)),
+    );
+    const unknown = { code: -32601, message: `There is no ${method}.` };
+    await transport.send({ jsonrpc: "2.0", id, ...(result === null ? { error: unknown } : { result }) });
+  }
 
-export function serversFor({ tools, call }: RunRequest): { readonly [name: string]: Server } {
-  if (call === undefined) return {};
-  const names = new Set(tools.flatMap(({ name }) => SERVED.exec(name)?.[1] ?? []));
-  return Object.fromEntries(
-    [...names].map((name) => {
-      const own = tools.filter((tool) => SERVED.exec(tool.name)?.[1] === name);
-      return [
-        name,
-        { type: "sdk", name, instance: { connect: (transport) => connect(transport, own, call) } },
-      ];
-    }),
-  );
-}
-
-type RunTool = NonNullable<RunRequest["call"]>;
-
-async function connect(transport: Transport, tools: readonly ToolSpec[], call: RunTool): Promise<void> {
-  const onmessage = (message: Json) => {
-    if (!isObject(message) || message["id"] === undefined) return;
-    const { id } = message;
-    void answer(message, tools, call)
-      .then((result) => result ?? Promise.reject(new Error("not known here")))
-      .then((result) => transport.send({ jsonrpc: "2.0", id, result }))
-      .catch((error: unknown) =>
-        transport.send({ jsonrpc: "2.0", id, error: { code: -32603, message: String(error) } }),
-      )
-      // Whoever asked is gone.
-      .catch(() => undefined);
+  return {
+    connect: async (transport) => {
+      // Whoever is no longer there to be answered has ended the query.
+      const onmessage = (message: Json) => void hear(message, transport).catch(() => undefined);
+      Object.assign(transport, { onmessage });
+      await transport.start();
+    },
   };
-  Object.assign(transport, { onmessage });
-  await transport.start?.();
 }
 
-/** null: nothing that is asked here. */
-async function answer(
-  message: JsonObject,
-  tools: readonly ToolSpec[],
-  call: RunTool,
-): Promise<JsonObject | null> {
-  const { method } = message;
-  const params = isObject(message["params"]) ? message["params"] : {};
-  if (method === "ping") return {};
-  if (method === "initialize") {
-    const protocolVersion = params["protocolVersion"] ?? "2025-06-18";
-    return { protocolVersion, capabilities: { tools: {} }, serverInfo: { name: "lockstep", version: "1" } };
-  }
-  if (method === "tools/list") {
-    return {
-      tools: tools.map(({ name, description, input }) => ({
-        name: shortName(name),
-        description,
-        inputSchema: input,
-      })),
-    };
-  }
-  const tool = tools.find(({ name }) => method === "tools/call" && shortName(name) === params["name"]);
-  if (tool === undefined) return null;
-  const input = isObject(params["arguments"]) ? params["arguments"] : {};
-  const { ok, content } = await call({ name: tool.name, input });
-  return { content: [{ type: "text", text: content }], isError: !ok };
-}
-
-function shortName(name: string): string {
-  return SERVED.exec(name)?.[2] ?? name;
+function said(ok: boolean, text: string): JsonObject {
+  return { content: [{ type: "text", text }], isError: !ok };
 }

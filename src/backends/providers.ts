@@ -26,6 +26,8 @@ export type ModelTarget = {
   readonly maxOutputTokens?: number;
   /** Silence on the connection after which a request is given up. */
   readonly timeoutMs?: number;
+  /** false: it cannot call tools, and is not offered any. */
+  readonly toolCalling?: boolean;
   /** Absent: what `prices.json` says. */
   readonly price?: Price;
 };

@@ -1,7 +1,7 @@
 /** Reading what others send without a type: a wrong shape reads as nothing. */
 import { isObject, own, type Json } from "../flow/json.ts";
 
-export function at(value: Json, ...path: readonly string[]): Json | undefined {
+export function at(value: Json | undefined, ...path: readonly string[]): Json | undefined {
   return path.reduce<Json | undefined>((here, key) => (isObject(here) ? own(here, key) : undefined), value);
 }
 

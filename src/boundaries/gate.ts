@@ -27,7 +27,7 @@ export function judge(step: Step, call: ToolCall, batch: readonly string[] | nul
       step,
       call.name,
       "batch",
-      `${completion} must be the only call of its response; nothing was run`,
+      `${completion} must be the only tool call in its response; nothing of this response was run`,
     );
   }
   if (call.name === completion) return ALLOWED;

@@ -26,7 +26,10 @@ export function mountsOf(policy: SandboxPolicy): readonly Mount[] {
   const hidden = [...SERVICES, ...policy.hidden]
     .flatMap((path) => real(path))
     .filter((path) => isSeen(path, scratch));
-  const shielded = policy.shielded.flatMap((path) => real(path)).filter((path) => isIn(roots, path));
+  // Elsewhere they are read-only anyway; below an empty folder they have to be put there.
+  const shielded = policy.shielded
+    .flatMap((path) => real(path))
+    .filter((path) => isIn([...roots, ...scratch], path));
   const sockets = listeningSockets().filter((path) => isSeen(path, [...scratch, ...hidden]));
   // Where a path has more than one part to play, the last one counts.
   const byPath = new Map<string, Mount["as"]>([

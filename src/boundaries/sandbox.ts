@@ -54,6 +54,29 @@ export function confine<O extends Options, R extends { readonly stderr: string }
   };
 }
 
+/** A process that stays, inside the sandbox: what to start in its place, and what to call when it has ended. */
+export type Confined = {
+  readonly command: readonly string[];
+  readonly env: Env;
+  readonly ended: () => void;
+};
+
+export type ConfineChild = (command: readonly string[], cwd: string) => Confined;
+
+/** It keeps its stdio and every other descriptor it is given; all its processes end with it. */
+export function confineChild(engine: SandboxEngine, policy: SandboxPolicy): ConfineChild {
+  return (command, cwd) => {
+    const watched = watchedPaths(policy);
+    // The program may lie where commands see nothing.
+    const seeing = { ...policy, shielded: [...policy.shielded, ...command.slice(0, 1)] };
+    return {
+      command: engine.wrap(command, seeing, cwd),
+      env: engine.env,
+      ended: () => void restored(watched),
+    };
+  };
+}
+
 function restored(watched: Parameters<typeof quarantine>[0]): readonly string[] {
   try {
     return quarantine(watched);

@@ -108,12 +108,15 @@ function worktreeLine({ path, branch, base }: NonNullable<Result["worktree"]>): 
   return `${shownInLine(path, 400)}, branch ${shownInLine(branch, 80)} from ${shownInLine(base, 80)}`;
 }
 
-function usage({ usage, costUsd }: Result): string {
+function usage({ usage, costUsd, knownCostUsd }: Result): string {
   const tokens = usage.inputTokens + usage.outputTokens;
   return [
     count(usage.turns, "turn"),
     ...(tokens === 0 ? [] : [`${usage.inputTokens} tokens in, ${usage.outputTokens} out`]),
     ...(costUsd === null ? [] : [`$${costUsd.toFixed(4)}`]),
+    ...(knownCostUsd === undefined
+      ? []
+      : [`at least $${knownCostUsd.toFixed(4)}, as not all prices are known`]),
   ].join(" · ");
 }
 

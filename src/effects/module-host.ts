@@ -19,6 +19,11 @@ export type ModuleHostOptions = {
   readonly cwd: string;
   /** Ours; the module sees only what `childEnv` lets through. */
   readonly env: Env;
+  /** Puts the process into the sandbox: what is started in its place, and what is called when it has ended. */
+  readonly confine?: (
+    command: readonly string[],
+    cwd: string,
+  ) => { readonly command: readonly string[]; readonly env: Env; readonly ended: () => void };
   /** For each call. */
   readonly timeoutMs?: number;
   /** The text of a function over the exports of the module: `call` finds its path in what that gives. */
@@ -109,7 +114,7 @@ function firstOf(
 
 /** What is run is what was read: the content is compared before the process is started. */
 async function start(options: ModuleHostOptions, ended: () => void): Promise<Running | HookResult> {
-  const { file, digest, cwd, env, adapter = null } = options;
+  const { file, digest, cwd, env, adapter = null, confine = asItIs } = options;
   const content = await readFile(file, "utf8").catch(() => null);
   if (content === null) return threw("MODULE_CHANGED", `${file} is gone.`);
   if (createHash("sha256").update(content).digest("hex") !== digest)
@@ -119,19 +124,33 @@ async function start(options: ModuleHostOptions, ended: () => void): Promise<Run
   const seen = childEnv(env);
   const { spawn } = await import("node:child_process");
   const settings = JSON.stringify({ file, adapter, mostResult: MOST_RESULT });
-  const child = spawn(process.execPath, ["--input-type=module", "-e", CHILD_SOURCE, settings], {
+  const plain = [process.execPath, "--input-type=module", "-e", CHILD_SOURCE, settings];
+  const { command, env: more, ended: settle } = confine(plain, cwd);
+  const [program = "", ...args] = command;
+  const child = spawn(program, args, {
     cwd,
-    env: { ...seen, [MARKS]: [seen[MARKS], mark].filter(Boolean).join(":") },
+    env: { ...seen, ...more, [MARKS]: [seen[MARKS], mark].filter(Boolean).join(":") },
     detached: true,
     stdio: ["ignore", "pipe", "pipe", "ipc"],
   });
   child.on("error", () => undefined);
-  if (child.pid === undefined) return threw("HOOK_CRASHED", `cannot start ${process.execPath} in ${cwd}`);
-  return supervise(child, { leader: child.pid, mark }, file, ended);
+  if (child.pid === undefined) return threw("HOOK_CRASHED", `cannot start ${program} in ${cwd}`);
+  return supervise(child, { leader: child.pid, mark }, file, { ended, settle });
 }
 
+const asItIs: NonNullable<ModuleHostOptions["confine"]> = (command) => ({
+  command,
+  env: {},
+  ended: () => undefined,
+});
+
 /** The process keeps nobody alive, and whatever it prints is kept only in case that it crashes. */
-function supervise(child: ChildProcess, tree: Tree, file: string, ended: () => void): Running {
+function supervise(
+  child: ChildProcess,
+  tree: Tree,
+  file: string,
+  { ended, settle }: { readonly ended: () => void; readonly settle: () => void },
+): Running {
   const printed = createCapture(MOST_OUTPUT);
   const waiting = new Map<number, (result: HookResult) => void>();
   let asked = 0;
@@ -165,9 +184,12 @@ function supervise(child: ChildProcess, tree: Tree, file: string, ended: () => v
     await Promise.race([closed, sleep(DRAIN_MS, undefined, { ref: false })]);
     for (const stream of streams) stream.destroy();
     const crashed = threw("HOOK_CRASHED", `The process of ${file} ${how}.${lastWords(printed)}`);
-    for (const settle of waiting.values()) settle(crashed);
+    for (const answer of waiting.values()) answer(crashed);
+    settle();
     return crashed;
   })();
+  // It is heard by whoever waits for the end; there may be nobody.
+  gone.catch(() => undefined);
 
   return {
     ask: (request) => {

@@ -6,7 +6,7 @@ import type { Resource } from "../flow/flow.ts";
 import type { JsonObject } from "../flow/json.ts";
 import { clip } from "./capture.ts";
 import type { GitHub, Outcome } from "./github.ts";
-import type { ModuleHost } from "./module-host.ts";
+import type { ModuleHost, ModuleHostOptions } from "./module-host.ts";
 import type { Env } from "./process.ts";
 
 export type WatchOptions = {
@@ -16,6 +16,8 @@ export type WatchOptions = {
   /** Where the run works: where files are looked at. */
   readonly cwd: string;
   readonly env: Env;
+  /** Puts the process of a module into the sandbox. */
+  readonly confine?: ModuleHostOptions["confine"];
   /** How long an address may take to answer. */
   readonly timeoutMs?: number;
   readonly github: () => Promise<Outcome<GitHub>>;
@@ -52,10 +54,15 @@ export function createWatch(options: WatchOptions): Watch {
 
 type ModuleRule = Extract<Outside, { kind: "module" }>;
 
-async function openHost(file: string, digest: string, { cwd, env }: WatchOptions): Promise<ModuleHost> {
+async function openHost(
+  file: string,
+  digest: string,
+  { cwd, env, confine }: WatchOptions,
+): Promise<ModuleHost> {
   const { createModuleHost } = await import("./module-host.ts");
   const { VERDICT_ADAPTER } = await import("./verdict-module.ts");
-  return createModuleHost({ file, digest, cwd, env, adapter: VERDICT_ADAPTER });
+  const sandbox = confine === undefined ? {} : { confine };
+  return createModuleHost({ file, digest, cwd, env, adapter: VERDICT_ADAPTER, ...sandbox });
 }
 
 async function lookAt(

@@ -354,6 +354,8 @@ function unaskable(here: Here, code: string, why: string): State {
 
 const RETRIES = 4;
 const LONGEST_WAIT_MS = 60_000;
+/** A provider that wants more patience than this gets it from whoever resumes the run, not from a process that sleeps. */
+const LONGEST_ASKED_MS = 5 * 60_000;
 const FAULT_CODES = {
   auth: "BACKEND_UNAVAILABLE",
   "rate-limit": "AGENT_RATE_LIMIT",
@@ -379,7 +381,10 @@ function faulted(here: Here, fault: Fault): State {
   const passing = fault.kind === "rate-limit" || fault.kind === "overloaded" || fault.kind === "network";
   if (!passing || lane.faults >= RETRIES)
     return halt(here, fault.code ?? FAULT_CODES[fault.kind], fault.message);
-  const ms = fault.retryAfterMs ?? Math.min(5000 * 2 ** lane.faults, LONGEST_WAIT_MS);
+  const { retryAfterMs } = fault;
+  if (retryAfterMs !== undefined && retryAfterMs > LONGEST_ASKED_MS)
+    return halt(here, FAULT_CODES[fault.kind], messages.tooLong(fault.message, retryAfterMs));
+  const ms = retryAfterMs ?? Math.min(5000 * 2 ** lane.faults, LONGEST_WAIT_MS);
   const waiting: Lane = { ...lane, faults: lane.faults + 1 };
   return doNext(
     { ...here, lane: waiting },

@@ -31,6 +31,9 @@ export const messages = {
     `Step "${step}" branches on "${key}", but there is no target for ${found} and no default. ` +
     `Add it to the transition's targets, or add "default".`,
 
+  tooLong: (said: string, ms: number) =>
+    `${said} It asks to wait ${Math.ceil(ms / 60_000)} minutes, which is longer than a run waits. Resume it then.`,
+
   schemaUnresolved: (step: StepId, name: string, why: string) =>
     `The schema ${name} of step "${step}" could not be resolved twice in a row: ${why}`,
 

@@ -227,10 +227,8 @@ function toRunRequest(
   gate: Gate,
   { cwd, toolbox }: Ports,
 ): RunRequest {
-  const call: RunRequest["call"] = async (one) => {
-    const [result] = await toolbox.call(step, [{ id: one.name, ...one }], request.signal);
-    return result!;
-  };
+  const call: RunRequest["call"] = async (one, signal) =>
+    (await toolbox.call(step, [{ id: request.asker.key, ...one }], signal))[0]!;
   const whole = { ...request, messages: news, cwd, maxTurns, gate, call };
   return session === undefined ? whole : { ...whole, session };
 }

@@ -61,8 +61,10 @@ export type Backend = {
   readonly spec: BackendSpec;
   readonly turn?: (request: TurnRequest) => Promise<TurnResult>;
   readonly run?: (request: RunRequest) => Promise<TurnResult>;
-  /** Whether it can be given tools to call, and gives back calls that can be read; it can, unless it says otherwise. */
-  readonly toolCalling?: boolean;
+  /** Whether it, or the model of this name, can be given tools to call; it can, unless it says otherwise. */
+  readonly toolCalling?: boolean | ((model: string) => boolean);
+  /** It starts commands by its own means, where no sandbox of ours can hold them. */
+  readonly unconfinable?: boolean;
   /** What is left over at the end of a run that a person should hear of. */
   readonly leftovers?: () => readonly string[];
   readonly close?: () => Promise<void>;
@@ -100,8 +102,11 @@ export type RunRequest = TurnRequest & {
   readonly session?: string;
   readonly maxTurns: number;
   readonly gate: Gate;
-  /** Runs a tool that the agent does not have itself. */
-  readonly call?: (call: { readonly name: string; readonly input: JsonObject }) => Promise<CallResult>;
+  /** Runs a tool of ours, for an agent that leaves it to us. The gate is asked again. Does not reject. */
+  readonly call: (
+    call: { readonly name: string; readonly input: JsonObject },
+    signal: AbortSignal,
+  ) => Promise<CallResult>;
 };
 
 /** Called before every tool call of an agent that runs its own tools; `batch` is null where it cannot be known. */

@@ -189,11 +189,17 @@ export const EMPTY_STATE: State = {
   halted: [],
 };
 
+/** What no model was asked for costs nothing, and says nothing about prices. */
 export function addUsage(a: Usage, b: Usage): Usage {
-  return {
+  if (b.turns === 0 && a.turns > 0) return a;
+  const sum = {
     turns: a.turns + b.turns,
     inputTokens: a.inputTokens + b.inputTokens,
     outputTokens: a.outputTokens + b.outputTokens,
-    costUsd: a.costUsd === null && b.costUsd === null ? null : (a.costUsd ?? 0) + (b.costUsd ?? 0),
+    costUsd: a.turns === 0 ? b.costUsd : a.costUsd,
   };
+  if (a.turns === 0 || (a.costUsd === null && b.costUsd === null)) return sum;
+  const costUsd = (a.costUsd ?? 0) + (b.costUsd ?? 0);
+  const isWhole = a.partly === undefined && a.costUsd !== null && b.costUsd !== null;
+  return isWhole ? { ...sum, costUsd } : { ...sum, costUsd, partly: true };
 }

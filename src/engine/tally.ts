@@ -43,10 +43,10 @@ export function addToTally(tally: Tally, entry: Entry, after: State): void {
       mark.since = at;
       if (event.type === "step.answered" && event.reply.kind === "said") {
         const { turns, inputTokens, outputTokens, costUsd } = event.reply.usage;
+        if (turns > 0 || spent.turns === 0) spent.costUsd = costOf(spent, costUsd);
         spent.turns += turns;
         spent.inputTokens += inputTokens;
         spent.outputTokens += outputTokens;
-        if (costUsd !== null) spent.costUsd = (spent.costUsd ?? 0) + costUsd;
       }
     }
   }
@@ -68,6 +68,12 @@ export function addToTally(tally: Tally, entry: Entry, after: State): void {
 
 export function tallied({ steps }: Tally): readonly StepTally[] {
   return [...steps.values()];
+}
+
+/** A step with one response whose price is not known has no known cost. */
+function costOf(before: Spent, costUsd: number | null): number | null {
+  if (before.turns === 0) return costUsd;
+  return before.costUsd === null || costUsd === null ? null : before.costUsd + costUsd;
 }
 
 /** `mark` is where the visit is marked from now on. */

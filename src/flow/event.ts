@@ -263,7 +263,10 @@ export type Usage = {
   readonly turns: number;
   readonly inputTokens: number;
   readonly outputTokens: number;
+  /** null: not known. */
   readonly costUsd: number | null;
+  /** Of a sum: some responses have no known price, and `costUsd` is what the others cost. */
+  readonly partly?: true;
 };
 
 export type Fault = {

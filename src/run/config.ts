@@ -47,6 +47,8 @@ export type ModelEntry =
       readonly apiKeyEnv?: string;
       readonly maxOutputTokens?: number;
       readonly timeoutMs?: number;
+      /** false: it cannot call tools, and is not offered any. */
+      readonly toolCalling?: boolean;
     };
 
 /** CONFIG_INVALID names the file and what is wrong with it. */
@@ -133,7 +135,7 @@ function readModel(entry: Json, where: string, invalid: Invalid): ModelEntry {
   if (!isObject(entry)) throw invalid(`${where} must be "provider/model" or an object`);
   requireKeys(
     entry,
-    ["provider", "model", "baseUrl", "apiKeyEnv", "maxOutputTokens", "timeoutMs"],
+    ["provider", "model", "baseUrl", "apiKeyEnv", "maxOutputTokens", "timeoutMs", "toolCalling"],
     where,
     invalid,
   );
@@ -153,6 +155,8 @@ function readModel(entry: Json, where: string, invalid: Invalid): ModelEntry {
     if (count !== undefined && (!Number.isSafeInteger(count) || (count as number) < 1))
       throw invalid(`${where}.${key} must be a whole number above 0`);
   }
+  if (entry.toolCalling !== undefined && typeof entry.toolCalling !== "boolean")
+    throw invalid(`${where}.toolCalling must be true or false`);
   return entry as unknown as ModelEntry;
 }
 

@@ -1,5 +1,6 @@
 /** The ground under a run: its sandbox, open for as long as the run goes on. */
 import { resolve } from "node:path";
+import { RunnerError, type Backend } from "../engine/ports.ts";
 import type { Flow } from "../flow/flow.ts";
 import { readConfig, type UserConfig } from "./config.ts";
 import type { DriveOptions } from "./options.ts";
@@ -8,7 +9,7 @@ import type { Result } from "./result.ts";
 import { decideSandbox, openGround, placesOf, type Ground } from "./sandbox.ts";
 
 /** What the machine offers a run: how commands are started, and what they see of the environment. */
-export type Around = Pick<Ground, "exec"> & {
+export type Around = Pick<Ground, "exec" | "child"> & {
   readonly allow: UserConfig["env"];
   readonly limits: UserConfig["limits"];
   readonly warnings: readonly string[];
@@ -27,6 +28,22 @@ export async function requireGround(flow: Flow, project: Project, options: Drive
   await ground.close();
 }
 
+/** A sandbox that would hold our commands and not the agent's own is none. */
+export function requireConfinable(
+  flow: Flow,
+  { spec, unconfinable = false }: Backend,
+  { env = process.env, sandbox }: DriveOptions,
+): void {
+  if (!unconfinable) return;
+  const decision = decideSandbox(flow.settings.boundaries.sandbox, sandbox ?? readConfig(env).sandbox);
+  if (!decision.confined) return;
+  throw new RunnerError(
+    "SANDBOX_UNAVAILABLE",
+    `A sandbox is ${decision.why}, and the agent behind "${spec.id}" starts its commands itself, outside of it. ` +
+      `Use another backend, or run it without a sandbox on your own responsibility: --sandbox off.`,
+  );
+}
+
 /** Opens the sandbox where one is wanted, and closes it at the end, however that comes. */
 export async function withGround(
   flow: Flow,
@@ -42,6 +59,7 @@ export async function withGround(
   try {
     return await use({
       exec: ground.exec,
+      child: ground.child,
       allow: config.env,
       limits: config.limits,
       warnings: warning === null ? [] : [warning],

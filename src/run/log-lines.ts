@@ -149,7 +149,8 @@ function effect(event: EffectEvent): Told {
 
 function ended({ verdict }: Event & { type: "run.ended" }, { iterations, usage }: State): Told {
   const { outcome, code, reason, step } = verdict;
-  const { turns, inputTokens, outputTokens, costUsd } = usage;
+  const { turns, inputTokens, outputTokens } = usage;
+  const costUsd = usage.partly === undefined ? usage.costUsd : null;
   const about = { outcome, code, finalStepId: step, iterations, turns, inputTokens, outputTokens, costUsd };
   if (outcome === "completed")
     return ["info", `Agent completed after ${iterations} iteration(s): ${reason}`, about];

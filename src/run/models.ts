@@ -22,6 +22,7 @@ export type NamedModel = {
   readonly keyEnv: readonly string[];
   readonly maxOutputTokens: number | null;
   readonly timeoutMs: number | null;
+  readonly toolCalling: boolean;
   readonly price: Price | null;
 };
 
@@ -67,10 +68,12 @@ export function findModel(name: string, { config, env }: Surroundings): NamedMod
   const meant = followNames(name, config);
   const entry = own(config.models, meant);
   if (entry !== undefined && typeof entry !== "string") {
-    const { provider, model, baseUrl, apiKeyEnv, maxOutputTokens = null, timeoutMs = null } = entry;
+    const { provider, model, baseUrl, apiKeyEnv } = entry;
+    const { maxOutputTokens = null, timeoutMs = null, toolCalling = true } = entry;
     const plain = plainModel(provider, model, { config, env });
     const keyEnv = apiKeyEnv === undefined ? plain.keyEnv : [apiKeyEnv];
-    return { ...plain, ref: meant, baseUrl: baseUrl ?? plain.baseUrl, keyEnv, maxOutputTokens, timeoutMs };
+    const limits = { maxOutputTokens, timeoutMs, toolCalling };
+    return { ...plain, ref: meant, baseUrl: baseUrl ?? plain.baseUrl, keyEnv, ...limits };
   }
   const word = own(WORDS, meant);
   if (word !== undefined) {
@@ -115,6 +118,7 @@ function plainModel(provider: ProviderId, model: string, { config, env }: Surrou
     keyEnv: keys,
     maxOutputTokens: null,
     timeoutMs: null,
+    toolCalling: true,
     price,
   };
 }
@@ -122,7 +126,7 @@ function plainModel(provider: ProviderId, model: string, { config, env }: Surrou
 function toTarget(named: NamedModel, env: NodeJS.ProcessEnv): ModelTarget {
   const why = whyNot(named, env);
   if (why !== null) throw new RunnerError("NO_BACKEND", why);
-  const { ref, provider, model, baseUrl, keyEnv, maxOutputTokens, timeoutMs, price } = named;
+  const { ref, provider, model, baseUrl, keyEnv, maxOutputTokens, timeoutMs, toolCalling, price } = named;
   const apiKey = keyIn(keyEnv, env);
   return {
     ref,
@@ -132,6 +136,7 @@ function toTarget(named: NamedModel, env: NodeJS.ProcessEnv): ModelTarget {
     ...(apiKey === undefined ? {} : { apiKey }),
     ...(maxOutputTokens === null ? {} : { maxOutputTokens }),
     ...(timeoutMs === null ? {} : { timeoutMs }),
+    ...(toolCalling ? {} : { toolCalling }),
     ...(price === null ? {} : { price }),
   };
 }

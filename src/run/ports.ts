@@ -2,6 +2,7 @@
 import { resolve } from "node:path";
 import { createToolbox } from "../boundaries/toolbox.ts";
 import type { ModuleHost } from "../effects/module-host.ts";
+import type { ConfineChild } from "../boundaries/sandbox.ts";
 import type { Redactor } from "../boundaries/redact.ts";
 import { childEnv, type RunProcess } from "../effects/process.ts";
 import { createShell } from "../effects/shell.ts";
@@ -21,7 +22,11 @@ export type Around = {
   readonly cwd: string;
   readonly env?: NodeJS.ProcessEnv;
   /** How commands are started, and the names of the environment that they see besides the usual ones. */
-  readonly ground: { readonly exec: RunProcess; readonly allow: readonly string[] };
+  readonly ground: {
+    readonly exec: RunProcess;
+    readonly child: ConfineChild;
+    readonly allow: readonly string[];
+  };
   readonly redactor: Redactor;
   readonly person: Person;
   readonly onText?: Ports["onText"];
@@ -63,6 +68,7 @@ export function createPorts(around: Around): Ports {
       cwd,
       env,
       github,
+      confine: ground.child,
       ...(onWarning !== undefined && { onWarning }),
     }),
     person,
@@ -75,7 +81,7 @@ export function createPorts(around: Around): Ports {
 /** The code of a machine, in a process of its own that is started when it is first asked. */
 function hooksOf(
   { file, digest }: Module,
-  { root, cwd, hookTimeoutMs }: Around,
+  { root, cwd, hookTimeoutMs, ground }: Around,
   env: NodeJS.ProcessEnv,
 ): Hooks {
   const timing = hookTimeoutMs === undefined ? {} : { timeoutMs: hookTimeoutMs };
@@ -88,6 +94,7 @@ function hooksOf(
       cwd,
       env,
       adapter: DEFAULT_EXPORT,
+      confine: ground.child,
       ...timing,
     });
   };

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { childEnv } from "../effects/process.ts";
 import type { Flow } from "../flow/flow.ts";
 import { tryGround, type SandboxTold, type Surroundings } from "./boundary.ts";
+import { readConfig } from "./config.ts";
 import { settingsFolder, type Ground } from "./sandbox.ts";
 
 export type Probe = {
@@ -31,7 +32,8 @@ export async function probe(flow: Flow, around: Surroundings): Promise<Probed> {
       ground === null || !sandbox.confined
         ? attempts.map(({ limit }) => ({ limit, state: "advisory", why: whyNot(sandbox) }) as const)
         : await tryAll(attempts, ground, around);
-    const probes = [...ofCommands, network(sandbox), ...GATE];
+    const isAsked = readConfig(around.env).defaultBackend !== "acp";
+    const probes = [...ofCommands, network(sandbox), ...(isAsked ? GATE : GATE.map(unasked))];
     return { v: 1, agent: flow.agent, ok: ground !== null, sandbox, probes };
   } finally {
     await ground?.close();
@@ -151,6 +153,15 @@ const GATE: readonly Probe[] = [
     why: "their text is looked at, and text can be disguised",
   },
 ];
+
+/** Such an agent has tools of its own, and asks leave for those that it chooses. */
+function unasked({ limit }: Probe): Probe {
+  return {
+    limit,
+    state: "advisory",
+    why: "your default backend is an agent that asks only when it wants to",
+  };
+}
 
 function whyNot(sandbox: SandboxTold): string {
   if (!sandbox.confined) return `commands are not confined: ${sandbox.why}`;

@@ -44,7 +44,10 @@ export type Result = {
   readonly questions: readonly OpenQuestion[];
   readonly problems: readonly Problem[];
   readonly usage: { inputTokens: number; outputTokens: number; turns: number };
+  /** null: the price of a model that was asked is not known. */
   readonly costUsd: number | null;
+  /** Only where prices are known of some models and not of others: what the former cost. */
+  readonly knownCostUsd?: number;
   /** What each step took, in the order in which they were first visited. */
   readonly steps: readonly StepTally[];
   readonly durationMs: number;
@@ -93,7 +96,7 @@ export function toResult(told: Told): Result {
       outputTokens: state.usage.outputTokens,
       turns: state.usage.turns,
     },
-    costUsd: state.usage.costUsd,
+    ...costOf(state.usage),
     steps: told.steps,
     durationMs: report.endedAt - report.startedAt,
     warnings: [
@@ -149,6 +152,10 @@ function leftUndone({ effects }: Report, isOver: boolean): readonly string[] {
     const isTold = state === "failed" ? isOver || isSideNote(key) : kind === REFUSED;
     return isTold ? [detail] : [];
   });
+}
+
+function costOf({ costUsd, partly }: State["usage"]): Pick<Result, "costUsd" | "knownCostUsd"> {
+  return partly === undefined || costUsd === null ? { costUsd } : { costUsd: null, knownCostUsd: costUsd };
 }
 
 function worktreeOf({ worktree, effects }: Report): Result["worktree"] {

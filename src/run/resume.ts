@@ -8,7 +8,7 @@ import type { Flow } from "../flow/flow.ts";
 import { chooseBackend, recallBackend } from "./backend.ts";
 import { systemClock } from "./clock.ts";
 import { discreetSpec } from "./discreet.ts";
-import { withGround } from "./ground.ts";
+import { requireConfinable, withGround } from "./ground.ts";
 import { openExistingJournal } from "./journal.ts";
 import { grantedOnResume } from "./limits.ts";
 import type { ResumeOptions } from "./options.ts";
@@ -60,6 +60,7 @@ async function resumeFrom(journal: Journal, project: Project, options: ResumeOpt
     const env = options.env ?? process.env;
     const backend = await chooseBackend(options, flow, { env, stateDir }, { spec, marks });
     requireToolCalling(flow, backend);
+    requireConfinable(flow, backend, options);
     await requireTrust(flow, { root, env, ...options.trust });
     const renewed = [options.script, options.backend, options.use, options.model].some(isGiven);
     const begin = {

@@ -9,7 +9,7 @@ import { coerceParameters } from "../load/parameters.ts";
 import { chooseBackend } from "./backend.ts";
 import { systemClock } from "./clock.ts";
 import { discreetSpec } from "./discreet.ts";
-import { requireGround, withGround } from "./ground.ts";
+import { requireConfinable, requireGround, withGround } from "./ground.ts";
 import { openJournal } from "./journal.ts";
 import { grantedAtStart } from "./limits.ts";
 import { flowDigest, load, type Loaded } from "./load.ts";
@@ -64,6 +64,7 @@ export async function runLoaded(loaded: Loaded, options: Omit<RunOptions, "agent
     const { project } = loaded;
     const backend = await chooseBackend(options, flow, { env, stateDir: project.stateDir });
     requireToolCalling(flow, backend);
+    requireConfinable(flow, backend, options);
     await requireTrust(flow, { root: project.root, env, ...options.trust });
     await requireGround(flow, project, options);
     return await withJournal(project.stateDir, options, async (journal, clock) => {

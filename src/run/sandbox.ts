@@ -4,7 +4,7 @@
  */
 import { homedir } from "node:os";
 import { join } from "node:path";
-import type { SandboxEngine, SandboxPolicy } from "../boundaries/sandbox.ts";
+import type { ConfineChild, SandboxEngine, SandboxPolicy } from "../boundaries/sandbox.ts";
 import type { Places } from "../boundaries/sandbox-policy.ts";
 import { childEnv, runProcess, type Env, type RunProcess } from "../effects/process.ts";
 import { RunnerError } from "../engine/ports.ts";
@@ -19,10 +19,15 @@ export type Decision =
 /** A sandbox that is open, or the plain way to run commands. */
 export type Ground = {
   readonly exec: RunProcess;
+  /** How a process is started that stays: the code of a project. */
+  readonly child: ConfineChild;
   /** null: commands are not confined. */
   readonly inside: { readonly engine: SandboxEngine; readonly policy: SandboxPolicy } | null;
   readonly close: () => Promise<void>;
 };
+
+/** As it is. */
+const unconfined: ConfineChild = (command) => ({ command, env: {}, ended: () => undefined });
 
 export function decideSandbox(sandbox: Sandbox, wish: SandboxWish): Decision {
   const asks = sandbox.asked === true && sandbox.enabled;
@@ -56,7 +61,7 @@ export async function openGround(
   env: Env,
   exec: RunProcess = runProcess,
 ): Promise<Ground> {
-  if (!decision.confined) return { exec, inside: null, close: () => Promise.resolve() };
+  if (!decision.confined) return { exec, child: unconfined, inside: null, close: () => Promise.resolve() };
   const { policyOf, refuseGround, refusePath } = await import("../boundaries/sandbox-policy.ts");
   const { sandbox } = decision;
   const ground = refuseGround(places);
@@ -72,8 +77,9 @@ export async function openGround(
     await engine.close();
     throw unavailable(trouble, decision);
   }
-  const { confine } = await import("../boundaries/sandbox.ts");
-  return { exec: confine(exec, engine, policy), inside: { engine, policy }, close: engine.close };
+  const { confine, confineChild } = await import("../boundaries/sandbox.ts");
+  const child = confineChild(engine, policy);
+  return { exec: confine(exec, engine, policy), child, inside: { engine, policy }, close: engine.close };
 }
 
 export function placesOf(project: Project, cwd: string, env: NodeJS.ProcessEnv): Places {

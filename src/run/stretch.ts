@@ -217,16 +217,16 @@ export async function held(handle: RunHandle, use: (handle: RunHandle) => Promis
 }
 
 /** A stage ends with a call of its completion tool: a model that cannot call tools could never end one. */
-export function requireToolCalling(flow: Flow, { spec, toolCalling }: Backend): void {
-  if (toolCalling !== false) return;
+export function requireToolCalling(flow: Flow, { spec, toolCalling = true }: Backend): void {
+  const can = typeof toolCalling === "function" ? toolCalling : () => toolCalling;
   const stage = Object.values(flow.steps).find(
-    ({ answer }) => answer.kind === "object" && answer.channel.kind === "tool",
+    ({ answer, model }) => answer.kind === "object" && answer.channel.kind === "tool" && !can(model),
   );
   if (stage === undefined) return;
   throw new RunnerError(
     "MissingCapability",
     `ProviderCapability/MissingCapability: toolCalling. Stage "${stage.id}" is completed by calling a tool, and the ` +
-      `model behind "${spec.id}" cannot call tools. Choose another model.`,
+      `model "${stage.model}" behind "${spec.id}" cannot call tools. Choose another model.`,
   );
 }
 

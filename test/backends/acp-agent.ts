@@ -17,6 +17,8 @@ export type Act =
   | { readonly tell: "prompt" | "environment" }
   | { readonly fail: number }
   | { readonly hang: true }
+  /** In the first place: nothing is answered at all. */
+  | { readonly deaf: true }
   | { readonly exit: true };
 
 type Server = { command: string; args: string[] };
@@ -53,9 +55,10 @@ if (process.argv[2] === "act") {
 
   acp
     .agent({ name: "scripted" })
-    .onRequest("initialize", () =>
-      Promise.resolve({ protocolVersion: 1, agentCapabilities: { loadSession: false } }),
-    )
+    .onRequest("initialize", async () => {
+      if (script[0]?.some((act) => "deaf" in act)) await new Promise(() => undefined);
+      return { protocolVersion: 1, agentCapabilities: { loadSession: false } };
+    })
     .onRequest("session/new", ({ params: { cwd, mcpServers } }) => {
       const sessionId = `s-${sessions.size + 1}`;
       sessions.set(sessionId, { cwd, servers: mcpServers, cancel: () => undefined });

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { existsSync, mkdtempSync, readdirSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, describe, test } from "node:test";
+import { after, test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { createAcp } from "../../src/backends/acp.ts";
@@ -13,6 +13,7 @@ import { request } from "../../src/testing/backend-suite.ts";
 import { stepWith } from "../boundaries/step.ts";
 import { needs } from "../needs.ts";
 import type { Act } from "./acp-agent.ts";
+import { suiteOffline } from "./loopback.ts";
 
 const packages = process.env.LOCKSTEP_PACKAGES ?? "";
 const installed = ["@agentclientprotocol/sdk", "@modelcontextprotocol/client"].every((name) =>
@@ -24,7 +25,10 @@ const { skip } = needs(
   "@agentclientprotocol/sdk and @modelcontextprotocol/client: install them anywhere and set LOCKSTEP_PACKAGES to that folder",
 );
 
-describe("backend acp", { skip }, () => {
+/** It has tools of its own. */
+const never: RunRequest["call"] = () => Promise.reject(new Error("nobody asks us"));
+
+suiteOffline("backend acp", import.meta.url, { skip }, () => {
   const base = realpathSync(mkdtempSync(join(tmpdir(), "lockstep-acp-test-")));
   after(() => rmSync(base, { recursive: true, force: true }));
 
@@ -49,7 +53,7 @@ describe("backend acp", { skip }, () => {
       cwd,
       backend,
       ask: (more: Partial<RunRequest> = {}) =>
-        backend.run!({ ...request(), cwd, maxTurns: 8, gate, ...more }),
+        backend.run!({ ...request(), cwd, maxTurns: 8, gate, call: never, ...more }),
       [Symbol.asyncDispose]: () => backend.close!(),
     };
   }
@@ -128,14 +132,21 @@ describe("backend acp", { skip }, () => {
     assert.equal(reply.usage.turns, 2);
   });
 
-  test("an abort ends the prompt", { timeout: 20_000 }, async () => {
-    await using w = await world([{ say: "working" }, { hang: true }]);
-    const stop = new AbortController();
-    const asking = w.ask({ signal: stop.signal });
-    await delay(500);
-    stop.abort();
-    assert.equal(faultOf(await asking).message, "The query was interrupted.");
-  });
+  const aborts: readonly [when: string, script: readonly Act[], ms: number][] = [
+    ["while it works", [{ say: "working" }, { hang: true }], 1500],
+    ["while it starts", [{ say: "working" }, { hang: true }], 0],
+    ["while it does not even answer", [{ deaf: true }], 700],
+  ];
+  for (const [when, script, ms] of aborts) {
+    test(`an abort ends the query ${when}`, { timeout: 20_000 }, async () => {
+      await using w = await world(script);
+      const stop = new AbortController();
+      const asking = w.ask({ signal: stop.signal });
+      await delay(ms);
+      stop.abort();
+      assert.equal(faultOf(await asking).message, "The query was interrupted.");
+    });
+  }
 
   const faults: readonly [name: string, script: readonly Act[], kind: string, message: RegExp][] = [
     ["wants a login", [{ fail: -32000 }], "auth", /sign in/],
@@ -161,7 +172,7 @@ describe("backend acp", { skip }, () => {
     const env = { PATH: process.env.PATH, LOCKSTEP_PACKAGES: packages };
     const backend = await createAcp({ command: "no-such-agent", env });
     const gate: Gate = () => Promise.resolve({ allow: true });
-    const result = await backend.run!({ ...request(), cwd: base, maxTurns: 1, gate });
+    const result = await backend.run!({ ...request(), cwd: base, maxTurns: 1, gate, call: never });
     assert.match(faultOf(result).message, /no-such-agent could not be started/);
     await backend.close!();
     await using w = await world([{ tell: "environment" }]);

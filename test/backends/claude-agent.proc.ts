@@ -19,11 +19,12 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, describe, test } from "node:test";
+import { after, test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { createClaudeAgent } from "../../src/backends/claude-agent.ts";
 import { createToolbox } from "../../src/boundaries/toolbox.ts";
+import { childEnv, runProcess } from "../../src/effects/process.ts";
 import type { Backend, Gate, RunRequest, TurnResult } from "../../src/engine/ports.ts";
 import type { Json, JsonSchema } from "../../src/flow/json.ts";
 import { run } from "../../src/run/run.ts";
@@ -31,13 +32,10 @@ import { request } from "../../src/testing/backend-suite.ts";
 import { stepWith } from "../boundaries/step.ts";
 import { needs } from "../needs.ts";
 import { startServer, type Served } from "./anthropic-server.ts";
-import { loopbackOnly } from "./loopback.ts";
+import { suiteOffline } from "./loopback.ts";
 
 const packages = process.env.LOCKSTEP_PACKAGES ?? "";
 const installed = existsSync(join(packages, "node_modules/@anthropic-ai/claude-agent-sdk/package.json"));
-const here = fileURLToPath(import.meta.url);
-const inside = process.env.LOCKSTEP_LOOPBACK_ONLY === "1";
-const isolate = loopbackOnly();
 
 const { skip } = needs(
   installed,
@@ -98,17 +96,20 @@ function suite(): void {
   function runRequest(cwd: string, more: Partial<RunRequest>): RunRequest {
     const { output: _, ...plain } = request();
     const gate = more.gate ?? gateOf(cwd, ["*"]);
-    return { ...plain, cwd, maxTurns: 8, tools: toolsOf(["*"]), gate, ...more };
+    const toolbox = toolboxIn(cwd);
+    const call: RunRequest["call"] = async (one, signal) =>
+      (await toolbox.call(stepWith({ allow: ["*"] }), [{ id: "1", ...one }], signal))[0]!;
+    return { ...plain, cwd, maxTurns: 8, tools: toolsOf(["*"]), gate, call, ...more };
+  }
+
+  function toolboxIn(cwd: string, hasGitHub = false) {
+    const env = () => childEnv(process.env);
+    const github = hasGitHub && { github: () => Promise.resolve({ ok: true, text: "" } as const) };
+    return createToolbox({ cwd, protect: [], env, autoResponse: "Choose.", exec: runProcess, ...github });
   }
 
   function gateOf(cwd: string, allow: readonly string[], completion?: string): Gate {
-    const toolbox = createToolbox({
-      cwd,
-      protect: [],
-      env: () => ({}),
-      autoResponse: "",
-      exec: () => Promise.reject(new Error("not this way")),
-    });
+    const toolbox = toolboxIn(cwd);
     const step = stepWith(completion === undefined ? { allow } : { allow, completion });
     return (call, batch) => {
       const reason = toolbox.judge(step, call, batch);
@@ -117,15 +118,7 @@ function suite(): void {
   }
 
   function toolsOf(allow: readonly string[]): RunRequest["tools"] {
-    const toolbox = createToolbox({
-      cwd: base,
-      protect: [],
-      env: () => ({}),
-      autoResponse: "",
-      exec: () => Promise.reject(new Error("not this way")),
-      ...(allow.includes("*") ? {} : { github: () => Promise.resolve({ ok: true, text: "" } as const) }),
-    });
-    return toolbox.offer(stepWith({ allow }));
+    return toolboxIn(base, !allow.includes("*")).offer(stepWith({ allow }));
   }
 
   const structured = { output: { schema: ANSWER, channel: { kind: "output" } } } as const;
@@ -155,7 +148,7 @@ function suite(): void {
     const body = JSON.parse(first!.body) as { model: string; system: unknown; tools: { name: string }[] };
     assert.match(body.model, /opus/);
     assert.match(JSON.stringify(body.system), /You are a test\./);
-    assert.deepEqual(body.tools.map(({ name }) => name).toSorted(), ["Bash", "Read"]);
+    assert.deepEqual(body.tools.map(({ name }) => name).toSorted(), ["Read", "mcp__lockstep__Bash"]);
     assert.match(first!.body, /\/compact and look at @note\.txt/);
     assert.doesNotMatch(first!.body, /do not read me/);
   });
@@ -221,7 +214,10 @@ function suite(): void {
     assert.equal(reply.text, "ok");
     assert.deepEqual(asked, [read, read]);
     const body = JSON.parse(w.server.asked[0]!.body) as { tools: { name: string }[] };
-    assert.deepEqual(body.tools.map(({ name }) => name).toSorted(), ["Read", "mcp__github__github_read"]);
+    assert.deepEqual(body.tools.map(({ name }) => name).toSorted(), [
+      "Read",
+      "mcp__lockstep__mcp__github__github_read",
+    ]);
     assert.match(w.server.asked[1]!.last, /got .*issue_view/);
     assert.match(w.server.asked[2]!.last, /not twice/);
   });
@@ -306,7 +302,7 @@ function suite(): void {
         const gate = gateOf(w.cwd, ["*"], more === completed ? "submit_it" : undefined);
         assert.deepEqual(said(await w.ask({ ...more, gate })).output, { a: "late" });
         assert.equal(w.wrote("a.txt"), false);
-        assert.equal(w.server.asked[1]!.last.match(/must be the only call/g)?.length, 2);
+        assert.equal(w.server.asked[1]!.last.match(/must be the only tool call/g)?.length, 2);
       });
     }
   }
@@ -543,16 +539,4 @@ function suite(): void {
   }
 }
 
-if (!skip && !inside && isolate !== null) {
-  test("with no network but loopback, all of this holds", () => {
-    const { NODE_TEST_CONTEXT: _, ...env } = process.env;
-    const command = [...isolate, process.execPath, "--test", "--test-reporter=spec", here];
-    const ran = spawnSync(command[0]!, command.slice(1), {
-      encoding: "utf8",
-      env: { ...env, LOCKSTEP_LOOPBACK_ONLY: "1" },
-    });
-    assert.equal(ran.status, 0, ran.stdout + ran.stderr);
-  });
-} else {
-  describe("backend claude-agent", { skip }, suite);
-}
+suiteOffline("backend claude-agent", import.meta.url, { skip }, suite);

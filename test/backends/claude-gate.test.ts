@@ -1,7 +1,7 @@
 /** The hook before each tool call of Claude Code, without Claude Code. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createBatches, createHook, KEYS } from "../../src/backends/claude-gate.ts";
+import { createBatches, createHook } from "../../src/backends/claude-gate.ts";
 import type { Gate } from "../../src/engine/ports.ts";
 import type { JsonObject } from "../../src/flow/json.ts";
 
@@ -98,21 +98,31 @@ const cases: readonly Case[] = [
     { gate: () => Promise.resolve({ allow: false, reason: "unlisted" }) },
     "allow",
   ],
-  ["an answer beside another", ["StructuredOutput", "Read"], {}, /StructuredOutput must be the only call/],
-  ["another beside an answer", ["Read", "StructuredOutput"], {}, /StructuredOutput must be the only call/],
+  [
+    "an answer beside another",
+    ["StructuredOutput", "Read"],
+    {},
+    /StructuredOutput must be the only tool call/,
+  ],
+  [
+    "another beside an answer",
+    ["Read", "StructuredOutput"],
+    {},
+    /StructuredOutput must be the only tool call/,
+  ],
   [
     "a completion beside another",
     ["submit", "Read"],
     { completion: "submit" },
-    /submit must be the only call/,
+    /submit must be the only tool call/,
   ],
   [
     "another beside a completion",
     ["Read", "submit"],
     { completion: "submit" },
-    /submit must be the only call/,
+    /submit must be the only tool call/,
   ],
-  ["two answers", ["StructuredOutput", "StructuredOutput"], {}, /must be the only call/],
+  ["two answers", ["StructuredOutput", "StructuredOutput"], {}, /must be the only tool call/],
 ];
 for (const [name, calls, { gate = yes, completion, input = {}, agent }, decision] of cases) {
   test(`the hook and ${name}`, async () => {
@@ -139,15 +149,4 @@ test("the gate hears of a completion by its own name", async () => {
   };
   await createHook(gate, batches, "submit")(call("1", "StructuredOutput", { a: 1 }));
   assert.deepEqual(seen, ["submit", ["submit"]]);
-});
-
-test("a command loses our keys, and nothing else of it is changed", async () => {
-  const batches = createBatches();
-  for (const one of [start, block("1", "Bash"), stop]) batches.hear(one);
-  const { hookSpecificOutput: answer } = await createHook(
-    yes,
-    batches,
-    null,
-  )(call("1", "Bash", { command: "cat <<X\nhi\nX", timeout: 5 }));
-  assert.deepEqual(answer.updatedInput, { command: `unset ${KEYS.join(" ")}\ncat <<X\nhi\nX`, timeout: 5 });
 });

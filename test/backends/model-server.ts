@@ -93,8 +93,11 @@ export const MODEL: { readonly [wire in Wire]: string } = {
 
 /** A payload goes through the tool that the request offers for it. */
 function completing(deed: Deed | undefined, body: JsonObject): Deed | undefined {
+  const text = JSON.stringify(body);
   const [, name] =
-    /"name":"(\w+)","description":"Call this, and nothing beside it/.exec(JSON.stringify(body)) ?? [];
+    /"name":"(\w+)","description":"Call this, and nothing beside it/.exec(text) ??
+    /"name":"(StructuredOutput)"/.exec(text) ??
+    [];
   if (deed?.output === undefined || name === undefined) return deed;
   const { output, ...rest } = deed;
   return { ...rest, calls: [...(deed.calls ?? []), { name, input: output as JsonObject }] };

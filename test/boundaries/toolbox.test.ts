@@ -135,7 +135,9 @@ describe("a batch", () => {
       ["finish", {}],
       ["NoSuchTool", {}],
     ]);
-    assert.ok(results.every(({ ok, denied }) => !ok && /finish must be the only call/.test(denied ?? "")));
+    assert.ok(
+      results.every(({ ok, denied }) => !ok && /finish must be the only tool call/.test(denied ?? "")),
+    );
     assert.deepEqual(readdirSync(cwd), []);
   });
 

@@ -122,6 +122,11 @@ test("a report tells everything there is to tell", () => {
   );
 });
 
+test("a cost of which only a part is known is told as such", () => {
+  const report = renderReport({ ...result, knownCostUsd: 0.25 }, "", plain);
+  assert.match(report, /usage +0 turns · at least \$0\.2500, as not all prices are known/);
+});
+
 test("the middle of a long way is left out", () => {
   const path = Array.from({ length: 1000 }, (_, at) => ({
     step: `s${at}`,

@@ -294,6 +294,22 @@ describe("looking at it", needs(hasBwrap, NO_BWRAP), () => {
     );
   });
 
+  test("probe promises nothing of the gate for an agent that need not ask", async () => {
+    const world = project({
+      sandbox: NONE,
+      config: { defaultBackend: "acp", acp: { command: "some-agent" } },
+    });
+    const { probes } = onlyDocument(await go(world, ["probe", "busy", "--json"])) as {
+      probes: { limit: string; state: string; why: string }[];
+    };
+    const gate = probes.filter(({ limit }) => /^tools outside|^files outside/.test(limit));
+    assert.deepEqual(
+      gate.map(({ state }) => state),
+      ["advisory", "advisory"],
+    );
+    assert.match(gate[0]!.why, /asks only when it wants to/);
+  });
+
   test("probe says what is only advice, and why", async () => {
     const world = project({});
     const { stdout, code } = await go(world, ["probe", "busy", "initial.note"]);

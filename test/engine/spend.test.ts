@@ -63,6 +63,59 @@ test("unknown prices cost nothing, and a run below its limits is not bothered", 
   assert.equal(state.verdict?.outcome, "completed");
 });
 
+const sums: readonly [
+  name: string,
+  costs: readonly (number | null)[],
+  told: { readonly costUsd: number | null; readonly knownCostUsd?: number },
+  steps: readonly (number | null)[],
+][] = [
+  ["known", [0.25, 0.5, 0.25], { costUsd: 1 }, [0.5, 0.5]],
+  ["free", [0, 0, 0], { costUsd: 0 }, [0, 0]],
+  ["not known", [null, null, null], { costUsd: null }, [null, null]],
+  ["known first", [0.25, null, 0.25], { costUsd: null, knownCostUsd: 0.5 }, [0.5, null]],
+  ["known later", [null, null, 0.25], { costUsd: null, knownCostUsd: 0.25 }, [null, null]],
+  ["known but for the last", [0.25, 0.5, null], { costUsd: null, knownCostUsd: 0.75 }, [null, 0.5]],
+];
+for (const [name, costs, told, ofSteps] of sums) {
+  test(`what a run cost where prices are ${name}`, async () => {
+    let asked = 0;
+    const backend: Backend = {
+      spec: { id: "test", options: null },
+      turn: () => {
+        const costUsd = costs[asked++]!;
+        const action = asked === costs.length ? "closing" : "next";
+        const usage = { turns: 1, inputTokens: 10, outputTokens: 5, costUsd };
+        return Promise.resolve({
+          kind: "reply",
+          text: "",
+          calls: [],
+          output: { next_action: { action } },
+          usage,
+        });
+      },
+    };
+    const flow = sketchFlow(
+      { a: { edges: { next: "b", closing: null } }, b: { edges: { next: "a" } } },
+      { limits: { visits: 20 } },
+    );
+    const loaded = { agent: "t", project, flow, problems: [] };
+    const {
+      costUsd,
+      knownCostUsd,
+      steps: took,
+    } = await runLoaded(loaded, {
+      backend,
+      journal: createMemoryJournal(),
+      env: {},
+    });
+    assert.deepEqual({ costUsd, ...(knownCostUsd !== undefined && { knownCostUsd }) }, told);
+    assert.deepEqual(
+      took.map((step) => step.costUsd),
+      ofSteps,
+    );
+  });
+}
+
 test("the model is told once that a limit is near", async () => {
   const { backend, heard } = model(FREE, 9);
   await play({ flow: steps({ turns: 10 }), model: backend });

@@ -106,6 +106,11 @@ const ROWS: readonly Row[] = [
   passes("429 with seconds", status(429, { headers: { "retry-after": "7" } }), LIMIT, {
     waits: [7000, 7000, 7000, 7000],
   }),
+  passes("429 with all the patience there is", status(429, { headers: { "retry-after": "300" } }), LIMIT, {
+    waits: [300_000, 300_000, 300_000, 300_000],
+  }),
+  halts("429 for an hour", status(429, { headers: { "retry-after": "3600" } }), LIMIT),
+  halts("529 for a day", status(529, { headers: { "retry-after": "86400" } }), LIMIT),
   passes("429 with milliseconds", status(429, { headers: { "retry-after-ms": "31" } }), LIMIT, {
     waits: [31, 31, 31, 31],
   }),

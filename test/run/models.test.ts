@@ -8,6 +8,7 @@ import { findModel, whyNot } from "../../src/run/models.ts";
 import { configFolder } from "../../src/run/project.ts";
 import { modelServer, type Seen } from "../backends/model-server.ts";
 import { agentFiles, projectWith } from "./project.ts";
+import { machineFiles } from "./stage-project.ts";
 
 const FILES = agentFiles("t", {
   "initial.t": { kind: "work", intents: ["next"], transitions: { next: { target: "closure.t" } } },
@@ -147,6 +148,10 @@ describe("what is said when a model cannot be asked", () => {
       '{"models": {"x": {"provider": "openai", "model": "m", "timeoutMs": 0}}}',
       /timeoutMs must be a whole number/,
     ],
+    [
+      '{"models": {"x": {"provider": "openai", "model": "m", "toolCalling": "no"}}}',
+      /toolCalling must be true or false/,
+    ],
     ['{"prices": {"openai/x": {"input": 1}}}', /prices\.openai\/x\.output must be a number/],
     ['{"defaultBackend": 1}', /defaultBackend must be a name/],
   ];
@@ -248,4 +253,52 @@ test("the list of names tells what is missing, and never a key", () => {
   );
   assert.ok(!JSON.stringify(rows).includes("sk-secret"));
   assert.equal(whyNot(findModel("local", { config: readConfig(env), env }), env), null);
+});
+
+describe("a model that cannot call tools", () => {
+  const weak = async (wire: "anthropic" | "openai-compatible") => {
+    const server = await modelServer(wire, answers);
+    const { provider, baseUrl } = server.target;
+    const entry = (model: string, more: object = {}) => ({
+      provider,
+      model,
+      baseUrl,
+      apiKeyEnv: "K",
+      ...more,
+    });
+    const models = { opus: entry("able"), small: entry("plain", { toolCalling: false }) };
+    return { server, env: home({ models }, { K: "k" }) };
+  };
+  const toolsOf = (seen: Seen) =>
+    ((seen.body.tools ?? []) as unknown as { readonly name?: string }[]).map((tool) => tool.name ?? "");
+
+  for (const wire of ["anthropic", "openai-compatible"] as const) {
+    test(`is not offered any over ${wire}, where another is`, async () => {
+      const { server, env } = await weak(wire);
+      await using _ = server;
+      const result = await run({ agent: "t", cwd: projectWith(FILES), env, journal: createMemoryJournal() });
+      assert.equal(result.success, true, result.reason);
+      assert.deepEqual(
+        server.seen.map((seen) => [seen.body.model, toolsOf(seen).length > 0]),
+        [
+          ["able", true],
+          ["plain", false],
+        ],
+      );
+    });
+  }
+
+  const stages = (defaultModel: string) =>
+    projectWith(machineFiles({ stages: { a: {} }, agent: { runner: { flow: { defaultModel } } } }));
+  test("is refused for a stage before anything is asked, whoever names it", async () => {
+    const { server, env } = await weak("openai-compatible");
+    await using _ = server;
+    const journal = createMemoryJournal();
+    const refused = await run({ agent: "m", cwd: stages("small"), env, journal });
+    assert.deepEqual([refused.code, refused.exitCode, refused.run], ["MissingCapability", 3, null]);
+    assert.match(refused.reason, /Stage "a" .* the model "small" behind "ai-sdk" cannot call tools/);
+    const named = await run({ agent: "m", cwd: stages("opus"), env, journal, model: "small" });
+    assert.equal(named.code, "MissingCapability");
+    assert.equal(server.seen.length, 0);
+  });
 });
