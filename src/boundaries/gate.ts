@@ -18,8 +18,16 @@ export type Judgement =
 
 export type Rule = "batch" | "kind" | "list" | "mode" | "command";
 
-/** `batch` names every call of the same response, this one included; null where that cannot be known. */
-export function judge(step: Step, call: ToolCall, batch: readonly string[] | null): Judgement {
+/**
+ * `batch` names every call of the same response, this one included; null where that cannot be known. `readers` are tools
+ * of servers that say of themselves that they only read: their word counts where the agent lists them by their names.
+ */
+export function judge(
+  step: Step,
+  call: ToolCall,
+  batch: readonly string[] | null,
+  readers: ReadonlySet<string> = NOBODY,
+): Judgement {
   const completion = completionTool(step);
   if (completion !== null && batch !== null && batch.length > 1 && batch.includes(completion)) {
     return deny(
@@ -30,12 +38,12 @@ export function judge(step: Step, call: ToolCall, batch: readonly string[] | nul
     );
   }
   if (call.name === completion) return ALLOWED;
-  return refuseTool(step, call.name) ?? refuseCommand(step, call) ?? ALLOWED;
+  return refuseTool(step, call.name, readers) ?? refuseCommand(step, call) ?? ALLOWED;
 }
 
 /** Whether some call of this tool could pass: what is never allowed need not be offered. */
-export function mayOffer(step: Step, name: string): boolean {
-  return refuseTool(step, name) === null;
+export function mayOffer(step: Step, name: string, readers: ReadonlySet<string> = NOBODY): boolean {
+  return refuseTool(step, name, readers) === null;
 }
 
 /** The forms that a command of the step may have; null: any. Only for a step that has Bash. */
@@ -79,6 +87,7 @@ const WITHIN: { readonly [mode in PermissionMode]: readonly Reach[] } = {
 };
 
 const ALLOWED: Judgement = { allow: true };
+const NOBODY: ReadonlySet<string> = new Set();
 
 /** How a person who wrote the flow knows the rule. */
 const RULE_NAMES: { readonly [rule in Rule]: string } = {
@@ -93,9 +102,9 @@ function completionTool({ answer }: Step): string | null {
   return answer.kind === "object" && answer.channel.kind === "tool" ? answer.channel.name : null;
 }
 
-function refuseTool(step: Step, name: string): Judgement | null {
+function refuseTool(step: Step, name: string, readers: ReadonlySet<string>): Judgement | null {
   const { allow, mode } = step.tools;
-  const reach = reachOf(name);
+  const reach = reachOf(name) ?? (readers.has(name) && allow.includes(name) ? "reads" : null);
   if (reach === "publishes" && step.kind !== "close") {
     return deny(step, name, "kind", `only a closing step may use it, and this is a ${step.kind} step`);
   }

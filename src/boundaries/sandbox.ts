@@ -47,16 +47,27 @@ export function confine<O extends Options, R extends { readonly stderr: string }
     const watched = watchedPaths(policy);
     const command = engine.wrap(options.command, policy, options.cwd);
     const result = await exec({ ...options, command, env: { ...options.env, ...engine.env } });
-    const moved = restored(watched);
-    if (moved.length === 0) return result;
-    const note = moved.map((path) => `[${path} is not for commands to make: it was moved away]`).join("\n");
+    const note = restored(watched);
+    if (note === "") return result;
     return { ...result, stderr: result.stderr === "" ? note : `${result.stderr.trimEnd()}\n${note}` };
   };
 }
 
-function restored(watched: Parameters<typeof quarantine>[0]): readonly string[] {
+/** The same for a program that goes on running: what is started instead, and a look at what it left so far. */
+export function confineProgram(
+  argv: readonly string[],
+  cwd: string,
+  { engine, policy }: { readonly engine: SandboxEngine; readonly policy: SandboxPolicy },
+): { readonly argv: readonly string[]; readonly env: Env; readonly afterwards: () => string } {
+  const watched = watchedPaths(policy);
+  return { argv: engine.wrap(argv, policy, cwd), env: engine.env, afterwards: () => restored(watched) };
+}
+
+/** A line for each place that had to be put right. */
+function restored(watched: Parameters<typeof quarantine>[0]): string {
   try {
-    return quarantine(watched);
+    const moved = quarantine(watched);
+    return moved.map((path) => `[${path} is not for commands to make: it was moved away]`).join("\n");
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
     const message = `A command left what git would obey, and it cannot be moved away: ${why}. Look at .git before you use it.`;

@@ -3,7 +3,17 @@ import type { CheckResult, Command, Event, Reply, Sight } from "../flow/event.ts
 import type { Answer, Flow, Step, StepId } from "../flow/flow.ts";
 import { isObject } from "../flow/json.ts";
 import { ANSWER_CAPS, bound, extractObject } from "./answer.ts";
-import type { Gate, Message, Ports, RunRequest, TurnRequest, TurnResult } from "./ports.ts";
+import type {
+  Gate,
+  Message,
+  Ports,
+  RunRequest,
+  Served,
+  Toolbox,
+  ToolSpec,
+  TurnRequest,
+  TurnResult,
+} from "./ports.ts";
 import { schemaFault } from "./schema.ts";
 import type { State } from "./state.ts";
 import { outsideOf } from "./stop.ts";
@@ -235,7 +245,28 @@ function toRunRequest(
     return Promise.resolve(reason === null ? { allow: true } : { allow: false, reason });
   };
   const whole = { ...request, messages: news, cwd, maxTurns, gate };
-  return session === undefined ? whole : { ...whole, session };
+  return {
+    ...whole,
+    ...(session !== undefined && { session }),
+    ...(toolbox.served !== undefined && { served: servedTo(step, toolbox, toolbox.served, request) }),
+  };
+}
+
+/** The tools that we run for an agent. Whatever it asked or did not ask before, each call passes the gate here. */
+function servedTo(
+  step: Step,
+  toolbox: Toolbox,
+  tools: readonly ToolSpec[],
+  { asker, signal }: TurnRequest,
+): Served {
+  let calls = 0;
+  return {
+    tools,
+    call: async (name, input) => {
+      const [result] = await toolbox.call(step, [{ id: `${asker.key}/${++calls}`, name, input }], signal);
+      return result!;
+    },
+  };
 }
 
 /** Responses that this visit may still have, and the run; each try of a stage has its own. */

@@ -94,6 +94,14 @@ export type RunRequest = TurnRequest & {
   readonly session?: string;
   readonly maxTurns: number;
   readonly gate: Gate;
+  /** Tools that the agent cannot have itself: we run them for it, behind the same gate. Absent: there are none. */
+  readonly served?: Served;
+};
+
+export type Served = {
+  /** All of the run; which of them the step may use is told by `tools`. */
+  readonly tools: readonly ToolSpec[];
+  readonly call: (name: string, input: JsonObject) => Promise<CallResult>;
 };
 
 /** Called before every tool call of an agent that runs its own tools; `batch` is null where it cannot be known. */
@@ -148,6 +156,8 @@ export type Toolbox = {
     batch: readonly string[] | null,
   ) => string | null;
   readonly call: (step: Step, batch: readonly Call[], signal: AbortSignal) => Promise<readonly CallResult[]>;
+  /** Those that a coding agent does not bring along; absent: there are none. */
+  readonly served?: readonly ToolSpec[];
   /** The same for a stage, which may be granted tools beyond its list. `halt`: nothing was run, somebody has to decide. */
   readonly callInStage: (
     step: Step,

@@ -1,5 +1,6 @@
 /** What an agent file says beside the graph. Part of the Flow, so that a run keeps the settings it began with. */
 import type { JsonObject } from "./json.ts";
+import type { McpServers } from "./mcp.ts";
 
 export type Settings = {
   /** How the written form names the way a run ends, with its configuration as written. */
@@ -30,6 +31,8 @@ export type Settings = {
   readonly inspectSchemas: boolean;
   /** What AskUserQuestion is answered with. */
   readonly autoResponse: string;
+  /** Servers whose tools steps may be given. Absent: none. */
+  readonly mcpServers?: McpServers;
 };
 
 /** From the strictest to the freest. */

@@ -1,5 +1,6 @@
 /** What agent.json may hold. */
 import { DEFAULTS } from "./defaults.ts";
+import { MCP_SERVERS } from "./mcp.ts";
 import {
   anything,
   flag,
@@ -170,6 +171,7 @@ export const AGENT = group("An agent: who it is and how it runs.", {
         }),
         sandbox: SANDBOX,
       }),
+      mcpServers: MCP_SERVERS,
       limits: group("What a run may spend.", SPENDING_FIELDS),
       integrations: group("Other services.", { github: GITHUB }),
       actions: group("Action blocks in what the model says.", {

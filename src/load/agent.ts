@@ -20,6 +20,7 @@ import { toProblem, type Finding } from "./finding.ts";
 import { reachFrom } from "./graph.ts";
 import { findInert } from "./inert.ts";
 import { modernAgent, modernRegistry } from "./legacy.ts";
+import { mcpSetting, serversOf, type Declared } from "./mcp.ts";
 import { loadParameters } from "./parameters.ts";
 import { escapesProject, joinPath } from "./paths.ts";
 import { unescapeSegment } from "./places.ts";
@@ -203,7 +204,12 @@ function schemaFolders(folder: string, agent: AgentSource, registry: RegistrySou
   return named === undefined ? [joinPath(folder, DEFAULTS.schemasDir)] : foldersNamed(named, folder);
 }
 
-export function settingsOf({ runner }: AgentSource, document: Document): Settings {
+/** `more`: servers of tools that are declared elsewhere. */
+export function settingsOf(
+  { runner }: AgentSource,
+  document: Document,
+  more: readonly Declared[] = [],
+): Settings {
   const { boundaries, integrations, actions, execution, logging, flow, verdict } = runner;
   const { github } = integrations;
   return {
@@ -241,6 +247,7 @@ export function settingsOf({ runner }: AgentSource, document: Document): Setting
     },
     inspectSchemas: flow.schemas.inspection,
     autoResponse: flow.askUserAutoResponse,
+    ...mcpSetting([serversOf({ runner }, document), ...more]),
   };
 }
 

@@ -9,6 +9,7 @@ import { checkPromptFiles } from "./check-prompt-files.ts";
 import { checkPrompts } from "./check-prompts.ts";
 import { checkQuestions } from "./check-questions.ts";
 import { checkReach, checkRoutes } from "./check-routes.ts";
+import { checkServers, serversOf } from "./mcp.ts";
 import { checkVerdict } from "./check-verdict.ts";
 import { checkSandbox } from "./check-sandbox.ts";
 import { checkWords } from "./check-words.ts";
@@ -31,6 +32,7 @@ const GATE_RULES: Rules = [
   checkNames,
   checkFolders,
   checkSandbox,
+  checkTools,
   checkStepEntries,
   checkEntry,
   checkGates,
@@ -46,7 +48,7 @@ const GATE_RULES: Rules = [
 const RULES: { readonly [dialect in Dialect]: Rules } = {
   gate: GATE_RULES,
   complete: [...GATE_RULES, checkComplete],
-  check: [checkNames, checkFolders, checkSandbox, checkEntry, checkReach, checkQuestions],
+  check: [checkNames, checkFolders, checkSandbox, checkTools, checkEntry, checkReach, checkQuestions],
 };
 
 function* checkNames({ name, sources }: Loaded): Generator<Finding> {
@@ -92,6 +94,14 @@ function* checkFolders({ name, sources }: Loaded): Generator<Finding> {
       fix: "Name a folder inside the project.",
     };
   }
+}
+
+function* checkTools({ sources, graph, reach }: Loaded): Generator<Finding> {
+  const { agent, agentDocument: document } = sources;
+  const tools = agent.runner.boundaries.allowedTools;
+  const live = [...graph.steps.values()].filter(({ id }) => reach?.steps.has(id) ?? true);
+  const allowed = { document, pointer: "/runner/boundaries/allowedTools", tools };
+  yield* checkServers([serversOf(agent, document)], allowed, live);
 }
 
 function* checkStepEntries(loaded: Loaded): Generator<Finding> {

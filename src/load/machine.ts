@@ -15,6 +15,7 @@ import { toProblem, type Finding } from "./finding.ts";
 import { reachFrom } from "./graph.ts";
 import { buildCheck } from "./guards.ts";
 import { modernAgent } from "./legacy.ts";
+import { serversOf, type Declared } from "./mcp.ts";
 import { findEntry, type Machine } from "./machine-parts.ts";
 import { joinPath } from "./paths.ts";
 import { spendingOf } from "./spending.ts";
@@ -63,7 +64,15 @@ export function loadMachine(name: string, files: FileTree, world: MachineWorld):
   if (stages.size === 0) return onlyProblems(findings);
 
   const known = new Set([...stages.keys(), ...unread.map(stemOf)]);
-  const tools = { known: world.tools, allowed: agent.runner.boundaries.allowedTools };
+  const servers: readonly Declared[] = [
+    serversOf(agent, agentDocument),
+    { document: machineDocument, pointer: "/mcpServers", servers: machine.mcpServers },
+  ];
+  const tools = {
+    known: world.tools,
+    allowed: agent.runner.boundaries.allowedTools,
+    servers: new Set(servers.flatMap((place) => [...place.servers.keys()])),
+  };
   const moves = { known, joinRule: machine.joinRule, findings };
   const steps = new Map([...stages].map(([id, file]) => [id, buildStage(file, agent, tools, moves)]));
   const machineReader = { document: machineDocument, code: "StageDefinitionInvalid", findings } as const;
@@ -89,7 +98,10 @@ export function loadMachine(name: string, files: FileTree, world: MachineWorld):
     }),
     constants: {},
     criteria: "The work is done when a stage that leads nowhere else is done.",
-    settings: { ...settingsOf(agent, agentDocument), verdict: { type: "detect:graph", config: {} } },
+    settings: {
+      ...settingsOf(agent, agentDocument, servers.slice(1)),
+      verdict: { type: "detect:graph", config: {} },
+    },
   };
   const whole: Machine = {
     name,
@@ -99,6 +111,7 @@ export function loadMachine(name: string, files: FileTree, world: MachineWorld):
     document: machineDocument,
     stages,
     steps,
+    servers,
     flow,
     entry,
     isWhole: unread.length === 0 && !isBroken,

@@ -2,7 +2,7 @@
 import { commandForms } from "../boundaries/gate.ts";
 import { mountsOf, rootsOf } from "../boundaries/sandbox-mounts.ts";
 import { policyOf } from "../boundaries/sandbox-policy.ts";
-import { offer } from "../boundaries/toolbox.ts";
+import { offerOwn } from "../boundaries/toolbox.ts";
 import { childEnv } from "../effects/process.ts";
 import { RunnerError } from "../engine/ports.ts";
 import type { Flow, Step } from "../flow/flow.ts";
@@ -97,7 +97,7 @@ export async function tryGround(
 }
 
 function stepBoundary(step: Step): StepBoundary {
-  const tools = step.by.kind === "command" ? [] : offer(step).map(({ name }) => name);
+  const tools = step.by.kind === "command" ? [] : offerOwn(step).map(({ name }) => name);
   return {
     step: step.id,
     mode: step.tools.mode,

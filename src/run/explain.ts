@@ -1,5 +1,5 @@
 /** What holds for an agent and for each of its steps, and where that comes from: written in a file, or a default. */
-import { offer } from "../boundaries/toolbox.ts";
+import { offerOwn } from "../boundaries/toolbox.ts";
 import { answersOf, budgetOf, responsesOf, type Budget } from "../flow/budget.ts";
 import type { Check, Flow, Label, Parameter, Prompt, Stage, Step, StepGuard, StepId } from "../flow/flow.ts";
 import { isObject, own, type Json, type Path } from "../flow/json.ts";
@@ -209,7 +209,7 @@ export function explainStep(
         written("allowedTools") ?? origins.agent(["runner", "boundaries", "allowedTools"]),
         step.tools.allow,
       ),
-      offered: step.by.kind === "command" ? [] : offer(step).map((spec) => spec.name),
+      offered: step.by.kind === "command" ? [] : offerOwn(step).map((spec) => spec.name),
     },
     guard: guardOf(flow, step, origins),
     stage: stageOf(flow, step),

@@ -1,6 +1,6 @@
 /** What a run touches, made from its flow and the options it was started with. */
 import { resolve } from "node:path";
-import { createToolbox } from "../boundaries/toolbox.ts";
+import { createToolbox, type ServedTool } from "../boundaries/toolbox.ts";
 import type { ModuleHost } from "../effects/module-host.ts";
 import type { Redactor } from "../boundaries/redact.ts";
 import { childEnv, type RunProcess } from "../effects/process.ts";
@@ -20,7 +20,12 @@ export type Around = {
   readonly cwd: string;
   readonly env?: NodeJS.ProcessEnv;
   /** How commands are started, and the names of the environment that they see besides the usual ones. */
-  readonly ground: { readonly exec: RunProcess; readonly allow: readonly string[] };
+  readonly ground: {
+    readonly exec: RunProcess;
+    readonly allow: readonly string[];
+    /** Tools of servers. */
+    readonly served?: readonly ServedTool[];
+  };
   readonly redactor: Redactor;
   readonly ask?: Person["choose"];
   readonly onPermission?: Person["absent"];
@@ -50,6 +55,7 @@ export function createPorts(around: Around): Ports {
       exec,
       autoResponse,
       protect: [],
+      ...(ground.served !== undefined && { served: ground.served }),
       granting: { person, ...(hooks !== null && { hooks }) },
     }),
     shell: createShell({ cwd, env, allow, exec }),

@@ -2,6 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import type { ServedTool } from "../boundaries/toolbox.ts";
 import { createRedactor, secretsIn, type Redactor } from "../boundaries/redact.ts";
 import { drive, fold, type Drive } from "../engine/drive.ts";
 import {
@@ -21,6 +22,7 @@ import type { Entry, Worktree } from "../flow/event.ts";
 import type { Flow, Flows, Spending } from "../flow/flow.ts";
 import type { Json } from "../flow/json.ts";
 import { RESERVED_FIELDS } from "../flow/placeholder.ts";
+import { variablesIn } from "../flow/mcp.ts";
 import { hasErrors, type Problem } from "../flow/problem.ts";
 import { exitCode } from "../flow/verdict.ts";
 import { coerceParameters } from "../load/parameters.ts";
@@ -128,7 +130,7 @@ export async function runLoaded(loaded: Loaded, options: Omit<RunOptions, "agent
         `"${reserved}" belongs to the runtime and cannot be given. Use another name.`,
       );
     await prepareSchemas(schemasOf(flow));
-    const redactor = redactorOf(options);
+    const redactor = redactorOf(options, flow);
     const env = options.env ?? process.env;
     const { project } = loaded;
     const backend = await chooseBackend(options, flow, { env, stateDir: project.stateDir });
@@ -197,7 +199,7 @@ async function resumeFrom(journal: Journal, project: Project, options: ResumeOpt
       : null;
     const flow = wanted?.flow ?? recorded.current;
     const { cwd, worktree, spec, marks } = recallBackend(entries);
-    const redactor = redactorOf(options);
+    const redactor = redactorOf(options, flow);
     const env = options.env ?? process.env;
     const backend = await chooseBackend(options, flow, { env, stateDir }, { spec, marks });
     requireToolCalling(flow, backend);
@@ -250,6 +252,7 @@ function isGiven(value: unknown): boolean {
 /** What the machine offers a run: how commands are started, and what they see of the environment. */
 type Around = Pick<Ground, "exec"> & {
   readonly allow: UserConfig["env"];
+  readonly served: readonly ServedTool[];
   readonly warnings: readonly string[];
 };
 
@@ -271,27 +274,42 @@ async function withGround(
   flow: Flow,
   project: Project,
   cwd: string,
-  { env = process.env, sandbox }: DriveOptions,
+  { env = process.env, sandbox, ...options }: DriveOptions,
   use: (around: Around) => Promise<Result>,
 ): Promise<Result> {
   const config = readConfig(env);
   const decision = decideSandbox(flow.settings.boundaries.sandbox, sandbox ?? config.sandbox);
   const ground = await openGround(decision, placesOf(project, cwd, env), env);
-  const warning = decision.confined ? null : decision.warning;
+  const warnings = decision.confined || decision.warning === null ? [] : [decision.warning];
+  const { exec, inside } = ground;
+  const allow = config.env;
   try {
-    return await use({
-      exec: ground.exec,
-      allow: config.env,
-      warnings: warning === null ? [] : [warning],
-    });
+    if (flow.settings.mcpServers === undefined) return await use({ exec, allow, served: [], warnings });
+    const { openServers } = await import("./mcp.ts");
+    const { signal } = surroundings(options);
+    const servers = await openServers(flow, { cwd, env, allow, inside, signal });
+    try {
+      return await use({ exec, allow, served: servers.tools, warnings: [...warnings, ...servers.warnings] });
+    } finally {
+      await servers.close();
+    }
   } finally {
     await ground.close();
   }
 }
 
 /** The environment is looked through when there is a text to look for its secrets in. */
-function redactorOf({ env = process.env, secrets = [] }: DriveOptions): Redactor {
-  return createRedactor(() => [...secretsIn(env), ...secrets]);
+function redactorOf({ env = process.env, secrets = [] }: DriveOptions, flow?: Flow): Redactor {
+  return createRedactor(() => [...secretsIn(env), ...secrets, ...givenToServers(flow, env)]);
+}
+
+/** Whatever it is called: what is handed to a server of tools by name is not for others to read. */
+function givenToServers(flow: Flow | undefined, env: NodeJS.ProcessEnv): readonly string[] {
+  const servers = Object.values(flow?.settings.mcpServers ?? {});
+  const names = servers.flatMap((server) =>
+    variablesIn(server.kind === "http" ? server.headers : server.env),
+  );
+  return names.flatMap((name) => env[name] ?? []);
 }
 
 /** A stage ends with a call of its completion tool: a model that cannot call tools could never end one. */

@@ -8,6 +8,7 @@ import { dirname, join } from "node:path";
 import { RunnerError } from "../engine/ports.ts";
 import type { CommandCheck, Flow, Module } from "../flow/flow.ts";
 import { canonicalJson } from "../flow/json.ts";
+import type { McpServer } from "../flow/mcp.ts";
 import { partsOf } from "../flow/rules.ts";
 import { configFolder } from "./project.ts";
 
@@ -69,6 +70,7 @@ function executables(flow: Flow): readonly string[] {
     if (part.kind === "module") return [moduleLine(part.module)];
     return part.kind === "state" && part.resource.kind === "api" ? [`GET ${part.resource.url}`] : [];
   });
+  const servers = Object.entries(flow.settings.mcpServers ?? {}).map(serverLine);
   const hooks = flow.hooks === undefined ? [] : [moduleLine(flow.hooks)];
   // A project that takes its own reins off is asked about like one that runs something.
   const free = Object.values(flow.steps).flatMap(({ id, by, tools }) =>
@@ -76,11 +78,22 @@ function executables(flow: Flow): readonly string[] {
       ? [`permissionMode bypassPermissions in ${id}`]
       : [],
   );
-  return [...new Set([...checks, ...steps, ...outside, ...hooks, ...free])].toSorted();
+  return [...new Set([...checks, ...steps, ...outside, ...servers, ...hooks, ...free])].toSorted();
 }
 
 function moduleLine({ file, digest }: Module): string {
   return `node ${file} (sha256 ${digest})`;
+}
+
+/** With the variables of yours that it is given. */
+function serverLine([name, server]: readonly [string, McpServer]): string {
+  const values = (all: { readonly [name: string]: string }) =>
+    Object.entries(all).map(([key, value]) => `${key}=${JSON.stringify(value)}`);
+  const what =
+    server.kind === "http"
+      ? ["POST", server.url, ...values(server.headers)]
+      : [...values(server.env), ...[server.command, ...server.args].map(word)];
+  return `mcp ${name}: ${what.join(" ")}`;
 }
 
 /** As a shell would be told: the values first, since they decide with the line what is done. */
