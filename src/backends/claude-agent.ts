@@ -10,10 +10,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Backend, Message, RunRequest, TurnResult } from "../engine/ports.ts";
 import type { Json, JsonObject } from "../flow/json.ts";
+import { MCP_PREFIX } from "../flow/mcp.ts";
 import { createBatches, createHook, type HookInput, type HookOutput } from "./claude-gate.ts";
 import { ANSWER_TOOL, asksToWait, hear, NO_TOTALS, NOTHING, readMarks, toResult } from "./claude-read.ts";
 import { toDraft07 } from "./draft-07.ts";
 import { passOn, type Environment } from "./environment.ts";
+import type { Bridge } from "./mcp-bridge.ts";
 import { loadPeer } from "./peer.ts";
 
 export type ClaudeAgentOptions = {
@@ -71,12 +73,15 @@ export async function createClaudeAgent(options: ClaudeAgentOptions): Promise<Ba
     request.signal.addEventListener("abort", abort);
     let heard = NOTHING;
     let thrown: string | null = null;
+    let bridge: Bridge | null = null;
     try {
+      bridge = await bridgeTo(request, temp);
       const question = {
         prompt: request.messages.map(textOf).join("\n\n"),
         options: {
           ...toOptions(model === undefined ? request : { ...request, model }),
           env: toEnv(env, home, temp),
+          ...(bridge !== null && { mcpServers: toServers(bridge) }),
           abortController: stop,
           hooks: {
             PreToolUse: [
@@ -99,6 +104,7 @@ export async function createClaudeAgent(options: ClaudeAgentOptions): Promise<Ba
       thrown = error instanceof Error ? error.message : String(error);
     } finally {
       batches.end();
+      await bridge?.close();
       request.signal.removeEventListener("abort", abort);
     }
     if (request.signal.aborted) return INTERRUPTED;
@@ -125,6 +131,25 @@ const INTERRUPTED: TurnResult = {
   fault: { kind: "other", message: "The query was interrupted." },
 };
 
+/** For the tools of the step that are not the program's own; null where there are none. */
+async function bridgeTo({ served, tools }: RunRequest, folder: string): Promise<Bridge | null> {
+  if (served === undefined) return null;
+  const offered = tools.filter(({ name }) => served.tools.some((tool) => tool.name === name));
+  if (offered.length === 0) return null;
+  const { openBridge } = await import("./mcp-bridge.ts");
+  return await openBridge(folder, offered, () => served.call);
+}
+
+/** Told at once and not when the model looks for them, and as patient as the tools themselves. */
+function toServers({ servers }: Bridge): JsonObject {
+  return Object.fromEntries(
+    servers.map(({ name, command, args }) => [
+      name,
+      { type: "stdio", command, args, alwaysLoad: true, timeout: 3_600_000 },
+    ]),
+  );
+}
+
 function toOptions(request: RunRequest): JsonObject {
   const { model, system, tools, cwd, maxTurns, session, output } = request;
   const completion = completionOf(request);
@@ -133,7 +158,7 @@ function toOptions(request: RunRequest): JsonObject {
     cwd,
     ...(name === "" ? {} : { model: name }),
     systemPrompt: completion === null ? system : `${system}\n\n${renamed(completion)}`,
-    tools: tools.map((tool) => tool.name),
+    tools: tools.flatMap(({ name }) => (name.startsWith(MCP_PREFIX) ? [] : [name])),
     ...(completion === null ? {} : { toolAliases: { [completion]: ANSWER_TOOL } }),
     maxTurns: Math.max(1, maxTurns),
     ...(output === undefined

@@ -10,7 +10,6 @@ export type McpSdk = {
     about: { readonly name: string; readonly version: string },
     options: object,
   ) => {
-    onclose?: () => void;
     readonly connect: (transport: Transport, options: RequestOptions) => Promise<void>;
     readonly request: (
       request: { readonly method: string; readonly params: object },
@@ -117,7 +116,7 @@ async function connect({ sdk, where, signal, startMs = START_MS }: ServerOptions
   // It is told nothing that it could ask us for: no files, no model, no questions to a person.
   const client = new sdk.Client({ name: "lockstep", version: "1" }, { capabilities: {} });
   let gone = false;
-  client.onclose = () => (gone = true);
+  Object.assign(client, { onclose: () => (gone = true) });
   const close = async () => {
     gone = true;
     await client.close().catch(() => undefined);

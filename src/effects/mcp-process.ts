@@ -88,12 +88,14 @@ async function start({ argv, cwd, env }: Program): Promise<Running> {
   }
   guard(leader);
   const tree = { leader, mark };
-  const ended = new Promise<void>((resolve) => child.once("exit", () => resolve())).then(async () => {
+  const exited = new Promise<void>((resolve) => child.once("exit", () => resolve()));
+  const ended = (async () => {
+    await exited;
     await endTree(tree, 0, GRACE_MS);
     unguard(leader);
     child.stdout.destroy();
     child.stderr.destroy();
-  });
+  })();
   return {
     child,
     ended,

@@ -65,8 +65,11 @@ function toServer({ command, args, env, url = "", headers }: Source): McpServer 
     : { kind: "stdio", command, args, env: Object.fromEntries(env) };
 }
 
+/** The name by which coding agents know us. */
+const OURS = "lockstep";
+
 function isUsableName(name: string): boolean {
-  return isServerName(name) && !FORBIDDEN_NAMES.has(name);
+  return isServerName(name) && !FORBIDDEN_NAMES.has(name) && name !== OURS;
 }
 
 /** `allowed` is the agent's own list of tools, and `steps` are those that a run can come to. */
@@ -155,7 +158,7 @@ function faultOf({ type, command, url, env, headers }: Source): Fault | null {
   if (url !== undefined && faultOfAddress(url) !== null)
     return ["url", faultOfAddress(url)!, "Write the address out, as in https://example.com/mcp."];
   const [values, key] = command === undefined ? [headers, "headers"] : [env, "env"];
-  const [hidden] = [...env.keys()].filter((name) => LOADER.test(name));
+  const hidden = [...env.keys()].find((name) => LOADER.test(name));
   if (hidden !== undefined)
     return [
       `env/${escapeSegment(hidden)}`,

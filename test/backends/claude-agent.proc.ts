@@ -270,6 +270,50 @@ function suite(): void {
     assert.deepEqual(readdirSync(w.cwd), []);
   });
 
+  test("tools of servers are run on our side, behind the gate, and only those of the step are there", async () => {
+    const spec = (name: string) => ({
+      name,
+      description: "Looks it up.",
+      input: { type: "object", properties: { q: { type: "string" } } },
+    });
+    await using w = await world([
+      { calls: [call("mcp__docs__search", { q: "x" })] },
+      { calls: [call("mcp__docs__remove", {})] },
+      { calls: [call("mcp__notes__add", {})] },
+      answer({ a: "x" }),
+    ]);
+    const called: unknown[] = [];
+    const judged: string[] = [];
+    const all = ["mcp__docs__search", "mcp__docs__remove", "mcp__notes__add"].map(spec);
+    const served = {
+      tools: all,
+      call: (name: string, input: object) => {
+        called.push([name, input]);
+        return Promise.resolve({ id: "1", name, ok: true, content: "found it" });
+      },
+    };
+    const gate: Gate = ({ name }, batch) => {
+      judged.push(name);
+      assert.deepEqual(batch, [name]);
+      return Promise.resolve(
+        name === "mcp__docs__remove" ? { allow: false, reason: "not this one" } : { allow: true },
+      );
+    };
+    const reply = said(await w.ask({ ...structured, gate, served, tools: all.slice(0, 2) }));
+    assert.deepEqual(reply.output, { a: "x" });
+    const offered = JSON.parse(w.server.asked[0]!.body) as { tools: { name: string }[] };
+    assert.deepEqual(offered.tools.map(({ name }) => name).toSorted(), [
+      "StructuredOutput",
+      "mcp__docs__remove",
+      "mcp__docs__search",
+    ]);
+    assert.deepEqual(called, [["mcp__docs__search", { q: "x" }]]);
+    assert.deepEqual(judged, ["mcp__docs__search", "mcp__docs__remove"]);
+    assert.match(w.server.asked[1]!.last, /found it/);
+    assert.match(w.server.asked[2]!.last, /not this one/);
+    assert.match(w.server.asked[3]!.last, /No such tool/);
+  });
+
   const write = call("Write", { file_path: "a.txt", content: "x" });
   for (const [channel, more] of [
     ["an answer", structured],
