@@ -9,6 +9,7 @@ import { mkdir, mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Backend, Message, RunRequest, TurnResult } from "../engine/ports.ts";
+import type { Judged } from "../flow/event.ts";
 import type { Json, JsonObject } from "../flow/json.ts";
 import { MCP_PREFIX } from "../flow/mcp.ts";
 import { createBatches, createHook, type HookInput, type HookOutput } from "./claude-gate.ts";
@@ -71,6 +72,8 @@ export async function createClaudeAgent(options: ClaudeAgentOptions): Promise<Ba
     const stop = new AbortController();
     const abort = () => stop.abort();
     request.signal.addEventListener("abort", abort);
+    const judged: Judged[] = [];
+    const refused = (name: string, why: string) => void judged.push({ name, denied: why });
     let heard = NOTHING;
     let thrown: string | null = null;
     let bridge: Bridge | null = null;
@@ -86,7 +89,7 @@ export async function createClaudeAgent(options: ClaudeAgentOptions): Promise<Ba
           hooks: {
             PreToolUse: [
               {
-                hooks: [createHook(request.gate, batches, completionOf(request))],
+                hooks: [createHook(request.gate, batches, completionOf(request), refused)],
                 // It waits for the end of a response, which may be long.
                 timeout: 3600,
                 onFailure: "block" as const,
@@ -112,7 +115,7 @@ export async function createClaudeAgent(options: ClaudeAgentOptions): Promise<Ba
     const result = toResult(heard, { structured: request.output !== undefined, before, thrown });
     if (result.mark !== undefined)
       for (const [session, figures] of readMarks([result.mark])) totals.set(session, figures);
-    return result;
+    return judged.length === 0 ? result : { ...result, judged };
   }
 
   async function close(): Promise<void> {

@@ -1,5 +1,5 @@
 /** Doing one command: the only place where the engine meets its ports. What comes back is always an event. */
-import type { CheckResult, Command, Event, Reply, Sight } from "../flow/event.ts";
+import type { CheckResult, Command, Event, Judged, Reply, Sight } from "../flow/event.ts";
 import type { Answer, Flow, Step, StepId } from "../flow/flow.ts";
 import { isObject } from "../flow/json.ts";
 import { ANSWER_CAPS, bound, extractObject } from "./answer.ts";
@@ -73,18 +73,20 @@ async function ask(
   for (const message of said.messages) messages.push(message);
   const request = toRequest(flow, state, step, command, ports, messages, system, signal);
   const { turn, run } = ports.backend;
+  let judged: Judged[] = UNJUDGED;
   let result: TurnResult;
   try {
     if (turn !== undefined) result = await turn(request);
-    else if (run !== undefined)
-      result = await run(
-        toRunRequest(request, said.messages, step, turnsLeft(flow, state, step, command), session, ports),
-      );
-    else result = fault(`The backend ${ports.backend.spec.id} offers neither turn nor run`);
+    else if (run !== undefined) {
+      judged = [];
+      const most = turnsLeft(flow, state, step, command);
+      result = await run(toRunRequest(request, said.messages, step, most, session, ports, judged));
+    } else result = fault(`The backend ${ports.backend.spec.id} offers neither turn nor run`);
   } catch (error) {
     // A backend should not throw; one that does all the same stops its run, not the program.
     result = fault(`The backend threw: ${error instanceof Error ? error.message : String(error)}`);
   }
+  if (judged.length > 0) result = { ...result, judged: [...(result.judged ?? []), ...judged] };
   if (ports.tidy !== undefined) result = ports.tidy(result);
   if (result.kind === "fault") messages.length -= said.messages.length;
   const reply = readReply(step, result);
@@ -230,6 +232,7 @@ function outputOf({ schema, channel }: Answer & { kind: "object" }): NonNullable
 }
 
 const NOBODY: readonly StepId[] = [];
+const UNJUDGED: Judged[] = [];
 
 /** What an agent with a loop of its own needs besides: only what is new to it, and our gate. */
 function toRunRequest(
@@ -239,16 +242,21 @@ function toRunRequest(
   maxTurns: number,
   session: string | undefined,
   { cwd, toolbox }: Ports,
+  judged: Judged[],
 ): RunRequest {
+  const { served } = toolbox;
   const gate: Gate = (toolCall, batch) => {
     const reason = toolbox.judge(step, toolCall, batch);
+    const { name } = toolCall;
+    // What we run ourselves is told when it is run.
+    if (reason !== null || !served?.some((tool) => tool.name === name)) note(judged, name, reason);
     return Promise.resolve(reason === null ? { allow: true } : { allow: false, reason });
   };
   const whole = { ...request, messages: news, cwd, maxTurns, gate };
   return {
     ...whole,
     ...(session !== undefined && { session }),
-    ...(toolbox.served !== undefined && { served: servedTo(step, toolbox, toolbox.served, request) }),
+    ...(served !== undefined && { served: servedTo(step, toolbox, served, request, judged) }),
   };
 }
 
@@ -258,15 +266,26 @@ function servedTo(
   toolbox: Toolbox,
   tools: readonly ToolSpec[],
   { asker, signal }: TurnRequest,
+  judged: Judged[],
 ): Served {
   let calls = 0;
   return {
     tools,
     call: async (name, input) => {
       const [result] = await toolbox.call(step, [{ id: `${asker.key}/${++calls}`, name, input }], signal);
+      note(judged, name, result!.denied ?? null);
       return result!;
     },
   };
+}
+
+/** As much of it as anybody will read. */
+const MOST_JUDGED = 500;
+
+function note(judged: Judged[], name: string, denied: string | null): void {
+  if (judged.length >= MOST_JUDGED) return;
+  const tool = name.length > 80 ? `${name.slice(0, 80)}…` : name;
+  judged.push(denied === null ? { name: tool } : { name: tool, denied });
 }
 
 /** Responses that this visit may still have, and the run; each try of a stage has its own. */
@@ -278,7 +297,7 @@ function turnsLeft(flow: Flow, state: State, step: Step, { visit, turn }: Comman
 
 /** Bounds what came back before anything is recorded, and reads the payload where the backend did not. */
 function readReply(step: Step, result: TurnResult): Reply | Promise<Reply> {
-  const mark = result.mark === undefined ? undefined : { mark: result.mark };
+  const mark = restOf(result);
   if (result.kind === "fault") return { kind: "fault", fault: result.fault, ...mark };
   if (result.text.length > ANSWER_CAPS.bytes) {
     return { kind: "oversized", why: `longer than ${ANSWER_CAPS.bytes} characters`, ...mark };
@@ -292,21 +311,28 @@ function readReply(step: Step, result: TurnResult): Reply | Promise<Reply> {
   return said(result, result.output);
 }
 
+/** What is recorded with a reply of any kind. */
+function restOf({ mark, judged }: TurnResult): Pick<TurnResult, "mark" | "judged"> | undefined {
+  if (mark === undefined && judged === undefined) return undefined;
+  return { ...(mark !== undefined && { mark }), ...(judged !== undefined && { judged }) };
+}
+
 function said(result: TurnResult & { kind: "reply" }, payload: unknown): Reply {
-  const { text, calls, usage, session, capped, mark } = result;
+  const { text, calls, usage, session, capped } = result;
+  const rest = restOf(result);
   const bounded = payload === undefined ? null : bound(payload);
-  if (bounded?.kind === "oversized") return { ...bounded, ...(mark === undefined ? undefined : { mark }) };
+  if (bounded?.kind === "oversized") return { ...bounded, ...rest };
   const output = bounded !== null && isObject(bounded.value) ? bounded.value : undefined;
   const reply: Reply =
     output === undefined
       ? { kind: "said", text, calls, usage }
       : { kind: "said", text, calls, output, usage };
-  if (session === undefined && mark === undefined && capped === undefined) return reply;
+  if (session === undefined && rest === undefined && capped === undefined) return reply;
   return {
     ...reply,
     ...(session === undefined ? undefined : { session }),
     ...(capped === undefined ? undefined : { capped }),
-    ...(mark === undefined ? undefined : { mark }),
+    ...rest,
   };
 }
 

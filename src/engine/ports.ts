@@ -11,6 +11,7 @@ import type {
   Entry,
   Fault,
   HookResult,
+  Judged,
   Sight,
   Usage,
 } from "../flow/event.ts";
@@ -124,8 +125,15 @@ export type TurnResult =
       /** It had no response left to give, and was not done. */
       readonly capped?: true;
       readonly mark?: Json;
+      readonly judged?: readonly Judged[];
     }
-  | { readonly kind: "fault"; readonly fault: Fault; readonly mark?: Json };
+  | {
+      readonly kind: "fault";
+      readonly fault: Fault;
+      readonly mark?: Json;
+      /** Calls that the backend itself denied, or allowed; what the gate said is known without it. */
+      readonly judged?: readonly Judged[];
+    };
 
 export type Message =
   | { readonly role: "user"; readonly text: string }
