@@ -112,7 +112,7 @@ type Connection = {
 
 async function connect({ sdk, where, signal, startMs = START_MS }: ServerOptions): Promise<Connection> {
   const program = "argv" in where ? createProcessTransport(where) : null;
-  const transport = program ?? httpTransport(sdk, where as Address);
+  const transport = program ?? httpTransport(sdk, where as Address, () => void close());
   // It is told nothing that it could ask us for: no files, no model, no questions to a person.
   const client = new sdk.Client({ name: "lockstep", version: "1" }, { capabilities: {} });
   let gone = false;
@@ -145,10 +145,16 @@ async function connect({ sdk, where, signal, startMs = START_MS }: ServerOptions
   };
 }
 
-/** Nobody is sent elsewhere with what was meant for one address, and no answer is without end. */
-function httpTransport(sdk: McpSdk, { url, headers }: Address): Transport {
-  const capped = async (address: string | URL, init?: RequestInit) =>
-    withCap(await fetch(address, { ...init, redirect: "error" }));
+/**
+ * Nobody is sent elsewhere with what was meant for one address, and no answer is without end. `broken` hears when an
+ * answer was not given to its end: whoever waits for it would wait in vain.
+ */
+function httpTransport(sdk: McpSdk, { url, headers }: Address, broken: () => void): Transport {
+  const capped = async (address: string | URL, init?: RequestInit) => {
+    const response = await fetch(address, { ...init, redirect: "error" });
+    const isAnswer = init?.method === "POST";
+    return bounded(response, () => (isAnswer && init.signal?.aborted !== true ? broken() : undefined));
+  };
   return new sdk.StreamableHTTPClientTransport(new URL(url), {
     requestInit: { headers, redirect: "error" },
     fetch: capped,
@@ -163,18 +169,28 @@ function httpTransport(sdk: McpSdk, { url, headers }: Address): Transport {
 
 const MOST_BODY = 8 * 1024 * 1024;
 
-function withCap(response: Response): Response {
+function bounded(response: Response, broken: () => void): Response {
   if (response.body === null) return response;
+  const reader = response.body.getReader();
   let left = MOST_BODY;
-  const cap = new TransformStream<Uint8Array, Uint8Array>({
-    transform: (chunk, controller) => {
-      left -= chunk.length;
-      if (left < 0) controller.error(new Error(`it answered with more than ${MOST_BODY} bytes`));
-      else controller.enqueue(chunk);
+  const body = new ReadableStream<Uint8Array>({
+    pull: async (controller) => {
+      try {
+        const { done, value } = await reader.read();
+        if (done) return controller.close();
+        left -= value.length;
+        if (left < 0) throw new Error(`it answered with more than ${MOST_BODY} bytes`);
+        controller.enqueue(value);
+      } catch (error) {
+        broken();
+        controller.error(error);
+        await reader.cancel().catch(() => undefined);
+      }
     },
+    cancel: (reason) => reader.cancel(reason),
   });
   const { status, statusText, headers } = response;
-  return new Response(response.body.pipeThrough(cap), { status, statusText, headers });
+  return new Response(body, { status, statusText, headers });
 }
 
 async function listTools(

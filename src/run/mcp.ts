@@ -61,8 +61,17 @@ export async function openServers(flow: Flow, around: ServersAround): Promise<Se
   }
 }
 
-/** How it is told whose package is missing. */
-export function peerOf(server: string) {
+/** Why no server of tools could be spoken to here; null when one could. */
+export async function whyNoServers(server: string, env: NodeJS.ProcessEnv): Promise<string | null> {
+  try {
+    await loadPeer(peerOf(server), env);
+    return null;
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}
+
+function peerOf(server: string) {
   return {
     name: "@modelcontextprotocol/client",
     whose: `The server of tools "${server}"`,
@@ -72,7 +81,7 @@ export function peerOf(server: string) {
 }
 
 /** The steps that a run can come to; code may lead anywhere. */
-export function stepsOf({ steps, entry, hooks }: Flow): readonly Step[] {
+function stepsOf({ steps, entry, hooks }: Flow): readonly Step[] {
   const all = Object.values(steps);
   if (hooks !== undefined || !Object.hasOwn(steps, entry)) return all;
   const reach = reachFrom(entry, new Map(Object.entries(steps)));
@@ -80,7 +89,7 @@ export function stepsOf({ steps, entry, hooks }: Flow): readonly Step[] {
 }
 
 /** A server by what it is: its command line or its address. */
-export function aboutServer(server: McpServer): string {
+function aboutServer(server: McpServer): string {
   return server.kind === "http" ? server.url : [server.command, ...server.args].join(" ");
 }
 
