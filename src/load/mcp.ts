@@ -157,13 +157,20 @@ function faultOf({ type, command, url, env, headers }: Source): Fault | null {
     ];
   if (url !== undefined && faultOfAddress(url) !== null)
     return ["url", faultOfAddress(url)!, "Write the address out, as in https://example.com/mcp."];
-  const [values, key] = command === undefined ? [headers, "headers"] : [env, "env"];
+  const [values, key] = command === undefined ? ([headers, "headers"] as const) : ([env, "env"] as const);
   const hidden = [...env.keys()].find((name) => LOADER.test(name));
   if (hidden !== undefined)
     return [
       `env/${escapeSegment(hidden)}`,
       `${hidden} reaches into how every program is loaded`,
       "Remove it.",
+    ];
+  const misnamed = [...values.keys()].find((name) => !NAMES[key].test(name));
+  if (misnamed !== undefined)
+    return [
+      `${key}/${escapeSegment(misnamed)}`,
+      `${JSON.stringify(misnamed)} is no name for ${key}`,
+      "Rename it.",
     ];
   const [odd] = [...values].find(([, value]) => value.replaceAll(REFERENCE, "").includes("${")) ?? [];
   if (odd === undefined) return null;
@@ -173,6 +180,8 @@ function faultOf({ type, command, url, env, headers }: Source): Fault | null {
     "Write ${NAME}: nothing else is understood in braces.",
   ];
 }
+
+const NAMES = { env: /^[A-Za-z_][A-Za-z0-9_]*$/, headers: /^[A-Za-z0-9_-]+$/ } as const;
 
 /** The program that confines the server would obey these too, outside. */
 const LOADER = /^(?:LD|DYLD|LOCKSTEP)_|^GCONV_PATH$|^GLIBC_TUNABLES$/;

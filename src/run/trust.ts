@@ -91,7 +91,7 @@ function serverLine([name, server]: readonly [string, McpServer]): string {
     Object.entries(all).map(([key, value]) => `${key}=${JSON.stringify(value)}`);
   const what =
     server.kind === "http"
-      ? ["POST", server.url, ...values(server.headers)]
+      ? ["POST", word(server.url), ...values(server.headers)]
       : [...values(server.env), ...[server.command, ...server.args].map(word)];
   return `mcp ${name}: ${what.join(" ")}`;
 }

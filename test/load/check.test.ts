@@ -1683,6 +1683,13 @@ const ROWS: readonly Row[] = [
       ["an address that is not written out", { url: "https://x.test/${PLACE}" }, "/url", /written out/],
       ["a default in braces", { ...DOCS, env: { A: "${B:-c}" } }, "/env/A", /no name of a variable/],
       ["a header in braces", { url: "https://x.test/", headers: { A: "${b c}" } }, "/headers/A", /no name/],
+      ["a variable that is two", { ...DOCS, env: { "A=B": "d" } }, "/env/A=B", /no name for env/],
+      [
+        "a header that is two",
+        { url: "https://x.test/", headers: { "A:b": "c" } },
+        "/headers/A:b",
+        /no name/,
+      ],
       ["a library to load", { ...DOCS, env: { LD_PRELOAD: "./evil.so" } }, "/env/LD_PRELOAD", /is loaded/],
     ] as const
   ).map(([name, server, place, says]): Row => ({
