@@ -172,6 +172,8 @@ export async function createAcp(options: AcpOptions): Promise<Backend> {
       const at = await agent;
       const isNew = request.session === undefined;
       const session = await open(at, request);
+      // Who came too late to be heard by those who listen below.
+      if (signal.aborted) return INTERRUPTED;
       const cancel = () => void at.connection.agent.notify("session/cancel", { sessionId: session.id });
       Object.assign(session, {
         gate: request.gate,

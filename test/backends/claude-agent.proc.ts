@@ -26,10 +26,13 @@ import { createClaudeAgent } from "../../src/backends/claude-agent.ts";
 import { createToolbox } from "../../src/boundaries/toolbox.ts";
 import type { Backend, Gate, RunRequest, TurnResult } from "../../src/engine/ports.ts";
 import type { Json, JsonSchema } from "../../src/flow/json.ts";
+import { judgedIn } from "../../src/flow/event.ts";
+import { createMemoryJournal } from "../../src/journal/memory.ts";
 import { run } from "../../src/run/run.ts";
 import { request } from "../../src/testing/backend-suite.ts";
 import { stepWith } from "../boundaries/step.ts";
 import { needs } from "../needs.ts";
+import { agentFiles, writeFiles } from "../run/project.ts";
 import { startServer, type Served } from "./anthropic-server.ts";
 import { loopbackOnly } from "./loopback.ts";
 
@@ -551,6 +554,53 @@ function suite(): void {
       assert.equal(done.usage.turns, 8);
       assert.equal(done.usage.inputTokens, 80);
       assert.ok(done.costUsd !== null && done.costUsd > 0);
+    },
+  );
+
+  test(
+    "a run on it uses the tools of a server, and what was denied is recorded",
+    { timeout: 60_000 },
+    async () => {
+      await using w = await world([
+        { calls: [call("mcp__docs__echo", { text: "hi" })] },
+        { calls: [call("mcp__docs__env", {})] },
+        { calls: [call("Bash", { command: "touch no" })] },
+        answer({ stepId: "closure.t", next_action: { action: "closing" } }),
+      ]);
+      const docs = {
+        command: process.execPath,
+        args: [fileURLToPath(new URL("../fixtures/mcp/server.mjs", import.meta.url))],
+      };
+      const boundaries = {
+        allowedTools: ["mcp__docs__echo", "mcp__docs__env", "Bash(ls)"],
+        permissionMode: "acceptEdits",
+      };
+      const step = {
+        kind: "closure",
+        intents: ["closing"],
+        transitions: { closing: { target: null } },
+      } as const;
+      const runner = { boundaries, mcpServers: { docs } };
+      writeFiles(w.cwd, agentFiles("t", { "closure.t": step }, { runner }));
+      const journal = createMemoryJournal();
+      const env = { ...w.env, LOCKSTEP_TRUST: "all" };
+      const done = await run({ agent: "t", cwd: w.cwd, env, journal, backend: await w.open() });
+      assert.equal(done.exitCode, 0, done.reason);
+      assert.match(w.server.asked[1]!.last, /heard: hi/);
+      assert.doesNotMatch(w.server.asked[2]!.last, /sk-the-key|a-secret-of-the-user|ANTHROPIC/);
+      const judged = (await journal.read(done.run!)).flatMap(({ event }) =>
+        event.type === "step.answered" ? judgedIn(event.reply) : [],
+      );
+      assert.deepEqual(
+        judged.map(({ name, denied }) => [name, denied !== undefined]),
+        [
+          ["mcp__docs__echo", false],
+          ["mcp__docs__env", false],
+          ["Bash", true],
+        ],
+      );
+      assert.match(judged[2]!.denied!, /is not covered by Bash\(ls\)/);
+      assert.equal(w.wrote("no"), false);
     },
   );
 
