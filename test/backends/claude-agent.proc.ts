@@ -406,7 +406,12 @@ function suite(): void {
     ["400", { status: 400, ...error("invalid_request_error") }, { kind: "bad-request", status: 400 }],
     ["404", { status: 404, ...error("not_found_error") }, { kind: "bad-request", status: 404 }],
     ["a line that is cut", { cut: "before" }, { kind: "network" }],
-    ["a response that is cut", { cut: "inside" }, { kind: "network" }],
+    // It was tried twice, and both were paid for.
+    [
+      "a response that is cut",
+      { cut: "inside" },
+      { kind: "network", usage: { turns: 2, inputTokens: 20, outputTokens: 2, costUsd: 0.00012 } },
+    ],
   ];
   for (const [name, reply, expected] of faults) {
     test(`${name} is a fault`, async () => {
