@@ -1,4 +1,5 @@
 /** What an agent says over the Agent Client Protocol, in our words. Pure. */
+import type { ToolSpec } from "../engine/ports.ts";
 import type { Fault } from "../flow/event.ts";
 import { isObject, own, type Json, type JsonObject } from "../flow/json.ts";
 import { at, listIn, numberIn, textIn } from "./untyped.ts";
@@ -40,10 +41,12 @@ export type Judged = { readonly name: string; readonly input: JsonObject };
  * What an agent asks leave for, as calls that our gate knows: each must pass. Tools are told apart by their kind, as
  * every agent has names of its own. An empty list: our own tool, which needs no leave.
  */
-export function toCalls(toolCall: JsonObject): readonly Judged[] {
+export function toCalls(toolCall: JsonObject, served: readonly ToolSpec[] = []): readonly Judged[] {
   const { kind, rawInput, locations } = toolCall;
   const input = isObject(rawInput) ? rawInput : {};
   if (isSubmit(toolCall)) return [];
+  const ours = served.find(({ name }) => plain(name) === plain(nameOf(toolCall)));
+  if (ours !== undefined) return [{ name: ours.name, input }];
   switch (kind) {
     case "execute":
       return [{ name: "Bash", input: { command: commandOf(input) } }];
@@ -118,6 +121,11 @@ function commandOf({ command }: JsonObject): Json {
 
 function nameOf({ name, title }: JsonObject): string {
   return typeof name === "string" ? name : typeof title === "string" ? title : "an unnamed tool";
+}
+
+/** `mcp__docs__search`, `docs: search` and `docs.search` are the same tool. */
+function plain(name: string): string {
+  return name.replace(/^mcp__/, "").replaceAll(/[^A-Za-z0-9-]+/g, "_");
 }
 
 function isSubmit(toolCall: JsonObject): boolean {

@@ -10,11 +10,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable, Writable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
-import type { Backend, Gate, Message, RunRequest, TurnResult } from "../engine/ports.ts";
+import type { Backend, Gate, Message, RunRequest, ToolSpec, TurnResult } from "../engine/ports.ts";
 import type { Json, JsonObject } from "../flow/json.ts";
 import { choose, hear, NOTHING, SERVER, SUBMIT, toCalls, toFault, tokensOf, type Heard } from "./acp-read.ts";
 import { SUBMIT_SERVER } from "./acp-submit.ts";
 import { passOn } from "./environment.ts";
+import type { Bridge, BridgedCall } from "./mcp-bridge.ts";
 import { loadPeer } from "./peer.ts";
 import { textIn } from "./untyped.ts";
 
@@ -54,6 +55,8 @@ type Session = {
   readonly id: string;
   readonly submitted: string;
   gate: Gate;
+  served: readonly ToolSpec[] | undefined;
+  call: BridgedCall;
   heard: Heard;
   costUsd: number | null;
   onCall: () => void;
@@ -76,6 +79,7 @@ export async function createAcp(options: AcpOptions): Promise<Backend> {
   const sessions = new Map<string, Session>();
   let agent: Promise<Agent> | null = null;
   let started: ChildProcess | null = null;
+  const bridges: Bridge[] = [];
   let opened = 0;
 
   async function start(cwd: string): Promise<Agent> {
@@ -106,7 +110,7 @@ export async function createAcp(options: AcpOptions): Promise<Backend> {
     try {
       const session = sessions.get(textIn(sessionId));
       if (session === undefined) return choose(options, false);
-      for (const call of toCalls(toolCall as JsonObject)) {
+      for (const call of toCalls(toolCall as JsonObject, session.served)) {
         if (!(await session.gate(call, null)).allow) return choose(options, false);
       }
       return choose(options, true);
@@ -122,11 +126,13 @@ export async function createAcp(options: AcpOptions): Promise<Backend> {
     session.onCall();
   }
 
-  async function open(at: Agent, { cwd, session: id, gate }: RunRequest): Promise<Session> {
+  async function open(
+    at: Agent,
+    { cwd, session: id, gate, served, call: callTool, signal }: RunRequest,
+  ): Promise<Session> {
     const known = id === undefined ? undefined : sessions.get(id);
     if (known !== undefined) return known;
     const submitted = join(temp, `${++opened}.json`);
-    const place = { cwd, mcpServers: [submitServer(submitted)] };
     if (id !== undefined && !at.canLoad) {
       throw new Error(
         "the conversation is gone with the process that held it, and this agent cannot load one",
@@ -134,6 +140,10 @@ export async function createAcp(options: AcpOptions): Promise<Backend> {
     }
     const request = (method: string, params: JsonObject) =>
       orGone(at.connection.agent.request(method, params), at.gone);
+    const call: BridgedCall = (name, input) => callTool({ name, input }, signal);
+    const others =
+      served === undefined ? [] : await bridged(served, () => sessions.get(session.id)?.call ?? call);
+    const place = { cwd, mcpServers: [submitServer(submitted), ...others] };
     const found =
       id === undefined
         ? await request("session/new", place)
@@ -142,12 +152,24 @@ export async function createAcp(options: AcpOptions): Promise<Backend> {
       id: id ?? textIn(found.sessionId),
       submitted,
       gate,
+      served,
+      call,
       heard: NOTHING,
       costUsd: null,
       onCall: () => undefined,
     };
     sessions.set(session.id, session);
     return session;
+  }
+
+  /** An agent keeps its servers for the whole session, so they have all tools; the gate knows which step is asked. */
+  async function bridged(served: readonly ToolSpec[], now: () => BridgedCall): Promise<readonly Json[]> {
+    const { openBridge } = await import("./mcp-bridge.ts");
+    const bridge = await openBridge(temp, served, now);
+    bridges.push(bridge);
+    return bridge.servers.map(({ name, command: program, args: words }) => {
+      return { name, command: program, args: words, env: [] };
+    });
   }
 
   async function run(request: RunRequest): Promise<TurnResult> {
@@ -163,10 +185,13 @@ export async function createAcp(options: AcpOptions): Promise<Backend> {
       const isNew = request.session === undefined;
       const session = await open(at, request);
       signal.removeEventListener("abort", giveUp);
+      // Who came too late to be heard by those who listen below.
       if (signal.aborted) return INTERRUPTED;
       const cancel = () => void at.connection.agent.notify("session/cancel", { sessionId: session.id });
       Object.assign(session, {
         gate: request.gate,
+        served: request.served,
+        call: (name: string, input: JsonObject) => request.call({ name, input }, signal),
         heard: { ...NOTHING, costUsd: session.costUsd },
         onCall: () => {
           if (stopped !== null || session.heard.calls.size < maxTurns) return;
@@ -197,6 +222,7 @@ export async function createAcp(options: AcpOptions): Promise<Backend> {
     const at = await agent?.catch(() => null);
     at?.connection.close();
     at?.child.kill();
+    for (const bridge of bridges) await bridge.close();
     await rm(temp, { recursive: true, force: true });
   }
 

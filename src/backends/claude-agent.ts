@@ -9,6 +9,7 @@ import { mkdir, mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Backend, Message, RunRequest, TurnResult } from "../engine/ports.ts";
+import type { Judged } from "../flow/event.ts";
 import type { Json, JsonObject } from "../flow/json.ts";
 import { createBatches, createHook, type HookInput, type HookOutput } from "./claude-gate.ts";
 import { ANSWER_TOOL, asksToWait, hear, NO_TOTALS, NOTHING, readMarks, toResult } from "./claude-read.ts";
@@ -84,6 +85,8 @@ export async function createClaudeAgent(options: ClaudeAgentOptions): Promise<Ba
       if (silent) abort();
       else patience.refresh();
     }, silenceMs);
+    const judged: Judged[] = [];
+    const refused = (name: string, why: string) => void judged.push({ name, denied: why });
     let heard = NOTHING;
     let thrown: string | null = null;
     try {
@@ -96,7 +99,7 @@ export async function createClaudeAgent(options: ClaudeAgentOptions): Promise<Ba
           hooks: {
             PreToolUse: [
               {
-                hooks: [createHook(request.gate, batches, completionOf(request))],
+                hooks: [createHook(request.gate, batches, completionOf(request), refused)],
                 // It waits for the end of a response, which may be long.
                 timeout: 3600,
                 onFailure: "block" as const,
@@ -127,7 +130,7 @@ export async function createClaudeAgent(options: ClaudeAgentOptions): Promise<Ba
     const result = toResult(heard, { structured: request.output !== undefined, before, thrown });
     if (result.mark !== undefined)
       for (const [session, figures] of readMarks([result.mark])) totals.set(session, figures);
-    return result;
+    return judged.length === 0 ? result : { ...result, judged };
   }
 
   async function close(): Promise<void> {

@@ -75,23 +75,31 @@ export type HookOutput = {
   };
 };
 
-/** `completion`: the name under which the flow knows the tool that takes the answer; null if it has no name for it. */
+/**
+ * `completion`: the name under which the flow knows the tool that takes the answer; null if it has no name for it.
+ * `denied` hears of what is denied without the gate.
+ */
 export function createHook(
   gate: Gate,
   batches: Batches,
   completion: string | null,
+  denied: (name: string, why: string) => void = () => undefined,
 ): (input: HookInput) => Promise<HookOutput> {
   const inOurWords = (name: string) => (name === ANSWER_TOOL ? (completion ?? name) : ourName(name));
 
   async function decide({ tool_name, tool_input, tool_use_id, agent_id }: HookInput): Promise<HookOutput> {
-    if (agent_id !== undefined) return deny("Sub-agents are not offered.");
-    if (!isObject(tool_input)) return deny("The input is not an object.");
+    const refuse = (why: string) => {
+      denied(inOurWords(tool_name), why);
+      return deny(why);
+    };
+    if (agent_id !== undefined) return refuse("Sub-agents are not offered.");
+    if (!isObject(tool_input)) return refuse("The input is not an object.");
     const batch = await batches.whole(tool_use_id);
-    if (batch === null) return deny("The response broke off; nothing of it was run.");
+    if (batch === null) return refuse("The response broke off; nothing of it was run.");
     const names = batch.map(inOurWords);
     const isAnswer = tool_name === ANSWER_TOOL;
     if (names.length > 1 && names.includes(completion ?? ANSWER_TOOL)) {
-      return deny(
+      return refuse(
         `${completion ?? ANSWER_TOOL} must be the only tool call in its response; nothing of this response was run.`,
       );
     }

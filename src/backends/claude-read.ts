@@ -91,7 +91,10 @@ export type Reading = {
 export function toResult(heard: Heard, reading: Reading): TurnResult {
   const { result } = heard;
   if (result === null || (result.is_error === true && !isEnough(result))) {
-    return { kind: "fault", fault: toFault(heard, reading.thrown) };
+    const fault = toFault(heard, reading.thrown);
+    const spent = result === null ? null : toUsage(heard, result, reading.before).usage;
+    const isFree = spent === null || spent.inputTokens + spent.outputTokens === 0;
+    return { kind: "fault", fault: isFree ? fault : { ...fault, usage: spent } };
   }
   const { usage, totals } = toUsage(heard, result, reading.before);
   const session = textIn(result.session_id);

@@ -8,6 +8,9 @@ export type Peer = {
   readonly name: string;
   /** What it is for, as in "… needs". */
   readonly whose: string;
+  /** Where it is told of, and the code for its absence; those of backends where they are not said. */
+  readonly page?: string;
+  readonly code?: string;
 };
 
 /**
@@ -19,7 +22,8 @@ export async function loadPeer(peer: Peer, { LOCKSTEP_PACKAGES }: NodeJS.Process
     const found = LOCKSTEP_PACKAGES === undefined ? peer.name : resolveFrom(LOCKSTEP_PACKAGES, peer.name);
     return (await import(found)) as unknown;
   } catch (error) {
-    throw new RunnerError("BACKEND_UNAVAILABLE", absent(peer, error, LOCKSTEP_PACKAGES), { cause: error });
+    const { code = "BACKEND_UNAVAILABLE" } = peer;
+    throw new RunnerError(code, absent(peer, error, LOCKSTEP_PACKAGES), { cause: error });
   }
 }
 
@@ -27,11 +31,15 @@ function resolveFrom(folder: string, name: string): string {
   return pathToFileURL(createRequire(join(folder, "package.json")).resolve(name)).href;
 }
 
-function absent({ name, whose }: Peer, error: unknown, folder: string | undefined): string {
+function absent(
+  { name, whose, page = "docs/agents.md" }: Peer,
+  error: unknown,
+  folder: string | undefined,
+): string {
   const { code, message } = error as NodeJS.ErrnoException;
   if (code !== "ERR_MODULE_NOT_FOUND" && code !== "MODULE_NOT_FOUND") {
     return `${whose} needs ${name}, which is there but cannot be loaded: ${message}`;
   }
   const where = folder === undefined ? "beside Lockstep" : `in ${folder} (LOCKSTEP_PACKAGES)`;
-  return `${whose} needs ${name}, which is not installed ${where}. Install it: npm install ${name}. See docs/agents.md.`;
+  return `${whose} needs ${name}, which is not installed ${where}. Install it: npm install ${name}. See ${page}.`;
 }

@@ -19,8 +19,16 @@ export type Judgement =
 
 export type Rule = "batch" | "kind" | "list" | "mode" | "command";
 
-/** `batch` names every call of the same response, this one included; null where that cannot be known. */
-export function judge(step: Step, call: ToolCall, batch: readonly string[] | null): Judgement {
+/**
+ * `batch` names every call of the same response, this one included; null where that cannot be known. `readers` are tools
+ * of servers that say of themselves that they only read: their word counts where the agent lists them by their names.
+ */
+export function judge(
+  step: Step,
+  call: ToolCall,
+  batch: readonly string[] | null,
+  readers: ReadonlySet<string> = NOBODY,
+): Judgement {
   const completion = completionTool(step);
   if (completion !== null && batch !== null && batch.length > 1 && batch.includes(completion)) {
     return deny(
@@ -31,20 +39,20 @@ export function judge(step: Step, call: ToolCall, batch: readonly string[] | nul
     );
   }
   if (call.name === completion) return ALLOWED;
-  const refused = refuseTool(step, call.name);
+  const refused = refuseTool(step, call.name, readers);
   // What a person may approve must be free of every other objection.
   if (refused !== null && !asks(refused)) return refused;
   return refuseCommand(step, call) ?? refused ?? ALLOWED;
 }
 
 /** Whether some call of this tool could pass, where nobody is asked: what is never allowed need not be offered. */
-export function mayOffer(step: Step, name: string): boolean {
-  return refuseTool(step, name) === null;
+export function mayOffer(step: Step, name: string, readers: ReadonlySet<string> = NOBODY): boolean {
+  return refuseTool(step, name, readers) === null;
 }
 
 /** The same where a person can be asked. */
-export function mayOfferAsking(step: Step, name: string): boolean {
-  const refused = refuseTool(step, name);
+export function mayOfferAsking(step: Step, name: string, readers: ReadonlySet<string> = NOBODY): boolean {
+  const refused = refuseTool(step, name, readers);
   return refused === null || asks(refused);
 }
 
@@ -99,6 +107,7 @@ const WITHIN: { readonly [mode in PermissionMode]: readonly Reach[] } = {
 };
 
 const ALLOWED: Judgement = { allow: true };
+const NOBODY: ReadonlySet<string> = new Set();
 
 /** How a person who wrote the flow knows the rule. */
 const RULE_NAMES: { readonly [rule in Rule]: string } = {
@@ -113,9 +122,9 @@ function completionTool({ answer }: Step): string | null {
   return answer.kind === "object" && answer.channel.kind === "tool" ? answer.channel.name : null;
 }
 
-function refuseTool(step: Step, name: string): Judgement | null {
+function refuseTool(step: Step, name: string, readers: ReadonlySet<string>): Judgement | null {
   const { allow, mode } = step.tools;
-  const reach = reachOf(name);
+  const reach = reachOf(name) ?? (readers.has(name) && allow.includes(name) ? "reads" : null);
   if (reach === "publishes" && step.kind !== "close") {
     return deny(step, name, "kind", `only a closing step may use it, and this is a ${step.kind} step`);
   }

@@ -47,18 +47,17 @@ export function confine<O extends Options, R extends { readonly stderr: string }
     const watched = watchedPaths(policy);
     const command = engine.wrap(options.command, policy, options.cwd);
     const result = await exec({ ...options, command, env: { ...options.env, ...engine.env } });
-    const moved = restored(watched);
-    if (moved.length === 0) return result;
-    const note = moved.map((path) => `[${path} is not for commands to make: it was moved away]`).join("\n");
+    const note = restored(watched);
+    if (note === "") return result;
     return { ...result, stderr: result.stderr === "" ? note : `${result.stderr.trimEnd()}\n${note}` };
   };
 }
 
-/** A process that stays, inside the sandbox: what to start in its place, and what to call when it has ended. */
+/** A process that stays, inside the sandbox: what to start in its place, and a look at what it left so far. */
 export type Confined = {
   readonly command: readonly string[];
   readonly env: Env;
-  readonly ended: () => void;
+  readonly afterwards: () => string;
 };
 
 export type ConfineChild = (command: readonly string[], cwd: string) => Confined;
@@ -72,14 +71,16 @@ export function confineChild(engine: SandboxEngine, policy: SandboxPolicy): Conf
     return {
       command: engine.wrap(command, seeing, cwd),
       env: engine.env,
-      ended: () => void restored(watched),
+      afterwards: () => restored(watched),
     };
   };
 }
 
-function restored(watched: Parameters<typeof quarantine>[0]): readonly string[] {
+/** A line for each place that had to be put right. */
+function restored(watched: Parameters<typeof quarantine>[0]): string {
   try {
-    return quarantine(watched);
+    const moved = quarantine(watched);
+    return moved.map((path) => `[${path} is not for commands to make: it was moved away]`).join("\n");
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
     const message = `A command left what git would obey, and it cannot be moved away: ${why}. Look at .git before you use it.`;

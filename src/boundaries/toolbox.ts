@@ -2,7 +2,7 @@
 import type { Approved, Toolbox, ToolSpec } from "../engine/ports.ts";
 import type { Call, CallResult, Grant } from "../flow/event.ts";
 import type { Flow, Step } from "../flow/flow.ts";
-import { own } from "../flow/json.ts";
+import { own, type JsonObject } from "../flow/json.ts";
 import { rulingOn } from "../flow/question.ts";
 import { bashTool } from "./bash.ts";
 import { fileTools } from "./files.ts";
@@ -20,17 +20,33 @@ export type ToolboxOptions = Omit<World, "ground" | "call"> & {
   readonly granting?: Omit<Granting, "cwd">;
   /** AskUserQuestion goes to a person, where there is one. */
   readonly asksUser?: boolean;
+  /** Tools of servers, by names that no other tool has. */
+  readonly served?: readonly ServedTool[];
   /** Paths that Write and Edit must not change, besides `.git`, `.lockstep` and `.agent`. */
   readonly protect: readonly string[];
 };
 
+/** A tool that somebody else runs, and describes: its input is for them to judge. */
+export type ServedTool = {
+  readonly spec: ToolSpec;
+  /** It says of itself that it changes nothing. */
+  readonly reads: boolean;
+  readonly run: (input: JsonObject, signal: AbortSignal) => Promise<Outcome>;
+};
+
 export function createToolbox(options: ToolboxOptions): Toolbox {
-  const { protect, granting = NOBODY, asksUser = false, ...more } = options;
+  const { protect, granting = NOBODY, asksUser = false, served = [], ...more } = options;
   const ground = createGround(more.cwd, protect);
   const world = { ...more, ground };
   const permitting = { person: granting.person, asksUser };
+  const others = new Map(served.map((tool) => [tool.spec.name, tool]));
+  const readers = new Set(served.flatMap(({ spec, reads }) => (reads ? [spec.name] : [])));
   const isAsking = granting.person.isReachable || granting.person.absent === "allow";
-  const offer = OFFERS[isAsking ? "asking" : "silent"][more.github === undefined ? "local" : "all"];
+  const may = isAsking ? mayOfferAsking : mayOffer;
+  const ours = OFFERS[isAsking ? "asking" : "silent"][more.github === undefined ? "local" : "all"];
+  const theirs = offering(served, (step, name) => may(step, name, readers));
+  const offer: Toolbox["offer"] =
+    served.length === 0 ? ours : remembered((step) => [...ours(step), ...theirs(step)]);
 
   const call: Toolbox["call"] = async (step, batch, signal, approved = NOTHING) => {
     const names = batch.map(({ name }) => name);
@@ -43,7 +59,7 @@ export function createToolbox(options: ToolboxOptions): Toolbox {
   return {
     offer,
     judge: (step, one, batch, allowed = []) => {
-      const judgement = judge(step, one, batch);
+      const judgement = judge(step, one, batch, readers);
       const { kind } = permissionFor(one, 0, judgement, { ruled: [], allowed }, permitting);
       return judgement.allow || kind === "allowed" ? trespass(ground, one) : judgement.reason;
     },
@@ -51,7 +67,7 @@ export function createToolbox(options: ToolboxOptions): Toolbox {
       if (!permitting.person.isReachable) return null;
       const names = batch.map(({ name }) => name);
       for (const [index, one] of batch.entries()) {
-        const judgement = judge(step, one, names);
+        const judgement = judge(step, one, names, readers);
         const { kind } = permissionFor(one, index, judgement, approved, permitting);
         if (kind === "ask" && trespass(ground, one) === null) return permissionWish(step, one, index);
         if (!judgement.allow || rulingOn(approved.ruled, index) !== undefined) continue;
@@ -61,6 +77,7 @@ export function createToolbox(options: ToolboxOptions): Toolbox {
       return null;
     },
     call,
+    ...(served.length > 0 && { served: served.map(({ spec }) => spec) }),
     callInStage: createStageCalls({ offer, call }, { ...granting, cwd: more.cwd }),
   };
 
@@ -78,11 +95,15 @@ export function createToolbox(options: ToolboxOptions): Toolbox {
         content: `${call.name} did not run: the run was interrupted.`,
       });
     const tool = TOOLS.get(call.name);
-    const judgement = judge(step, call, batch);
+    const other = others.get(call.name);
+    const judgement = judge(step, call, batch, readers);
     const permission = permissionFor(call, index, judgement, approved, permitting);
-    const isOurs = tool !== undefined || (!judgement.allow && TELLING.has(judgement.rule));
+    const isKnown = tool !== undefined || other !== undefined;
+    const isOurs = isKnown || (!judgement.allow && TELLING.has(judgement.rule));
     if (!judgement.allow && permission.kind !== "allowed" && isOurs)
       return granted(call, permission, { kind: "refused", why: refusal(judgement.reason, permission) });
+    if (other !== undefined)
+      return granted(call, permission, await attempt(call.name, signal, () => other.run(call.input, signal)));
     if (tool === undefined) return toResult(call, notRegistered(call.name, offer(step)));
     const answer = call.name === "AskUserQuestion" ? rulingOn(approved.ruled, index)?.answer : undefined;
     const told = answer == null ? world : { ...world, autoResponse: answer };
@@ -121,18 +142,23 @@ const OFFERS = {
   asking: { all: offering(ALL, mayOfferAsking), local: offering(LOCAL, mayOfferAsking) },
 } as const;
 
-function offering(tools: readonly Tool[], may: (step: Step, name: string) => boolean): Toolbox["offer"] {
+function offering(
+  tools: readonly Pick<Tool, "spec">[],
+  may: (step: Step, name: string) => boolean,
+): Toolbox["offer"] {
+  return remembered((step) => tools.map(({ spec }) => spec).filter(({ name }) => may(step, name)));
+}
+
+function remembered(offer: Toolbox["offer"]): Toolbox["offer"] {
   const offers = new WeakMap<Step, readonly ToolSpec[]>();
   return (step) => {
-    const known = offers.get(step);
-    if (known !== undefined) return known;
-    const specs = tools.map(({ spec }) => spec).filter(({ name }) => may(step, name));
-    offers.set(step, specs);
-    return specs;
+    const known = offers.get(step) ?? offer(step);
+    offers.set(step, known);
+    return known;
   };
 }
 
-/** What a run of the flow offers a step where nobody can be asked. */
+/** What a run of the flow offers a step where nobody can be asked, but for the tools of servers. */
 export function offeredIn({ settings }: Pick<Flow, "settings">, step: Step): readonly ToolSpec[] {
   return OFFERS.silent[settings.github.enabled ? "all" : "local"](step);
 }
@@ -164,13 +190,22 @@ async function run(
 ): Promise<Outcome> {
   const fault = misfit(tool.spec.input, call.input);
   if (fault !== null) return { kind: "failed", content: `InvalidInput: ${call.name}: ${fault}.` };
+  return await attempt(call.name, signal, () => tool.run(call.input, { ...world, call: call.id }, signal));
+}
+
+/** Whatever happens, there is an outcome. */
+async function attempt(
+  name: string,
+  signal: AbortSignal,
+  work: () => Outcome | Promise<Outcome>,
+): Promise<Outcome> {
   try {
-    return await tool.run(call.input, { ...world, call: call.id }, signal);
+    return await work();
   } catch (error) {
     const what = signal.aborted
       ? "was interrupted"
       : `failed: ${error instanceof Error ? error.message : String(error)}`;
-    return { kind: "failed", content: `${call.name} ${what}.` };
+    return { kind: "failed", content: `${name} ${what}.` };
   }
 }
 

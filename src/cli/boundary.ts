@@ -5,6 +5,7 @@ import {
   boundaryOf,
   type Boundary,
   type SandboxTold,
+  type ServerTold,
   type StepBoundary,
   type Surroundings,
 } from "../run/boundary.ts";
@@ -40,7 +41,7 @@ export function surroundingsOf(call: Call): Surroundings {
   };
 }
 
-export function boundaryText({ agent, steps, sandbox, env }: Boundary, paint: Paint): string {
+export function boundaryText({ agent, steps, servers, sandbox, env }: Boundary, paint: Paint): string {
   const [head = "", ...rows] = table([["STEP", "MODE", "TOOLS", "COMMANDS"], ...steps.map(rowOf)]);
   return [
     paint("bold", `${shownInLine(agent)} · what it may touch`),
@@ -48,6 +49,7 @@ export function boundaryText({ agent, steps, sandbox, env }: Boundary, paint: Pa
     paint("dim", head),
     ...rows,
     "",
+    ...fact(paint, "servers", ...servers.map(serverLine)),
     ...sandboxLines(sandbox, paint),
     ...fact(paint, "environment", env.join(", ") || "nothing"),
   ].join("\n");
@@ -75,6 +77,12 @@ export function sandboxLines(sandbox: SandboxTold, paint: Paint): readonly strin
     ...fact(paint, "only reads", ...readOnly.map((path) => shownInLine(path)), "everything else"),
     ...fact(paint, "never sees", ...hidden.map((path) => shownInLine(path)), "other processes"),
   ];
+}
+
+function serverLine({ name, what, variables, steps }: ServerTold): string {
+  const users = steps.map((step) => shownInLine(step, 60)).join(", ") || "no step";
+  const given = variables.length === 0 ? "" : `, is given ${variables.join(", ")}`;
+  return `mcp__${shownInLine(name, 60)}__*: ${shownInLine(what)}${given}; for ${users}`;
 }
 
 function rowOf({ step, mode, tools, commands }: StepBoundary): readonly string[] {

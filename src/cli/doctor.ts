@@ -29,7 +29,7 @@ export async function examine(call: Call): Promise<number> {
     await sandbox(call, project),
     stateFolder(project),
     await journal(call),
-    ...(await agents(project)),
+    ...(await agents(project, call)),
     ok("backend scripted", "answers from a script: lockstep run NAME --script FILE"),
     ...(await models(call)),
     await github(call),
@@ -127,20 +127,32 @@ async function journal(call: Call): Promise<Finding> {
   }
 }
 
-async function agents(project: Project): Promise<readonly Finding[]> {
+async function agents(project: Project, call: Call): Promise<readonly Finding[]> {
   const names = listAgents(project);
   if (names.length === 0) return [warn("agents", `none in ${project.agentsDir}`, "lockstep init NAME")];
   const findings: Finding[] = [];
   for (const name of names) {
-    const { problems } = await loadAgent(name, project.root);
+    const { flow, problems } = await loadAgent(name, project.root);
     const about = countProblems(problems);
     findings.push(
       hasErrors(problems)
         ? warn(`agent ${name}`, about, `lockstep check ${name}`)
         : ok(`agent ${name}`, about),
     );
+    const [server] = Object.keys(flow?.settings.mcpServers ?? {});
+    if (server !== undefined) findings.push(await servers(name, server, call));
   }
   return findings;
+}
+
+/** Whether servers of tools could be spoken to; none of them is started. */
+async function servers(agent: string, server: string, call: Call): Promise<Finding> {
+  const { whyNoServers } = await import("../run/mcp.ts");
+  const trouble = await whyNoServers(server, call.host.env);
+  const name = `servers of ${agent}`;
+  return trouble === null
+    ? ok(name, "@modelcontextprotocol/client is there; they are started when a run begins")
+    : warn(name, trouble, "npm install @modelcontextprotocol/client");
 }
 
 /** Each name of a model; `--online` asks each service once whether it is there. */

@@ -1,5 +1,5 @@
 /** What a person sees while a run goes on: a line for every settled visit, and on a terminal one line that lives. */
-import type { CheckResult, Entry, Led } from "../flow/event.ts";
+import { judgedIn, type CheckResult, type Entry, type Led } from "../flow/event.ts";
 import type { DriveOptions } from "../run/index.ts";
 import type { Screen } from "./screen.ts";
 import { count, duration, shownInLine, type Paint } from "./text.ts";
@@ -104,6 +104,8 @@ export function entryLines(
       break;
     case "step.answered": {
       const { reply, step } = event;
+      for (const { name, denied } of judgedIn(reply))
+        if (denied !== undefined) lines.push(paint("yellow", `    ${name} denied: ${shownInLine(denied)}`));
       const wait = state.pending.find((command) => command.type === "wait");
       if (reply.kind === "fault" && wait !== undefined) {
         lines.push(dim(`${step}: ${reply.fault.message}; trying again in ${duration(wait.ms)}`));

@@ -1,5 +1,5 @@
 /** The chain behind one decision, in words. Pure. Long texts are cut unless all is asked for. */
-import type { CallResult, Event, Say } from "../flow/event.ts";
+import { judgedIn, type CallResult, type Event, type Reply, type Say } from "../flow/event.ts";
 import type { Why } from "../run/why.ts";
 import { supplierText, type Fact } from "./explain.ts";
 import { KIND_WORDS } from "./graph-words.ts";
@@ -130,6 +130,20 @@ function sayRows(say: Say): readonly Fact[] {
   }
 }
 
+/** What an agent with a loop of its own used, each tool once with how often. */
+function allowedIn(reply: Reply): readonly string[] {
+  const times = new Map<string, number>();
+  for (const { name, denied } of judgedIn(reply))
+    if (denied === undefined) times.set(name, (times.get(name) ?? 0) + 1);
+  return [...times].map(([name, count]) => `${shownInLine(name, 60)}${count === 1 ? "" : ` ${count} times`}`);
+}
+
+function deniedIn(reply: Reply, page: Page): readonly string[] {
+  return judgedIn(reply).flatMap(({ name, denied }) =>
+    denied === undefined ? [] : [page.paint("red", `${shownInLine(name, 60)} ${page.line(denied, 200)}`)],
+  );
+}
+
 function replyRows({ contracts }: Why, { step, reply }: Answered, page: Page): readonly Fact[] {
   switch (reply.kind) {
     case "said": {
@@ -143,6 +157,8 @@ function replyRows({ contracts }: Why, { step, reply }: Answered, page: Page): r
           "calls",
           calls.map(({ name, input }) => `${shownInLine(name, 60)} ${page.line(input, 160)}`),
         ),
+        ...page.list("allowed", allowedIn(reply)),
+        ...page.list("denied", deniedIn(reply, page)),
         ...(schema === null ? [] : [["held to", schemaText(schema)] as const]),
       ];
     }

@@ -23,7 +23,7 @@ export type ModuleHostOptions = {
   readonly confine?: (
     command: readonly string[],
     cwd: string,
-  ) => { readonly command: readonly string[]; readonly env: Env; readonly ended: () => void };
+  ) => { readonly command: readonly string[]; readonly env: Env; readonly afterwards: () => unknown };
   /** For each call. */
   readonly timeoutMs?: number;
   /** The text of a function over the exports of the module: `call` finds its path in what that gives. */
@@ -125,7 +125,7 @@ async function start(options: ModuleHostOptions, ended: () => void): Promise<Run
   const { spawn } = await import("node:child_process");
   const settings = JSON.stringify({ file, adapter, mostResult: MOST_RESULT });
   const plain = [process.execPath, "--input-type=module", "-e", CHILD_SOURCE, settings];
-  const { command, env: more, ended: settle } = confine(plain, cwd);
+  const { command, env: more, afterwards: settle } = confine(plain, cwd);
   const [program = "", ...args] = command;
   const child = spawn(program, args, {
     cwd,
@@ -141,7 +141,7 @@ async function start(options: ModuleHostOptions, ended: () => void): Promise<Run
 const asItIs: NonNullable<ModuleHostOptions["confine"]> = (command) => ({
   command,
   env: {},
-  ended: () => undefined,
+  afterwards: () => undefined,
 });
 
 /** The process keeps nobody alive, and whatever it prints is kept only in case that it crashes. */
@@ -149,7 +149,7 @@ function supervise(
   child: ChildProcess,
   tree: Tree,
   file: string,
-  { ended, settle }: { readonly ended: () => void; readonly settle: () => void },
+  { ended, settle }: { readonly ended: () => void; readonly settle: () => unknown },
 ): Running {
   const printed = createCapture(MOST_OUTPUT);
   const waiting = new Map<number, (result: HookResult) => void>();

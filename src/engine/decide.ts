@@ -127,8 +127,12 @@ function answered(here: Here, reply: Reply): State {
   switch (reply.kind) {
     case "unaskable":
       return unaskable(here, reply.code, reply.why);
-    case "fault":
-      return faulted(here, reply.fault);
+    case "fault": {
+      const { usage } = reply.fault;
+      const spent =
+        usage === undefined ? here : { ...here, state: { ...state, usage: addUsage(state.usage, usage) } };
+      return faulted(spent, reply.fault);
+    }
     case "oversized":
       return breakOff(here, "GATE_INTERPRETATION_ERROR", messages.oversized(step.id, reply.why));
     case "said": {

@@ -1,9 +1,9 @@
 /** Asking people: a question is put on record first, then whoever is there may answer it. */
-import type { AskedWithin, Command, Event, Question, Ruling } from "../flow/event.ts";
+import type { AskedWithin, Command, Event, Judged, Question, Ruling } from "../flow/event.ts";
 import type { Step } from "../flow/flow.ts";
 import { questionId, waitingCode } from "../flow/question.ts";
 import { openText } from "./people.ts";
-import type { Approved, Gate, Ports, TurnRequest, Wish } from "./ports.ts";
+import type { Allowance, Approved, Gate, Ports, RunRequest, TurnRequest, Wish } from "./ports.ts";
 import type { State } from "./state.ts";
 
 type Calling = Command & { type: "call" };
@@ -64,16 +64,26 @@ function onRecord(question: Question, { person, clock }: Ports): Question {
   };
 }
 
-/** Our gate for an agent that runs its own tools. Its query cannot wait: whoever is there is asked, and else nobody. */
+/** What stands between an agent with a loop of its own and tools: our gate, and the tools that we run for it. */
+export type Within = Pick<RunRequest, "gate" | "call"> & {
+  /** What people were asked on the way. */
+  readonly asked: readonly AskedWithin[];
+};
+
+/** Its query cannot wait: whoever is there is asked, and else nobody. `judged` hears what was allowed and what was not. */
 export function gateOf(
   state: State,
   step: Step,
-  { asker: { visit, turn }, signal }: TurnRequest,
+  { asker: { key, visit, turn }, signal }: TurnRequest,
   { toolbox, person }: Ports,
-): { readonly gate: Gate; readonly asked: readonly AskedWithin[] } {
+  judged: Judged[],
+): Within {
   const asked: AskedWithin[] = [];
+  const approved = new Set<string>();
   let { allowed } = state;
-  const gate: Gate = async (call, batch) => {
+  let calls = 0;
+
+  async function decide(call: ToolCall, batch: readonly string[] | null): Promise<Allowance> {
     const reason = toolbox.judge(step, call, batch, allowed);
     if (reason === null) return { allow: true };
     const wish = toolbox.wish?.(step, [{ id: "", ...call }], { ruled: NOTHING, allowed }) ?? null;
@@ -84,8 +94,40 @@ export function gateOf(
     const { answer, by } = (await person.ask(about, signal)) ?? { answer: null, by: "headless" };
     asked.push({ tool: call.name, answer, by });
     if (answer === "allow-run" && wish.pattern !== undefined) allowed = [...allowed, wish.pattern];
-    if (answer === "allow" || answer === "allow-run") return { allow: true };
+    if (answer === "allow" || answer === "allow-run") {
+      approved.add(JSON.stringify(call));
+      return { allow: true };
+    }
     return { allow: false, reason: answer === null ? reason : `${reason} A person was asked and said no.` };
+  }
+
+  const isServed = (name: string) => toolbox.served?.some((tool) => tool.name === name) === true;
+  const gate: Gate = async ({ name, input }, batch) => {
+    const allowance = await decide({ name, input }, batch);
+    // What a server does is told when it is done: not every agent asks before.
+    if (!allowance.allow) note(judged, name, allowance.reason);
+    else if (!isServed(name)) note(judged, name, null);
+    return allowance;
   };
-  return { gate, asked };
+
+  const call: RunRequest["call"] = async ({ name, input }, stop) => {
+    const isApproved = approved.delete(JSON.stringify({ name, input }));
+    const ruled = isApproved ? [{ call: 0, answer: "allow", by: "terminal" } as const] : NOTHING;
+    const one = { id: `${key}/${++calls}`, name, input };
+    const [result] = await toolbox.call(step, [one], stop, { ruled, allowed });
+    if (isServed(name)) note(judged, name, result!.denied ?? null);
+    return result!;
+  };
+  return { gate, call, asked };
+}
+
+type ToolCall = Parameters<Gate>[0];
+
+/** As much of it as anybody will read. */
+const MOST_JUDGED = 500;
+
+function note(judged: Judged[], name: string, denied: string | null): void {
+  if (judged.length >= MOST_JUDGED) return;
+  const tool = name.length > 80 ? `${name.slice(0, 80)}…` : name;
+  judged.push(denied === null ? { name: tool } : { name: tool, denied });
 }

@@ -1,10 +1,10 @@
 /** Doing one command: the only place where the engine meets its ports. What comes back is always an event. */
-import type { CheckResult, Command, Event, Reply, Sight } from "../flow/event.ts";
+import type { CheckResult, Command, Event, Judged, Reply, Sight } from "../flow/event.ts";
 import type { Answer, Flow, Step, StepId } from "../flow/flow.ts";
 import { isObject } from "../flow/json.ts";
 import { ANSWER_CAPS, bound, extractObject } from "./answer.ts";
 import { approvedFor, gateOf, question, wished } from "./perform-question.ts";
-import type { Gate, Message, Ports, RunRequest, TurnRequest, TurnResult } from "./ports.ts";
+import type { Message, Ports, RunRequest, TurnRequest, TurnResult } from "./ports.ts";
 import { schemaFault } from "./schema.ts";
 import { turnsWithin } from "./spend.ts";
 import type { State } from "./state.ts";
@@ -65,19 +65,23 @@ async function ask(
   for (const message of said.messages) messages.push(message);
   const request = toRequest(flow, state, step, command, ports, messages, system, signal);
   const { turn, run } = ports.backend;
+  let judged: Judged[] = UNJUDGED;
   let result: TurnResult;
   try {
     if (turn !== undefined) result = await turn(request);
     else if (run !== undefined) {
+      judged = [];
       const most = turnsLeft(state, step, command);
-      const { gate, asked } = gateOf(state, step, request, ports);
-      result = await run(toRunRequest(request, said.messages, most, step, session, gate, ports));
+      const within = gateOf(state, step, request, ports, judged);
+      result = await run(toRunRequest(request, said.messages, most, session, within, ports));
+      const { asked } = within;
       if (result.kind === "reply" && asked.length > 0) result = { ...result, asked };
     } else result = fault(`The backend ${ports.backend.spec.id} offers neither turn nor run`);
   } catch (error) {
     // A backend should not throw; one that does all the same stops its run, not the program.
     result = fault(`The backend threw: ${error instanceof Error ? error.message : String(error)}`);
   }
+  if (judged.length > 0) result = { ...result, judged: [...(result.judged ?? []), ...judged] };
   if (ports.tidy !== undefined) result = ports.tidy(result);
   if (result.kind === "fault") messages.length -= said.messages.length;
   const reply = readReply(step, result);
@@ -216,21 +220,28 @@ function outputOf({ schema, channel }: Answer & { kind: "object" }): NonNullable
 }
 
 const NOBODY: readonly StepId[] = [];
+const UNJUDGED: Judged[] = [];
 
 /** What an agent with a loop of its own needs besides: only what is new to it, and our gate. */
 function toRunRequest(
   request: TurnRequest,
   news: readonly Message[],
   maxTurns: number,
-  step: Step,
   session: string | undefined,
-  gate: Gate,
+  { gate, call }: Pick<RunRequest, "gate" | "call">,
   { cwd, toolbox }: Ports,
 ): RunRequest {
-  const call: RunRequest["call"] = async (one, signal) =>
-    (await toolbox.call(step, [{ id: request.asker.key, ...one }], signal))[0]!;
-  const whole = { ...request, messages: news, cwd, maxTurns, gate, call };
-  return session === undefined ? whole : { ...whole, session };
+  const { served } = toolbox;
+  return {
+    ...request,
+    messages: news,
+    cwd,
+    maxTurns,
+    gate,
+    call,
+    ...(session !== undefined && { session }),
+    ...(served !== undefined && { served }),
+  };
 }
 
 /** Responses that this visit may still have, and the run; each try of a stage has its own. */
@@ -242,7 +253,7 @@ function turnsLeft(state: State, step: Step, { visit, turn }: Command & { type: 
 
 /** Bounds what came back before anything is recorded, and reads the payload where the backend did not. */
 function readReply(step: Step, result: TurnResult): Reply | Promise<Reply> {
-  const mark = result.mark === undefined ? undefined : { mark: result.mark };
+  const mark = restOf(result);
   if (result.kind === "fault") return { kind: "fault", fault: result.fault, ...mark };
   if (result.text.length > ANSWER_CAPS.bytes) {
     return { kind: "oversized", why: `longer than ${ANSWER_CAPS.bytes} characters`, ...mark };
@@ -256,23 +267,30 @@ function readReply(step: Step, result: TurnResult): Reply | Promise<Reply> {
   return said(result, result.output);
 }
 
+/** What is recorded with a reply of any kind. */
+function restOf({ mark, judged }: TurnResult): Pick<TurnResult, "mark" | "judged"> | undefined {
+  if (mark === undefined && judged === undefined) return undefined;
+  return { ...(mark !== undefined && { mark }), ...(judged !== undefined && { judged }) };
+}
+
 function said(result: TurnResult & { kind: "reply" }, payload: unknown): Reply {
-  const { text, calls, usage, session, capped, asked, mark } = result;
+  const { text, calls, usage, session, capped, asked } = result;
+  const rest = restOf(result);
   const bounded = payload === undefined ? null : bound(payload);
-  if (bounded?.kind === "oversized") return { ...bounded, ...(mark === undefined ? undefined : { mark }) };
+  if (bounded?.kind === "oversized") return { ...bounded, ...rest };
   const output = bounded !== null && isObject(bounded.value) ? bounded.value : undefined;
   const reply: Reply =
     output === undefined
       ? { kind: "said", text, calls, usage }
       : { kind: "said", text, calls, output, usage };
-  if (session === undefined && mark === undefined && capped === undefined && asked === undefined)
+  if (session === undefined && rest === undefined && capped === undefined && asked === undefined)
     return reply;
   return {
     ...reply,
     ...(session === undefined ? undefined : { session }),
     ...(capped === undefined ? undefined : { capped }),
     ...(asked === undefined ? undefined : { asked }),
-    ...(mark === undefined ? undefined : { mark }),
+    ...rest,
   };
 }
 

@@ -12,6 +12,7 @@ import type {
   Entry,
   Fault,
   HookResult,
+  Judged,
   Question,
   Ruling,
   Sight,
@@ -107,6 +108,8 @@ export type RunRequest = TurnRequest & {
     call: { readonly name: string; readonly input: JsonObject },
     signal: AbortSignal,
   ) => Promise<CallResult>;
+  /** Tools of servers, all of the run; which of them the step may use is told by `tools`. Absent: there are none. */
+  readonly served?: readonly ToolSpec[];
 };
 
 /** Called before every tool call of an agent that runs its own tools; `batch` is null where it cannot be known. */
@@ -131,8 +134,15 @@ export type TurnResult =
       /** What people were asked while it went on. */
       readonly asked?: readonly AskedWithin[];
       readonly mark?: Json;
+      readonly judged?: readonly Judged[];
     }
-  | { readonly kind: "fault"; readonly fault: Fault; readonly mark?: Json };
+  | {
+      readonly kind: "fault";
+      readonly fault: Fault;
+      readonly mark?: Json;
+      /** Calls that the backend itself denied, or allowed; what the gate said is known without it. */
+      readonly judged?: readonly Judged[];
+    };
 
 export type Message =
   | { readonly role: "user"; readonly text: string }
@@ -174,6 +184,8 @@ export type Toolbox = {
     signal: AbortSignal,
     approved?: Approved,
   ) => Promise<readonly CallResult[]>;
+  /** Those that a coding agent does not bring along; absent: there are none. */
+  readonly served?: readonly ToolSpec[];
   /** The same for a stage, which may be granted tools beyond its list. `ask`: nothing was run, a person has to decide. */
   readonly callInStage: (
     step: Step,

@@ -1,5 +1,14 @@
 /** What a run did, as people and programs read it afterwards: a fold of its journal beside the state. */
-import type { Entry, Event, Led, Origin, Worktree } from "../flow/event.ts";
+import {
+  judgedIn,
+  type Entry,
+  type Event,
+  type Judged,
+  type Led,
+  type Origin,
+  type Worktree,
+} from "../flow/event.ts";
+import type { StepId } from "../flow/flow.ts";
 
 export type Report = {
   readonly path: Led[];
@@ -48,7 +57,7 @@ export function addEntry(report: Report, { at, event, led }: Entry): void {
   report.endedAt = at;
   if (led !== undefined) insert(report.path, led);
   // By far most entries are answers, and have nothing more to tell here.
-  if (event.type === "step.answered") return;
+  if (event.type === "step.answered") return addDenials(report, event, judgedIn(event.reply));
   if (event.type === "step.checked") {
     for (const { name, ok, pattern, summary } of event.results) {
       const attempt = report.checks.filter((other) => other.name === name).length + 1;
@@ -62,12 +71,16 @@ export function addEntry(report: Report, { at, event, led }: Entry): void {
     report.forkedFrom = event.forkedFrom ?? null;
   }
   if (event.type === "run.left") report.left.push(...event.still);
-  if (event.type === "step.called") {
-    for (const { name, denied } of event.results) {
-      if (denied !== undefined)
-        report.denials.push(`${event.step}@${event.visit}: ${name} was denied: ${denied}`);
-    }
-  }
+  if (event.type === "step.called") addDenials(report, event, event.results);
+}
+
+function addDenials(
+  { denials }: Report,
+  { step, visit }: { readonly step: StepId; readonly visit: number },
+  judged: readonly Judged[],
+): void {
+  for (const { name, denied } of judged)
+    if (denied !== undefined) denials.push(`${step}@${visit}: ${name} was denied: ${denied}`);
 }
 
 /** An act that an answer asked for by the way: the run goes on without it. */

@@ -1,5 +1,5 @@
 /** What each step of a run took: visits, responses, tokens, time and money. A fold of the journal beside the state. */
-import type { Entry } from "../flow/event.ts";
+import type { Entry, Reply, Usage } from "../flow/event.ts";
 import type { StepId } from "../flow/flow.ts";
 import type { Lane, State } from "./state.ts";
 
@@ -41,8 +41,9 @@ export function addToTally(tally: Tally, entry: Entry, after: State): void {
     if (mark !== undefined && spent !== undefined) {
       spent.ms += Math.max(0, at - mark.since);
       mark.since = at;
-      if (event.type === "step.answered" && event.reply.kind === "said") {
-        const { turns, inputTokens, outputTokens, costUsd } = event.reply.usage;
+      const usage = event.type === "step.answered" ? usageOf(event.reply) : undefined;
+      if (usage !== undefined) {
+        const { turns, inputTokens, outputTokens, costUsd } = usage;
         if (turns > 0 || spent.turns === 0) spent.costUsd = costOf(spent, costUsd);
         spent.turns += turns;
         spent.inputTokens += inputTokens;
@@ -91,4 +92,8 @@ function begin({ steps }: Tally, mark: Mark, { step, visit }: Lane, at: number):
 function markOf(marks: readonly Mark[], step: StepId, visit: number): Mark | undefined {
   for (const mark of marks) if (mark.visit === visit && mark.step === step) return mark;
   return undefined;
+}
+
+function usageOf(reply: Reply): Usage | undefined {
+  return reply.kind === "said" ? reply.usage : reply.kind === "fault" ? reply.fault.usage : undefined;
 }

@@ -248,16 +248,37 @@ export type Reply =
       readonly asked?: readonly AskedWithin[];
       /** Where the backend stands after this response; handed back to it on resume. */
       readonly mark?: Json;
+      /** What an agent with a loop of its own was allowed and denied on the way. Absent: nothing was judged. */
+      readonly judged?: readonly Judged[];
     }
   /** An answer beyond the size, depth or node caps. */
-  | { readonly kind: "oversized"; readonly why: string; readonly mark?: Json }
+  | {
+      readonly kind: "oversized";
+      readonly why: string;
+      readonly mark?: Json;
+      readonly judged?: readonly Judged[];
+    }
   /** The model or its transport failed. */
-  | { readonly kind: "fault"; readonly fault: Fault; readonly mark?: Json }
+  | {
+      readonly kind: "fault";
+      readonly fault: Fault;
+      readonly mark?: Json;
+      readonly judged?: readonly Judged[];
+    }
   /** The request could not be built: no prompt, no schema, a variable without a value. */
   | { readonly kind: "unaskable"; readonly code: string; readonly why: string };
 
 /** A query of an agent cannot wait: whoever is there decides at once, and else nobody. */
 export type AskedWithin = { readonly tool: string; readonly answer: string | null; readonly by: Teller };
+
+/** A tool call before the gate, and why it was denied if it was. */
+export type Judged = { readonly name: string; readonly denied?: string };
+
+export function judgedIn(reply: Reply): readonly Judged[] {
+  return reply.kind === "unaskable" ? NONE : (reply.judged ?? NONE);
+}
+
+const NONE: readonly Judged[] = [];
 
 export type Usage = {
   readonly turns: number;
@@ -276,6 +297,8 @@ export type Fault = {
   readonly code?: string;
   readonly status?: number;
   readonly retryAfterMs?: number;
+  /** What was spent all the same, where that is known. */
+  readonly usage?: Usage;
 };
 
 export type FaultKind =

@@ -1,6 +1,7 @@
 /** What an agent file says beside the graph. Part of the Flow, so that a run keeps the settings it began with. */
 import type { Module } from "./flow.ts";
 import type { JsonObject } from "./json.ts";
+import type { McpServers } from "./mcp.ts";
 
 export type Settings = {
   /** How the written form names the way a run ends, with its configuration as written. */
@@ -44,6 +45,8 @@ export type Settings = {
     /** How often in a row a step may do the very same with the very same result. */
     readonly repeats?: number;
   };
+  /** Servers whose tools steps may be given. Absent: none. */
+  readonly mcpServers?: McpServers;
 };
 
 /** From the strictest to the freest. */

@@ -42,6 +42,7 @@ const EXIT_BY_CODE: ReadonlyMap<string, number> = new Map([
   ["NO_BACKEND", EXIT.unavailable],
   ["WORKTREE_UNAVAILABLE", EXIT.unavailable],
   ["GITHUB_UNAVAILABLE", EXIT.unavailable],
+  ["MCP_UNAVAILABLE", EXIT.unavailable],
   ["FLOW_INVALID", EXIT.invalid],
   ["FLOW_INCOMPATIBLE", EXIT.invalid],
   ["PARAMETERS_INVALID", EXIT.invalid],

@@ -1,6 +1,7 @@
 /** What agent.json may hold. */
 import { DEFAULTS } from "./defaults.ts";
 import { isWritten, type Document } from "./document.ts";
+import { MCP_SERVERS } from "./mcp.ts";
 import {
   anything,
   flag,
@@ -172,6 +173,7 @@ export const AGENT = group("An agent: who it is and how it runs.", {
         }),
         sandbox: SANDBOX,
       }),
+      mcpServers: MCP_SERVERS,
       limits: group("What a run may spend.", LIMIT_FIELDS),
       ...PEOPLE_FIELDS,
       integrations: group("Other services.", { github: GITHUB }),

@@ -21,6 +21,7 @@ import { toProblem, type Finding } from "./finding.ts";
 import { reachFrom } from "./graph.ts";
 import { findInert } from "./inert.ts";
 import { modernAgent, modernRegistry } from "./legacy.ts";
+import { mcpSetting, serversOf, type Declared } from "./mcp.ts";
 import { loadParameters } from "./parameters.ts";
 import { escapesProject, joinPath } from "./paths.ts";
 import { peopleOf } from "./people.ts";
@@ -206,7 +207,13 @@ function schemaFolders(folder: string, agent: AgentSource, registry: RegistrySou
   return named === undefined ? [joinPath(folder, DEFAULTS.schemasDir)] : foldersNamed(named, folder);
 }
 
-export function settingsOf({ runner }: AgentSource, document: Document, actions: Actions): Settings {
+/** `more`: servers of tools that are declared elsewhere. */
+export function settingsOf(
+  { runner }: AgentSource,
+  document: Document,
+  actions: Actions,
+  more: readonly Declared[] = [],
+): Settings {
   const { boundaries, integrations, execution, logging, flow, verdict } = runner;
   const { github } = integrations;
   return {
@@ -241,6 +248,7 @@ export function settingsOf({ runner }: AgentSource, document: Document, actions:
     inspectSchemas: flow.schemas.inspection,
     autoResponse: flow.askUserAutoResponse,
     ...peopleOf(runner),
+    ...mcpSetting([serversOf({ runner }, document), ...more]),
   };
 }
 

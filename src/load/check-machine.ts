@@ -8,6 +8,7 @@ import { isWritten } from "./document.ts";
 import type { Finding } from "./finding.ts";
 import { stepsWithoutEnd } from "./graph.ts";
 import { inertGroups, notActedOn } from "./inert.ts";
+import { checkServers } from "./mcp.ts";
 import { atStage, wayTo, type Machine } from "./machine-parts.ts";
 import { escapeSegment, pointerOf } from "./places.ts";
 import { promiseOf, valuesAt } from "./promises.ts";
@@ -17,6 +18,7 @@ import { waysFrom } from "./ways.ts";
 export function* checkMachine(machine: Machine): Generator<Finding> {
   yield* checkName(machine);
   yield* checkEntry(machine);
+  yield* checkTools(machine);
   yield* checkChecks(machine);
   yield* checkSiblings(machine);
   yield* checkSwitches(machine);
@@ -77,6 +79,12 @@ function* checkEntry({ source, document, steps, entry, isWhole }: Machine): Gene
       : `No stage is known to be the first: nothing leads to any of ${names}.`;
   const example = entry.candidates[0] ?? [...steps.keys()][0] ?? "plan";
   yield { ...at, message, fix: `Say it in ${document.file}, as in entry: ${example}.` };
+}
+
+function* checkTools({ agent, agentDocument: document, servers, steps }: Machine): Generator<Finding> {
+  const tools = agent.runner.boundaries.allowedTools;
+  const allowed = { document, pointer: "/runner/boundaries/allowedTools", tools };
+  yield* checkServers(servers, allowed, [...steps.values()]);
 }
 
 /** Checks exist, can fail, and are asked for. */

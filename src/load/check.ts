@@ -10,6 +10,7 @@ import { checkPromptFiles } from "./check-prompt-files.ts";
 import { checkPrompts } from "./check-prompts.ts";
 import { checkQuestions } from "./check-questions.ts";
 import { checkReach, checkRoutes } from "./check-routes.ts";
+import { checkServers, serversOf } from "./mcp.ts";
 import { checkVerdict } from "./check-verdict.ts";
 import { checkSandbox } from "./check-sandbox.ts";
 import { checkWords } from "./check-words.ts";
@@ -33,6 +34,7 @@ const GATE_RULES: Rules = [
   checkFolders,
   checkSandbox,
   checkSpending,
+  checkTools,
   checkStepEntries,
   checkEntry,
   checkGates,
@@ -48,7 +50,16 @@ const GATE_RULES: Rules = [
 const RULES: { readonly [dialect in Dialect]: Rules } = {
   gate: GATE_RULES,
   complete: [...GATE_RULES, checkComplete],
-  check: [checkNames, checkFolders, checkSandbox, checkSpending, checkEntry, checkReach, checkQuestions],
+  check: [
+    checkNames,
+    checkFolders,
+    checkSandbox,
+    checkSpending,
+    checkTools,
+    checkEntry,
+    checkReach,
+    checkQuestions,
+  ],
 };
 
 function* checkNames({ name, sources }: Loaded): Generator<Finding> {
@@ -104,6 +115,14 @@ function* checkFolders({ name, sources }: Loaded): Generator<Finding> {
       fix: "Name a folder inside the project.",
     };
   }
+}
+
+function* checkTools({ sources, graph, reach }: Loaded): Generator<Finding> {
+  const { agent, agentDocument: document } = sources;
+  const tools = agent.runner.boundaries.allowedTools;
+  const live = [...graph.steps.values()].filter(({ id }) => reach?.steps.has(id) ?? true);
+  const allowed = { document, pointer: "/runner/boundaries/allowedTools", tools };
+  yield* checkServers([serversOf(agent, document)], allowed, live);
 }
 
 function* checkStepEntries(loaded: Loaded): Generator<Finding> {

@@ -100,6 +100,26 @@ export const CODES = {
     "action that is only told",
     "A block that changes nothing must not look as if it did.",
   ),
+  "MCP-NAME": error(
+    "name of a server",
+    "It is part of the names of the server's tools, which must be told apart and be taken by every model.",
+  ),
+  "MCP-SERVER": error(
+    "server of tools",
+    "A server is started by its command or asked at its address, and neither is guessed.",
+  ),
+  "MCP-SECRET": error(
+    "secret in a file",
+    "What an agent's files hold is shared, recorded with every run and shown: a key in it is a secret no longer.",
+  ),
+  "MCP-UNDECLARED": warning(
+    "tool of no server",
+    "Only servers that the agent declares are started, so the tools of any other are never there.",
+  ),
+  "MCP-UNUSED": warning(
+    "server without use",
+    "A server is started only when a step may use its tools; this one looks as if it were there.",
+  ),
   "CONFIG-NOT-ACTED-ON": warning("not acted on", "A setting without effect must not look as if it had one."),
   "PR-SYSTEM": error(
     "system prompt not found",

@@ -3,6 +3,7 @@ import type { Flow, Step, StepId } from "../flow/flow.ts";
 import type { AgentSource } from "./agent-shape.ts";
 import type { Document } from "./document.ts";
 import { targetsOf, type Reach } from "./graph.ts";
+import type { Declared } from "./mcp.ts";
 import { escapeSegment } from "./places.ts";
 import type { StageFile } from "./stage-file.ts";
 import type { MachineSource } from "./stage-shape.ts";
@@ -16,6 +17,7 @@ export type Machine = {
   readonly document: Document;
   readonly stages: ReadonlyMap<StepId, StageFile>;
   readonly steps: ReadonlyMap<StepId, Step>;
+  readonly servers: readonly Declared[];
   readonly flow: Flow;
   readonly entry: Entry;
   /** Every file could be read, so that what is missing is missing. */

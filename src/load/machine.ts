@@ -16,6 +16,7 @@ import { toProblem, type Finding } from "./finding.ts";
 import { reachFrom } from "./graph.ts";
 import { buildCheck } from "./guards.ts";
 import { modernAgent } from "./legacy.ts";
+import { serversOf, type Declared } from "./mcp.ts";
 import { findEntry, type Machine } from "./machine-parts.ts";
 import { joinPath } from "./paths.ts";
 import { limitsOf } from "./spending.ts";
@@ -64,7 +65,15 @@ export function loadMachine(name: string, files: FileTree, world: MachineWorld):
   if (stages.size === 0) return onlyProblems(findings);
 
   const known = new Set([...stages.keys(), ...unread.map(stemOf)]);
-  const tools = { known: world.tools, allowed: agent.runner.boundaries.allowedTools };
+  const servers: readonly Declared[] = [
+    serversOf(agent, agentDocument),
+    { document: machineDocument, pointer: "/mcpServers", servers: machine.mcpServers },
+  ];
+  const tools = {
+    known: world.tools,
+    allowed: agent.runner.boundaries.allowedTools,
+    servers: new Set(servers.flatMap((place) => [...place.servers.keys()])),
+  };
   const moves = { known, joinRule: machine.joinRule, findings };
   const steps = new Map([...stages].map(([id, file]) => [id, buildStage(file, agent, tools, moves)]));
   const machineReader = { document: machineDocument, code: "StageDefinitionInvalid", findings } as const;
@@ -99,7 +108,7 @@ export function loadMachine(name: string, files: FileTree, world: MachineWorld):
     constants: {},
     criteria: "The work is done when a stage that leads nowhere else is done.",
     settings: {
-      ...settingsOf(agent, agentDocument, actions),
+      ...settingsOf(agent, agentDocument, actions, servers.slice(1)),
       verdict: { type: "detect:graph", config: {} },
     },
   };
@@ -111,6 +120,7 @@ export function loadMachine(name: string, files: FileTree, world: MachineWorld):
     document: machineDocument,
     stages,
     steps,
+    servers,
     flow,
     entry,
     isWhole: unread.length === 0 && !isBroken,

@@ -1,5 +1,6 @@
 /** What the front matter of a stage file and machine.yaml may hold. */
 import { DEFAULTS } from "./defaults.ts";
+import { MCP_SERVERS } from "./mcp.ts";
 import { VALIDATOR_FIELDS } from "./registry-shape.ts";
 import { LIMIT_FIELDS, STEP_LIMITS } from "./spending.ts";
 import { anything, group, list, map, number, object, text, toJsonSchema, type Reads } from "./shape.ts";
@@ -151,6 +152,7 @@ const MACHINE_FIELDS = {
     types: ["object"],
   }),
   checks: map("Checks, by name.", CHECK),
+  mcpServers: MCP_SERVERS,
   limits: group("Ceilings of a run.", {
     visits: number("Visits of stages.", { default: DEFAULTS.stageVisits, min: 1, integer: true }),
     ...LIMIT_FIELDS,

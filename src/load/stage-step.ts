@@ -1,6 +1,7 @@
 /** A stage file as a step of a flow. */
 import type { Carry, Move, SchemaSource, Step, Tools } from "../flow/flow.ts";
 import { FORBIDDEN_NAMES, isObject, type Json } from "../flow/json.ts";
+import { serverNamed } from "../flow/mcp.ts";
 import { isFieldName, parseFieldPath, RESERVED_FIELDS } from "../flow/placeholder.ts";
 import type { AgentSource } from "./agent-shape.ts";
 import { DEFAULTS, MODE_BY_KIND } from "./defaults.ts";
@@ -13,7 +14,12 @@ import { nextOf, onFailOf, type MoveWorld } from "./stage-moves.ts";
 import { didYouMean } from "./suggest.ts";
 
 /** The tools there are, and those that the agent may use at all: names and patterns. */
-export type ToolWorld = { readonly known: ReadonlySet<string>; readonly allowed: readonly string[] };
+export type ToolWorld = {
+  readonly known: ReadonlySet<string>;
+  readonly allowed: readonly string[];
+  /** Whose tools nobody knows before they are asked. */
+  readonly servers: ReadonlySet<string>;
+};
 
 /** What is missing or wrong was reported; a step is built all the same, to be shown. */
 export function buildStage(file: StageFile, agent: AgentSource, tools: ToolWorld, world: MoveWorld): Step {
@@ -90,7 +96,7 @@ function schemaOf({ source, document }: StageFile, key: "completionSchema" | "in
 function toolsOf(
   file: StageFile,
   { runner }: AgentSource,
-  { known, allowed }: ToolWorld,
+  { known, allowed, servers }: ToolWorld,
   { findings }: MoveWorld,
 ): Tools {
   const { id, document, source } = file;
@@ -106,14 +112,17 @@ function toolsOf(
     });
   }
   const allow = allowedTools.flatMap((tool, index) => {
-    const isThere = known.has(tool) || /^mcp__\w/.test(tool);
+    const server = tool.includes("*") ? null : serverNamed(tool);
+    const isThere = known.has(tool) || (server !== null && servers.has(server));
     const patterns = allowed.includes("*") ? [tool] : allowed.filter((pattern) => covers(pattern, tool));
     if (!isThere || patterns.length === 0) {
       const why = isThere
         ? `"${tool}" is not among runner.boundaries.allowedTools of the agent`
         : tool === completionTool
           ? `"${tool}" is its completion tool, which is always there and not listed`
-          : `there is no tool "${tool}".${didYouMean(tool, known)}`;
+          : server !== null
+            ? `"${tool}" is a tool of the server "${server}", which mcpServers does not declare`
+            : `there is no tool "${tool}".${didYouMean(tool, known)}`;
       findings.push({
         code: "StageToolUnknown",
         ...at,

@@ -6,6 +6,7 @@ import { offeredIn } from "../boundaries/toolbox.ts";
 import { childEnv } from "../effects/process.ts";
 import { RunnerError } from "../engine/ports.ts";
 import type { Flow, Step } from "../flow/flow.ts";
+import { mayUseServer, variablesIn } from "../flow/mcp.ts";
 import type { PermissionMode } from "../flow/settings.ts";
 import { readConfig, type SandboxWish } from "./config.ts";
 import type { Project } from "./project.ts";
@@ -43,10 +44,22 @@ export type SandboxTold =
       readonly hidden: readonly string[];
     };
 
+/** A server of tools that the agent declares. Which tools it has is known when it is started. */
+export type ServerTold = {
+  readonly name: string;
+  /** Its command line or its address. */
+  readonly what: string;
+  /** Variables of yours that it is given. */
+  readonly variables: readonly string[];
+  /** Those of the steps that may use some tool of it. */
+  readonly steps: readonly string[];
+};
+
 export type Boundary = {
   readonly v: 1;
   readonly agent: string;
   readonly steps: readonly StepBoundary[];
+  readonly servers: readonly ServerTold[];
   readonly sandbox: SandboxTold;
   /** Names of variables that commands see. */
   readonly env: readonly string[];
@@ -61,13 +74,14 @@ export async function boundaryOf(
   await ground?.close();
   const config = readConfig(around.env);
   const names = Object.keys(childEnv(around.env, config.env)).toSorted();
-  return {
-    v: 1,
-    agent: flow.agent,
-    steps: steps.map((step) => stepBoundary(flow, step)),
-    sandbox,
-    env: names,
-  };
+  const servers = Object.entries(flow.settings.mcpServers ?? {}).map(([name, server]) => ({
+    name,
+    what: server.kind === "http" ? server.url : [server.command, ...server.args].join(" "),
+    variables: variablesIn(server.kind === "http" ? server.headers : server.env),
+    steps: steps.flatMap((step) => (mayUseServer(step, name) ? [step.id] : [])),
+  }));
+  const bounded = steps.map((step) => stepBoundary(flow, step));
+  return { v: 1, agent: flow.agent, steps: bounded, servers, sandbox, env: names };
 }
 
 /** The sandbox that a run would have, open; null where it cannot be opened. To be closed by whoever asked. */

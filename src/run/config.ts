@@ -114,9 +114,14 @@ function readNames(value: Json, invalid: Invalid): readonly string[] {
   const names: readonly Json[] | null = Array.isArray(value) ? value : null;
   if (names === null || !names.every((name): name is string => typeof name === "string"))
     throw invalid("env is a list of names of environment variables");
-  const never = names.find((name) => NEVER.test(name));
+  const never = names.find(isNeverPassed);
   if (never === undefined) return names;
   throw invalid(`env must not hold ${never}: keys of models and of GitHub are never given to commands`);
+}
+
+/** Whether a variable is kept from commands whatever the user says. */
+export function isNeverPassed(name: string): boolean {
+  return NEVER.test(name);
 }
 
 /** What only the runner itself uses. A command that had it could act as the run, or spend in its name. */

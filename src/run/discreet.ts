@@ -38,7 +38,9 @@ function discreetHooks(hooks: Hooks, { value }: Redactor): Hooks {
 }
 
 /** Where the backend stands is for the backend alone to read; everything else is looked at. */
-function withoutSecrets(result: TurnResult, { text, value }: Redactor): TurnResult {
+function withoutSecrets(whole: TurnResult, { text, value }: Redactor): TurnResult {
+  const judged = whole.judged === undefined ? undefined : value(whole.judged);
+  const result = judged === whole.judged || judged === undefined ? whole : { ...whole, judged };
   if (result.kind === "fault") {
     const fault = value(result.fault);
     return fault === result.fault ? result : { ...result, fault };

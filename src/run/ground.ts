@@ -1,9 +1,11 @@
 /** The ground under a run: its sandbox, open for as long as the run goes on. */
 import { resolve } from "node:path";
+import type { ServedTool } from "../boundaries/toolbox.ts";
 import { RunnerError, type Backend } from "../engine/ports.ts";
 import type { Flow } from "../flow/flow.ts";
 import { readConfig, type UserConfig } from "./config.ts";
 import type { DriveOptions } from "./options.ts";
+import { surroundings } from "./place.ts";
 import type { Project } from "./project.ts";
 import type { Result } from "./result.ts";
 import { decideSandbox, openGround, placesOf, type Ground } from "./sandbox.ts";
@@ -11,6 +13,7 @@ import { decideSandbox, openGround, placesOf, type Ground } from "./sandbox.ts";
 /** What the machine offers a run: how commands are started, and what they see of the environment. */
 export type Around = Pick<Ground, "exec" | "child"> & {
   readonly allow: UserConfig["env"];
+  readonly served: readonly ServedTool[];
   readonly limits: UserConfig["limits"];
   readonly warnings: readonly string[];
 };
@@ -49,21 +52,27 @@ export async function withGround(
   flow: Flow,
   project: Project,
   cwd: string,
-  { env = process.env, sandbox }: DriveOptions,
+  { env = process.env, sandbox, ...options }: DriveOptions,
   use: (around: Around) => Promise<Result>,
 ): Promise<Result> {
   const config = readConfig(env);
   const decision = decideSandbox(flow.settings.boundaries.sandbox, sandbox ?? config.sandbox);
   const ground = await openGround(decision, placesOf(project, cwd, env), env);
-  const warning = decision.confined ? null : decision.warning;
+  const warnings = decision.confined || decision.warning === null ? [] : [decision.warning];
+  const { exec, child, inside } = ground;
+  const { env: allow, limits } = config;
   try {
-    return await use({
-      exec: ground.exec,
-      child: ground.child,
-      allow: config.env,
-      limits: config.limits,
-      warnings: warning === null ? [] : [warning],
-    });
+    if (flow.settings.mcpServers === undefined)
+      return await use({ exec, child, allow, limits, served: [], warnings });
+    const { openServers } = await import("./mcp.ts");
+    const { signal } = surroundings(options);
+    const servers = await openServers(flow, { cwd, env, allow, inside, signal });
+    try {
+      const all = [...warnings, ...servers.warnings];
+      return await use({ exec, child, allow, limits, served: servers.tools, warnings: all });
+    } finally {
+      await servers.close();
+    }
   } finally {
     await ground.close();
   }

@@ -1,7 +1,16 @@
 /** The log of registry flows: lines that begin with the words by which such logs are searched. */
 import type { Moment } from "../engine/audit.ts";
 import type { Lane, State } from "../engine/state.ts";
-import type { CallResult, CheckResult, Event, Led, Reply, Say } from "../flow/event.ts";
+import {
+  judgedIn,
+  type CallResult,
+  type CheckResult,
+  type Event,
+  type Judged,
+  type Led,
+  type Reply,
+  type Say,
+} from "../flow/event.ts";
 import type { Flow, Step, StepKind } from "../flow/flow.ts";
 import { own, type JsonObject } from "../flow/json.ts";
 import { editionOf } from "../prompts/compose.ts";
@@ -23,6 +32,7 @@ function* happened(moment: Moment, event: Event): Generator<Told> {
   const at = { stepId: event.step, visit: event.visit };
   switch (event.type) {
     case "step.answered":
+      for (const one of judgedIn(event.reply)) yield judged(one, at);
       if (event.reply.kind === "said") yield* read(moment, step, event.reply, at);
       if (awaitsChecks(laneIn(after, event)) && !awaitsChecks(laneIn(before, event)))
         yield ["info", "[CompletionLoop] Enter", at];
@@ -84,8 +94,14 @@ function* read(
     yield ["debug", `[StepFlow] Stored handoff data for step: ${step.id}`, { ...at, handoffKeys: handed }];
 }
 
+function judged({ name, denied }: Judged, at: JsonObject): Told {
+  return denied === undefined
+    ? ["debug", `[ToolPolicy] Allowed ${name}`, { ...at, tool: name }]
+    : ["warn", `[ToolPolicy] Denied ${name}: ${denied}`, { ...at, tool: name }];
+}
+
 function called({ name, ok, denied, content }: CallResult, at: JsonObject): Told {
-  if (denied !== undefined) return ["warn", `[ToolPolicy] Denied ${name}: ${denied}`, { ...at, tool: name }];
+  if (denied !== undefined) return judged({ name, denied }, at);
   return [
     "debug",
     `[ToolPolicy] Allowed ${name}: ${ok ? "done" : "failed"}`,

@@ -1,6 +1,6 @@
 /** What a run touches, made from its flow and the options it was started with. */
 import { resolve } from "node:path";
-import { createToolbox } from "../boundaries/toolbox.ts";
+import { createToolbox, type ServedTool } from "../boundaries/toolbox.ts";
 import type { ModuleHost } from "../effects/module-host.ts";
 import type { ConfineChild } from "../boundaries/sandbox.ts";
 import type { Redactor } from "../boundaries/redact.ts";
@@ -26,6 +26,8 @@ export type Around = {
     readonly exec: RunProcess;
     readonly child: ConfineChild;
     readonly allow: readonly string[];
+    /** Tools of servers. */
+    readonly served?: readonly ServedTool[];
   };
   readonly redactor: Redactor;
   readonly person: Person;
@@ -59,6 +61,7 @@ export function createPorts(around: Around): Ports {
       protect: [],
       ...(enabled && { github: askerOf(github) }),
       asksUser: questions?.askUser === "person",
+      ...(ground.served !== undefined && { served: ground.served }),
       granting: { person, ...(hooks !== null && { hooks }) },
     }),
     shell: createShell({ cwd, env, allow, exec }),

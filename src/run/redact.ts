@@ -7,7 +7,7 @@ import { RunnerError } from "../engine/ports.ts";
 import { inItsOwnRun, toldAs } from "../engine/retell.ts";
 import { EMPTY_STATE, type State } from "../engine/state.ts";
 import { flowFrom } from "../flow/adopted.ts";
-import type { Entry, Event, Reply } from "../flow/event.ts";
+import { judgedIn, type Entry, type Event, type Reply } from "../flow/event.ts";
 import type { Flow, Flows, Move, Step } from "../flow/flow.ts";
 import { isObject, sameJson, type Json, type JsonObject } from "../flow/json.ts";
 import { partsOf } from "../flow/rules.ts";
@@ -195,6 +195,10 @@ function reworded(event: Event, is: State, hide: Hide, open: Open): Event {
 }
 
 function replyIn(reply: Reply, word: Hide, members: (value: JsonObject) => JsonObject): Reply {
+  const judged = judgedIn(reply).map(({ name, denied }) =>
+    denied === undefined ? { name } : { name, denied: word(denied) },
+  );
+  const rest = judged.length > 0 && { judged };
   switch (reply.kind) {
     case "said": {
       const { text, calls, output, usage } = reply;
@@ -204,12 +208,13 @@ function replyIn(reply: Reply, word: Hide, members: (value: JsonObject) => JsonO
         calls: calls.map(({ id, name, input }) => ({ id, name, input: members(input) })),
         ...(output !== undefined && { output: members(output) }),
         usage,
+        ...rest,
       };
     }
     case "fault":
-      return { kind: "fault", fault: { ...reply.fault, message: word(reply.fault.message) } };
+      return { kind: "fault", fault: { ...reply.fault, message: word(reply.fault.message) }, ...rest };
     case "oversized":
-      return { kind: "oversized", why: reply.why };
+      return { kind: "oversized", why: reply.why, ...rest };
     case "unaskable":
       return { ...reply, why: word(reply.why) };
   }

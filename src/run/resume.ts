@@ -56,7 +56,7 @@ async function resumeFrom(journal: Journal, project: Project, options: ResumeOpt
       : null;
     const flow = wanted?.flow ?? recorded.current;
     const { cwd, worktree, spec, marks } = recallBackend(entries);
-    const redactor = redactorOf(options);
+    const redactor = redactorOf(options, flow);
     const env = options.env ?? process.env;
     const backend = await chooseBackend(options, flow, { env, stateDir }, { spec, marks });
     requireToolCalling(flow, backend);

@@ -59,7 +59,7 @@ export async function runLoaded(loaded: Loaded, options: Omit<RunOptions, "agent
         `"${reserved}" belongs to the runtime and cannot be given. Use another name.`,
       );
     await prepareSchemas(schemasOf(flow));
-    const redactor = redactorOf(options);
+    const redactor = redactorOf(options, flow);
     const env = options.env ?? process.env;
     const { project } = loaded;
     const backend = await chooseBackend(options, flow, { env, stateDir: project.stateDir });

@@ -27,7 +27,7 @@ export type Ground = {
 };
 
 /** As it is. */
-const unconfined: ConfineChild = (command) => ({ command, env: {}, ended: () => undefined });
+const unconfined: ConfineChild = (command) => ({ command, env: {}, afterwards: () => "" });
 
 export function decideSandbox(sandbox: Sandbox, wish: SandboxWish): Decision {
   const asks = sandbox.asked === true && sandbox.enabled;

@@ -7,6 +7,7 @@ import type { State } from "../engine/state.ts";
 import { addToTally, createTally, tallied } from "../engine/tally.ts";
 import type { Entry, Worktree } from "../flow/event.ts";
 import type { Flow, Flows } from "../flow/flow.ts";
+import { variablesIn } from "../flow/mcp.ts";
 import type { Problem } from "../flow/problem.ts";
 import { exitCode } from "../flow/verdict.ts";
 import type { Acting } from "./actions.ts";
@@ -245,6 +246,15 @@ export async function reported(
 }
 
 /** The environment is looked through when there is a text to look for its secrets in. */
-export function redactorOf({ env = process.env, secrets = [] }: DriveOptions): Redactor {
-  return createRedactor(() => [...secretsIn(env), ...secrets]);
+export function redactorOf({ env = process.env, secrets = [] }: DriveOptions, flow?: Flow): Redactor {
+  return createRedactor(() => [...secretsIn(env), ...secrets, ...givenToServers(flow, env)]);
+}
+
+/** Whatever it is called: what is handed to a server of tools by name is not for others to read. */
+function givenToServers(flow: Flow | undefined, env: NodeJS.ProcessEnv): readonly string[] {
+  const servers = Object.values(flow?.settings.mcpServers ?? {});
+  const names = servers.flatMap((server) =>
+    variablesIn(server.kind === "http" ? server.headers : server.env),
+  );
+  return names.flatMap((name) => env[name] ?? []);
 }

@@ -9,6 +9,7 @@ import { RunnerError } from "../engine/ports.ts";
 import type { CommandCheck, Flow, Module } from "../flow/flow.ts";
 import { handlerOf, namesIssue } from "../flow/handlers.ts";
 import { canonicalJson, own } from "../flow/json.ts";
+import type { McpServer } from "../flow/mcp.ts";
 import { partsOf } from "../flow/rules.ts";
 import type { Actions } from "../flow/settings.ts";
 import { configFolder } from "./project.ts";
@@ -72,6 +73,7 @@ function executables(flow: Flow): readonly string[] {
     return part.kind === "state" && part.resource.kind === "api" ? [`GET ${part.resource.url}`] : [];
   });
   const acts = actionLines(flow.settings.actions);
+  const servers = Object.entries(flow.settings.mcpServers ?? {}).map(serverLine);
   const hooks = flow.hooks === undefined ? [] : [moduleLine(flow.hooks)];
   // A project that takes its own reins off is asked about like one that runs something.
   const free = Object.values(flow.steps).flatMap(({ id, by, tools }) =>
@@ -79,7 +81,7 @@ function executables(flow: Flow): readonly string[] {
       ? [`permissionMode bypassPermissions in ${id}`]
       : [],
   );
-  return [...new Set([...checks, ...steps, ...outside, ...hooks, ...acts, ...free])].toSorted();
+  return [...new Set([...checks, ...steps, ...outside, ...servers, ...hooks, ...acts, ...free])].toSorted();
 }
 
 /** Code of the project that answers set off; and the leave to act on issues that the run is not about. */
@@ -92,6 +94,17 @@ function actionLines({ enabled, types, modules = {}, otherIssues, handlers }: Ac
 
 function moduleLine({ file, digest }: Module): string {
   return `node ${file} (sha256 ${digest})`;
+}
+
+/** With the variables of yours that it is given. */
+function serverLine([name, server]: readonly [string, McpServer]): string {
+  const values = (all: { readonly [name: string]: string }) =>
+    Object.entries(all).map(([key, value]) => `${key}=${JSON.stringify(value)}`);
+  const what =
+    server.kind === "http"
+      ? ["POST", word(server.url), ...values(server.headers)]
+      : [...values(server.env), ...[server.command, ...server.args].map(word)];
+  return `mcp ${name}: ${what.join(" ")}`;
 }
 
 /** As a shell would be told: the values first, since they decide with the line what is done. */

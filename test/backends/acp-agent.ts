@@ -13,6 +13,8 @@ export type Act =
   /** Asks leave for a tool call, and runs the command if it gets it. */
   | { readonly ask: object; readonly run?: string; readonly options?: readonly object[] }
   | { readonly submit: object }
+  /** Calls a tool of a server that it was handed, without asking anybody, and says what came of it. */
+  | { readonly use: string; readonly of: string; readonly input: object }
   | { readonly cost: number }
   | { readonly tell: "prompt" | "environment" }
   | { readonly fail: number }
@@ -21,7 +23,7 @@ export type Act =
   | { readonly deaf: true }
   | { readonly exit: true };
 
-type Server = { command: string; args: string[] };
+type Server = { name: string; command: string; args: string[] };
 type Context = {
   params: { sessionId: string; cwd: string; mcpServers: Server[]; prompt: { text: string }[] };
   client: {
@@ -92,6 +94,10 @@ if (process.argv[2] === "act") {
           if (outcome.optionId === "yes") spawnSync("sh", ["-c", act.run ?? ":"], { cwd: session.cwd });
         }
         if ("submit" in act) await submit(session.servers[0]!, act.submit);
+        if ("use" in act) {
+          const server = session.servers.find(({ name }) => name === act.of);
+          await say(server === undefined ? "[no server]" : await use(server, act.use, act.input));
+        }
         if ("fail" in act) throw new acp.RequestError(act.fail, "scripted");
         if ("hang" in act) return { stopReason: await cancelled };
         if ("exit" in act) process.exit(3);
@@ -101,12 +107,17 @@ if (process.argv[2] === "act") {
     .connect(acp.ndJsonStream(Writable.toWeb(process.stdout), Readable.toWeb(process.stdin)));
 }
 
-async function submit({ command, args }: Server, input: object): Promise<void> {
+async function submit(server: Server, input: object): Promise<void> {
+  await use(server, null, input);
+}
+
+/** Its first tool, unless one is named. */
+async function use({ command, args }: Server, tool: string | null, input: object): Promise<string> {
   const { Client } = (await load("@modelcontextprotocol/client")) as {
     Client: new (about: object) => {
       connect: (transport: object) => Promise<void>;
       listTools: () => Promise<{ tools: { name: string }[] }>;
-      callTool: (call: object) => Promise<unknown>;
+      callTool: (call: object) => Promise<{ content: { text?: string }[] }>;
       close: () => Promise<void>;
     };
   };
@@ -116,8 +127,9 @@ async function submit({ command, args }: Server, input: object): Promise<void> {
   const client = new Client({ name: "scripted", version: "1" });
   await client.connect(new StdioClientTransport({ command, args }));
   const { tools } = await client.listTools();
-  await client.callTool({ name: tools[0]!.name, arguments: input });
+  const { content } = await client.callTool({ name: tool ?? tools[0]!.name, arguments: input });
   await client.close();
+  return content.map(({ text }) => text ?? "").join("");
 }
 
 async function load(name: string): Promise<unknown> {

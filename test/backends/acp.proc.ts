@@ -116,6 +116,47 @@ suiteOffline("backend acp", import.meta.url, { skip }, () => {
     });
   }
 
+  const spec = (name: string) => ({ name, description: "", input: { type: "object" } });
+  const tools = [spec("mcp__docs__search"), spec("mcp__notes__add")];
+
+  test("tools of servers are run on our side, behind the gate, for an agent that asks nobody", async () => {
+    await using w = await world(
+      [{ use: "search", of: "docs", input: { q: "x" } }],
+      [{ use: "add", of: "notes", input: {} }],
+    );
+    const called: unknown[] = [];
+    const servedBy = (content: string): Pick<RunRequest, "served" | "call"> => ({
+      served: tools,
+      call: ({ name, input }) => {
+        called.push([name, input]);
+        return Promise.resolve({ id: "1", name, ok: true, content });
+      },
+    });
+    const first = said(await w.ask(servedBy("found")));
+    assert.equal(first.text, "found");
+    // A conversation goes on with the servers that it began with, and with what the next step may do with them.
+    const second = said(await w.ask({ session: first.session!, ...servedBy("not in this step") }));
+    assert.equal(second.text, "not in this step");
+    assert.deepEqual(called, [
+      ["mcp__docs__search", { q: "x" }],
+      ["mcp__notes__add", {}],
+    ]);
+  });
+
+  for (const title of ["mcp__docs__search", "docs: search", "docs.search"]) {
+    test(`an agent that asks leave for ${title} is judged by the tool's own name`, async () => {
+      await using w = await world([{ ask: { kind: "other", title } }]);
+      const judged: string[] = [];
+      const gate: Gate = ({ name }) => {
+        judged.push(name);
+        return Promise.resolve({ allow: true });
+      };
+      const call = () => Promise.reject(new Error("not called"));
+      assert.equal(said(await w.ask({ gate, served: tools, call })).text, "[yes]");
+      assert.deepEqual(judged, ["mcp__docs__search"]);
+    });
+  }
+
   test("a gate that throws is a no", async () => {
     await using w = await world([{ ask: { kind: "execute", rawInput: { command: "touch a" } } }]);
     const gate: Gate = () => {

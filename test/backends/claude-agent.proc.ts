@@ -27,10 +27,13 @@ import { createToolbox } from "../../src/boundaries/toolbox.ts";
 import { childEnv, runProcess } from "../../src/effects/process.ts";
 import type { Backend, Gate, RunRequest, TurnResult } from "../../src/engine/ports.ts";
 import type { Json, JsonSchema } from "../../src/flow/json.ts";
+import { judgedIn } from "../../src/flow/event.ts";
+import { createMemoryJournal } from "../../src/journal/memory.ts";
 import { run } from "../../src/run/run.ts";
 import { request } from "../../src/testing/backend-suite.ts";
 import { stepWith } from "../boundaries/step.ts";
 import { needs } from "../needs.ts";
+import { agentFiles, writeFiles } from "../run/project.ts";
 import { startServer, type Served } from "./anthropic-server.ts";
 import { suiteOffline } from "./loopback.ts";
 
@@ -288,6 +291,49 @@ function suite(): void {
     assert.deepEqual(readdirSync(w.cwd), []);
   });
 
+  test("tools of servers are run on our side, behind the gate, and only those of the step are there", async () => {
+    const spec = (name: string) => ({
+      name,
+      description: "Looks it up.",
+      input: { type: "object", properties: { q: { type: "string" } } },
+    });
+    await using w = await world([
+      { calls: [call("mcp__docs__search", { q: "x" })] },
+      { calls: [call("mcp__docs__remove", {})] },
+      { calls: [call("mcp__notes__add", {})] },
+      answer({ a: "x" }),
+    ]);
+    const called: unknown[] = [];
+    const judged: string[] = [];
+    const all = ["mcp__docs__search", "mcp__docs__remove", "mcp__notes__add"].map(spec);
+    const callOurs: RunRequest["call"] = ({ name, input }) => {
+      called.push([name, input]);
+      return Promise.resolve({ id: "1", name, ok: true, content: "found it" });
+    };
+    const gate: Gate = ({ name }, batch) => {
+      judged.push(name);
+      assert.deepEqual(batch, [name]);
+      return Promise.resolve(
+        name === "mcp__docs__remove" ? { allow: false, reason: "not this one" } : { allow: true },
+      );
+    };
+    const reply = said(
+      await w.ask({ ...structured, gate, call: callOurs, served: all, tools: all.slice(0, 2) }),
+    );
+    assert.deepEqual(reply.output, { a: "x" });
+    const offered = JSON.parse(w.server.asked[0]!.body) as { tools: { name: string }[] };
+    assert.deepEqual(offered.tools.map(({ name }) => name).toSorted(), [
+      "StructuredOutput",
+      "mcp__lockstep__mcp__docs__remove",
+      "mcp__lockstep__mcp__docs__search",
+    ]);
+    assert.deepEqual(called, [["mcp__docs__search", { q: "x" }]]);
+    assert.deepEqual(judged, ["mcp__docs__search", "mcp__docs__remove"]);
+    assert.match(w.server.asked[1]!.last, /found it/);
+    assert.match(w.server.asked[2]!.last, /not this one/);
+    assert.match(w.server.asked[3]!.last, /No such tool/);
+  });
+
   const write = call("Write", { file_path: "a.txt", content: "x" });
   for (const [channel, more] of [
     ["an answer", structured],
@@ -377,7 +423,12 @@ function suite(): void {
     ["400", { status: 400, ...error("invalid_request_error") }, { kind: "bad-request", status: 400 }],
     ["404", { status: 404, ...error("not_found_error") }, { kind: "bad-request", status: 404 }],
     ["a line that is cut", { cut: "before" }, { kind: "network" }],
-    ["a response that is cut", { cut: "inside" }, { kind: "network" }],
+    // It was tried twice, and both were paid for.
+    [
+      "a response that is cut",
+      { cut: "inside" },
+      { kind: "network", usage: { turns: 2, inputTokens: 20, outputTokens: 2, costUsd: 0.00012 } },
+    ],
   ];
   for (const [name, reply, expected] of faults) {
     test(`${name} is a fault`, async () => {
@@ -525,6 +576,53 @@ function suite(): void {
       assert.equal(done.usage.turns, 8);
       assert.equal(done.usage.inputTokens, 80);
       assert.ok(done.costUsd !== null && done.costUsd > 0);
+    },
+  );
+
+  test(
+    "a run on it uses the tools of a server, and what was denied is recorded",
+    { timeout: 60_000 },
+    async () => {
+      await using w = await world([
+        { calls: [call("mcp__docs__echo", { text: "hi" })] },
+        { calls: [call("mcp__docs__env", {})] },
+        { calls: [call("Bash", { command: "touch no" })] },
+        answer({ stepId: "closure.t", next_action: { action: "closing" } }),
+      ]);
+      const docs = {
+        command: process.execPath,
+        args: [fileURLToPath(new URL("../fixtures/mcp/server.mjs", import.meta.url))],
+      };
+      const boundaries = {
+        allowedTools: ["mcp__docs__echo", "mcp__docs__env", "Bash(ls)"],
+        permissionMode: "acceptEdits",
+      };
+      const step = {
+        kind: "closure",
+        intents: ["closing"],
+        transitions: { closing: { target: null } },
+      } as const;
+      const runner = { boundaries, mcpServers: { docs } };
+      writeFiles(w.cwd, agentFiles("t", { "closure.t": step }, { runner }));
+      const journal = createMemoryJournal();
+      const env = { ...w.env, LOCKSTEP_TRUST: "all" };
+      const done = await run({ agent: "t", cwd: w.cwd, env, journal, backend: await w.open() });
+      assert.equal(done.exitCode, 0, done.reason);
+      assert.match(w.server.asked[1]!.last, /heard: hi/);
+      assert.doesNotMatch(w.server.asked[2]!.last, /sk-the-key|a-secret-of-the-user|ANTHROPIC/);
+      const judged = (await journal.read(done.run!)).flatMap(({ event }) =>
+        event.type === "step.answered" ? judgedIn(event.reply) : [],
+      );
+      assert.deepEqual(
+        judged.map(({ name, denied }) => [name, denied !== undefined]),
+        [
+          ["mcp__docs__echo", false],
+          ["mcp__docs__env", false],
+          ["Bash", true],
+        ],
+      );
+      assert.match(judged[2]!.denied!, /is not covered by Bash\(ls\)/);
+      assert.equal(w.wrote("no"), false);
     },
   );
 

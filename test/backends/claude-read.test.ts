@@ -162,11 +162,23 @@ for (const [name, messages, expected] of faults) {
   test(`a fault: ${name}`, () => {
     const found = read(messages, { thrown: "it threw" });
     assert.ok(found.kind === "fault", JSON.stringify(found));
-    const { message, ...rest } = found.fault;
+    const { message, usage: _usage, ...rest } = found.fault;
     assert.deepEqual(rest, expected);
     assert.notEqual(message, "");
   });
 }
+
+test("what a failed query has cost is told, and nothing where it cost nothing", () => {
+  const spent = read([start, api(529)], { thrown: "it threw" });
+  assert.deepEqual(spent.kind === "fault" && spent.fault.usage, {
+    turns: 1,
+    inputTokens: 61,
+    outputTokens: 5,
+    costUsd: 0.5,
+  });
+  const free = read([api(401, { modelUsage: {}, total_cost_usd: 0 })], { thrown: "it threw" });
+  assert.equal(free.kind === "fault" && free.fault.usage, undefined);
+});
 
 test("a schema that is refused is a fault of the request", () => {
   const found = read([], {

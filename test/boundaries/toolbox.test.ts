@@ -675,3 +675,75 @@ describe("reading GitHub", () => {
     assert.match(result?.denied ?? "", /not listed/);
   });
 });
+
+describe("tools of servers", () => {
+  const served = (name: string, reads: boolean) => ({
+    spec: { name, description: "", input: { type: "object", required: ["q"] } },
+    reads,
+    run: (input: JsonObject) => Promise.resolve({ kind: "done" as const, content: JSON.stringify(input) }),
+  });
+  const broken = {
+    ...served("mcp__docs__broken", false),
+    run: () => Promise.reject(new Error("the server is gone")),
+  };
+  const toolbox = createToolbox({
+    cwd: base,
+    protect: [],
+    env: () => ({}),
+    autoResponse: "",
+    exec: async () => QUIET,
+    served: [served("mcp__docs__look", true), served("mcp__docs__edit", false), broken],
+  });
+  const { signal } = new AbortController();
+  const LOOK = "mcp__docs__look";
+  const EDIT = "mcp__docs__edit";
+  const cases: readonly [name: string, options: Parameters<typeof stepWith>[0], offered: string][] = [
+    ["a glob", { allow: ["mcp__docs__*"] }, `${LOOK} ${EDIT} mcp__docs__broken`],
+    ["a name", { allow: [EDIT] }, EDIT],
+    ["everything, which speaks for what is known", { allow: ["*"] }, ""],
+    [
+      "everything without limits",
+      { allow: ["*"], mode: "bypassPermissions" },
+      `${LOOK} ${EDIT} mcp__docs__broken`,
+    ],
+    ["another server", { allow: ["mcp__doc__*", "mcp__docs_*x"] }, ""],
+    ["plan and a glob", { allow: ["mcp__docs__*"], mode: "plan" }, ""],
+    ["plan and names: only what says that it reads", { allow: [LOOK, EDIT], mode: "plan" }, LOOK],
+    ["default and names", { allow: [LOOK, EDIT], mode: "default" }, LOOK],
+    ["a verification", { allow: [LOOK, EDIT], mode: "plan", kind: "verify" }, LOOK],
+  ];
+  for (const [name, options, expected] of cases) {
+    test(`${name}: offered, judged and called alike`, async () => {
+      const step = stepWith(options);
+      const offered = toolbox.offer(step).map((spec) => spec.name);
+      assert.equal(offered.filter((tool) => tool.startsWith("mcp__")).join(" "), expected);
+      for (const tool of [LOOK, EDIT]) {
+        const call = { id: "1", name: tool, input: { text: "not what its schema asks for" } };
+        const [result] = await toolbox.call(step, [call], signal);
+        const may = expected.split(" ").includes(tool);
+        assert.equal(toolbox.judge(step, call, [tool]) === null, may);
+        assert.equal(result!.denied === undefined, may, result!.content);
+        if (may) assert.deepEqual(JSON.parse(result!.content), call.input);
+      }
+    });
+  }
+
+  test("a server that fails is a result like any other, and an unknown tool of it is told what there is", async () => {
+    const step = stepWith({ allow: ["mcp__docs__*"] });
+    const results = await toolbox.call(
+      step,
+      ["mcp__docs__broken", "mcp__docs__none"].map((name, id) => ({ id: String(id), name, input: {} })),
+      signal,
+    );
+    assert.deepEqual(
+      results.map(({ ok, content }) => [ok, content]),
+      [
+        [false, "mcp__docs__broken failed: the server is gone."],
+        [
+          false,
+          'ToolNotRegistered: there is no tool "mcp__docs__none". This step has: mcp__docs__look, mcp__docs__edit, mcp__docs__broken.',
+        ],
+      ],
+    );
+  });
+});

@@ -1,7 +1,9 @@
 /** Both verbs of a backend, and what the engine does when one misbehaves. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Backend, RunRequest, TurnResult } from "../../src/engine/ports.ts";
+import type { Backend, RunRequest, Toolbox, TurnResult } from "../../src/engine/ports.ts";
+import { addEntry, createReport } from "../../src/engine/report.ts";
+import { judgedIn } from "../../src/flow/event.ts";
 import { sketchFlow, sketchMachine } from "../../src/testing/flows.ts";
 import { play } from "../../src/testing/scenario.ts";
 
@@ -40,6 +42,41 @@ test("a backend that runs its own tools gets only what is new, our gate, and its
     ],
   );
   assert.deepEqual(state.usage, { turns: 6, inputTokens: 20, outputTokens: 10, costUsd: 0.5 });
+});
+
+test("what was allowed and denied within a query is recorded with it, also when the query fails", async () => {
+  const backend: Backend = {
+    spec,
+    run: async ({ gate, asker }) => {
+      await gate({ name: "Read", input: {} }, null);
+      await gate({ name: "Bash", input: { command: "gh pr merge 1" } }, null);
+      const usage = { turns: 1, inputTokens: 7, outputTokens: 3, costUsd: 0.5 };
+      const judged = [{ name: "Task", denied: "Sub-agents are not offered." }];
+      return asker.step === "initial.a"
+        ? reply("next", { judged })
+        : { kind: "fault", fault: { kind: "process", message: "it died", usage } };
+    },
+  };
+  const toolbox: Toolbox = {
+    offer: () => [],
+    judge: (_step, { name }) => (name === "Bash" ? "not this one" : null),
+    call: () => Promise.resolve([]),
+    callInStage: () => Promise.resolve({ kind: "results", results: [] }),
+  };
+  const { entries, state } = await play({ flow, model: backend, ports: { toolbox } });
+  const own = [{ name: "Read" }, { name: "Bash", denied: "not this one" }];
+  assert.deepEqual(
+    entries.flatMap(({ event }) => (event.type === "step.answered" ? [judgedIn(event.reply)] : [])),
+    [[{ name: "Task", denied: "Sub-agents are not offered." }, ...own], own],
+  );
+  const report = createReport();
+  for (const entry of entries) addEntry(report, entry);
+  assert.deepEqual(report.denials, [
+    "initial.a@1: Task was denied: Sub-agents are not offered.",
+    "initial.a@1: Bash was denied: not this one",
+    "closure.a@1: Bash was denied: not this one",
+  ]);
+  assert.deepEqual(state.usage, { turns: 4, inputTokens: 17, outputTokens: 8, costUsd: 0.75 });
 });
 
 const used = (turns: number) => ({ usage: { turns, inputTokens: 0, outputTokens: 0, costUsd: null } });

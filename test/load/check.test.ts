@@ -84,6 +84,14 @@ const before = (more: object, key = "closure.iteration"): Changes => ({
   },
 });
 
+/** Servers of tools, and the tools that are allowed. */
+const served = (mcpServers: object, tools: readonly string[] = ["Read", "mcp__docs__*"]): Changes => ({
+  "agent /runner/mcpServers": mcpServers,
+  "agent /runner/boundaries/allowedTools": tools,
+});
+const DOCS = { command: "docs-server", args: ["--quiet"] };
+const SERVERS = "agent.json /runner/mcpServers";
+
 const ROWS: readonly Row[] = [
   // Limits.
   {
@@ -1824,6 +1832,77 @@ const ROWS: readonly Row[] = [
     at: "steps_registry.json /validationSteps/closure.isue",
     step: "closure.issue",
   },
+  // Servers of tools.
+  ...["a__b", "_a", "a_", "", "a.b", "ä", "constructor", "lockstep"].map((name): Row => ({
+    code: "MCP-NAME",
+    name: `a server called "${name}"`,
+    changes: served({ [name]: DOCS }),
+    at: `${SERVERS}/${name}`.trimEnd(),
+  })),
+  ...(
+    [
+      ["neither command nor address", {}, "", /neither/],
+      ["command and address", { ...DOCS, url: "https://x.test/mcp" }, "", /command and an address/],
+      ["another type than it is", { ...DOCS, type: "http" }, "/type", /"http"/],
+      ["an address of another kind", { url: "file:///etc/passwd" }, "/url", /http or https/],
+      ["an address with a password", { url: `https://me:${WORD}@x.test/` }, "/url", /a password/],
+      ["an address that is not written out", { url: "https://x.test/${PLACE}" }, "/url", /written out/],
+      ["a default in braces", { ...DOCS, env: { A: "${B:-c}" } }, "/env/A", /no name of a variable/],
+      ["a header in braces", { url: "https://x.test/", headers: { A: "${b c}" } }, "/headers/A", /no name/],
+      ["a variable that is two", { ...DOCS, env: { "A=B": "d" } }, "/env/A=B", /no name for env/],
+      [
+        "a header that is two",
+        { url: "https://x.test/", headers: { "A:b": "c" } },
+        "/headers/A:b",
+        /no name/,
+      ],
+      ["a library to load", { ...DOCS, env: { LD_PRELOAD: "./evil.so" } }, "/env/LD_PRELOAD", /is loaded/],
+    ] as const
+  ).map(([name, server, place, says]): Row => ({
+    code: "MCP-SERVER",
+    name,
+    changes: served({ docs: server }),
+    at: `${SERVERS}/docs${place}`,
+    says,
+  })),
+  ...(
+    [
+      ["a variable", { ...DOCS, env: { DOCS_TOKEN: "abc" } }, "env/DOCS_TOKEN"],
+      [
+        "a header",
+        { url: "https://x.test/", headers: { Authorization: "Bearer abc" } },
+        "headers/Authorization",
+      ],
+      ["the shape of a key", { ...DOCS, env: { A: `ghp_${"x".repeat(36)}` } }, "env/A"],
+      ["an argument", { ...DOCS, args: [`--key=sk-${"x".repeat(30)}`] }, "args/0"],
+      ["an address", { url: "https://x.test/?api_key=abc" }, "url"],
+    ] as const
+  ).map(([name, server, place]): Row => ({
+    code: "MCP-SECRET",
+    name: `a secret in ${name}`,
+    changes: served({ docs: server }),
+    at: `${SERVERS}/docs/${place}`,
+  })),
+  {
+    code: "MCP-UNDECLARED",
+    name: "a tool of nobody",
+    changes: served({ docs: DOCS }, ["mcp__docs__*", "mcp__dosc__search"]),
+    at: "agent.json /runner/boundaries/allowedTools/1",
+    says: /Did you mean "docs"/,
+  },
+  ...[["Read"], ["*"], ["mcp__doc__*"], ["mcp__docs"]].map((tools): Row => ({
+    code: "MCP-UNUSED",
+    name: `a server that no step may use: ${tools.join(", ")}`,
+    changes: served({ docs: DOCS }, tools),
+    at: `${SERVERS}/docs`,
+  })),
+  {
+    code: "MCP-UNUSED",
+    name: "a wildcard where everything only reads",
+    changes: { ...served({ docs: DOCS }), "agent /runner/boundaries/permissionMode": "plan" },
+    at: `${SERVERS}/docs`,
+    says: /No step may use/,
+  },
   {
     code: "CHECK-UNUSED",
     name: "a validation of no closure",
@@ -2347,6 +2426,35 @@ const INNOCENT: readonly { readonly code: Code; readonly name: string; readonly 
       [`registry ${S}/limits`]: { turns: 5, soft: 1, perAttempt: { turns: 5, costUsd: 0.5, soft: 0.5 } },
     },
   })),
+  ...(["MCP-NAME", "MCP-SERVER", "MCP-SECRET", "MCP-UNDECLARED", "MCP-UNUSED"] as const).flatMap((code) => [
+    {
+      code,
+      name: "a program",
+      changes: served({ docs: { ...DOCS, env: { DOCS_TOKEN: "${DOCS_TOKEN}", A: "b" } } }),
+    },
+    {
+      code,
+      name: "an address",
+      changes: served(
+        {
+          "a-b_c": {
+            type: "http",
+            url: "https://x.test/mcp?page=1",
+            headers: { Authorization: "Bearer ${DOCS_TOKEN}" },
+          },
+        },
+        ["mcp__a-b_c__search", "mcp__github__github_read"],
+      ),
+    },
+    {
+      code,
+      name: "whole names where everything only reads",
+      changes: {
+        ...served({ docs: DOCS }, ["mcp__docs__search"]),
+        "agent /runner/boundaries/permissionMode": "plan",
+      },
+    },
+  ]),
 ];
 
 for (const { code, name, changes } of INNOCENT) {

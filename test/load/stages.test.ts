@@ -116,7 +116,40 @@ const FIELD_ROWS: readonly Row[] = [
   onPlan("name: a list", { name: ["Plan"] }, "StageFieldType", "/name"),
   // allowedTools
   ["allowedTools: none", { plan: { allowedTools: [] } }, []],
-  ["allowedTools: a tool of an MCP server", { plan: { allowedTools: ["mcp__docs__search"] } }, []],
+  [
+    "allowedTools: a tool of an MCP server",
+    {
+      plan: { allowedTools: ["mcp__docs__search"] },
+      machine: { entry: "plan", mcpServers: { docs: { command: "docs-server" } } },
+    },
+    [],
+  ],
+  onPlan(
+    "allowedTools: a tool of a server that nobody declared",
+    { allowedTools: ["mcp__docs__search"] },
+    "StageToolUnknown",
+    "/allowedTools/0",
+  ),
+  [
+    "allowedTools: all tools of a server",
+    {
+      plan: { allowedTools: ["mcp__docs__*"] },
+      machine: { entry: "plan", mcpServers: { docs: { command: "docs-server" } } },
+    },
+    [plan("/allowedTools/0", "StageToolUnknown")],
+  ],
+  [
+    "mcpServers: declared twice, and not used",
+    {
+      machine: { entry: "plan", mcpServers: { docs: { command: "docs-server" } } },
+      "agent.json": JSON.stringify({ runner: { mcpServers: { docs: { url: "https://x.test/" } } } }),
+    },
+    [
+      "warning MCP-UNUSED agent.json /runner/mcpServers/docs",
+      "error MCP-NAME machine.yaml /mcpServers/docs",
+      "warning MCP-UNUSED machine.yaml /mcpServers/docs",
+    ],
+  ],
   onPlan("allowedTools: a word", { allowedTools: "Read" }, "StageFieldType", "/allowedTools"),
   onPlan(
     "allowedTools: a number in the list",

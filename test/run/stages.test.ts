@@ -650,7 +650,16 @@ const RELATIONS: readonly Row[] = [
     path: "a:ok",
     also: ({ folder }) => assert.ok(!existsSync(join(folder, "one.txt"))),
   },
-  ...["mcp__server__tool", "WebFetch"].map((tool): Row => ({
+  {
+    name: "relation tools: a tool of a server that is not declared is caught before anything is asked",
+    stages: { a: { next: "b" }, b: { allowedTools: ["mcp__server__tool"] } },
+    model: [],
+    ends: "FLOW_INVALID",
+    exitCode: 2,
+    asks: 0,
+    also: ({ result }) => assert.equal(result.problems[0]?.code, "StageToolUnknown"),
+  },
+  ...["WebFetch"].map((tool): Row => ({
     name: `relation tools: a name that has drifted is caught at Init: ${tool}`,
     stages: { a: { next: "b" }, b: { allowedTools: [tool] } },
     model: [done()],
