@@ -58,7 +58,7 @@ async function tell(
         listed(`checks of pull request ${number}`, pages, checkLine),
       );
     case "project_view":
-      return map(await github.project(number), (project) => listed("project", one(project), projectLine));
+      return map(await github.project(number), (project) => projectAccount(project));
     case "project_list":
       return map(await github.projects(limit), (pages) => listed("projects", pages, projectLine));
     default:
@@ -72,8 +72,11 @@ function stateOf(word: string): "open" | "closed" | "all" {
   return word === "closed" || word === "all" ? word : "open";
 }
 
-function one<T>(item: T): Pages<T> {
-  return { items: [item], more: false };
+function projectAccount(project: Project): Account {
+  const { number, closed } = project;
+  const label = `project ${number}`;
+  const facts = `Project ${number} is ${closed ? "closed" : "open"}.`;
+  return { facts, quotes: [{ label, text: projectLine(project), most: LONG }] };
 }
 
 async function tellIssue(github: GitHub, number: number): Promise<Outcome<Account>> {
@@ -86,7 +89,7 @@ async function tellIssue(github: GitHub, number: number): Promise<Outcome<Accoun
   const { state, stateReason, author, labels, assignees, title, body } = issue.value;
   const reason = stateReason === "" ? "" : ` (${stateReason})`;
   const facts = [
-    `Issue ${number} is ${state}${reason}, with ${issue.value.comments} comments.`,
+    `Issue ${number} is ${state}${reason}. Comments: ${issue.value.comments}.`,
     ...(left > 0 ? [`The latest ${latest.length} of them follow.`] : []),
   ].join(" ");
   const about = `title: ${title}\nlabels: ${labels.join(", ")}\nassignees: ${assignees.join(", ")}`;
@@ -116,7 +119,7 @@ function pullAccount(pull: Pull): Account {
 }
 
 function listed<T>(what: string, { items, more }: Pages<T>, line: (item: T) => string): Account {
-  const facts = `${items.length} ${what}${more ? "; there are more" : ""}.`;
+  const facts = `Number of ${what}: ${items.length}${more ? ", and there are more" : ""}.`;
   const text = items.map((item) => shownInLine(line(item), 400)).join("\n");
   return { facts, quotes: items.length === 0 ? [] : [{ label: what, text, most: LONGEST }] };
 }

@@ -27,7 +27,13 @@ export type Surroundings = {
 };
 
 export async function findPlace(around: Surroundings): Promise<Outcome<Place>> {
-  const named = nameInEnv(around.env) ?? (await nameInRemotes(around));
+  const inEnv = nameInEnv(around.env);
+  const { GH_REPO: said } = around.env;
+  if (said && inEnv?.from !== "GH_REPO") {
+    const why = `GH_REPO is ${JSON.stringify(said)}, which names no repository: write it as OWNER/NAME.`;
+    return fail("no-repository", why);
+  }
+  const named = inEnv ?? (await nameInRemotes(around));
   if (named === null) {
     const why = `It is not known which GitHub repository this is: set GH_REPO=OWNER/NAME, or add a remote of it to the git repository in ${around.cwd}.`;
     return fail("no-repository", why);
@@ -126,8 +132,8 @@ export async function findToken(place: Place, around: Surroundings): Promise<Out
     ...(isOurs || isGiven ? TOKENS : []),
   ];
   for (const from of names) {
-    const value = around.env[from]?.trim();
-    if (value) return { ok: true, value: { value, from } };
+    const value = around.env[from]?.trim() ?? "";
+    if (TOKEN.test(value)) return { ok: true, value: { value, from } };
   }
   const said = await askProgram(host, around);
   if (said !== null) return { ok: true, value: { value: said, from: "gh auth token" } };
@@ -137,10 +143,10 @@ export async function findToken(place: Place, around: Surroundings): Promise<Out
   return fail("no-token", why);
 }
 
+/** What can stand in a header. */
+const TOKEN = /^[\x21-\x7e]+$/;
 const TOKENS = ["GH_TOKEN", "GITHUB_TOKEN"];
 const ENTERPRISE_TOKENS = ["GH_ENTERPRISE_TOKEN", "GITHUB_ENTERPRISE_TOKEN"];
-/** Every variable that holds a token. */
-export const TOKEN_NAMES: readonly string[] = [...TOKENS, ...ENTERPRISE_TOKENS];
 
 function isNamed({ host, from }: Place, env: Env): boolean {
   return from === "GH_REPO" || env["GH_HOST"] === host || hostOf(env["GITHUB_SERVER_URL"]) === host;
@@ -152,7 +158,7 @@ async function askProgram(host: string, { env, exec, cwd, signal }: Surroundings
   const seen = childEnv(env, GH_ENV);
   const result = await exec({ command, cwd, env: seen, timeoutMs: 10_000, maxOutputBytes: 4096, signal });
   const token = result.stdout.trim();
-  return isFinished(result) && result.exitCode === 0 && /^[\x21-\x7e]+$/.test(token) ? token : null;
+  return isFinished(result) && result.exitCode === 0 && TOKEN.test(token) ? token : null;
 }
 
 /** Where gh keeps what it knows. */

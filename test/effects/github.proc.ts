@@ -90,6 +90,8 @@ const ROWS: readonly Row[] = [
   ],
   ["no remote", {}, { GH_TOKEN: "a" }, "no-repository", /set GH_REPO=OWNER\/NAME/],
   ["a remote in a folder", { origin: "/srv/x" }, { GH_TOKEN: "a" }, "no-repository", /GH_REPO/],
+  ["GH_REPO that names none", usual, { GH_REPO: "r", GH_TOKEN: "a" }, "no-repository", /"r", which names no/],
+  ["what cannot be a token", usual, { GH_TOKEN: "a\nb" }, "no-token", /set GH_TOKEN/],
   ["no token", usual, {}, "no-token", /set GH_TOKEN, or sign in with "gh auth login"/],
   ["gh does not know this host", usual, GH, "no-token", /github\.com/],
   ["gh knows this one", enterprise, GH, "ghe.corp o/r", /gh auth token/, secret],

@@ -152,6 +152,16 @@ withStandIn("reading", () => {
     assert.equal(none.ok ? "" : none.kind, "not-found");
   });
 
+  test("an enterprise host has its queries beside its interface", async () => {
+    const issue = stand.world.addIssue();
+    stand.world.addProject();
+    const env = { ...stand.env, GITHUB_API_URL: `${stand.url}/api/v3/`, GH_REPO: "ghe.corp/octo/demo" };
+    const { github } = await visit(stand, { env });
+    assert.equal(github.host, "ghe.corp");
+    assert.equal((await got(github.issue(issue.number))).number, issue.number);
+    assert.equal((await got(github.projects())).items.length, 1);
+  });
+
   test("what has not changed is not sent again", async () => {
     const issue = stand.world.addIssue();
     const { github } = await visit(stand);

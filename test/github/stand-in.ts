@@ -73,7 +73,8 @@ export async function openStandIn(owner = "octo", repo = "demo", token = TOKEN):
     const body = await bodyOf(request);
     const asked: Asked = {
       method,
-      path: here.pathname,
+      // As an enterprise host has it, too.
+      path: here.pathname.replace(/^\/api\/v3(?=\/)|^\/api(?=\/graphql$)/, ""),
       query: Object.fromEntries(here.searchParams),
       body,
       status: 0,
