@@ -2,7 +2,7 @@
 import { commandForms } from "../boundaries/gate.ts";
 import { mountsOf, rootsOf } from "../boundaries/sandbox-mounts.ts";
 import { policyOf } from "../boundaries/sandbox-policy.ts";
-import { offer } from "../boundaries/toolbox.ts";
+import { offer, offerAsking } from "../boundaries/toolbox.ts";
 import { childEnv } from "../effects/process.ts";
 import { RunnerError } from "../engine/ports.ts";
 import type { Flow, Step } from "../flow/flow.ts";
@@ -22,6 +22,8 @@ export type StepBoundary = {
   readonly step: string;
   readonly mode: PermissionMode;
   readonly tools: readonly string[];
+  /** Tools of which every call has to be approved by a person, where one can be asked. */
+  readonly asks: readonly string[];
   /** The forms of commands that the model may give; null: any. Empty: none. */
   readonly commands: readonly string[] | null;
 };
@@ -97,11 +99,14 @@ export async function tryGround(
 }
 
 function stepBoundary(step: Step): StepBoundary {
-  const tools = step.by.kind === "command" ? [] : offer(step).map(({ name }) => name);
+  const isModel = step.by.kind === "model";
+  const tools = isModel ? offer(step).map(({ name }) => name) : [];
+  const asks = isModel ? offerAsking(step).map(({ name }) => name) : [];
   return {
     step: step.id,
     mode: step.tools.mode,
     tools,
-    commands: tools.includes("Bash") ? commandForms(step) : [],
+    asks: asks.filter((name) => !tools.includes(name)),
+    commands: tools.includes("Bash") || asks.includes("Bash") ? commandForms(step) : [],
   };
 }
