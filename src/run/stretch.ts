@@ -59,6 +59,7 @@ export async function driveTo(driven: Driven): Promise<Result> {
     (await import("./worktree.ts")).finalizing(flow, tree, handle.run, report.effects, { env, signal });
   let newest: State | null = null;
   const notices: string[] = [];
+  const taken: Promise<void>[] = [];
   const person = personOf(driven, notices);
   const ports = createPorts({
     ...options,
@@ -93,7 +94,7 @@ export async function driveTo(driven: Driven): Promise<Result> {
         addToTally(tally, entry, after);
         listener?.hear(entry, after);
         if (entry.event.type === "step.told" && entry.event.id !== undefined)
-          void discard(driven, entry.event.id);
+          taken.push(discard(driven, entry.event.id));
         options.observe?.(entry, after, flow);
       },
     });
@@ -104,6 +105,7 @@ export async function driveTo(driven: Driven): Promise<Result> {
     return broken(await tell(newest, []), error);
   } finally {
     wishes?.close();
+    await Promise.all(taken);
     await listener?.close();
     await ports.watch.close?.();
     await ports.hooks?.close();
