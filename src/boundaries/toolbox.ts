@@ -158,9 +158,13 @@ function remembered(offer: Toolbox["offer"]): Toolbox["offer"] {
   };
 }
 
-/** What a run of the flow offers a step where nobody can be asked, but for the tools of servers. */
-export function offeredIn({ settings }: Pick<Flow, "settings">, step: Step): readonly ToolSpec[] {
-  return OFFERS.silent[settings.github.enabled ? "all" : "local"](step);
+/** What a run of the flow offers a step, with nobody or somebody who can be asked, but for the tools of servers. */
+export function offeredIn(
+  { settings }: Pick<Flow, "settings">,
+  step: Step,
+  when: keyof typeof OFFERS = "silent",
+): readonly ToolSpec[] {
+  return OFFERS[when][settings.github.enabled ? "all" : "local"](step);
 }
 
 /** Rules that have something to say about a tool that is not in the box; of others, the names there are say more. */

@@ -85,10 +85,11 @@ function serverLine({ name, what, variables, steps }: ServerTold): string {
   return `mcp__${shownInLine(name, 60)}__*: ${shownInLine(what)}${given}; for ${users}`;
 }
 
-function rowOf({ step, mode, tools, commands }: StepBoundary): readonly string[] {
+function rowOf({ step, mode, tools, asks, commands }: StepBoundary): readonly string[] {
   const forms =
     commands === null ? "any" : commands.map((form) => shownInLine(form, 40)).join(", ") || "none";
-  return [shownInLine(step, 60), mode, tools.join(", ") || "none", forms];
+  const all = [...tools, ...(asks.length === 0 ? [] : [`asks for ${asks.join(", ")}`])];
+  return [shownInLine(step, 60), mode, all.join(", ") || "none", forms];
 }
 
 function fact(paint: Paint, name: string, ...lines: readonly string[]): readonly string[] {

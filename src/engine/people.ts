@@ -5,7 +5,7 @@
 import type { Command, Question, Ruling, Teller } from "../flow/event.ts";
 import type { Flow } from "../flow/flow.ts";
 import { own } from "../flow/json.ts";
-import { howToAnswer, questionId, waitingCode } from "../flow/question.ts";
+import { questionId, waitingCode } from "../flow/question.ts";
 import { told } from "./stage.ts";
 import type { Lane, State } from "./state.ts";
 import { doNext, end, fail, led, withLanes, type Here } from "./visit.ts";
@@ -70,14 +70,11 @@ export function waiting(state: State): State {
   const verdict = {
     outcome: "waiting",
     code: first === undefined ? "AnswerRequired" : waitingCode(first.question),
-    reason: open.map(({ question }) => openText(state.run, question)).join("\n"),
+    // Without the run's own name: a fork or an import has another, and still comes to the same.
+    reason: open.map(({ question }) => question.text).join("\n"),
     step: state.halted[0]?.step ?? null,
   } as const;
   return { ...state, verdict, pending: [{ type: "end", verdict }] };
-}
-
-export function openText(run: string, question: Question): string {
-  return `${question.text}\nNobody is there to answer. Answer with: ${howToAnswer(run, question)}`;
 }
 
 export type Open = { readonly step: string; readonly visit: number; readonly question: Question };

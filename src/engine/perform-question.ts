@@ -2,7 +2,6 @@
 import type { AskedWithin, Command, Event, Judged, Question, Ruling } from "../flow/event.ts";
 import type { Step } from "../flow/flow.ts";
 import { questionId, waitingCode } from "../flow/question.ts";
-import { openText } from "./people.ts";
 import type { Allowance, Approved, Gate, Ports, RunRequest, TurnRequest, Wish } from "./ports.ts";
 import type { State } from "./state.ts";
 
@@ -46,7 +45,7 @@ export async function question(
       step,
       visit,
       code: waitingCode(open),
-      why: openText(run, open),
+      why: open.text,
       choices,
       id,
     };

@@ -148,8 +148,7 @@ const NONE: readonly Lane[] = [];
 export function paused(state: State): State {
   const halted = [...state.halted, ...state.lanes];
   const step = halted[0]?.step ?? null;
-  const reason = `The run is paused. Go on with: lockstep continue ${state.run}`;
-  const verdict = { outcome: "waiting", code: "PAUSED", reason, step } as const;
+  const verdict = { outcome: "waiting", code: "PAUSED", reason: "The run is paused.", step } as const;
   return { ...state, lanes: NONE, settled: null, verdict, pending: [{ type: "end", verdict }], halted };
 }
 

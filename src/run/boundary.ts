@@ -23,6 +23,8 @@ export type StepBoundary = {
   readonly step: string;
   readonly mode: PermissionMode;
   readonly tools: readonly string[];
+  /** Tools of which every call has to be approved by a person, where one can be asked. */
+  readonly asks: readonly string[];
   /** The forms of commands that the model may give; null: any. Empty: none. */
   readonly commands: readonly string[] | null;
 };
@@ -117,11 +119,14 @@ export async function tryGround(
 }
 
 function stepBoundary(flow: Flow, step: Step): StepBoundary {
-  const tools = step.by.kind === "command" ? [] : offeredIn(flow, step).map(({ name }) => name);
+  const isModel = step.by.kind === "model";
+  const tools = isModel ? offeredIn(flow, step).map(({ name }) => name) : [];
+  const asks = isModel ? offeredIn(flow, step, "asking").map(({ name }) => name) : [];
   return {
     step: step.id,
     mode: step.tools.mode,
     tools,
-    commands: tools.includes("Bash") ? commandForms(step) : [],
+    asks: asks.filter((name) => !tools.includes(name)),
+    commands: tools.includes("Bash") || asks.includes("Bash") ? commandForms(step) : [],
   };
 }

@@ -69,7 +69,8 @@ type Told = {
 export function toResult(told: Told): Result {
   const { run, flow, digest, state, report } = told;
   const over = recordedEnd(state);
-  const verdict: Verdict = over ??
+  const questions = waitingQuestions(run, state);
+  const verdict: Verdict = (over === null ? null : withRemedy(run, over, questions)) ??
     undelivered(told) ?? {
       outcome: "interrupted",
       code: "INTERRUPTED",
@@ -89,7 +90,7 @@ export function toResult(told: Told): Result {
     checks: report.checks,
     effects: [...report.effects.values()],
     worktree: worktreeOf(report),
-    questions: waitingQuestions(run, state),
+    questions,
     resumable: over === null || state.halted.length > 0,
     usage: {
       inputTokens: state.usage.inputTokens,
@@ -108,6 +109,16 @@ export function toResult(told: Told): Result {
       ...told.warnings,
     ],
   };
+}
+
+/** What to type, for a run that waits for somebody. */
+function withRemedy(run: string, verdict: Verdict, questions: readonly OpenQuestion[]): Verdict {
+  if (verdict.outcome !== "waiting") return verdict;
+  const typed =
+    verdict.code === "PAUSED"
+      ? [`Go on with: lockstep continue ${run}`]
+      : questions.map(({ answer }) => `Nobody is there to answer. Answer with: ${answer}`);
+  return typed.length === 0 ? verdict : { ...verdict, reason: [verdict.reason, ...typed].join("\n") };
 }
 
 /** How the run ended. An end that is decided and not recorded is none yet: something that is due before is not done. */

@@ -63,6 +63,7 @@ export async function driveTo(driven: Driven): Promise<Result> {
   const out = { ...driven, run: handle.run, report, env, signal };
   const acting = await actingOf(driven, report);
   let newest: State | null = null;
+  const taken: Promise<void>[] = [];
   const onWarning = (text: string) => void noted.add(text);
   const person = personOf(driven, onWarning);
   const about = { flow, clock, root, cwd, redactor, person, ground: around, onWarning };
@@ -91,7 +92,7 @@ export async function driveTo(driven: Driven): Promise<Result> {
         acting?.hear(entry, after);
         listener?.hear(entry, after);
         if (entry.event.type === "step.told" && entry.event.id !== undefined)
-          void discard(driven, entry.event.id);
+          taken.push(discard(driven, entry.event.id));
         options.observe?.(entry, after, flow);
       },
     });
@@ -102,6 +103,7 @@ export async function driveTo(driven: Driven): Promise<Result> {
     return broken(await tell(newest, []), error);
   } finally {
     wishes?.close();
+    await Promise.all(taken);
     await listener?.close();
     await ports.watch.close?.();
     await ports.hooks?.close();

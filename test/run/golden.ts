@@ -14,6 +14,7 @@ import {
   importRun,
   resume,
   run,
+  type DriveOptions,
   type Journal,
   type Result,
   type ScriptReply,
@@ -32,6 +33,7 @@ type Golden = {
   readonly agent: string;
   readonly args?: { readonly [name: string]: string };
   readonly script: readonly ScriptReply[] | string;
+  readonly options?: Partial<DriveOptions>;
   /** What comes after the run, if anything: the last run of the journal is the one that is kept. */
   readonly then?: (around: { readonly journal: Journal; readonly cwd: string }) => Promise<Result>;
 };
@@ -201,6 +203,32 @@ export const GOLDEN: { readonly [name: string]: Golden } = {
     ],
     then: async (around) => await resume({ run: "@last", ...around }),
   },
+  people: {
+    prepare: (folder) =>
+      writeFiles(folder, {
+        ".agent/asked/stages/plan.md": stage("plan", "{ parallel: [left, right], join: build }"),
+        ".agent/asked/stages/left.md": stage("left", "end"),
+        ".agent/asked/stages/right.md": stage("right", "end"),
+        ".agent/asked/stages/build.md": stage("build", "end"),
+        ".agent/asked/machine.yaml": "entry: plan\n",
+      }),
+    agent: "asked",
+    args: { task: "the work" },
+    script: [
+      { step: "plan", output: { what: "planned" } },
+      { step: "left", calls: [{ name: "Write", input: { file_path: "left.txt", content: "l" } }] },
+      { step: "right", calls: [{ name: "Bash", input: { command: "true" } }] },
+      { step: "left", output: { what: "left" } },
+      { step: "right", output: { what: "right" } },
+      { step: "build", output: { what: "built" } },
+    ],
+    options: { onPermission: "halt" },
+    // Two questions are open, nobody answers, and then a setting does.
+    then: async (around) => {
+      await resume({ run: "@last", ...around });
+      return await resume({ run: "@last", onPermission: "allow", ...around });
+    },
+  },
   fork: {
     prepare: (folder) => writeFiles(folder, agentFiles("a", STEPS)),
     agent: "a",
@@ -236,7 +264,10 @@ function example(folder: string, name: string): void {
 }
 
 /** The text of the file; the same for everybody, whatever machine it is made on. */
-async function record(name: string, { prepare, agent, args = {}, script, then }: Golden): Promise<string> {
+async function record(
+  name: string,
+  { prepare, agent, args = {}, script, options, then }: Golden,
+): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), "lockstep-golden-"));
   try {
     prepare(folder);
@@ -248,7 +279,7 @@ async function record(name: string, { prepare, agent, args = {}, script, then }:
         : { script };
     const env = { ...process.env, LOCKSTEP_TRUST: "all" };
     const around = { cwd: folder, journal, clock, env };
-    const result = await run({ agent, args, ...replies, ...around });
+    const result = await run({ agent, args, ...replies, ...around, ...options });
     const last = then === undefined ? result : await then(around);
     if (last.outcome !== "completed")
       throw new Error(`${name}: ${last.reason} ${JSON.stringify(last.problems)}`);
