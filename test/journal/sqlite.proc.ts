@@ -151,10 +151,15 @@ describe("journal: sqlite between processes", () => {
         const owner = start(["sh", "-c", 'ulimit -f 500 && exec "$@"', "sh"]);
         await driving(owner, "r1");
         well(await owner.tell({ do: "append", run: "r1", seq: 1 }));
-        const refused = await owner.tell({ do: "append", run: "r1", seq: 2, bytes: 2_000_000 });
-        assert.ok(!refused.ok);
-        assert.equal(refused.code, "JOURNAL_UNAVAILABLE");
-        assert.match(refused.message, /runs\.db could not be read or written: .* resume/);
+        for (const [bytes, file] of [
+          [250_000, "runs\\.db"],
+          [2_000_000, "artifacts/.*"],
+        ] as const) {
+          const refused = await owner.tell({ do: "append", run: "r1", seq: 2, bytes });
+          assert.ok(!refused.ok);
+          assert.equal(refused.code, "JOURNAL_UNAVAILABLE");
+          assert.match(refused.message, new RegExp(`${file} could not be read or written: .* resume`));
+        }
         well(await owner.tell({ do: "append", run: "r1", seq: 2 }));
         assert.deepEqual(well(await owner.tell({ do: "read", run: "r1" })), [1, 2]);
       }),
