@@ -1,4 +1,4 @@
-/** docs/reliability.md names a suite for every promise, and the suites are there. */
+/** docs/reliability.md and the README name a suite for every promise, and the suites are there. */
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { test } from "node:test";
@@ -13,6 +13,18 @@ test("every promise names the suite that holds it, and it is there", () => {
     const held = row.split("|")[2] ?? "";
     const files = [...held.matchAll(/`((?:test|src)\/[^`]+)`/g)].map((match) => match[1]!);
     assert.ok(files.length > 0 || held.trim() === "the same", row);
+    for (const file of files) assert.ok(existsSync(new URL(file, root)), file);
+  }
+});
+
+test("so does every promise of the README", () => {
+  const readme = readFileSync(new URL("README.md", root), "utf8");
+  const [, section = ""] = /## What it promises\n([^]*?)\nWhat it costs/.exec(readme) ?? [];
+  const promises = section.split(/^\d+\. /m).slice(1);
+  assert.ok(promises.length > 4);
+  for (const promise of promises) {
+    const files = [...promise.matchAll(/`(test\/[^`]+)`/g)].map((match) => match[1]!);
+    assert.ok(files.length > 0, promise);
     for (const file of files) assert.ok(existsSync(new URL(file, root)), file);
   }
 });
