@@ -639,7 +639,7 @@ export const COMMANDS: readonly Command[] = [
       {
         name: "part",
         takes: "PART",
-        help: "only memory, durable, growth, concurrency, resume, load, cold, stages, http, gate, replay or life",
+        help: "only memory, durable, growth, concurrency, resume, load, cold, stages, http, gate, replay, life or batch",
       },
     ],
     examples: ["lockstep bench", "lockstep bench --check --json"],

@@ -63,6 +63,7 @@ export const PARTS = [
   "gate",
   "replay",
   "life",
+  "batch",
 ] as const;
 export type Part = (typeof PARTS)[number];
 
@@ -94,6 +95,8 @@ export async function measure(part: Part, options: BenchOptions): Promise<readon
         return await (await import("./measure-replay.ts")).measureReplay(folder);
       case "life":
         return await (await import("./measure-life.ts")).measureLife(folder);
+      case "batch":
+        return await (await import("./measure-batch.ts")).measureBatch(folder);
     }
   } finally {
     rmSync(folder, { recursive: true, force: true });

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Finalizing } from "./finalize.ts";
-import { branchOf, changesOf, CHECKOUT_MS, isAncestor, tipOf, treesOf, type Git } from "./git.ts";
+import { changesOf, CHECKOUT_MS, isAncestor, tipOf, treesOf, type Git } from "./git.ts";
 import { applied, failed, type Done } from "./ledger.ts";
 import { named, quoted } from "./worktree.ts";
 
@@ -52,7 +52,7 @@ async function oneByOne(git: Git, home: string, merge: () => Promise<Done>): Pro
   }
 }
 
-const TURN_MS = 50;
+const TURN_MS = 10;
 const LONGEST_TURN_MS = 120_000;
 
 /** A folder is made by one alone. One that is older than any merge was left by a process that died. */
@@ -102,8 +102,7 @@ async function mergeOnce({ git, worktree, run, agent }: Finalizing): Promise<Don
 
   const trees = await treesOf(git, home);
   if (trees === null) return failed(`not merged: git cannot list the worktrees of ${home}`);
-  const isHome = (await branchOf(git, home)) === base;
-  const place = isHome ? home : trees.find((other) => other.branch === base && existsSync(other.path))?.path;
+  const place = trees.find((other) => other.branch === base && existsSync(other.path))?.path;
   const moved =
     place === undefined
       ? await git(home, ["update-ref", "-m", `lockstep: run ${run}`, `refs/heads/${base}`, commit, old])

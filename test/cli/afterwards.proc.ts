@@ -281,7 +281,7 @@ test("prune removes what is old, asks before, and tells what it would do", async
 test("show --follow and runs --watch see a run of another process, to its end", async () => {
   using world = createWorld();
   // A check that waits until it is let through.
-  writeCheckedAgent(world, "notes", "while ! test -f go; do sleep 0.02; done");
+  writeCheckedAgent(world, "notes", "while test -d .agent && ! test -f go; do sleep 0.02; done");
   world.write("replies.json", script(...ALL));
   let isThere: () => void;
   const there = new Promise<void>((resolve) => (isThere = resolve));
@@ -324,7 +324,7 @@ test("show --follow and runs --watch see a run of another process, to its end", 
 
 test("following ends when whoever drove the run has died", async () => {
   using world = createWorld();
-  writeCheckedAgent(world, "notes", "while ! test -f go; do sleep 0.02; done");
+  writeCheckedAgent(world, "notes", "while test -d .agent && ! test -f go; do sleep 0.02; done");
   world.write("replies.json", script(...ALL));
   const running = world.lockstep(["run", "notes", "--topic", "tides", "--script", "replies.json"], {
     env: { LOCKSTEP_TRUST: "all" },
