@@ -21,6 +21,8 @@ export type Recorded = {
   readonly flow: Flow;
   readonly replies: readonly ScriptReply[];
   readonly entries: readonly Entry[];
+  /** Who was asked, and about what. */
+  readonly people?: { readonly person: Ports["person"]; readonly wish: Ports["toolbox"]["wish"] };
 };
 
 export type Outside = {
@@ -32,7 +34,7 @@ export type Outside = {
 
 /** `committed` is asked at every turn: what is on disk by then. `acts` are what was done to the world so far. */
 export function outsideFor(
-  { flow, replies, entries: recorded }: Recorded,
+  { flow, replies, entries: recorded, people }: Recorded,
   committed: () => readonly Entry[],
   acts: string[],
 ): Outside {
@@ -99,7 +101,7 @@ export function outsideFor(
       clock: fakeClock(),
       cwd: "/",
       compose: composer,
-      person: { ask: () => Promise.resolve(null), isReachable: false, absent: "deny" },
+      person: people?.person ?? { ask: () => Promise.resolve(null), isReachable: false, absent: "deny" },
       backend: {
         ...scripted,
         turn: (request) => {
@@ -113,6 +115,7 @@ export function outsideFor(
       toolbox: {
         offer: () => offer,
         judge: () => null,
+        ...(people?.wish !== undefined && { wish: people.wish }),
         call: (_step, batch) => Promise.resolve(call(batch)),
         callInStage: (_step, batch) => Promise.resolve({ kind: "results", results: call(batch) }),
       },

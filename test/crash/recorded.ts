@@ -68,7 +68,9 @@ export async function wholeRuns(): Promise<readonly Recorded[]> {
   for (const [name, scenario] of Object.entries(scenarios)) {
     const { entries } = await play(scenario);
     const replies = scenario.model as readonly ScriptReply[];
-    all.push({ name, flow: scenario.flow, replies, entries: inRun(name, entries) });
+    const { person, toolbox } = scenario.ports ?? {};
+    const people = person !== undefined && { people: { person, wish: toolbox?.wish } };
+    all.push({ name, flow: scenario.flow, replies, entries: inRun(name, entries), ...people });
   }
   for (const { flow } of all) await prepareSchemas(schemasOf(flow));
   return all;

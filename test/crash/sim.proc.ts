@@ -159,7 +159,11 @@ function same(actual: unknown, expected: unknown): void {
 function essence(state: State, entries: readonly Entry[]) {
   const report = createReport();
   for (const entry of entries) addEntry(report, entry);
-  return { state, path: report.path, commits: commitsOf(entries) };
+  // Whoever waits has been gone on with once more: that alone is counted.
+  const halted: unknown = JSON.parse(
+    JSON.stringify(state.halted, (key, value: unknown) => (key === "attempt" ? 0 : value)),
+  );
+  return { state: { ...state, halted }, path: report.path, commits: commitsOf(entries) };
 }
 
 /** What was done, by the records of it. */
