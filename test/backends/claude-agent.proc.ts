@@ -497,16 +497,19 @@ function suite(): void {
 
   test("two queries at once do not disturb each other, and nothing is left behind", async () => {
     await using w = await world([{ text: "same" }, { text: "same" }]);
-    const temp = new Set(readdirSync(tmpdir()).filter((name) => name.startsWith("lockstep-claude-")));
+    // Others may be at work beside this one: what is looked at is its own.
+    const before = process.env.TMPDIR;
+    const temp = mkdtempSync(join(base, "temp-"));
+    process.env.TMPDIR = temp;
     const backend = await createClaudeAgent({ env: w.env });
+    if (before === undefined) delete process.env.TMPDIR;
+    else process.env.TMPDIR = before;
+    assert.equal(readdirSync(temp).length, 1);
     const [one, two] = await Promise.all([w.ask({}, backend), w.ask({}, backend)]);
     assert.equal(said(one).text, "same");
     assert.notEqual(said(one).session, said(two).session);
     await backend.close!();
-    assert.deepEqual(
-      readdirSync(tmpdir()).filter((name) => name.startsWith("lockstep-claude-") && !temp.has(name)),
-      [],
-    );
+    assert.deepEqual(readdirSync(temp), []);
     assert.deepEqual(readdirSync(w.cwd), []);
     assert.deepEqual(readdirSync(w.home), []);
   });

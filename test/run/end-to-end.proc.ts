@@ -125,7 +125,9 @@ async function travel(example: Example, way: Way): Promise<Journey> {
       readonly outcome: unknown;
       readonly handoff: unknown;
     };
-    assert.deepEqual(result.warnings, []);
+    // An agent with a loop of its own is told so by our gate, others by the engine: only the former is a denial.
+    const told = result.warnings.filter((text) => !text.includes("must be the only tool call"));
+    assert.deepEqual(told, []);
     assert.equal(
       git("status", "--porcelain").replace("?? .lockstep/\n", ""),
       "",

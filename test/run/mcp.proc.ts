@@ -312,7 +312,7 @@ describe("servers of tools", { skip }, () => {
       closing,
     ]);
     assert.equal(result.exitCode, 0, result.reason);
-    assert.match(told[0]!, /ToolNotRegistered/);
+    assert.match(told[0]!, /InvalidInput: mcp__github__github_read/);
     assert.equal(told[1], "heard: hi");
   });
 
