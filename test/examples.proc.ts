@@ -6,6 +6,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { builtCommand } from "./built.ts";
+
+const MAIN = await builtCommand();
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
@@ -34,7 +37,7 @@ test("02: prompts are made of parameters, sections, handed-on values and stdin, 
   try {
     cpSync(join(root, "examples/02-prompt-files"), home, { recursive: true });
     const lockstep = (args: readonly string[], input = "") =>
-      spawnSync(process.execPath, [join(root, "src/cli/main.ts"), ...args], {
+      spawnSync(process.execPath, [MAIN, ...args], {
         cwd: home,
         encoding: "utf8",
         input,
@@ -75,7 +78,7 @@ test("03: both checks send the run back once, and then it completes", () => {
     ])
       assert.equal(spawnSync("git", args, { cwd: folder }).status, 0, args.join(" "));
     const lockstep = (...args: readonly string[]) =>
-      spawnSync(process.execPath, [join(root, "src/cli/main.ts"), ...args], {
+      spawnSync(process.execPath, [MAIN, ...args], {
         cwd: folder,
         encoding: "utf8",
         env: { PATH: process.env.PATH, HOME: folder, LOCKSTEP_TRUST: "all" },
@@ -106,11 +109,10 @@ test("05: one stage file is an agent", () => {
   const state = mkdtempSync(join(tmpdir(), "lockstep-stage-"));
   try {
     const args = ["run", "planner", "--input", "task=rename the module", "--script", "script.yaml", "--json"];
-    const { status, stdout } = spawnSync(
-      process.execPath,
-      [join(root, "src/cli/main.ts"), ...args, "--state", state],
-      { cwd: join(root, "examples/05-plan-stage"), encoding: "utf8" },
-    );
+    const { status, stdout } = spawnSync(process.execPath, [MAIN, ...args, "--state", state], {
+      cwd: join(root, "examples/05-plan-stage"),
+      encoding: "utf8",
+    });
     assert.equal(status, 0, stdout);
     const { handoff } = JSON.parse(stdout) as { handoff: { plan: { parsed: { steps: readonly string[] } } } };
     assert.deepEqual(handoff.plan.parsed.steps, ["rename the file", "mend the imports"]);
@@ -134,7 +136,7 @@ test("06: six stages, two of them side by side, with checks and a repair, end in
     ])
       assert.equal(spawnSync("git", args, { cwd: folder }).status, 0, args.join(" "));
     const lockstep = (...args: readonly string[]) =>
-      spawnSync(process.execPath, [join(root, "src/cli/main.ts"), ...args], {
+      spawnSync(process.execPath, [MAIN, ...args], {
         cwd: folder,
         encoding: "utf8",
         env: { PATH: process.env.PATH, HOME: join(folder, ".git"), LOCKSTEP_TRUST: "all" },
@@ -190,7 +192,7 @@ test("07: the work of a run comes as one merge, and a dry run only says so", () 
     git("remote", "add", "origin", "../remote.git");
     writeFileSync(join(folder, "sources.local.md"), "Twice a day: the moon pulls, the earth turns.\n");
     const lockstep = (...args: readonly string[]) =>
-      spawnSync(process.execPath, [join(root, "src/cli/main.ts"), ...args], {
+      spawnSync(process.execPath, [MAIN, ...args], {
         cwd: folder,
         env,
         encoding: "utf8",
@@ -224,7 +226,7 @@ test("07: the work of a run comes as one merge, and a dry run only says so", () 
 test("the example agents pass check", () => {
   for (const example of readdirSync(join(root, "examples"), { withFileTypes: true })) {
     if (!example.isDirectory()) continue;
-    const main = join(root, "src/cli/main.ts");
+    const main = MAIN;
     const cwd = join(root, "examples", example.name);
     const { status, stdout } = spawnSync(process.execPath, [main, "check", "--strict", "--json"], {
       cwd,
@@ -252,7 +254,7 @@ for (const [agent, iterations, reason, flags = []] of ENDS) {
       const script = join(home, "scripts", `${agent}.yaml`);
       const { status, stdout, stderr } = spawnSync(
         process.execPath,
-        [join(root, "src/cli/main.ts"), "run", agent, ...flags, "--script", script, "--json"],
+        [MAIN, "run", agent, ...flags, "--script", script, "--json"],
         { cwd: home, encoding: "utf8", env: { ...process.env, LOCKSTEP_TRUST: "all" } },
       );
       assert.equal(status, 0, stdout + stderr);

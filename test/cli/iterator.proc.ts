@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { builtCommand } from "../built.ts";
 import type { Result } from "../../src/run/index.ts";
 import { openStandIn } from "../github/stand-in.ts";
 
@@ -40,7 +41,7 @@ async function withProject(use: (world: World) => Promise<void>, agent?: string)
     git("add", "-A");
     git("commit", "-qm", "start");
     const lockstep: World["lockstep"] = async (args, env = {}) => {
-      const main = join(root, "src/cli/main.ts");
+      const main = await builtCommand();
       const child = spawn(process.execPath, [main, ...args], { cwd: folder, env: { ...home, ...env } });
       let [stdout, stderr] = ["", ""];
       child.stdout.on("data", (chunk: Buffer) => (stdout += chunk.toString()));

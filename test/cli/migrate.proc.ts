@@ -4,10 +4,10 @@ import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { fileURLToPath } from "node:url";
+import { builtCommand } from "../built.ts";
 import { agentFiles, projectWith } from "../run/project.ts";
 
-const MAIN = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
+const MAIN = await builtCommand();
 
 function migrate(cwd: string, ...args: readonly string[]) {
   const { status, stdout, stderr } = spawnSync(process.execPath, [MAIN, "migrate", ...args], {

@@ -3,10 +3,10 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { builtCommand } from "../built.ts";
 import { initFiles } from "../../src/cli/init-files.ts";
 
-export const MAIN = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
+export const MAIN = await builtCommand();
 
 export type Ran = { readonly code: number | null; readonly stdout: string; readonly stderr: string };
 export type Surroundings = {

@@ -9,7 +9,7 @@ import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
+import { builtCommand } from "../built.ts";
 import type { Entry } from "../../src/flow/event.ts";
 import { createMemoryJournal, openJournal, replayRun, runLoaded, type Result } from "../../src/run/index.ts";
 import { bundled } from "./bundle.ts";
@@ -18,7 +18,7 @@ import { agents } from "./killed-agents.ts";
 import type { Order, Told } from "./racer.ts";
 
 const ROUNDS = 200;
-const MAIN = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
+const MAIN = await builtCommand();
 
 describe("resume-race", () => {
   for (const count of [2, 6]) {

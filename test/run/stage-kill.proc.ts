@@ -6,10 +6,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { builtCommand } from "../built.ts";
 import type { Entry } from "../../src/flow/event.ts";
 import { openJournal, resume, type Result, type ScriptReply } from "../../src/run/index.ts";
 import { machineFiles } from "./stage-project.ts";
 import { projectWith } from "./project.ts";
+
+const MAIN = await builtCommand();
 
 const place = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 const POINTS = 24;
@@ -129,7 +132,7 @@ type Ended = { readonly code: number | null; readonly signal: string | null; rea
 
 /** Killed when it has printed so many lines; never, unless said. */
 function lockstep(cwd: string, env: Env, args: readonly string[], lines = Infinity): Promise<Ended> {
-  return started([place("../../src/cli/main.ts"), ...args], cwd, env, lines);
+  return started([MAIN, ...args], cwd, env, lines);
 }
 
 function started(args: readonly string[], cwd: string, env: Env, lines = Infinity): Promise<Ended> {
