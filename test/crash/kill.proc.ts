@@ -14,7 +14,7 @@ import { fold } from "../../src/engine/drive.ts";
 import { prepareSchemas, schemasOf } from "../../src/engine/schema.ts";
 import { createMemoryJournal, openJournal, runLoaded, type Journal } from "../../src/run/index.ts";
 import { random as seeded } from "../load/random.ts";
-import { bundled, warmed } from "./bundle.ts";
+import { bundled, warmed } from "../bundle.ts";
 import { quickFolder } from "./folder.ts";
 import { agents } from "./killed-agents.ts";
 
@@ -26,7 +26,7 @@ const temp = quickFolder("kill");
 after(() => rmSync(temp, { recursive: true, force: true, maxRetries: 5 }));
 
 test(`${KILLS} kills: nothing acknowledged is lost, nothing committed is asked again, every run ends as without them`, async (context) => {
-  const program = await bundled("killed", join(temp, "program"));
+  const program = await bundled("crash/killed", join(temp, "program"));
   mkdirSync(join(temp, "warm"));
   const env = warmed(program, [join(temp, "warm"), "0", "once"], temp);
   const wholes = await wholeRuns();

@@ -12,7 +12,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { builtCommand } from "../built.ts";
 import type { Entry } from "../../src/flow/event.ts";
 import { createMemoryJournal, openJournal, replayRun, runLoaded, type Result } from "../../src/run/index.ts";
-import { bundled } from "./bundle.ts";
+import { bundled } from "../bundle.ts";
 import { quickFolder } from "./folder.ts";
 import { agents } from "./killed-agents.ts";
 import type { Order, Told } from "./racer.ts";
@@ -116,7 +116,7 @@ async function world(body: (world: World) => Promise<void>): Promise<void> {
   const temp = quickFolder("race");
   const started: Racer[] = [];
   try {
-    const program = await bundled("racer", join(temp, "program"));
+    const program = await bundled("crash/racer", join(temp, "program"));
     await body({
       folder: temp,
       start: () => {

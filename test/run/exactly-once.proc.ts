@@ -2,13 +2,19 @@
 import assert from "node:assert/strict";
 import { spawn, type ChildProcess } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
-import { availableParallelism } from "node:os";
-import { describe, test } from "node:test";
-import { fileURLToPath } from "node:url";
+import { mkdtempSync, rmSync } from "node:fs";
+import { availableParallelism, tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, describe, test } from "node:test";
 import { openJournal, resume, type Result, type RunOptions } from "../../src/run/index.ts";
+import { bundled } from "../bundle.ts";
 import { openStandIn, type Asked, type Fault, type StandIn } from "../github/stand-in.ts";
 import type { Plan } from "./outward-run.ts";
 import { replies, repository, type Repository } from "./repository.ts";
+
+const temp = mkdtempSync(join(tmpdir(), "lockstep-once-"));
+const program = await bundled("run/outward-run", temp);
+after(() => rmSync(temp, { recursive: true }));
 
 const WORK = "echo new > b.txt; git add b.txt; git commit -qm 'Add b'; echo left > c.txt";
 const LABELS = { inProgress: "doing", completion: { add: ["done"], remove: ["todo"] } };
@@ -61,7 +67,6 @@ async function withWorld(scenario: Scenario, use: (world: World) => Promise<void
     void (isWrite(asked) && writes.push(`${asked.method} ${asked.path} ${JSON.stringify(asked.body)}`));
   const env = { ...(repo.env as { [name: string]: string }), ...stand.env, LOCKSTEP_TRUST: "all" };
   const script = replies([WORK], repo.env);
-  const program = fileURLToPath(new URL("./outward-run.ts", import.meta.url));
   const go: World["go"] = (kill) => {
     const plan: Plan = { home: repo.home, env, options: { ...scenario.options, script }, ...kill };
     return spawn(process.execPath, [program, JSON.stringify(plan)], {

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { builtCommand } from "../built.ts";
+import { bundled } from "../bundle.ts";
 import type { Entry } from "../../src/flow/event.ts";
 import { openJournal, resume, type Result, type ScriptReply } from "../../src/run/index.ts";
 import { machineFiles } from "./stage-project.ts";
@@ -195,11 +196,13 @@ test("killed between hooks: what a hook said is kept, and it is not asked again"
     nth: 2 + Math.floor(i / 2),
     when: i % 2 === 0 ? "before" : "after",
   }));
+  const temp = mkdtempSync(join(tmpdir(), "lockstep-killed-"));
+  const program = await bundled("run/killed-machine", temp);
   const worker = async () => {
     for (let point = points.shift(); point !== undefined; point = points.shift()) {
       const { nth, when } = point;
       const folder = projectWith(files);
-      const args = [place("./killed-machine.ts"), folder, String(nth), when];
+      const args = [program, folder, String(nth), when];
       const { signal } = await started(args, folder, process.env);
       if (signal === null) continue;
       killed += 1;
@@ -223,5 +226,6 @@ test("killed between hooks: what a hook said is kept, and it is not asked again"
     }
   };
   await Promise.all([worker(), worker()]);
+  rmSync(temp, { recursive: true });
   assert.ok(killed >= 30, `${killed} were killed`);
 });

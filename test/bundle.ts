@@ -1,20 +1,20 @@
-/** A program of this folder as one file: processes that live for a moment should not take longer to begin than to die. */
+/** A program of the tests as one file: processes that live for a moment should not take longer to begin than to die. */
 import { spawnSync } from "node:child_process";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "rolldown";
 
-/** Gives the file; `folder` is where it goes. */
+/** Gives the file; `name` is a path below this folder without its ending, `folder` is where it goes. */
 export async function bundled(name: string, folder: string): Promise<string> {
   await build({
-    cwd: fileURLToPath(new URL("../..", import.meta.url)),
-    input: `test/crash/${name}.ts`,
+    cwd: fileURLToPath(new URL("..", import.meta.url)),
+    input: `test/${name}.ts`,
     platform: "node",
     external: [/^node:/, /^@ai-sdk\//, /^@anthropic-ai\//, /^@agentclientprotocol\//],
     output: { dir: folder, format: "esm" },
     logLevel: "silent",
   });
-  return join(folder, `${name}.js`);
+  return join(folder, `${basename(name)}.js`);
 }
 
 /** What Node keeps of a program it has compiled: those that are killed cannot leave it behind. */
