@@ -11,7 +11,7 @@ export function createDice(seed: number): Roll {
 }
 
 export function madeText(roll: Roll): string {
-  return Array.from({ length: 4 + roll(14) }, () => LETTERS[roll(LETTERS.length)]).join("");
+  return Array.from({ length: 10 + roll(20) }, () => LETTERS[roll(LETTERS.length)]).join("");
 }
 
 export function madePattern(roll: Roll, depth = 2): string {
@@ -19,31 +19,15 @@ export function madePattern(roll: Roll, depth = 2): string {
     const kind = roll(depth > 0 ? 14 : 11);
     if (kind < 7) return escape(LETTERS[roll(LETTERS.length)]!);
     if (kind < 11) return GAPS[roll(GAPS.length)]!;
-    return `${GROUPS[roll(GROUPS.length)]}${madePattern(roll, depth - 1)})${QUANTIFIERS[roll(QUANTIFIERS.length)]}`;
+    const group = roll(GROUPS.length);
+    const quantifier = group < 2 ? QUANTIFIERS[roll(QUANTIFIERS.length)]! : "";
+    return `${GROUPS[group]}${madePattern(roll, depth - 1)})${quantifier}`;
   };
   const atoms = Array.from({ length: 1 + roll(4) }, atom).join("");
   return roll(5) === 0 ? `${atoms}|${atom()}${atom()}` : atoms;
 }
 
-const LETTERS = [
-  "a",
-  "b",
-  "A",
-  "k",
-  "s",
-  "1",
-  " ",
-  ".",
-  "-",
-  "{",
-  "]",
-  "é",
-  "É",
-  "ſ",
-  "\u212a",
-  "\ud83d\ude00",
-  "\t",
-];
+const LETTERS = [...Array.from("aaaaabbbbbAAkks1 .-{]éÉſ\u212a\t"), "\ud83d\ude00"];
 const GAPS = [
   "a+",
   "b*",
@@ -62,7 +46,8 @@ const GAPS = [
   "\\W",
 ];
 const GROUPS = ["(", "(?:", "(?=", "(?!", "(?<="];
-const QUANTIFIERS = ["", "", ""];
+/** None without an end: a repetition of repetitions would take for ever. */
+const QUANTIFIERS = ["", "", "?", "{1,2}", "{0,2}"];
 
 function escape(letter: string): string {
   return /[.{\]-]/.test(letter) ? `\\${letter}` : letter;

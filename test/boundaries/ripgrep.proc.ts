@@ -6,6 +6,7 @@ import { delimiter, dirname, join } from "node:path";
 import { after, describe, test } from "node:test";
 import { literalsOf } from "../../src/boundaries/literals.ts";
 import { findProgram } from "../../src/boundaries/program.ts";
+import { filesWithout } from "../../src/boundaries/ripgrep.ts";
 import type { RunProcess } from "../../src/boundaries/tool.ts";
 import { createToolbox } from "../../src/boundaries/toolbox.ts";
 import { childEnv, runProcess } from "../../src/effects/process.ts";
@@ -49,6 +50,10 @@ async function grep(cwd: string, input: JsonObject, path: string, exec: RunProce
   return { content: result.content, started };
 }
 
+function sized(bytes: number): Buffer {
+  return Buffer.concat([Buffer.from("needle\n"), Buffer.alloc(bytes - 7, `${"x".repeat(500)}\n`)]);
+}
+
 function hostileTree(): string {
   const cwd = mkdtempSync(join(base, "hostile-"));
   fill(cwd);
@@ -67,8 +72,8 @@ function hostileTree(): string {
     "bytes/bom": "\ufeffneedle\n",
     "bytes/utf16": Buffer.from("\ufeffneedle\n", "utf16le"),
     "bytes/wide": "größe und ſ, \u212aelvin, ÄÖÜ äöü, \ud83d\ude00 needle\u2028end\u00a0x\n",
-    "bytes/large": Buffer.alloc(4 * 1024 * 1024 + 1, "needle\n"),
-    "bytes/exact": Buffer.alloc(4 * 1024 * 1024, "needle\n"),
+    "bytes/large": sized(4 * 1024 * 1024 + 1),
+    "bytes/exact": sized(4 * 1024 * 1024),
     ".gitignore": "*\n!plain\n",
     ".ignore": "*\n",
     ".rgignore": "*\n",
@@ -102,7 +107,7 @@ function hostileTree(): string {
 
 describe("the same answer with ripgrep and without", hasRipgrep, () => {
   const cwd = hostileTree();
-  const asked: readonly JsonObject[] = [
+  const asked: readonly (JsonObject & { readonly pattern: string })[] = [
     { pattern: "needle" },
     { pattern: "needle", "-i": true },
     { pattern: "needle", output_mode: "count" },
@@ -135,7 +140,7 @@ describe("the same answer with ripgrep and without", hasRipgrep, () => {
     test(JSON.stringify(input), async () => {
       const [plain, helped] = [await grep(cwd, input, ""), await grep(cwd, input, PATH)];
       assert.equal(helped.content, plain.content);
-      const pays = literalsOf(String(input["pattern"]), input["-i"] === true) !== null;
+      const pays = literalsOf(input.pattern, input["-i"] === true) !== null;
       assert.deepEqual([plain.started, helped.started], [0, pays ? 1 : 0]);
     });
   }
@@ -175,22 +180,30 @@ describe("the same answer with ripgrep and without", hasRipgrep, () => {
   });
 });
 
-test("2,000 and more made pairs of pattern and text", hasRipgrep, async () => {
-  const cwd = mkdtempSync(join(base, "made-"));
-  fill(cwd);
+test("of made patterns and texts, no file is spared that has a match", hasRipgrep, async () => {
+  const folder = mkdtempSync(join(base, "made-"));
   const roll = createDice(11);
-  for (let index = 0; index < 200; index += 1) write(join(cwd, `made/${index}`), madeText(roll));
-  let told = 0;
-  for (let round = 0; told < 30; round += 1) {
+  const texts = Array.from({ length: 200 }, () => madeText(roll));
+  for (const [index, text] of texts.entries()) write(join(folder, String(index)), `\n${text}\n`);
+  const world = { cwd: folder, env: () => childEnv(process.env), exec: runProcess };
+  const { signal } = new AbortController();
+  const told = { patterns: 0, matches: 0, spared: 0 };
+  for (let round = 0; told.patterns < 80; round += 1) {
     const ignoreCase = round % 2 === 0;
     const pattern = madePattern(roll);
-    if (literalsOf(pattern, ignoreCase) === null) continue;
-    const input = { pattern, "-i": ignoreCase, output_mode: "count" };
-    const [plain, helped] = [await grep(cwd, input, ""), await grep(cwd, input, PATH)];
-    assert.equal(helped.started, 1);
-    assert.equal(helped.content, plain.content, pattern);
-    told += 1;
+    const needed = literalsOf(pattern, ignoreCase);
+    if (needed === null) continue;
+    const bounds = { folder, glob: undefined, skip: [], maxBytes: 1_000 };
+    const spared = await filesWithout({ texts: needed, ignoreCase, ...bounds }, world, signal);
+    const regex = new RegExp(pattern, ignoreCase ? "i" : "");
+    const matching = [...texts.keys()].filter((index) => regex.test(texts[index]!));
+    const missed = matching.filter((index) => spared.has(String(index)));
+    assert.deepEqual(missed, [], `${pattern} ${ignoreCase} ${JSON.stringify(needed)}`);
+    told.patterns += 1;
+    told.matches += matching.length;
+    told.spared += spared.size;
   }
+  assert.ok(told.matches > 500 && told.spared > 2_000, JSON.stringify(told));
 });
 
 describe("a ripgrep that cannot be relied on changes nothing", () => {
