@@ -1,10 +1,11 @@
 /** Asks ripgrep which files need not be read. It only ever spares work: what it does not name is read all the same. */
+import { literalsOf } from "./literals.ts";
 import { findProgram } from "./program.ts";
 import type { World } from "./tool.ts";
 
 export type Sparing = {
-  /** A file is spared when it has none of these. */
-  readonly texts: readonly string[];
+  /** A file is spared when it holds nothing that this JavaScript pattern could match. */
+  readonly pattern: string;
   readonly ignoreCase: boolean;
   /** Absolute and real. */
   readonly folder: string;
@@ -15,18 +16,20 @@ export type Sparing = {
 };
 
 /**
- * Paths below the folder of files that were searched from end to end, hold none of the texts, and no NUL, so that they
- * are not binary either. Empty where there is no ripgrep, or where it fails.
+ * Paths below the folder of files that were searched from end to end, cannot match, and hold no NUL, so that they are not
+ * binary either. Patterns mean other things to ripgrep, so it looks for the texts that every match has. Empty when there
+ * are none, where there is no ripgrep, or where it fails.
  */
 export async function filesWithout(
   sparing: Sparing,
   { cwd, env, exec }: Pick<World, "cwd" | "env" | "exec">,
   signal: AbortSignal,
 ): Promise<ReadonlySet<string>> {
+  const texts = literalsOf(sparing.pattern, sparing.ignoreCase);
   const seen = env();
   const program = findProgram("rg", seen["PATH"] ?? "", [cwd, sparing.folder]);
-  if (program === null) return new Set();
-  const command = [program, ...argumentsFor(sparing)];
+  if (texts === null || program === null) return new Set();
+  const command = [program, ...argumentsFor(texts, sparing)];
   const limits = { timeoutMs: TIMEOUT_MS, maxOutputBytes: MAX_OUTPUT_BYTES, signal };
   const result = await exec({ command, cwd: sparing.folder, env: seen, ...limits }).catch(() => null);
   // With 2 it could not read some files; those are not in its list.
@@ -37,7 +40,10 @@ export async function filesWithout(
 const TIMEOUT_MS = 20_000;
 const MAX_OUTPUT_BYTES = 32 * 1024 * 1024;
 
-function argumentsFor({ texts, ignoreCase, glob, skip, maxBytes }: Sparing): readonly string[] {
+function argumentsFor(
+  texts: readonly string[],
+  { ignoreCase, glob, skip, maxBytes }: Sparing,
+): readonly string[] {
   return [
     ...FLAGS,
     `--max-filesize=${maxBytes}`,

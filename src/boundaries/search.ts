@@ -5,8 +5,6 @@ import { isAbsolute, join, relative, sep } from "node:path";
 import { Script } from "node:vm";
 import { readText } from "./files.ts";
 import { compileGlob, type Matcher } from "./glob.ts";
-import { literalsOf } from "./literals.ts";
-import { filesWithout } from "./ripgrep.ts";
 import { defineTool, done, failed, type Outcome, type Tool } from "./tool.ts";
 
 export function searchTools(): readonly Tool[] {
@@ -111,16 +109,10 @@ function grepTool(): Tool {
       const limit = input.head_limit ?? MAX_RESULTS;
       const noise = `${input.path ?? ""}${input.glob ?? ""}`;
       const spare = async () => {
-        const ignoreCase = flags === "i";
-        const texts = literalsOf(input.pattern, ignoreCase);
-        if (texts === null) return new Set<string>();
-        const bounds = {
-          folder: place.path,
-          glob: input.glob,
-          skip: skippedIn(noise),
-          maxBytes: MAX_GREP_BYTES,
-        };
-        return await filesWithout({ texts, ignoreCase, ...bounds }, world, signal);
+        const { filesWithout } = await import("./ripgrep.ts");
+        const { pattern, glob } = input;
+        const bounds = { folder: place.path, glob, skip: skippedIn(noise), maxBytes: MAX_GREP_BYTES };
+        return await filesWithout({ pattern, ignoreCase: flags === "i", ...bounds }, world, signal);
       };
       const paths = stats.isDirectory()
         ? worthReading(walkFiles(place.path, noise, signal), filter, spare)

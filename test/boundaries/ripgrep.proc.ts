@@ -194,7 +194,7 @@ test("of made patterns and texts, no file is spared that has a match", hasRipgre
     const needed = literalsOf(pattern, ignoreCase);
     if (needed === null) continue;
     const bounds = { folder, glob: undefined, skip: [], maxBytes: 1_000 };
-    const spared = await filesWithout({ texts: needed, ignoreCase, ...bounds }, world, signal);
+    const spared = await filesWithout({ pattern, ignoreCase, ...bounds }, world, signal);
     const regex = new RegExp(pattern, ignoreCase ? "i" : "");
     const matching = [...texts.keys()].filter((index) => regex.test(texts[index]!));
     const missed = matching.filter((index) => spared.has(String(index)));
