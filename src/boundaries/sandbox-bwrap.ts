@@ -2,9 +2,7 @@
  * The engine for Linux: bubblewrap with a profile of our own. The whole disk is read-only but for the policy's folders,
  * every namespace is a new one, no capability is left and none can be regained, and nothing outlives the command.
  */
-import { accessSync, constants } from "node:fs";
-import { isAbsolute, join } from "node:path";
-import { isInside } from "./paths.ts";
+import { findProgram } from "./program.ts";
 import { mountsOf, real, type Mount } from "./sandbox-mounts.ts";
 import type { SandboxEngine, SandboxPolicy } from "./sandbox.ts";
 import type { Env, RunProcess } from "./tool.ts";
@@ -124,22 +122,8 @@ function proxyEnv({ token }: Bridge): Env {
   };
 }
 
-/** Not one that the project brought along: `npm run` puts folders of the project on the PATH. */
 function programOf({ PATH = "" }: Env, { cwd, writable }: SandboxPolicy): string | null {
-  const folders = PATH.split(":").filter(
-    (folder) => isAbsolute(folder) && ![cwd, ...writable].some((root) => isInside(root, folder)),
-  );
-  const paths = folders.map((folder) => join(folder, "bwrap"));
-  return paths.find((path) => isProgram(path)) ?? null;
-}
-
-function isProgram(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
+  return findProgram("bwrap", PATH, [cwd, ...writable]);
 }
 
 function explain({ exitCode, stderr }: Awaited<ReturnType<RunProcess>>): string {

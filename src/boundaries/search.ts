@@ -95,8 +95,8 @@ function grepTool(): Tool {
         description: `Show at most so many lines; ${MAX_RESULTS} if not given`,
       },
     },
-    run: async (input, { ground }, signal) => {
-      const place = ground.reading(input.path ?? ".");
+    run: async (input, world, signal) => {
+      const place = world.ground.reading(input.path ?? ".");
       if (place.kind === "refused") return place;
       const flags = input["-i"] === true ? "i" : "";
       const fault = faultOf(input.pattern, flags);
@@ -108,18 +108,27 @@ function grepTool(): Tool {
 
       const limit = input.head_limit ?? MAX_RESULTS;
       const noise = `${input.path ?? ""}${input.glob ?? ""}`;
+      const spare = async () => {
+        const { filesWithout } = await import("./ripgrep.ts");
+        const { pattern, glob } = input;
+        const bounds = { folder: place.path, glob, skip: skippedIn(noise), maxBytes: MAX_GREP_BYTES };
+        return await filesWithout({ pattern, ignoreCase: flags === "i", ...bounds }, world, signal);
+      };
+      const paths = stats.isDirectory()
+        ? worthReading(walkFiles(place.path, noise, signal), filter, spare)
+        : [""];
       const found: string[] = [];
       let skipped = 0;
-      const paths = stats.isDirectory() ? walkFiles(place.path, noise, signal) : [""];
-      for await (const batch of batches(place.path, paths, filter)) {
-        skipped += batch.skipped;
-        const hits = scan(input.pattern, flags, batch.files);
+      for await (const files of batches(place.path, paths)) {
+        signal.throwIfAborted();
+        const hits = scan(input.pattern, flags, files);
         if (hits === null) return failed("The pattern takes too long on these files; make it simpler.");
-        for (const [index, file] of batch.files.entries()) {
-          const shown = shownPath(place.shown, file.path);
-          for (const line of present(shown, file.lines, hits[index] ?? [], input)) found.push(line);
+        for (const [index, { path, lines }] of files.entries()) {
+          if (lines === null) skipped += 1;
+          const shown = shownPath(place.shown, path);
+          for (const line of present(shown, lines ?? [], hits[index] ?? [], input)) found.push(line);
+          if (found.length > limit) return report(found, limit, skipped);
         }
-        if (found.length > limit) break;
       }
       return report(found, limit, skipped);
     },
@@ -137,9 +146,13 @@ const MAX_SHOWN_LINE = 500;
 /** Not worth searching unless they are asked for by name. */
 const NOISE: readonly string[] = [".git", ".lockstep", "node_modules"];
 
+function skippedIn(asked: string): readonly string[] {
+  return NOISE.filter((name) => !asked.includes(name));
+}
+
 /** Paths of the files below `root`, with forward slashes. Folders that cannot be read have none. */
 async function* walkFiles(root: string, asked: string, signal: AbortSignal): AsyncGenerator<string> {
-  const skip = new Set(NOISE.filter((name) => !asked.includes(name)));
+  const skip = new Set(skippedIn(asked));
   const stack = [root];
   let seen = 0;
   for (let folder = stack.pop(); folder !== undefined; folder = stack.pop()) {
@@ -181,30 +194,51 @@ function faultOf(pattern: string, flags: string): string | null {
   }
 }
 
-/** A file that is searched by itself has the path "". */
-type Lines = { readonly path: string; readonly lines: readonly string[] };
+/** More than it takes to reach MAX_RESULTS with something that is in every file: only a search that goes on is helped. */
+const SPARE_FROM = 600;
 
-/** The texts to search, in portions that one scan can manage; what is binary or too big is counted. */
-async function* batches(root: string, paths: AsyncIterable<string> | Iterable<string>, filter: Matcher) {
+/** The files to read: all of the first, and of the rest those that cannot be spared. */
+async function* worthReading(
+  paths: AsyncIterable<string>,
+  filter: Matcher,
+  spare: () => Promise<ReadonlySet<string>>,
+): AsyncGenerator<string> {
+  let seen = 0;
+  let spared: ReadonlySet<string> = new Set();
+  for await (const path of paths) {
+    if (!filter(path)) continue;
+    seen += 1;
+    if (seen === SPARE_FROM) spared = await spare();
+    if (!spared.has(path)) yield path;
+  }
+}
+
+/** A file that is searched by itself has the path "". One that is binary, unreadable or too big has no lines. */
+type Lines = { readonly path: string; readonly lines: readonly string[] | null };
+
+/**
+ * The texts to search, in portions that one scan can manage. Where a portion ends is nobody's business: what was found
+ * before the walk failed is looked at first.
+ */
+async function* batches(root: string, paths: AsyncIterable<string> | Iterable<string>) {
   let files: Lines[] = [];
   let chars = 0;
-  let skipped = 0;
-  for await (const path of paths) {
-    if (path !== "" && !filter(path)) continue;
-    const file = await readText(join(root, path), MAX_GREP_BYTES);
-    if (file.kind === "unreadable") {
-      skipped += 1;
-      continue;
+  try {
+    for await (const path of paths) {
+      const file = await readText(join(root, path), MAX_GREP_BYTES);
+      const text = file.kind === "text" ? file.text : null;
+      files.push({ path, lines: text?.split(/\r?\n/) ?? null });
+      chars += text?.length ?? 0;
+      if (chars < BATCH_CHARS) continue;
+      yield files;
+      files = [];
+      chars = 0;
     }
-    files.push({ path, lines: file.text.split(/\r?\n/) });
-    chars += file.text.length;
-    if (chars < BATCH_CHARS) continue;
-    yield { files, skipped };
-    files = [];
-    chars = 0;
-    skipped = 0;
+  } catch (error) {
+    yield files;
+    throw error;
   }
-  yield { files, skipped };
+  yield files;
 }
 
 const SCAN = new Script(`
@@ -239,7 +273,8 @@ type Piece = { readonly file: number; readonly from: number; readonly lines: rea
 function* portions(files: readonly Lines[]): Generator<readonly Piece[]> {
   let portion: Piece[] = [];
   let size = 0;
-  for (const [file, { lines }] of files.entries()) {
+  for (const [file, { lines: all }] of files.entries()) {
+    const lines = all ?? [];
     for (let from = 0; from < lines.length; from += PORTION_LINES) {
       const piece = { file, from, lines: lines.slice(from, from + PORTION_LINES) };
       portion.push(piece);

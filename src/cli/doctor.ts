@@ -26,6 +26,7 @@ export async function examine(call: Call): Promise<number> {
     nodeVersion(),
     await sqlite(),
     git(),
+    ripgrep(),
     await sandbox(call, project),
     stateFolder(project),
     await journal(call),
@@ -74,6 +75,20 @@ function git(): Finding {
   return status === 0
     ? ok("git", stdout.replace("git version", "").trim())
     : warn("git", "not found", "install git: checks and tools of many agents call it");
+}
+
+function ripgrep(): Finding {
+  const { status, stdout } = spawnSync("rg", ["--no-config", "--version"], {
+    encoding: "utf8",
+    timeout: 5000,
+  });
+  return status === 0
+    ? ok("ripgrep", stdout.split("\n", 1)[0]!.replace("ripgrep", "").trim())
+    : warn(
+        "ripgrep",
+        "not found",
+        "install ripgrep: Grep finds the same without it, but slower in large projects",
+      );
 }
 
 /** An agent that asks for no sandbox runs without; that it could not have one is worth knowing. */

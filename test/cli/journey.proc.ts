@@ -154,6 +154,7 @@ test("agents are listed, examined, and found from a folder below", async () => {
   assert.equal(statuses["agent notes"], "ok");
   assert.equal(statuses["agent broken"], "warn");
   assert.equal(statuses["state folder"], "ok");
+  assert.match(statuses["ripgrep"] ?? "", /^(?:ok|warn)$/);
   assert.equal(statuses["backend scripted"], "ok");
   assert.deepEqual(
     (onlyDocument(listJson).agents as readonly { readonly agent: string }[]).map(({ agent }) => agent),
