@@ -11,6 +11,7 @@ import {
   type McpServer,
   type McpServers,
 } from "../flow/mcp.ts";
+import { LOADER } from "./check-values.ts";
 import type { Code } from "./codes.ts";
 import type { Document } from "./document.ts";
 import type { Finding } from "./finding.ts";
@@ -158,6 +159,7 @@ function faultOf({ type, command, url, env, headers }: Source): Fault | null {
   if (url !== undefined && faultOfAddress(url) !== null)
     return ["url", faultOfAddress(url)!, "Write the address out, as in https://example.com/mcp."];
   const [values, key] = command === undefined ? ([headers, "headers"] as const) : ([env, "env"] as const);
+  // The program that confines the server would obey these too, outside.
   const hidden = [...env.keys()].find((name) => LOADER.test(name));
   if (hidden !== undefined)
     return [
@@ -182,9 +184,6 @@ function faultOf({ type, command, url, env, headers }: Source): Fault | null {
 }
 
 const NAMES = { env: /^[A-Za-z_][A-Za-z0-9_]*$/, headers: /^[A-Za-z0-9_-]+$/ } as const;
-
-/** The program that confines the server would obey these too, outside. */
-const LOADER = /^(?:LD|DYLD|LOCKSTEP)_|^GCONV_PATH$|^GLIBC_TUNABLES$/;
 
 function faultOfAddress(url: string): string | null {
   if (!URL.canParse(url) || !/^https?:\/\//i.test(url)) return "its address is not http or https";

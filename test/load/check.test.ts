@@ -1663,6 +1663,8 @@ const ROWS: readonly Row[] = [
       ["BASH_ENV", "x", /changes what is run/],
       ["LD_PRELOAD", "x", /changes what is run/],
       ["DYLD_INSERT_LIBRARIES", "x", /changes what is run/],
+      ["GLIBC_TUNABLES", "x", /changes what is run/],
+      ["GCONV_PATH", "x", /changes what is run/],
       ["NODE_OPTIONS", "x", /changes what is run/],
       ["GIT_DIR", "x", /changes what is run/],
       ["LOCKSTEP_TREE", "x", /changes what is run/],
