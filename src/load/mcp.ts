@@ -1,5 +1,5 @@
 /** Servers of tools as files declare them: read, and held against what the steps may use. */
-import type { Step } from "../flow/flow.ts";
+import type { Step, StepId } from "../flow/flow.ts";
 import { FORBIDDEN_NAMES } from "../flow/json.ts";
 import {
   isServerName,
@@ -73,10 +73,13 @@ function isUsableName(name: string): boolean {
   return isServerName(name) && !FORBIDDEN_NAMES.has(name) && name !== OURS;
 }
 
+/** A list of tools, where it stands, and the steps it is for, if not for all. */
+export type Listed = At & { readonly tools: readonly string[]; readonly steps?: readonly StepId[] };
+
 /** `allowed` is the agent's own list of tools, and `steps` are those that a run can come to. */
 export function* checkServers(
   places: readonly Declared[],
-  allowed: { readonly document: Document; readonly pointer: string; readonly tools: readonly string[] },
+  allowed: Listed,
   steps: readonly Step[],
 ): Generator<Finding> {
   const known = new Set<string>();
@@ -103,6 +106,22 @@ export function* checkServers(
       pointer: `${allowed.pointer}/${index}`,
       message: `"${pattern}" names a tool of the server "${name}", which the agent does not declare.${didYouMean(name, known)}`,
       fix: `Declare "${name}" in mcpServers, or remove the name.`,
+    };
+  }
+}
+
+/** A tool of ours that is offered only where GitHub is used. */
+export function* checkGitHubTool(lists: readonly Listed[]): Generator<Finding> {
+  for (const { tools, document, pointer, steps } of lists) {
+    const index = tools.indexOf(BUILT_IN);
+    if (index === -1) continue;
+    yield {
+      code: "GITHUB-TOOL-OFF",
+      document,
+      pointer: `${pointer}/${index}`,
+      ...(steps !== undefined && { steps }),
+      message: `"${BUILT_IN}" is allowed, but no step is offered it: runner.integrations.github.enabled is false.`,
+      fix: "Remove the name, or switch GitHub on.",
     };
   }
 }

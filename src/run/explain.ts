@@ -101,8 +101,12 @@ export type StepExplained = {
     readonly responses: number;
     readonly spending: readonly LimitRow[];
   };
+  /** What becomes of it when its process goes away meanwhile. */
+  readonly ifInterrupted: Interrupted;
   readonly problems: readonly Problem[];
 };
+
+export type Interrupted = Sourced<"retry" | "ask" | "fail">;
 
 export type StageExplained = Pick<Stage, "attempts" | "backoff" | "unresolved"> & {
   readonly turnCap: number;
@@ -244,8 +248,17 @@ export function explainStep(
       responses: responsesOf(step),
       spending: stepLimitRows(step, written),
     },
+    ifInterrupted: interruptedOf(
+      step,
+      written("ifInterrupted") ?? origins.agent(["runner", "ifInterrupted"]),
+    ),
     problems: problems.filter((problem) => problem.step === id),
   };
+}
+
+function interruptedOf({ ifInterrupted }: Step, written: Written | null): Interrupted {
+  const value = ifInterrupted ?? "retry";
+  return { value, origin: originOf(written, value) };
 }
 
 const NOT_WRITTEN: Origin = { kind: "default" };

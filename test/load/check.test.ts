@@ -1899,6 +1899,16 @@ const ROWS: readonly Row[] = [
     at: `${SERVERS}/docs`,
   })),
   {
+    code: "GITHUB-TOOL-OFF",
+    name: "the tool of GitHub without GitHub",
+    changes: {
+      "agent /runner/boundaries/allowedTools": ["Read", "mcp__github__github_read"],
+      "agent /runner/integrations/github": { enabled: false },
+    },
+    at: "agent.json /runner/boundaries/allowedTools/1",
+    says: /no step is offered it/,
+  },
+  {
     code: "MCP-UNUSED",
     name: "a wildcard where everything only reads",
     changes: { ...served({ docs: DOCS }), "agent /runner/boundaries/permissionMode": "plan" },
@@ -2428,6 +2438,19 @@ const INNOCENT: readonly { readonly code: Code; readonly name: string; readonly 
       [`registry ${S}/limits`]: { turns: 5, soft: 1, perAttempt: { turns: 5, costUsd: 0.5, soft: 0.5 } },
     },
   })),
+  {
+    code: "GITHUB-TOOL-OFF",
+    name: "every tool without GitHub",
+    changes: {
+      "agent /runner/boundaries/allowedTools": ["*"],
+      "agent /runner/integrations/github": { enabled: false },
+    },
+  },
+  {
+    code: "GITHUB-TOOL-OFF",
+    name: "the tool of GitHub with it",
+    changes: { "agent /runner/boundaries/allowedTools": ["mcp__github__github_read"] },
+  },
   ...(["MCP-NAME", "MCP-SERVER", "MCP-SECRET", "MCP-UNDECLARED", "MCP-UNUSED"] as const).flatMap((code) => [
     {
       code,
