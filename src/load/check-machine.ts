@@ -87,11 +87,9 @@ function* checkTools(machine: Machine): Generator<Finding> {
   const allowed = { document, pointer: "/runner/boundaries/allowedTools", tools };
   yield* checkServers(servers, allowed, [...steps.values()]);
   if (agent.runner.integrations.github.enabled) return;
-  const ofStages = [...stages].map(([id, { source }]) => ({
-    ...atStage(machine, id, "allowedTools"),
-    tools: source.allowedTools ?? [],
-  }));
-  yield* checkGitHubTool([allowed, ...ofStages]);
+  yield* checkGitHubTool(tools, { document, pointer: allowed.pointer });
+  for (const [id, { source }] of stages)
+    yield* checkGitHubTool(source.allowedTools ?? [], atStage(machine, id, "allowedTools"));
 }
 
 /** Checks exist, can fail, and are asked for. */

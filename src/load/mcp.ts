@@ -111,19 +111,16 @@ export function* checkServers(
 }
 
 /** A tool of ours that is offered only where GitHub is used. */
-export function* checkGitHubTool(lists: readonly Listed[]): Generator<Finding> {
-  for (const { tools, document, pointer, steps } of lists) {
-    const index = tools.indexOf(BUILT_IN);
-    if (index === -1) continue;
-    yield {
-      code: "GITHUB-TOOL-OFF",
-      document,
-      pointer: `${pointer}/${index}`,
-      ...(steps !== undefined && { steps }),
-      message: `"${BUILT_IN}" is allowed, but no step is offered it: runner.integrations.github.enabled is false.`,
-      fix: "Remove the name, or switch GitHub on.",
-    };
-  }
+export function* checkGitHubTool(tools: readonly string[], at: Omit<Listed, "tools">): Generator<Finding> {
+  const index = tools.indexOf(BUILT_IN);
+  if (index === -1) return;
+  yield {
+    code: "GITHUB-TOOL-OFF",
+    ...at,
+    pointer: `${at.pointer}/${index}`,
+    message: `"${BUILT_IN}" is allowed, but no step is offered it: runner.integrations.github.enabled is false.`,
+    fix: "Remove the name, or switch GitHub on.",
+  };
 }
 
 /** A name of earlier days that many lists of tools hold. */
