@@ -123,7 +123,8 @@ function* checkTools({ sources, graph, reach }: Loaded): Generator<Finding> {
   const live = [...graph.steps.values()].filter(({ id }) => reach?.steps.has(id) ?? true);
   const allowed = { document, pointer: "/runner/boundaries/allowedTools", tools };
   yield* checkServers([serversOf(agent, document)], allowed, live);
-  if (!agent.runner.integrations.github.enabled) yield* checkGitHubTool(tools, { document, pointer: allowed.pointer });
+  if (!agent.runner.integrations.github.enabled)
+    yield* checkGitHubTool(tools, { document, pointer: allowed.pointer });
 }
 
 function* checkStepEntries(loaded: Loaded): Generator<Finding> {
