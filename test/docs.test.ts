@@ -52,10 +52,17 @@ function* brokenLinks(page: string): Generator<string> {
   }
 }
 
+/** A page that names a suite or a source means one that is there. */
+function* missingFiles(page: string): Generator<string> {
+  const text = readFileSync(page, "utf8");
+  for (const [, path = ""] of text.matchAll(/`((?:test|src|examples)\/[\w./-]+)`/g))
+    if (!existsSync(join(ROOT, path))) yield path;
+}
+
 test("there are pages to look at", () => assert.ok(PAGES.length > 30));
 
 for (const page of PAGES) {
-  test(`${page}: every link leads somewhere`, () => {
-    assert.deepEqual([...brokenLinks(join(ROOT, page))], []);
+  test(`${page}: every link leads somewhere, and every file it names is there`, () => {
+    assert.deepEqual([...brokenLinks(join(ROOT, page)), ...missingFiles(join(ROOT, page))], []);
   });
 }
