@@ -60,7 +60,9 @@ export async function createClaudeAgent(options: ClaudeAgentOptions): Promise<Ba
   const homes = new Set<string>();
 
   async function openHome(run: string): Promise<string> {
-    const home = stateDir === undefined ? join(temp, "config") : join(stateDir, "runs", run, "claude");
+    // A journal may come from elsewhere: no name in it leads out of the folder.
+    const name = run.replaceAll(/[^\w-]/g, "_");
+    const home = stateDir === undefined ? join(temp, "config") : join(stateDir, "runs", name, "claude");
     if (!homes.has(home)) await mkdir(home, { recursive: true });
     homes.add(home);
     return home;

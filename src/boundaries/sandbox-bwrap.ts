@@ -23,9 +23,10 @@ export type Bridge = {
 };
 
 export function createBwrap({ exec, env, bridge }: BwrapOptions): SandboxEngine {
-  const wrap: SandboxEngine["wrap"] = (command, policy, cwd = policy.cwd) => [
+  const wrap: SandboxEngine["wrap"] = (command, policy, cwd = policy.cwd, values = {}) => [
     programOf(env, policy) ?? "bwrap",
     ...NAMESPACES,
+    ...Object.entries(values).flatMap(([name, value]) => ["--setenv", name, value]),
     ...BASE,
     ...mountArgs(mountsOf(policy)),
     ...(bridge === undefined ? [] : ["--bind", bridge.socket, INNER_SOCKET]),

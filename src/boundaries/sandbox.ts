@@ -25,7 +25,13 @@ export type SandboxEngine = {
   readonly id: string;
   /** null when commands can be confined by this policy here; else why not, and what to do about it. */
   readonly selfTest: (policy: SandboxPolicy) => Promise<string | null>;
-  readonly wrap: (command: Command, policy: SandboxPolicy, cwd?: string) => readonly string[];
+  /** What is started instead. `values` are variables for the command, and not for what confines it. */
+  readonly wrap: (
+    command: Command,
+    policy: SandboxPolicy,
+    cwd?: string,
+    values?: Values,
+  ) => readonly string[];
   /** What a command sees of the environment besides. */
   readonly env: Env;
   readonly close: () => Promise<void>;
@@ -35,7 +41,13 @@ export type SandboxEngine = {
 export type Command = string | readonly string[];
 
 type Env = { readonly [name: string]: string | undefined };
-type Options = { readonly command: Command; readonly cwd: string; readonly env: Env };
+type Values = { readonly [name: string]: string };
+type Options = {
+  readonly command: Command;
+  readonly cwd: string;
+  readonly env: Env;
+  readonly values?: Values;
+};
 
 /** The same `exec`, with every command inside the sandbox. */
 export function confine<O extends Options, R extends { readonly stderr: string }>(
@@ -45,8 +57,8 @@ export function confine<O extends Options, R extends { readonly stderr: string }
 ): (options: O) => Promise<R> {
   return async (options) => {
     const watched = watchedPaths(policy);
-    const command = engine.wrap(options.command, policy, options.cwd);
-    const result = await exec({ ...options, command, env: { ...options.env, ...engine.env } });
+    const command = engine.wrap(options.command, policy, options.cwd, options.values);
+    const result = await exec({ ...options, command, env: { ...options.env, ...engine.env }, values: {} });
     const note = restored(watched);
     if (note === "") return result;
     return { ...result, stderr: result.stderr === "" ? note : `${result.stderr.trimEnd()}\n${note}` };

@@ -127,8 +127,14 @@ export function agentText(
   ].join("\n");
 }
 
+const INTERRUPTED_WORDS = {
+  retry: "done again",
+  ask: "a person is asked",
+  fail: "the run fails",
+} as const;
+
 export function stepText(step: StepExplained, paint: Paint): string {
-  const { model, mode, tools, gate, guard, limits, problems, prompt, stage } = step;
+  const { model, mode, tools, gate, guard, limits, ifInterrupted, problems, prompt, stage } = step;
   const head = [
     step.agent,
     step.step,
@@ -160,6 +166,7 @@ export function stepText(step: StepExplained, paint: Paint): string {
       ...limits.spending.map(
         ({ key, value, origin }) => ["at most", `${key} ${plain(value)}${dimmed(paint, origin)}`] as const,
       ),
+      ["if cut off", `${INTERRUPTED_WORDS[ifInterrupted.value]}${dimmed(paint, ifInterrupted.origin)}`],
       ...gateFacts(gate, paint),
       ...(stage === null ? [] : stageFacts(stage)),
       ["hands on", handedText(stage?.output ?? step.handoff) || (stage === null ? "nothing" : "its result")],

@@ -8,12 +8,12 @@ import { age, count, shownInLine, size, table } from "./text.ts";
 
 const USUAL_AGE = "30d";
 
-export async function pruneRuns(call: Call, journal: Journal | null): Promise<number> {
+export async function pruneRuns(call: Call, journal: Journal | null, stateDir: string): Promise<number> {
   const { screen } = call;
   const now = Date.now();
   const keep = keepOf(call.text("keep"));
   const olderThan = call.text("older-than") ?? (keep === undefined ? USUAL_AGE : "0d");
-  const options = { olderThanMs: ageOf(olderThan), now, ...(keep !== undefined && { keep }) };
+  const options = { olderThanMs: ageOf(olderThan), now, stateDir, ...(keep !== undefined && { keep }) };
   const dryRun = call.on("dry-run");
   const runs = journal === null ? [] : await prunable(journal, options);
   const bytes = runs.reduce((sum, run) => sum + run.bytes, 0);
@@ -37,7 +37,7 @@ export async function pruneRuns(call: Call, journal: Journal | null): Promise<nu
     screen.complain("Nothing was removed.");
     return 1;
   }
-  const gone = await prune(journal, runs);
+  const gone = await prune(journal, runs, stateDir);
   const freed = gone.reduce((sum, run) => sum + run.bytes, 0);
   if (call.on("json")) screen.document({ v: 1, dryRun, runs: gone, bytes: freed });
   else screen.tell(`Removed ${count(gone.length, "run")}, ${size(freed)}.`);

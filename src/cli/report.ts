@@ -128,6 +128,8 @@ function nextAction(result: Result, resume: string): readonly string[] {
       return [`${resume} --script MORE`];
     case "SCRIPT_MISMATCH":
       return [`correct the script, then: ${resume} --script FILE`];
+    case "BUDGET_EXHAUSTED":
+      return [`${resume} --max WHAT=N`];
     case "FLOW_INVALID":
       return [`mend the problems, then: lockstep check ${shownInLine(agent)}`];
     case "PARAMETERS_INVALID":

@@ -1,5 +1,6 @@
 /** `lockstep runs` */
 import { listRuns, type Journal, type RunSummary } from "../run/index.ts";
+import { sizeOfRun } from "../run/prune.ts";
 import { UsageError } from "./args.ts";
 import type { Call } from "./call.ts";
 import { withJournal } from "./journal.ts";
@@ -12,10 +13,10 @@ export async function listRecorded(call: Call): Promise<number> {
   const limit = limitOf(call.text("limit"));
   requirePrune(call);
   return await withJournal(call, async (journal, stateDir) => {
-    if (call.on("prune")) return await (await import("./prune.ts")).pruneRuns(call, journal);
+    if (call.on("prune")) return await (await import("./prune.ts")).pruneRuns(call, journal, stateDir);
     if (call.on("watch")) return await watchRuns(call, journal, stateDir, limit);
     const runs = journal === null ? [] : await listRuns(journal);
-    const newest = journal === null ? [] : await sized(journal, runs.slice(0, limit));
+    const newest = journal === null ? [] : await sized(journal, runs.slice(0, limit), stateDir);
     if (call.on("json")) screen.document({ v: 1, runs: newest, total: runs.length });
     else if (newest.length === 0) screen.tell(`No runs are recorded in ${stateDir}.`);
     else screen.print(runTable(newest, Date.now(), screen.out));
@@ -38,7 +39,7 @@ async function watchRuns(
     throw new UsageError(`No runs are recorded in ${stateDir}, so there is nothing to watch.`);
   const { followRuns } = await import("../run/tail.ts");
   const { systemClock } = await import("../run/clock.ts");
-  const tell = host.stdout.isTTY === true ? drawer(call, journal) : printer(call);
+  const tell = host.stdout.isTTY === true ? drawer(call, journal, stateDir) : printer(call);
   screen.tell("Watching the runs; Ctrl-C ends.");
   for await (const runs of followRuns(journal, systemClock, host.interruption()))
     await tell(runs.slice(0, limit));
@@ -46,10 +47,14 @@ async function watchRuns(
 }
 
 /** On a terminal the table is drawn over itself. */
-function drawer({ screen, host }: Call, journal: Journal): (runs: readonly RunSummary[]) => Promise<void> {
+function drawer(
+  { screen, host }: Call,
+  journal: Journal,
+  stateDir: string,
+): (runs: readonly RunSummary[]) => Promise<void> {
   let before = "";
   return async (runs) => {
-    const drawn = runTable(await sized(journal, runs), Date.now(), screen.out, host.stdout.columns);
+    const drawn = runTable(await sized(journal, runs, stateDir), Date.now(), screen.out, host.stdout.columns);
     if (drawn === before) return;
     const back = before === "" ? "" : `\u001b[${before.split("\n").length}A\u001b[J`;
     before = drawn;
@@ -80,8 +85,14 @@ function stateText({ run, agent, state, code, step, events }: RunSummary): strin
 
 type Sized = RunSummary & { readonly bytes: number };
 
-async function sized(journal: Journal, runs: readonly RunSummary[]): Promise<readonly Sized[]> {
-  return await Promise.all(runs.map(async (run) => ({ ...run, bytes: await journal.size(run.run) })));
+async function sized(
+  journal: Journal,
+  runs: readonly RunSummary[],
+  stateDir: string,
+): Promise<readonly Sized[]> {
+  return await Promise.all(
+    runs.map(async (run) => ({ ...run, bytes: await sizeOfRun(journal, run.run, stateDir) })),
+  );
 }
 
 /** `width`: longer lines are cut. */

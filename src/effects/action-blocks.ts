@@ -2,6 +2,7 @@
  * Action blocks in what a model said: fences that stand for themselves in its message, each around one JSON object. Pure,
  * in one pass over the text, and without an exception for any text: whatever is wrong with a block is told.
  */
+import { fencesIn, type Fence } from "../flow/fences.ts";
 import { FORBIDDEN_NAMES, isObject, own, sameJson, type Json, type JsonObject } from "../flow/json.ts";
 import type { Actions } from "../flow/settings.ts";
 
@@ -99,69 +100,4 @@ function faultIn(value: Json): string | null {
 
 function cut(text: string): string {
   return text.length > 60 ? `${text.slice(0, 60)}…` : text;
-}
-
-// Fences, as CommonMark has them. What is quoted, indented or inside of another fence or of HTML is no fence of its own.
-
-type Fence = { readonly info: string; readonly body: string; readonly isClosed: boolean };
-type Opening = { readonly char: string; readonly size: number; readonly info: string };
-
-function* fencesIn(text: string): Generator<Fence> {
-  let open: Opening | null = null;
-  let body: string[] = [];
-  /** What ends the HTML that the text is in. */
-  let html: string | null = null;
-  for (const line of text.split("\n")) {
-    if (open !== null) {
-      if (!closes(line, open)) body.push(line);
-      else {
-        yield { info: open.info, body: body.join("\n"), isClosed: true };
-        [open, body] = [null, []];
-      }
-      continue;
-    }
-    html ??= htmlIn(line);
-    if (html === null) open = opening(line);
-    else if (line.toLowerCase().includes(html)) html = null;
-  }
-  if (open !== null) yield { info: open.info, body: "", isClosed: false };
-}
-
-function opening(line: string): Opening | null {
-  const run = runIn(line);
-  if (run === null) return null;
-  const info = run.rest.trim();
-  return run.char === "`" && info.includes("`") ? null : { char: run.char, size: run.size, info };
-}
-
-function closes(line: string, open: Opening): boolean {
-  const run = runIn(line);
-  return run !== null && run.char === open.char && run.size >= open.size && run.rest.trim() === "";
-}
-
-/** At least three of the same mark, at most three spaces from the margin. */
-function runIn(line: string): { readonly char: string; readonly size: number; readonly rest: string } | null {
-  let from = 0;
-  while (from < 4 && line[from] === " ") from += 1;
-  const char = line[from];
-  if (from > 3 || (char !== "`" && char !== "~")) return null;
-  let end = from;
-  while (line[end] === char) end += 1;
-  return end - from < 3 ? null : { char, size: end - from, rest: line.slice(end) };
-}
-
-const HTML = ["pre", "script", "style", "textarea", "blockquote", "details"];
-
-/** Whatever is in a comment or in an element that quotes or folds away is not said to us. */
-function htmlIn(line: string): string | null {
-  const start = line.trimStart();
-  if (!start.startsWith("<")) return null;
-  if (start.startsWith("<!--")) return "-->";
-  const word = start.slice(1, 12).toLowerCase();
-  const name = HTML.find((tag) => word.startsWith(tag) && !isLetter(word[tag.length] ?? ""));
-  return name === undefined ? null : `</${name}`;
-}
-
-function isLetter(char: string): boolean {
-  return char >= "a" && char <= "z";
 }

@@ -17,9 +17,8 @@ export async function judgeCommand(
   { cwd, env, exec }: CheckPlace,
   signal: AbortSignal,
 ): Promise<CheckResult> {
-  const { name, pattern, command, timeoutMs, maxOutputBytes } = check;
-  const seen = { ...env, ...check.env };
-  const result = await exec({ cwd, env: seen, command, timeoutMs, maxOutputBytes, signal });
+  const { name, pattern, command, env: values, timeoutMs, maxOutputBytes } = check;
+  const result = await exec({ cwd, env, values, command, timeoutMs, maxOutputBytes, signal });
   const unrecoverable = isUnrecoverable(result);
   const finding = unrecoverable ? { ok: false } : await applyRule(check.success, result, signal);
   const summary = summarize(check, result, finding);

@@ -1,10 +1,9 @@
 /** Merging the branch of a run into the one it was made from, without anybody's working tree being in the way of it. */
-import { existsSync, mkdirSync, rmSync, statSync } from "node:fs";
-import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
+import { existsSync } from "node:fs";
 import type { Finalizing } from "./finalize.ts";
 import { changesOf, CHECKOUT_MS, isAncestor, tipOf, treesOf, type Git } from "./git.ts";
 import { applied, failed, type Done } from "./ledger.ts";
+import { takeTurn } from "./turn.ts";
 import { named, quoted } from "./worktree.ts";
 
 export async function mergeBranch(it: Finalizing): Promise<boolean> {
@@ -37,34 +36,12 @@ const ROUNDS = 5;
 async function oneByOne(git: Git, home: string, merge: () => Promise<Done>): Promise<Done> {
   const common = await git(home, ["rev-parse", "--path-format=absolute", "--git-common-dir"]);
   if (!common.ok) return failed(`not merged: ${common.why}`);
-  const lock = join(common.out.trim(), "lockstep-merge");
-  for (let waited = 0; !take(lock); waited += TURN_MS) {
-    if (waited > LONGEST_TURN_MS)
-      return failed(
-        `not merged: another run has been merging for minutes; if there is none, remove ${quoted(lock)}`,
-      );
-    await sleep(TURN_MS);
-  }
+  const turn = await takeTurn(common.out.trim());
+  if ("why" in turn) return failed(`not merged: ${turn.why}`);
   try {
     return await merge();
   } finally {
-    rmSync(lock, { recursive: true, force: true });
-  }
-}
-
-const TURN_MS = 10;
-const LONGEST_TURN_MS = 120_000;
-
-/** A folder is made by one alone. One that is older than any merge was left by a process that died. */
-function take(lock: string): boolean {
-  try {
-    mkdirSync(lock);
-    return true;
-  } catch {
-    const made = statSync(lock, { throwIfNoEntry: false });
-    if (made !== undefined && Date.now() - made.mtimeMs > LONGEST_TURN_MS)
-      rmSync(lock, { recursive: true, force: true });
-    return false;
+    turn.release();
   }
 }
 

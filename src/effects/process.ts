@@ -14,6 +14,8 @@ export type ProcessOptions = {
   readonly cwd: string;
   /** Exactly what the child sees; narrow it with `childEnv` first. */
   readonly env: Env;
+  /** Variables that a project names. Only the command itself obeys them: nothing that is started around it does. */
+  readonly values?: { readonly [name: string]: string };
   readonly timeoutMs: number;
   /** Kept of each stream: half from its head, half from its tail. */
   readonly maxOutputBytes: number;
@@ -159,7 +161,7 @@ async function start(options: ProcessOptions, mark: string): Promise<Started> {
   try {
     const child = spawn(file, args, {
       cwd: options.cwd,
-      env: { ...options.env, [MARKS]: marks },
+      env: { ...options.env, ...options.values, [MARKS]: marks },
       detached: true,
       stdio: ["ignore", "pipe", "pipe"],
     });

@@ -1,5 +1,6 @@
 /** Reading what a model gave back: bounded first, then a JSON object if there is one. Nothing here trusts the value. */
-import { isObject, type Json, type JsonObject } from "../flow/json.ts";
+import { isObject, own, type Json, type JsonObject } from "../flow/json.ts";
+import type { Actions } from "../flow/settings.ts";
 
 export const ANSWER_CAPS = { depth: 64, nodes: 100_000, bytes: 1024 * 1024 } as const;
 
@@ -61,6 +62,23 @@ export async function extractObject(text: string): Promise<JsonObject | undefine
     if (parsed !== undefined) return parsed;
   }
   return undefined;
+}
+
+/** The same where answers may ask for something to be done: the blocks that do so are no answer, wherever they stand. */
+export async function extractBeside(text: string, actions: Actions): Promise<JsonObject | undefined> {
+  const { fencesIn } = await import("../flow/fences.ts");
+  const blocks = [...fencesIn(text)].filter(({ info, body }) => {
+    if (actions.types.includes(info)) return true;
+    const type = info === actions.outputFormat ? own(parseObject(body) ?? {}, "type") : undefined;
+    return typeof type === "string" && actions.types.includes(type);
+  });
+  if (blocks.length === 0) return await extractObject(text);
+  const lines = text.split("\n");
+  const beside = [...blocks, { from: lines.length }].flatMap(({ from }, at) =>
+    lines.slice(blocks[at - 1]?.to ?? 0, from),
+  );
+  // One that nothing stands beside may be meant as the answer after all.
+  return (await extractObject(beside.join("\n"))) ?? (await extractObject(text));
 }
 
 function* candidates(text: string): Generator<string> {

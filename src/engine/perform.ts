@@ -2,7 +2,7 @@
 import type { CheckResult, Command, Event, Judged, Reply, Sight } from "../flow/event.ts";
 import type { Answer, Flow, Step, StepId } from "../flow/flow.ts";
 import { isObject } from "../flow/json.ts";
-import { ANSWER_CAPS, bound, extractObject } from "./answer.ts";
+import { ANSWER_CAPS, bound, extractBeside, extractObject } from "./answer.ts";
 import { approvedFor, gateOf, question, wished } from "./perform-question.ts";
 import type { Message, Ports, RunRequest, TurnRequest, TurnResult } from "./ports.ts";
 import { schemaFault } from "./schema.ts";
@@ -53,7 +53,10 @@ async function ask(
   signal: AbortSignal,
 ): Promise<Event> {
   if (step.by.kind === "command") {
-    return answered(command, await readReply(step, await ports.shell.perform(step, state.args, signal)));
+    return answered(
+      command,
+      await readReply(flow, step, await ports.shell.perform(step, state.args, signal)),
+    );
   }
   const unaskable = schemaTrouble(step) ?? initTrouble(state, step, command.visit, ports, talk);
   if (unaskable !== null) return answered(command, unaskable);
@@ -84,7 +87,7 @@ async function ask(
   if (judged.length > 0) result = { ...result, judged: [...(result.judged ?? []), ...judged] };
   if (ports.tidy !== undefined) result = ports.tidy(result);
   if (result.kind === "fault") messages.length -= said.messages.length;
-  const reply = readReply(step, result);
+  const reply = readReply(flow, step, result);
   return answered(command, reply instanceof Promise ? await reply : reply);
 }
 
@@ -252,7 +255,7 @@ function turnsLeft(state: State, step: Step, { visit, turn }: Command & { type: 
 }
 
 /** Bounds what came back before anything is recorded, and reads the payload where the backend did not. */
-function readReply(step: Step, result: TurnResult): Reply | Promise<Reply> {
+function readReply({ settings: { actions } }: Flow, step: Step, result: TurnResult): Reply | Promise<Reply> {
   const mark = restOf(result);
   if (result.kind === "fault") return { kind: "fault", fault: result.fault, ...mark };
   if (result.text.length > ANSWER_CAPS.bytes) {
@@ -262,7 +265,8 @@ function readReply(step: Step, result: TurnResult): Reply | Promise<Reply> {
     const calls = bound(result.calls);
     if (calls.kind === "oversized") return { ...calls, ...mark };
   } else if (result.output === undefined && result.text !== "" && wantsObject(step)) {
-    return extractObject(result.text).then((found) => said(result, found));
+    const found = actions.enabled ? extractBeside(result.text, actions) : extractObject(result.text);
+    return found.then((payload) => said(result, payload));
   }
   return said(result, result.output);
 }

@@ -290,7 +290,7 @@ export type Journal = {
   /** RUN_UNKNOWN if there is none. */
   readonly read: (run: string, afterSeq?: number) => Promise<readonly Entry[]>;
   readonly flow: (digest: string) => Promise<Flow | null>;
-  /** Newest first; of equally old ones, the one made last. */
+  /** The one made last comes first, whatever the clock said. */
   readonly list: () => Promise<readonly RunRow[]>;
   /** Bytes of all entries of a run, as JSON. RUN_UNKNOWN if there is none. */
   readonly size: (run: string) => Promise<number>;

@@ -96,18 +96,15 @@ export function createMemoryJournal(): Journal {
 
     async list() {
       mustBeOpen();
-      return [...runs.values()]
-        .toReversed()
-        .toSorted((a, b) => b.about.at - a.about.at)
-        .map(({ about, entries, held }) => ({
-          id: about.id,
-          agent: about.agent,
-          digest: about.digest,
-          createdAt: about.at,
-          events: entries.length,
-          last: entries.at(-1) ?? null,
-          owned: held,
-        }));
+      return [...runs.values()].toReversed().map(({ about, entries, held }) => ({
+        id: about.id,
+        agent: about.agent,
+        digest: about.digest,
+        createdAt: about.at,
+        events: entries.length,
+        last: entries.at(-1) ?? null,
+        owned: held,
+      }));
     },
 
     async size(id) {

@@ -319,12 +319,13 @@ function prepareAll(db: DatabaseSync) {
     read: db.prepare(
       "SELECT body FROM event WHERE run = (SELECT key FROM run WHERE id = ?) AND seq > ? ORDER BY seq",
     ),
-    // `seq` counts without gaps, so that the newest one is the number of events as well.
+    // A new key is one more than the highest there is: keys tell in which order runs were made. `seq` counts without
+    // gaps, so that the newest one is the number of events as well.
     list: db.prepare(
       `SELECT run.id, run.agent, run.digest, run.created_at, run.owner, coalesce(last.seq, 0), last.body
        FROM run LEFT JOIN event AS last
          ON last.run = run.key AND last.seq = (SELECT max(seq) FROM event WHERE run = run.key)
-       ORDER BY run.created_at DESC, run.key DESC`,
+       ORDER BY run.key DESC`,
     ),
     size: db.prepare(
       `SELECT coalesce(sum(${SQL.bytes}), 0) AS bytes FROM event

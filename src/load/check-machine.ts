@@ -8,7 +8,7 @@ import { isWritten } from "./document.ts";
 import type { Finding } from "./finding.ts";
 import { stepsWithoutEnd } from "./graph.ts";
 import { inertGroups, notActedOn } from "./inert.ts";
-import { checkServers } from "./mcp.ts";
+import { checkGitHubTool, checkServers } from "./mcp.ts";
 import { atStage, wayTo, type Machine } from "./machine-parts.ts";
 import { escapeSegment, pointerOf } from "./places.ts";
 import { promiseOf, valuesAt } from "./promises.ts";
@@ -81,10 +81,15 @@ function* checkEntry({ source, document, steps, entry, isWhole }: Machine): Gene
   yield { ...at, message, fix: `Say it in ${document.file}, as in entry: ${example}.` };
 }
 
-function* checkTools({ agent, agentDocument: document, servers, steps }: Machine): Generator<Finding> {
+function* checkTools(machine: Machine): Generator<Finding> {
+  const { agent, agentDocument: document, servers, stages, steps } = machine;
   const tools = agent.runner.boundaries.allowedTools;
   const allowed = { document, pointer: "/runner/boundaries/allowedTools", tools };
   yield* checkServers(servers, allowed, [...steps.values()]);
+  if (agent.runner.integrations.github.enabled) return;
+  yield* checkGitHubTool(tools, { document, pointer: allowed.pointer });
+  for (const [id, { source }] of stages)
+    yield* checkGitHubTool(source.allowedTools ?? [], atStage(machine, id, "allowedTools"));
 }
 
 /** Checks exist, can fail, and are asked for. */

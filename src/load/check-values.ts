@@ -30,12 +30,15 @@ export function* checkValues(asked: Asked): Generator<Finding> {
 
 const NAME = /^[A-Za-z_]\w*$/;
 
-/** Variables by which the shell, the loader, or what a command is made of decide what is run; and the shell's own. */
+/** Obeyed by every program while it is loaded, also by one that confines others. */
+export const LOADER = /^(?:(?:LD|DYLD|LOCKSTEP|MALLOC)_\w*|GCONV_PATH|GLIBC_TUNABLES|LOCPATH|NLSPATH)$/;
+
+/** Variables by which the shell, or what a command is made of decide what is run; and the shell's own. */
 const RESERVED = new RegExp(
   `^(?:${[
     "PATH|HOME|IFS|ENV|SHELL|SHELLOPTS|CDPATH|PWD|OLDPWD|PS[0-9]|PROMPT_COMMAND|TMPDIR|PAGER|EDITOR|VISUAL",
     "_|PPID|E?UID|OPTIND|LINENO|RANDOM|SECONDS|GROUPS",
-    "(?:BASH|LD_|DYLD_|GIT_|NODE_|npm_|NPM_|PYTHON|PERL|RUBY|JAVA_|XDG_|SSH_|LOCKSTEP_)\\w*",
+    "(?:BASH|GIT_|NODE_|npm_|NPM_|PYTHON|PERL|RUBY|JAVA_|XDG_|SSH_)\\w*",
   ].join("|")})$`,
 );
 
@@ -60,7 +63,7 @@ function* checkVariables({ params, document, pointer, steps, name }: Asked): Gen
 function variableFault(key: string, value: string): { readonly why: string; readonly fix: string } | null {
   const rename = "Give it another name, here and in the command.";
   if (!NAME.test(key)) return { why: "a name has only letters, digits and _", fix: rename };
-  if (RESERVED.test(key))
+  if (RESERVED.test(key) || LOADER.test(key))
     return { why: "a variable of this name changes what is run, or belongs to the shell", fix: rename };
   if (value.includes("\0")) return { why: "its value holds a NUL character", fix: "Take that out." };
   if (value.length <= MAX_VALUE) return null;

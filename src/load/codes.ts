@@ -120,6 +120,10 @@ export const CODES = {
     "server without use",
     "A server is started only when a step may use its tools; this one looks as if it were there.",
   ),
+  "GITHUB-TOOL-OFF": warning(
+    "tool of GitHub, which is switched off",
+    "Where GitHub is not used, no step is offered the tool that reads it; its name looks as if it were there.",
+  ),
   "CONFIG-NOT-ACTED-ON": warning("not acted on", "A setting without effect must not look as if it had one."),
   "PR-SYSTEM": error(
     "system prompt not found",

@@ -1,5 +1,5 @@
 /** Servers of tools as files declare them: read, and held against what the steps may use. */
-import type { Step } from "../flow/flow.ts";
+import type { Step, StepId } from "../flow/flow.ts";
 import { FORBIDDEN_NAMES } from "../flow/json.ts";
 import {
   isServerName,
@@ -11,6 +11,7 @@ import {
   type McpServer,
   type McpServers,
 } from "../flow/mcp.ts";
+import { LOADER } from "./check-values.ts";
 import type { Code } from "./codes.ts";
 import type { Document } from "./document.ts";
 import type { Finding } from "./finding.ts";
@@ -72,10 +73,13 @@ function isUsableName(name: string): boolean {
   return isServerName(name) && !FORBIDDEN_NAMES.has(name) && name !== OURS;
 }
 
+/** A list of tools, where it stands, and the steps it is for, if not for all. */
+export type Listed = At & { readonly tools: readonly string[]; readonly steps?: readonly StepId[] };
+
 /** `allowed` is the agent's own list of tools, and `steps` are those that a run can come to. */
 export function* checkServers(
   places: readonly Declared[],
-  allowed: { readonly document: Document; readonly pointer: string; readonly tools: readonly string[] },
+  allowed: Listed,
   steps: readonly Step[],
 ): Generator<Finding> {
   const known = new Set<string>();
@@ -104,6 +108,19 @@ export function* checkServers(
       fix: `Declare "${name}" in mcpServers, or remove the name.`,
     };
   }
+}
+
+/** A tool of ours that is offered only where GitHub is used. */
+export function* checkGitHubTool(tools: readonly string[], at: Omit<Listed, "tools">): Generator<Finding> {
+  const index = tools.indexOf(BUILT_IN);
+  if (index === -1) return;
+  yield {
+    code: "GITHUB-TOOL-OFF",
+    ...at,
+    pointer: `${at.pointer}/${index}`,
+    message: `"${BUILT_IN}" is allowed, but no step is offered it: runner.integrations.github.enabled is false.`,
+    fix: "Remove the name, or switch GitHub on.",
+  };
 }
 
 /** A name of earlier days that many lists of tools hold. */
@@ -158,6 +175,7 @@ function faultOf({ type, command, url, env, headers }: Source): Fault | null {
   if (url !== undefined && faultOfAddress(url) !== null)
     return ["url", faultOfAddress(url)!, "Write the address out, as in https://example.com/mcp."];
   const [values, key] = command === undefined ? ([headers, "headers"] as const) : ([env, "env"] as const);
+  // The program that confines the server would obey these too, outside.
   const hidden = [...env.keys()].find((name) => LOADER.test(name));
   if (hidden !== undefined)
     return [
@@ -182,9 +200,6 @@ function faultOf({ type, command, url, env, headers }: Source): Fault | null {
 }
 
 const NAMES = { env: /^[A-Za-z_][A-Za-z0-9_]*$/, headers: /^[A-Za-z0-9_-]+$/ } as const;
-
-/** The program that confines the server would obey these too, outside. */
-const LOADER = /^(?:LD|DYLD|LOCKSTEP)_|^GCONV_PATH$|^GLIBC_TUNABLES$/;
 
 function faultOfAddress(url: string): string | null {
   if (!URL.canParse(url) || !/^https?:\/\//i.test(url)) return "its address is not http or https";

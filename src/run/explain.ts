@@ -101,8 +101,12 @@ export type StepExplained = {
     readonly responses: number;
     readonly spending: readonly LimitRow[];
   };
+  /** What becomes of it when its process goes away meanwhile. */
+  readonly ifInterrupted: Interrupted;
   readonly problems: readonly Problem[];
 };
+
+export type Interrupted = Sourced<"retry" | "ask" | "fail">;
 
 export type StageExplained = Pick<Stage, "attempts" | "backoff" | "unresolved"> & {
   readonly turnCap: number;
@@ -244,8 +248,17 @@ export function explainStep(
       responses: responsesOf(step),
       spending: stepLimitRows(step, written),
     },
+    ifInterrupted: interruptedOf(
+      step,
+      written("ifInterrupted") ?? origins.agent(["runner", "ifInterrupted"]),
+    ),
     problems: problems.filter((problem) => problem.step === id),
   };
+}
+
+function interruptedOf({ ifInterrupted }: Step, written: Written | null): Interrupted {
+  const value = ifInterrupted ?? "retry";
+  return { value, origin: originOf(written, value) };
 }
 
 const NOT_WRITTEN: Origin = { kind: "default" };
@@ -315,7 +328,9 @@ function settingsOf(flow: Flow, origins: Origins): AgentExplained["settings"] {
     ["runner.execution.finalize.prTarget", finalize.prTarget],
     ["runner.questions.askUser", settings.questions?.askUser ?? "auto"],
     ["runner.questions.expireAfter", origins.agent(["runner", "questions", "expireAfter"])?.value ?? null],
+    ["runner.ifInterrupted", origins.agent(["runner", "ifInterrupted"])?.value ?? "retry"],
     ["runner.watch.repeats", settings.watch?.repeats ?? null],
+    ["runner.watch.inactivityMs", settings.watch?.inactivityMs ?? null],
     ["runner.logging.directory", logging.directory],
     ["runner.logging.format", logging.format],
     ["runner.logging.maxFiles", logging.maxFiles],

@@ -16,7 +16,7 @@ import { restorePlace } from "./place.ts";
 import { findProject, type Project } from "./project.ts";
 import type { Result } from "./result.ts";
 import { findRun, readRow, show, type RecordedRun } from "./runs.ts";
-import { driveTo, held, redactorOf, reported, requireToolCalling } from "./stretch.ts";
+import { closingOf, driveTo, held, redactorOf, reported, requireToolCalling } from "./stretch.ts";
 import { requireTrust } from "./trust.ts";
 import { forgetWish, wishFor } from "./wishes.ts";
 
@@ -59,6 +59,7 @@ async function resumeFrom(journal: Journal, project: Project, options: ResumeOpt
     const redactor = redactorOf(options, flow);
     const env = options.env ?? process.env;
     const backend = await chooseBackend(options, flow, { env, stateDir }, { spec, marks });
+    await using closing = closingOf(backend);
     requireToolCalling(flow, backend);
     requireConfinable(flow, backend, options);
     await requireTrust(flow, { root, env, ...options.trust });
@@ -88,7 +89,8 @@ async function resumeFrom(journal: Journal, project: Project, options: ResumeOpt
       const flows = { began, adopted, flow, digest };
       const told = { ...around, warnings: [...warnings, ...around.warnings] };
       const where = { root, stateDir, ...place };
-      const about = { options: asking, ...flows, ...where, clock, backend, redactor, handle, begin, past };
+      const asked = { backend, closing, redactor };
+      const about = { options: asking, ...flows, ...where, clock, ...asked, handle, begin, past };
       return await driveTo({ ...about, around: told, problems: [] });
     });
   });

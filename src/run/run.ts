@@ -16,7 +16,7 @@ import { flowDigest, load, type Loaded } from "./load.ts";
 import type { DriveOptions, RunOptions } from "./options.ts";
 import { placeOf } from "./place.ts";
 import { toFailure, type Result } from "./result.ts";
-import { driveTo, held, redactorOf, reported, requireToolCalling } from "./stretch.ts";
+import { closingOf, driveTo, held, redactorOf, reported, requireToolCalling } from "./stretch.ts";
 import { requireTrust } from "./trust.ts";
 
 /**
@@ -63,6 +63,7 @@ export async function runLoaded(loaded: Loaded, options: Omit<RunOptions, "agent
     const env = options.env ?? process.env;
     const { project } = loaded;
     const backend = await chooseBackend(options, flow, { env, stateDir: project.stateDir });
+    await using closing = closingOf(backend);
     requireToolCalling(flow, backend);
     requireConfinable(flow, backend, options);
     await requireTrust(flow, { root: project.root, env, ...options.trust });
@@ -103,6 +104,7 @@ export async function runLoaded(loaded: Loaded, options: Omit<RunOptions, "agent
           ...place,
           clock,
           backend,
+          closing,
           redactor,
           begin,
           problems,

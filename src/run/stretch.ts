@@ -33,6 +33,7 @@ export type Driven = {
   readonly worktree?: Worktree;
   readonly clock: Clock;
   readonly backend: Backend;
+  readonly closing: Closing;
   readonly redactor: Redactor;
   readonly around: Around;
   readonly handle: RunHandle;
@@ -108,7 +109,7 @@ export async function driveTo(driven: Driven): Promise<Result> {
     await ports.watch.close?.();
     await ports.hooks?.close();
     await acting?.close();
-    await backend.close?.();
+    await driven.closing.close();
   }
 }
 
@@ -208,6 +209,15 @@ function broken(result: Result, error: RunnerError): Result {
   };
   return { ...result, ...verdict, ...told };
 }
+
+/** Closes a backend once: at the end of its stretch, or when the run is refused before there is one. */
+export function closingOf(backend: Backend): Closing {
+  let closed: Promise<void> | null = null;
+  const close = () => (closed ??= backend.close?.() ?? Promise.resolve());
+  return { close, [Symbol.asyncDispose]: close };
+}
+
+export type Closing = AsyncDisposable & { readonly close: () => Promise<void> };
 
 /** Lets the run go at the end, however that comes. */
 export async function held(handle: RunHandle, use: (handle: RunHandle) => Promise<Result>): Promise<Result> {

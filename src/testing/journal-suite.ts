@@ -243,32 +243,33 @@ export function journalSuite(
         await fresh.append([waited(1)]);
       }));
 
-    it("lists the newest run first, with its last entry and whether it is being driven", () =>
+    it("lists the run made last first, whatever the clock said, with its last entry and whether it is being driven", () =>
       world(async (open) => {
         const journal = await open();
-        const middle = await journal.create({ ...newRun("middle"), at: 200.5 });
-        await journal.create({ ...newRun("newest"), at: 300, agent: "other" });
-        const oldest = await journal.create({ ...newRun("oldest"), at: 100 });
-        await middle.append([waited(1), answered(2, "last", {})]);
-        await oldest.append([waited(1)]);
-        await oldest.release();
+        const first = await journal.create({ ...newRun("first"), at: 200.5 });
+        await journal.create({ ...newRun("second"), at: 300, agent: "other" });
+        const third = await journal.create({ ...newRun("third"), at: 100 });
+        await first.append([waited(1), answered(2, "last", {})]);
+        await third.append([waited(1)]);
+        await third.release();
         const about = { agent: "agent", digest: "digest-1" };
         assert.deepEqual(await journal.list(), [
-          { ...about, id: "newest", agent: "other", createdAt: 300, events: 0, last: null, owned: true },
-          { ...about, id: "middle", createdAt: 200.5, events: 2, last: answered(2, "last", {}), owned: true },
-          { ...about, id: "oldest", createdAt: 100, events: 1, last: waited(1), owned: false },
+          { ...about, id: "third", createdAt: 100, events: 1, last: waited(1), owned: false },
+          { ...about, id: "second", agent: "other", createdAt: 300, events: 0, last: null, owned: true },
+          { ...about, id: "first", createdAt: 200.5, events: 2, last: answered(2, "last", {}), owned: true },
         ]);
       }));
 
-    it("lists runs of the same millisecond in the order they were made, newest first", () =>
+    it("lists runs in the order they were made also when some were removed", () =>
       world(async (open) => {
         const journal = await open();
-        assert.deepEqual(await journal.list(), []);
-        for (const id of ["b", "c", "a"]) await journal.create(newRun(id));
-        assert.deepEqual(
-          (await journal.list()).map(({ id }) => id),
-          ["a", "c", "b"],
-        );
+        const ids = async () => (await journal.list()).map(({ id }) => id);
+        assert.deepEqual(await ids(), []);
+        for (const id of ["b", "c", "a"]) await (await journal.create(newRun(id))).release();
+        assert.deepEqual(await ids(), ["a", "c", "b"]);
+        for (const id of ["b", "a"]) await journal.remove(id);
+        for (const id of ["b", "d"]) await journal.create(newRun(id));
+        assert.deepEqual(await ids(), ["d", "b", "c"]);
       }));
 
     it("keeps a flow once per digest", () =>

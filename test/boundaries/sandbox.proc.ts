@@ -23,6 +23,8 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { runProcess } from "../../src/effects/process.ts";
+import { createShell } from "../../src/effects/shell.ts";
+import { sketchCheck } from "../../src/testing/flows.ts";
 import { needs } from "../needs.ts";
 import {
   createMachine,
@@ -455,6 +457,26 @@ describe("the sandbox", needs(hasBwrap, NO_BWRAP), () => {
       const inside = await machine.open({}, join(folder, "link"));
       assert.equal((await inside.sh("pwd -P && cat readme.md")).stdout, `${machine.project}\nA project.\n`);
       rmSync(folder, { recursive: true });
+    });
+
+    test("see the values of a check, which what confines it does not obey", async () => {
+      const traces = join(machine.outside, "loaded");
+      const env = { LD_DEBUG: "libs", LD_DEBUG_OUTPUT: traces, LD_PRELOAD: "./missing.so", word: "a b'\n$c" };
+      const command = 'printf "%s|%s" "$LD_PRELOAD" "$word"; exit 3';
+      const { signal } = new AbortController();
+      const shell = createShell({ cwd: machine.project, env: process.env, exec: confined.exec });
+      const { params } = await shell.check({ ...sketchCheck("values", command), env }, signal);
+      assert.match(params.stdout as string, /\.\/missing\.so\|a b'\n\$c$/);
+      assert.deepEqual(
+        readdirSync(machine.outside).filter((name) => name.startsWith("loaded")),
+        [],
+      );
+      // Without a sandbox they are the command's too; so the loader would have written.
+      const open = createShell({ cwd: machine.project, env: process.env, exec: runProcess });
+      assert.equal((await open.check({ ...sketchCheck("values", command), env }, signal)).ok, false);
+      const written = readdirSync(machine.outside).filter((name) => name.startsWith("loaded"));
+      assert.notDeepEqual(written, []);
+      for (const name of written) rmSync(join(machine.outside, name));
     });
 
     test("take an argument vector, and end with what a shell would say", async () => {

@@ -172,6 +172,33 @@ for (const [name, changes, label, says] of mismatches) {
   });
 }
 
+const interruptions: readonly [name: string, changes: Changes, value: string, from: string, says: RegExp][] =
+  [
+    ["nobody says", {}, "retry", "default", /if cut off +done again/],
+    [
+      "the step",
+      { [`registry ${S}/ifInterrupted`]: "ask", "agent /runner/ifInterrupted": "fail" },
+      "ask",
+      `written steps_registry.json${S}/ifInterrupted`,
+      /if cut off +a person is asked +\S*steps_registry\.json/,
+    ],
+    [
+      "the agent",
+      { "agent /runner/ifInterrupted": "fail" },
+      "fail",
+      "written agent.json/runner/ifInterrupted",
+      /if cut off +the run fails +\S*agent\.json/,
+    ],
+  ];
+
+for (const [name, changes, value, from, says] of interruptions) {
+  test(`a step that was interrupted: as ${name}`, () => {
+    const explained = world(changes).step("continuation.issue");
+    assert.deepEqual([explained.ifInterrupted.value, line(explained.ifInterrupted.origin)], [value, from]);
+    assert.match(stepText(explained, plain), says);
+  });
+}
+
 const modes: readonly [name: string, changes: Changes, mode: string, by: string][] = [
   ["the kind's", { "agent /runner/boundaries/permissionMode": undefined }, "acceptEdits", "kind"],
   [

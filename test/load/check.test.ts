@@ -1663,6 +1663,8 @@ const ROWS: readonly Row[] = [
       ["BASH_ENV", "x", /changes what is run/],
       ["LD_PRELOAD", "x", /changes what is run/],
       ["DYLD_INSERT_LIBRARIES", "x", /changes what is run/],
+      ["GLIBC_TUNABLES", "x", /changes what is run/],
+      ["GCONV_PATH", "x", /changes what is run/],
       ["NODE_OPTIONS", "x", /changes what is run/],
       ["GIT_DIR", "x", /changes what is run/],
       ["LOCKSTEP_TREE", "x", /changes what is run/],
@@ -1896,6 +1898,16 @@ const ROWS: readonly Row[] = [
     changes: served({ docs: DOCS }, tools),
     at: `${SERVERS}/docs`,
   })),
+  {
+    code: "GITHUB-TOOL-OFF",
+    name: "the tool of GitHub without GitHub",
+    changes: {
+      "agent /runner/boundaries/allowedTools": ["Read", "mcp__github__github_read"],
+      "agent /runner/integrations/github": { enabled: false },
+    },
+    at: "agent.json /runner/boundaries/allowedTools/1",
+    says: /no step is offered it/,
+  },
   {
     code: "MCP-UNUSED",
     name: "a wildcard where everything only reads",
@@ -2426,6 +2438,19 @@ const INNOCENT: readonly { readonly code: Code; readonly name: string; readonly 
       [`registry ${S}/limits`]: { turns: 5, soft: 1, perAttempt: { turns: 5, costUsd: 0.5, soft: 0.5 } },
     },
   })),
+  {
+    code: "GITHUB-TOOL-OFF",
+    name: "every tool without GitHub",
+    changes: {
+      "agent /runner/boundaries/allowedTools": ["*"],
+      "agent /runner/integrations/github": { enabled: false },
+    },
+  },
+  {
+    code: "GITHUB-TOOL-OFF",
+    name: "the tool of GitHub with it",
+    changes: { "agent /runner/boundaries/allowedTools": ["mcp__github__github_read"] },
+  },
   ...(["MCP-NAME", "MCP-SERVER", "MCP-SECRET", "MCP-UNDECLARED", "MCP-UNUSED"] as const).flatMap((code) => [
     {
       code,

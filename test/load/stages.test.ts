@@ -139,6 +139,15 @@ const FIELD_ROWS: readonly Row[] = [
     [plan("/allowedTools/0", "StageToolUnknown")],
   ],
   [
+    "allowedTools: the tool of GitHub without GitHub",
+    {
+      plan: { allowedTools: ["mcp__github__github_read"] },
+      "agent.json": JSON.stringify({ runner: { integrations: { github: { enabled: false } } } }),
+    },
+    [plan("/allowedTools/0", "GITHUB-TOOL-OFF", "warning")],
+  ],
+  ["allowedTools: the tool of GitHub", { plan: { allowedTools: ["mcp__github__github_read"] } }, []],
+  [
     "mcpServers: declared twice, and not used",
     {
       machine: { entry: "plan", mcpServers: { docs: { command: "docs-server" } } },

@@ -16,6 +16,7 @@ import {
   type ScriptReply,
 } from "../../src/run/index.ts";
 import { BLOCK_CAPS } from "../../src/effects/action-blocks.ts";
+import { extractBeside } from "../../src/engine/answer.ts";
 import type { RunHandle } from "../../src/engine/ports.ts";
 import { replay } from "../../src/engine/replay.ts";
 import { tree001 } from "../load/documents.ts";
@@ -41,6 +42,44 @@ const bodies = (issue: { readonly comments: readonly { readonly body: string }[]
 
 const notesIn = ({ warnings, problems }: Result) =>
   warnings.filter((warning) => !problems.some(({ message }) => message === warning));
+
+// The answer in a message with blocks.
+
+const ANSWER = { stepId: "initial.work", next_action: { action: "handoff" } };
+const MESSAGES: readonly (readonly [name: string, text: string, effects: number, asks: number])[] = [
+  ["the answer last", [fenced(NOTE), fenced(ANSWER)].join("\n\n"), 1, 2],
+  ["the answer first", [fenced(ANSWER), fenced(NOTE)].join("\n\n"), 1, 2],
+  ["the answer between", [fenced(NOTE), fenced(ANSWER), fenced(NOTE)].join("\n\n"), 2, 2],
+  ["the answer without a fence", `${JSON.stringify(ANSWER)}\n\n${fenced(NOTE)}\n`, 1, 2],
+  [
+    "a block by its type",
+    `${fenced(ANSWER)}\n\n\`\`\`note\n${JSON.stringify({ filename: "notes.md", content: "x" })}\n\`\`\``,
+    1,
+    2,
+  ],
+  ["blocks without an answer are asked again", fenced(NOTE), 0, 3],
+];
+for (const [name, text, effects, asks] of MESSAGES) {
+  test(`a message with blocks: ${name}`, async () => {
+    await withActing({}, async ({ start }) => {
+      const first: ScriptReply = { step: "initial.work", text };
+      const script = asks === 2 ? [first, closing()] : [first, handoff(), closing()];
+      const result = await start(script);
+      assert.deepEqual(
+        [result.outcome, result.warnings.filter((one) => /left/.test(one))],
+        ["completed", []],
+      );
+      assert.equal(effectsOf(result).length, effects);
+    });
+  });
+}
+
+test("an answer with a type of the list is one where nothing else could be", async () => {
+  const actions = { enabled: true, types: ["note"], outputFormat: "json", handlers: {} };
+  const typed = { ...ANSWER, type: "note" };
+  assert.deepEqual(await extractBeside(`Done.\n${fenced(typed)}`, actions), typed);
+  assert.deepEqual(await extractBeside(`Done.\n${fenced(typed)}\n${fenced(ANSWER)}`, actions), ANSWER);
+});
 
 // What each handler does.
 

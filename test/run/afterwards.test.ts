@@ -1,7 +1,7 @@
 /** What can be asked of recorded runs: what if, where do two differ, what may go, what is happening now. */
 import assert from "node:assert/strict";
-import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { join, relative } from "node:path";
 import { test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import {
@@ -344,6 +344,32 @@ test("what is old enough and not among the newest may go, and never what is bein
     (await journal.list()).map(({ id }) => id),
     ["r2"],
   );
+});
+
+test("what belongs to a run goes with it, and nothing else does", async () => {
+  const journal = createMemoryJournal();
+  const bundle = parseBundle(readFileSync(join(JOURNALS, "gate.json"), "utf8"), "gate");
+  const { at } = bundle.entries.at(-1)!;
+  const stateDir = join(projectWith({}), ".lockstep");
+  const outside = projectWith({ "r3/file": "x".repeat(100) });
+  const files = (id: string) => [`runs/${id}/claude/a/b.jsonl`, `answers/${id}/q.json`, `control/${id}.json`];
+  const ids = ["r1", "r2", "r3", "r10"];
+  writeFiles(stateDir, Object.fromEntries(ids.flatMap(files).map((path) => [path, "x".repeat(1000)])));
+  for (const as of ["r1", "r2", "r3"]) await importRun(journal, bundle, { as, cwd: "/", now: 1 });
+  const plain = await journal.size("r1");
+  const handle = await journal.claim("r2");
+  // A project that came with links for folders gets nobody's files removed.
+  rmSync(join(stateDir, "answers"), { recursive: true });
+  symlinkSync(outside, join(stateDir, "answers"));
+  const rows = await prunable(journal, { now: at, stateDir });
+  assert.equal(rows.find((row) => row.run === "r1")!.bytes, plain + 2000);
+  await prune(journal, rows, stateDir);
+  const left = readdirSync(stateDir, { recursive: true, withFileTypes: true })
+    .filter((one) => one.isFile())
+    .map((one) => relative(stateDir, join(one.parentPath, one.name)));
+  const kept = ["r10", "r2"].flatMap((id) => files(id).filter((path) => !path.startsWith("answers")));
+  assert.deepEqual(left.toSorted(), ["answers/r3/file", ...kept].toSorted());
+  await handle.release();
 });
 
 // What is happening now.

@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import { mkdirSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { createMemoryJournal, run, type ScriptReply } from "../../src/run/index.ts";
+import { createScripted } from "../../src/backends/scripted.ts";
+import { createMemoryJournal, resume, run, type ScriptReply } from "../../src/run/index.ts";
 import type { TrustQuestion } from "../../src/run/trust.ts";
 import { agentFiles, projectWith } from "./project.ts";
 
@@ -118,4 +119,40 @@ test("a yes is remembered for this place and these commands; a no is not", async
   assert.equal((await attempt(cwd, { trust: { confirm: confirm(true) } })).outcome, "completed");
   assert.equal((await attempt(cwd, { trust: { confirm: confirm(false) } })).outcome, "completed");
   assert.deepEqual(asked, ["true", "true"]);
+});
+
+/** A model that tells how often it was closed. */
+function counted(replies = script, more = {}) {
+  const closed = { times: 0 };
+  const close = () => {
+    closed.times += 1;
+    return Promise.resolve();
+  };
+  return { closed, backend: { ...createScripted(replies), ...more, close } };
+}
+
+test("a backend is closed once, whether the run is driven or refused", async () => {
+  const cwd = project("true");
+  const trust = { digest: /--trust ([0-9a-f]+)/.exec((await attempt(cwd)).reason)![1]! };
+  const journal = createMemoryJournal();
+  const cases = [
+    ["driven", null, counted(), { trust }],
+    ["not trusted", "NOT_TRUSTED", counted(), {}],
+    [
+      "not to be confined",
+      "SANDBOX_UNAVAILABLE",
+      counted(script, { unconfinable: true }),
+      { trust, sandbox: "on" },
+    ],
+    ["without a place", "WORKTREE_UNAVAILABLE", counted(), { trust, worktree: true }],
+    ["out of answers", "SCRIPT_EXHAUSTED", counted(script.slice(1)), { trust, journal }],
+  ] as const;
+  for (const [name, code, { backend, closed }, more] of cases) {
+    const result = await attempt(cwd, { backend, ...more });
+    assert.deepEqual([name, result.code, closed.times], [name, code, 1]);
+  }
+  const { backend, closed } = counted();
+  const env = { PATH: process.env.PATH, HOME: cwd };
+  const again = await resume({ run: "@last", cwd, journal, backend, env });
+  assert.deepEqual([again.code, closed.times], ["NOT_TRUSTED", 1]);
 });
