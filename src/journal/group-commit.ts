@@ -47,7 +47,13 @@ export function createGroupCommit(
     offer(work) {
       if (waiting.length === 0) setImmediate(flush);
       return new Promise((resolve, reject) => {
-        waiting.push({ work, resolve: resolve as Offer["resolve"], reject, result: undefined, refusal: null });
+        waiting.push({
+          work,
+          resolve: resolve as Offer["resolve"],
+          reject,
+          result: undefined,
+          refusal: null,
+        });
       });
     },
     flush,

@@ -81,7 +81,7 @@ export async function openSqliteJournal(options: SqliteJournalOptions): Promise<
     for (const [digest, flow] of Object.entries(more)) sql.addFlow.run(digest, JSON.stringify(flow));
   };
   const unknownOf = (more: Flows): Flows =>
-    Object.fromEntries(Object.entries(more).filter(([digest]) => sql.findFlow.get(digest) === undefined));
+    Object.fromEntries(Object.entries(more).filter(([digest]) => sql.hasFlow.get(digest) === undefined));
   const findRun = (id: string) => sql.findRun.get(id) as RunRecord | undefined;
 
   const toRow = (entry: Entry): string => artifacts.keep(JSON.stringify(entry));
@@ -304,6 +304,7 @@ type ListRecord = readonly [
 
 function prepareAll(db: DatabaseSync) {
   const sql = {
+    hasFlow: db.prepare("SELECT 1 FROM flow WHERE digest = ?"),
     findFlow: db.prepare("SELECT json FROM flow WHERE digest = ?"),
     addFlow: db.prepare("INSERT INTO flow (digest, json) VALUES (?, ?)"),
     findRun: db.prepare("SELECT key, epoch, owner, owner_pid, owned_since FROM run WHERE id = ?"),

@@ -23,11 +23,8 @@ export async function requireGround(flow: Flow, project: Project, options: Drive
   const { env = process.env, sandbox } = options;
   const decision = decideSandbox(flow.settings.boundaries.sandbox, sandbox ?? readConfig(env).sandbox);
   if (!decision.confined) return;
-  const ground = await openGround(
-    decision,
-    placesOf(project, resolve(options.cwd ?? process.cwd()), env),
-    env,
-  );
+  const cwd = resolve(options.cwd ?? process.cwd());
+  const ground = await openGround(decision, () => placesOf(project, cwd, env), env);
   await ground.close();
 }
 
@@ -57,7 +54,7 @@ export async function withGround(
 ): Promise<Result> {
   const config = readConfig(env);
   const decision = decideSandbox(flow.settings.boundaries.sandbox, sandbox ?? config.sandbox);
-  const ground = await openGround(decision, placesOf(project, cwd, env), env);
+  const ground = await openGround(decision, () => placesOf(project, cwd, env), env);
   const warnings = decision.confined || decision.warning === null ? [] : [decision.warning];
   const { exec, child, inside } = ground;
   const { env: allow, limits } = config;
