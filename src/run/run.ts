@@ -63,14 +63,14 @@ export function runLoaded(loaded: Loaded, options: Omit<RunOptions, "agent">): P
     requireToolCalling(flow, backend);
     requireConfinable(flow, backend, options);
     await requireTrust(flow, { root: project.root, env, ...options.trust });
-    await requireGround(flow, project, options);
+    const config = await requireGround(flow, project, options);
     return withJournal(project.stateDir, options, async (journal, clock) => {
       const id = newRunId();
       const { cwd, worktree, warnings, undo } = await placeOf(flow, options, id);
       const dry = options.dryRun === true && { dryRun: true as const };
       const place = worktree === undefined ? { cwd } : { cwd, worktree };
       let begun = false;
-      return withGround(flow, project, cwd, options, async (around) => {
+      return withGround(flow, project, cwd, options, config, async (around) => {
         const at = clock.now();
         const { agent } = flow;
         const input = redactor.text(options.input ?? "");
@@ -137,6 +137,15 @@ function invalid({ agent, problems }: Loaded): Result {
 
 /** Ten letters and digits: short to type, and a few of them are enough as a prefix. */
 export function newRunId(): string {
-  const alphabet = "0123456789abcdefghjkmnpqrstvwxyz";
-  return Array.from(randomBytes(10), (byte) => alphabet[byte % 32]).join("");
+  if (chance.length < ID_LETTERS) chance = randomBytes(ID_LETTERS * 64);
+  const bytes = chance.subarray(0, ID_LETTERS);
+  chance = chance.subarray(ID_LETTERS);
+  let id = "";
+  for (const byte of bytes) id += ALPHABET[byte % 32];
+  return id;
 }
+
+const ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz";
+const ID_LETTERS = 10;
+/** For some ids to come: asking for it costs more than the rest of an id. */
+let chance = Buffer.alloc(0);
