@@ -39,14 +39,11 @@ export function createToolbox(options: ToolboxOptions): Toolbox {
   const ground = createGround(more.cwd, protect);
   const world = { ...more, ground };
   const permitting = { person: granting.person, asksUser };
-  const others = new Map(served.map((tool) => [tool.spec.name, tool]));
-  const readers = new Set(served.flatMap(({ spec, reads }) => (reads ? [spec.name] : [])));
+  const { others, readers } = served.length === 0 ? NOT_SERVED : byName(served);
   const isAsking = granting.person.isReachable || granting.person.absent === "allow";
   const may = isAsking ? mayOfferAsking : mayOffer;
   const ours = OFFERS[isAsking ? "asking" : "silent"][more.github === undefined ? "local" : "all"];
-  const theirs = offering(served, (step, name) => may(step, name, readers));
-  const offer: Toolbox["offer"] =
-    served.length === 0 ? ours : remembered((step) => [...ours(step), ...theirs(step)]);
+  const offer = served.length === 0 ? ours : withServed();
 
   const call: Toolbox["call"] = async (step, batch, signal, approved = NOTHING) => {
     const names = batch.map(({ name }) => name);
@@ -81,6 +78,11 @@ export function createToolbox(options: ToolboxOptions): Toolbox {
     callInStage: createStageCalls({ offer, call }, { ...granting, cwd: more.cwd }),
   };
 
+  function withServed(): Toolbox["offer"] {
+    const theirs = offering(served, (step, name) => may(step, name, readers));
+    return remembered((step) => [...ours(step), ...theirs(step)]);
+  }
+
   async function settle(
     step: Step,
     call: Call,
@@ -110,6 +112,19 @@ export function createToolbox(options: ToolboxOptions): Toolbox {
     return granted(call, permission, await run(tool, call, told, signal));
   }
 }
+
+function byName(served: readonly ServedTool[]): {
+  readonly others: ReadonlyMap<string, ServedTool>;
+  readonly readers: ReadonlySet<string>;
+} {
+  return {
+    others: new Map(served.map((tool) => [tool.spec.name, tool])),
+    readers: new Set(served.flatMap(({ spec, reads }) => (reads ? [spec.name] : []))),
+  };
+}
+
+/** Of most runs. */
+const NOT_SERVED = byName([]);
 
 const NOTHING: Approved = { ruled: [], allowed: [] };
 

@@ -98,13 +98,13 @@ async function commitPaths(
     const added = await git(path, ["add", "--all", "--", ...part]);
     if (!added.ok) return failed(`the work left in ${path} was not committed: ${added.why}`);
   }
+  const message = `Work of ${agent}, run ${run}\n\nIt was left uncommitted when the run was complete.`;
+  const made = await git(path, ["commit", "--quiet", "--no-verify", "--cleanup=verbatim", "-m", message]);
+  if (made.ok) return applied(`committed ${named(paths)}`);
   const staged = await git(path, ["diff-index", "--cached", "--quiet", "HEAD", "--"]);
   if (staged.ok)
     return { state: "held", detail: `not committed: ${named(paths)} in ${path}, git takes nothing of it` };
-  const message = `Work of ${agent}, run ${run}\n\nIt was left uncommitted when the run was complete.`;
-  const made = await git(path, ["commit", "--quiet", "--no-verify", "--cleanup=verbatim", "-m", message]);
-  if (!made.ok) return failed(`the work left in ${path} was not committed: ${made.why}`);
-  return applied(`committed ${named(paths)}`);
+  return failed(`the work left in ${path} was not committed: ${made.why}`);
 }
 
 /** As many as a command line takes, however long their names are. */

@@ -68,6 +68,8 @@ const QUIETLY: readonly string[] = [
   "push.followTags=false",
   "gc.auto=0",
   "maintenance.auto=false",
+  // Nor may it hide work from git when git is asked to remove only what holds none.
+  "status.showUntrackedFiles=all",
 ].flatMap((setting) => ["-c", setting]);
 
 export const GIT_ENV: Env = {
@@ -118,15 +120,65 @@ export async function branchOf(git: Git, cwd: string): Promise<string | null> {
   return answer.ok ? answer.out.trim().replace(/^refs\/heads\//, "") : null;
 }
 
+export type Branch = {
+  readonly name: string;
+  readonly tip: string;
+  /** The working tree that was asked in is on it. */
+  readonly isCurrent: boolean;
+  /** Only where branches were named. Of that commit: those with the same files have the same. */
+  readonly tree: string;
+  /** Only where branches were named. The working tree that has it checked out; null: none has. */
+  readonly place: string | null;
+};
+
+/** Branches by name, in one question; without names, all of them. null: git cannot tell. */
+export async function branchesOf(
+  git: Git,
+  cwd: string,
+  names: readonly string[] = [],
+): Promise<readonly Branch[] | null> {
+  const isNamed = names.length > 0;
+  const patterns = isNamed ? names.map((name) => `refs/heads/${name}`) : ["refs/heads"];
+  // The tree is in the commit, and of all branches some commit may be missing that nobody needs.
+  const more = isNamed ? ["%(tree)", "%(worktreepath)"] : ["", ""];
+  const fields = ["%(refname)", "%(objectname)", "%(HEAD)", ...more];
+  const answer = await askAgain(git, cwd, ["for-each-ref", `--format=${fields.join("%00")}%00`, ...patterns]);
+  if (!answer.ok) return null;
+  const facts = answer.out.split("\0");
+  return Array.from({ length: Math.floor(facts.length / fields.length) }, (_, index) => {
+    const [ref = "", tip = "", head = "", tree = "", place = ""] = facts.slice(index * fields.length);
+    const name = ref.trimStart().replace(/^refs\/heads\//, "");
+    return { name, tip, tree, place: place === "" ? null : place, isCurrent: head === "*" };
+  });
+}
+
+/** The tip of a branch that `base` has all of; null: it has not, or there is no such branch. */
+export async function mergedTip(git: Git, cwd: string, branch: string, base: string): Promise<string | null> {
+  const among = ["--merged", `refs/heads/${base}`, `refs/heads/${branch}`];
+  const answer = await git(cwd, ["for-each-ref", "--format=%(refname) %(objectname)", ...among]);
+  const found = answer.out.split("\n").find((line) => line.startsWith(`refs/heads/${branch} `));
+  return answer.ok ? (found?.split(" ")[1] ?? null) : null;
+}
+
 export async function isAncestor(git: Git, cwd: string, older: string, newer: string): Promise<boolean> {
   return (await git(cwd, ["merge-base", "--is-ancestor", older, newer])).ok;
 }
+
+/** Somebody may make or remove a worktree in this moment, and git gives up over a file of it that it finds half written. */
+async function askAgain(git: Git, cwd: string, question: readonly string[]): Promise<Answer> {
+  for (let left = TIMES; ; left -= 1) {
+    const answer = await git(cwd, question);
+    if (answer.ok || answer.exit === null || left === 1) return answer;
+  }
+}
+
+const TIMES = 3;
 
 export type Tree = { readonly path: string; readonly branch: string | null };
 
 /** The working trees of a repository, also those whose folder is gone; null: git cannot tell. */
 export async function treesOf(git: Git, cwd: string): Promise<readonly Tree[] | null> {
-  const answer = await git(cwd, ["worktree", "list", "--porcelain", "-z"]);
+  const answer = await askAgain(git, cwd, ["worktree", "list", "--porcelain", "-z"]);
   if (!answer.ok) return null;
   return answer.out.split("\0\0").flatMap((text) => {
     const facts = text.split("\0");

@@ -1,9 +1,10 @@
 /** Merging the branch of a run into the one it was made from, without anybody's working tree being in the way of it. */
 import { existsSync } from "node:fs";
+import { join } from "node:path";
 import type { Finalizing } from "./finalize.ts";
-import { changesOf, CHECKOUT_MS, isAncestor, tipOf, treesOf, type Git } from "./git.ts";
+import { branchesOf, changesOf, CHECKOUT_MS, isAncestor, mergedTip, tipOf, type Git } from "./git.ts";
 import { applied, failed, type Done } from "./ledger.ts";
-import { takeTurn } from "./turn.ts";
+import { inTurn, takeTurn } from "./turn.ts";
 import { named, quoted } from "./worktree.ts";
 
 export async function mergeBranch(it: Finalizing): Promise<boolean> {
@@ -14,11 +15,8 @@ export async function mergeBranch(it: Finalizing): Promise<boolean> {
     key: "merge",
     target: base,
     detail: `merge ${branch} into ${base}`,
-    find: async () => {
-      const tip = await tipOf(git, home, `refs/heads/${branch}`);
-      const isIn = tip !== null && (await isAncestor(git, home, tip, `refs/heads/${base}`));
-      return isIn ? `${branch} is in ${base}` : null;
-    },
+    find: async () =>
+      (await mergedTip(git, home, branch, base)) === null ? null : `${branch} is in ${base}`,
     perform: async () =>
       await oneByOne(git, home, async () => {
         for (let round = 0; round < ROUNDS; round += 1) {
@@ -36,7 +34,13 @@ const ROUNDS = 5;
 async function oneByOne(git: Git, home: string, merge: () => Promise<Done>): Promise<Done> {
   const common = await git(home, ["rev-parse", "--path-format=absolute", "--git-common-dir"]);
   if (!common.ok) return failed(`not merged: ${common.why}`);
-  const turn = await takeTurn(common.out.trim());
+  const folder = common.out.trim();
+  return await inTurn(join(folder, "lockstep-merge"), async () => await withLock(folder, merge));
+}
+
+/** Against those of other processes. */
+async function withLock(folder: string, merge: () => Promise<Done>): Promise<Done> {
+  const turn = await takeTurn(folder);
   if ("why" in turn) return failed(`not merged: ${turn.why}`);
   try {
     return await merge();
@@ -51,15 +55,16 @@ async function oneByOne(git: Git, home: string, merge: () => Promise<Done>): Pro
  */
 async function mergeOnce({ git, worktree, run, agent }: Finalizing): Promise<Done | "moved"> {
   const { branch, base, home, path } = worktree;
-  const tip = await tipOf(git, home, `refs/heads/${branch}`);
-  const old = await tipOf(git, home, `refs/heads/${base}`);
-  if (tip === null || old === null) {
-    const gone = tip === null ? branch : base;
-    const mend = `git -C ${quoted(home)} branch ${quoted(gone)} ${tip === null ? "COMMIT" : worktree.commit}`;
+  const branches = await branchesOf(git, home, [branch, base]);
+  if (branches === null) return failed(`not merged: git cannot list the branches of ${home}`);
+  const [from, into] = [branch, base].map((name) => branches.find((other) => other.name === name));
+  if (from === undefined || into === undefined) {
+    const [gone, at] = from === undefined ? [branch, "COMMIT"] : [base, worktree.commit];
+    const mend = `git -C ${quoted(home)} branch ${quoted(gone)} ${at}`;
     return failed(`not merged: the branch "${gone}" is gone from ${home}; make it again with: ${mend}`);
   }
+  const [tip, old] = [from.tip, into.tip];
   if (tip === worktree.commit) return applied("nothing to merge: the run has committed nothing");
-  if (await isAncestor(git, home, tip, old)) return applied(`${branch} is in ${base}`);
 
   const flags = ["--write-tree", "-z", "--name-only", "--no-messages"];
   const merged = await git(home, ["merge-tree", ...flags, old, tip]);
@@ -72,18 +77,17 @@ async function mergeOnce({ git, worktree, run, agent }: Finalizing): Promise<Don
     );
   }
   if (!merged.ok) return failed(`not merged: ${merged.why}`);
+  if (tree === into.tree && (await isAncestor(git, home, tip, old)))
+    return applied(`${branch} is in ${base}`);
   const message = `Merge branch '${branch}' into ${base}\n\nRun ${run} of ${agent}.`;
   const made = await git(home, ["commit-tree", tree, "-p", old, "-p", tip, "-m", message]);
   if (!made.ok) return failed(`not merged: ${made.why}`);
   const commit = made.out.trim();
 
-  const trees = await treesOf(git, home);
-  if (trees === null) return failed(`not merged: git cannot list the worktrees of ${home}`);
-  const place = trees.find((other) => other.branch === base && existsSync(other.path))?.path;
   const moved =
-    place === undefined
+    into.place === null || !existsSync(into.place)
       ? await git(home, ["update-ref", "-m", `lockstep: run ${run}`, `refs/heads/${base}`, commit, old])
-      : await bringUpToDate(git, place, base, commit);
+      : await bringUpToDate(git, into.place, base, commit);
   if (moved.ok) return applied(`merged ${branch} into ${base} (${commit.slice(0, 10)})`);
   const isStill = (await tipOf(git, home, `refs/heads/${base}`)) === old;
   return isStill ? failed(`not merged: ${moved.why}`) : "moved";

@@ -1,14 +1,32 @@
 /**
- * A turn that one process at a time has in a repository.
+ * Taking turns at what several runs must not do to the same thing at the same time: in this process, and between processes.
  *
- * The lock is the kernel's: it is gone the moment its process is, however that died, and stays while the process lives,
- * whatever a clock says. The file is an empty SQLite database with an open exclusive transaction, because that is the one
+ * Between processes the lock is the kernel's: it is gone the moment its process is, however that died, and stays while
+ * the process lives, whatever a clock says. The file is an empty SQLite database with an open exclusive transaction, because that is the one
  * file lock Node has. It lies in `info`, where no command in a sandbox can put another file in its place.
  */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
+
+// In this process.
+
+const lasts = new Map<string, Promise<unknown>>();
+
+/** Does the work when all that was begun before under the same name has ended, however that went. */
+export async function inTurn<T>(name: string, work: () => Promise<T>): Promise<T> {
+  const before = lasts.get(name);
+  const mine = before === undefined ? work() : before.then(work, work);
+  lasts.set(name, mine);
+  try {
+    return await mine;
+  } finally {
+    if (lasts.get(name) === mine) lasts.delete(name);
+  }
+}
+
+// Between processes.
 
 export type Turn = { readonly release: () => void } | { readonly why: string };
 

@@ -4,7 +4,7 @@ import { join, relative, resolve } from "node:path";
 import { RunnerError } from "../engine/ports.ts";
 import type { Worktree } from "../flow/event.ts";
 import type { Finalize } from "../flow/settings.ts";
-import { branchOf, tipOf, treesOf, type Git } from "./git.ts";
+import { branchesOf, branchOf, treesOf, type Branch, type Git } from "./git.ts";
 import { quoted } from "./worktree.ts";
 
 export type Wish = {
@@ -25,20 +25,23 @@ export type Plan = { readonly worktree: Worktree; readonly cwd: string };
 export async function planWorktree(git: Git, wish: Wish): Promise<Plan> {
   const { cwd, finalize } = wish;
   await requireGit(git, cwd);
-  const home = await topOf(git, cwd);
-  const base = wish.baseBranch ?? (await branchOf(git, home));
+  const { home, isMain } = await topOf(git, cwd);
+  const branches = await branchesOf(git, home);
+  if (branches === null) throw refusal(`git cannot list the branches of ${home}`, "mend the repository");
+  const current = branches.find(({ isCurrent }) => isCurrent)?.name;
+  const base = wish.baseBranch ?? current ?? (await branchOf(git, home));
   if (base === null)
     throw refusal(`${home} is on no branch (HEAD is detached)`, "say what to begin from with --base-branch");
-  const commit = await tipOf(git, home, `refs/heads/${base}`);
-  if (commit === null)
+  const commit = branches.find(({ name }) => name === base)?.tip;
+  if (commit === undefined)
     throw refusal(
       `There is no branch "${base}" with a commit in ${home}`,
       wish.baseBranch === undefined ? "make a first commit" : "name a branch that exists",
     );
   await requireIdentity(git, home);
   if (finalize.createPr || finalize.push) await requireRemote(git, home, finalize.remote);
-  const folder = resolve(await mainTree(git, home), wish.root);
-  const branch = await freeBranch(git, home, folder, wish);
+  const folder = resolve(isMain ? home : await mainTree(git, home), wish.root);
+  const branch = await freeBranch(git, home, folder, branches, wish);
   const path = pathOf(folder, branch);
   const within = relative(home, realpathSync.native(cwd));
   const worktree = { path, branch, base, commit, home, finalize };
@@ -56,17 +59,16 @@ async function requireGit(git: Git, cwd: string): Promise<void> {
   throw refusal(`git is ${answer.out.trim()}, and ${OLDEST.join(".")} is needed`, "install a newer one");
 }
 
-async function topOf(git: Git, cwd: string): Promise<string> {
-  const answer = await git(cwd, ["rev-parse", "--show-toplevel"]);
-  if (answer.ok) return answer.out.replace(/\n$/, "");
+async function topOf(git: Git, cwd: string): Promise<{ readonly home: string; readonly isMain: boolean }> {
+  const folders = ["--git-dir", "--git-common-dir", "--show-toplevel"];
+  const answer = await git(cwd, ["rev-parse", "--path-format=absolute", ...folders]);
+  const [own, common, ...top] = answer.out.replace(/\n$/, "").split("\n");
+  if (answer.ok) return { home: top.join("\n"), isMain: own === common };
   throw refusal(`${cwd} is in no working tree of git: ${answer.why}`, "run `git init` and commit");
 }
 
 /** A run that is started in another worktree has its own beside it, not inside. */
 async function mainTree(git: Git, home: string): Promise<string> {
-  const answer = await git(home, ["rev-parse", "--path-format=absolute", "--git-dir", "--git-common-dir"]);
-  const [own, common] = answer.ok ? answer.out.split("\n") : [];
-  if (own === common) return home;
   return (await treesOf(git, home))?.[0]?.path ?? home;
 }
 
@@ -87,13 +89,19 @@ async function requireRemote(git: Git, home: string, remote: string): Promise<vo
 }
 
 /** The branch that was asked for must be new; one of our own naming is made so that it is. */
-async function freeBranch(git: Git, home: string, folder: string, wish: Wish): Promise<string> {
-  const { agent, run, branch } = wish;
+async function freeBranch(
+  git: Git,
+  home: string,
+  folder: string,
+  branches: readonly Branch[],
+  { agent, run, branch }: Wish,
+): Promise<string> {
+  const taken = new Set(branches.map(({ name }) => name));
   if (branch !== undefined) {
     const valid = await git(home, ["check-ref-format", "--branch", branch]);
     if (!valid.ok || valid.out.trim() !== branch)
       throw refusal(`"${branch}" cannot be the name of a branch`, "choose another --branch");
-    if ((await tipOf(git, home, `refs/heads/${branch}`)) !== null)
+    if (taken.has(branch))
       throw refusal(
         `The branch "${branch}" exists already, and a run begins with one of its own`,
         `choose another --branch, or begin from it with --base-branch ${branch}`,
@@ -109,14 +117,15 @@ async function freeBranch(git: Git, home: string, folder: string, wish: Wish): P
     `${agent}-${run}`,
     `lockstep-${run}`,
   ]) {
-    const isName = (await git(home, ["check-ref-format", "--branch", name])).ok;
+    const isName = PLAIN_NAME.test(name) || (await git(home, ["check-ref-format", "--branch", name])).ok;
     const [parent = ""] = name.split("/");
-    const isFree = async (ref: string) => (await tipOf(git, home, `refs/heads/${ref}`)) === null;
-    if (!isName || existsSync(pathOf(folder, name))) continue;
-    if ((await isFree(name)) && (parent === name || (await isFree(parent)))) return name;
+    if (isName && !existsSync(pathOf(folder, name)) && !taken.has(name) && !taken.has(parent)) return name;
   }
   throw refusal(`No name for a new branch is free in ${home}`, "name one with --branch");
 }
+
+/** Some of the names that a branch can have: git need not be asked. */
+const PLAIN_NAME = /^[a-z][a-z\d]*(?:-[a-z\d]+)*(?:\/[a-z\d]+)?$/;
 
 function pathOf(folder: string, branch: string): string {
   return join(folder, branch.replaceAll("/", "-"));

@@ -12,7 +12,8 @@ import {
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { RunnerError } from "../engine/ports.ts";
 import type { Worktree } from "../flow/event.ts";
-import { changesOf, CHECKOUT_MS, isAncestor, tipOf, treesOf, type Change, type Git } from "./git.ts";
+import { changesOf, CHECKOUT_MS, mergedTip, tipOf, treesOf, type Change, type Git } from "./git.ts";
+import { inTurn } from "./turn.ts";
 
 /** Makes the worktree. Gives back what a person should hear of; WORKTREE_UNAVAILABLE when git refuses. */
 export async function makeWorktree(
@@ -63,7 +64,9 @@ async function add(git: Git, { home, path }: Worktree, cwd: string, args: readon
   const refused = (why: string) => refusal(`The worktree ${path} could not be made: ${why}`, "mend that");
   try {
     makeFolder(dirname(path), home);
-    const answer = await git(home, ["worktree", "add", "--quiet", ...args], { timeoutMs: CHECKOUT_MS });
+    const command = ["worktree", "add", "--quiet", ...args];
+    // Two at once read what the other has half written.
+    const answer = await inTurn(home, async () => await git(home, command, { timeoutMs: CHECKOUT_MS }));
     if (!answer.ok) throw refused(answer.why);
     mkdirSync(cwd, { recursive: true });
   } catch (error) {
@@ -150,22 +153,43 @@ export async function removeWorktree(
   copy: readonly string[],
 ): Promise<Removed> {
   const { path, home, branch, base } = worktree;
-  const trees = await treesOf(git, home);
+  const isThere = existsSync(path);
+  const trees = isThere ? [] : await treesOf(git, home);
   if (trees === null) return { ok: false, why: `git cannot list the worktrees of ${home}` };
-  if (existsSync(path) || trees.some((tree) => tree.branch === branch)) {
-    const left = existsSync(path) ? await leftIn(git, worktree, copy) : NOTHING_LEFT;
-    if (left === null) return { ok: false, why: `git cannot tell what is in ${path}` };
-    const lost = [...left.work, ...left.changed];
-    if (lost.length > 0) return { ok: false, why: `not committed: ${named(lost)}` };
-    for (const input of left.copies) rmSync(join(path, input.path));
-    const answer = await git(home, ["worktree", "remove", path]);
-    if (!answer.ok) return { ok: false, why: answer.why };
+  if (isThere || trees.some((tree) => tree.branch === branch)) {
+    const refused = await removeClean(git, worktree, copy);
+    if (refused !== null) return { ok: false, why: refused };
   }
-  const tip = await tipOf(git, home, `refs/heads/${branch}`);
-  if (tip === null) return { ok: true, branch: "deleted" };
-  if (!(await isAncestor(git, home, tip, `refs/heads/${base}`))) return { ok: true, branch: "kept" };
+  const tip = await mergedTip(git, home, branch, base);
+  if (tip === null) {
+    const isGone = (await tipOf(git, home, `refs/heads/${branch}`)) === null;
+    return { ok: true, branch: isGone ? "deleted" : "kept" };
+  }
   const deleted = await git(home, ["update-ref", "-d", `refs/heads/${branch}`, tip]);
   return { ok: true, branch: deleted.ok ? "deleted" : "kept" };
+}
+
+/** Why it was not removed; null: it was. Only inputs that were copied into it are in the way of git. */
+async function removeClean(git: Git, worktree: Worktree, copy: readonly string[]): Promise<string | null> {
+  const { path, home } = worktree;
+  const lookFor = async (): Promise<Left | null> =>
+    existsSync(path) ? await leftIn(git, worktree, copy) : NOTHING_LEFT;
+  const left = copy.length === 0 ? NOTHING_LEFT : await lookFor();
+  if (left === null) return `git cannot tell what is in ${path}`;
+  if (isWorkIn(left)) return workIn(left);
+  for (const input of left.copies) rmSync(join(path, input.path));
+  const answer = await inTurn(home, async () => await git(home, ["worktree", "remove", path]));
+  if (answer.ok) return null;
+  const still = await lookFor();
+  return still !== null && isWorkIn(still) ? workIn(still) : answer.why;
+}
+
+function isWorkIn({ work, changed }: Left): boolean {
+  return work.length + changed.length > 0;
+}
+
+function workIn({ work, changed }: Left): string {
+  return `not committed: ${named([...work, ...changed])}`;
 }
 
 export const NOTHING_LEFT: Left = { work: [], changed: [], copies: [] };

@@ -45,7 +45,7 @@ export type Drive = {
 /** The state in which the run ended, or in which the signal stopped it: then there is no verdict. */
 export async function drive(options: Drive): Promise<State> {
   const watch = stopwatchOf(options);
-  if (watch === null) return await driveOn(options);
+  if (watch === null) return driveOn(options);
   const { ports, signal, recall, observe } = options;
   const watched: Drive = {
     ...options,
@@ -59,7 +59,7 @@ export async function drive(options: Drive): Promise<State> {
     },
   };
   const limit = wallOf(options);
-  if (limit === null) return await driveOn(watched, watch.perform);
+  if (limit === null) return driveOn(watched, watch.perform);
   const over = new AbortController();
   const late = new AbortController();
   void ports.clock.sleep(Math.max(0, limit.left), over.signal).then(() => late.abort());

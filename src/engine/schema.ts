@@ -59,10 +59,14 @@ export function schemasOf(flow: Flow): readonly JsonSchema[] {
 
 /** Loads what only some schemas need: the 2020-12 draft, the formats. To be awaited before they are compiled. */
 export async function prepareSchemas(schemas: readonly JsonSchema[]): Promise<void> {
-  if (schemas.some(isDraft2020)) ({ Ajv2020 } = await import("ajv/dist/2020.js"));
-  if (!schemas.some((schema) => JSON.stringify(schema).includes('"format":'))) return;
-  const { default: formats } = await import("ajv-formats");
-  addFormats = formats.default;
+  const fresh = schemas.filter((schema) => !prepared.has(schema));
+  if (fresh.length === 0) return;
+  if (fresh.some(isDraft2020)) ({ Ajv2020 } = await import("ajv/dist/2020.js"));
+  if (fresh.some((schema) => JSON.stringify(schema).includes('"format":'))) {
+    const { default: formats } = await import("ajv-formats");
+    addFormats = formats.default;
+  }
+  for (const schema of fresh) prepared.add(schema);
 }
 
 /** The author's schemas may hold keywords of their own; only own members count; the schema itself is checked when compiled. */
@@ -75,6 +79,8 @@ const OPTIONS: Options = {
   code: { optimize: false },
 };
 const MOST_FAULTS = 20;
+/** Those for which everything is loaded. */
+const prepared = new WeakSet<JsonSchema>();
 const compiled = new WeakMap<JsonSchema, ValidateFunction>();
 const thorough = new WeakMap<JsonSchema, ValidateFunction>();
 let Ajv2020: (new (options: Options) => Ajv) | undefined;

@@ -33,7 +33,7 @@ export function enter(flow: Flow, state: State, to: Entrance): State {
     return end(state, settled, "AGENT_MAX_ITERATIONS", messages.maxIterations(limits.visits, to.step), from);
   }
   const visit = (own(state.visits, to.step) ?? 0) + 1;
-  const say: readonly Say[] = [to.say ?? { kind: "prompt" }];
+  const say = to.say === undefined ? PROMPT : [to.say];
   const stage = step.stage === undefined ? null : openStage(state, to);
   const lane: Lane = {
     step: to.step,
@@ -59,6 +59,9 @@ export function enter(flow: Flow, state: State, to: Entrance): State {
   const iterations = counts ? state.iterations + 1 : state.iterations;
   return { ...state, iterations, visits, lanes, pending, settled };
 }
+
+/** What is said to begin with, almost always. */
+const PROMPT: readonly Say[] = [{ kind: "prompt" }];
 
 function openStage({ ctx, handoff }: State, { origin, upstream }: Entrance): StageLane {
   const before = upstream ?? (origin === null ? [] : [origin]);
@@ -206,7 +209,7 @@ export function leave(state: State, lane: Lane, settled: Led): State {
 }
 
 function lanesBeside({ lanes }: State, lane: Lane): readonly Lane[] {
-  return lanes.length === 1 ? [] : lanes.filter((other) => !isSame(other, lane));
+  return lanes.length === 1 ? NONE : lanes.filter((other) => !isSame(other, lane));
 }
 
 function replaceLane(state: State, lane: Lane): State {

@@ -32,9 +32,9 @@ export function createGroupCommit(
     waiting = [];
     try {
       begin.run();
-      const settle = offers.map(performed);
+      for (const offer of offers) perform(offer);
       commit.run();
-      for (const tell of settle) tell();
+      for (const offer of offers) tell(offer);
       afterwards();
     } catch (cause) {
       if (db.isTransaction) db.exec("ROLLBACK");
@@ -47,28 +47,40 @@ export function createGroupCommit(
     offer(work) {
       if (waiting.length === 0) setImmediate(flush);
       return new Promise((resolve, reject) => {
-        const perform = () => {
-          const result = work();
-          return () => resolve(result);
-        };
-        waiting.push({ perform, reject });
+        waiting.push({
+          work,
+          resolve: resolve as Offer["resolve"],
+          reject,
+          result: undefined,
+          refusal: null,
+        });
       });
     },
     flush,
   };
 }
 
+/** One object for each, filled in as it goes: this is done for every entry of every run. */
 type Offer = {
-  /** Does the work and returns what tells the result, to be called when it is on disk. */
-  readonly perform: () => () => void;
+  readonly work: () => unknown;
+  readonly resolve: (result: unknown) => void;
   readonly reject: (error: unknown) => void;
+  result: unknown;
+  /** What the work threw itself; null: it did not. */
+  refusal: { readonly error: unknown } | null;
 };
 
-function performed({ perform, reject }: Offer): () => void {
+function perform(offer: Offer): void {
   try {
-    return perform();
+    offer.result = offer.work();
   } catch (error) {
     if (typeof codeOf(error) === "number") throw error;
-    return () => reject(error);
+    offer.refusal = { error };
   }
+}
+
+/** To be called when it is on disk. */
+function tell({ resolve, reject, result, refusal }: Offer): void {
+  if (refusal === null) resolve(result);
+  else reject(refusal.error);
 }

@@ -48,8 +48,10 @@ export function createMemoryJournal(): Journal {
       append(entries, adopted) {
         if (!isOurs()) return Promise.reject(refusal());
         const next = run.entries.length + 1;
-        const misplaced = entries.find((entry, index) => entry.seq !== next + index);
-        if (misplaced !== undefined) return Promise.reject(outOfOrder(id, misplaced.seq));
+        for (let place = 0; place < entries.length; place++) {
+          const { seq } = entries[place]!;
+          if (seq !== next + place) return Promise.reject(outOfOrder(id, seq));
+        }
         for (const entry of entries) run.entries.push(entry);
         if (adopted !== undefined) keep(adopted);
         written += 1;

@@ -43,6 +43,7 @@ export async function openSqliteJournal(options: SqliteJournalOptions): Promise<
   const owners = createOwners(directory, ownerId);
   const artifacts = createArtifacts(directory, ownerId);
   let logged = 0;
+  let commitsLogged = 0;
   let commitsOfOurs = 0;
   /** Something was removed, so that the file can shrink. */
   let hasRoom = false;
@@ -51,17 +52,18 @@ export async function openSqliteJournal(options: SqliteJournalOptions): Promise<
     (cause) => unavailable(file, cause),
     () => {
       commitsOfOurs += 1;
-      logged += COMMIT_BYTES;
-      if (logged < LOG_BYTES) return;
+      commitsLogged += 1;
+      if (commitsLogged < LOG_COMMITS && logged < LOG_BYTES) return;
+      commitsLogged = 0;
       logged = 0;
       setImmediate(foldLog, db);
     },
   );
 
   /** All or nothing of what `work` writes, and durable, when it resolves. */
-  const write = async <T>(work: () => T): Promise<T> => {
-    if (!db.isOpen) throw closed(file);
-    if (!writable) throw readOnly(file);
+  const write = <T>(work: () => T): Promise<T> => {
+    if (!db.isOpen) return Promise.reject(closed(file));
+    if (!writable) return Promise.reject(readOnly(file));
     return commits.offer(work);
   };
   const look = <T>(work: () => T): T => {
@@ -79,9 +81,10 @@ export async function openSqliteJournal(options: SqliteJournalOptions): Promise<
     for (const [digest, flow] of Object.entries(more)) sql.addFlow.run(digest, JSON.stringify(flow));
   };
   const unknownOf = (more: Flows): Flows =>
-    Object.fromEntries(Object.entries(more).filter(([digest]) => sql.findFlow.get(digest) === undefined));
+    Object.fromEntries(Object.entries(more).filter(([digest]) => sql.hasFlow.get(digest) === undefined));
   const findRun = (id: string) => sql.findRun.get(id) as RunRecord | undefined;
 
+  const toRow = (entry: Entry): string => artifacts.keep(JSON.stringify(entry));
   const toEntry = (row: string, run: string, seq: number): Entry => {
     // All entries are objects: what begins otherwise is kept elsewhere, or damaged.
     const body = row.startsWith("{") ? row : artifacts.restore(row, run, seq);
@@ -106,19 +109,19 @@ export async function openSqliteJournal(options: SqliteJournalOptions): Promise<
     return {
       run: id,
       epoch,
-      async append(entries, adopted = {}) {
-        const misplaced = entries.find((entry, index) => entry.seq !== (entries[0]?.seq ?? 0) + index);
-        if (misplaced !== undefined) throw outOfOrder(id, misplaced.seq);
-        const bodies = entries.map((entry) => JSON.stringify(entry));
+      append(entries, adopted) {
         return write(() => {
-          const rows = bodies.map(artifacts.keep);
-          for (const [index, entry] of entries.entries()) {
+          requireOrder(id, entries, entries[0]?.seq ?? 0);
+          const rows = entries.map(toRow);
+          for (let place = 0; place < entries.length; place++) {
+            const entry = entries[place]!;
+            const row = rows[place]!;
             // Refused, if at all, at the first entry, before anything is written: the others follow it without a gap.
-            const { changes } = sql.append.run(key, epoch, ownerId, entry.seq, rows[index] ?? "", id);
+            const { changes } = sql.append.run(key, epoch, ownerId, entry.seq, row, id);
             if (changes === 0) throw refusal(entry);
-            logged += (rows[index] ?? "").length + ENTRY_BYTES;
+            logged += row.length + ENTRY_BYTES;
           }
-          keep(unknownOf(adopted));
+          if (adopted !== undefined) keep(unknownOf(adopted));
         });
       },
       async release() {
@@ -137,13 +140,12 @@ export async function openSqliteJournal(options: SqliteJournalOptions): Promise<
 
   return {
     async create({ id, agent, at, digest, flow }, entries = [], adopted = {}) {
-      const misplaced = entries.find((entry, index) => entry.seq !== index + 1);
-      if (misplaced !== undefined) throw outOfOrder(id, misplaced.seq);
       return write(() => {
+        requireOrder(id, entries, 1);
         if (findRun(id) !== undefined) throw runExists(id);
         const unknown = unknownOf({ ...adopted, [digest]: flow });
         owners.enter();
-        const rows = entries.map((entry) => artifacts.keep(JSON.stringify(entry)));
+        const rows = entries.map(toRow);
         keep(unknown);
         const key = Number(sql.addRun.run(id, agent, digest, at, ownerId, pid, now()).lastInsertRowid);
         for (const [index, row] of rows.entries()) sql.append.run(key, 1, ownerId, index + 1, row, id);
@@ -252,14 +254,15 @@ export async function openSqliteJournal(options: SqliteJournalOptions): Promise<
 }
 
 /**
- * The write-ahead log is folded back into the file when about so much was written. Little, because writing over a log
- * that has reached its size costs about half of writing a log that grows, and most runs are over before a long log is
- * full. Not by SQLite inside the commit, but after those who wait for the commit were told: while models are thinking
- * there is time.
+ * The write-ahead log is folded back into the file after so many commits, or when about so much was written. After few,
+ * because writing over a log that has reached its size costs about half of writing a log that grows, and most runs are
+ * over before a long log is full; but not by size alone, because a commit that many runs share is large, and folding
+ * costs as much as some of them. Not by SQLite inside the commit, but after those who wait for the commit were told:
+ * while models are thinking there is time.
  */
-const LOG_BYTES = 400 * 1024;
-/** What a commit, and each entry beside its body, adds to the log, roughly. */
-const COMMIT_BYTES = 3 * 4096;
+const LOG_COMMITS = 32;
+const LOG_BYTES = 4 * 1024 * 1024;
+/** What each entry adds to the log beside its body, roughly. */
 const ENTRY_BYTES = 60;
 
 /** A log that cannot be folded now only grows; if the disk is full, the next commit says so. */
@@ -274,6 +277,11 @@ function attempt(work: () => unknown): void {
   } catch {
     return;
   }
+}
+
+function requireOrder(id: string, entries: readonly Entry[], first: number): void {
+  for (let place = 0; place < entries.length; place++)
+    if (entries[place]!.seq !== first + place) throw outOfOrder(id, entries[place]!.seq);
 }
 
 type RunRecord = {
@@ -296,6 +304,7 @@ type ListRecord = readonly [
 
 function prepareAll(db: DatabaseSync) {
   const sql = {
+    hasFlow: db.prepare("SELECT 1 FROM flow WHERE digest = ?"),
     findFlow: db.prepare("SELECT json FROM flow WHERE digest = ?"),
     addFlow: db.prepare("INSERT INTO flow (digest, json) VALUES (?, ?)"),
     findRun: db.prepare("SELECT key, epoch, owner, owner_pid, owned_since FROM run WHERE id = ?"),

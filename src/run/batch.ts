@@ -6,7 +6,6 @@ import { chooseBackend } from "./backend.ts";
 import { systemClock } from "./clock.ts";
 import type { Loaded } from "./load.ts";
 import type { DriveOptions, RunOptions } from "./options.ts";
-import { oneByOne } from "./people.ts";
 import { toFailure, type Result } from "./result.ts";
 import { runLoaded, withJournal } from "./run.ts";
 import { requireTrust } from "./trust.ts";
@@ -45,7 +44,7 @@ export async function runBatch(loaded: Loaded, options: BatchOptions): Promise<B
   const clock = options.clock ?? systemClock;
   const from = clock.now();
   await requireCommon(loaded, options);
-  const ask = options.ask === undefined ? undefined : oneByOne(options.ask);
+  const ask = options.ask === undefined ? undefined : (await import("./people.ts")).oneByOne(options.ask);
   const results = await withJournal(loaded.project.stateDir, options, async (journal) => {
     const others = await underWay(journal, loaded.agent);
     return await inTurn(items, concurrency, signal, async (item) => {

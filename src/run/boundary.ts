@@ -95,7 +95,7 @@ export async function tryGround(
   const places = placesOf(project, cwd, env);
   const { why } = decision;
   if (!decision.confined) {
-    return { sandbox: { confined: false, why }, ground: await openGround(decision, places, env) };
+    return { sandbox: { confined: false, why }, ground: await openGround(decision, () => places, env) };
   }
   const policy = policyOf(decision.sandbox, places);
   const mounts = mountsOf(policy);
@@ -110,7 +110,7 @@ export async function tryGround(
     hidden: pathsAs("hidden folder", "hidden file"),
   } as const;
   try {
-    const ground = await openGround(decision, places, env);
+    const ground = await openGround(decision, () => places, env);
     return { sandbox: { ...told, engine: ground.inside?.engine.id ?? null, trouble: null }, ground };
   } catch (error) {
     if (!(error instanceof RunnerError)) throw error;

@@ -18,17 +18,20 @@ export type Around = Pick<Ground, "exec" | "child"> & {
   readonly warnings: readonly string[];
 };
 
-/** Before anything is made or recorded: that the user's settings can be read, and that a sandbox is there if one is wanted. */
-export async function requireGround(flow: Flow, project: Project, options: DriveOptions): Promise<void> {
+/** The user's settings, before anything is made or recorded; and a sandbox is there if one is wanted. */
+export async function requireGround(
+  flow: Flow,
+  project: Project,
+  options: DriveOptions,
+): Promise<UserConfig> {
   const { env = process.env, sandbox } = options;
-  const decision = decideSandbox(flow.settings.boundaries.sandbox, sandbox ?? readConfig(env).sandbox);
-  if (!decision.confined) return;
-  const ground = await openGround(
-    decision,
-    placesOf(project, resolve(options.cwd ?? process.cwd()), env),
-    env,
-  );
+  const config = readConfig(env);
+  const decision = decideSandbox(flow.settings.boundaries.sandbox, sandbox ?? config.sandbox);
+  if (!decision.confined) return config;
+  const cwd = resolve(options.cwd ?? process.cwd());
+  const ground = await openGround(decision, () => placesOf(project, cwd, env), env);
   await ground.close();
+  return config;
 }
 
 /** A sandbox that would hold our commands and not the agent's own is none. */
@@ -53,11 +56,11 @@ export async function withGround(
   project: Project,
   cwd: string,
   { env = process.env, sandbox, ...options }: DriveOptions,
+  config: UserConfig,
   use: (around: Around) => Promise<Result>,
 ): Promise<Result> {
-  const config = readConfig(env);
   const decision = decideSandbox(flow.settings.boundaries.sandbox, sandbox ?? config.sandbox);
-  const ground = await openGround(decision, placesOf(project, cwd, env), env);
+  const ground = await openGround(decision, () => placesOf(project, cwd, env), env);
   const warnings = decision.confined || decision.warning === null ? [] : [decision.warning];
   const { exec, child, inside } = ground;
   const { env: allow, limits } = config;

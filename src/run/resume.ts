@@ -7,6 +7,7 @@ import type { Entry } from "../flow/event.ts";
 import type { Flow } from "../flow/flow.ts";
 import { chooseBackend, recallBackend } from "./backend.ts";
 import { systemClock } from "./clock.ts";
+import { readConfig } from "./config.ts";
 import { discreetSpec } from "./discreet.ts";
 import { requireConfinable, withGround } from "./ground.ts";
 import { openExistingJournal } from "./journal.ts";
@@ -79,7 +80,7 @@ async function resumeFrom(journal: Journal, project: Project, options: ResumeOpt
       wanted === null ? recorded.adopted : { ...recorded.adopted, [wanted.digest]: wanted.flow };
     const place = worktree === undefined ? { cwd } : { cwd, worktree };
     const warnings = worktree === undefined ? [] : await restorePlace(flow, worktree, cwd, state, options);
-    return await withGround(flow, project, cwd, options, async (around) => {
+    return await withGround(flow, project, cwd, options, readConfig(env), async (around) => {
       const past =
         wanted === null
           ? entries

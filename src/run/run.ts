@@ -25,17 +25,14 @@ import { requireTrust } from "./trust.ts";
  * @example
  * const result = await run({ agent: "iterator", args: { issue: 12 }, script: replies });
  */
-export async function run(options: RunOptions): Promise<Result> {
-  return await reported(
-    options.agent,
-    options,
-    async () => await runLoaded(await load(options.agent, options), options),
-  );
+export function run(options: RunOptions): Promise<Result> {
+  return reported(options.agent, options, async () => runLoaded(await load(options.agent, options), options));
 }
 
 /** Runs an agent that was loaded before. */
-export async function runLoaded(loaded: Loaded, options: Omit<RunOptions, "agent">): Promise<Result> {
-  return await reported(loaded.agent, options, async () => {
+export function runLoaded(loaded: Loaded, options: Omit<RunOptions, "agent">): Promise<Result> {
+  // What is not awaited here is not held: of a thousand runs that wait for their models, each holds a few frames only.
+  return reported(loaded.agent, options, async () => {
     const { flow, problems } = loaded;
     if (flow === null || hasErrors(problems)) return invalid(loaded);
     const digest = flowDigest(flow);
@@ -67,14 +64,14 @@ export async function runLoaded(loaded: Loaded, options: Omit<RunOptions, "agent
     requireToolCalling(flow, backend);
     requireConfinable(flow, backend, options);
     await requireTrust(flow, { root: project.root, env, ...options.trust });
-    await requireGround(flow, project, options);
-    return await withJournal(project.stateDir, options, async (journal, clock) => {
+    const config = await requireGround(flow, project, options);
+    return withJournal(project.stateDir, options, async (journal, clock) => {
       const id = newRunId();
       const { cwd, worktree, warnings, undo } = await placeOf(flow, options, id);
       const dry = options.dryRun === true && { dryRun: true as const };
       const place = worktree === undefined ? { cwd } : { cwd, worktree };
       let begun = false;
-      return await withGround(flow, project, cwd, options, async (around) => {
+      return withGround(flow, project, cwd, options, config, async (around) => {
         const at = clock.now();
         const { agent } = flow;
         const input = redactor.text(options.input ?? "");
@@ -110,7 +107,7 @@ export async function runLoaded(loaded: Loaded, options: Omit<RunOptions, "agent
           problems,
         };
         const told = { ...around, warnings: [...warnings, ...around.warnings] };
-        return await held(created, async (handle) => driveTo({ ...about, around: told, handle, past: [] }));
+        return held(created, (handle) => driveTo({ ...about, around: told, handle, past: [] }));
       }).catch(async (error: unknown) => {
         if (!begun) await undo?.();
         throw error;
@@ -125,7 +122,7 @@ export async function withJournal<T>(
   use: (journal: Journal, clock: Clock) => Promise<T>,
 ): Promise<T> {
   const clock = options.clock ?? systemClock;
-  if (options.journal !== undefined) return await use(options.journal, clock);
+  if (options.journal !== undefined) return use(options.journal, clock);
   const journal = await openJournal(stateDir, clock);
   try {
     return await use(journal, clock);
@@ -142,6 +139,15 @@ function invalid({ agent, problems }: Loaded): Result {
 
 /** Ten letters and digits: short to type, and a few of them are enough as a prefix. */
 export function newRunId(): string {
-  const alphabet = "0123456789abcdefghjkmnpqrstvwxyz";
-  return Array.from(randomBytes(10), (byte) => alphabet[byte % 32]).join("");
+  if (chance.length < ID_LETTERS) chance = randomBytes(ID_LETTERS * 64);
+  const bytes = chance.subarray(0, ID_LETTERS);
+  chance = chance.subarray(ID_LETTERS);
+  let id = "";
+  for (const byte of bytes) id += ALPHABET[byte % 32];
+  return id;
 }
+
+const ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz";
+const ID_LETTERS = 10;
+/** For some ids to come: asking for it costs more than the rest of an id. */
+let chance = Buffer.alloc(0);

@@ -29,6 +29,14 @@ export type Ground = {
 /** As it is. */
 const unconfined: ConfineChild = (command) => ({ command, env: {}, afterwards: () => "" });
 
+/** The same for all runs that are not confined. */
+const OPEN: Ground = {
+  exec: runProcess,
+  child: unconfined,
+  inside: null,
+  close: () => Promise.resolve(),
+};
+
 export function decideSandbox(sandbox: Sandbox, wish: SandboxWish): Decision {
   const asks = sandbox.asked === true && sandbox.enabled;
   if (wish === "off") {
@@ -57,13 +65,14 @@ export function settingsFolder(env: Env): string {
 /** Opens the sandbox and tries it out: SANDBOX_UNAVAILABLE before any command or model is started. */
 export async function openGround(
   decision: Decision,
-  places: Places,
+  placesAround: () => Places,
   env: Env,
   exec: RunProcess = runProcess,
 ): Promise<Ground> {
-  if (!decision.confined) return { exec, child: unconfined, inside: null, close: () => Promise.resolve() };
+  if (!decision.confined) return exec === runProcess ? OPEN : { ...OPEN, exec };
   const { policyOf, refuseGround, refusePath } = await import("../boundaries/sandbox-policy.ts");
   const { sandbox } = decision;
+  const places = placesAround();
   const ground = refuseGround(places);
   if (ground !== null) throw unavailable(ground, decision);
   for (const path of sandbox.filesystem.allowedPaths) {

@@ -61,8 +61,10 @@ export async function driveTo(driven: Driven): Promise<Result> {
   const signal = wishes === null ? given : AbortSignal.any([given, wishes.stop]);
   const { github } = flow.settings;
   const isOutward = worktree !== undefined || (github.enabled && github.asked === true);
-  const out = { ...driven, run: handle.run, report, env, signal };
   const acting = await actingOf(driven, report);
+  const outward = isOutward
+    ? (await import("./outward.ts")).outward({ ...driven, run: handle.run, report, env, signal })
+    : undefined;
   let newest: State | null = null;
   const taken: Promise<void>[] = [];
   const onWarning = (text: string) => void noted.add(text);
@@ -79,7 +81,7 @@ export async function driveTo(driven: Driven): Promise<Result> {
       begin,
       signal,
       ...(wishes !== null && { wishes }),
-      ...attending(acting?.attend, isOutward ? (await import("./outward.ts")).outward(out) : undefined),
+      ...attending(acting?.attend, outward),
       recall: (entry, after) => {
         addEntry(report, entry);
         addToTally(tally, entry, after);

@@ -62,6 +62,16 @@ export async function requireTrust(flow: Flow, options: TrustOptions): Promise<v
 
 /** Everything that the flow itself makes the machine run or ask: command lines, modules by their content, addresses. */
 function executables(flow: Flow): readonly string[] {
+  const known = listed.get(flow);
+  if (known !== undefined) return known;
+  const found = lookFor(flow);
+  listed.set(flow, found);
+  return found;
+}
+
+const listed = new WeakMap<Flow, readonly string[]>();
+
+function lookFor(flow: Flow): readonly string[] {
   const checks = Object.values(flow.checks).flatMap((check) =>
     check.kind === "command" ? [withValues(check)] : [],
   );

@@ -3,8 +3,8 @@
  * `control/RUN.json`, and whoever drives the run looks for it a few times a second. No process is ever signalled.
  */
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { readFile } from "node:fs/promises";
-import { join } from "node:path";
+import { readdir, readFile } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
 import { isObject, own, type Json } from "../flow/json.ts";
 
 export type Wish = "pause" | "stop";
@@ -22,21 +22,43 @@ const LAG_MS = 150;
 export function hearWishes(stateDir: string, run: string): Wishes {
   const pause = new AbortController();
   const stop = new AbortController();
-  const file = fileOf(stateDir, run);
-  const look = async () => {
-    const wish = readWish(await readFile(file, "utf8").catch(() => ""));
-    if (wish === "pause") pause.abort();
-    if (wish === "stop") stop.abort();
-  };
-  const timer = setInterval(() => void look(), LAG_MS).unref();
+  const unhear = hear(fileOf(stateDir, run), (wish) => (wish === "pause" ? pause : stop).abort());
   return {
     pause: pause.signal,
     stop: stop.signal,
     close: () => {
-      clearInterval(timer);
+      unhear();
       if (pause.signal.aborted || stop.signal.aborted) forgetWish(stateDir, run);
     },
   };
+}
+
+/** Who hears of which file, by folder: all runs of this process look together, and mostly there is nothing to read. */
+const hearers = new Map<string, Map<string, (wish: Wish) => void>>();
+let timer: NodeJS.Timeout | null = null;
+
+function hear(file: string, heed: (wish: Wish) => void): () => void {
+  const [folder, name] = [dirname(file), basename(file)];
+  const ofFolder = hearers.get(folder) ?? new Map<string, typeof heed>();
+  hearers.set(folder, ofFolder.set(name, heed));
+  timer ??= setInterval(() => void lookAround(), LAG_MS).unref();
+  return () => {
+    ofFolder.delete(name);
+    if (ofFolder.size === 0) hearers.delete(folder);
+    if (hearers.size > 0 || timer === null) return;
+    clearInterval(timer);
+    timer = null;
+  };
+}
+
+async function lookAround(): Promise<void> {
+  for (const [folder, ofFolder] of hearers) {
+    for (const name of await readdir(folder).catch(() => [])) {
+      if (!ofFolder.has(name)) continue;
+      const wish = readWish(await readFile(join(folder, name), "utf8").catch(() => ""));
+      if (wish !== null) ofFolder.get(name)?.(wish);
+    }
+  }
 }
 
 export function leaveWish(stateDir: string, run: string, wish: Wish): void {

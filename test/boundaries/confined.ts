@@ -92,7 +92,7 @@ export function createMachine(): Machine {
       configDir: join(home, ".config", "lockstep"),
       home,
     };
-    const ground = await openGround(decideSandbox(sandbox, "auto"), places, env);
+    const ground = await openGround(decideSandbox(sandbox, "auto"), () => places, env);
     const sh: Confined["sh"] = async (command, extra = {}, timeoutMs = 30_000) =>
       await ground.exec({
         command,
