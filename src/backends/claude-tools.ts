@@ -3,8 +3,8 @@
  * the gate, in the sandbox where there is one, and with nothing of Claude Code's own environment.
  */
 import type { RunRequest, ToolSpec } from "../engine/ports.ts";
-import { isObject, own, type Json, type JsonObject } from "../flow/json.ts";
-import { at, textIn } from "./untyped.ts";
+import type { Json, JsonObject } from "../flow/json.ts";
+import { replyTo, type Served } from "./mcp-serve.ts";
 
 /** What Claude Code does by itself: it reads and edits files, each path held against our gate first. It starts nothing. */
 const ITS_OWN: ReadonlySet<string> = new Set(["Read", "Glob", "Grep", "Write", "Edit"]);
@@ -22,7 +22,11 @@ export function toolOptions(
 ): JsonObject & { readonly toolAliases: { readonly [name: string]: string } } {
   const ours = tools.filter(({ name }) => !ITS_OWN.has(name));
   const server = { type: "sdk", name: SERVER, timeout: LONGEST_CALL_MS };
-  const instance = createServer(ours, call, signal);
+  const instance = createServer({
+    server: SERVER,
+    tools: ours,
+    call: (name, input) => call({ name, input }, signal),
+  });
   return {
     tools: tools.map(({ name }) => name).filter((name) => ITS_OWN.has(name)),
     toolAliases: Object.fromEntries(ours.map(({ name }) => [name, PREFIX + name])),
@@ -44,44 +48,11 @@ type Transport = {
 
 type Server = { readonly connect: (transport: Transport) => Promise<void> };
 
-function createServer(tools: readonly ToolSpec[], call: RunRequest["call"], signal: AbortSignal): Server {
-  async function answer(method: string, params: Json | undefined): Promise<JsonObject | null> {
-    switch (method) {
-      case "initialize":
-        return {
-          protocolVersion: at(params, "protocolVersion") ?? "",
-          capabilities: { tools: {} },
-          serverInfo: { name: SERVER, version: "1" },
-        };
-      case "ping":
-        return {};
-      case "tools/list":
-        return {
-          tools: tools.map(({ name, description, input }) => ({ name, description, inputSchema: input })),
-        };
-      case "tools/call": {
-        const input = at(params, "arguments") ?? {};
-        const name = textIn(at(params, "name"));
-        if (!isObject(input)) return said(false, "The input is not an object.");
-        const { ok, content } = await call({ name, input }, signal);
-        return said(ok, content);
-      }
-      default:
-        return null;
-    }
-  }
-
-  async function hear(message: Json, transport: Transport): Promise<void> {
-    const id = isObject(message) ? own(message, "id") : undefined;
-    if (id === undefined) return;
-    const method = textIn(at(message, "method"));
-    const result = await answer(method, at(message, "params")).catch((error: unknown) =>
-      said(false, error instanceof Error ? error.message : String(error)),
-    );
-    const unknown = { code: -32601, message: `There is no ${method}.` };
-    await transport.send({ jsonrpc: "2.0", id, ...(result === null ? { error: unknown } : { result }) });
-  }
-
+function createServer(served: Served): Server {
+  const hear = async (message: Json, transport: Transport) => {
+    const reply = await replyTo(message, served);
+    if (reply !== null) await transport.send(reply);
+  };
   return {
     connect: async (transport) => {
       // Whoever is no longer there to be answered has ended the query.
@@ -90,8 +61,4 @@ function createServer(tools: readonly ToolSpec[], call: RunRequest["call"], sign
       await transport.start();
     },
   };
-}
-
-function said(ok: boolean, text: string): JsonObject {
-  return { content: [{ type: "text", text }], isError: !ok };
 }

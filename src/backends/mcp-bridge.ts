@@ -5,12 +5,10 @@
 import { createServer, type Socket } from "node:net";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import type { CallResult } from "../flow/event.ts";
 import type { ToolSpec } from "../engine/ports.ts";
-import { isObject, own, type Json, type JsonObject } from "../flow/json.ts";
+import type { Json } from "../flow/json.ts";
 import { serverNamed, toolNameOf } from "../flow/mcp.ts";
-import { toDraft07 } from "./draft-07.ts";
-import { textIn } from "./untyped.ts";
+import { replyTo, type Served } from "./mcp-serve.ts";
 
 /** What the agent is told of the tools of one server. */
 export type BridgedServer = {
@@ -19,7 +17,7 @@ export type BridgedServer = {
   readonly args: readonly string[];
 };
 
-export type BridgedCall = (name: string, input: JsonObject) => Promise<Pick<CallResult, "ok" | "content">>;
+export type BridgedCall = Served["call"];
 
 export type Bridge = { readonly servers: readonly BridgedServer[]; readonly close: () => Promise<void> };
 
@@ -64,68 +62,31 @@ line.pipe(process.stdout);
 `;
 
 function serve(line: Socket, tools: readonly ToolSpec[], call: () => BridgedCall): void {
-  let server: string | null = null;
+  let served: Served | null = null;
+  const hear = async (text: string, to: Served) => {
+    const reply = await replyTo(parse(text), to);
+    if (reply !== null && line.writable) line.write(`${JSON.stringify(reply)}\n`);
+  };
   createInterface({ input: line }).on("line", (text) => {
-    if (server === null) server = text;
-    else void reply(line, text, server, tools, call);
+    if (served === null) served = servedBy(text, tools, call);
+    else void hear(text, served);
   });
 }
 
-async function reply(
-  line: Socket,
-  text: string,
-  server: string,
-  tools: readonly ToolSpec[],
-  call: () => BridgedCall,
-): Promise<void> {
-  const request = parse(text);
-  const id = request === null ? undefined : own(request, "id");
-  if (request === null || id === undefined) return;
-  const params = isObject(request.params) ? request.params : {};
-  const told = await answer(textIn(request.method), params, server, tools, call);
-  if (line.writable) line.write(`${JSON.stringify({ jsonrpc: "2.0", id, ...told })}\n`);
+function servedBy(server: string, tools: readonly ToolSpec[], call: () => BridgedCall): Served {
+  const prefix = toolNameOf(server, "");
+  return {
+    server,
+    tools: tools.flatMap(({ name, description, input }) =>
+      serverNamed(name) === server ? [{ name: name.slice(prefix.length), description, input }] : [],
+    ),
+    call: (name, input) => call()(prefix + name, input),
+  };
 }
 
-async function answer(
-  method: string,
-  params: JsonObject,
-  server: string,
-  tools: readonly ToolSpec[],
-  call: () => BridgedCall,
-): Promise<JsonObject> {
-  switch (method) {
-    case "initialize": {
-      const { protocolVersion = "2025-06-18" } = params;
-      const serverInfo = { name: server, version: "1" };
-      return { result: { protocolVersion, capabilities: { tools: {} }, serverInfo } };
-    }
-    case "ping":
-      return { result: {} };
-    case "tools/list":
-      return { result: { tools: tools.flatMap((tool) => listed(tool, server)) } };
-    case "tools/call": {
-      const input = isObject(params.arguments) ? params.arguments : {};
-      try {
-        const { ok, content } = await call()(toolNameOf(server, textIn(params.name)), input);
-        return { result: { content: [{ type: "text", text: content }], isError: !ok } };
-      } catch (error) {
-        return { error: { code: -32_603, message: error instanceof Error ? error.message : String(error) } };
-      }
-    }
-    default:
-      return { error: { code: -32_601, message: "Method not found" } };
-  }
-}
-
-function listed({ name, description, input }: ToolSpec, server: string): readonly JsonObject[] {
-  if (serverNamed(name) !== server) return [];
-  return [{ name: name.slice(toolNameOf(server, "").length), description, inputSchema: toDraft07(input) }];
-}
-
-function parse(text: string): JsonObject | null {
+function parse(text: string): Json {
   try {
-    const value = JSON.parse(text) as Json;
-    return isObject(value) ? value : null;
+    return JSON.parse(text) as Json;
   } catch {
     return null;
   }
