@@ -1,6 +1,6 @@
 /**
- * Hosts through the filtering proxy. The part that filters is an optional peer, which this repository does not install:
- * LOCKSTEP_TEST_SRT names the folder of an installed one, and without it this is skipped, in CI too.
+ * Hosts through the filtering proxy. The part that filters is an optional peer, which this repository does not install: it
+ * is looked for where LOCKSTEP_PACKAGES points.
  */
 import assert from "node:assert/strict";
 import { copyFileSync, existsSync, readdirSync } from "node:fs";
@@ -14,18 +14,19 @@ import { policyOf } from "../../src/boundaries/sandbox-policy.ts";
 import { openBridge, type Srt } from "../../src/boundaries/sandbox-srt.ts";
 import { confine, type SandboxEngine } from "../../src/boundaries/sandbox.ts";
 import { childEnv, runProcess } from "../../src/effects/process.ts";
+import { needs } from "../needs.ts";
 import { createMachine, hasBwrap, type Machine } from "./confined.ts";
 
-const folder = process.env.LOCKSTEP_TEST_SRT ?? "";
-const entry = join(folder, "dist/index.js");
-const missing =
-  hasBwrap && folder !== "" && existsSync(entry)
-    ? false
-    : "LOCKSTEP_TEST_SRT names no installed @anthropic-ai/sandbox-runtime";
-if (missing !== false) console.error(`SKIPPED: ${missing}`);
+const packages = process.env.LOCKSTEP_PACKAGES ?? "";
+const entry = join(packages, "node_modules/@anthropic-ai/sandbox-runtime/dist/index.js");
+const isThere = hasBwrap && packages !== "" && existsSync(entry);
+const needed = needs(
+  isThere,
+  "there is no bubblewrap, or no @anthropic-ai/sandbox-runtime in LOCKSTEP_PACKAGES",
+);
 const load = () => import(pathToFileURL(entry).href) as Promise<Srt>;
 
-describe("hosts through the proxy", { skip: missing }, () => {
+describe("hosts through the proxy", needed, () => {
   let machine: Machine;
   let engine: SandboxEngine;
   const servers: Server[] = [];

@@ -527,7 +527,7 @@ type GraphQL = {
 const isThere = existsSync(join(packages, "node_modules/@octokit/openapi"));
 test(
   "the excerpt of GitHub's description is what the script makes",
-  { skip: !isThere && "not installed" },
+  needs(isThere, "there is no @octokit/openapi in LOCKSTEP_PACKAGES"),
   () => {
     assert.deepEqual(description, describeGitHub(packages));
   },
