@@ -89,7 +89,7 @@ test("issue 12 is labelled, the branch merged, and a hundred logs are kept", asy
       assert.deepEqual([issue.state, issue.labels], ["open", ["done", "docs"]]);
       assert.match(readFileSync(join(folder, "hello.md"), "utf8"), /Welcome to/);
       assert.match(
-        git("log", "--format=%s"),
+        git("log", "--topo-order", "--format=%s"),
         /^Merge branch 'iterator\/\w+' into main\nSpell the welcome right\n/,
       );
       assert.equal(git("status", "--porcelain"), "");
