@@ -50,7 +50,8 @@ async function resumeFrom(journal: Journal, project: Project, options: ResumeOpt
     const { flow: began, entries } = recorded;
     if (isOver(recorded)) return await showOver(journal, row.id);
     requireUnpaused(recorded, stateDir, options);
-    const state = fold(began, entries, recorded.adopted);
+    // The drive works it out for itself: whoever else needs it has to ask.
+    const standing = () => fold(began, entries, recorded.adopted);
     const isCompared = options.adopt === true || options.onChange !== undefined;
     const wanted = isCompared
       ? await (await import("./adopt.ts")).flowToAdopt(recorded, { cwd: root }, options)
@@ -74,12 +75,14 @@ async function resumeFrom(journal: Journal, project: Project, options: ResumeOpt
     } as const;
     const clock = options.clock ?? systemClock;
     // A question that stays open was meant to: only who says so settles it without anybody.
-    const isHeld = openQuestions(state).some(({ question }) => question.held);
+    const isAsked = entries.some(({ event }) => event.type === "step.asked");
+    const isHeld = isAsked && openQuestions(standing()).some(({ question }) => question.held);
     const asking = isHeld ? { onPermission: "halt" as const, ...options } : options;
     const adopted =
       wanted === null ? recorded.adopted : { ...recorded.adopted, [wanted.digest]: wanted.flow };
     const place = worktree === undefined ? { cwd } : { cwd, worktree };
-    const warnings = worktree === undefined ? [] : await restorePlace(flow, worktree, cwd, state, options);
+    const warnings =
+      worktree === undefined ? [] : await restorePlace(flow, worktree, cwd, standing(), options);
     return await withGround(flow, project, cwd, options, readConfig(env), async (around) => {
       const past =
         wanted === null
