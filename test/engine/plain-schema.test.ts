@@ -126,3 +126,68 @@ test("what does not fit is told in the same words, however often it was asked", 
     assert.deepEqual(validate(schema, { next_action: { action: "next" } }), []);
   }
 });
+
+test("so are schemas and values that nobody thought of", () => {
+  const ajv = new Ajv({
+    strict: false,
+    ownProperties: true,
+    validateSchema: false,
+    meta: false,
+    logger: false,
+  });
+  const seen = { fits: 0, not: 0 };
+  for (let seed = 1; seed <= 3000; seed++) {
+    const chance = createChance(seed);
+    const schema = schemaBy(chance, 3);
+    assert.equal(isPlain(schema), true, JSON.stringify(schema));
+    const check = ajv.compile(schema);
+    for (let nth = 0; nth < 8; nth++) {
+      const value = valueBy(chance, 3);
+      const isFit = check(value);
+      seen[isFit ? "fits" : "not"] += 1;
+      assert.equal(fits(schema, value), isFit, `seed ${seed}: ${JSON.stringify({ schema, value })}`);
+    }
+  }
+  assert.ok(seen.fits > 2000 && seen.not > 2000, JSON.stringify(seen));
+});
+
+type Chance = (below: number) => number;
+
+function createChance(seed: number): Chance {
+  let state = seed;
+  return (below) => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return Math.floor((state / 2 ** 32) * below);
+  };
+}
+
+const NAMES = ["a", "b", "toString"];
+const WORDS: readonly Json[] = ["a", "ab", "👍", "", 0, 1, 1.5, -2, true, false, null];
+const TYPES = ["object", "array", "string", "number", "integer", "boolean", "null"];
+
+function schemaBy(chance: Chance, depth: number): JsonSchema {
+  const some = <T>(list: readonly T[]) => list.filter(() => chance(2) === 0);
+  const sub = (): Json => (depth === 0 || chance(5) === 0 ? {} : schemaBy(chance, depth - 1));
+  const parts: readonly JsonSchema[] = [
+    { type: TYPES[chance(TYPES.length)]! },
+    { type: [TYPES[chance(3)]!, TYPES[3 + chance(4)]!] },
+    { enum: [WORDS[chance(WORDS.length)]!, ...some(WORDS)] },
+    { const: WORDS[chance(WORDS.length)]! },
+    { minLength: chance(3), maxLength: 1 + chance(3) },
+    { minimum: chance(3) - 1, maximum: chance(3) },
+    { minItems: chance(2), maxItems: 1 + chance(2) },
+    { items: sub() },
+    { required: some(NAMES) },
+    { properties: Object.fromEntries(some(NAMES).map((name) => [name, sub()])) },
+    { additionalProperties: [true, false, sub()][chance(3)]! },
+  ];
+  return Object.assign({}, ...parts.filter(() => chance(4) === 0)) as JsonSchema;
+}
+
+function valueBy(chance: Chance, depth: number): Json {
+  const kind = depth === 0 ? 0 : chance(3);
+  if (kind === 0) return WORDS[chance(WORDS.length)]!;
+  if (kind === 1) return Array.from({ length: chance(3) }, () => valueBy(chance, depth - 1));
+  const names = NAMES.filter(() => chance(2) === 0);
+  return Object.fromEntries(names.map((name) => [name, valueBy(chance, depth - 1)]));
+}
