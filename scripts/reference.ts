@@ -99,8 +99,8 @@ const ROOMS = [
 const MAP_HEAD = `# Map of the code
 
 One idea: **prompt → payload → label → move**. A flow is data, \`decide\` is pure, \`drive\` folds the journal, performs what
-is pending, appends what happened, and goes round. Follow one run: \`cli/main.ts\` → \`cli/run.ts\` → \`run/run.ts\` →
-\`load/agent.ts\` → \`engine/drive.ts\` → \`engine/decide.ts\` → \`engine/gate.ts\` → \`engine/route.ts\` →
+is pending, appends what happened, and goes round. Follow one run: \`cli/main.ts\` → \`cli/run.ts\` → \`load/agent.ts\` →
+\`run/run.ts\` → \`run/stretch.ts\` → \`engine/drive.ts\` → \`engine/decide.ts\` → \`engine/gate.ts\` → \`engine/route.ts\` →
 \`engine/perform.ts\` → \`journal/sqlite.ts\` → \`run/result.ts\` → \`cli/report.ts\`.
 
 - \`npm run check\` is the gate: types, lint, format, tests. \`npm run lockstep -- …\` runs the command from source.

@@ -12,26 +12,16 @@ import {
   type Result,
   type ScriptReply,
 } from "../../src/run/index.ts";
-import { agentFiles, projectWith, writeFiles, type StepFile } from "./project.ts";
+import { agentFiles, projectWith, writeFiles, type StepFile, stepTo } from "./project.ts";
 
 const says = (stepId: string, action: string): ScriptReply => ({
   step: stepId,
   output: { stepId, next_action: { action } },
 });
-const step = (
-  kind: StepFile["kind"],
-  to: { readonly [intent: string]: string | null },
-  more: Partial<StepFile> = {},
-): StepFile => ({
-  kind,
-  intents: Object.keys(to),
-  transitions: Object.fromEntries(Object.entries(to).map(([intent, target]) => [intent, { target }])),
-  ...more,
-});
 const STEPS: { readonly [id: string]: StepFile } = {
-  "initial.a": step("work", { next: "continuation.a" }),
-  "continuation.a": step("work", { next: "continuation.a", handoff: "closure.a" }),
-  "closure.a": step("closure", { closing: null, repeat: "closure.a" }),
+  "initial.a": stepTo("work", { next: "continuation.a" }),
+  "continuation.a": stepTo("work", { next: "continuation.a", handoff: "closure.a" }),
+  "closure.a": stepTo("closure", { closing: null, repeat: "closure.a" }),
 };
 const files = (steps = STEPS, more: Parameters<typeof agentFiles>[2] = {}) => agentFiles("a", steps, more);
 const { "closure.a": _closure, ...WITHOUT_CLOSURE } = STEPS;
@@ -56,8 +46,8 @@ const rows: readonly Row[] = [
     name: "a step between",
     files: files({
       ...STEPS,
-      "continuation.a": step("work", { next: "continuation.a", handoff: "verification.a" }),
-      "verification.a": step("verification", { next: "closure.a" }),
+      "continuation.a": stepTo("work", { next: "continuation.a", handoff: "verification.a" }),
+      "verification.a": stepTo("verification", { next: "closure.a" }),
     }),
     changes: [/^\+ step verification\.a/, /^~ continuation\.a: edge handoff: closure\.a → verification\.a$/],
     script: [says("continuation.a", "handoff"), says("verification.a", "next"), says("closure.a", "closing")],
@@ -77,8 +67,8 @@ const rows: readonly Row[] = [
     name: "a step gone that was not visited yet",
     files: files({
       ...WITHOUT_CLOSURE,
-      "continuation.a": step("work", { next: "continuation.a", handoff: "closure.b" }),
-      "closure.b": step("closure", { closing: null }),
+      "continuation.a": stepTo("work", { next: "continuation.a", handoff: "closure.b" }),
+      "closure.b": stepTo("closure", { closing: null }),
     }),
     changes: [/^\+ step closure\.b/, /^- step closure\.a/],
     script: [says("continuation.a", "handoff"), says("closure.b", "closing")],
@@ -95,7 +85,7 @@ const rows: readonly Row[] = [
   {
     name: "a visited step gone",
     files: files({
-      "initial.b": step("work", { next: "continuation.a" }),
+      "initial.b": stepTo("work", { next: "continuation.a" }),
       "continuation.a": STEPS["continuation.a"]!,
       "closure.a": STEPS["closure.a"]!,
     }),
@@ -104,7 +94,10 @@ const rows: readonly Row[] = [
   },
   {
     name: "a label gone that was taken",
-    files: files({ ...STEPS, "initial.a": step("work", { repeat: "initial.a", handoff: "continuation.a" }) }),
+    files: files({
+      ...STEPS,
+      "initial.a": stepTo("work", { repeat: "initial.a", handoff: "continuation.a" }),
+    }),
     changes: [/^- initial\.a: edge next: continuation\.a$/],
     obstacles: [/"initial\.a" went on by "next", which leads nowhere now/],
   },

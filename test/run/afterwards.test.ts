@@ -24,26 +24,16 @@ import { prunable, prune } from "../../src/run/prune.ts";
 import { followRuns } from "../../src/run/tail.ts";
 import { fakeClock } from "../../src/testing/scenario.ts";
 import { JOURNALS } from "./golden.ts";
-import { agentFiles, projectWith, writeFiles, type StepFile } from "./project.ts";
+import { agentFiles, projectWith, writeFiles, type StepFile, stepTo } from "./project.ts";
 
 const says = (stepId: string, action: string, more: object = {}): ScriptReply => ({
   step: stepId,
   output: { stepId, next_action: { action }, ...more },
 });
-const step = (
-  kind: StepFile["kind"],
-  to: { readonly [intent: string]: string | null },
-  more: Partial<StepFile> = {},
-): StepFile => ({
-  kind,
-  intents: Object.keys(to),
-  transitions: Object.fromEntries(Object.entries(to).map(([intent, target]) => [intent, { target }])),
-  ...more,
-});
 const STEPS: { readonly [id: string]: StepFile } = {
-  "initial.a": step("work", { next: "continuation.a", repeat: "initial.a" }),
-  "continuation.a": step("work", { next: "continuation.a", handoff: "closure.a" }),
-  "closure.a": step("closure", { closing: null, repeat: "closure.a" }),
+  "initial.a": stepTo("work", { next: "continuation.a", repeat: "initial.a" }),
+  "continuation.a": stepTo("work", { next: "continuation.a", handoff: "closure.a" }),
+  "closure.a": stepTo("closure", { closing: null, repeat: "closure.a" }),
 };
 const guarded = (...names: readonly string[]) => ({
   registry: {
@@ -92,7 +82,7 @@ const rows: readonly Row[] = [
   { name: "the same flow", kind: "same", ends: "completed" },
   {
     name: "another edge, to a step that nothing is recorded of",
-    steps: { ...STEPS, "initial.a": step("work", { next: "closure.a", repeat: "initial.a" }) },
+    steps: { ...STEPS, "initial.a": stepTo("work", { next: "closure.a", repeat: "initial.a" }) },
     kind: "path",
     was: "initial.a:next>continuation.a",
     now: "initial.a:next>closure.a",
@@ -102,8 +92,8 @@ const rows: readonly Row[] = [
     name: "a step between that was never answered",
     steps: {
       ...STEPS,
-      "continuation.a": step("work", { next: "verification.a", handoff: "closure.a" }),
-      "verification.a": step("verification", { next: "closure.a" }),
+      "continuation.a": stepTo("work", { next: "verification.a", handoff: "closure.a" }),
+      "verification.a": stepTo("verification", { next: "closure.a" }),
     },
     kind: "path",
     was: "continuation.a:next>continuation.a",

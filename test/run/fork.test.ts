@@ -21,28 +21,23 @@ import {
 import { parseBundle } from "../../src/run/bundle.ts";
 import { whyAll } from "../../src/run/why.ts";
 import { JOURNALS } from "./golden.ts";
-import { agentFiles, projectWith, type StepFile } from "./project.ts";
+import { agentFiles, projectWith, stepTo } from "./project.ts";
 
 const says = (stepId: string, action: string, more: object = {}): ScriptReply => ({
   step: stepId,
   output: { stepId, next_action: { action, reason: "r" }, ...more },
 });
-const step = (kind: StepFile["kind"], to: { readonly [intent: string]: string | null }): StepFile => ({
-  kind,
-  intents: Object.keys(to),
-  transitions: Object.fromEntries(Object.entries(to).map(([intent, target]) => [intent, { target }])),
-});
 const STEPS = {
   "initial.a": {
-    ...step("work", { next: "continuation.a" }),
+    ...stepTo("work", { next: "continuation.a" }),
     gate: { handoffFields: ["plan"] },
     properties: { plan: { type: "string" } },
   },
   "continuation.a": {
-    ...step("work", { next: "continuation.a", handoff: "closure.a" }),
+    ...stepTo("work", { next: "continuation.a", handoff: "closure.a" }),
     more: { uvVariables: ["initial_a_plan"] },
   },
-  "closure.a": step("closure", { closing: null, repeat: "closure.a" }),
+  "closure.a": stepTo("closure", { closing: null, repeat: "closure.a" }),
 };
 const FILES = {
   ...agentFiles("a", STEPS),

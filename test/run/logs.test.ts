@@ -24,7 +24,7 @@ import {
 } from "../../src/run/index.ts";
 import { createTranscript, formatLine, logLines, watchRun, type Utterance } from "../../src/run/logs.ts";
 import { fakeClock } from "../../src/testing/scenario.ts";
-import { agentFiles, projectWith, type StepFile } from "./project.ts";
+import { agentFiles, projectWith, type StepFile, PROVEN } from "./project.ts";
 
 const STEPS: { readonly [id: string]: StepFile } = {
   "initial.a": {
@@ -97,30 +97,8 @@ async function fromJournal(journal: Journal): Promise<readonly LogLine[]> {
   return await Array.fromAsync(logs(journal, "@last"));
 }
 
-const CHECKED = {
-  validators: {
-    proof: {
-      type: "command",
-      command: "test -f proof",
-      successWhen: "exitCode:0",
-      failurePattern: "unproven",
-    },
-  },
-  failurePatterns: { unproven: { description: "No proof", edition: "failed", params: [] } },
-  validationSteps: {
-    "closure.a": {
-      stepId: "closure.a",
-      name: "Proof",
-      c2: "retry",
-      c3: "a",
-      validationConditions: [{ validator: "proof" }],
-      onFailure: { action: "retry", maxAttempts: 3 },
-    },
-  },
-};
-
 test("a registry flow is logged in the words by which its logs are searched", async () => {
-  const cwd = project({ registry: CHECKED });
+  const cwd = project({ registry: PROVEN });
   const proof: ScriptReply = { calls: [{ name: "Write", input: { file_path: "proof", content: "" } }] };
   const outside: ScriptReply = {
     calls: [{ name: "Write", input: { file_path: ".git/config", content: "" } }],

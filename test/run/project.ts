@@ -33,6 +33,39 @@ export type StepFile = {
   readonly more?: object;
 };
 
+/** A step by the ways that lead out of it; null: the end. */
+export function stepTo(
+  kind: StepFile["kind"],
+  to: { readonly [intent: string]: string | null },
+  more: Partial<StepFile> = {},
+): StepFile {
+  const transitions = Object.entries(to).map(([intent, target]) => [intent, { target }] as const);
+  return { kind, intents: Object.keys(to), transitions: Object.fromEntries(transitions), ...more };
+}
+
+/** What a registry holds besides, so that `closure.a` ends only where there is a file `proof`. */
+export const PROVEN = {
+  validators: {
+    proof: {
+      type: "command",
+      command: "test -f proof",
+      successWhen: "exitCode:0",
+      failurePattern: "unproven",
+    },
+  },
+  failurePatterns: { unproven: { description: "No proof", edition: "failed", params: [] } },
+  validationSteps: {
+    "closure.a": {
+      stepId: "closure.a",
+      name: "Proof",
+      c2: "retry",
+      c3: "a",
+      validationConditions: [{ validator: "proof" }],
+      onFailure: { action: "retry", maxAttempts: 3 },
+    },
+  },
+};
+
 /** An agent of the gate dialect with just the steps given; each has its prompt and its schema. */
 export function agentFiles(
   name: string,

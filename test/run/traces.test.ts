@@ -12,7 +12,7 @@ import {
   type ScriptReply,
 } from "../../src/run/index.ts";
 import { fakeClock } from "../../src/testing/scenario.ts";
-import { agentFiles, projectWith } from "./project.ts";
+import { agentFiles, projectWith, PROVEN } from "./project.ts";
 
 /** Written apart, so that no tool takes the address for a secret. */
 const WORD = "hunter2";
@@ -99,28 +99,6 @@ function valueOf(value: Value): unknown {
   return value.stringValue ?? value.boolValue ?? value.doubleValue;
 }
 
-const CHECKED = {
-  validators: {
-    proof: {
-      type: "command",
-      command: "test -f proof",
-      successWhen: "exitCode:0",
-      failurePattern: "unproven",
-    },
-  },
-  failurePatterns: { unproven: { description: "No proof", edition: "failed", params: [] } },
-  validationSteps: {
-    "closure.a": {
-      stepId: "closure.a",
-      name: "Proof",
-      c2: "retry",
-      c3: "a",
-      validationConditions: [{ validator: "proof" }],
-      onFailure: { action: "retry", maxAttempts: 3 },
-    },
-  },
-};
-
 function project(): string {
   const files = agentFiles(
     "a",
@@ -128,7 +106,7 @@ function project(): string {
       "initial.a": { kind: "work", intents: ["next"], transitions: { next: { target: "closure.a" } } },
       "closure.a": { kind: "closure", intents: ["closing"], transitions: { closing: { target: null } } },
     },
-    { registry: CHECKED },
+    { registry: PROVEN },
   );
   return projectWith({
     ...files,
