@@ -1,0 +1,37 @@
+/** The command's doors without a process for each: the same code that `lockstep` runs, with streams of the test's own. */
+import { createCall, type Call, type Host } from "../../src/cli/call.ts";
+import { commandNamed } from "../../src/cli/commands.ts";
+import { toFailing } from "../../src/cli/failure.ts";
+import type { Ran } from "../cli/world.ts";
+
+/** Nobody is at a terminal, and stdin is empty. */
+export async function enter(args: readonly string[], cwd: string, env: NodeJS.ProcessEnv): Promise<Ran> {
+  const said = { stdout: "", stderr: "" };
+  const stream = (name: keyof typeof said) => ({
+    write: (text: string) => {
+      said[name] += text;
+      return true;
+    },
+  });
+  const host: Host = {
+    stdin: { isTTY: false, open: () => process.stdin },
+    stdout: stream("stdout"),
+    stderr: stream("stderr"),
+    env,
+    cwd: () => cwd,
+    interruption: () => new AbortController().signal,
+  };
+  const command = commandNamed(args[0] ?? "");
+  let call: Call | null = null;
+  try {
+    const reading = command.takesParameters
+      ? ({ kind: "lenient" } as const)
+      : ({ kind: "strict", declared: [] } as const);
+    call = createCall(command, args, host, reading, () => undefined);
+    const perform = await command.load();
+    return { code: await perform(call), ...said };
+  } catch (error) {
+    const { reason, stack, exitCode } = toFailing(error, command, "");
+    return { code: exitCode, stdout: said.stdout, stderr: `${said.stderr}${reason}\n${stack ?? ""}` };
+  }
+}
