@@ -1,5 +1,5 @@
 /** One stretch of a run: from where its journal ends, driven as far as it goes, and told as a result document. */
-import { createRedactor, secretsIn, type Redactor } from "../boundaries/redact.ts";
+import { createRedactor, type Redactor } from "../boundaries/redact.ts";
 import { drive, type Drive } from "../engine/drive.ts";
 import { RunnerError, type Backend, type Clock, type Person, type RunHandle } from "../engine/ports.ts";
 import { addEntry, createReport, type Report } from "../engine/report.ts";
@@ -7,7 +7,6 @@ import type { State } from "../engine/state.ts";
 import { addToTally, createTally, tallied } from "../engine/tally.ts";
 import type { Entry, Worktree } from "../flow/event.ts";
 import type { Flow, Flows } from "../flow/flow.ts";
-import { variablesIn } from "../flow/mcp.ts";
 import type { Problem } from "../flow/problem.ts";
 import { exitCode } from "../flow/verdict.ts";
 import type { Acting } from "./actions.ts";
@@ -18,6 +17,7 @@ import { surroundings } from "./place.ts";
 import { createPorts } from "./ports.ts";
 import { toFailure, toResult, type Result } from "./result.ts";
 import { isTraced } from "./traced.ts";
+import { secretsOf } from "./secrets.ts";
 import { hearWishes } from "./wishes.ts";
 
 export type Driven = {
@@ -260,15 +260,6 @@ export async function reported(
 }
 
 /** The environment is looked through when there is a text to look for its secrets in. */
-export function redactorOf({ env = process.env, secrets = [] }: DriveOptions, flow?: Flow): Redactor {
-  return createRedactor(() => [...secretsIn(env), ...secrets, ...givenToServers(flow, env)]);
-}
-
-/** Whatever it is called: what is handed to a server of tools by name is not for others to read. */
-function givenToServers(flow: Flow | undefined, env: NodeJS.ProcessEnv): readonly string[] {
-  const servers = Object.values(flow?.settings.mcpServers ?? {});
-  const names = servers.flatMap((server) =>
-    variablesIn(server.kind === "http" ? server.headers : server.env),
-  );
-  return names.flatMap((name) => env[name] ?? []);
+export function redactorOf(options: DriveOptions, flow?: Flow): Redactor {
+  return createRedactor(() => secretsOf(options, flow));
 }
