@@ -81,7 +81,7 @@ export async function driveTo(driven: Driven): Promise<Result> {
       begin,
       signal,
       ...(wishes !== null && { wishes }),
-      ...attending(acting?.attend, outward),
+      ...attending(acting?.attend, outward, acting?.attendLast),
       recall: (entry, after) => {
         addEntry(report, entry);
         addToTally(tally, entry, after);
@@ -117,10 +117,14 @@ export async function driveTo(driven: Driven): Promise<Result> {
 
 /** What answers ask for comes first: the files they write are part of the work. */
 function attending(...all: readonly Drive["attend"][]): Pick<Drive, "attend"> {
-  const [first, second] = all.filter((attend) => attend !== undefined);
-  if (first === undefined) return {};
-  if (second === undefined) return { attend: first };
-  return { attend: async (state, record) => (await first(state, record)) && (await second(state, record)) };
+  const given = all.filter((attend) => attend !== undefined);
+  if (given.length === 0) return {};
+  return {
+    attend: async (state, record) => {
+      for (const attend of given) if (!(await attend(state, record))) return false;
+      return true;
+    },
+  };
 }
 
 /** Loaded only where answers may ask for anything. */
