@@ -1,6 +1,7 @@
-/** The rule about lists of commands: entries that are as good as any command, because their flags run or write anything. */
+/** Rules about commands: lists with entries that are as good as any command, and values that could be options. */
 import type { Document } from "./document.ts";
 import type { Finding } from "./finding.ts";
+import { atStep, type Loaded } from "./loaded.ts";
 
 export function* checkCommandList(
   tools: readonly string[],
@@ -116,4 +117,29 @@ const INSTEAD: ReadonlyMap<string, string> = new Map(
     name,
     `Write the script without a wildcard, such as "Bash(${name} test)", or with arguments for the script only, such as "Bash(${name} test -- *)".`,
   ]),
+);
+
+/** Values that are an argument of their own, where the program would take one with a dash for an option. */
+export function* checkArguments(loaded: Loaded): Generator<Finding> {
+  for (const [id, { runner }] of loaded.sources.registry.steps) {
+    const { command, args = [] } = runner ?? {};
+    if (command === undefined || !TAKES_DASHES.has(command.replace(/^.*\//, ""))) continue;
+    const end = args.indexOf("--");
+    const index = args.findIndex((arg, place) => arg.startsWith("${context.") && (end === -1 || place < end));
+    // `--message ${context.text}`: the value belongs to the option before it.
+    if (index === -1 || /^--?[A-Za-z][\w-]*$/.test(args[index - 1] ?? "")) continue;
+    const { document, pointer } = atStep(loaded, id, "runner");
+    yield {
+      code: "ARGUMENT-OPTION",
+      document,
+      pointer: `${pointer}/args/${index}`,
+      message: `The step "${id}" gives "${args[index]!}" to ${command}, which takes it for an option where it begins with a dash.`,
+      fix: 'Put "--" before it in args.',
+    };
+  }
+}
+
+/** Programs that know `--`, and of which some option is dangerous. */
+const TAKES_DASHES: ReadonlySet<string> = new Set(
+  "git gh rg grep sort rm cp mv ln cat ls mkdir touch tar sed rsync diff head tail wc".split(" "),
 );

@@ -10,7 +10,7 @@ import { checkPromptFiles } from "./check-prompt-files.ts";
 import { checkPrompts } from "./check-prompts.ts";
 import { checkQuestions } from "./check-questions.ts";
 import { checkReach, checkRoutes } from "./check-routes.ts";
-import { checkCommandList } from "./check-commands.ts";
+import { checkArguments, checkCommandList } from "./check-commands.ts";
 import { checkGitHubTool, checkServers, serversOf } from "./mcp.ts";
 import { checkVerdict } from "./check-verdict.ts";
 import { checkSandbox } from "./check-sandbox.ts";
@@ -36,6 +36,7 @@ const GATE_RULES: Rules = [
   checkSandbox,
   checkSpending,
   checkTools,
+  checkArguments,
   checkStepEntries,
   checkEntry,
   checkGates,

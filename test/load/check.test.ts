@@ -738,6 +738,17 @@ const ROWS: readonly Row[] = [
     says: says as RegExp,
   })),
 
+  ...[
+    ["git", ["log", "${context.branch}"], 1],
+    ["/usr/bin/grep", ["${context.pattern}", "a.txt"], 0],
+    ["rm", ["x", "${context.a}", "--", "y"], 1],
+  ].map(([command, args, index]): Row => ({
+    code: "ARGUMENT-OPTION",
+    name: JSON.stringify([command, args]),
+    changes: { "registry /steps/closure.issue/runner": { command, args } },
+    at: `steps_registry.json /steps/closure.issue/runner/args/${String(index)}`,
+  })),
+
   // The sandbox.
   {
     code: "SANDBOX-HOST",
@@ -2116,6 +2127,17 @@ const INNOCENT: readonly { readonly code: Code; readonly name: string; readonly 
     code: "BASH-LIST-OPEN" as const,
     name: tools.join(" "),
     changes: { "agent /runner/boundaries/allowedTools": tools },
+  })),
+  ...[
+    ["git", ["log", "--", "${context.path}"]],
+    ["git", ["commit", "-m", "${context.message}"]],
+    ["git", ["log", "--grep=${context.word}"]],
+    ["node", ["tool.mjs", "${context.word}"]],
+    ["git", ["status"]],
+  ].map(([command, args]) => ({
+    code: "ARGUMENT-OPTION" as const,
+    name: JSON.stringify([command, args]),
+    changes: { "registry /steps/closure.issue/runner": { command, args } },
   })),
   {
     code: "SANDBOX-HOST",
