@@ -53,7 +53,8 @@ export async function driveTo(driven: Driven): Promise<Result> {
   const tell = async (state: State, left: readonly string[]) => {
     const warnings = [...around.warnings, ...noted, ...left, ...((await listener?.close()) ?? [])];
     const steps = tallied(tally);
-    return toResult({ run: handle.run, flow, digest, state, report, steps, problems, warnings });
+    const told = { state, report, steps, problems, warnings: redactor.value(warnings) };
+    return toResult({ run: handle.run, flow, digest, ...told });
   };
   const { env, signal: given } = surroundings(options);
   const isSteered = options.steered ?? options.journal === undefined;
@@ -103,7 +104,7 @@ export async function driveTo(driven: Driven): Promise<Result> {
   } catch (error) {
     // The journal or a port broke: what was committed stays, and the run can be resumed from there.
     if (!(error instanceof RunnerError) || newest === null) throw error;
-    return broken(await tell(newest, []), error);
+    return broken(await tell(newest, []), error, redactor.text(error.message));
   } finally {
     wishes?.close();
     await Promise.all(taken);
@@ -200,11 +201,11 @@ async function listenerOf({ options, flow, root, handle, begin, past }: Driven):
   return await listen({ flow, run: handle.run, startedAt: first?.at ?? 0, root, env, log });
 }
 
-function broken(result: Result, error: RunnerError): Result {
+function broken(result: Result, error: RunnerError, message: string): Result {
   // Another process goes on with a run that was taken over.
   const resumable = error.code !== "RUN_OWNED_ELSEWHERE";
   const onward = ` What was committed is kept; go on with: lockstep resume ${result.run}`;
-  const reason = resumable ? error.message + onward : error.message;
+  const reason = resumable ? message + onward : message;
   const verdict = { outcome: "failed", code: error.code } as const;
   const told = {
     success: false,
@@ -253,13 +254,15 @@ export function requireToolCalling(flow: Flow, { spec, toolCalling = true }: Bac
 export async function reported(
   agent: string,
   options: DriveOptions,
-  work: () => Promise<Result>,
+  work: (known: { flow?: Flow }) => Promise<Result>,
 ): Promise<Result> {
+  /** The flow, once it is known: it names variables that hold secrets. */
+  const known: { flow?: Flow } = {};
   try {
-    return await work();
+    return await work(known);
   } catch (error) {
     if (!(error instanceof RunnerError)) throw error;
-    return toFailure(agent, error.code, redactorOf(options).text(error.message));
+    return toFailure(agent, error.code, redactorOf(options, known.flow).text(error.message));
   }
 }
 

@@ -4,7 +4,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { describe, test } from "node:test";
-import type { Backend, TurnRequest } from "../../src/engine/ports.ts";
+import { RunnerError, type Backend, type Journal, type TurnRequest } from "../../src/engine/ports.ts";
 import { createMemoryJournal, exportRun, run, type Entry } from "../../src/run/index.ts";
 import { SHAPES } from "../boundaries/secrets.ts";
 import { agentFiles, projectWith, stepTo } from "./project.ts";
@@ -217,4 +217,20 @@ test("traces hold none either", async () => {
     server.close();
     server.closeAllConnections();
   }
+});
+
+test("messages about what broke hold no secret that the flow names", async () => {
+  const secret = "canaryoftheserver";
+  const mcpServers = { docs: { command: "docs-server", env: { LOGIN: "${CORP_LOGIN}" } } };
+  const boundaries = { allowedTools: ["Read"], permissionMode: "acceptEdits" };
+  const steps = { "closure.a": stepTo("closure", { closing: null }) };
+  const cwd = projectWith(agentFiles("spy", steps, { runner: { mcpServers, boundaries } }));
+  const journal: Journal = {
+    ...createMemoryJournal(),
+    create: () => Promise.reject(new RunnerError("STATE_UNREADABLE", `the disk says ${secret}`)),
+  };
+  const env = { CORP_LOGIN: secret, LOCKSTEP_TRUST: "all" };
+  const result = await run({ agent: "spy", cwd, journal, backend: saying("x", 1), env });
+  assert.equal(result.outcome, "failed");
+  assert.match(result.reason, /the disk says \[redacted\]/);
 });
