@@ -21,7 +21,7 @@ export function evaluates(command: string): string | null {
 /** Options come first, so that what stands behind the format is only printed. */
 function evaluatedByPrintf([first]: readonly Word[]): string | null {
   if (first === undefined) return null;
-  if (/^-v/.test(first.text))
+  if (first.text.startsWith("-v"))
     return "printf -v sets a variable, and bash evaluates the subscript in its name";
   return first.isOpen ? `${shown(first.text)} may become the option -v of printf` : null;
 }

@@ -22,6 +22,7 @@ export function valuesOf(names: Iterable<string>, env: Variables): readonly stri
 
 /** What lets somebody in, in an address with a user, a connection string made of pairs, or an authorization header. */
 export function credentialsIn(text: string): readonly string[] {
+  if (!/:\/\/|;|authorization/i.test(text)) return [];
   const passwords = [IN_ADDRESS, IN_PAIRS].flatMap((pattern) =>
     [...text.matchAll(pattern)].map(([, one = ""]) => one),
   );

@@ -1,5 +1,5 @@
 /** Every value that must not be seen in what a run records, shows or sends: what the user's own settings tell of them. */
-import { closeSync, constants, fstatSync, openSync, readFileSync } from "node:fs";
+import { closeSync, constants, fstatSync, openSync, readFileSync, statSync } from "node:fs";
 import { dirname, isAbsolute, join, resolve } from "node:path";
 import { credentialsIn, secretsIn, valuesOf } from "../boundaries/secret-names.ts";
 import type { Flow } from "../flow/flow.ts";
@@ -56,9 +56,9 @@ function leftByGit(cwd: string, env: NodeJS.ProcessEnv): readonly string[] {
 function ofRepository(cwd: string): readonly string[] {
   for (let folder = cwd; ; folder = dirname(folder)) {
     const at = join(folder, ".git");
-    const config = join(at, "config");
-    if (read(config) !== "") return [config, join(at, "config.worktree")];
-    const [, elsewhere] = /^gitdir: (.+)$/m.exec(read(at)) ?? [];
+    const found = statSync(at, { throwIfNoEntry: false });
+    if (found?.isDirectory() === true) return [join(at, "config"), join(at, "config.worktree")];
+    const [, elsewhere] = /^gitdir: (.+)$/m.exec(found === undefined ? "" : read(at)) ?? [];
     if (elsewhere !== undefined) {
       const own = resolve(folder, elsewhere);
       const common = resolve(own, read(join(own, "commondir")).trim() || ".");
@@ -86,6 +86,8 @@ const MOST_READ = 1024 * 1024;
 function read(file: string): string {
   let handle: number | null = null;
   try {
+    // Most are not there, and an exception for each costs more than all the rest.
+    if (statSync(file, { throwIfNoEntry: false })?.isFile() !== true) return "";
     handle = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
     const about = fstatSync(handle);
     return about.isFile() && about.size <= MOST_READ ? readFileSync(handle, "utf8") : "";

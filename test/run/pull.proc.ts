@@ -258,7 +258,7 @@ describe("commits whose words close other issues", () => {
         const push = result.effects.find(({ kind }) => kind === "push");
         assert.equal(push?.state, isHeld ? "held" : "applied", push?.detail);
         assert.equal(world.git(world.remote, "rev-parse", "main").trim() === before, isHeld);
-        if (isHeld) assert.match(push!.detail, /would close other issues.*Closes #99.*by hand: git -C/);
+        if (isHeld) assert.match(push.detail, /would close other issues.*Closes #99.*by hand: git -C/);
       });
     });
   }
