@@ -7,6 +7,7 @@
 import type { Step } from "../flow/flow.ts";
 import { own, type JsonObject } from "../flow/json.ts";
 import type { PermissionMode } from "../flow/settings.ts";
+import { evaluates } from "./builtins.ts";
 import { matchesCommand, simpleCommands, writesToGitHub } from "./commands.ts";
 import { matchesWildcard } from "./glob.ts";
 
@@ -179,7 +180,10 @@ function refuseCommand(step: Step, { name, input }: ToolCall): Judgement | null 
   }
   if (parts.length === 0) return deny(step, name, "list", "there is no command in it");
   const stranger = parts.find((part) => !limits.some((limit) => matchesCommand(limit, part)));
-  if (stranger === undefined) return null;
+  if (stranger === undefined) {
+    const evaluated = parts.map(evaluates).find((why) => why !== null);
+    return evaluated === undefined ? null : deny(step, name, "list", evaluated);
+  }
   return deny(step, name, "list", `${JSON.stringify(stranger)} is not covered by ${listed}`);
 }
 

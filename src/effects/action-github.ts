@@ -2,6 +2,7 @@
 import { shownInLine } from "../flow/harmless.ts";
 import { isSameLabel } from "./closing.ts";
 import type { FailureKind, GitHub, NewIssue, Outcome } from "./github.ts";
+import { quietText, type Own } from "./github-texts.ts";
 import { applied, failed, type Act, type Done } from "./ledger.ts";
 
 export type OnGitHub = {
@@ -11,6 +12,8 @@ export type OnGitHub = {
   readonly github: () => Promise<Outcome<GitHub>>;
   /** Hears that trying again may help. */
   readonly passing: (key: string) => void;
+  /** What texts may say. */
+  readonly own: Pick<Own, "issue" | "mentions">;
 };
 
 type Found = { readonly detail: string } | null;
@@ -52,7 +55,6 @@ function act(
 const PASSING: ReadonlySet<FailureKind> = new Set(["limited", "server", "network", "timeout", "unreadable"]);
 
 export function commentAct(kind: string, on: OnGitHub, issue: number, body: string): Act {
-  const marked = signed(body, on.mark);
   return act(
     kind,
     on,
@@ -63,7 +65,10 @@ export function commentAct(kind: string, on: OnGitHub, issue: number, body: stri
         text.includes(on.mark),
       ),
     async (github) =>
-      tell(await github.createComment(issue, marked), ({ url }) => `commented on issue #${issue}: ${url}`),
+      tell(
+        await github.createComment(issue, signed(quiet(body, on, github), on.mark)),
+        ({ url }) => `commented on issue #${issue}: ${url}`,
+      ),
   );
 }
 
@@ -76,7 +81,9 @@ export function issueAct(on: OnGitHub, issue: NewIssue): Act {
     async (github) =>
       look(await github.issues({ state: "all", limit: MOST_ISSUES }), ({ body }) => body.includes(on.mark)),
     async (github) => {
-      const made = await github.createIssue({ ...issue, body: signed(issue.body, on.mark) });
+      const title = quiet(issue.title, on, github);
+      const body = signed(quiet(issue.body, on, github), on.mark);
+      const made = await github.createIssue({ ...issue, title, body });
       return tell(made, ({ number, url }) => `opened issue #${number}: ${url}`);
     },
   );
@@ -116,9 +123,10 @@ export function unlabelAct(on: OnGitHub, issue: number, label: string): Act {
   );
 }
 
+/** Due when the work is where it was to go, as all closing is. */
 export function closeAct(on: OnGitHub, issue: number): Act {
   const done = `issue #${issue} is closed`;
-  return act(
+  const closing = act(
     "action:issue-action",
     on,
     `issue #${issue}`,
@@ -126,11 +134,16 @@ export function closeAct(on: OnGitHub, issue: number): Act {
     async (github) => state(await github.issue(issue), (found) => found.state === "closed", done),
     async (github) => tell(await github.closeIssue(issue), () => done),
   );
+  return { ...closing, last: true };
 }
 
 /** How far back is looked for what may have been done. */
 const MOST_COMMENTS = 1000;
 const MOST_ISSUES = 200;
+
+function quiet(text: string, { own }: OnGitHub, { owner, repo }: GitHub): string {
+  return quietText(text, { ...own, owner, repo });
+}
 
 function signed(body: string, mark: string): string {
   return `${body}\n\n<!-- lockstep ${mark} -->`;

@@ -7,7 +7,7 @@ import type { Settings } from "../flow/settings.ts";
 import type { Action } from "./action-blocks.ts";
 import { FILE, GITHUB_COMMENT, GITHUB_ISSUE, ISSUE_ACTION, readFields, toCount } from "./action-fields.ts";
 import { fileAct } from "./action-file.ts";
-import { isSameLabel } from "./closing.ts";
+import { mayLabel } from "./closing.ts";
 import { applied, type Act } from "./ledger.ts";
 import type { GitHub, Outcome } from "./github.ts";
 import type { ModuleHost } from "./module-host.ts";
@@ -19,8 +19,10 @@ export type World = {
   readonly cwd: string;
   readonly args: JsonObject;
   readonly settings: Pick<Settings, "actions" | "github">;
-  /** Whether the step may change files. */
+  /** Whether the step may change anything: a step in `plan` mode may not. */
   readonly mayWrite: boolean;
+  /** Whether the block stands in the answer of a closure that completed the run. */
+  readonly mayClose: boolean;
   /** Where a path really leads, if it may be written. */
   readonly writing: (path: string) => Place;
   readonly github: () => Promise<Outcome<GitHub>>;
@@ -52,6 +54,8 @@ export async function actsOf(action: Action, at: At, world: World): Promise<Aske
   if (!isBuiltIn(handler)) return await byModule(action, at, world);
   if (isOnGitHub(handler) && !world.settings.github.enabled)
     return refuse(action, "runner.integrations.github.enabled is false");
+  if (isOnGitHub(handler) && !world.mayWrite)
+    return refuse(action, "permissionMode plan of its step changes nothing on GitHub");
   switch (handler) {
     case "builtin:log":
       return asked(told("action:log", at.key, action));
@@ -128,7 +132,7 @@ async function newIssue(action: Action, at: At, world: World): Promise<Asked> {
   const { title, labels = [], assignee, rationale, dueDate, priority } = read.fields;
   const { content } = action;
   if (title === undefined && content.trim() === "") return refuse(action, "it has neither title nor content");
-  const stranger = labels.find((label) => !mayLabel(label, world));
+  const stranger = labels.find((label) => !mayLabel(label, world.settings.github));
   if (stranger !== undefined) return refuse(action, strange(stranger));
   const about = { Rationale: rationale, Due: dueDate, Priority: priority };
   const rows = Object.entries(about).flatMap(([name, text]) =>
@@ -169,7 +173,8 @@ async function onIssue(action: Action, { key }: At, world: World): Promise<Asked
   if (issue === null) return refuse(action, `"issue" is missing`);
   const foreign = foreignIssue(issue, world);
   if (foreign !== null) return refuse(action, foreign);
-  if (label !== undefined && !mayLabel(label, world)) return refuse(action, strange(label));
+  if (label !== undefined && !mayLabel(label, world.settings.github)) return refuse(action, strange(label));
+  if (what === "close" && !world.mayClose) return refuse(action, NOT_CLOSING);
   const { github } = world.settings;
   const closes = what === "close" && github.defaultClosureAction !== "label-only";
   const changes = what === "close" && github.defaultClosureAction !== "close" ? github.completion : NO_LABELS;
@@ -188,10 +193,14 @@ async function onIssue(action: Action, { key }: At, world: World): Promise<Asked
     : asked(...acts);
 }
 
+const NOT_CLOSING =
+  'an issue is closed only by the answer of a closure that completes the run, after its checks; "progress" comments without closing';
 const NO_LABELS = { add: [], remove: [] } as const;
 
-function onGitHub(key: string, { run, github, passing }: World) {
-  return { key, mark: markOf(run, key), github, passing };
+function onGitHub(key: string, world: World) {
+  const { run, github, passing, settings } = world;
+  const own = { issue: ownIssue(world), mentions: settings.github.mentions === true };
+  return { key, mark: markOf(run, key), github, passing, own };
 }
 
 /** Says nothing to whoever reads it. */
@@ -211,12 +220,6 @@ function foreignIssue(issue: number, world: World): string | null {
   return `it acts on issue #${issue}, and the run ${which}; runner.actions.otherIssues would allow it`;
 }
 
-/** Labels start things elsewhere: only those that the agent file names. */
-function mayLabel(label: string, { settings: { github } }: World): boolean {
-  const named = [...Object.values(github.labels), ...github.completion.add];
-  return named.some((other) => isSameLabel(other, label));
-}
-
 function strange(label: string): string {
-  return `the label "${shownInLine(label, 60)}" is not among those in runner.integrations.github.labels`;
+  return `the label "${shownInLine(label, 60)}" is not among those in runner.integrations.github.labels and answerLabels`;
 }

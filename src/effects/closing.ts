@@ -9,7 +9,15 @@ export type Closing = {
   readonly labels: Labels;
   /** How many answered labels are not taken: they cannot be labels, or there are too many. */
   readonly refused: number;
+  /** Answered labels that the agent file does not open. */
+  readonly strange: readonly string[];
 };
+
+/** Labels start things elsewhere, such as a deployment: an answer may use those that the agent file names. */
+export function mayLabel(label: string, { labels, completion, answerLabels = [] }: GitHub): boolean {
+  const opened = [...Object.values(labels), ...completion.add, ...completion.remove, ...answerLabels];
+  return opened.some((other) => isSameLabel(other, label));
+}
 
 /** As the run begins. */
 export function beginningLabels({ labels }: GitHub): Labels {
@@ -29,12 +37,14 @@ export function blockedLabels({ labels }: GitHub): Labels {
 export function closingOf(github: GitHub, answer: JsonObject | null): Closing {
   const action = answeredAction(answer) ?? github.defaultClosureAction;
   const progress = named(own(github.labels, "inProgress"));
-  if (action === "close") return { action, labels: { add: [], remove: progress }, refused: 0 };
+  if (action === "close") return { action, labels: { add: [], remove: progress }, refused: 0, strange: [] };
   const { completion } = github;
-  const answered = answeredLabels(answer);
+  const said = answeredLabels(answer);
+  const strange = distinct([...said.add, ...said.remove]).filter((label) => !mayLabel(label, github));
+  const answered = { add: without(said.add, strange), remove: without(said.remove, strange) };
   const add = distinct([...completion.add, ...without(answered.add, [...completion.remove, ...progress])]);
   const remove = without(distinct([...completion.remove, ...progress, ...answered.remove]), add);
-  return { action, labels: { add, remove }, refused: answered.refused };
+  return { action, labels: { add, remove }, refused: said.refused, strange };
 }
 
 const ACTIONS: ReadonlySet<Json | undefined> = new Set(["close", "label-only", "label-and-close"]);

@@ -4,7 +4,7 @@ import type { Worktree } from "../flow/event.ts";
 import { branchOf, isAncestor, tipOf, type Change, type Git } from "./git.ts";
 import { applied, failed, type Done, type Ledger } from "./ledger.ts";
 import { mergeBranch } from "./merge.ts";
-import { proposePull, type Proposing } from "./pull.ts";
+import { closingsIn, proposePull, type Proposing } from "./pull.ts";
 import { leftIn, named, quoted, removeWorktree } from "./worktree.ts";
 
 export type Finalizing = {
@@ -28,7 +28,7 @@ export async function finalize(it: Finalizing): Promise<boolean> {
   if (createPr && !isEmpty) return (await pushTo(it, branch)) && (await proposePull(it));
   if (!createPr && autoMerge) {
     if (!(await mergeBranch(it))) return false;
-    if (push && !isEmpty && !(await pushTo(it, base))) return false;
+    if (push && !isEmpty && !(await pushTo(it, base, await closingsIn(it)))) return false;
     return await tidy(it);
   }
   if (!createPr && push && !isEmpty) return await pushTo(it, branch);
@@ -112,7 +112,12 @@ const AT_ONCE = 100;
 
 // Pushing.
 
-async function pushTo({ git, ledger, worktree }: Finalizing, branch: string): Promise<boolean> {
+/** `closings`: what the commits say that GitHub would obey at once; then pushing is for a person to do. */
+async function pushTo(
+  { git, ledger, worktree }: Finalizing,
+  branch: string,
+  closings: readonly string[] = [],
+): Promise<boolean> {
   const { home, finalize } = worktree;
   const { remote } = finalize;
   const ref = `refs/heads/${branch}`;
@@ -127,6 +132,11 @@ async function pushTo({ git, ledger, worktree }: Finalizing, branch: string): Pr
       return there.ok && tip !== null && there.out.startsWith(`${tip}\t`) ? `${remote} has ${branch}` : null;
     },
     perform: async () => {
+      if (closings.length > 0) {
+        const why = `its commits would close other issues on GitHub (${closings.slice(0, 10).join(", ")})`;
+        const hand = `git -C ${quoted(home)} push ${remote} ${quoted(branch)}`;
+        return { state: "held", detail: `${branch} was not pushed to ${remote}: ${why}; by hand: ${hand}` };
+      }
       // The program at the other end is not for the repository's configuration to choose.
       const flags = ["--porcelain", "--no-verify", "--receive-pack=git-receive-pack"];
       const answer = await git(home, ["push", ...flags, remote, `${ref}:${ref}`], { timeoutMs: PUSH_MS });

@@ -1,4 +1,5 @@
 /** What a run does to its issue, one act for each request: labels as it begins and as it ends, and closing. */
+import { shownInLine } from "../flow/harmless.ts";
 import { isSameLabel, type Closing, type Labels } from "./closing.ts";
 import type { GitHub, Issue, Outcome } from "./github.ts";
 import { applied, failed, type Act, type Done, type Ledger } from "./ledger.ts";
@@ -27,9 +28,11 @@ export async function changeLabels(it: OnIssue, name: string, { add, remove }: L
 export async function closeIssue(
   it: OnIssue,
   name: string,
-  { action, labels, refused }: Closing,
+  { action, labels, refused, strange }: Closing,
 ): Promise<boolean> {
-  if (refused > 0 && !(await it.ledger.act(refusing(it, name, refused)))) return false;
+  if (refused > 0 && !(await it.ledger.act(refusing(it, `${name}.refused`, unusable(refused))))) return false;
+  if (strange.length > 0 && !(await it.ledger.act(refusing(it, `${name}.strange`, unopened(strange)))))
+    return false;
   if (!(await changeLabels(it, name, labels))) return false;
   return action === "label-only" || (await it.ledger.act(closing(it, name)));
 }
@@ -106,10 +109,18 @@ function closing(it: OnIssue, name: string): Act {
   };
 }
 
-function refusing(it: OnIssue, name: string, refused: number): Act {
-  const detail = `${refused} of the answered labels cannot be taken: too many, too long, or no labels`;
+function unusable(refused: number): string {
+  return `${refused} of the answered labels cannot be taken: too many, too long, or no labels`;
+}
+
+function unopened(labels: readonly string[]): string {
+  const which = `the answered label${labels.length === 1 ? "" : "s"} ${shownInLine(listed(labels), 400)}`;
+  return `${which} ${were(labels)} not used: the agent file does not name ${labels.length === 1 ? "it" : "them"} in runner.integrations.github.labels or answerLabels`;
+}
+
+function refusing(it: OnIssue, key: string, detail: string): Act {
   return {
-    ...about(it, "label", `${name}.refused`),
+    ...about(it, "label", key),
     detail,
     find: async () => null,
     perform: async () => held(detail),

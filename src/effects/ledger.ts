@@ -13,6 +13,8 @@ export type Act = {
   readonly find: () => Promise<string | null>;
   /** There is something to do again, although it was done before. */
   readonly again?: true;
+  /** It waits until everything else that is due at the end of the run is done. */
+  readonly last?: true;
   readonly perform: () => Promise<Done>;
 };
 

@@ -45,7 +45,7 @@ export function holds(found: Json, want: Json): boolean {
 const MOST_REDIRECTS = 5;
 const MOST_READ = 1024 * 1024;
 
-/** Redirects are followed on the same host: trust was given to that one. */
+/** Redirects are followed within the same origin: trust was given to that one, and https does not become http. */
 async function get(url: URL, signal: AbortSignal): Promise<Response> {
   let here = url;
   for (let hop = 0; hop <= MOST_REDIRECTS; hop += 1) {
@@ -58,12 +58,15 @@ async function get(url: URL, signal: AbortSignal): Promise<Response> {
     if (response.status < 300 || response.status > 399 || to === null) return response;
     await response.body?.cancel();
     const next = new URL(to, here);
-    const isWeb = next.protocol === "http:" || next.protocol === "https:";
-    if (!isWeb || next.host !== here.host)
-      throw new Error(`it leads on to ${next.origin}, which is not followed`);
+    if (!mayFollow(here, next)) throw new Error(`it leads on to ${next.origin}, which is not followed`);
     here = next;
   }
   throw new Error(`it leads on more than ${MOST_REDIRECTS} times`);
+}
+
+export function mayFollow(from: URL, to: URL): boolean {
+  const isWeb = to.protocol === "http:" || to.protocol === "https:";
+  return isWeb && to.origin === from.origin && to.username === "" && to.password === "";
 }
 
 async function readBody({ body }: Response): Promise<string> {

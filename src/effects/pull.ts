@@ -1,7 +1,9 @@
 /** Proposing the branch of a run as a pull request. */
+import { shownInLine } from "../flow/harmless.ts";
 import { readPath, type JsonObject } from "../flow/json.ts";
 import type { Finalizing } from "./finalize.ts";
 import type { GitHub, Outcome } from "./github.ts";
+import { foreignClosings, quietText } from "./github-texts.ts";
 import { parseRepository } from "./github-where.ts";
 import { applied, failed, type Done } from "./ledger.ts";
 import { quoted } from "./worktree.ts";
@@ -13,6 +15,8 @@ export type Proposing = {
   readonly answer: JsonObject | null;
   /** The issue that is closed with the run. */
   readonly closes: number | null;
+  /** Whether its texts may mention people. */
+  readonly mentions: boolean;
   readonly redact: (text: string) => string;
 };
 
@@ -47,8 +51,16 @@ async function propose(it: Finalizing, target: string): Promise<Done> {
   const there = await lookUp(github.value, branch);
   if (!there.ok) return failed(`no pull request was opened: ${there.why}`);
   if (there.value !== null) return applied(there.value);
-  const made = await github.value.createPull({ ...(await wordsFor(it)), head: branch, base: target });
-  if (made.ok) return applied(`opened pull request #${made.value.number}: ${made.value.url}`);
+  const made = await github.value.createPull({
+    ...(await wordsFor(it, github.value)),
+    head: branch,
+    base: target,
+  });
+  if (made.ok) {
+    const closings = listed(await closingsIn(it));
+    const closing = closings === "" ? "" : `; merged, its commits would close other issues: ${closings}`;
+    return applied(`opened pull request #${made.value.number}: ${made.value.url}${closing}`);
+  }
   return failed(`no pull request of ${branch} into ${target} was opened: ${made.why}`);
 }
 
@@ -89,13 +101,44 @@ function isSameName(a: string, b: string): boolean {
   return a.toLowerCase() === b.toLowerCase();
 }
 
+/** What the commits of the run say that closes other issues than its own. They are the model's, and stay as they are. */
+export async function closingsIn({ git, worktree, proposing }: Finalizing): Promise<readonly string[]> {
+  const { branch, commit, home } = worktree;
+  const log = await git(home, [
+    "log",
+    "--reverse",
+    "--format=%h%x00%B%x00",
+    `${commit}..refs/heads/${branch}`,
+  ]);
+  if (!log.ok) return [];
+  const parts = log.out.split("\0");
+  return parts.flatMap((message, place) => {
+    if (place % 2 === 0) return [];
+    const closings = foreignClosings(message, { issue: proposing.closes, owner: "", repo: "" });
+    return closings.map(
+      ({ said }) => `${parts[place - 1]?.trim() ?? ""} says ${JSON.stringify(shownInLine(said, 120))}`,
+    );
+  });
+}
+
+function listed(closings: readonly string[]): string {
+  const more = closings.length - MOST_LISTED;
+  return [...closings.slice(0, MOST_LISTED), ...(more > 0 ? [`${more} more`] : [])].join(", ");
+}
+
+const MOST_LISTED = 10;
+
 /** As the model says it, or as its commits do. The last line is not seen: it tells whose pull request it is. */
-async function wordsFor(it: Finalizing): Promise<{ readonly title: string; readonly body: string }> {
+async function wordsFor(
+  it: Finalizing,
+  { owner, repo }: GitHub,
+): Promise<{ readonly title: string; readonly body: string }> {
   const { git, worktree, run, agent, proposing } = it;
   const { branch, commit, home } = worktree;
   const log = await git(home, ["log", "--reverse", "--format=%s", `${commit}..refs/heads/${branch}`]);
   const subjects = log.ok ? log.out.split("\n").filter((line) => line !== "") : [];
-  const { answer, closes, redact } = proposing;
+  const { answer, closes, redact, mentions } = proposing;
+  const quiet = (text: string) => quietText(redact(text), { issue: closes, owner, repo, mentions });
   const said = (...path: readonly string[]) => {
     const text = readPath(answer ?? {}, path);
     return typeof text === "string" && text.trim() !== "" ? text.trim() : null;
@@ -104,14 +147,22 @@ async function wordsFor(it: Finalizing): Promise<{ readonly title: string; reado
   const text = said("pr", "body") ?? said("summary") ?? subjects.map((subject) => `- ${subject}`).join("\n");
   const parts = [
     // A comment that is opened and not closed would swallow what follows.
-    redact(text).replaceAll("<!--", "&lt;!--").slice(0, LONGEST_BODY),
+    quiet(text).replaceAll("<!--", "&lt;!--").slice(0, LONGEST_BODY),
     ...(closes === null ? [] : [`Closes #${closes}`]),
+    ...(await closingNote(it, quiet)),
     `<!-- lockstep ${run} ${KEY} -->`,
   ];
   return {
-    title: redact(title).replaceAll(/\s+/g, " ").slice(0, LONGEST_TITLE),
+    title: quiet(title).replaceAll(/\s+/g, " ").slice(0, LONGEST_TITLE),
     body: parts.filter((part) => part !== "").join("\n\n"),
   };
+}
+
+async function closingNote(it: Finalizing, quiet: (text: string) => string): Promise<readonly string[]> {
+  const closings = listed(await closingsIn(it));
+  return closings === ""
+    ? []
+    : [quiet(`Note: merging this closes other issues, by the words of its commits: ${closings}.`)];
 }
 
 const LONGEST_TITLE = 200;

@@ -75,6 +75,10 @@ export type GitHub = {
   readonly labels: { readonly [key: string]: string };
   readonly completion: { readonly add: readonly string[]; readonly remove: readonly string[] };
   readonly defaultClosureAction: ClosureAction;
+  /** Further labels that an answer may add and remove. */
+  readonly answerLabels?: readonly string[];
+  /** Texts of answers may mention people and give commands to bots. */
+  readonly mentions?: true;
 };
 
 export type Actions = {

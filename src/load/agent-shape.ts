@@ -141,6 +141,15 @@ const GITHUB = group("GitHub.", {
     enum: ["close", "label-only", "label-and-close"],
     default: "close",
   }),
+  answerLabels: list(
+    "Labels that an answer may add and remove, besides those that labels names.",
+    text("A label.", { filled: true }),
+    { default: [] },
+  ),
+  mentions: flag(
+    "Whether texts of answers on GitHub may mention people and teams, and give commands to bots.",
+    { default: false },
+  ),
 });
 
 /** Neither absolute nor with a `..` in it. */

@@ -236,6 +236,8 @@ export function settingsOf(
       labels: Object.fromEntries(github.labels.rest),
       completion: { ...github.labels.completion },
       defaultClosureAction: github.defaultClosureAction,
+      ...(github.answerLabels.length > 0 && { answerLabels: github.answerLabels }),
+      ...(github.mentions && { mentions: true as const }),
     },
     actions,
     worktree: { ...execution.worktree },

@@ -8,6 +8,7 @@ import { isWritten } from "./document.ts";
 import type { Finding } from "./finding.ts";
 import { stepsWithoutEnd } from "./graph.ts";
 import { inertGroups, notActedOn } from "./inert.ts";
+import { checkCommandList } from "./check-commands.ts";
 import { checkGitHubTool, checkServers } from "./mcp.ts";
 import { atStage, wayTo, type Machine } from "./machine-parts.ts";
 import { escapeSegment, pointerOf } from "./places.ts";
@@ -86,6 +87,7 @@ function* checkTools(machine: Machine): Generator<Finding> {
   const tools = agent.runner.boundaries.allowedTools;
   const allowed = { document, pointer: "/runner/boundaries/allowedTools", tools };
   yield* checkServers(servers, allowed, [...steps.values()]);
+  yield* checkCommandList(tools, { document, pointer: allowed.pointer });
   if (agent.runner.integrations.github.enabled) return;
   yield* checkGitHubTool(tools, { document, pointer: allowed.pointer });
   for (const [id, { source }] of stages)

@@ -10,6 +10,7 @@ import { checkPromptFiles } from "./check-prompt-files.ts";
 import { checkPrompts } from "./check-prompts.ts";
 import { checkQuestions } from "./check-questions.ts";
 import { checkReach, checkRoutes } from "./check-routes.ts";
+import { checkArguments, checkCommandList } from "./check-commands.ts";
 import { checkGitHubTool, checkServers, serversOf } from "./mcp.ts";
 import { checkVerdict } from "./check-verdict.ts";
 import { checkSandbox } from "./check-sandbox.ts";
@@ -35,6 +36,7 @@ const GATE_RULES: Rules = [
   checkSandbox,
   checkSpending,
   checkTools,
+  checkArguments,
   checkStepEntries,
   checkEntry,
   checkGates,
@@ -123,6 +125,7 @@ function* checkTools({ sources, graph, reach }: Loaded): Generator<Finding> {
   const live = [...graph.steps.values()].filter(({ id }) => reach?.steps.has(id) ?? true);
   const allowed = { document, pointer: "/runner/boundaries/allowedTools", tools };
   yield* checkServers([serversOf(agent, document)], allowed, live);
+  yield* checkCommandList(tools, { document, pointer: allowed.pointer });
   if (!agent.runner.integrations.github.enabled)
     yield* checkGitHubTool(tools, { document, pointer: allowed.pointer });
 }

@@ -84,6 +84,14 @@ export const CODES = {
     "folder of the sandbox",
     "Whoever can write the home folder, the record of runs or the list of what is trusted is not confined.",
   ),
+  "BASH-LIST-OPEN": warning(
+    "list of commands that is no limit",
+    "A list compares how commands begin. Many programs run or write anything by their options, and then the list keeps an honest model on the road and stops no other.",
+  ),
+  "ARGUMENT-OPTION": warning(
+    "value that could be an option",
+    "A value of the handoff comes from a model. One that begins with a dash is an option to the program, and options can run or write anything.",
+  ),
   "ACTION-HANDLER": error(
     "handler of an action",
     "What the model asks for is done by what is built in or by a module that is part of what is trusted, and by nothing else.",

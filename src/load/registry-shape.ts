@@ -102,7 +102,11 @@ export const STEP_FIELDS = {
   ifInterrupted: IF_INTERRUPTED,
   runner: object("A command that takes the place of the model.", {
     command: text("The program.", { required: true, filled: true }),
-    args: list("Its arguments.", text("An argument."), { default: [] }),
+    args: list(
+      'Its arguments; ${context.name} is a value of the handoff: put "--" before one that may begin with a dash.',
+      text("An argument."),
+      { default: [] },
+    ),
     timeout: number("Milliseconds it may take.", { default: DEFAULTS.subprocessTimeoutMs, min: 1 }),
   }),
   limits: STEP_LIMITS,

@@ -38,6 +38,8 @@ export type Acting = {
   /** Every entry of the run, in order, with the state it led to. */
   readonly hear: (entry: Entry, after: State) => void;
   readonly attend: NonNullable<Drive["attend"]>;
+  /** What waits for the work to be where it was to go. */
+  readonly attendLast: NonNullable<Drive["attend"]>;
   readonly close: () => Promise<void>;
 };
 
@@ -46,6 +48,8 @@ type Due = {
   readonly flow: Flow;
   readonly step: string;
   readonly visit: number;
+  /** A closure completed the run with it. */
+  readonly completes: boolean;
   readonly blocks: readonly Block[];
 };
 
@@ -82,21 +86,32 @@ export function createActing(options: ActingOptions): Acting {
       said.delete(key);
       if (words === undefined || !flow.settings.actions.enabled || !isAccepted(flow, led, after)) return;
       const blocks = blocksIn(words.text, flow.settings.actions, words.answer);
-      if (blocks.length > 0) due = [...due, { flow, step: led.step, visit: led.visit, blocks }];
-    },
-    attend: async ({ args }, record) => {
-      const tell = (event: EffectEvent) => record({ ...event, detail: redactor.text(event.detail) });
-      for (const visit of due) {
-        const world = { ...worldOf(visit), args };
-        for (const [index, block] of visit.blocks.entries()) {
-          await carryOut(block, { ...visit, index }, world, tell);
-          if (signal.aborted) return false;
-        }
+      if (blocks.length > 0) {
+        const completes = isCompletion(flow, led, after);
+        due = [...due, { flow, step: led.step, visit: led.visit, completes, blocks }];
       }
-      return true;
     },
+    attend: async (state, record) => await attend(state, record, false),
+    attendLast: async (state, record) =>
+      !due.some(({ completes }) => completes) || (await attend(state, record, true)),
     close: hosts.close,
   };
+
+  async function attend(
+    { args }: State,
+    record: (event: EffectEvent) => Promise<void>,
+    isLast: boolean,
+  ): Promise<boolean> {
+    const tell = (event: EffectEvent) => record({ ...event, detail: redactor.text(event.detail) });
+    for (const visit of due) {
+      const world = { ...worldOf(visit), args };
+      for (const [index, block] of visit.blocks.entries()) {
+        await carryOut(block, { ...visit, index }, world, isLast, tell);
+        if (signal.aborted) return false;
+      }
+    }
+    return true;
+  }
 
   /** A failed act on GitHub may be done later. */
   function isOpen(visit: Due): boolean {
@@ -104,13 +119,14 @@ export function createActing(options: ActingOptions): Acting {
     return [...effects].some(([key, effect]) => key.startsWith(prefix) && isRepeatable(effect));
   }
 
-  function worldOf({ flow: held, step }: Due): Omit<World, "args"> {
+  function worldOf({ flow: held, step, completes }: Due): Omit<World, "args"> {
     return {
       run,
       agent: held.agent,
       cwd,
       settings: held.settings,
       mayWrite: own(held.steps, step)?.tools.mode !== "plan",
+      mayClose: completes,
       writing: ground.writing,
       github,
       passing: (key) => void passing.add(key),
@@ -123,6 +139,7 @@ export function createActing(options: ActingOptions): Acting {
     block: Block,
     { step, visit, index }: Omit<Due, "blocks"> & { readonly index: number },
     world: World,
+    isLast: boolean,
     record: (event: EffectEvent) => Promise<void>,
   ): Promise<void> {
     const key = `${SIDE_NOTE}${visitOf({ step, visit })}/${index}`;
@@ -138,7 +155,10 @@ export function createActing(options: ActingOptions): Acting {
       await record({ type: "effect.held", key, kind: REFUSED, target: visitOf({ step, visit }), detail });
       return;
     }
-    for (const act of asked.acts) if (!(await perform(act, record))) return;
+    for (const act of asked.acts) {
+      if (act.last === true && !isLast) return;
+      if (!(await perform(act, record))) return;
+    }
   }
 
   /** false: what comes after it in the same block has to wait for it. */
@@ -208,6 +228,17 @@ function isAccepted(
   if (to === null && verdict?.outcome === "failed") return false;
   if (check !== undefined) return check.label === "pass";
   return own(steps, step)?.stage === undefined || label === "ok";
+}
+
+/** The checks of the closure held, and with it the run is complete. Where a verdict ended the run, nobody closed it. */
+function isCompletion({ steps }: Flow, { step, to }: Led, { verdict }: State): boolean {
+  const { kind, stage } = own(steps, step) ?? {};
+  return (
+    to === null &&
+    verdict?.outcome === "completed" &&
+    verdict.step === step &&
+    (kind === "close" || stage !== undefined)
+  );
 }
 
 // What is opened when it is needed first.

@@ -3,7 +3,7 @@
  * the one place where secrets are taken out.
  */
 import type { Redactor } from "../boundaries/redact.ts";
-import type { Backend, Hooks, Ports, TurnResult } from "../engine/ports.ts";
+import type { Backend, Hooks, Ports, TurnRequest, TurnResult } from "../engine/ports.ts";
 import type { BackendSpec } from "../flow/event.ts";
 
 export function discreet(ports: Ports, redactor: Redactor): Ports {
@@ -11,6 +11,7 @@ export function discreet(ports: Ports, redactor: Redactor): Ports {
   const { value } = redactor;
   return {
     ...ports,
+    backend: discreetBackend(ports.backend, redactor),
     tidy: (result) => withoutSecrets(result, redactor),
     toolbox: {
       ...toolbox,
@@ -26,6 +27,34 @@ export function discreet(ports: Ports, redactor: Redactor): Ports {
     watch: { ...watch, look: async (...args) => value(await watch.look(...args)) },
     ...(hooks === undefined ? {} : { hooks: discreetHooks(hooks, redactor) }),
   };
+}
+
+/** What is heard while it is said; what is held back for a moment is heard at the latest when the answer is there. */
+function discreetBackend(backend: Backend, redactor: Redactor): Backend {
+  const { turn, run } = backend;
+  return {
+    ...backend,
+    ...(turn !== undefined && { turn: async (request) => await heard(request, redactor, turn) }),
+    ...(run !== undefined && { run: async (request) => await heard(request, redactor, run) }),
+  };
+}
+
+async function heard<Request extends TurnRequest>(
+  request: Request,
+  redactor: Redactor,
+  ask: (request: Request) => Promise<TurnResult>,
+): Promise<TurnResult> {
+  const { onText } = request;
+  if (onText === undefined) return await ask(request);
+  const stream = redactor.stream();
+  const tell = (text: string) => {
+    if (text !== "") onText(text);
+  };
+  try {
+    return await ask({ ...request, onText: (delta) => tell(stream.write(delta)) });
+  } finally {
+    tell(stream.end());
+  }
 }
 
 /** What a backend is built from again on resume is recorded; everything else that it says goes through `tidy`. */

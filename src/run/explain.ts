@@ -313,6 +313,8 @@ function settingsOf(flow: Flow, origins: Origins): AgentExplained["settings"] {
     ["runner.integrations.github.labels.completion.add", github.completion.add],
     ["runner.integrations.github.labels.completion.remove", github.completion.remove],
     ["runner.integrations.github.defaultClosureAction", github.defaultClosureAction],
+    ["runner.integrations.github.answerLabels", github.answerLabels ?? []],
+    ["runner.integrations.github.mentions", github.mentions === true],
     ["runner.actions.enabled", actions.enabled],
     ["runner.actions.types", actions.types],
     ["runner.actions.outputFormat", actions.outputFormat],

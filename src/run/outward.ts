@@ -45,7 +45,8 @@ function attendants(about: Outward): readonly Attend[] {
     createLedger({ past: report.effects, record, dryRun: report.dryRun, signal: about.signal });
   const proposing = (state: State) => {
     const answer = state.last?.payload ?? null;
-    return { github, answer, closes: closedIssue(flow, state), redact: about.redactor.text };
+    const mentions = flow.settings.github.mentions === true;
+    return { github, answer, closes: closedIssue(flow, state), mentions, redact: about.redactor.text };
   };
   const ofIssue = isWriting(flow.settings.github) ? onIssue(about, github, ledgerFor) : null;
   return [

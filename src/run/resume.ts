@@ -23,9 +23,9 @@ import { forgetWish, wishFor } from "./wishes.ts";
 
 /** Goes on with a run where its journal ends, with the flow it was started with unless it adopts another. */
 export async function resume(options: ResumeOptions): Promise<Result> {
-  return await reported("", options, async () => {
+  return await reported("", options, async (known) => {
     const project = findProject(options.cwd ?? process.cwd(), options.stateDir);
-    if (options.journal !== undefined) return await resumeFrom(options.journal, project, options);
+    if (options.journal !== undefined) return await resumeFrom(options.journal, project, options, known);
     const journal = await openExistingJournal(project.stateDir, options.clock ?? systemClock);
     if (journal === null) {
       throw new RunnerError(
@@ -34,14 +34,19 @@ export async function resume(options: ResumeOptions): Promise<Result> {
       );
     }
     try {
-      return await resumeFrom(journal, project, options);
+      return await resumeFrom(journal, project, options, known);
     } finally {
       await journal.close();
     }
   });
 }
 
-async function resumeFrom(journal: Journal, project: Project, options: ResumeOptions): Promise<Result> {
+async function resumeFrom(
+  journal: Journal,
+  project: Project,
+  options: ResumeOptions,
+  known: { flow?: Flow },
+): Promise<Result> {
   const row = await findRun(journal, options.run);
   const { takeOver = false } = options;
   return await held(await journal.claim(row.id, { takeOver }), async (handle) => {
@@ -58,6 +63,7 @@ async function resumeFrom(journal: Journal, project: Project, options: ResumeOpt
       : null;
     const flow = wanted?.flow ?? recorded.current;
     const { cwd, worktree, spec, marks } = recallBackend(entries);
+    known.flow = flow;
     const redactor = redactorOf(options, flow);
     const env = options.env ?? process.env;
     const backend = await chooseBackend(options, flow, { env, stateDir }, { spec, marks });

@@ -32,9 +32,10 @@ export function run(options: RunOptions): Promise<Result> {
 /** Runs an agent that was loaded before. */
 export function runLoaded(loaded: Loaded, options: Omit<RunOptions, "agent">): Promise<Result> {
   // What is not awaited here is not held: of a thousand runs that wait for their models, each holds a few frames only.
-  return reported(loaded.agent, options, async () => {
+  return reported(loaded.agent, options, async (known) => {
     const { flow, problems } = loaded;
     if (flow === null || hasErrors(problems)) return invalid(loaded);
+    known.flow = flow;
     const digest = flowDigest(flow);
     const { args, problems: misgiven } = coerceParameters(
       flow.parameters,

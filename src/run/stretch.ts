@@ -1,5 +1,5 @@
 /** One stretch of a run: from where its journal ends, driven as far as it goes, and told as a result document. */
-import { createRedactor, secretsIn, type Redactor } from "../boundaries/redact.ts";
+import { createRedactor, type Redactor } from "../boundaries/redact.ts";
 import { drive, type Drive } from "../engine/drive.ts";
 import { RunnerError, type Backend, type Clock, type Person, type RunHandle } from "../engine/ports.ts";
 import { addEntry, createReport, type Report } from "../engine/report.ts";
@@ -7,7 +7,6 @@ import type { State } from "../engine/state.ts";
 import { addToTally, createTally, tallied } from "../engine/tally.ts";
 import type { Entry, Worktree } from "../flow/event.ts";
 import type { Flow, Flows } from "../flow/flow.ts";
-import { variablesIn } from "../flow/mcp.ts";
 import type { Problem } from "../flow/problem.ts";
 import { exitCode } from "../flow/verdict.ts";
 import type { Acting } from "./actions.ts";
@@ -18,6 +17,7 @@ import { surroundings } from "./place.ts";
 import { createPorts } from "./ports.ts";
 import { toFailure, toResult, type Result } from "./result.ts";
 import { isTraced } from "./traced.ts";
+import { secretsOf } from "./secrets.ts";
 import { hearWishes } from "./wishes.ts";
 
 export type Driven = {
@@ -53,7 +53,8 @@ export async function driveTo(driven: Driven): Promise<Result> {
   const tell = async (state: State, left: readonly string[]) => {
     const warnings = [...around.warnings, ...noted, ...left, ...((await listener?.close()) ?? [])];
     const steps = tallied(tally);
-    return toResult({ run: handle.run, flow, digest, state, report, steps, problems, warnings });
+    const told = { state, report, steps, problems, warnings: redactor.value(warnings) };
+    return toResult({ run: handle.run, flow, digest, ...told });
   };
   const { env, signal: given } = surroundings(options);
   const isSteered = options.steered ?? options.journal === undefined;
@@ -81,7 +82,7 @@ export async function driveTo(driven: Driven): Promise<Result> {
       begin,
       signal,
       ...(wishes !== null && { wishes }),
-      ...attending(acting?.attend, outward),
+      ...attending(acting?.attend, outward, acting?.attendLast),
       recall: (entry, after) => {
         addEntry(report, entry);
         addToTally(tally, entry, after);
@@ -103,7 +104,7 @@ export async function driveTo(driven: Driven): Promise<Result> {
   } catch (error) {
     // The journal or a port broke: what was committed stays, and the run can be resumed from there.
     if (!(error instanceof RunnerError) || newest === null) throw error;
-    return broken(await tell(newest, []), error);
+    return broken(await tell(newest, []), error, redactor.text(error.message));
   } finally {
     wishes?.close();
     await Promise.all(taken);
@@ -117,10 +118,14 @@ export async function driveTo(driven: Driven): Promise<Result> {
 
 /** What answers ask for comes first: the files they write are part of the work. */
 function attending(...all: readonly Drive["attend"][]): Pick<Drive, "attend"> {
-  const [first, second] = all.filter((attend) => attend !== undefined);
-  if (first === undefined) return {};
-  if (second === undefined) return { attend: first };
-  return { attend: async (state, record) => (await first(state, record)) && (await second(state, record)) };
+  const given = all.filter((attend) => attend !== undefined);
+  if (given.length === 0) return {};
+  return {
+    attend: async (state, record) => {
+      for (const attend of given) if (!(await attend(state, record))) return false;
+      return true;
+    },
+  };
 }
 
 /** Loaded only where answers may ask for anything. */
@@ -196,11 +201,11 @@ async function listenerOf({ options, flow, root, handle, begin, past }: Driven):
   return await listen({ flow, run: handle.run, startedAt: first?.at ?? 0, root, env, log });
 }
 
-function broken(result: Result, error: RunnerError): Result {
+function broken(result: Result, error: RunnerError, message: string): Result {
   // Another process goes on with a run that was taken over.
   const resumable = error.code !== "RUN_OWNED_ELSEWHERE";
   const onward = ` What was committed is kept; go on with: lockstep resume ${result.run}`;
-  const reason = resumable ? error.message + onward : error.message;
+  const reason = resumable ? message + onward : message;
   const verdict = { outcome: "failed", code: error.code } as const;
   const told = {
     success: false,
@@ -249,26 +254,19 @@ export function requireToolCalling(flow: Flow, { spec, toolCalling = true }: Bac
 export async function reported(
   agent: string,
   options: DriveOptions,
-  work: () => Promise<Result>,
+  work: (known: { flow?: Flow }) => Promise<Result>,
 ): Promise<Result> {
+  /** The flow, once it is known: it names variables that hold secrets. */
+  const known: { flow?: Flow } = {};
   try {
-    return await work();
+    return await work(known);
   } catch (error) {
     if (!(error instanceof RunnerError)) throw error;
-    return toFailure(agent, error.code, redactorOf(options).text(error.message));
+    return toFailure(agent, error.code, redactorOf(options, known.flow).text(error.message));
   }
 }
 
 /** The environment is looked through when there is a text to look for its secrets in. */
-export function redactorOf({ env = process.env, secrets = [] }: DriveOptions, flow?: Flow): Redactor {
-  return createRedactor(() => [...secretsIn(env), ...secrets, ...givenToServers(flow, env)]);
-}
-
-/** Whatever it is called: what is handed to a server of tools by name is not for others to read. */
-function givenToServers(flow: Flow | undefined, env: NodeJS.ProcessEnv): readonly string[] {
-  const servers = Object.values(flow?.settings.mcpServers ?? {});
-  const names = servers.flatMap((server) =>
-    variablesIn(server.kind === "http" ? server.headers : server.env),
-  );
-  return names.flatMap((name) => env[name] ?? []);
+export function redactorOf(options: DriveOptions, flow?: Flow): Redactor {
+  return createRedactor(() => secretsOf(options, flow));
 }

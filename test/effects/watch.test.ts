@@ -6,7 +6,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { holds } from "../../src/effects/look-address.ts";
+import { holds, mayFollow } from "../../src/effects/look-address.ts";
 import { matchesPattern } from "../../src/effects/pattern.ts";
 import { createWatch } from "../../src/effects/watch.ts";
 import type { Resource } from "../../src/flow/flow.ts";
@@ -165,6 +165,22 @@ describe("an address", () => {
       assert.match(sight.what, says);
     });
   }
+
+  const steps: readonly (readonly [from: string, to: string, isFollowed: boolean])[] = [
+    ["https://a.org/x", "https://a.org/y", true],
+    ["https://a.org/x", "https://a.org:443/y", true],
+    ["http://a.org/x", "http://a.org/y?z#t", true],
+    ["https://a.org/x", "http://a.org/y", false],
+    ["http://a.org/x", "https://a.org/y", false],
+    ["https://a.org/x", "https://a.org:444/y", false],
+    ["https://a.org/x", "https://b.a.org/y", false],
+    ["https://a.org/x", "https://a.org.evil.org/y", false],
+    ["https://a.org/x", "https://me:word@a.org/y", false],
+    ["https://a.org/x", "file:///etc/passwd", false],
+    ["https://a.org/x", "data:application/json,{}", false],
+  ];
+  for (const [from, to, isFollowed] of steps)
+    test(`${from} to ${to}`, () => assert.equal(mayFollow(new URL(from), new URL(to)), isFollowed));
 
   test("that nobody listens at is not met, and says why", async () => {
     const sight = await look({ kind: "api", url: "http://127.0.0.1:9/x", want: {} });

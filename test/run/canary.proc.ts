@@ -8,6 +8,11 @@ import { createWorld, replies, script, writeCheckedAgent, type Ran, type World }
 
 /** Without any shape of its own: only its name in the environment says that it is a secret. */
 const KNOWN = "correct horse battery staple/7";
+/** Nothing but letters: the user's settings say that it is a key. */
+const LETTERS = "canaryofthegateway";
+/** As a checkout on a build machine leaves it in .git/config. */
+const CHECKOUT = Buffer.from("x-access-token:canary/of/checkout").toString("base64");
+const HEADER = `\textraheader = AUTHORIZATION: basic ${CHECKOUT}`;
 const KEYS = [...Object.values(SHAPES).slice(0, 22), ...CARRIED.map(([, , secret]) => secret), KNOWN];
 const LINES = [
   ...Object.values(SHAPES).slice(0, 22),
@@ -16,6 +21,10 @@ const LINES = [
   KNOWN,
   Buffer.from(`user:${KNOWN}`).toString("base64"),
   encodeURIComponent(KNOWN),
+  Buffer.from(KNOWN).toString("hex").toUpperCase(),
+  Buffer.from(KNOWN).toString("hex").replaceAll(/../g, "%$&"),
+  LETTERS,
+  HEADER,
 ].join("\n");
 
 /** What must not be seen of them anywhere: some of the middle, as it is or in another form. */
@@ -26,6 +35,10 @@ const TRACES = [
   "horse battery",
   Buffer.from(`user:${KNOWN}`).toString("base64").slice(12, 30),
   "horse%20battery",
+  Buffer.from("horse battery").toString("hex").toUpperCase(),
+  Buffer.from("horse battery").toString("hex").replaceAll(/../g, "%$&"),
+  LETTERS,
+  CHECKOUT,
 ];
 
 describe("canaries", () => {
@@ -58,6 +71,8 @@ describe("canaries", () => {
       { name: "Grep", input: { pattern: ".", path: "keys.txt", output_mode: "content" } },
       { name: "Bash", input: { command: "cat keys.txt; cat keys.txt >&2" } },
       { name: "Bash", input: { command: "sh halves.sh" } },
+      { name: "Read", input: { file_path: ".git/config" } },
+      { name: "Bash", input: { command: "cat .git/config" } },
       { name: "Bash", input: { command: "env; cat /proc/self/environ" } },
       { name: "Bash", input: { command: `: ${LINES.replaceAll(/['"\n]/g, " ")}` } },
       { name: "NoSuchTool", input: { [KEYS[0]!]: LINES } },
@@ -73,24 +88,36 @@ describe("canaries", () => {
       replies.closure("closing", LINES),
     ];
     world.write("script.json", script(...answers));
-    const env = { LOCKSTEP_TRUST: "all", MY_SERVICE_PASSWORD: KNOWN, CI: "1" };
+    const env = {
+      LOCKSTEP_TRUST: "all",
+      MY_SERVICE_PASSWORD: KNOWN,
+      CORP_GATEWAY: LETTERS,
+      CI: "1",
+      XDG_CONFIG_HOME: join(world.root, "config"),
+    };
+    const corp = { provider: "openai", model: "x", apiKeyEnv: "CORP_GATEWAY" };
+    world.write("config/lockstep/config.json", JSON.stringify({ models: { corp } }));
+    world.write(".git/config", `[http "https://github.com/"]\n${HEADER}\n`);
     const run = ["run", "spy", "--topic", "x", "--script", "script.json"];
     const input = `piped: ${LINES}`;
     tell("run --verbose", await world.lockstep([...run, "--verbose", "--input", "-"], { env, input }));
     world.write("shown", "");
-    tell("run --json", await world.lockstep([...run, "--json"], { env }));
+    tell("run --json", await world.lockstep([...run, "--json", "--log", "logs"], { env }));
     tell("run --events", await world.lockstep([...run, "--events"], { env }));
     for (const flags of [[], ["--json"], ["--events"], ["--verbose"]]) {
       tell(`show ${flags.join("")}`, await world.lockstep(["show", "@last", ...flags], { env }));
     }
+    for (const command of ["why", "effects", "logs", "export"])
+      tell(command, await world.lockstep([command, "@last"], { env }));
+    tell("logs --json", await world.lockstep(["logs", "@last", "--json"], { env }));
     tell("runs", await world.lockstep(["runs", "--json"], { env }));
     tell(
       "a script that ends early",
       await world.lockstep([...run.slice(0, 4), "--script", "short.json", "--json"], { env }),
     );
-    for (const file of globSync("**/*", { cwd: join(world.root, ".lockstep") })) {
+    for (const file of globSync(["{.lockstep,logs}/**/*"], { cwd: world.root })) {
       try {
-        said[`.lockstep/${file}`] = readFileSync(join(world.root, ".lockstep", file), "latin1");
+        said[file] = readFileSync(join(world.root, file), "latin1");
       } catch {
         // a folder
       }
@@ -104,6 +131,11 @@ describe("canaries", () => {
     assert.ok(
       Object.keys(said).some((name) => name.endsWith("runs.db") && said[name]!.includes("step.called")),
     );
+    assert.ok(
+      Object.keys(said).some((name) => name.startsWith("logs/") && said[name]!.includes("[redacted")),
+    );
+    for (const command of ["why", "logs", "export"])
+      assert.match(said[`stdout of ${command}`]!, /\[redacted/, command);
     assert.ok(TRACES.every((trace) => trace.length >= 8));
   });
 

@@ -153,7 +153,7 @@ const ENDINGS: readonly {
   },
   {
     name: "answered labels beside the configured ones, which have the last word",
-    github: { labels: LABELS, defaultClosureAction: "label-only" },
+    github: { labels: LABELS, answerLabels: ["Checked", "bug"], defaultClosureAction: "label-only" },
     script: straight({ issue: { labels: { add: ["checked", "TODO", "Doing"], remove: ["bug", "done"] } } }),
     labels: ["done", "checked"],
     state: "open",
@@ -430,7 +430,8 @@ describe("when GitHub fails", () => {
 });
 
 test("what a model says of labels is bounded, and what is left out is told", async () => {
-  await withWorld(CLOSING, async ({ start, issue }) => {
+  const answerLabels = [...Array.from({ length: 30 }, (_, i) => `l${i}`), "bug"];
+  await withWorld({ ...CLOSING, github: { ...CLOSING.github, answerLabels } }, async ({ start, issue }) => {
     const add = [...Array.from({ length: 30 }, (_, i) => `l${i}`), "x".repeat(51), "a\nb", "", 7, null, "L1"];
     const result = await start(straight({ issue: { labels: { add, remove: "bug" } } }));
     assert.equal(result.outcome, "completed", result.reason);
@@ -485,5 +486,42 @@ Plan.
     assert.deepEqual([issue.state, issue.labels], ["open", ["done"]]);
   } finally {
     await stand.close();
+  }
+});
+
+describe("labels of a closing answer are those that the agent file opens", () => {
+  const OPENED = { size: "big", completion: { add: ["done"], remove: ["todo", "bug"] } };
+  const cases: readonly (readonly [string, object, object, readonly string[], RegExp | null])[] = [
+    [
+      "one that nobody names",
+      {},
+      { add: ["deploy-to-production"] },
+      ["done"],
+      /"deploy-to-production" was not used/,
+    ],
+    ["one that labels names", {}, { add: ["BIG"] }, ["done", "BIG"], null],
+    ["one that answerLabels names", { answerLabels: ["ready"] }, { add: ["ready"] }, ["done", "ready"], null],
+    ["removing one that nobody names", {}, { remove: ["keep"] }, ["done"], /"keep" was not used/],
+    [
+      "both at once",
+      { answerLabels: ["ready"] },
+      { add: ["ready", "x"], remove: ["y"] },
+      ["done", "ready"],
+      /"x", "y" were not used/,
+    ],
+    ["with a sign without width", {}, { add: ["bi\u200bg"] }, ["done"], /cannot be taken/],
+  ];
+  for (const [name, more, labels, expected, why] of cases) {
+    test(name, async () => {
+      const github = { labels: OPENED, defaultClosureAction: "label-only", ...more };
+      await withWorld({ github }, async ({ start, issue }) => {
+        const result = await start(straight({ issue: { labels } }));
+        assert.equal(result.outcome, "completed", result.reason);
+        assert.deepEqual(issue.labels, expected);
+        const held = result.effects.filter(({ state }) => state === "held").map(({ detail }) => detail);
+        if (why === null) assert.deepEqual(held, []);
+        else assert.match(held.join("\n"), why);
+      });
+    });
   }
 });

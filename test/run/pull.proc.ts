@@ -63,6 +63,29 @@ const WORDS: readonly {
   { name: "one commit", line: COMMIT, title: "Add b", body: "- Add b" },
   { name: "two commits", line: MORE, title: "Add b", body: "- Add b\n- Add c" },
   {
+    name: "what would close other issues does not, and the run's own only where it is to be closed",
+    line: COMMIT,
+    answer: { pr: { title: "Fixes #99", body: "Closes #99, fixes victim/other#7. See #5. Ask @octo/team." } },
+    action: "close",
+    title: "Fixes #\u200b99",
+    body: "Closes #\u200b99, fixes victim/other#\u200b7. See #5. Ask @\u200bocto/team.\n\nCloses #1",
+  },
+  {
+    name: "the run's own issue is named as one that is closed",
+    line: COMMIT,
+    answer: { pr: { title: "t", body: "Fixes: #1 and octo/demo#1" } },
+    action: "close",
+    title: "t",
+    body: "Fixes: #1 and octo/demo#1\n\nCloses #1",
+  },
+  {
+    name: "the run's own issue where it stays open",
+    line: COMMIT,
+    answer: { pr: { title: "t", body: "Fixes: #1" } },
+    title: "t",
+    body: "Fixes: #\u200b1",
+  },
+  {
     name: "what the model says",
     line: COMMIT,
     answer: { pr: { title: "Bring  b\nin" }, summary: "It was missing." },
@@ -200,4 +223,43 @@ test("a branch that the remote refuses is not proposed", async () => {
     assert.match(result.reason, /mine was not pushed to origin[^]*git -C \S+ push origin mine/);
     assert.deepEqual([pullsOf(world), result.worktree?.kept], [[], true]);
   });
+});
+
+describe("commits whose words close other issues", () => {
+  const FOREIGN = "echo new > b.txt; git add b.txt; git commit -qm 'Add b' -m 'Closes #99'";
+  const OWN = "echo new > b.txt; git add b.txt; git commit -qm 'Add b' -m 'Closes #1'";
+  const CLOSES = { ...GITHUB, defaultClosureAction: "close" };
+
+  test("are told in the pull request and in the result", async () => {
+    await withWorld(CLOSES, async (world) => {
+      const result = await world.go(FOREIGN);
+      assert.equal(result.outcome, "completed", result.reason);
+      const [pull] = pullsOf(world);
+      assert.match(
+        pull!.body ?? "",
+        /Note: merging this closes other issues.*[0-9a-f]{7} says "Closes #\u200b99"/,
+      );
+      assert.match(JSON.stringify(result.effects), /would close other issues: [0-9a-f]{7} says/);
+    });
+  });
+  for (const [whose, line, isHeld] of [
+    ["other issues", FOREIGN, true],
+    ["the run's own", OWN, false],
+  ] as const) {
+    test(`pushed with the base branch: ${whose}`, async () => {
+      await withWorld(CLOSES, async (world) => {
+        const before = world.git(world.remote, "rev-parse", "main").trim();
+        const result = await world.go(
+          line,
+          {},
+          { finalize: { autoMerge: true, push: true, createPr: false } },
+        );
+        assert.equal(result.outcome, "completed", result.reason);
+        const push = result.effects.find(({ kind }) => kind === "push");
+        assert.equal(push?.state, isHeld ? "held" : "applied", push?.detail);
+        assert.equal(world.git(world.remote, "rev-parse", "main").trim() === before, isHeld);
+        if (isHeld) assert.match(push.detail, /would close other issues.*Closes #99.*by hand: git -C/);
+      });
+    });
+  }
 });

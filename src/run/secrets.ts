@@ -1,0 +1,99 @@
+/** Every value that must not be seen in what a run records, shows or sends: what the user's own settings tell of them. */
+import { closeSync, constants, fstatSync, openSync, readFileSync, statSync } from "node:fs";
+import { dirname, isAbsolute, join, resolve } from "node:path";
+import { credentialsIn, secretsIn, valuesOf } from "../boundaries/secret-names.ts";
+import type { Flow } from "../flow/flow.ts";
+import { variablesIn } from "../flow/mcp.ts";
+import { readConfig } from "./config.ts";
+import type { DriveOptions } from "./options.ts";
+
+export function secretsOf(
+  { env = process.env, cwd = process.cwd(), secrets = [] }: Pick<DriveOptions, "env" | "cwd" | "secrets">,
+  flow?: Flow,
+): readonly string[] {
+  const named = valuesOf(namedIn(flow, env), env);
+  return [...new Set([...secretsIn(env), ...secrets, ...named, ...leftByGit(cwd, env)])];
+}
+
+/** Variables that somebody names as the place of a key, whatever they are called. */
+function namedIn(flow: Flow | undefined, env: NodeJS.ProcessEnv): ReadonlySet<string> {
+  const servers = Object.values(flow?.settings.mcpServers ?? {});
+  const given = servers.flatMap((server) =>
+    variablesIn(server.kind === "http" ? server.headers : server.env),
+  );
+  return new Set([...given, ...namedByUser(env)]);
+}
+
+function namedByUser(env: NodeJS.ProcessEnv): readonly string[] {
+  try {
+    const { models, acp } = readConfig(env);
+    const keys = Object.values(models).flatMap((entry) =>
+      typeof entry === "string" ? [] : (entry.apiKeyEnv ?? []),
+    );
+    return [...keys, ...(acp?.pass ?? [])];
+  } catch {
+    // What is wrong with the file is reported by whoever needs it.
+    return [];
+  }
+}
+
+// Credentials in the configuration of git: actions/checkout leaves a token there, and so do addresses with a password.
+
+function leftByGit(cwd: string, env: NodeJS.ProcessEnv): readonly string[] {
+  const { HOME: home, XDG_CONFIG_HOME: config } = env;
+  const files = [
+    ...ofRepository(resolve(cwd)),
+    ...(home === undefined ? [] : [join(home, ".gitconfig"), join(home, ".config/git/config")]),
+    ...(config === undefined ? [] : [join(config, "git/config")]),
+  ];
+  return files.flatMap((file) => {
+    const text = read(file);
+    const included = includedIn(text, dirname(file), home).map(read);
+    return [text, ...included].flatMap(credentialsIn);
+  });
+}
+
+function ofRepository(cwd: string): readonly string[] {
+  for (let folder = cwd; ; folder = dirname(folder)) {
+    const at = join(folder, ".git");
+    const found = statSync(at, { throwIfNoEntry: false });
+    if (found?.isDirectory() === true) return [join(at, "config"), join(at, "config.worktree")];
+    const [, elsewhere] = /^gitdir: (.+)$/m.exec(found === undefined ? "" : read(at)) ?? [];
+    if (elsewhere !== undefined) {
+      const own = resolve(folder, elsewhere);
+      const common = resolve(own, read(join(own, "commondir")).trim() || ".");
+      return [join(common, "config"), join(own, "config.worktree")];
+    }
+    if (folder === dirname(folder)) return [];
+  }
+}
+
+/** One level is enough: what leaves tokens behind includes no further files. */
+function includedIn(text: string, folder: string, home: string | undefined): readonly string[] {
+  const paths = [...text.matchAll(/^\s*path\s*=\s*"?([^"\n]{1,1024}?)"?\s*$/gim)].map(
+    ([, path = ""]) => path,
+  );
+  return paths.slice(0, MOST_INCLUDED).map((path) => {
+    if (path.startsWith("~/") && home !== undefined) return join(home, path.slice(2));
+    return isAbsolute(path) ? path : join(folder, path);
+  });
+}
+
+const MOST_INCLUDED = 20;
+const MOST_READ = 1024 * 1024;
+
+/** An ordinary file of an ordinary size; a pipe that somebody put there is not waited for. */
+function read(file: string): string {
+  let handle: number | null = null;
+  try {
+    // Most are not there, and an exception for each costs more than all the rest.
+    if (statSync(file, { throwIfNoEntry: false })?.isFile() !== true) return "";
+    handle = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
+    const about = fstatSync(handle);
+    return about.isFile() && about.size <= MOST_READ ? readFileSync(handle, "utf8") : "";
+  } catch {
+    return "";
+  } finally {
+    if (handle !== null) closeSync(handle);
+  }
+}
