@@ -3,7 +3,15 @@ import { accessSync, closeSync, constants, existsSync, lstatSync, mkdirSync, ope
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
-import { codeOf, notAJournal, schemaForeign, SQLITE, tooLarge, unavailable, versionUnknown } from "./errors.ts";
+import {
+  codeOf,
+  notAJournal,
+  schemaForeign,
+  SQLITE,
+  tooLarge,
+  unavailable,
+  versionUnknown,
+} from "./errors.ts";
 import { ownFileInside, requirePlainState } from "./inside.ts";
 
 /** How long a write waits for the writes of other processes. The event loop stands still meanwhile. */

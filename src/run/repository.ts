@@ -1,0 +1,78 @@
+/** The repository around a folder, read from its files alone: git is not started, because what is here decides where it may be. */
+import { lstatSync, readdirSync, readFileSync, realpathSync } from "node:fs";
+import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
+
+export type Repository = {
+  /** The top of the working tree that the folder is in; the folder itself where there is no repository. */
+  readonly top: string;
+  /** The working tree that the others were made from. */
+  readonly main: string;
+  /** The real paths of all working trees, with `top` and `main`. */
+  readonly trees: readonly string[];
+};
+
+export function repositoryAround(folder: string): Repository {
+  const start = realPath(folder);
+  for (let top = start; ; top = dirname(top)) {
+    const found = lstatSync(join(top, ".git"), { throwIfNoEntry: false });
+    const common = found?.isDirectory() ? join(top, ".git") : found?.isFile() ? commonDir(top) : null;
+    if (common !== null) {
+      const main = dirname(common);
+      return { top, main, trees: [...new Set([top, main, ...linkedTrees(common)])] };
+    }
+    if (top === dirname(top)) return { top: start, main: start, trees: [start] };
+  }
+}
+
+/** `.git` is a file in a linked working tree: it names the folder that git keeps about it, which names the common one. */
+function commonDir(top: string): string | null {
+  const named = /^gitdir: (.+)$/m.exec(textOf(join(top, ".git")))?.[1];
+  if (named === undefined) return null;
+  const own = resolve(top, named);
+  const common = textOf(join(own, "commondir")).trim();
+  return realPath(common === "" ? own : resolve(own, common));
+}
+
+function linkedTrees(common: string): readonly string[] {
+  const folder = join(common, "worktrees");
+  return namesIn(folder).flatMap((name) => {
+    const file = textOf(join(folder, name, "gitdir")).trim();
+    return isAbsolute(file) ? [realPath(dirname(file))] : [];
+  });
+}
+
+/** With the links on the way resolved as far as it exists. */
+export function realPath(path: string): string {
+  try {
+    return realpathSync.native(path);
+  } catch {
+    const above = dirname(path);
+    return above === path ? path : join(realPath(above), path.slice(above.length).replace(/^[/\\]+/, ""));
+  }
+}
+
+/** The folder itself counts. Both are real paths. */
+export function isWithin(folder: string, path: string): boolean {
+  const way = relative(folder, path);
+  return way === "" || (way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way));
+}
+
+const MOST_BYTES = 64 * 1024;
+
+function textOf(file: string): string {
+  const found = lstatSync(file, { throwIfNoEntry: false });
+  if (!found?.isFile() || found.size > MOST_BYTES) return "";
+  try {
+    return readFileSync(file, "utf8");
+  } catch {
+    return "";
+  }
+}
+
+function namesIn(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
+}
