@@ -2,6 +2,7 @@
 import { openExistingJournal, RunnerError, type Journal } from "../run/index.ts";
 import { openOwnJournal } from "../run/journal.ts";
 import { findProject } from "../run/project.ts";
+import { UsageError } from "./args.ts";
 import type { Call } from "./call.ts";
 
 /** `journal` is null where nothing was ever recorded. */
@@ -22,7 +23,7 @@ export async function withJournal<T>(
 
 /** A journal that somebody else wrote may hold anything: what its data makes impossible is no fault of ours. */
 async function explained(error: unknown, stateDir: string, call: Call): Promise<unknown> {
-  if (!(error instanceof TypeError || error instanceof RangeError)) return error;
+  if (!(error instanceof Error) || error instanceof RunnerError || error instanceof UsageError) return error;
   const { standingOf } = await import("../run/states.ts");
   if (standingOf(stateDir, call.host.env).kind !== "foreign") return error;
   const what = `What is recorded in ${stateDir} cannot be read: ${error.message}. You did not make it here, and it may have been changed.`;

@@ -174,11 +174,12 @@ export async function importRun(journal: Journal, bundle: Bundle, options: Impor
 
 /** It works in the folder it is imported to: a worktree that its record names is not its own. */
 function startedHere(
-  { worktree: _, ...event }: Extract<Event, { type: "run.started" }>,
+  started: Extract<Event, { type: "run.started" }>,
   run: string,
   cwd: string,
   entries: number,
 ): Event {
+  const { worktree: _, ...event } = started;
   return { ...event, run, cwd, imported: { entries } };
 }
 

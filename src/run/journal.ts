@@ -63,6 +63,10 @@ export async function openOwnJournal(
       const { readRun } = await import("./runs.ts");
       const { foreseenOf } = await import("./foreign.ts");
       return foreseenOf(await readRun(journal, ref));
+    } catch (error) {
+      if (error instanceof RunnerError) throw error;
+      // Nonsense: there is nothing to be told of it.
+      return null;
     } finally {
       await journal.close();
     }

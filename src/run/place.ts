@@ -62,7 +62,7 @@ export function placeFault(
   }
   const [path, home] = [realPath(worktree.path), realPath(worktree.home)];
   if (!trees.includes(home)) return `its recorded repository ${worktree.home} is not this one`;
-  if (trees.slice(0, 2).includes(path) || path === home)
+  if (path === main || path === home)
     return `its recorded worktree ${worktree.path} is the working tree of the repository itself`;
   const folder = realPath(resolve(main, worktreeRoot));
   if (!trees.includes(path) && !(path !== folder && isWithin(folder, path)))

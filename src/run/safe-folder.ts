@@ -14,8 +14,8 @@ export function requireSafeFolder(
   name: string,
   env: NodeJS.ProcessEnv,
   config: string | null,
+  uid: number | undefined = process.geteuid?.(),
 ): void {
-  const uid = process.geteuid?.();
   const found = lstatSync(join(folder, name), { throwIfNoEntry: false });
   if (uid === undefined || found === undefined) return;
   if (found.uid === uid || found.uid === 0) return;
