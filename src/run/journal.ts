@@ -19,14 +19,15 @@ export async function openJournal(
   about?: () => Promise<ForeignRun | null>,
 ): Promise<Journal> {
   const env = access.env ?? process.env;
-  const { kind } = standingOf(stateDir, env);
+  const standing = standingOf(stateDir, env);
+  const { kind } = standing;
   if (kind === "foreign") {
     const { requireOwnState } = await import("./foreign.ts");
     await requireOwnState(stateDir, access, clock.now(), about);
   }
   makeFolder(stateDir);
   if (kind === "absent") rememberState(stateDir, env, "made", clock.now());
-  const isNew = kind !== "ours" || !existsSync(join(stateDir, "runs.db"));
+  const isNew = kind !== "ours" || !standing.isBound || !existsSync(join(stateDir, "runs.db"));
   if (isNew) bindDatabase(stateDir, env, false);
   const journal = await openSqliteJournal(optionsFor(stateDir, clock));
   if (isNew) bindDatabase(stateDir, env, true);

@@ -60,6 +60,8 @@ export function placeFault(
     const isHere = [top, ...trees].some((tree) => isWithin(tree, realPath(cwd)));
     return isHere ? null : `its recorded working directory ${cwd} is not in this repository`;
   }
+  for (const name of [worktree.branch, worktree.base])
+    if (!/^[^-\p{Cc}][^\p{Cc}]*$/u.test(name)) return `${JSON.stringify(name)} is not the name of a branch`;
   const [path, home] = [realPath(worktree.path), realPath(worktree.home)];
   if (!trees.includes(home)) return `its recorded repository ${worktree.home} is not this one`;
   if (path === main || path === home)

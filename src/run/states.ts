@@ -42,7 +42,8 @@ type FileMark = { readonly born: string } | { readonly inode: string };
 export type Standing =
   /** There is none yet: whoever records a run first makes it. */
   | { readonly kind: "absent" }
-  | { readonly kind: "ours" }
+  /** `isBound`: another file in the place of its `runs.db` would be noticed. */
+  | { readonly kind: "ours"; readonly isBound: boolean }
   /** `isRefused`: a yes does not change it. */
   | { readonly kind: "foreign"; readonly why: string; readonly isRefused: boolean };
 
@@ -74,7 +75,7 @@ export function standingOf(stateDir: string, env: NodeJS.ProcessEnv): Standing {
   const path = realpathSync.native(stateDir);
   if (id === null)
     return foreign("it was not made by you on this machine, or by an earlier version of Lockstep");
-  if (ofThisProcess.get(path) === id) return { kind: "ours" };
+  if (ofThisProcess.get(path) === id) return { kind: "ours", isBound: true };
   if (statesFolder(env) === null)
     return foreign(
       "no home folder is known (HOME is not set), so Lockstep cannot know which state folders you made",
@@ -84,7 +85,7 @@ export function standingOf(stateDir: string, env: NodeJS.ProcessEnv): Standing {
   if (record.path !== path) return foreign(`it is a copy of ${record.path}, or was moved from there`);
   if (record.database !== null && isReplaced(join(path, "runs.db"), record.database))
     return foreign("its runs.db is not the file that Lockstep made there: something has replaced it");
-  return { kind: "ours" };
+  return { kind: "ours", isBound: record.database !== null };
 }
 
 function foreign(why: string, isRefused = false): Standing {

@@ -43,8 +43,8 @@ const golden = readFileSync(join(JOURNALS, "gate.json"), "utf8");
 
 /** The golden bundle with its flow changed, under the digest that the changed flow has. */
 function withFlow(change: (flow: Loose) => unknown): string {
-  const bundle = JSON.parse(golden) as Loose;
-  const flow = bundle.flows[bundle.run.flow] as Loose;
+  const bundle = JSON.parse(golden);
+  const flow = bundle.flows[bundle.run.flow];
   const changed = change(flow) ?? flow;
   const digest = typeof changed === "object" ? flowDigest(changed as never) : "x";
   bundle.flows = { [digest]: changed };
@@ -54,12 +54,12 @@ function withFlow(change: (flow: Loose) => unknown): string {
 }
 
 function withBundle(change: (bundle: Loose) => unknown): string {
-  const bundle = JSON.parse(golden) as Loose;
+  const bundle = JSON.parse(golden);
   return JSON.stringify(change(bundle) ?? bundle);
 }
 
 /** Objects are changed as JSON, so that `__proto__` is a member like any other. */
-const member = (name: string, value: string) => JSON.parse(`{"${name}":${value}}`) as Loose;
+const member = (name: string, value: string) => JSON.parse(`{"${name}":${value}}`);
 
 const MALFORMED: { readonly [name: string]: string } = {
   "steps: constructor null": withFlow((flow) => void (flow.steps = { ...flow.steps, constructor: null })),
@@ -69,13 +69,13 @@ const MALFORMED: { readonly [name: string]: string } = {
   "only constructor": withFlow((flow) => void (flow.steps = member("constructor", "null"))),
   "steps: null": withFlow((flow) => void (flow.steps = null)),
   "steps: list": withFlow((flow) => void (flow.steps = [])),
-  "a step that is a text": withFlow((flow) => void (flow.steps[Object.keys(flow.steps as Loose)[0]!] = "x")),
+  "a step that is a text": withFlow((flow) => void (flow.steps[Object.keys(flow.steps)[0]!] = "x")),
   "a step without parts": withFlow((flow) => {
-    const [id] = Object.keys(flow.steps as Loose);
+    const [id] = Object.keys(flow.steps);
     flow.steps[id!] = { id };
   }),
   "a step with odd parts": withFlow((flow) => {
-    const [id] = Object.keys(flow.steps as Loose);
+    const [id] = Object.keys(flow.steps);
     flow.steps[id!] = { ...flow.steps[id!], answer: 7, by: null, edges: "x", gate: [], prompt: null };
   }),
   "no entry": withFlow((flow) => void delete flow.entry),
@@ -95,7 +95,7 @@ const MALFORMED: { readonly [name: string]: string } = {
   "an event without a type": withBundle((bundle) => void (bundle.entries[1].event = {})),
   "an event of another world": withBundle((bundle) => void (bundle.entries[1].event = { type: "toString" })),
   "started without parts": withBundle((bundle) => {
-    const { type, run: id, flow } = bundle.entries[0].event as Loose;
+    const { type, run: id, flow } = bundle.entries[0].event;
     bundle.entries[0].event = { type, run: id, flow };
   }),
   "an answer of nothing": withBundle((bundle) => void (bundle.entries[1].event.reply = null)),
