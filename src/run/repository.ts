@@ -1,6 +1,6 @@
 /** The repository around a folder, read from its files alone: git is not started, because what is here decides where it may be. */
 import { lstatSync, readdirSync, readFileSync, realpathSync } from "node:fs";
-import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
+import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 
 export type Repository = {
   /** The top of the working tree that the folder is in; the folder itself where there is no repository. */
@@ -15,22 +15,26 @@ export function repositoryAround(folder: string): Repository {
   const start = realPath(folder);
   for (let top = start; ; top = dirname(top)) {
     const found = lstatSync(join(top, ".git"), { throwIfNoEntry: false });
-    const common = found?.isDirectory() ? join(top, ".git") : found?.isFile() ? commonDir(top) : null;
-    if (common !== null) {
-      const main = dirname(common);
+    const git = found?.isDirectory() ? join(top, ".git") : found?.isFile() ? gitDir(top) : null;
+    if (git !== null) {
+      const common = commonDir(git);
+      const main = common === git ? top : basename(common) === ".git" ? dirname(common) : common;
       return { top, main, trees: [...new Set([top, main, ...linkedTrees(common)])] };
     }
     if (top === dirname(top)) return { top: start, main: start, trees: [start] };
   }
 }
 
-/** `.git` is a file in a linked working tree: it names the folder that git keeps about it, which names the common one. */
-function commonDir(top: string): string | null {
+/** `.git` is a file in a linked working tree and in a submodule: it names the folder that git keeps about it. */
+function gitDir(top: string): string | null {
   const named = /^gitdir: (.+)$/m.exec(textOf(join(top, ".git")))?.[1];
-  if (named === undefined) return null;
-  const own = resolve(top, named);
-  const common = textOf(join(own, "commondir")).trim();
-  return realPath(common === "" ? own : resolve(own, common));
+  return named === undefined ? null : realPath(resolve(top, named));
+}
+
+/** That of a linked working tree names the one that all share. */
+function commonDir(git: string): string {
+  const common = textOf(join(git, "commondir")).trim();
+  return common === "" ? git : realPath(resolve(git, common));
 }
 
 function linkedTrees(common: string): readonly string[] {
