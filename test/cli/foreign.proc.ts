@@ -23,6 +23,7 @@ import { describe, test } from "node:test";
 import { needs } from "../needs.ts";
 import { createWorld, MAIN, onlyDocument, replies, script, start, writeAgent, type World } from "./world.ts";
 
+const COMMIT = ["-c", "user.name=t", "-c", "user.email=t@example.invalid", "commit", "-qm", "start"];
 const LINE = "echo obeyed > PWNED";
 const REPLIES = [
   replies.initial(),
@@ -200,6 +201,44 @@ describe("a state folder that came with a clone", () => {
       assert.equal(pwned(world), isObeyed, stdout);
     }
   });
+});
+
+test("a question in a foreign record is shown, and no answer is left for it", async () => {
+  using world = createWorld();
+  writeAgent(world, "notes", {
+    agent: (agent) => {
+      const { boundaries } = agent.runner as { boundaries: { [key: string]: unknown } };
+      boundaries.permissionMode = "default";
+      boundaries.allowedTools = ["*"];
+    },
+  });
+  world.write("script.json", script(...REPLIES));
+  const begun = ["run", "notes", "--topic", "t", "--script", "script.json", "--on-permission", "halt"];
+  const ran = await world.lockstep(begun);
+  assert.equal(ran.code, 5, ran.stderr);
+  cpSync(join(world.root, ".agent"), join(world.root, "clone/.agent"), { recursive: true });
+  cpSync(join(world.root, ".lockstep"), join(world.root, "clone/.lockstep"), { recursive: true });
+  const shown = await world.lockstep(["answer", "@last", "--cwd", "clone"]);
+  assert.equal(shown.code, 0, shown.stderr);
+  for (const more of [[], ["--no-resume"]]) {
+    const answered = await world.lockstep(["answer", "@last", "allow", "--cwd", "clone", "--json", ...more]);
+    assert.deepEqual([answered.code, onlyDocument(answered).code], [3, "STATE_FOREIGN"], answered.stderr);
+  }
+  assert.ok(!existsSync(join(world.root, "clone/.lockstep/answers")) && !pwned(world));
+  const own = await world.lockstep(["answer", "@last", "allow", "--json"]);
+  assert.equal(own.code, 0, own.stderr);
+  assert.ok(pwned(world));
+
+  const file = join(world.root, "bundle.json");
+  const waiting = await world.lockstep(begun);
+  assert.equal(waiting.code, 5, waiting.stderr);
+  assert.equal((await world.lockstep(["export", "@last", "--out", file])).code, 0);
+  assert.equal((await world.lockstep(["import", file, "--as", "theirs"])).code, 0);
+  const imported = await world.lockstep(["answer", "theirs", "allow", "--json"]);
+  assert.deepEqual([imported.code, onlyDocument(imported).code], [3, "STATE_FOREIGN"], imported.stderr);
+  assert.ok(!existsSync(join(world.root, ".lockstep/answers/theirs")));
+  const yes = await world.lockstep(["answer", "theirs", "allow", "--json", "--trust-journal"]);
+  assert.equal(yes.code, 0, yes.stderr);
 });
 
 /** Ways in which a record can be another than the one that was made here. */
@@ -422,19 +461,21 @@ describe("a recorded place", () => {
 });
 
 describe("worktrees that a journal names", () => {
-  const git = (world: World, ...args: readonly string[]) => {
-    const done = spawnSync("git", ["-C", join(world.root, "made"), ...args], {
-      env: world.env,
-      encoding: "utf8",
-    });
+  const git = (world: World, folder: string, ...args: readonly string[]) => {
+    const place = { cwd: join(world.root, folder), env: world.env, encoding: "utf8" } as const;
+    const done = spawnSync("git", args, place);
     assert.equal(done.status, 0, done.stderr);
   };
   const createRepository = async (worktree: (world: World) => object): Promise<World> => {
     const world = await createStopped();
     world.write("home/.gitconfig", "[user]\n\tname = t\n\temail = t@example.invalid\n");
-    git(world, "init", "-q", "-b", "main");
-    git(world, "add", "-A", ".agent");
-    git(world, "commit", "-qm", "start");
+    cpSync(join(world.root, "made/.agent"), join(world.root, "other/.agent"), { recursive: true });
+    for (const folder of ["made", "other"]) {
+      git(world, folder, "init", "-q", "-b", "main");
+      git(world, folder, "add", "-A", ".agent");
+      git(world, folder, "commit", "-qm", "start");
+    }
+    git(world, "made", "worktree", "add", "-q", "-b", "mine", join(world.root, "mine"));
     const plain = { branch: "main", base: "main", commit: "0".repeat(40), finalize: {} };
     rewrite(world, "made", (body) => {
       const entry = JSON.parse(body) as { event: { [key: string]: unknown } };
@@ -454,19 +495,28 @@ describe("worktrees that a journal names", () => {
       "a folder that is no worktree",
       (world: World) => ({ path: `${world.root}/made/.worktrees/x`, home: `${world.root}/made` }),
     ],
+    [
+      "a worktree of the user's own",
+      (world: World) => ({ path: `${world.root}/mine`, home: `${world.root}/made`, branch: "notes/x" }),
+    ],
+    [
+      "a worktree of another repository",
+      (world: World) => ({ path: `${world.root}/mine`, home: `${world.root}/other`, branch: "mine" }),
+    ],
   ] as const)
     test(`are not pruned where they are ${name}`, async () => {
       using world = await createRepository(place);
-      for (const folder of ["made", "other", "made/.worktrees/x"])
-        world.write(`${folder}/my-unsaved-work.txt`, "mine");
-      const ran = await world.lockstep(["worktree", "prune", "--json", "--cwd", join(world.root, "made")]);
+      const folders = ["made", "other", "mine", "made/.worktrees/x"];
+      for (const folder of folders) world.write(`${folder}/my-unsaved-work.txt`, "mine");
+      const prune = [MAIN, "worktree", "prune", "--json"];
+      const ran = await start(process.execPath, prune, join(world.root, "made"), { env: world.env });
       assert.equal(ran.code, 0, ran.stderr);
       const { worktrees } = onlyDocument(ran) as { worktrees: { done: string }[] };
       assert.ok(
         worktrees.every(({ done }) => done === "kept"),
         ran.stdout,
       );
-      for (const folder of ["made", "other", "made/.worktrees/x"])
+      for (const folder of folders)
         assert.ok(existsSync(join(world.root, folder, "my-unsaved-work.txt")), folder);
       assert.equal((await world.lockstep(["worktree", "list", "--cwd", "made"])).code, 0);
       const resumed = await world.lockstep(["resume", "@last", ...MORE, "--cwd", "made"]);
@@ -499,6 +549,30 @@ describe("worktrees that a journal names", () => {
     }
   });
 });
+
+for (const root of [
+  "/etc/lockstep-worktrees",
+  "/usr/lib/x",
+  ".git/hooks",
+  ".lockstep/x",
+  "a/../.agent",
+  "/proc/self",
+])
+  test(`worktree.root ${root} is refused before anything is made there`, async () => {
+    using world = createWorld();
+    writeAgent(world, "notes", {
+      agent: (agent) => {
+        const runner = agent.runner as { execution?: object };
+        runner.execution = { worktree: { enabled: true, root } };
+      },
+    });
+    for (const args of [["init", "-q", "-b", "main"], ["add", "-A", ".agent"], COMMIT])
+      assert.equal(spawnSync("git", args, { cwd: world.root, env: world.env }).status, 0);
+    const begun = ["run", "notes", "--topic", "t", "--script", ".agent/notes/script.yaml", "--json"];
+    const ran = await world.lockstep(begun, { env: { LOCKSTEP_TRUST: "all" } });
+    assert.deepEqual([ran.code, onlyDocument(ran).code], [3, "WORKTREE_UNAVAILABLE"], ran.stderr);
+    assert.match(String(onlyDocument(ran).reason), /Worktrees are not made in/);
+  });
 
 describe("links below a state folder", () => {
   const plant = (world: World, name: string, target: string) => {
