@@ -1,12 +1,13 @@
 /** `lockstep answer RUN [QUESTION] [CHOICE | --text TEXT]` */
 import { choiceOf } from "../flow/question.ts";
 import { answerQuestion, answerWith, questionsOf, type Questions } from "../run/answer.ts";
-import { resume, RunnerError } from "../run/index.ts";
+import { acceptImported } from "../run/foreign.ts";
+import { readRun, resume, RunnerError } from "../run/index.ts";
 import type { OpenQuestion } from "../run/questions.ts";
 import { UsageError } from "./args.ts";
 import type { Call } from "./call.ts";
-import { conduct } from "./conduct.ts";
-import { withJournal } from "./journal.ts";
+import { conduct, journalAccess } from "./conduct.ts";
+import { withJournal, withOwnJournal } from "./journal.ts";
 import { shown } from "./text.ts";
 
 export async function answerRun(call: Call): Promise<number> {
@@ -24,7 +25,13 @@ export async function answerRun(call: Call): Promise<number> {
       // What else is asked meanwhile waits for another answer.
       return await resume({ onPermission: "halt", ...options, run, ask: answerWith(said.answer) });
     });
-  answerQuestion(stateDir, asked, said.question, said.answer, Date.now());
+  // The answer lets the run go on: it counts only where the run may.
+  await withOwnJournal(call, ref, async (journal) => {
+    if (journal === null) return;
+    const access = journalAccess(call, call.host.interruption());
+    await acceptImported(await readRun(journal, run), stateDir, access);
+  });
+  answerQuestion(stateDir, asked, said.question, said.answer, Date.now(), call.host.env);
   const goesOn = call.text("resume") !== "false" && !asked.isDriven && !asked.isPaused;
   if (goesOn)
     return await conduct(call, async (options) => await resume({ onPermission: "halt", ...options, run }));

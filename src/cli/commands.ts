@@ -58,6 +58,10 @@ const TRUST: Flag = {
   takes: "DIGEST",
   help: "allow exactly the commands that have this digest",
 };
+const TRUST_JOURNAL: Flag = {
+  name: "trust-journal",
+  help: "use a record of runs that you did not make here (a clone, a copy, an import) as your own",
+};
 const ON_PERMISSION: Flag = {
   name: "on-permission",
   takes: "WHAT",
@@ -130,6 +134,7 @@ const GOING_ON: readonly Flag[] = [
   BACKEND,
   EVENTS,
   TRUST,
+  TRUST_JOURNAL,
   ...PEOPLE,
   SANDBOX,
   LOG,
@@ -162,6 +167,7 @@ export const COMMANDS: readonly Command[] = [
       },
       EVENTS,
       TRUST,
+      TRUST_JOURNAL,
       ...PEOPLE,
       ...SPENDING,
       SANDBOX,
@@ -257,7 +263,7 @@ export const COMMANDS: readonly Command[] = [
     name: "pause",
     summary: "let a run rest after what is under way, until it is continued",
     words: [RUN],
-    flags: [],
+    flags: [TRUST_JOURNAL],
     details: [
       RUN_IDS,
       "Whatever process drives the run finishes and records the answer or the tools that are under way, and exits with 5.",
@@ -271,7 +277,7 @@ export const COMMANDS: readonly Command[] = [
     name: "stop",
     summary: "stop a run that another process drives, as Ctrl-C there would",
     words: [RUN],
-    flags: [],
+    flags: [TRUST_JOURNAL],
     details: [RUN_IDS, "What is under way is given up; what was committed is kept, and `resume` goes on."],
     examples: ["lockstep stop @last"],
     document: "plain",
@@ -388,6 +394,7 @@ export const COMMANDS: readonly Command[] = [
       { name: "keep", takes: "N", help: "with --prune: all but the newest N" },
       { name: "dry-run", help: "with --prune: only say what would be removed" },
       { name: "yes", short: "y", help: "with --prune: do not ask" },
+      TRUST_JOURNAL,
     ],
     details: ["SIZE is that of the recorded entries. A run that is being driven is never removed."],
     examples: [
@@ -481,7 +488,7 @@ export const COMMANDS: readonly Command[] = [
     name: "worktree",
     summary: "list the worktrees that runs have left, or remove those that nothing is lost with",
     words: [{ name: "list|prune", is: "worktrees" }],
-    flags: [{ name: "dry-run", help: "with prune: only say what would be removed" }],
+    flags: [{ name: "dry-run", help: "with prune: only say what would be removed" }, TRUST_JOURNAL],
     details: [
       "prune removes the worktrees of ended runs in which everything is committed. A branch goes with its worktree only",
       "when the branch it was made from has all of it.",
@@ -528,6 +535,7 @@ export const COMMANDS: readonly Command[] = [
       SCRIPT,
       EVENTS,
       TRUST,
+      TRUST_JOURNAL,
       ON_PERMISSION,
     ],
     details: [
@@ -585,7 +593,7 @@ export const COMMANDS: readonly Command[] = [
     name: "import",
     summary: "make an exported run one of this project",
     words: [{ name: "FILE", is: "file" }],
-    flags: [{ name: "as", takes: "ID", help: "give it this id instead of its own" }],
+    flags: [{ name: "as", takes: "ID", help: "give it this id instead of its own" }, TRUST_JOURNAL],
     examples: ["lockstep import run.json", "lockstep import run.json --as theirs"],
     document: "plain",
     load: async () => (await import("./export.ts")).importFromFile,

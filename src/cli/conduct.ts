@@ -5,6 +5,7 @@ import { choiceOf } from "../flow/question.ts";
 import { EXIT } from "../flow/verdict.ts";
 import { RunnerError, type DriveOptions, type Result } from "../run/index.ts";
 import { createFiles } from "../run/files.ts";
+import { foreignLines, type TrustJournal, type Yes } from "../run/foreign.ts";
 import { findProject } from "../run/project.ts";
 import { commandLines } from "../run/trust.ts";
 import { UsageError } from "./args.ts";
@@ -58,6 +59,7 @@ export function driveOptions(call: Call, signal: AbortSignal): DriveOptions {
       ...(trust === undefined ? {} : { digest: trust }),
       ...(screen.isAnswering ? { confirm: askForTrust(call, signal) } : {}),
     },
+    ...journalAccess(call, signal),
     ...onPermission(call),
     ...waiting(call),
     notify: (text) => screen.complain(shown(text)),
@@ -171,6 +173,26 @@ export async function readLine(host: Call["host"], signal: AbortSignal): Promise
   } finally {
     lines.close();
   }
+}
+
+/** Whether a journal that the user did not make is used: said on the line, or asked. */
+export function journalAccess(call: Call, signal: AbortSignal): TrustJournal {
+  const { env } = call.host;
+  if (call.on("trust-journal")) return { env, trustJournal: true };
+  return call.screen.isAnswering ? { env, trustJournal: askForJournal(call, signal) } : { env };
+}
+
+function askForJournal({ screen, host }: Call, signal: AbortSignal): Yes {
+  return async (question) => {
+    screen.complain(
+      [
+        `The record of runs in ${shownInLine(question.stateDir, 400)} is foreign: ${shown(question.why)}.`,
+        ...foreignLines(question).map((line) => `  ${shown(line).replaceAll("\n", "\n    ")}`),
+        "Use it as your own from now on, with what it records: commands, folders, replies? [y/N]",
+      ].join("\n"),
+    );
+    return /^\s*y(es)?\s*$/i.test((await readLine(host, signal)) ?? "");
+  };
 }
 
 /** The commands, one by one, and a question whose answer is no unless somebody says yes. */

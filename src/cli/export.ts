@@ -6,9 +6,10 @@ import { openJournal, RunnerError } from "../run/index.ts";
 import { findProject } from "../run/project.ts";
 import { UsageError } from "./args.ts";
 import type { Call } from "./call.ts";
+import { journalAccess } from "./conduct.ts";
 import { withJournal } from "./journal.ts";
 import { readText } from "./replay.ts";
-import { count, size } from "./text.ts";
+import { count, jsonLine, size } from "./text.ts";
 import { versionText } from "./version.ts";
 
 /** The file is the result: without `--out` it goes to stdout. */
@@ -26,7 +27,7 @@ export async function exportToFile(call: Call): Promise<number> {
     const meta = { lockstep: versionText(false), node: process.version, platform: process.platform };
     return await exportRun(journal, ref, { redact: call.on("redact"), meta });
   });
-  const text = JSON.stringify(bundle, null, 1);
+  const text = jsonLine(bundle, 1);
   const { run, redacted, entries } = bundle;
   if (out === undefined) screen.print(text);
   else writeFileSync(resolve(call.cwd, out), `${text}\n`);
@@ -46,7 +47,8 @@ export async function importFromFile(call: Call): Promise<number> {
   const [file = ""] = call.words;
   const bundle = parseBundle(readText(call, file), file);
   const { root, stateDir } = findProject(call.cwd, call.stateDir);
-  const journal = await openJournal(stateDir, { now: Date.now });
+  const access = journalAccess(call, call.host.interruption());
+  const journal = await openJournal(stateDir, { now: Date.now }, access);
   const as = call.text("as");
   try {
     const options = { ...(as !== undefined && { as }), cwd: root, now: Date.now() };

@@ -11,7 +11,7 @@ import {
   waysOf,
   type Way,
 } from "./graph-words.ts";
-import { widthOf } from "./text.ts";
+import { shown, widthOf } from "./text.ts";
 
 export function renderSvg({ agent, title, nodes, edges }: Outline): string {
   const ways = waysOf(edges);
@@ -215,11 +215,12 @@ function n(value: number): string {
   return String(Math.round(value * 10) / 10);
 }
 
-/** XML knows no control characters and no halves of characters, not even escaped. */
+/** XML has no control characters and no halves of characters, not even escaped. Marks that turn the writing are spelled out. */
 function escape(text: string): string {
-  return text
+  const plain = text
     .toWellFormed()
-    .replaceAll(/[\p{Cc}\ufffe\uffff]/gu, (char) => (char === "\n" || char === "\t" ? char : "\ufffd"))
+    .replaceAll(/[\p{Cc}\ufffe\uffff]/gu, (char) => (char === "\n" || char === "\t" ? char : "\ufffd"));
+  return shown(plain)
     .replaceAll("&", "&amp;")
     .replaceAll("<", "&lt;")
     .replaceAll(">", "&gt;")

@@ -1,6 +1,8 @@
 /** Reading the project's journal, without leaving a trace where there is none. */
-import { openExistingJournal, type Journal } from "../run/index.ts";
+import { openExistingJournal, RunnerError, type Journal } from "../run/index.ts";
+import { openOwnJournal } from "../run/journal.ts";
 import { findProject } from "../run/project.ts";
+import { UsageError } from "./args.ts";
 import type { Call } from "./call.ts";
 
 /** `journal` is null where nothing was ever recorded. */
@@ -9,7 +11,35 @@ export async function withJournal<T>(
   use: (journal: Journal | null, stateDir: string) => Promise<T>,
 ): Promise<T> {
   const { stateDir } = findProject(call.cwd, call.stateDir);
-  const journal = await openExistingJournal(stateDir, { now: Date.now });
+  const journal = await openExistingJournal(stateDir, { now: Date.now }, { env: call.host.env });
+  try {
+    return await use(journal, stateDir);
+  } catch (error) {
+    throw await explained(error, stateDir, call);
+  } finally {
+    await journal?.close();
+  }
+}
+
+/** A journal that somebody else wrote may hold anything: what its data makes impossible is no fault of ours. */
+async function explained(error: unknown, stateDir: string, call: Call): Promise<unknown> {
+  if (!(error instanceof Error) || error instanceof RunnerError || error instanceof UsageError) return error;
+  const { standingOf } = await import("../run/states.ts");
+  if (standingOf(stateDir, call.host.env).kind !== "foreign") return error;
+  const what = `What is recorded in ${stateDir} cannot be read: ${error.message}. You did not make it here, and it may have been changed.`;
+  return new RunnerError("JOURNAL_UNAVAILABLE", what, { cause: error });
+}
+
+/** The same for what changes or obeys it: a journal that the user did not make needs a yes first. */
+export async function withOwnJournal<T>(
+  call: Call,
+  ref: string | null,
+  use: (journal: Journal | null, stateDir: string) => Promise<T>,
+): Promise<T> {
+  const { stateDir } = findProject(call.cwd, call.stateDir);
+  const { journalAccess } = await import("./conduct.ts");
+  const access = journalAccess(call, call.host.interruption());
+  const journal = await openOwnJournal(stateDir, { now: Date.now }, access, ref);
   try {
     return await use(journal, stateDir);
   } finally {

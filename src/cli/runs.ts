@@ -3,7 +3,7 @@ import { listRuns, type Journal, type RunSummary } from "../run/index.ts";
 import { sizeOfRun } from "../run/prune.ts";
 import { UsageError } from "./args.ts";
 import type { Call } from "./call.ts";
-import { withJournal } from "./journal.ts";
+import { withJournal, withOwnJournal } from "./journal.ts";
 import { age, fit, shownInLine, size, table, widthOf, type Paint } from "./text.ts";
 
 const USUAL_LIMIT = 20;
@@ -12,6 +12,10 @@ export async function listRecorded(call: Call): Promise<number> {
   const { screen } = call;
   const limit = limitOf(call.text("limit"));
   requirePrune(call);
+  if (call.on("prune") && !call.on("dry-run"))
+    return await withOwnJournal(call, null, async (journal, stateDir) => {
+      return await (await import("./prune.ts")).pruneRuns(call, journal, stateDir);
+    });
   return await withJournal(call, async (journal, stateDir) => {
     if (call.on("prune")) return await (await import("./prune.ts")).pruneRuns(call, journal, stateDir);
     if (call.on("watch")) return await watchRuns(call, journal, stateDir, limit);

@@ -4,7 +4,7 @@ import { resume, RunnerError } from "../run/index.ts";
 import { pauseRun, stopRun, type Steered } from "../run/steer.ts";
 import type { Call } from "./call.ts";
 import { conduct } from "./conduct.ts";
-import { withJournal } from "./journal.ts";
+import { withOwnJournal } from "./journal.ts";
 
 export async function pause(call: Call): Promise<number> {
   return tell(call, await steer(call, pauseRun), "lockstep continue");
@@ -21,10 +21,10 @@ export async function goOn(call: Call): Promise<number> {
 
 async function steer(call: Call, how: typeof pauseRun): Promise<Steered> {
   const [ref = ""] = call.words;
-  return await withJournal(call, async (journal, stateDir) => {
+  return await withOwnJournal(call, ref, async (journal, stateDir) => {
     if (journal === null)
       throw new RunnerError("RUN_UNKNOWN", `There is no run "${ref}": none is recorded in ${stateDir}.`);
-    return await how(journal, stateDir, ref, systemClock);
+    return await how(journal, stateDir, ref, systemClock, call.host.env);
   });
 }
 

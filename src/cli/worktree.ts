@@ -1,8 +1,11 @@
 /** `lockstep worktree list|prune` */
+import type { Journal } from "../run/index.ts";
+import { findProject } from "../run/project.ts";
+import { standingOf } from "../run/states.ts";
 import { listWorktrees, pruneWorktrees, type Pruned, type WorktreeRow } from "../run/worktrees.ts";
 import { UsageError } from "./args.ts";
 import type { Call } from "./call.ts";
-import { withJournal } from "./journal.ts";
+import { withJournal, withOwnJournal } from "./journal.ts";
 import { shownInLine, table, type Paint } from "./text.ts";
 
 export async function worktrees(call: Call): Promise<number> {
@@ -14,8 +17,11 @@ export async function worktrees(call: Call): Promise<number> {
       candidates: ["list", "prune"],
     });
   if (verb === "list" && call.on("dry-run")) throw new UsageError("--dry-run is for prune.");
-  return await withJournal(call, async (journal, stateDir) => {
-    const around = { env: host.env, signal: host.interruption() };
+  const { root } = findProject(call.cwd, call.stateDir);
+  const dryRun = call.on("dry-run");
+  const look = async (journal: Journal | null, stateDir: string): Promise<number> => {
+    const isOurs = standingOf(stateDir, host.env).kind !== "foreign";
+    const around = { env: host.env, signal: host.interruption(), root, isOurs };
     const none = () => screen.tell(`No worktrees of the runs recorded in ${stateDir} are left.`);
     if (verb === "list") {
       const rows = journal === null ? [] : await listWorktrees(journal, around);
@@ -24,14 +30,15 @@ export async function worktrees(call: Call): Promise<number> {
       else screen.print(listing(rows, screen.out));
       return 0;
     }
-    const dryRun = call.on("dry-run");
     const pruned = journal === null ? [] : await pruneWorktrees(journal, around, { dryRun });
     if (call.on("json"))
       screen.document({ v: 1, dryRun, worktrees: pruned.map(({ row, ...told }) => ({ ...row, ...told })) });
     else if (pruned.length === 0) none();
     else screen.print(pruned.map((one) => prunedLine(one, dryRun, screen.out)).join("\n"));
     return 0;
-  });
+  };
+  const isLooking = verb === "list" || dryRun;
+  return await (isLooking ? withJournal(call, look) : withOwnJournal(call, null, look));
 }
 
 function listing(rows: readonly WorktreeRow[], paint: Paint): string {
@@ -39,7 +46,7 @@ function listing(rows: readonly WorktreeRow[], paint: Paint): string {
     row.run,
     row.state,
     `${shownInLine(row.branch, 60)} → ${shownInLine(row.base, 60)}`,
-    row.merged ? "merged" : "not merged",
+    row.merged === null ? "unknown" : row.merged ? "merged" : "not merged",
     inIt(row),
     shownInLine(row.path, 400),
   ]);

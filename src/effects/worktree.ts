@@ -177,6 +177,7 @@ async function removeClean(git: Git, worktree: Worktree, copy: readonly string[]
   const left = copy.length === 0 ? NOTHING_LEFT : await lookFor();
   if (left === null) return `git cannot tell what is in ${path}`;
   if (isWorkIn(left)) return workIn(left);
+  if (left.copies.length > 0 && isSame(home, path)) return `${path} is the repository itself`;
   for (const input of left.copies) rmSync(join(path, input.path));
   const answer = await inTurn(home, async () => await git(home, ["worktree", "remove", path]));
   if (answer.ok) return null;

@@ -49,6 +49,8 @@ export type Event =
       readonly dryRun?: true;
       /** The run whose past this one shares, up to and with that entry. */
       readonly forkedFrom?: Origin;
+      /** It came as a file with so many entries: nothing of it is obeyed before a `run.resumed` after them says `accepted`. */
+      readonly imported?: { readonly entries: number };
     }
   | {
       readonly type: "run.resumed";
@@ -57,6 +59,8 @@ export type Event =
       readonly spending?: Granted;
       /** Nothing can have been under way: the run was made as a fork and has not been driven yet. */
       readonly fresh?: true;
+      /** The user said yes to a run that was imported. */
+      readonly accepted?: true;
     }
   /** Somebody told it to go no further for now: what was under way is recorded, and `continue` goes on. */
   | { readonly type: "run.paused" }

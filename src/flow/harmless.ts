@@ -1,7 +1,7 @@
 /** Foreign text made harmless: what a terminal would obey, or what would break a line, is spelled out. */
 
 /** Control characters, and those that turn the direction of writing: a terminal acts on them, a reader cannot see them. */
-const UNSEEN = /[\p{Cc}\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu;
+const UNSEEN = /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu;
 
 /** Several lines of foreign text: line ends and tabs stay, everything else that a terminal would obey is spelled out. */
 export function shown(text: string): string {

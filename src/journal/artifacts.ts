@@ -6,6 +6,7 @@ import { createHash } from "node:crypto";
 import {
   closeSync,
   fsyncSync,
+  lstatSync,
   mkdirSync,
   openSync,
   readdirSync,
@@ -16,12 +17,17 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { artifactDamaged, codeOf, unavailable } from "./errors.ts";
+import { fileInside, inside } from "./inside.ts";
 
 /** In characters of JSON. What is longer is kept in a file. */
 export const LARGEST_ROW = 256 * 1024;
 
 /** What a row holds in the place of its entry; no JSON begins like this. The bytes are those of the entry. */
-const REFERENCE = /^sha256:([0-9a-f]{64}):\d+$/;
+const REFERENCE = /^sha256:([0-9a-f]{64}):(\d+)$/;
+
+/** The names that we give to folders and files, also to a file that is half written. Nothing else is ever removed. */
+const FOLDER = /^[0-9a-f]{2}$/;
+const FILE = /^[0-9a-f]{64}(?:\.[\w-]+)?$/;
 
 /** SQL over `body`: whether it is a reference, the digest in it, and the bytes of the entry either way. */
 export const SQL = {
@@ -47,6 +53,7 @@ export type Artifacts = {
 export function createArtifacts(directory: string, ownId: string): Artifacts {
   const root = join(directory, "artifacts");
   const folderOf = (digest: string) => join(root, digest.slice(0, 2));
+  const plain = (digest: string) => fileInside(directory, "artifacts", digest.slice(0, 2), digest);
 
   return {
     keep(body) {
@@ -55,6 +62,7 @@ export function createArtifacts(directory: string, ownId: string): Artifacts {
       const digest = createHash("sha256").update(bytes).digest("hex");
       const folder = folderOf(digest);
       try {
+        plain(digest);
         const made = mkdirSync(folder, { recursive: true, mode: 0o700 });
         writeWhole(join(folder, digest), `.${ownId}`, bytes);
         syncFolder(folder);
@@ -66,11 +74,12 @@ export function createArtifacts(directory: string, ownId: string): Artifacts {
     },
 
     restore(row, run, seq) {
-      const digest = REFERENCE.exec(row)?.[1];
+      const [, digest, size] = REFERENCE.exec(row) ?? [];
       if (digest === undefined) return row;
-      const file = join(folderOf(digest), digest);
+      const file = plain(digest);
       let bytes: Buffer;
       try {
+        if (lstatSync(file).size !== Number(size)) throw artifactDamaged(file, run, seq, "was changed");
         bytes = readFileSync(file);
       } catch (cause) {
         if (codeOf(cause) === "ENOENT") throw artifactDamaged(file, run, seq, "is gone");
@@ -82,12 +91,12 @@ export function createArtifacts(directory: string, ownId: string): Artifacts {
     },
 
     clear(needed) {
-      const folders = namesIn(root);
+      const folders = namesIn(inside(directory, "artifacts")).filter((name) => FOLDER.test(name));
       if (folders.length === 0) return;
       const keep = needed();
       for (const folder of folders) {
-        for (const name of namesIn(join(root, folder)))
-          if (!keep.has(name)) rmSync(join(root, folder, name), { force: true });
+        const files = namesIn(inside(directory, "artifacts", folder)).filter((name) => FILE.test(name));
+        for (const name of files) if (!keep.has(name)) rmSync(join(root, folder, name), { force: true });
       }
     },
   };
@@ -97,7 +106,8 @@ export function createArtifacts(directory: string, ownId: string): Artifacts {
 function writeWhole(file: string, suffix: string, bytes: Buffer): void {
   const half = file + suffix;
   try {
-    const fd = openSync(half, "w", 0o600);
+    rmSync(half, { force: true });
+    const fd = openSync(half, "wx", 0o600);
     try {
       writeFileSync(fd, bytes);
       fsyncSync(fd);

@@ -1,9 +1,18 @@
 /** The database file of a state directory: made, opened, and recognised as ours. */
-import { accessSync, closeSync, constants, existsSync, mkdirSync, openSync } from "node:fs";
+import { accessSync, closeSync, constants, existsSync, lstatSync, mkdirSync, openSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
-import { codeOf, notAJournal, SQLITE, unavailable, versionUnknown } from "./errors.ts";
+import {
+  codeOf,
+  notAJournal,
+  schemaForeign,
+  SQLITE,
+  tooLarge,
+  unavailable,
+  versionUnknown,
+} from "./errors.ts";
+import { ownFileInside, requirePlainState } from "./inside.ts";
 
 /** How long a write waits for the writes of other processes. The event loop stands still meanwhile. */
 const PATIENCE_MS = 5_000;
@@ -51,23 +60,34 @@ const SCHEMA = `
   PRAGMA user_version = ${VERSION};
 `;
 
+/** Of a database that somebody else may have written: more is not looked at. */
+const MOST_BYTES = 1024 * 1024 * 1024;
+
+/** A value of ours is a row of `event` (see LARGEST_ROW) or a flow; SQLite itself would take a gigabyte. */
+const MOST_VALUE_BYTES = 64 * 1024 * 1024;
+
 export type Database = { readonly file: string; readonly db: DatabaseSync; readonly writable: boolean };
 
 /**
  * Opens the database, and makes it first where there is none. Where nothing may be written it can still be read.
- * Throws JOURNAL_UNAVAILABLE.
+ * `readOnly`: somebody else may have written it, so it is only looked at. Throws JOURNAL_UNAVAILABLE or STATE_UNSAFE.
  */
-export function openDatabase(directory: string): Database {
+export function openDatabase(directory: string, readOnly = false): Database {
   const file = join(directory, "runs.db");
   let db: DatabaseSync | undefined;
   try {
-    makeFile(directory, file);
-    const writable = isWritable(directory) && isWritable(file);
-    db = writable ? new DatabaseSync(file, { timeout: PATIENCE_MS }) : openForReading(directory, file);
-    if (look(db).tables === 0) makeTables(db);
+    requirePlainFiles(directory);
+    if (readOnly) requireSize(file);
+    else makeFile(directory, file);
+    const writable = !readOnly && isWritable(directory) && isWritable(file);
+    db = writable ? new DatabaseSync(file, DEFENSIVE) : openForReading(directory, file, readOnly);
+    // Before anything of the schema is read: no function of it may have an effect.
+    db.exec("PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON");
+    if (writable && look(db).tables === 0) makeTables(db);
     const { application, version } = look(db);
     if (application !== APPLICATION) throw notAJournal(file);
     if (version > VERSION) throw versionUnknown(file, version, VERSION);
+    requireSchema(db, file);
     // When the log is folded back into the file is decided by the journal: see LOG_BYTES there.
     db.exec("PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0");
     return { file, db, writable };
@@ -75,6 +95,48 @@ export function openDatabase(directory: string): Database {
     db?.close();
     throw unavailable(file, cause);
   }
+}
+
+const DEFENSIVE = {
+  timeout: PATIENCE_MS,
+  defensive: true,
+  limits: { length: MOST_VALUE_BYTES, attach: 0, triggerDepth: 1 },
+} as const;
+
+/** SQLite opens the files beside the database by their names. */
+function requirePlainFiles(directory: string): void {
+  requirePlainState(directory);
+  for (const suffix of ["", "-wal", "-shm", "-journal"]) ownFileInside(directory, `runs.db${suffix}`);
+}
+
+function requireSize(file: string): void {
+  const { size } = lstatSync(file);
+  if (size > MOST_BYTES) throw tooLarge(file, size, MOST_BYTES);
+}
+
+/** Exactly our tables: a trigger or a view of somebody else would take part in what we write and read. */
+function requireSchema(db: DatabaseSync, file: string): void {
+  const rows = db.prepare("SELECT type, name, sql FROM sqlite_schema").all() as unknown as readonly {
+    readonly type: string;
+    readonly name: string;
+    readonly sql: string | null;
+  }[];
+  const written = rows.filter(({ sql, name }) => sql !== null || !AUTOMATIC.has(name));
+  const stranger = written.find(({ type, sql }) => type !== "table" || !TABLES.has(folded(sql ?? "")));
+  if (stranger !== undefined) throw schemaForeign(file, `${stranger.type} "${stranger.name}"`);
+  if (written.length !== TABLES.size) throw schemaForeign(file, "not all of its tables");
+}
+
+/** The indexes that SQLite makes for our keys. */
+const AUTOMATIC: ReadonlySet<string> = new Set(
+  ["flow", "run", "event"].map((table) => `sqlite_autoindex_${table}_1`),
+);
+const TABLES: ReadonlySet<string> = new Set(
+  SCHEMA.split(";").flatMap((statement) => (/CREATE TABLE/.test(statement) ? [folded(statement)] : [])),
+);
+
+function folded(sql: string): string {
+  return sql.replaceAll(/\s+/g, " ").trim();
 }
 
 function makeFile(directory: string, file: string): void {
@@ -101,10 +163,11 @@ function isWritable(path: string): boolean {
  * Where its log cannot be opened, SQLite reads a database only if told that it does not change. That is true as long
  * as there is no log: nobody is writing, and nothing is left that was never folded back.
  */
-function openForReading(directory: string, file: string): DatabaseSync {
+function openForReading(directory: string, file: string, leaveNoTrace: boolean): DatabaseSync {
   const url = pathToFileURL(file);
-  if (!isWritable(directory) && !existsSync(`${file}-wal`)) url.searchParams.set("immutable", "1");
-  return new DatabaseSync(url, { readOnly: true, timeout: PATIENCE_MS });
+  const isStill = leaveNoTrace || !isWritable(directory);
+  if (isStill && !existsSync(`${file}-wal`)) url.searchParams.set("immutable", "1");
+  return new DatabaseSync(url, { ...DEFENSIVE, readOnly: true });
 }
 
 type Looks = { readonly application: number; readonly version: number; readonly tables: number };

@@ -80,6 +80,21 @@ export function notAJournal(path: string): RunnerError {
   );
 }
 
+/** `what` is what is in it that we never made, or that is missing. */
+export function schemaForeign(path: string, what: string): RunnerError {
+  return new RunnerError(
+    "JOURNAL_UNAVAILABLE",
+    `${path} has another schema than a journal of Lockstep: ${what}. It was changed from outside and is not used. Move it away, or choose another state directory.`,
+  );
+}
+
+export function tooLarge(path: string, bytes: number, most: number): RunnerError {
+  return new RunnerError(
+    "JOURNAL_UNAVAILABLE",
+    `${path} has ${bytes} bytes, and a journal that you did not make here is looked at only up to ${most}. If you know it, accept it with --trust-journal.`,
+  );
+}
+
 /** Whatever the disk, the operating system or SQLite said, in words with a way out. */
 export function unavailable(path: string, cause: unknown): RunnerError {
   if (cause instanceof RunnerError) return cause;

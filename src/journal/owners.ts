@@ -5,10 +5,11 @@
  *
  * The file is an empty SQLite database with an open exclusive transaction, because that is the one file lock Node has.
  */
-import { mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
+import { lstatSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { unavailable } from "./errors.ts";
+import { fileInside, inside } from "./inside.ts";
 
 /** All of it throws JOURNAL_UNAVAILABLE if it must. */
 export type Owners = {
@@ -27,15 +28,16 @@ export type Owners = {
 
 export function createOwners(directory: string, ownId: string): Owners {
   const folder = join(directory, "owners");
-  const fileOf = (owner: string) => join(folder, `${owner}${SUFFIX}`);
+  /** An owner is named by the database, which may come from elsewhere: `inside` lets no name lead out of the folder. */
+  const fileOf = (owner: string) => fileInside(directory, "owners", `${owner}${SUFFIX}`);
   let lock: DatabaseSync | null = null;
 
   return {
     enter() {
       if (lock !== null) return;
       lock = explained(fileOf(ownId), (file) => {
-        mkdirSync(folder, { recursive: true, mode: 0o700 });
-        for (const name of readdirSync(folder).filter((name) => name.endsWith(SUFFIX))) {
+        mkdirSync(inside(directory, "owners"), { recursive: true, mode: 0o700 });
+        for (const name of readdirSync(folder).filter((name) => OWN_NAME.test(name))) {
           if (!isLocked(join(folder, name))) remove(join(folder, name));
         }
         return takeLock(file);
@@ -50,12 +52,16 @@ export function createOwners(directory: string, ownId: string): Owners {
       return true;
     },
 
-    isAlive: (owner) => explained(fileOf(owner), isLocked),
-    bury: (owner) => explained(fileOf(owner), remove),
+    isAlive: (owner) => OWN_NAME.test(owner + SUFFIX) && explained(fileOf(owner), isLocked),
+    bury: (owner) => {
+      if (OWN_NAME.test(owner + SUFFIX)) explained(fileOf(owner), remove);
+    },
   };
 }
 
 const SUFFIX = ".lock";
+/** The form of the names that we give. */
+const OWN_NAME = /^[\w-]{1,100}\.lock$/;
 
 function takeLock(file: string): DatabaseSync {
   const db = new DatabaseSync(file);
@@ -71,12 +77,14 @@ function takeLock(file: string): DatabaseSync {
 
 function isLocked(file: string): boolean {
   let probe: DatabaseSync | undefined;
+  // Opening a pipe would wait for ever.
+  if (lstatSync(file, { throwIfNoEntry: false })?.isFile() !== true) return false;
   try {
     probe = new DatabaseSync(file, { readOnly: true });
     probe.exec("SELECT 1 FROM sqlite_schema");
     return false;
   } catch {
-    return statSync(file, { throwIfNoEntry: false }) !== undefined;
+    return lstatSync(file, { throwIfNoEntry: false }) !== undefined;
   } finally {
     probe?.close();
   }

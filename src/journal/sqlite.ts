@@ -28,6 +28,8 @@ export type SqliteJournalOptions = {
   readonly ownerId: string;
   /** Shown to whoever finds a run taken. */
   readonly pid: number;
+  /** The journal is only read; whatever would write to it is rejected with this error. It must exist. */
+  readonly refuseWrites?: () => Error;
 };
 
 /**
@@ -37,8 +39,8 @@ export type SqliteJournalOptions = {
  *     const journal = await openSqliteJournal({ directory, now: Date.now, ownerId: randomUUID(), pid: process.pid });
  */
 export async function openSqliteJournal(options: SqliteJournalOptions): Promise<Journal> {
-  const { directory, now, ownerId, pid } = options;
-  const { file, db, writable } = openDatabase(directory);
+  const { directory, now, ownerId, pid, refuseWrites } = options;
+  const { file, db, writable } = openDatabase(directory, refuseWrites !== undefined);
   const sql = prepareAll(db);
   const owners = createOwners(directory, ownerId);
   const artifacts = createArtifacts(directory, ownerId);
@@ -63,7 +65,7 @@ export async function openSqliteJournal(options: SqliteJournalOptions): Promise<
   /** All or nothing of what `work` writes, and durable, when it resolves. */
   const write = <T>(work: () => T): Promise<T> => {
     if (!db.isOpen) return Promise.reject(closed(file));
-    if (!writable) return Promise.reject(readOnly(file));
+    if (!writable) return Promise.reject(refuseWrites?.() ?? readOnly(file));
     return commits.offer(work);
   };
   const look = <T>(work: () => T): T => {

@@ -2,6 +2,7 @@
 import { fold } from "../engine/drive.ts";
 import { RunnerError, type Journal } from "../engine/ports.ts";
 import type { Entry } from "../flow/event.ts";
+import { requireKnownState } from "./foreign.ts";
 import { fileOf, fits, postAnswer } from "./mailbox.ts";
 import { openQuestion, waitingQuestions, type OpenQuestion } from "./questions.ts";
 import { readRun } from "./runs.ts";
@@ -34,14 +35,16 @@ export async function questionsOf(journal: Journal, ref: string): Promise<Questi
   return { run, agent, isDriven, isPaused, isNameless: nameless.length > 0, questions };
 }
 
-/** Leaves the answer where whoever drives the run, now or later, finds it. */
+/** Leaves the answer where the process that drives the run, now or later, finds it. STATE_FOREIGN: see `requireKnownState`. */
 export function answerQuestion(
   stateDir: string,
   { run }: Questions,
   question: OpenQuestion,
   answer: string,
   now: number,
+  env: NodeJS.ProcessEnv = process.env,
 ): void {
+  requireKnownState(stateDir, env);
   const { id, expiresAt } = question;
   if (!fits(question, answer))
     throw new RunnerError("NO_QUESTION", `"${answer}" is none of ${question.choices.join(", ")}.`);

@@ -17,7 +17,8 @@ function belongingsOf(stateDir: string, run: string): readonly string[] {
   const name = run.replaceAll(/[^\w-]/g, "_");
   return [join("runs", name), join("answers", name), join("control", `${name}.json`)]
     .map((path) => join(stateDir, path))
-    .filter((path) => found(dirname(path))?.isDirectory() === true && found(path) !== undefined);
+    .filter((path) => found(stateDir)?.isDirectory() === true && found(dirname(path))?.isDirectory() === true)
+    .filter((path) => found(path) !== undefined);
 }
 
 function sizeOf(path: string): number {

@@ -3,9 +3,9 @@ import { RunnerError, type Journal } from "../engine/ports.ts";
 import type { Divergence } from "../engine/replay.ts";
 import { inItsOwnRun, retell } from "../engine/retell.ts";
 import { adoptions } from "../flow/adopted.ts";
-import type { Entry } from "../flow/event.ts";
+import type { Entry, Event } from "../flow/event.ts";
 import type { Flow, Flows } from "../flow/flow.ts";
-import { isObject, own, type JsonObject } from "../flow/json.ts";
+import { FORBIDDEN_NAMES, isObject, own, type JsonObject } from "../flow/json.ts";
 import { flowDigest } from "./load.ts";
 import { redact, type Redacted } from "./redact.ts";
 import { timedReplay, type TimedReplay } from "./replay.ts";
@@ -50,9 +50,16 @@ export async function exportRun(
     run: { id, agent, createdAt, flow: digest },
     redacted: isRedacted,
     flows: { [digest]: flow, ...adopted },
-    entries: told.entries,
+    entries: told.entries.map(withoutImport),
   };
   return { bundle, kept: told.kept };
+}
+
+/** That it was imported here is no part of the run: it is imported anew wherever the file goes. */
+function withoutImport(entry: Entry): Entry {
+  if (entry.event.type !== "run.started" || entry.event.imported === undefined) return entry;
+  const { imported: _, ...event } = entry.event;
+  return { ...entry, event };
 }
 
 /** EXPORT_INVALID unless it is a bundle that is whole. `file` is named in messages. */
@@ -79,18 +86,57 @@ export function parseBundle(text: string, file: string): Bundle {
     );
   if (!isWhole) throw refuse("lacks parts of a run.");
   const bundle = value as unknown as Bundle;
-  for (const digest of [bundle.run.flow, ...adoptions(bundle.entries)]) {
-    const flow = own(bundle.flows, digest);
-    if (flow === undefined) throw refuse(`lacks the flow ${digest}.`);
-    if (flowDigest(flow) !== digest)
-      throw refuse(`was changed: its flow is not the one with the digest ${digest}.`);
+  return foreignData(file, () => {
+    for (const digest of [bundle.run.flow, ...adoptions(bundle.entries)]) {
+      const flow = own(bundle.flows, digest);
+      if (flow === undefined) throw refuse(`lacks the flow ${digest}.`);
+      const fault = flowFault(flow);
+      if (fault !== null) throw refuse(`has a flow that Lockstep cannot have made: ${fault}.`);
+      if (flowDigest(flow) !== digest)
+        throw refuse(`was changed: its flow is not the one with the digest ${digest}.`);
+    }
+    // Only the flows that the run went by have been looked at.
+    const known = new Set([bundle.run.flow, ...adoptions(bundle.entries)]);
+    const flows = Object.fromEntries(Object.entries(bundle.flows).filter(([digest]) => known.has(digest)));
+    return { ...bundle, flows };
+  });
+}
+
+/** What everything else takes for granted about a flow. */
+function flowFault(flow: unknown): string | null {
+  if (!isObject(flow)) return "it is not an object";
+  for (const key of ["steps", "checks", "settings"])
+    if (!isObject(own(flow, key))) return `"${key}" is not an object`;
+  if (typeof own(flow, "agent") !== "string") return '"agent" is not a text';
+  const steps = Object.entries(own(flow, "steps") as JsonObject);
+  const odd = steps.find(
+    ([id, step]) => FORBIDDEN_NAMES.has(id) || !isObject(step) || own(step, "id") !== id,
+  );
+  return odd === undefined ? null : `step ${JSON.stringify(odd[0].slice(0, 80))} is not a step`;
+}
+
+/** A file from elsewhere may hold anything: what its data makes impossible is a fault of the file. */
+function foreignData<T>(what: string, work: () => T): T {
+  try {
+    return work();
+  } catch (cause) {
+    throw asInvalid(what, cause);
   }
-  return bundle;
+}
+
+function asInvalid(what: string, cause: unknown): RunnerError {
+  if (cause instanceof RunnerError) return cause;
+  const why = cause instanceof Error ? cause.message : String(cause);
+  return new RunnerError("EXPORT_INVALID", `${what} is not a record of a run: ${why}`, { cause });
 }
 
 /** Works out every decision of an exported run again. */
 export async function replayBundle({ run, flows, entries }: Bundle): Promise<TimedReplay> {
-  return await timedReplay(flows[run.flow]!, entries, flows);
+  try {
+    return await timedReplay(flows[run.flow]!, entries, flows);
+  } catch (cause) {
+    throw asInvalid(`Run ${run.id}`, cause);
+  }
 }
 
 /**
@@ -111,9 +157,10 @@ export async function importRun(journal: Journal, bundle: Bundle, options: Impor
   const adopted = Object.fromEntries(
     adoptions(entries).map((digest): readonly [string, Flow] => [digest, flows[digest]!]),
   );
+  const here = foreignData(`Run ${run.id}`, () => inThisPlace(bundle, id, options.cwd));
   const about = { id, agent: run.agent, at: options.now, digest: run.flow, flow };
   try {
-    const handle = await journal.create(about, inThisPlace(bundle, id, options.cwd), adopted);
+    const handle = await journal.create(about, here, adopted);
     await handle.release();
   } catch (error) {
     if (!(error instanceof RunnerError) || error.code !== "RUN_EXISTS") throw error;
@@ -125,6 +172,17 @@ export async function importRun(journal: Journal, bundle: Bundle, options: Impor
   return { run: id, difference };
 }
 
+/** It works in the folder it is imported to: a worktree that its record names is not its own. */
+function startedHere(
+  started: Extract<Event, { type: "run.started" }>,
+  run: string,
+  cwd: string,
+  entries: number,
+): Event {
+  const { worktree: _, ...event } = started;
+  return { ...event, run, cwd, imported: { entries } };
+}
+
 /** The recorded decisions stay as they are recorded: a replay shall tell of them. */
 function inThisPlace({ run, flows, entries }: Bundle, id: string, cwd: string): readonly Entry[] {
   const told = retell({
@@ -132,7 +190,9 @@ function inThisPlace({ run, flows, entries }: Bundle, id: string, cwd: string): 
     adopted: flows,
     entries,
     change: (event, { was, is }) =>
-      event.type === "run.started" ? { ...event, run: id, cwd } : inItsOwnRun(event, event, was, is),
+      event.type === "run.started"
+        ? startedHere(event, id, cwd, entries.length)
+        : inItsOwnRun(event, event, was, is),
   });
   return entries.map((entry, place) => ({ ...entry, event: told[place]!.event }));
 }

@@ -64,7 +64,10 @@ export function readConfig(env: NodeJS.ProcessEnv): UserConfig {
     throw invalid(error instanceof Error ? error.message : String(error));
   }
   if (!isObject(value)) throw invalid("it must be an object");
-  requireKeys(value, ["models", "prices", "defaultBackend", "acp", "sandbox", "env", "limits"], "", invalid);
+  requireKeys(value, KEYS, "", invalid);
+  const { safeFolders = [] } = value;
+  if (!Array.isArray(safeFolders) || !safeFolders.every((one) => typeof one === "string"))
+    throw invalid("safeFolders is a list of folders");
   const { models = {}, prices = {}, defaultBackend = null, acp = null } = value;
   if (!isObject(models)) throw invalid("models must be an object");
   if (!isObject(prices)) throw invalid("prices must be an object");
@@ -80,6 +83,9 @@ export function readConfig(env: NodeJS.ProcessEnv): UserConfig {
     limits: readLimits(value.limits ?? {}, invalid),
   };
 }
+
+/** `safeFolders` is read where projects are looked for: see safe-folder.ts. */
+const KEYS = ["models", "prices", "defaultBackend", "acp", "sandbox", "env", "limits", "safeFolders"];
 
 const NOTHING_SAID: UserConfig = {
   models: {},

@@ -9,8 +9,11 @@ import type { Flow, Step, StepId } from "../flow/flow.ts";
 import { own, type Json, type JsonObject } from "../flow/json.ts";
 import { didYouMean } from "../load/suggest.ts";
 import { stripFrontMatter } from "../prompts/find.ts";
-import { openExistingJournal } from "./journal.ts";
+import { recallBackend } from "./backend.ts";
+import { acceptImported, isImported } from "./foreign.ts";
+import { openOwnJournal } from "./journal.ts";
 import { flowDigest } from "./load.ts";
+import { requirePlace } from "./place.ts";
 import { findProject } from "./project.ts";
 import { toFailure, type Result } from "./result.ts";
 import { systemClock } from "./clock.ts";
@@ -42,19 +45,28 @@ export type Edits = {
 };
 
 export async function fork(options: ForkOptions): Promise<Result> {
-  const { stateDir } = findProject(options.cwd ?? process.cwd(), options.stateDir);
   const clock = options.clock ?? systemClock;
-  const journal = options.journal ?? (await openExistingJournal(stateDir, clock));
+  let journal: Journal | null = null;
   try {
+    const { root, stateDir } = findProject(options.cwd ?? process.cwd(), options.stateDir);
+    journal = options.journal ?? (await openOwnJournal(stateDir, clock, options, options.run));
     if (journal === null) {
       const why = `There is no run "${options.run}": none is recorded in ${stateDir}.`;
       throw new RunnerError("RUN_UNKNOWN", why);
     }
-    const id = await makeFork(journal, options, clock.now());
+    const recorded = await readRun(journal, options.run);
+    const accepted = await acceptImported(recorded, stateDir, options);
+    if (options.journal === undefined) {
+      // The fork works in the same folder, but not as the owner of the worktree.
+      const { cwd, worktree } = recallBackend(recorded.entries);
+      requirePlace(root, { cwd, worktree }, recorded.current, recorded.row.id);
+    }
+    const id = await makeFork(journal, recorded, options, clock.now());
     const { adopt = false } = options;
     const result = await resume({
       steered: options.journal === undefined,
       ...options,
+      ...(accepted && { trustJournal: true }),
       run: id,
       journal,
       adopt,
@@ -71,10 +83,10 @@ export async function fork(options: ForkOptions): Promise<Result> {
 /** All or nothing: once it is there, the new run can be resumed like any other. */
 async function makeFork(
   journal: Journal,
-  { run, at, edits = {} }: ForkOptions,
+  recorded: RecordedRun,
+  { at, edits = {} }: ForkOptions,
   now: number,
 ): Promise<string> {
-  const recorded = await readRun(journal, run);
   const id = newRunId();
   const cut = cutAt(recorded, at, edits.output !== undefined);
   const shared = recorded.entries.slice(0, cut.seq);
@@ -91,7 +103,9 @@ async function makeFork(
       adopted,
       entries: shared,
       change: (event, { was, is }) =>
-        event.type === "run.started" ? begunAs(event, id, forkedFrom) : inItsOwnRun(event, event, was, is),
+        event.type === "run.started"
+          ? begunAs(event, id, forkedFrom, isImported(recorded.entries))
+          : inItsOwnRun(event, event, was, is),
     }),
   ];
   const wanted = editFlow(cut.flow, edits);
@@ -126,9 +140,14 @@ type Cut = {
 };
 
 /** The worktree is the other run's, and so is what becomes of its branch: the fork only works in the same folder. */
-function begunAs(event: Extract<Event, { type: "run.started" }>, run: string, forkedFrom: Origin): Event {
-  const { worktree: _, ...rest } = event;
-  return { ...rest, run, forkedFrom };
+function begunAs(
+  event: Extract<Event, { type: "run.started" }>,
+  run: string,
+  forkedFrom: Origin,
+  isForeign: boolean,
+): Event {
+  const { worktree: _worktree, imported: _imported, ...rest } = event;
+  return { ...rest, run, forkedFrom, ...(isForeign && { imported: { entries: forkedFrom.seq } }) };
 }
 
 /** Just before the visit; or, where its answer is given, just before the answer it gave in the end. */

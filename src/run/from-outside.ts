@@ -22,8 +22,9 @@ export async function answerQuestion(
   question: OpenQuestion,
   answer: string,
   now: number,
+  env: NodeJS.ProcessEnv = process.env,
 ): Promise<void> {
-  (await import("./answer.ts")).answerQuestion(stateDir, asked, question, answer, now);
+  (await import("./answer.ts")).answerQuestion(stateDir, asked, question, answer, now, env);
 }
 
 /** What is under way is finished; then the run rests until it is resumed with `unpause`. */
@@ -32,8 +33,9 @@ export async function pauseRun(
   stateDir: string,
   ref: string,
   clock: Clock,
+  env: NodeJS.ProcessEnv = process.env,
 ): Promise<Steered> {
-  return await (await import("./steer.ts")).pauseRun(journal, stateDir, ref, clock);
+  return await (await import("./steer.ts")).pauseRun(journal, stateDir, ref, clock, env);
 }
 
 /** What is under way is given up. NOT_DRIVEN when nobody drives the run. */
@@ -42,6 +44,7 @@ export async function stopRun(
   stateDir: string,
   ref: string,
   clock: Clock,
+  env: NodeJS.ProcessEnv = process.env,
 ): Promise<Steered> {
-  return await (await import("./steer.ts")).stopRun(journal, stateDir, ref, clock);
+  return await (await import("./steer.ts")).stopRun(journal, stateDir, ref, clock, env);
 }

@@ -11,6 +11,7 @@ export type { DriveOptions, ResumeOptions, RunOptions } from "./options.ts";
 export { resume } from "./resume.ts";
 export { run, runLoaded } from "./run.ts";
 export { findRun, listRuns, logs, readRun, show, why, type RecordedRun, type RunSummary } from "./runs.ts";
+export type { ForeignQuestion, ForeignRun, TrustJournal } from "./foreign.ts";
 export type { WorktreeOptions } from "./worktree.ts";
 export { compareRuns, exportRun, followRun, fork, importRun, replayRun, whatIf } from "./afterwards.ts";
 export { answerQuestion, pauseRun, questionsOf, stopRun } from "./from-outside.ts";

@@ -1,35 +1,99 @@
-/** The project's journal, opened where its run state lives. */
+/** The project's journal, opened where its run state lives: to be written by whoever made it, to be looked at by anybody. */
 import { randomUUID } from "node:crypto";
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { RunnerError, type Clock, type Journal } from "../engine/ports.ts";
+import { fileInside } from "../journal/inside.ts";
 import { openSqliteJournal } from "../journal/sqlite.ts";
+import { bindDatabase, rememberState, standingOf } from "./states.ts";
+import type { ForeignRun, TrustJournal } from "./foreign.ts";
 
-export async function openJournal(stateDir: string, clock: Pick<Clock, "now">): Promise<Journal> {
-  keepOutOfGit(stateDir);
-  return await openSqliteJournal({
-    directory: stateDir,
-    now: clock.now,
-    ownerId: randomUUID(),
-    pid: process.pid,
-  });
+/**
+ * Makes the state folder where there is none, and records it as the user's own. STATE_FOREIGN where it came from
+ * elsewhere and nobody says yes.
+ */
+export async function openJournal(
+  stateDir: string,
+  clock: Pick<Clock, "now">,
+  access: TrustJournal = {},
+  about?: () => Promise<ForeignRun | null>,
+): Promise<Journal> {
+  const env = access.env ?? process.env;
+  const standing = standingOf(stateDir, env);
+  const { kind } = standing;
+  if (kind === "foreign") {
+    const { requireOwnState } = await import("./foreign.ts");
+    await requireOwnState(stateDir, access, clock.now(), about);
+  }
+  makeFolder(stateDir);
+  if (kind === "absent") rememberState(stateDir, env, "made", clock.now());
+  const isNew = kind !== "ours" || !standing.isBound || !existsSync(join(stateDir, "runs.db"));
+  if (isNew) bindDatabase(stateDir, env, false);
+  const journal = await openSqliteJournal(optionsFor(stateDir, clock));
+  if (isNew) bindDatabase(stateDir, env, true);
+  return journal;
 }
 
-/** Opens the journal only if there is one: listing runs must not leave traces. */
+/** Opens the journal only if there is one: listing runs must not leave traces. A foreign one can only be looked at. */
 export async function openExistingJournal(
   stateDir: string,
   clock: Pick<Clock, "now">,
+  { env = process.env }: Pick<TrustJournal, "env"> = {},
 ): Promise<Journal | null> {
-  return existsSync(join(stateDir, "runs.db")) ? await openJournal(stateDir, clock) : null;
+  const standing = standingOf(stateDir, env);
+  if (!existsSync(join(stateDir, "runs.db"))) return null;
+  if (standing.kind !== "foreign") return await openJournal(stateDir, clock, { env });
+  const { stateForeign } = await import("./foreign.ts");
+  const refuseWrites = () => stateForeign({ stateDir, why: standing.why, run: null }, standing.isRefused);
+  return await openSqliteJournal({ ...optionsFor(stateDir, clock), refuseWrites });
 }
 
-function keepOutOfGit(stateDir: string): void {
+/** An existing journal that is to be obeyed or changed: where it is foreign, `ref` names the run that is asked about. */
+export async function openOwnJournal(
+  stateDir: string,
+  clock: Pick<Clock, "now">,
+  access: TrustJournal,
+  ref: string | null,
+): Promise<Journal | null> {
+  if (standingOf(stateDir, access.env ?? process.env).kind !== "foreign")
+    return await openExistingJournal(stateDir, clock, access);
+  return await openJournal(stateDir, clock, access, async () => {
+    const journal = ref === null ? null : await openExistingJournal(stateDir, clock, access);
+    if (journal === null || ref === null) return null;
+    try {
+      const { readRun } = await import("./runs.ts");
+      const { foreseenOf } = await import("./foreign.ts");
+      return foreseenOf(await readRun(journal, ref));
+    } catch (error) {
+      if (error instanceof RunnerError) throw error;
+      // Nonsense: there is nothing to be told of it.
+      return null;
+    } finally {
+      await journal.close();
+    }
+  });
+}
+
+function optionsFor(stateDir: string, { now }: Pick<Clock, "now">) {
+  return { directory: stateDir, now, ownerId: randomUUID(), pid: process.pid };
+}
+
+/** Kept out of git. */
+function makeFolder(stateDir: string): void {
   try {
     mkdirSync(stateDir, { recursive: true, mode: 0o700 });
-    const ignore = join(stateDir, ".gitignore");
-    if (!existsSync(ignore)) writeFileSync(ignore, "*\n");
+    const ignore = fileInside(stateDir, ".gitignore");
+    if (!existsSync(ignore)) writeFileSync(ignore, "*\n", { flag: "wx" });
   } catch (cause) {
+    if (cause instanceof RunnerError) throw cause;
     const why = cause instanceof Error ? cause.message : String(cause);
+    if (
+      cause instanceof Error &&
+      "code" in cause &&
+      cause.code === "EEXIST" &&
+      existsSync(join(stateDir, ".gitignore"))
+    )
+      return;
     throw new RunnerError(
       "JOURNAL_UNAVAILABLE",
       `The state folder ${stateDir} cannot be used: ${why}. Make it writable, or choose another with --state.`,

@@ -3,10 +3,10 @@
  * them, and so may any program; whoever drives the run reads them, and takes them away once they are in the journal.
  */
 import { linkSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
-import { readFile, rm, stat } from "node:fs/promises";
-import { join } from "node:path";
+import { lstat, readFile, rm } from "node:fs/promises";
 import type { Question } from "../flow/event.ts";
 import { isObject, own, type Json } from "../flow/json.ts";
+import { fileInside, inside } from "../journal/inside.ts";
 
 export type Mailbox = {
   /** `bad`: what is there is no answer to the question, and stays where it is. */
@@ -28,14 +28,19 @@ export function createMailbox(stateDir: string, run: string): Mailbox {
   return {
     look: async (question) => {
       const file = fileOf(stateDir, run, question.id);
+      const found = await lstat(file).catch(() => null);
+      if (found === null) return null;
+      if (found.size > 4 * MOST_LETTERS)
+        return { kind: "bad", why: `${file} is not an answer: it is too long` };
       const text = await readFile(file, "utf8").catch(() => null);
       if (text === null) return null;
       const letter = readLetter(text, question);
       if (typeof letter === "string") return { kind: "bad", why: `${file} is no answer: ${letter}` };
-      const { mtimeMs } = await stat(file);
-      return { kind: "letter", ...letter, at: mtimeMs };
+      return { kind: "letter", ...letter, at: found.mtimeMs };
     },
-    discard: async (id) => await rm(fileOf(stateDir, run, id), { force: true }).catch(() => undefined),
+    discard: async (id) => {
+      await rm(fileOf(stateDir, run, id), { force: true }).catch(() => undefined);
+    },
   };
 }
 
@@ -43,8 +48,9 @@ export function createMailbox(stateDir: string, run: string): Mailbox {
 export function postAnswer(stateDir: string, run: string, id: string, answer: string): boolean {
   const file = fileOf(stateDir, run, id);
   const draft = `${file}.${process.pid}`;
-  mkdirSync(folderOf(stateDir, run), { recursive: true, mode: 0o700 });
-  writeFileSync(draft, `${JSON.stringify({ answer, by: "answer" })}\n`, { mode: 0o600 });
+  mkdirSync(inside(stateDir, "answers", plain(run)), { recursive: true, mode: 0o700 });
+  rmSync(draft, { force: true });
+  writeFileSync(draft, `${JSON.stringify({ answer, by: "answer" })}\n`, { mode: 0o600, flag: "wx" });
   try {
     // Whole or not at all, and never over what somebody else has said.
     linkSync(draft, file);
@@ -57,13 +63,9 @@ export function postAnswer(stateDir: string, run: string, id: string, answer: st
   }
 }
 
-/** A journal may come from elsewhere: no name in it leads out of the folder. */
+/** A journal may come from elsewhere: no name in it leads out of the folder, and no link does. */
 export function fileOf(stateDir: string, run: string, id: string): string {
-  return join(folderOf(stateDir, run), `${plain(id)}.json`);
-}
-
-function folderOf(stateDir: string, run: string): string {
-  return join(stateDir, "answers", plain(run));
+  return fileInside(stateDir, "answers", plain(run), `${plain(id)}.json`);
 }
 
 function plain(name: string): string {

@@ -6,6 +6,7 @@ import type { Flow, Granted } from "../flow/flow.ts";
 import type { Json } from "../flow/json.ts";
 import type { AdoptOptions } from "./adopt.ts";
 import type { BackendOptions } from "./backend.ts";
+import type { Yes } from "./foreign.ts";
 import type { SandboxWish } from "./config.ts";
 import type { TrustOptions } from "./trust.ts";
 import type { WorktreeOptions } from "./worktree.ts";
@@ -47,6 +48,11 @@ export type DriveOptions = BackendOptions & {
   readonly clock?: Clock;
   readonly env?: NodeJS.ProcessEnv;
   readonly trust?: Pick<TrustOptions, "digest" | "confirm">;
+  /**
+   * Whether a state folder, or an imported run, that this user did not make is used: its commands run, and it names the
+   * folder to work in. A `journal` that is given is the caller's own.
+   */
+  readonly trustJournal?: Yes;
   /** Whether commands are confined; the user's own settings decide where this does not. */
   readonly sandbox?: SandboxWish;
   /** Values that must not be recorded, besides those that the environment holds. */

@@ -2,6 +2,7 @@
 import { existsSync, readdirSync, statSync } from "node:fs";
 import { dirname, isAbsolute, join, resolve } from "node:path";
 import { RunnerError } from "../engine/ports.ts";
+import { requireSafeFolder } from "./safe-folder.ts";
 
 export type Project = {
   /** The folder that holds `.agent`. */
@@ -10,15 +11,20 @@ export type Project = {
   readonly stateDir: string;
 };
 
-/** The nearest folder at or above `cwd` that holds `.agent` or `.lockstep`; `cwd` itself when there is none. */
-export function findProject(cwd: string, stateDir?: string): Project {
+/**
+ * The nearest folder at or above `cwd` that holds `.agent` or `.lockstep`; `cwd` itself when there is none. FOLDER_UNSAFE
+ * when it is another user's.
+ */
+export function findProject(cwd: string, stateDir?: string, env: NodeJS.ProcessEnv = process.env): Project {
   const start = resolve(cwd);
   if (!existsSync(start) || !statSync(start).isDirectory()) {
     throw new RunnerError("NO_SUCH_FOLDER", `The folder ${start} does not exist.`);
   }
   let root = start;
   for (let folder = start; ; folder = dirname(folder)) {
-    if (isFolder(join(folder, ".agent")) || isFolder(join(folder, ".lockstep"))) {
+    const names = [".agent", ".lockstep"].filter((name) => isFolder(join(folder, name)));
+    if (names.length > 0) {
+      for (const name of names) requireSafeFolder(folder, name, env, configFolder(env));
       root = folder;
       break;
     }

@@ -9,11 +9,12 @@ import { chooseBackend, recallBackend } from "./backend.ts";
 import { systemClock } from "./clock.ts";
 import { readConfig } from "./config.ts";
 import { discreetSpec } from "./discreet.ts";
+import { acceptImported } from "./foreign.ts";
 import { requireConfinable, withGround } from "./ground.ts";
-import { openExistingJournal } from "./journal.ts";
+import { openOwnJournal } from "./journal.ts";
 import { grantedOnResume } from "./limits.ts";
 import type { ResumeOptions } from "./options.ts";
-import { restorePlace } from "./place.ts";
+import { requirePlace, restorePlace } from "./place.ts";
 import { findProject, type Project } from "./project.ts";
 import type { Result } from "./result.ts";
 import { findRun, readRow, show, type RecordedRun } from "./runs.ts";
@@ -26,7 +27,8 @@ export async function resume(options: ResumeOptions): Promise<Result> {
   return await reported("", options, async (known) => {
     const project = findProject(options.cwd ?? process.cwd(), options.stateDir);
     if (options.journal !== undefined) return await resumeFrom(options.journal, project, options, known);
-    const journal = await openExistingJournal(project.stateDir, options.clock ?? systemClock);
+    const { stateDir } = project;
+    const journal = await openOwnJournal(stateDir, options.clock ?? systemClock, options, options.run);
     if (journal === null) {
       throw new RunnerError(
         "RUN_UNKNOWN",
@@ -54,6 +56,7 @@ async function resumeFrom(
     const recorded = await readRow(journal, row);
     const { flow: began, entries } = recorded;
     if (isOver(recorded)) return await showOver(journal, row.id);
+    const accepted = await acceptImported(recorded, stateDir, options);
     requireUnpaused(recorded, stateDir, options);
     // The drive works it out for itself: whoever else needs it has to ask.
     const standing = () => fold(began, entries, recorded.adopted);
@@ -64,6 +67,7 @@ async function resumeFrom(
     const flow = wanted?.flow ?? recorded.current;
     const { cwd, worktree, spec, marks } = recallBackend(entries);
     known.flow = flow;
+    if (options.journal === undefined) requirePlace(root, { cwd, worktree }, flow, row.id);
     const redactor = redactorOf(options, flow);
     const env = options.env ?? process.env;
     const backend = await chooseBackend(options, flow, { env, stateDir }, { spec, marks });
@@ -76,6 +80,7 @@ async function resumeFrom(
       type: "run.resumed",
       epoch: handle.epoch,
       ...(isFresh(entries) && { fresh: true as const }),
+      ...(accepted && { accepted }),
       ...(renewed ? { backend: discreetSpec(backend, redactor) } : {}),
       ...grantedOnResume(recorded, flow, options.spending),
     } as const;

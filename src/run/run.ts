@@ -119,12 +119,12 @@ export function runLoaded(loaded: Loaded, options: Omit<RunOptions, "agent">): P
 
 export async function withJournal<T>(
   stateDir: string,
-  options: Pick<DriveOptions, "journal" | "clock">,
+  options: Pick<DriveOptions, "journal" | "clock" | "env" | "trustJournal">,
   use: (journal: Journal, clock: Clock) => Promise<T>,
 ): Promise<T> {
   const clock = options.clock ?? systemClock;
   if (options.journal !== undefined) return use(options.journal, clock);
-  const journal = await openJournal(stateDir, clock);
+  const journal = await openJournal(stateDir, clock, options);
   try {
     return await use(journal, clock);
   } finally {

@@ -3,6 +3,7 @@ import { decide } from "../engine/decide.ts";
 import { fold } from "../engine/drive.ts";
 import { RunnerError, type Clock, type Journal } from "../engine/ports.ts";
 import type { Entry } from "../flow/event.ts";
+import { requireKnownState } from "./foreign.ts";
 import { findRun, readRow, summarise } from "./runs.ts";
 import { forgetWish, leaveWish } from "./wishes.ts";
 
@@ -23,7 +24,9 @@ export async function pauseRun(
   stateDir: string,
   ref: string,
   clock: Clock,
+  env: NodeJS.ProcessEnv = process.env,
 ): Promise<Steered> {
+  requireKnownState(stateDir, env);
   const { id: run, agent, owned } = await findRun(journal, ref);
   if (!owned) return { run, agent, state: await markPaused(journal, run, clock) };
   leaveWish(stateDir, run, "pause");
@@ -36,7 +39,9 @@ export async function stopRun(
   stateDir: string,
   ref: string,
   clock: Clock,
+  env: NodeJS.ProcessEnv = process.env,
 ): Promise<Steered> {
+  requireKnownState(stateDir, env);
   const { id: run, agent, owned } = await findRun(journal, ref);
   if (!owned)
     throw new RunnerError(

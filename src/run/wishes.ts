@@ -3,9 +3,10 @@
  * `control/RUN.json`, and whoever drives the run looks for it a few times a second. No process is ever signalled.
  */
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { readdir, readFile } from "node:fs/promises";
+import { lstat, readdir, readFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { isObject, own, type Json } from "../flow/json.ts";
+import { fileInside, inside } from "../journal/inside.ts";
 
 export type Wish = "pause" | "stop";
 
@@ -55,24 +56,35 @@ async function lookAround(): Promise<void> {
   for (const [folder, ofFolder] of hearers) {
     for (const name of await readdir(folder).catch(() => [])) {
       if (!ofFolder.has(name)) continue;
-      const wish = readWish(await readFile(join(folder, name), "utf8").catch(() => ""));
+      const wish = readWish(await readSmall(join(folder, name)));
       if (wish !== null) ofFolder.get(name)?.(wish);
     }
   }
 }
 
+const MOST_BYTES = 4096;
+
+/** Only a small regular file: reading a pipe would wait for ever. */
+async function readSmall(file: string): Promise<string> {
+  const found = await lstat(file).catch(() => null);
+  if (found?.isFile() !== true || found.size > MOST_BYTES) return "";
+  return await readFile(file, "utf8").catch(() => "");
+}
+
 export function leaveWish(stateDir: string, run: string, wish: Wish): void {
   const file = fileOf(stateDir, run);
   const draft = `${file}.${process.pid}`;
-  mkdirSync(join(stateDir, "control"), { recursive: true, mode: 0o700 });
-  writeFileSync(draft, `${JSON.stringify({ wish })}\n`, { mode: 0o600 });
+  mkdirSync(inside(stateDir, "control"), { recursive: true, mode: 0o700 });
+  rmSync(draft, { force: true });
+  writeFileSync(draft, `${JSON.stringify({ wish })}\n`, { mode: 0o600, flag: "wx" });
   renameSync(draft, file);
 }
 
 /** A wish that nobody has heeded: whoever drove the run died before. */
 export function wishFor(stateDir: string, run: string): Wish | null {
+  const file = fileOf(stateDir, run);
   try {
-    return readWish(readFileSync(fileOf(stateDir, run), "utf8"));
+    return readWish(readFileSync(file, "utf8"));
   } catch {
     return null;
   }
@@ -83,8 +95,8 @@ export function forgetWish(stateDir: string, run: string): void {
 }
 
 function fileOf(stateDir: string, run: string): string {
-  // A journal may come from elsewhere: no name in it leads out of the folder.
-  return join(stateDir, "control", `${run.replaceAll(/[^\w-]/g, "_")}.json`);
+  // A journal may come from elsewhere: no name in it leads out of the folder, and no link does.
+  return fileInside(stateDir, "control", `${run.replaceAll(/[^\w-]/g, "_")}.json`);
 }
 
 function readWish(text: string): Wish | null {

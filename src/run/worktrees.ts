@@ -1,9 +1,11 @@
 /** The worktrees that runs have left behind, and being rid of those that nothing is lost with. */
-import { existsSync } from "node:fs";
-import { isAncestor, tipOf, type Git } from "../effects/git.ts";
+import { existsSync, lstatSync } from "node:fs";
+import { isAncestor, tipOf, treesOf, type Git, type Tree } from "../effects/git.ts";
 import { leftIn, named, NOTHING_LEFT, removeWorktree } from "../effects/worktree.ts";
 import type { Journal } from "../engine/ports.ts";
 import type { Worktree } from "../flow/event.ts";
+import { placeFault } from "./place.ts";
+import { realPath, repositoryAround } from "./repository.ts";
 import { summarise, type RunSummary } from "./runs.ts";
 import { gitFor, type Surroundings } from "./worktree.ts";
 
@@ -16,15 +18,18 @@ export type WorktreeRow = {
   readonly base: string;
   /** Whether the folder is there. */
   readonly exists: boolean;
-  /** Whether the base has all that is on the branch. */
-  readonly merged: boolean;
+  /** Whether the base has all that is on the branch; null: git was not asked. */
+  readonly merged: boolean | null;
   /** What is not committed in it; null: git cannot tell. */
   readonly uncommitted: readonly string[] | null;
 };
 
+/** `root` is that of the project. Without `isOurs`, git is not started anywhere: somebody else wrote the journal. */
+export type Around = Surroundings & { readonly root: string; readonly isOurs: boolean };
+
 /** Of all recorded runs, newest first; those of which neither folder nor branch is left are not listed. */
-export async function listWorktrees(journal: Journal, around: Surroundings): Promise<readonly WorktreeRow[]> {
-  return (await recorded(journal, gitFor(around))).map(({ row }) => row);
+export async function listWorktrees(journal: Journal, around: Around): Promise<readonly WorktreeRow[]> {
+  return (await recorded(journal, around)).map(({ row }) => row);
 }
 
 export type Pruned = {
@@ -37,15 +42,15 @@ export type Pruned = {
 /** Removes the worktrees of ended runs in which everything is committed, and the branches that their base has all of. */
 export async function pruneWorktrees(
   journal: Journal,
-  around: Surroundings,
+  around: Around,
   options: { readonly dryRun?: boolean } = {},
 ): Promise<readonly Pruned[]> {
   const git = gitFor(around);
   const pruned: Pruned[] = [];
-  for (const { row, worktree, copy } of await recorded(journal, git)) {
-    const why = reasonToKeep(row);
+  for (const { row, worktree, copy, fault } of await recorded(journal, around)) {
+    const why = fault ?? reasonToKeep(row);
     if (why !== null) pruned.push({ row, done: "kept", why });
-    else if (options.dryRun === true) pruned.push(outcomeOf(row, row.merged));
+    else if (options.dryRun === true) pruned.push(outcomeOf(row, row.merged === true));
     else {
       const removed = await removeWorktree(git, worktree, copy);
       pruned.push(
@@ -61,7 +66,9 @@ function reasonToKeep({ state, uncommitted, exists, merged }: WorktreeRow): stri
   if (state === "interrupted" || state === "waiting") return "its run has not ended";
   if (uncommitted === null) return "git cannot tell what is in it";
   if (uncommitted.length > 0) return `not committed: ${named(uncommitted.map((path) => ({ path })))}`;
-  return exists || merged ? null : "only its branch is left, with commits that its base does not have";
+  return exists || merged === true
+    ? null
+    : "only its branch is left, with commits that its base does not have";
 }
 
 function outcomeOf(row: WorktreeRow, isBranchGone: boolean): Pruned {
@@ -69,25 +76,84 @@ function outcomeOf(row: WorktreeRow, isBranchGone: boolean): Pruned {
   return { row, done: "folder removed", why: `its commits stay on ${row.branch}` };
 }
 
-type Recorded = { readonly row: WorktreeRow; readonly worktree: Worktree; readonly copy: readonly string[] };
+type Recorded = {
+  readonly row: WorktreeRow;
+  readonly worktree: Worktree;
+  readonly copy: readonly string[];
+  /** Why nothing is done with it; null: it is a worktree of this repository, on the branch that is recorded. */
+  readonly fault: string | null;
+};
 
-async function recorded(journal: Journal, git: Git): Promise<readonly Recorded[]> {
+async function recorded(journal: Journal, around: Around): Promise<readonly Recorded[]> {
+  const { root, isOurs } = around;
+  const git = gitFor(around);
+  // Asked where the project is, never where a journal says that a repository is.
+  const { top } = repositoryAround(root);
   const found: Recorded[] = [];
+  let trees: readonly Tree[] | null | undefined;
   for (const run of await journal.list()) {
     const first = (await journal.read(run.id))[0]?.event;
     if (first?.type !== "run.started" || first.worktree === undefined) continue;
-    const { worktree } = first;
-    const { path, branch, base, home } = worktree;
-    const exists = existsSync(path);
-    const tip = existsSync(home) ? await tipOf(git, home, `refs/heads/${branch}`) : null;
-    if (!exists && tip === null) continue;
-    const copy = (await journal.flow(run.digest))?.settings.worktree.copy ?? [];
-    const left = exists ? await leftIn(git, worktree, copy) : NOTHING_LEFT;
+    const { worktree, cwd } = first;
+    const { path, branch, base } = worktree;
     const { agent, state } = summarise(run);
-    const merged = tip === null || (await isAncestor(git, home, tip, `refs/heads/${base}`));
-    const uncommitted = left === null ? null : [...left.work, ...left.changed].map((change) => change.path);
-    const row = { run: run.id, agent, state, path, branch, base, exists, merged, uncommitted };
-    found.push({ row, worktree, copy });
+    const about = { run: run.id, agent, state, path, branch, base };
+    const flow = await journal.flow(run.digest);
+    const copy = flow?.settings.worktree.copy ?? [];
+    const misplaced = isOurs
+      ? placeFault(root, { cwd, worktree }, flow?.settings.worktree.root ?? "")
+      : "you did not make this journal";
+    if (isOurs && misplaced === null && trees === undefined) trees = await treesOf(git, top);
+    const fault = misplaced ?? treeFault(worktree, trees ?? null);
+    if (fault !== null) {
+      const exists = isFolder(path);
+      if (!exists && isOurs) continue;
+      const row = { ...about, exists, merged: null, uncommitted: null };
+      found.push({ row, worktree, copy, fault });
+      continue;
+    }
+    const exists = existsSync(path);
+    const tip = await tipOf(git, top, `refs/heads/${branch}`);
+    if (!exists && tip === null) continue;
+    found.push({
+      row: { ...about, ...(await factsOf(git, top, tip, worktree, copy)) },
+      worktree,
+      copy,
+      fault,
+    });
   }
   return found;
+}
+
+async function factsOf(
+  git: Git,
+  top: string,
+  tip: string | null,
+  worktree: Worktree,
+  copy: readonly string[],
+): Promise<Pick<WorktreeRow, "exists" | "merged" | "uncommitted">> {
+  const exists = existsSync(worktree.path);
+  const left = exists ? await leftIn(git, worktree, copy) : NOTHING_LEFT;
+  const merged = tip === null || (await isAncestor(git, top, tip, `refs/heads/${worktree.base}`));
+  const uncommitted = left === null ? null : [...left.work, ...left.changed].map((change) => change.path);
+  return { exists, merged, uncommitted };
+}
+
+/** A folder that is there must be one that git itself lists, on the branch of the run. */
+function treeFault({ path, branch }: Worktree, trees: readonly Tree[] | null): string | null {
+  if (trees === null) return "git cannot list the worktrees of this repository";
+  if (!existsSync(path)) return null;
+  const tree = trees.find((other) => realPath(other.path) === realPath(path));
+  if (tree === undefined) return "git does not list it as a worktree of this repository";
+  return tree.branch === branch
+    ? null
+    : `it is on ${tree.branch ?? "no branch"}, and the run was on ${branch}`;
+}
+
+function isFolder(path: string): boolean {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+  } catch {
+    return false;
+  }
 }

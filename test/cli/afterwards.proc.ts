@@ -196,7 +196,10 @@ test("a run leaves as one file, and arrives elsewhere as a run that can be shown
     assert.equal((await elsewhere.lockstep(["replay", ref])).code, 0);
     assert.match((await elsewhere.lockstep(["show", ref])).stdout, /completed {2}notes/);
   }
-  const forked = onlyDocument(await elsewhere.lockstep(["fork", "theirs", "--at", "closure.note", "--json"]));
+  const fork = ["fork", "theirs", "--at", "closure.note", "--json"];
+  const refused = onlyDocument(await elsewhere.lockstep(fork));
+  assert.deepEqual([refused.code, refused.exitCode], ["STATE_FOREIGN", 3]);
+  const forked = onlyDocument(await elsewhere.lockstep([...fork, "--trust-journal"]));
   assert.equal(forked.outcome, "completed", "its script came along");
 
   const redacted = await world.lockstep(["export", id, "--redact", "-o", "redacted.json", "--json"]);

@@ -132,7 +132,7 @@ const results: readonly Case[] = [
     name: "a journal that is a text file",
     args: ["run", "notes", ...base, "--state", "text"],
     code: 3,
-    says: "JOURNAL_UNAVAILABLE",
+    says: "STATE_FOREIGN",
   },
   {
     name: "a journal that is a text file, shown",

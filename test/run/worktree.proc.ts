@@ -9,7 +9,12 @@ import { replies, repository, WORKER, type Repository } from "./repository.ts";
 
 const COMMIT = "echo new > b.txt; git add b.txt; git commit -qm work";
 const effectsOf = ({ effects }: Result) => effects.map(({ kind, state }) => `${kind}:${state}`);
-const around = (world: Repository) => ({ env: world.env, signal: new AbortController().signal });
+const around = (world: Repository) => ({
+  env: world.env,
+  signal: new AbortController().signal,
+  root: world.home,
+  isOurs: true,
+});
 
 const ENDINGS: readonly {
   readonly name: string;
