@@ -47,15 +47,8 @@ export type Standing =
   /** `isRefused`: a yes does not change it. */
   | { readonly kind: "foreign"; readonly why: string; readonly isRefused: boolean };
 
-/** What there is in a state folder, whatever version made it. */
-const CONTENTS: ReadonlySet<string> = new Set([
-  "runs.db",
-  "artifacts",
-  "answers",
-  "control",
-  "owners",
-  "runs",
-]);
+/** What there is in a state folder, whatever version made it; SQLite also reads the files beside its database. */
+const CONTENTS = /^(?:runs\.db.*|artifacts|answers|control|owners|runs)$/i;
 const ID_FILE = "id";
 const ID = /^[0-9a-f]{32}$/;
 
@@ -68,7 +61,7 @@ export function standingOf(stateDir: string, env: NodeJS.ProcessEnv): Standing {
   requirePlainState(stateDir);
   if (folder?.isDirectory() !== true) return { kind: "absent" };
   const id = idIn(stateDir);
-  if (id === null && !readdirSync(stateDir).some((name) => CONTENTS.has(name))) return { kind: "absent" };
+  if (id === null && !readdirSync(stateDir).some((name) => CONTENTS.test(name))) return { kind: "absent" };
   const uid = process.geteuid?.();
   if (uid !== undefined && uid !== 0 && folder.uid !== uid)
     return foreign(`it belongs to another user of this machine (uid ${folder.uid})`, true);

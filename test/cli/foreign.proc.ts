@@ -336,6 +336,27 @@ for (const { name, make, why } of FOREIGN)
     assert.equal((await world.lockstep(["pause", "@last", ...where])).code, 0);
   });
 
+for (const name of [
+  "runs.db-wal",
+  "runs.db-journal",
+  "answers/r/q.json",
+  "control/r.json",
+  "artifacts/ab/x",
+  "owners/x.lock",
+])
+  test(`a clone that brings only .lockstep/${name} is foreign to a new run too`, async () => {
+    using world = createWorld();
+    writeBash(world);
+    world.write("script.json", script(replies.initial(), replies.continuation(), replies.closure()));
+    world.write(`.lockstep/${name}`, "planted");
+    const begun = ["run", "notes", "--topic", "t", "--script", "script.json", "--json"];
+    const ran = await world.lockstep(begun);
+    assert.deepEqual([ran.code, onlyDocument(ran).code], [3, "STATE_FOREIGN"], ran.stderr);
+    assert.ok(!existsSync(join(world.root, ".lockstep/runs.db")));
+    const elsewhere = await world.lockstep([...begun, "--state", "mine"]);
+    assert.equal(elsewhere.code, 0, "another folder can be chosen");
+  });
+
 test("without a home folder what another process made is foreign, and LOCKSTEP_TRUST=all helps", async () => {
   using world = await createStopped();
   const env = { HOME: undefined };

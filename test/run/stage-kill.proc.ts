@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 import { builtCommand } from "../built.ts";
 import { bundled } from "../bundle.ts";
 import type { Entry } from "../../src/flow/event.ts";
-import { openJournal, resume, type Result, type ScriptReply } from "../../src/run/index.ts";
+import { openExistingJournal, resume, type Result, type ScriptReply } from "../../src/run/index.ts";
 import { machineFiles } from "./stage-project.ts";
 import { projectWith } from "./project.ts";
 
@@ -95,7 +95,7 @@ function read(lines: string): readonly Entry[] {
 }
 
 async function journalOf(folder: string): Promise<readonly Entry[]> {
-  const journal = await openJournal(join(folder, ".lockstep"), { now: Date.now });
+  const journal = (await openExistingJournal(join(folder, ".lockstep"), { now: Date.now }))!;
   try {
     const [row] = await journal.list();
     assert.equal(row!.owned, false, "a dead owner holds nothing");
