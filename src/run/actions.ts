@@ -15,6 +15,7 @@ import type { EffectEvent, Entry, Event, Led } from "../flow/event.ts";
 import type { Flow, Flows } from "../flow/flow.ts";
 import { own } from "../flow/json.ts";
 import { githubFor } from "./github.ts";
+import { guardedIn } from "./own-files.ts";
 import type { Surroundings } from "./worktree.ts";
 
 export type ActingOptions = Surroundings & {
@@ -25,6 +26,8 @@ export type ActingOptions = Surroundings & {
   /** Of the project, where its modules are. */
   readonly root: string;
   readonly cwd: string;
+  /** Where runs are recorded. */
+  readonly stateDir: string;
   /** The working tree that the run was started in. */
   readonly home: string;
   /** Kept up with every entry before it is heard here. */
@@ -52,7 +55,7 @@ type Due = {
 export function createActing(options: ActingOptions): Acting {
   const { adopted, run, cwd, report, redactor, signal } = options;
   const { effects } = report;
-  const ground = createGround(cwd, []);
+  const ground = createGround(cwd, [], () => guardedIn(options, options.env));
   const hosts = createHosts(options);
   // Whether it is switched on is looked at for each block, by the flow that held then.
   const github = githubFor({ ...options, cwd: options.home, enabled: true, onToken: redactor.learn });
@@ -112,6 +115,7 @@ export function createActing(options: ActingOptions): Acting {
       settings: held.settings,
       mayWrite: own(held.steps, step)?.tools.mode !== "plan",
       writing: ground.writing,
+      pin: ground.pin,
       github,
       passing: (key) => void passing.add(key),
       host: (type) => hosts.of(held, type),

@@ -1,0 +1,242 @@
+/**
+ * What Lockstep itself loads or reads, as far as it lies where a run may write: its own package, every package it may
+ * load, `node_modules/.bin`, the settings of the package manager that starts it, and the Node that runs it.
+ *
+ * A missing place counts too. Node looks for a package in one folder after the other, so a folder that is made nearer to
+ * us, or where a package is not installed, would be loaded instead.
+ */
+import { lstatSync, readFileSync, readlinkSync, realpathSync, statSync } from "node:fs";
+import { basename, delimiter, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Fixed, Guarded } from "../boundaries/paths.ts";
+import { isInside } from "./files.ts";
+import { keepImports } from "./own-imports.ts";
+import { settingsFolder } from "./project.ts";
+
+export type OwnFiles = {
+  /** Absolute and without links. They exist. */
+  readonly there: readonly Fixed[];
+  /** They do not exist, and may not be made. */
+  readonly missing: readonly Fixed[];
+  /** Links on the way to any of them, and where they lead. */
+  readonly links: readonly { readonly path: string; readonly to: string }[];
+};
+
+type Env = { readonly [name: string]: string | undefined };
+
+const NOTHING: OwnFiles = { there: [], missing: [], links: [] };
+
+/** The same in all runs of this process that may write to the same folders. `roots` are absolute and without links. */
+export function ownFiles(roots: readonly string[], env: Env = process.env): OwnFiles {
+  const key = JSON.stringify([roots, env["PATH"], env["LOCKSTEP_PACKAGES"]]);
+  const known = KNOWN.get(key) ?? find(roots, env);
+  KNOWN.set(key, known);
+  return known;
+}
+
+const KNOWN = new Map<string, OwnFiles>();
+
+/** The same for tools, with the places of one run. */
+export function guardedIn(
+  { cwd, root, stateDir }: { readonly cwd: string; readonly root: string; readonly stateDir: string },
+  env: Env = process.env,
+): Guarded {
+  const { there, missing } = keptIn([realPlace(cwd)], env);
+  const agents = realPlace(join(root, ".agent"));
+  return {
+    fixed: [...there, ...missing, { path: agents, what: "where the agents are defined" }],
+    records: [realPlace(stateDir), realPlace(settingsFolder(env))],
+  };
+}
+
+/** From here on, no package is loaded that comes into being in these folders. */
+export function keptIn(roots: readonly string[], env: Env = process.env): OwnFiles {
+  const own = ownFiles(roots, env);
+  if (own !== NOTHING) keepImports(roots, own.there);
+  return own;
+}
+
+const OWN = "part of the Lockstep that runs this flow";
+const PACKAGE = "a package that Lockstep may load";
+const PROGRAMS = "where the programs are that a package manager starts Lockstep with";
+const SETTINGS = "what a package manager reads when it starts Lockstep";
+const NODE = "the Node that runs Lockstep";
+const STORE = "where the package manager keeps files that are also files of Lockstep";
+
+/** Most installations lie elsewhere: then nothing of them can be written, and nothing has to be looked for. */
+function find(roots: readonly string[], env: Env): OwnFiles {
+  const isWithin = (path: string) => roots.some((root) => isInside(root, path));
+  const home = packageAround(dirname(fileURLToPath(import.meta.url)));
+  const others = env["LOCKSTEP_PACKAGES"] === undefined ? [] : [realPlace(resolve(env["LOCKSTEP_PACKAGES"]))];
+  const names = namesOf(home);
+  const starts = [home, ...others].map((folder) => ({ folder, names }));
+  const near = [home, ...others].some(isWithin) || roots.some((root) => isInside(home, root));
+  const first = starts.flatMap(({ folder }) => names.flatMap((name) => lookFor(name, folder).found));
+  const plain = [...programs(roots, env), fixed(realPlace(process.execPath), NODE)].filter(({ path }) =>
+    isWithin(path),
+  );
+  if (!near && !first.some(isWithin) && plain.length === 0) return NOTHING;
+
+  const packages = closure(starts);
+  const all = [
+    ...ownParts(home, roots),
+    ...plain,
+    ...packages.there.map((path) => fixed(path, PACKAGE)),
+    ...packages.missing.map((path) => fixed(NESTED.exec(path)?.[1] ?? path, PACKAGE)),
+    ...[home, ...others].flatMap((folder) => besides(folder)),
+  ];
+  const within = [...new Map(all.map((one) => [one.path, one])).values()].filter(({ path }) =>
+    roots.some((root) => isInside(root, path) || isInside(path, root)),
+  );
+  const there = outermost(within.filter(({ path }) => exists(path)));
+  const missing = within.filter(
+    ({ path }) => !exists(path) && !there.some((one) => isInside(one.path, path)),
+  );
+  const links = packages.links.filter(({ path }) => isWithin(path));
+  // A link cannot be made read-only, but the folder it lies in can.
+  const holders = links.map(({ path }) => fixed(realPlace(dirname(path)), PACKAGE)).filter(isNarrow);
+  return { there: outermost([...there, ...holders]), missing, links };
+}
+
+/** Node looks there, and nobody puts anything there: one place stands for all in it. */
+const NESTED = /^(.*?\/node_modules\/(?:@[^/]+\/)?node_modules)\//;
+
+/** A folder that holds packages, and not one of the project. */
+function isNarrow({ path }: Fixed): boolean {
+  return path.split(sep).includes("node_modules");
+}
+
+function fixed(path: string, what: string): Fixed {
+  return { path, what };
+}
+
+/**
+ * All of the package. Where the run works inside of it, Lockstep is being developed with Lockstep: then only what this
+ * process is made of.
+ */
+function ownParts(home: string, roots: readonly string[]): readonly Fixed[] {
+  if (!roots.some((root) => isInside(home, root))) return [fixed(home, OWN)];
+  const [top = ""] = relative(home, realPlace(fileURLToPath(import.meta.url))).split(sep);
+  return [fixed(join(home, top), OWN), fixed(join(home, "package.json"), OWN)];
+}
+
+/** Beside a package, in each folder above it that holds `node_modules`. */
+function besides(home: string): readonly Fixed[] {
+  const holders = ancestors(home).filter(
+    (folder, index) => index === 0 || isInside(join(folder, "node_modules"), home),
+  );
+  return holders.flatMap((folder) => [
+    fixed(join(folder, "node_modules", ".bin"), PROGRAMS),
+    ...MANAGERS.map((name) => fixed(join(folder, name), SETTINGS)),
+    ...STORES.map((name) => fixed(join(folder, name), STORE)).filter(({ path }) => exists(path)),
+  ]);
+}
+
+/** Each can name a program, or code that is loaded before ours. */
+const MANAGERS = [".npmrc", ".yarnrc", ".yarnrc.yml", ".yarn", ".pnp.cjs", ".pnp.js", ".pnp.loader.mjs"];
+/** pnpm gives a file of a package a second name there. */
+const STORES = [".pnpm-store"];
+
+/** Folders of programs that `npx` and `npm run` put on the PATH. */
+function programs(roots: readonly string[], env: Env): readonly Fixed[] {
+  const folders = (env["PATH"] ?? "").split(delimiter).filter((folder) => isAbsolute(folder));
+  return folders
+    .filter((folder) => basename(folder) === ".bin" && basename(dirname(folder)) === "node_modules")
+    .map((folder) => fixed(realPlace(folder), PROGRAMS))
+    .filter(({ path }) => roots.some((root) => isInside(root, path)));
+}
+
+// Packages, as Node finds them.
+
+type Start = { readonly folder: string; readonly names: readonly string[] };
+
+/** Every package that can be loaded from there, with all that those load. */
+function closure(starts: readonly Start[]) {
+  const there = new Set<string>();
+  const missing = new Set<string>();
+  const links = new Map<string, { readonly path: string; readonly to: string }>();
+  const queue = [...starts];
+  for (let start = queue.pop(); start !== undefined; start = queue.pop()) {
+    for (const name of start.names) {
+      const looked = lookFor(name, start.folder);
+      for (const path of looked.missing) missing.add(path);
+      for (const link of looked.links) links.set(link.path, link);
+      for (const folder of looked.found) {
+        if (there.has(folder) || there.size >= MOST_PACKAGES) continue;
+        there.add(folder);
+        queue.push({ folder, names: namesOf(folder) });
+      }
+    }
+  }
+  return { there: [...there], missing: [...missing], links: [...links.values()] };
+}
+
+const MOST_PACKAGES = 2_000;
+
+/** The package that Node finds from this folder, none or one, and the places where it looks before. */
+function lookFor(name: string, from: string) {
+  const missing: string[] = [];
+  for (const folder of ancestors(from)) {
+    const path = join(folder, "node_modules", ...name.split("/"));
+    // `require` takes a file of that name before a folder.
+    missing.push(...[".js", ".json", ".node"].map((ending) => path + ending));
+    if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true) {
+      const way = name.includes("/") ? [dirname(path), path] : [path];
+      const links = way.flatMap((one) => linkAt(one));
+      return { found: [realpathSync.native(path)], missing, links };
+    }
+    missing.push(path);
+  }
+  return { found: [], missing, links: [] };
+}
+
+/** What a package may load: with its optional peers, installed or not. */
+function namesOf(folder: string): readonly string[] {
+  try {
+    const about = JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as {
+      readonly [kind: string]: { readonly [name: string]: string } | undefined;
+    };
+    const kinds = ["dependencies", "optionalDependencies", "peerDependencies"];
+    return kinds.flatMap((kind) => Object.keys(about[kind] ?? {})).filter((name) => NAME.test(name));
+  } catch {
+    return []; // there is none, or it is not for Node to read either
+  }
+}
+
+const NAME = /^(?:@[\w.~-]+\/)?[\w.~-]+$/;
+
+function packageAround(folder: string): string {
+  const home = ancestors(realPlace(folder)).find((one) => exists(join(one, "package.json")));
+  return home ?? folder;
+}
+
+/** The folder itself first. */
+function ancestors(folder: string): readonly string[] {
+  const parent = dirname(folder);
+  return parent === folder ? [folder] : [folder, ...ancestors(parent)];
+}
+
+function outermost(all: readonly Fixed[]): readonly Fixed[] {
+  const paths = new Set(all.map(({ path }) => path));
+  return [...new Map(all.map((one) => [one.path, one])).values()].filter(
+    ({ path }) => !ancestors(dirname(path)).some((folder) => paths.has(folder)),
+  );
+}
+
+function linkAt(path: string): readonly { readonly path: string; readonly to: string }[] {
+  const isLink = lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() ?? false;
+  return isLink ? [{ path, to: readlinkSync(path) }] : [];
+}
+
+function exists(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+}
+
+/** Where it really is, also if its last parts do not exist yet. */
+function realPlace(path: string): string {
+  try {
+    return realpathSync.native(path);
+  } catch {
+    return path === dirname(path) || exists(path) ? path : join(realPlace(dirname(path)), basename(path));
+  }
+}

@@ -1,0 +1,53 @@
+/**
+ * Keeps what a run wrote out of our own process: a module of Lockstep, or of a package it loads, gets nothing from a
+ * folder that a run may write, but for the packages that were there before the run began.
+ */
+import { registerHooks } from "node:module";
+import { fileURLToPath } from "node:url";
+import type { Fixed } from "../boundaries/paths.ts";
+import { isInside } from "./files.ts";
+
+/** All paths are absolute and without links. */
+export function keepImports(roots: readonly string[], own: readonly Fixed[]): void {
+  for (const root of roots) writable.add(root);
+  for (const { path } of own) known.add(path);
+  if (isKept) return;
+  isKept = true;
+  registerHooks({
+    resolve: (specifier, context, next) => {
+      const found = next(specifier, context);
+      const path = pathOf(found.url);
+      const parent = pathOf(context.parentURL);
+      if (
+        path !== null &&
+        parent !== null &&
+        isIn(known, parent) &&
+        isIn(writable, path) &&
+        !isIn(known, path)
+      )
+        throw notFound(specifier, path);
+      return found;
+    },
+  });
+}
+
+const writable = new Set<string>();
+const known = new Set<string>();
+let isKept = false;
+
+function isIn(folders: ReadonlySet<string>, path: string): boolean {
+  return folders.values().some((folder) => isInside(folder, path));
+}
+
+function pathOf(url: string | undefined): string | null {
+  return url?.startsWith("file:") === true ? fileURLToPath(url) : null;
+}
+
+/** To Lockstep it is not installed. */
+function notFound(specifier: string, path: string): Error {
+  const why = "lies where this run may write and was not there when the run began";
+  const error = new Error(
+    `Cannot find package "${specifier}": ${path} ${why}. Start the run again to use it.`,
+  );
+  return Object.assign(error, { code: "ERR_MODULE_NOT_FOUND" });
+}
