@@ -61,7 +61,9 @@ export function watchedPaths(policy: SandboxPolicy): readonly Watched[] {
 
 /** Puts things back as they were. Nothing is deleted: should it be somebody else's after all, it is still there. */
 export function quarantine(watched: readonly Watched[]): readonly string[] {
-  return watched.flatMap(({ path, link }) => {
+  return watched.flatMap(({ path: named, link }) => {
+    // What is missing could be found behind a link that stands for its folder.
+    const path = link === null && isLink(dirname(named)) ? dirname(named) : named;
     const found = lstatSync(path, { throwIfNoEntry: false });
     const now = found?.isSymbolicLink() ? readlinkSync(path) : null;
     if (link === null ? found === undefined : now === link) return [];
@@ -118,6 +120,10 @@ export function real(path: string): readonly string[] {
   } catch {
     return []; // it does not exist, or is not ours to see
   }
+}
+
+function isLink(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() ?? false;
 }
 
 function isFolder(path: string): boolean {

@@ -20,11 +20,13 @@ export type OwnFiles = {
   readonly missing: readonly Fixed[];
   /** Links on the way to any of them, and where they lead. */
   readonly links: readonly { readonly path: string; readonly to: string }[];
+  /** All that this process may load, wherever it lies. */
+  readonly packages: readonly string[];
 };
 
 type Env = { readonly [name: string]: string | undefined };
 
-const NOTHING: OwnFiles = { there: [], missing: [], links: [] };
+const NOTHING: OwnFiles = { there: [], missing: [], links: [], packages: [] };
 
 /** The same in all runs of this process that may write to the same folders. `roots` are absolute and without links. */
 export function ownFiles(roots: readonly string[], env: Env = process.env): OwnFiles {
@@ -52,7 +54,7 @@ export function guardedIn(
 /** From here on, no package is loaded that comes into being in these folders. */
 export function keptIn(roots: readonly string[], env: Env = process.env): OwnFiles {
   const own = ownFiles(roots, env);
-  if (own !== NOTHING) keepImports(roots, own.there);
+  if (own !== NOTHING) keepImports(roots, own.packages);
   return own;
 }
 
@@ -95,7 +97,7 @@ function find(roots: readonly string[], env: Env): OwnFiles {
   const links = packages.links.filter(({ path }) => isWithin(path));
   // A link cannot be made read-only, but the folder it lies in can.
   const holders = links.map(({ path }) => fixed(realPlace(dirname(path)), PACKAGE)).filter(isNarrow);
-  return { there: outermost([...there, ...holders]), missing, links };
+  return { there: outermost([...there, ...holders]), missing, links, packages: [home, ...packages.there] };
 }
 
 /** Node looks there, and nobody puts anything there: one place stands for all in it. */
@@ -125,11 +127,10 @@ function besides(home: string): readonly Fixed[] {
   const holders = ancestors(home).filter(
     (folder, index) => index === 0 || isInside(join(folder, "node_modules"), home),
   );
-  return holders.flatMap((folder) => [
-    fixed(join(folder, "node_modules", ".bin"), PROGRAMS),
-    ...MANAGERS.map((name) => fixed(join(folder, name), SETTINGS)),
-    ...STORES.map((name) => fixed(join(folder, name), STORE)).filter(({ path }) => exists(path)),
-  ]);
+  const named = (names: readonly string[], what: string) =>
+    holders.flatMap((folder) => names.map((name) => fixed(join(folder, name), what)));
+  const stores = named(STORES, STORE).filter(({ path }) => exists(path));
+  return [...named(["node_modules/.bin"], PROGRAMS), ...named(MANAGERS, SETTINGS), ...stores];
 }
 
 /** Each can name a program, or code that is loaded before ours. */

@@ -4,13 +4,12 @@
  */
 import { registerHooks } from "node:module";
 import { fileURLToPath } from "node:url";
-import type { Fixed } from "../boundaries/paths.ts";
 import { isInside } from "./files.ts";
 
-/** All paths are absolute and without links. */
-export function keepImports(roots: readonly string[], own: readonly Fixed[]): void {
+/** `packages`: ours, and all that it may load. All paths are absolute and without links. */
+export function keepImports(roots: readonly string[], packages: readonly string[]): void {
   for (const root of roots) writable.add(root);
-  for (const { path } of own) known.add(path);
+  for (const path of packages) known.add(path);
   if (isKept) return;
   isKept = true;
   registerHooks({
@@ -18,14 +17,9 @@ export function keepImports(roots: readonly string[], own: readonly Fixed[]): vo
       const found = next(specifier, context);
       const path = pathOf(found.url);
       const parent = pathOf(context.parentURL);
-      if (
-        path !== null &&
-        parent !== null &&
-        isIn(known, parent) &&
-        isIn(writable, path) &&
-        !isIn(known, path)
-      )
-        throw notFound(specifier, path);
+      if (path === null || parent === null || !isIn(known, parent) || isIn(known, path)) return found;
+      // What is found by its name may lie anywhere: a link can lead there.
+      if (isIn(writable, path) || !/^(?:[./#]|file:)/.test(specifier)) throw notFound(specifier, path);
       return found;
     },
   });
@@ -45,7 +39,7 @@ function pathOf(url: string | undefined): string | null {
 
 /** To Lockstep it is not installed. */
 function notFound(specifier: string, path: string): Error {
-  const why = "lies where this run may write and was not there when the run began";
+  const why = "was not there when the run began, and the run may have made it";
   const error = new Error(
     `Cannot find package "${specifier}": ${path} ${why}. Start the run again to use it.`,
   );
