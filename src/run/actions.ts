@@ -16,6 +16,7 @@ import type { Flow, Flows } from "../flow/flow.ts";
 import { own } from "../flow/json.ts";
 import { githubFor } from "./github.ts";
 import { guardedIn } from "./own-files.ts";
+import { modulesOf } from "./own-modules.ts";
 import type { Surroundings } from "./worktree.ts";
 
 export type ActingOptions = Surroundings & {
@@ -55,7 +56,9 @@ type Due = {
 export function createActing(options: ActingOptions): Acting {
   const { adopted, run, cwd, report, redactor, signal } = options;
   const { effects } = report;
-  const ground = createGround(cwd, [], () => guardedIn(options, options.env));
+  const ground = createGround(cwd, [], () =>
+    guardedIn(options, options.env, modulesOf(options.began, options.root)),
+  );
   const hosts = createHosts(options);
   // Whether it is switched on is looked at for each block, by the flow that held then.
   const github = githubFor({ ...options, cwd: options.home, enabled: true, onToken: redactor.learn });

@@ -11,6 +11,7 @@ import { fileURLToPath } from "node:url";
 import type { Fixed, Guarded } from "../boundaries/paths.ts";
 import { isInside } from "./files.ts";
 import { keepImports } from "./own-imports.ts";
+import { loadedBy } from "./own-modules.ts";
 import { settingsFolder } from "./project.ts";
 
 export type OwnFiles = {
@@ -29,9 +30,13 @@ type Env = { readonly [name: string]: string | undefined };
 const NOTHING: OwnFiles = { there: [], missing: [], links: [], packages: [] };
 
 /** The same in all runs of this process that may write to the same folders. `roots` are absolute and without links. */
-export function ownFiles(roots: readonly string[], env: Env = process.env): OwnFiles {
-  const key = JSON.stringify([roots, env["PATH"], env["LOCKSTEP_PACKAGES"]]);
-  const known = KNOWN.get(key) ?? find(roots, env);
+export function ownFiles(
+  roots: readonly string[],
+  env: Env = process.env,
+  modules: readonly string[] = [],
+): OwnFiles {
+  const key = JSON.stringify([roots, env["PATH"], env["LOCKSTEP_PACKAGES"], modules]);
+  const known = KNOWN.get(key) ?? withModules(find(roots, env), roots, modules);
   KNOWN.set(key, known);
   return known;
 }
@@ -42,8 +47,9 @@ const KNOWN = new Map<string, OwnFiles>();
 export function guardedIn(
   { cwd, root, stateDir }: { readonly cwd: string; readonly root: string; readonly stateDir: string },
   env: Env = process.env,
+  modules: readonly string[] = [],
 ): Guarded {
-  const { there, missing } = keptIn([realPlace(cwd)], env);
+  const { there, missing } = keptIn([realPlace(cwd)], env, modules);
   const agents = realPlace(join(root, ".agent"));
   return {
     fixed: [...there, ...missing, { path: agents, what: "where the agents are defined" }],
@@ -52,13 +58,19 @@ export function guardedIn(
 }
 
 /** From here on, no package is loaded that comes into being in these folders. */
-export function keptIn(roots: readonly string[], env: Env = process.env): OwnFiles {
-  const own = ownFiles(roots, env);
-  if (own !== NOTHING) keepImports(roots, own.packages);
+export function keptIn(
+  roots: readonly string[],
+  env: Env = process.env,
+  modules: readonly string[] = [],
+): OwnFiles {
+  const own = ownFiles(roots, env, modules);
+  if (own.packages.length > 0) keepImports(roots, own.packages);
   return own;
 }
 
 const OWN = "part of the Lockstep that runs this flow";
+const SOURCES = `${OWN} (to work on it, run an installed Lockstep instead)`;
+const MODULE = "loaded by a module of this agent";
 const PACKAGE = "a package that Lockstep may load";
 const PROGRAMS = "where the programs are that a package manager starts Lockstep with";
 const SETTINGS = "what a package manager reads when it starts Lockstep";
@@ -100,6 +112,22 @@ function find(roots: readonly string[], env: Env): OwnFiles {
   return { there: outermost([...there, ...holders]), missing, links, packages: [home, ...packages.there] };
 }
 
+/** With what the modules of an agent load from the project: they were trusted as they are. */
+function withModules(own: OwnFiles, roots: readonly string[], modules: readonly string[]): OwnFiles {
+  if (modules.length === 0) return own;
+  const { files, packages } = loadedBy(modules);
+  const found = closure(packages);
+  const isWithin = ({ path }: { readonly path: string }) => roots.some((root) => isInside(root, path));
+  const there = [...files, ...found.there].map((path) => fixed(path, MODULE)).filter(isWithin);
+  const missing = found.missing.map((path) => fixed(path, MODULE)).filter(isWithin);
+  return {
+    ...own,
+    there: outermost([...own.there, ...there]),
+    missing: [...own.missing, ...missing.filter(({ path }) => !exists(path))],
+    links: [...own.links, ...found.links.filter(isWithin)],
+  };
+}
+
 /** Node looks there, and nobody puts anything there: one place stands for all in it. */
 const NESTED = /^(.*?\/node_modules\/(?:@[^/]+\/)?node_modules)\//;
 
@@ -119,7 +147,7 @@ function fixed(path: string, what: string): Fixed {
 function ownParts(home: string, roots: readonly string[]): readonly Fixed[] {
   if (!roots.some((root) => isInside(home, root))) return [fixed(home, OWN)];
   const [top = ""] = relative(home, realPlace(fileURLToPath(import.meta.url))).split(sep);
-  return [fixed(join(home, top), OWN), fixed(join(home, "package.json"), OWN)];
+  return [join(home, top), join(home, "package.json")].map((path) => fixed(path, SOURCES));
 }
 
 /** Beside a package, in each folder above it that holds `node_modules`. */
@@ -128,7 +156,7 @@ function besides(home: string): readonly Fixed[] {
     (folder, index) => index === 0 || isInside(join(folder, "node_modules"), home),
   );
   const named = (names: readonly string[], what: string) =>
-    holders.flatMap((folder) => names.map((name) => fixed(join(folder, name), what)));
+    holders.flatMap((folder) => names.map((name) => fixed(realPlace(join(folder, name)), what)));
   const stores = named(STORES, STORE).filter(({ path }) => exists(path));
   return [...named(["node_modules/.bin"], PROGRAMS), ...named(MANAGERS, SETTINGS), ...stores];
 }
@@ -182,7 +210,7 @@ function lookFor(name: string, from: string) {
     // `require` takes a file of that name before a folder.
     missing.push(...[".js", ".json", ".node"].map((ending) => path + ending));
     if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true) {
-      const way = name.includes("/") ? [dirname(path), path] : [path];
+      const way = [join(folder, "node_modules"), ...(name.includes("/") ? [dirname(path)] : []), path];
       const links = way.flatMap((one) => linkAt(one));
       return { found: [realpathSync.native(path)], missing, links };
     }

@@ -14,6 +14,7 @@ import { composer } from "../prompts/compose.ts";
 import { discreet } from "./discreet.ts";
 import { askerOf, githubFor } from "./github.ts";
 import { guardedIn } from "./own-files.ts";
+import { modulesOf } from "./own-modules.ts";
 
 export type Around = {
   readonly flow: Flow;
@@ -52,7 +53,7 @@ export function createPorts(around: Around): Ports {
   const { signal = new AbortController().signal, onWarning } = around;
   const github = githubFor({ enabled, env, cwd, clock, signal, onToken: redactor.learn });
   const hooks = flow.hooks === undefined ? null : hooksOf(flow.hooks, around, env);
-  const guarded = () => guardedIn({ cwd, root, stateDir }, env);
+  const guarded = () => guardedIn({ cwd, root, stateDir }, env, modulesOf(flow, root));
   const files = createGround(cwd, [], guarded);
   const ports: Ports = {
     backend,

@@ -88,9 +88,15 @@ export async function openGround(
   return { exec: confine(exec, engine, policy), child, inside: { engine, policy }, close: engine.close };
 }
 
-export function placesOf(project: Project, cwd: string, env: NodeJS.ProcessEnv): Places {
+/** `modules`: those that the run may start, absolute. */
+export function placesOf(
+  project: Project,
+  cwd: string,
+  env: NodeJS.ProcessEnv,
+  modules: readonly string[] = [],
+): Places {
   const { root, agentsDir, stateDir } = project;
-  const own = (roots: readonly string[]) => keptIn(roots, env);
+  const own = (roots: readonly string[]) => keptIn(roots, env, modules);
   return { cwd, root, agentsDir, stateDir, configDir: settingsFolder(env), home: env.HOME || homedir(), own };
 }
 
