@@ -1,8 +1,9 @@
 /** What a run's settings come to as a policy: the folders, what is never seen, and the hosts. */
-import { lstatSync, readdirSync, realpathSync } from "node:fs";
+import { lstatSync, readdirSync, readlinkSync, realpathSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import type { Sandbox } from "../flow/settings.ts";
 import { isInside } from "./paths.ts";
+import type { Watched } from "./sandbox-git.ts";
 import type { SandboxPolicy } from "./sandbox.ts";
 
 /** The places of this machine and of this run, absolute. */
@@ -44,11 +45,24 @@ export function policyOf(
     ],
     hidden: [...hiddenPlaces(places), ...pipesIn(places.home)],
     watched: [
+      ...standing([join(cwd, ".agent")], true),
+      // The run's own records may be made later, by us.
+      ...standing([join(cwd, ".lockstep")], realPlace(places.stateDir) !== join(cwd, ".lockstep")),
+      ...standing([places.agentsDir, places.stateDir], false),
       ...(own?.missing ?? []).map(({ path }) => ({ path, link: null })),
       ...(own?.links ?? []).map(({ path, to }) => ({ path, link: to })),
     ],
     hosts: hostsOf(network),
   };
+}
+
+/** Links and, with `missing`, what is not there: neither can be made read-only, so each must be as it is afterwards. */
+function standing(paths: readonly string[], missing: boolean): readonly Watched[] {
+  return paths.flatMap((path): readonly Watched[] => {
+    const found = lstatSync(path, { throwIfNoEntry: false });
+    if (found === undefined) return missing ? [{ path, link: null }] : [];
+    return found.isSymbolicLink() ? [{ path, link: readlinkSync(path) }] : [];
+  });
 }
 
 /** null: none. */

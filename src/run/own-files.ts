@@ -75,6 +75,7 @@ const PACKAGE = "a package that Lockstep may load";
 const PROGRAMS = "where the programs are that a package manager starts Lockstep with";
 const SETTINGS = "what a package manager reads when it starts Lockstep";
 const NODE = "the Node that runs Lockstep";
+const PRELOAD = "what Node loads for Lockstep because the environment says so";
 const STORE = "where the package manager keeps files that are also files of Lockstep";
 
 /** Most installations lie elsewhere: then nothing of them can be written, and nothing has to be looked for. */
@@ -84,22 +85,22 @@ function find(roots: readonly string[], env: Env): OwnFiles {
   const others = env["LOCKSTEP_PACKAGES"] === undefined ? [] : [realPlace(resolve(env["LOCKSTEP_PACKAGES"]))];
   const names = namesOf(home);
   const starts = [home, ...others].map((folder) => ({ folder, names }));
-  const near = [home, ...others].some(isWithin) || roots.some((root) => isInside(home, root));
+  const near =
+    [home, ...others, ...searched(env)].some(isWithin) || roots.some((root) => isInside(home, root));
   const first = starts.flatMap(({ folder }) => names.flatMap((name) => lookFor(name, folder).found));
-  const plain = [...programs(roots, env), fixed(realPlace(process.execPath), NODE)].filter(({ path }) =>
-    isWithin(path),
-  );
+  const all = [...programs(roots, env), ...atStart(roots, env), fixed(realPlace(process.execPath), NODE)];
+  const plain = all.filter(({ path }) => isWithin(path));
   if (!near && !first.some(isWithin) && plain.length === 0) return NOTHING;
 
   const packages = closure(starts);
-  const all = [
+  const found = [
     ...ownParts(home, roots),
     ...plain,
     ...packages.there.map((path) => fixed(path, PACKAGE)),
     ...packages.missing.map((path) => fixed(NESTED.exec(path)?.[1] ?? path, PACKAGE)),
     ...[home, ...others].flatMap((folder) => besides(folder)),
   ];
-  const within = [...new Map(all.map((one) => [one.path, one])).values()].filter(({ path }) =>
+  const within = [...new Map(found.map((one) => [one.path, one])).values()].filter(({ path }) =>
     roots.some((root) => isInside(root, path) || isInside(path, root)),
   );
   const there = outermost(within.filter(({ path }) => exists(path)));
@@ -174,6 +175,27 @@ function programs(roots: readonly string[], env: Env): readonly Fixed[] {
     .map((folder) => fixed(realPlace(folder), PROGRAMS))
     .filter(({ path }) => roots.some((root) => isInside(root, path)));
 }
+
+/** What Node reads before us and beside us, because the environment says so. */
+function atStart(roots: readonly string[], env: Env): readonly Fixed[] {
+  const words = [env["NODE_OPTIONS"] ?? "", ...process.execArgv].join(" ");
+  const named = [...words.matchAll(PRELOADED)].map(([, quoted, plain]) => quoted ?? plain ?? "");
+  const files = named
+    .filter((name) => /^(?:\.{0,2}\/|file:)/.test(name))
+    .map((name) => (name.startsWith("file:") ? fileURLToPath(name) : resolve(name)));
+  // A folder around all of the work cannot be read-only; what is new in it is not loaded either way.
+  const folders = searched(env).filter((folder) => !roots.some((root) => isInside(folder, root)));
+  return [...files, ...folders].map((path) => fixed(realPlace(path), PRELOAD));
+}
+
+/** Folders that `require` looks through at last. */
+function searched(env: Env): readonly string[] {
+  const folders = (env["NODE_PATH"] ?? "").split(delimiter).filter((folder) => folder !== "");
+  const homes = env["HOME"] === undefined ? [] : [".node_modules", ".node_libraries"];
+  return [...folders.map((folder) => resolve(folder)), ...homes.map((name) => join(env["HOME"]!, name))];
+}
+
+const PRELOADED = /(?:--require|-r|--import|--(?:experimental-)?loader|--env-file)[= ]+(?:"([^"]+)"|(\S+))/g;
 
 // Packages, as Node finds them.
 

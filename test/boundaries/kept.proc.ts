@@ -99,6 +99,33 @@ describe("the sandbox keeps", { skip: bwrap.skip }, () => {
     await ground.close();
   });
 
+  test("agents and records that are links or are not there", async () => {
+    using machine = createMachine();
+    const { project, outside } = machine;
+    mkdirSync(join(project, "sub"));
+    const { sh, close } = await machine.open({}, join(project, "sub"));
+    const { stderr } = await sh(
+      "mkdir -p .agent/evil .lockstep/answers; echo {} > .agent/evil/agent.json; echo mine > file",
+    );
+    assert.match(stderr, /sub\/\.agent is not for commands to make/);
+    assert.match(stderr, /sub\/\.lockstep is not for commands to make/);
+    assert.deepEqual(
+      readdirSync(join(project, "sub")).filter((name) => !name.startsWith("lockstep-refused")),
+      ["file"],
+    );
+    await close();
+
+    const linked = join(machine.base, "linked");
+    mkdirSync(join(linked, "real-agents/a"), { recursive: true });
+    symlinkSync("real-agents", join(linked, ".agent"));
+    symlinkSync(outside, join(linked, ".lockstep"));
+    const other = await machine.open({}, linked);
+    await other.sh("rm .agent .lockstep; mkdir .agent .lockstep; echo x > .agent/x; true");
+    await other.close();
+    assert.deepEqual(readdirSync(join(linked, ".agent")), ["a"]);
+    assert.deepEqual(readdirSync(join(linked, ".lockstep")), ["file"]);
+  });
+
   test("sockets of every kind to itself", { skip: socat.skip }, async () => {
     using machine = createMachine();
     const socket = (name: string) => join(machine.outside, name);

@@ -98,6 +98,26 @@ describe("Lockstep elsewhere", () => {
       assert.ok(missing.includes(join(base, "packages/node_modules", path)), path);
   });
 
+  test("what the environment makes Node load", () => {
+    const at = (path: string) => join(base, path);
+    const NODE_OPTIONS = `--import ${at("first.mjs")} --require="${at("with space/r.cjs")}" --max-old-space-size=4096`;
+    const env = { PATH: "", HOME: at("home2"), NODE_OPTIONS, NODE_PATH: `${at("libs")}:${base}` };
+    const missing = ownFiles([base], env).missing.map(({ path }) => path);
+    for (const path of [
+      "first.mjs",
+      "with space/r.cjs",
+      "libs",
+      "home2/.node_modules",
+      "home2/.node_libraries",
+    ])
+      assert.ok(missing.includes(at(path)), path);
+    // A folder that is searched and is all of the work stays a place to work in.
+    const places = { cwd: base, root: base, stateDir: at(".lockstep") };
+    const ground = createGround(base, [], () => guardedIn(places, env));
+    assert.equal(ground.writing("libs/x.js").kind, "refused");
+    assert.equal(ground.writing("src/x.js").kind, "inside");
+  });
+
   test("settings of the user below the working directory are not for tools", () => {
     const home = join(base, "home");
     write("home/.config/lockstep/trust.json", "{}");
