@@ -223,7 +223,7 @@ describe("a project with Lockstep in its node_modules", { skip: bwrap.skip }, ()
     const before = snapshot(project).filter(isKept);
     const write = (path: string) =>
       `{ mkdir -p "$(dirname '${path}')" && printf 'planted\\n' > '${path}'; } 2>/dev/null`;
-    const [first = "", second = ""] = [
+    const [first, second] = [
       [...KEPT, ...FREE].map(write).join("\n"),
       [
         // A folder that only contains what is read-only must not be moved either.

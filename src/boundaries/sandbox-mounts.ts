@@ -29,7 +29,7 @@ export function mountsOf(policy: SandboxPolicy): readonly Mount[] {
   // Elsewhere they are read-only anyway; below an empty folder they have to be put there.
   const shielded = policy.shielded
     .flatMap((path) => real(path))
-    .flatMap((path) => [path, ...roots.filter((root) => isInside(path, root))])
+    .flatMap((path) => [path].concat(roots.filter((root) => isInside(path, root))))
     .filter((path) => isIn([...roots, ...scratch], path));
   const sockets = boundSockets().filter((path) => isSeen(path, [...scratch, ...hidden]));
   // Where a path has more than one part to play, the last one counts.

@@ -9,7 +9,6 @@ import { lstatSync, readFileSync, readlinkSync, realpathSync, statSync } from "n
 import { basename, delimiter, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Fixed, Guarded } from "../boundaries/paths.ts";
-import { isInside } from "./files.ts";
 import { keepImports } from "./own-imports.ts";
 import { loadedBy } from "./own-modules.ts";
 import { settingsFolder } from "./project.ts";
@@ -92,21 +91,20 @@ function find(roots: readonly string[], env: Env): OwnFiles {
   const plain = all.filter(({ path }) => isWithin(path));
   if (!near && !first.some(isWithin) && plain.length === 0) return NOTHING;
 
-  const packages = closure(starts);
+  const packages = closure(starts, isWithin);
   const found = [
     ...ownParts(home, roots),
     ...plain,
     ...packages.there.map((path) => fixed(path, PACKAGE)),
-    ...packages.missing.map((path) => fixed(NESTED.exec(path)?.[1] ?? path, PACKAGE)),
+    ...packages.missing.map((path) => fixed(path, PACKAGE)),
     ...[home, ...others].flatMap((folder) => besides(folder)),
   ];
   const within = [...new Map(found.map((one) => [one.path, one])).values()].filter(({ path }) =>
     roots.some((root) => isInside(root, path) || isInside(path, root)),
   );
   const there = outermost(within.filter(({ path }) => exists(path)));
-  const missing = within.filter(
-    ({ path }) => !exists(path) && !there.some((one) => isInside(one.path, path)),
-  );
+  const kept = new Set(there.map(({ path }) => path));
+  const missing = within.filter(({ path }) => !ancestors(path).some((one) => kept.has(one)) && !exists(path));
   const links = packages.links.filter(({ path }) => isWithin(path));
   // A link cannot be made read-only, but the folder it lies in can.
   const holders = links.map(({ path }) => fixed(realPlace(dirname(path)), PACKAGE)).filter(isNarrow);
@@ -117,14 +115,16 @@ function find(roots: readonly string[], env: Env): OwnFiles {
 function withModules(own: OwnFiles, roots: readonly string[], modules: readonly string[]): OwnFiles {
   if (modules.length === 0) return own;
   const { files, packages } = loadedBy(modules);
-  const found = closure(packages);
   const isWithin = ({ path }: { readonly path: string }) => roots.some((root) => isInside(root, path));
+  const found = closure(packages, (path) => isWithin({ path }));
   const there = [...files, ...found.there].map((path) => fixed(path, MODULE)).filter(isWithin);
   const missing = found.missing.map((path) => fixed(path, MODULE)).filter(isWithin);
   return {
     ...own,
     there: outermost([...own.there, ...there]),
-    missing: [...own.missing, ...missing.filter(({ path }) => !exists(path))],
+    missing: [...new Map([...own.missing, ...missing].map((one) => [one.path, one])).values()].filter(
+      ({ path }) => !exists(path),
+    ),
     links: [...own.links, ...found.links.filter(isWithin)],
   };
 }
@@ -202,7 +202,7 @@ const PRELOADED = /(?:--require|-r|--import|--(?:experimental-)?loader|--env-fil
 type Start = { readonly folder: string; readonly names: readonly string[] };
 
 /** Every package that can be loaded from there, with all that those load. */
-function closure(starts: readonly Start[]) {
+function closure(starts: readonly Start[], isWithin: (path: string) => boolean) {
   const there = new Set<string>();
   const missing = new Set<string>();
   const links = new Map<string, { readonly path: string; readonly to: string }>();
@@ -210,7 +210,7 @@ function closure(starts: readonly Start[]) {
   for (let start = queue.pop(); start !== undefined; start = queue.pop()) {
     for (const name of start.names) {
       const looked = lookFor(name, start.folder);
-      for (const path of looked.missing) missing.add(path);
+      for (const path of looked.missing) if (isWithin(path)) missing.add(NESTED.exec(path)?.[1] ?? path);
       for (const link of looked.links) links.set(link.path, link);
       for (const folder of looked.found) {
         if (there.has(folder) || there.size >= MOST_PACKAGES) continue;
@@ -227,18 +227,23 @@ const MOST_PACKAGES = 2_000;
 /** The package that Node finds from this folder, none or one, and the places where it looks before. */
 function lookFor(name: string, from: string) {
   const missing: string[] = [];
+  const way = `node_modules${sep}${name.replaceAll("/", sep)}`;
   for (const folder of ancestors(from)) {
-    const path = join(folder, "node_modules", ...name.split("/"));
+    const path = folder + (folder.endsWith(sep) ? way : sep + way);
     // `require` takes a file of that name before a folder.
     missing.push(...[".js", ".json", ".node"].map((ending) => path + ending));
-    if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true) {
-      const way = [join(folder, "node_modules"), ...(name.includes("/") ? [dirname(path)] : []), path];
-      const links = way.flatMap((one) => linkAt(one));
+    if (isFolder(path)) {
+      const parts = [join(folder, "node_modules"), ...(name.includes("/") ? [dirname(path)] : []), path];
+      const links = parts.flatMap((one) => linkAt(one));
       return { found: [realpathSync.native(path)], missing, links };
     }
     missing.push(path);
   }
   return { found: [], missing, links: [] };
+}
+
+function isFolder(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 }
 
 /** What a package may load: with its optional peers, installed or not. */
@@ -263,8 +268,9 @@ function packageAround(folder: string): string {
 
 /** The folder itself first. */
 function ancestors(folder: string): readonly string[] {
-  const parent = dirname(folder);
-  return parent === folder ? [folder] : [folder, ...ancestors(parent)];
+  const all = [folder];
+  for (let parent = dirname(folder); parent !== all.at(-1); parent = dirname(parent)) all.push(parent);
+  return all;
 }
 
 function outermost(all: readonly Fixed[]): readonly Fixed[] {
@@ -277,6 +283,11 @@ function outermost(all: readonly Fixed[]): readonly Fixed[] {
 function linkAt(path: string): readonly { readonly path: string; readonly to: string }[] {
   const isLink = lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() ?? false;
   return isLink ? [{ path, to: readlinkSync(path) }] : [];
+}
+
+/** Of paths that are absolute and hold no `..`: there are thousands to compare. */
+function isInside(root: string, path: string): boolean {
+  return path === root || (path.startsWith(root) && (root.endsWith(sep) || path[root.length] === sep));
 }
 
 function exists(path: string): boolean {
