@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { agentFiles, stepTo, writeFiles } from "./run/project.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), "lockstep-package-"));
@@ -93,6 +94,41 @@ test("the packed tarball holds what is needed, and works where it is installed",
     const args = ["run", "hello", "--topic", "tides", "--script", ".agent/hello/script.yaml", "--json"];
     const result = JSON.parse(lockstep(...args)) as { outcome: string; iterations: number };
     assert.deepEqual([result.outcome, result.iterations], ["completed", 3]);
+  });
+
+  await t.test("a run cannot change the Lockstep that runs it", () => {
+    const steps = {
+      "initial.a": stepTo("work", { next: "closure.a" }),
+      "closure.a": stepTo("closure", { closing: null }),
+    };
+    const boundaries = { allowedTools: ["Write"], permissionMode: "acceptEdits" };
+    writeFiles(home, agentFiles("writer", steps, { runner: { boundaries } }));
+    const kept = [
+      "node_modules/lockstep/dist/bin/main.js",
+      "node_modules/lockstep/dist/run/index.js",
+      "node_modules/ajv/dist/ajv.js",
+      "node_modules/fast-uri/index.js",
+      "node_modules/@octokit/core/package.json",
+      "node_modules/@ai-sdk/openai/package.json",
+      "node_modules/.bin/lockstep",
+      "node_modules/.bin/git",
+      ".npmrc",
+    ];
+    const free = ["node_modules/other/index.js", "src/index.js"];
+    const calls = [...kept, ...free].map((file_path) => ({
+      name: "Write",
+      input: { file_path, content: "x" },
+    }));
+    const output = (stepId: string, action: string) => ({ output: { stepId, next_action: { action } } });
+    const replies = [{ calls }, output("initial.a", "next"), output("closure.a", "closing")];
+    writeFileSync(join(home, "script.json"), JSON.stringify({ replies }));
+    const text = (path: string) =>
+      existsSync(join(home, path)) ? readFileSync(join(home, path), "utf8") : null;
+    const before = kept.map(text);
+    assert.ok(before.filter((one) => one !== null).length >= 6, "the packages are where they are expected");
+    lockstep("run", "writer", "--script", "script.json", "--json");
+    assert.deepEqual(kept.map(text), before);
+    assert.deepEqual(free.map(text), ["x", "x"]);
   });
 
   await t.test("a model whose package is missing is named with the command that installs it", () => {

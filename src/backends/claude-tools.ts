@@ -6,8 +6,12 @@ import type { RunRequest, ToolSpec } from "../engine/ports.ts";
 import type { Json, JsonObject } from "../flow/json.ts";
 import { replyTo, type Served } from "./mcp-serve.ts";
 
-/** What Claude Code does by itself: it reads and edits files, each path held against our gate first. It starts nothing. */
-const ITS_OWN: ReadonlySet<string> = new Set(["Read", "Glob", "Grep", "Write", "Edit"]);
+/**
+ * What Claude Code does by itself: it reads files, also pictures, each path held against our gate first. Searching and
+ * changing files is ours: its own search would look through the records of runs, and its own writing would follow a
+ * folder that was swapped for a link after the gate had judged it.
+ */
+const ITS_OWN: ReadonlySet<string> = new Set(["Read"]);
 
 const SERVER = "lockstep";
 const PREFIX = `mcp__${SERVER}__`;

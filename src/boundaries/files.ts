@@ -1,8 +1,9 @@
 /** Read, Write and Edit. */
 import { createHash } from "node:crypto";
 import { constants } from "node:fs";
-import { lstat, mkdir, open, realpath, rename, rm } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { lstat, open, rename, rm } from "node:fs/promises";
+import { reasonOf, type Pins } from "./pinned.ts";
+import type { Place } from "./paths.ts";
 import { defineTool, done, failed, type Outcome, type Tool } from "./tool.ts";
 
 export function fileTools(): readonly Tool[] {
@@ -36,7 +37,8 @@ function readTool(): Tool {
     run: async ({ file_path, offset = 1, limit = MAX_LINES }, { ground }) => {
       const place = ground.reading(file_path);
       if (place.kind === "refused") return place;
-      const file = await readText(place.path);
+      using pins = ground.pin();
+      const file = await readPinned(pins, place.parts);
       if (file.kind === "unreadable") return failed(`Cannot read ${place.shown}: ${file.why}.`);
       return showLines(place.shown, file.text, offset, limit);
     },
@@ -52,9 +54,10 @@ function writeTool(): Tool {
     run: async ({ file_path, content }, { ground, call }) => {
       const place = ground.writing(file_path);
       if (place.kind === "refused") return place;
-      const existing = await lstat(place.path).catch(() => null);
+      using pins = ground.pin();
+      const existing = await lstat(makeWay(pins, place)).catch(() => null);
       if (existing !== null && !existing.isFile()) return failed(`${place.shown} exists and is not a file.`);
-      await replaceFile(place.path, content, existing?.mode ?? null, call);
+      await replaceFile(pins, place, content, existing?.mode ?? null, call);
       const verb = existing === null ? "Created" : "Replaced";
       return done(`${verb} ${place.shown} (${Buffer.byteLength(content)} bytes).`);
     },
@@ -81,7 +84,8 @@ function editTool(): Tool {
       const place = ground.writing(file_path);
       if (place.kind === "refused") return place;
       if (old_string === new_string) return failed("old_string and new_string are the same: nothing to do.");
-      const file = await readText(place.path);
+      using pins = ground.pin();
+      const file = await readPinned(pins, place.parts);
       if (file.kind === "unreadable") return failed(`Cannot edit ${place.shown}: ${file.why}.`);
       if (!file.exact)
         return failed(`Cannot edit ${place.shown}: it is not UTF-8 text, and saving would damage it.`);
@@ -96,7 +100,7 @@ function editTool(): Tool {
           `old_string occurs ${count} times in ${place.shown}. Add lines around it until it is unique, or set replace_all.`,
         );
       }
-      await replaceFile(place.path, pieces.join(after), file.mode, call);
+      await replaceFile(pins, place, pieces.join(after), file.mode, call);
       return done(`Replaced ${count === 1 ? "1 occurrence" : `${count} occurrences`} in ${place.shown}.`);
     },
   });
@@ -113,8 +117,21 @@ export type TextFile =
   | { readonly kind: "text"; readonly text: string; readonly exact: boolean; readonly mode: number }
   | { readonly kind: "unreadable"; readonly why: string };
 
-/** `path` is real; should a link or a pipe have taken its place, it is not followed and not waited for. */
-export async function readText(path: string, maxBytes = MAX_FILE_BYTES): Promise<TextFile> {
+/** The file with these parts, wherever their names lead by now. */
+export async function readPinned(
+  pins: Pins,
+  parts: readonly string[],
+  maxBytes = MAX_FILE_BYTES,
+): Promise<TextFile> {
+  try {
+    return await readText(pins.at(parts), maxBytes);
+  } catch (error) {
+    return { kind: "unreadable", why: reasonOf(error) };
+  }
+}
+
+/** Should a link or a pipe have taken its place, it is not followed and not waited for. */
+async function readText(path: string, maxBytes: number): Promise<TextFile> {
   const handle = await open(
     path,
     constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0),
@@ -136,11 +153,6 @@ export async function readText(path: string, maxBytes = MAX_FILE_BYTES): Promise
   } finally {
     await handle.close();
   }
-}
-
-function reasonOf(error: NodeJS.ErrnoException): string {
-  if (error.code === "ENOENT") return "it does not exist";
-  return error.code === "ELOOP" ? "it became a link" : error.message;
 }
 
 function showLines(shown: string, text: string, offset: number, limit: number): Outcome {
@@ -180,15 +192,18 @@ function withLineEndsOf(text: string, before: string, after: string): readonly [
  * All or nothing: the new content takes the file's place in one step, with the old file's mode. What a killed process left
  * behind is under the name that the same call has again when it is repeated.
  */
-async function replaceFile(path: string, content: string, mode: number | null, call: string): Promise<void> {
-  const folder = dirname(path);
-  await mkdir(folder, { recursive: true });
-  if ((await realpath(folder)) !== folder)
-    throw new Error(`${folder} became a link while it was being written to`);
-  const mark = createHash("sha256").update(`${call}\0${path}`).digest("hex").slice(0, 16);
-  const temporary = join(folder, `.lockstep-${mark}.tmp`);
-  await rm(temporary, { force: true });
+async function replaceFile(
+  pins: Pins,
+  place: Inside,
+  content: string,
+  mode: number | null,
+  call: string,
+): Promise<void> {
+  const mark = createHash("sha256").update(`${call}\0${place.path}`).digest("hex").slice(0, 16);
+  const path = makeWay(pins, place);
+  const temporary = pins.at([...place.parts.slice(0, -1), `.lockstep-${mark}.tmp`]);
   try {
+    await rm(temporary, { force: true });
     const handle = await open(temporary, "wx", 0o666);
     try {
       if (mode !== null) await handle.chmod(mode & 0o777);
@@ -199,6 +214,17 @@ async function replaceFile(path: string, content: string, mode: number | null, c
     await rename(temporary, path);
   } catch (error) {
     await rm(temporary, { force: true });
-    throw error;
+    throw new Error(`${place.shown} was not written: ${reasonOf(error)}`, { cause: error });
+  }
+}
+
+type Inside = Extract<Place, { kind: "inside" }>;
+
+/** The path to the file, in a folder that is made if it is missing. */
+function makeWay(pins: Pins, { parts, shown }: Inside): string {
+  try {
+    return pins.at(parts, "make");
+  } catch (error) {
+    throw new Error(`the folder of ${shown} cannot be used: ${reasonOf(error)}`, { cause: error });
   }
 }

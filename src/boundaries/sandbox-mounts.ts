@@ -29,13 +29,17 @@ export function mountsOf(policy: SandboxPolicy): readonly Mount[] {
   // Elsewhere they are read-only anyway; below an empty folder they have to be put there.
   const shielded = policy.shielded
     .flatMap((path) => real(path))
+    .flatMap((path) => [path].concat(roots.filter((root) => isInside(path, root))))
     .filter((path) => isIn([...roots, ...scratch], path));
-  const sockets = listeningSockets().filter((path) => isSeen(path, [...scratch, ...hidden]));
+  const sockets = boundSockets().filter((path) => isSeen(path, [...scratch, ...hidden]));
   // Where a path has more than one part to play, the last one counts.
   const byPath = new Map<string, Mount["as"]>([
     ...hidden.map((path) => [path, isFolder(path) ? "hidden folder" : "hidden file"] as const),
     ...scratch.map((path) => [path, "scratch"] as const),
     ...roots.map((path) => [path, "rw"] as const),
+    ...waysTo([...shielded, ...hidden], roots)
+      .filter((path) => !isIn([...shielded, ...hidden], path))
+      .map((path) => [path, "rw"] as const),
     ...gitOf(policy).flatMap(({ mounts }) => mounts.map(({ path, as }) => [path, as] as const)),
     ...shielded.map((path) => [path, "ro"] as const),
     ...sockets.map((path) => [path, "hidden file"] as const),
@@ -52,12 +56,14 @@ export function rootsOf({ cwd, writable }: SandboxPolicy): readonly string[] {
 
 /** What a command could put in a place where it is found later by a program outside. */
 export function watchedPaths(policy: SandboxPolicy): readonly Watched[] {
-  return gitOf(policy).flatMap(({ watched }) => watched);
+  return [...gitOf(policy).flatMap(({ watched }) => watched), ...(policy.watched ?? [])];
 }
 
 /** Puts things back as they were. Nothing is deleted: should it be somebody else's after all, it is still there. */
 export function quarantine(watched: readonly Watched[]): readonly string[] {
-  return watched.flatMap(({ path, link }) => {
+  return watched.flatMap(({ path: named, link }) => {
+    // What is missing could be found behind a link that stands for its folder.
+    const path = link === null && isLink(dirname(named)) ? dirname(named) : named;
     const found = lstatSync(path, { throwIfNoEntry: false });
     const now = found?.isSymbolicLink() ? readlinkSync(path) : null;
     if (link === null ? found === undefined : now === link) return [];
@@ -81,16 +87,27 @@ function gitOf(policy: SandboxPolicy): readonly GitPlaces[] {
   ];
 }
 
-/** A socket can be connected to on a read-only disk as well, so those that somebody listens at are taken away. */
-function listeningSockets(): readonly string[] {
-  const listening = "00010000";
+/**
+ * The folders between a root and what is kept in it. A folder that only contains a mount could be renamed and made anew;
+ * one that is a mount itself stays where it is.
+ */
+function waysTo(kept: readonly string[], roots: readonly string[]): readonly string[] {
+  return kept.flatMap((path) => {
+    const way: string[] = [];
+    for (let folder = dirname(path); folder !== dirname(folder); folder = dirname(folder)) way.push(folder);
+    return way.filter((folder) => roots.some((root) => folder !== root && isInside(root, folder)));
+  });
+}
+
+/** A socket can be spoken to on a read-only disk as well, of whatever kind it is: all that have a name are taken away. */
+function boundSockets(): readonly string[] {
   try {
     const lines = readFileSync("/proc/net/unix", "utf8").split("\n");
     const paths = lines.flatMap((line) => {
-      const [, , , flags, , , , ...path] = line.trim().split(" ");
-      return flags === listening && path[0]?.startsWith("/") ? [path.join(" ")] : [];
+      const path = /^\S+: (?:\S+ +){5}\d+ (\/.*)$/.exec(line)?.[1];
+      return path === undefined ? [] : [path];
     });
-    return [...new Set(paths.flatMap((path) => real(path)))];
+    return [...new Set(paths.flatMap((path) => real(path)))].filter((path) => lstatSync(path).isSocket());
   } catch {
     return []; // no such list on this system
   }
@@ -103,6 +120,10 @@ export function real(path: string): readonly string[] {
   } catch {
     return []; // it does not exist, or is not ours to see
   }
+}
+
+function isLink(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() ?? false;
 }
 
 function isFolder(path: string): boolean {

@@ -1,8 +1,9 @@
 /** What a run's settings come to as a policy: the folders, what is never seen, and the hosts. */
-import { lstatSync, realpathSync } from "node:fs";
+import { lstatSync, readdirSync, readlinkSync, realpathSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import type { Sandbox } from "../flow/settings.ts";
 import { isInside } from "./paths.ts";
+import type { Watched } from "./sandbox-git.ts";
 import type { SandboxPolicy } from "./sandbox.ts";
 
 /** The places of this machine and of this run, absolute. */
@@ -17,6 +18,14 @@ export type Places = {
   /** Where the user's own settings and trust are. */
   readonly configDir: string;
   readonly home: string;
+  /** What belongs to Lockstep itself below folders that may be written. */
+  readonly own?: (roots: readonly string[]) => OwnPlaces;
+};
+
+export type OwnPlaces = {
+  readonly there: readonly { readonly path: string }[];
+  readonly missing: readonly { readonly path: string }[];
+  readonly links: readonly { readonly path: string; readonly to: string }[];
 };
 
 export function policyOf(
@@ -24,13 +33,36 @@ export function policyOf(
   places: Places,
 ): SandboxPolicy {
   const cwd = realPlace(places.cwd);
+  const writable = filesystem.allowedPaths.map((path) => placeOf(path, places));
+  const own = places.own?.([cwd, ...writable]);
   return {
     cwd,
-    writable: filesystem.allowedPaths.map((path) => placeOf(path, places)),
-    shielded: [join(cwd, ".agent"), realPlace(places.agentsDir)],
-    hidden: hiddenPlaces(places),
+    writable,
+    shielded: [
+      join(cwd, ".agent"),
+      realPlace(places.agentsDir),
+      ...(own?.there ?? []).map(({ path }) => path),
+    ],
+    hidden: [...hiddenPlaces(places), ...pipesIn(places.home)],
+    watched: [
+      ...standing([join(cwd, ".agent")], true),
+      // The run's own records may be made later, by us.
+      ...standing([join(cwd, ".lockstep")], realPlace(places.stateDir) !== join(cwd, ".lockstep")),
+      ...standing([places.agentsDir, places.stateDir], false),
+      ...(own?.missing ?? []).map(({ path }) => ({ path, link: null })),
+      ...(own?.links ?? []).map(({ path, to }) => ({ path, link: to })),
+    ],
     hosts: hostsOf(network),
   };
+}
+
+/** Links and, with `missing`, what is not there: neither can be made read-only, so each must be as it is afterwards. */
+function standing(paths: readonly string[], missing: boolean): readonly Watched[] {
+  return paths.flatMap((path): readonly Watched[] => {
+    const found = lstatSync(path, { throwIfNoEntry: false });
+    if (found === undefined) return missing ? [{ path, link: null }] : [];
+    return found.isSymbolicLink() ? [{ path, link: readlinkSync(path) }] : [];
+  });
 }
 
 /** null: none. */
@@ -96,9 +128,45 @@ const SECRETS = [
   ".config/BraveSoftware .config/microsoft-edge .config/vivaldi .config/Slack .config/discord .config/Signal",
   ".config/Code/User/globalStorage .vscode-server/data .bash_history .zsh_history .node_repl_history .psql_history",
   ".python_history .local/share/fish/fish_history .config/github-copilot .config/Bitwarden .config/1Password",
+  // Shells read them for people, and people put keys there. Of git only .gitconfig stays: it says who commits.
+  ".bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile .zlogin .kshrc",
+  ".config/fish .config/zsh .config/environment.d .config/nushell .oh-my-zsh/custom .envrc .env .direnvrc",
+  ".config/direnv .pam_environment .xprofile .xsessionrc .xinitrc .sh_history .ksh_history .histfile .lesshst .wget-hsts",
+  ".viminfo .local/state/nvim .local/share/nvim .mysql_history .mycli-history .sqlite_history .rediscli_history",
+  ".irb_history .php_history .dbshell .mongodb .mongorc.js .mylogin.cnf .psqlrc .config/pgcli .curlrc .wgetrc",
+  ".composer/auth.json .config/composer/auth.json .bundle/config .config/rubygems .nuget/NuGet/NuGet.Config",
+  ".config/NuGet .sbt/.credentials .ivy2/.credentials .lein/credentials.clj.gpg .hex .config/uv/credentials.toml",
+  ".config/pypoetry/auth.toml .condarc .jupyter .ipython/profile_default/history.sqlite .kaggle .config/wandb",
+  ".config/sops .pulumi .databrickscfg .boto .s3cfg .config/solana .cloudflared .wrangler .config/.wrangler",
+  ".config/configstore .config/netlify .netlify .vercel .config/vercel .local/share/com.vercel.cli .railway",
+  ".config/stripe .config/scw .config/linode-cli .config/hcloud .config/packer .terraformrc .tfrc .chef .saltrc",
+  ".ansible .vagrant.d .minikube .helm .config/helm .config/argocd .config/k9s .step .config/age .age .lastpass",
+  ".config/rbw .config/keepassxc .electrum .bitcoin .ethereum .foundry/keystores .near-credentials .aptos .sui",
+  ".local/share/opencode .config/opencode .config/crush .aider.conf.yml .continue .cursor .config/Cursor .windsurf",
+  ".config/goose .ollama/id_ed25519 .config/io.datasette.llm .openai .anthropic .config/gemini .config/zed .qwen",
+  ".local/share/mise .config/mise .config/asciinema .config/transmission .config/weechat .irssi .mutt .muttrc .msmtprc",
+  ".config/neomutt .config/msmtp .fetchmailrc .offlineimaprc .config/evolution .local/share/evolution .config/Element",
+  ".config/TelegramDesktop .local/share/TelegramDesktop .config/teams .config/opera .config/Mullvad .config/Nextcloud",
+  ".ICEauthority .Xauthority .rhosts .shosts .config/remmina .local/share/remmina .config/filezilla .putty .dbus",
+  ".config/JetBrains .local/share/JetBrains .config/VSCodium/User/globalStorage .android .config/flutter .expo .eas",
 ].flatMap((names) => names.split(" "));
 
 const SYSTEM_SECRETS = ["/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/etc/sudoers.d", "/etc/ssh"];
+
+/** Where programs leave pipes that take orders; those in /run and /tmp are not seen anyway. */
+const PIPE_FOLDERS = [".", ".config", ".cache", ".local/share", ".local/state"];
+
+/** A pipe can be written to on a read-only disk as well. */
+function pipesIn(home: string): readonly string[] {
+  return PIPE_FOLDERS.flatMap((folder) => {
+    try {
+      const entries = readdirSync(join(home, folder), { withFileTypes: true });
+      return entries.flatMap((entry) => (entry.isFIFO() ? [join(home, folder, entry.name)] : []));
+    } catch {
+      return []; // there is no such folder
+    }
+  });
+}
 
 function hiddenPlaces({ home, stateDir, configDir, cwd }: Places): readonly string[] {
   return [

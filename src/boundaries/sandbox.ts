@@ -5,6 +5,7 @@
  * policy into the argument vector that is started instead.
  */
 import { RunnerError } from "../engine/ports.ts";
+import type { Watched } from "./sandbox-git.ts";
 import { quarantine, watchedPaths } from "./sandbox-mounts.ts";
 
 /** Absolute paths without links. What does not exist is passed over, because it is looked at again for each command. */
@@ -15,6 +16,8 @@ export type SandboxPolicy = {
   readonly writable: readonly string[];
   /** Read-only although they lie in a folder that may be written. */
   readonly shielded: readonly string[];
+  /** They must be as they are now after a command: missing, or links. */
+  readonly watched?: readonly Watched[];
   /** Empty to whoever looks inside. */
   readonly hidden: readonly string[];
   /** The hosts that can be reached; null: there is no network at all. */

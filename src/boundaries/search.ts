@@ -1,22 +1,23 @@
 /** Glob and Grep: only regular files are found, links are not followed, and results come in the order of their paths. */
 import type { Dirent } from "node:fs";
 import { lstat, readdir } from "node:fs/promises";
-import { isAbsolute, join, relative, sep } from "node:path";
+import { isAbsolute } from "node:path";
 import { Script } from "node:vm";
-import { readText } from "./files.ts";
+import { readPinned } from "./files.ts";
 import { compileGlob, type Matcher } from "./glob.ts";
+import { namesRecords, type Ground, type Place } from "./paths.ts";
+import type { Pins } from "./pinned.ts";
 import { defineTool, done, failed, type Outcome, type Tool } from "./tool.ts";
 
 export function searchTools(): readonly Tool[] {
   return [globTool(), grepTool()];
 }
 
-/** Why the pattern may not be used, or null: a pattern looks below its folder and nowhere else. */
+/** Why the pattern may not be used, or null: a pattern looks below its folder and nowhere else, and not at records. */
 export function wanders(pattern: string): string | null {
   const leaves = isAbsolute(pattern) || pattern.split(/[\\/]/).includes("..");
-  return leaves
-    ? `${JSON.stringify(pattern)} is refused: a pattern is relative, without ".."; use path.`
-    : null;
+  if (leaves) return `${JSON.stringify(pattern)} is refused: a pattern is relative, without ".."; use path.`;
+  return namesRecords(pattern);
 }
 
 const PATH = {
@@ -41,11 +42,12 @@ function globTool(): Tool {
       if (why !== null) return { kind: "refused", why };
       const matches = compileGlob(pattern);
       if (matches === null) return failed("The pattern stands for too many patterns; use fewer braces.");
-      const stats = await lstat(place.path).catch(() => null);
+      using pins = ground.pin();
+      const stats = await statsOf(pins, place);
       if (stats?.isDirectory() !== true) return failed(`${place.shown} is not a folder.`);
 
       const found: string[] = [];
-      for await (const file of walkFiles(place.path, pattern + path, signal)) {
+      for await (const file of walkFiles({ ground, pins, place }, pattern + path, signal)) {
         if (!matches(file)) continue;
         found.push(shownPath(place.shown, file));
         if (found.length > MAX_RESULTS) break;
@@ -98,12 +100,15 @@ function grepTool(): Tool {
     run: async (input, world, signal) => {
       const place = world.ground.reading(input.path ?? ".");
       if (place.kind === "refused") return place;
+      const records = input.glob === undefined ? null : namesRecords(input.glob);
+      if (records !== null) return { kind: "refused", why: records };
       const flags = input["-i"] === true ? "i" : "";
       const fault = faultOf(input.pattern, flags);
       if (fault !== null) return failed(`The pattern is not a regular expression: ${fault}.`);
       const filter = input.glob === undefined ? () => true : fileFilter(input.glob);
       if (filter === null) return failed("The glob stands for too many patterns; use fewer braces.");
-      const stats = await lstat(place.path).catch(() => null);
+      using pins = world.ground.pin();
+      const stats = await statsOf(pins, place);
       if (stats === null) return failed(`${place.shown} does not exist.`);
 
       const limit = input.head_limit ?? MAX_RESULTS;
@@ -115,11 +120,11 @@ function grepTool(): Tool {
         return await filesWithout({ pattern, ignoreCase: flags === "i", ...bounds }, world, signal);
       };
       const paths = stats.isDirectory()
-        ? worthReading(walkFiles(place.path, noise, signal), filter, spare)
+        ? worthReading(walkFiles({ ground: world.ground, pins, place }, noise, signal), filter, spare)
         : [""];
       const found: string[] = [];
       let skipped = 0;
-      for await (const files of batches(place.path, paths)) {
+      for await (const files of batches(pins, place, paths)) {
         signal.throwIfAborted();
         const hits = scan(input.pattern, flags, files);
         if (hits === null) return failed("The pattern takes too long on these files; make it simpler.");
@@ -144,24 +149,44 @@ const PORTION_LINES = 20_000;
 const MAX_SHOWN_LINE = 500;
 
 /** Not worth searching unless they are asked for by name. */
-const NOISE: readonly string[] = [".git", ".lockstep", "node_modules"];
+const NOISE: readonly string[] = [".git", "node_modules"];
+/** Never searched. */
+const RECORDS = ".lockstep";
 
 function skippedIn(asked: string): readonly string[] {
-  return NOISE.filter((name) => !asked.includes(name));
+  return [RECORDS, ...NOISE.filter((name) => !asked.includes(name))];
 }
 
-/** Paths of the files below `root`, with forward slashes. Folders that cannot be read have none. */
-async function* walkFiles(root: string, asked: string, signal: AbortSignal): AsyncGenerator<string> {
+type Inside = Extract<Place, { kind: "inside" }>;
+
+/** A folder that is searched: where it is, held, and what in it is passed over. */
+type Searched = { readonly ground: Ground; readonly pins: Pins; readonly place: Inside };
+
+async function statsOf(pins: Pins, { parts }: Inside) {
+  try {
+    return await lstat(pins.at(parts));
+  } catch {
+    return null; // it is not there any more
+  }
+}
+
+/** Paths of the files below the folder, with forward slashes. Folders that cannot be read have none. */
+async function* walkFiles(
+  { ground, pins, place }: Searched,
+  asked: string,
+  signal: AbortSignal,
+): AsyncGenerator<string> {
   const skip = new Set(skippedIn(asked));
-  const stack = [root];
+  const stack: string[][] = [[]];
   let seen = 0;
   for (let folder = stack.pop(); folder !== undefined; folder = stack.pop()) {
-    const folders: string[] = [];
-    for (const entry of await listFolder(folder)) {
+    const folders: string[][] = [];
+    for (const entry of await listFolder(pins, [...place.parts, ...folder])) {
       signal.throwIfAborted();
-      const path = join(folder, entry.name);
-      if (entry.isFile()) yield relative(root, path).split(sep).join("/");
-      if (entry.isDirectory() && !skip.has(entry.name)) folders.push(path);
+      const parts = [...folder, entry.name];
+      if (ground.isRecord([...place.parts, ...parts])) continue;
+      if (entry.isFile()) yield parts.join("/");
+      if (entry.isDirectory() && !skip.has(entry.name)) folders.push(parts);
       seen += 1;
       if (seen > MAX_FILES)
         throw new Error(`there are more than ${MAX_FILES} files; search in a smaller folder`);
@@ -170,9 +195,13 @@ async function* walkFiles(root: string, asked: string, signal: AbortSignal): Asy
   }
 }
 
-async function listFolder(folder: string): Promise<readonly Dirent[]> {
-  const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
-  return entries.sort((a, b) => (a.name < b.name ? -1 : 1));
+async function listFolder(pins: Pins, parts: readonly string[]): Promise<readonly Dirent[]> {
+  try {
+    const entries = await readdir(pins.folder(parts), { withFileTypes: true });
+    return entries.sort((a, b) => (a.name < b.name ? -1 : 1));
+  } catch {
+    return [];
+  }
 }
 
 function shownPath(folder: string, file: string): string {
@@ -220,12 +249,13 @@ type Lines = { readonly path: string; readonly lines: readonly string[] | null }
  * The texts to search, in portions that one scan can manage. Where a portion ends is nobody's business: what was found
  * before the walk failed is looked at first.
  */
-async function* batches(root: string, paths: AsyncIterable<string> | Iterable<string>) {
+async function* batches(pins: Pins, place: Inside, paths: AsyncIterable<string> | Iterable<string>) {
   let files: Lines[] = [];
   let chars = 0;
   try {
     for await (const path of paths) {
-      const file = await readText(join(root, path), MAX_GREP_BYTES);
+      const parts = path === "" ? place.parts : [...place.parts, ...path.split("/")];
+      const file = await readPinned(pins, parts, MAX_GREP_BYTES);
       const text = file.kind === "text" ? file.text : null;
       files.push({ path, lines: text?.split(/\r?\n/) ?? null });
       chars += text?.length ?? 0;

@@ -9,7 +9,7 @@ import { fileTools } from "./files.ts";
 import { GITHUB_READ, githubTool } from "./github.ts";
 import { argsDigest, createStageCalls, grantBy, WHO, type Granting } from "./grants.ts";
 import { judge, mayOffer, mayOfferAsking, reachOf, type Rule, type ToolCall } from "./gate.ts";
-import { createGround, type Ground } from "./paths.ts";
+import { createGround, type Ground, type Guarded } from "./paths.ts";
 import { permissionFor, permissionWish, userWish, type Permission } from "./permissions.ts";
 import { searchTools, wanders } from "./search.ts";
 import { talkTools } from "./talk.ts";
@@ -24,6 +24,8 @@ export type ToolboxOptions = Omit<World, "ground" | "call"> & {
   readonly served?: readonly ServedTool[];
   /** Paths that Write and Edit must not change, besides `.git`, `.lockstep` and `.agent`. */
   readonly protect: readonly string[];
+  /** What belongs to Lockstep itself: read-only, and its records not even that. */
+  readonly guarded?: () => Guarded;
 };
 
 /** A tool that somebody else runs, and describes: its input is for them to judge. */
@@ -35,8 +37,8 @@ export type ServedTool = {
 };
 
 export function createToolbox(options: ToolboxOptions): Toolbox {
-  const { protect, granting = NOBODY, asksUser = false, served = [], ...more } = options;
-  const ground = createGround(more.cwd, protect);
+  const { protect, guarded, granting = NOBODY, asksUser = false, served = [], ...more } = options;
+  const ground = createGround(more.cwd, protect, guarded);
   const world = { ...more, ground };
   const permitting = { person: granting.person, asksUser };
   const { others, readers } = served.length === 0 ? NOT_SERVED : byName(served);
@@ -195,8 +197,9 @@ function trespass(ground: Ground, { name, input }: ToolCall): string | null {
     const place = reach === "edits" ? ground.writing(path) : ground.reading(path);
     if (place.kind === "refused") return place.why;
   }
-  const pattern = own(input, "pattern");
-  return name === "Glob" && typeof pattern === "string" ? wanders(pattern) : null;
+  const pattern = own(input, name === "Grep" ? "glob" : "pattern");
+  const isGlob = (name === "Glob" || name === "Grep") && typeof pattern === "string";
+  return isGlob ? wanders(pattern) : null;
 }
 
 const PATH_FIELDS = ["file_path", "notebook_path", "path"];

@@ -7,6 +7,7 @@ import type { Settings } from "../flow/settings.ts";
 import type { Action } from "./action-blocks.ts";
 import { FILE, GITHUB_COMMENT, GITHUB_ISSUE, ISSUE_ACTION, readFields, toCount } from "./action-fields.ts";
 import { fileAct } from "./action-file.ts";
+import type { Pins, Place } from "./grounded.ts";
 import { mayLabel } from "./closing.ts";
 import { applied, type Act } from "./ledger.ts";
 import type { GitHub, Outcome } from "./github.ts";
@@ -25,16 +26,14 @@ export type World = {
   readonly mayClose: boolean;
   /** Where a path really leads, if it may be written. */
   readonly writing: (path: string) => Place;
+  /** Holds the working directory while a file in it is written. */
+  readonly pin: () => Pins;
   readonly github: () => Promise<Outcome<GitHub>>;
   readonly passing: (key: string) => void;
   /** The process of the module that carries out this type. */
   readonly host: (type: string) => Promise<ModuleHost>;
   readonly signal: AbortSignal;
 };
-
-type Place =
-  | { readonly kind: "inside"; readonly path: string; readonly shown: string }
-  | { readonly kind: "refused"; readonly why: string };
 
 /** Where the block was found; `past` tells what is known of an act from before. */
 export type At = {
@@ -110,7 +109,7 @@ async function byModule(action: Action, at: At, world: World): Promise<Asked> {
   );
 }
 
-async function toFile(action: Action, { key, past }: At, { mayWrite, writing }: World): Promise<Asked> {
+async function toFile(action: Action, { key, past }: At, { mayWrite, writing, pin }: World): Promise<Asked> {
   const read = readFields(FILE, action);
   if (!read.ok) return read;
   if (!mayWrite) return refuse(action, "permissionMode plan of its step changes no files");
@@ -119,9 +118,9 @@ async function toFile(action: Action, { key, past }: At, { mayWrite, writing }: 
   const place = writing(filename);
   if (place.kind === "refused") return refuse(action, place.why);
   const before = past(key);
-  const { path, shown } = place;
+  const { parts, shown } = place;
   const begun = before?.state === "intended" ? before.detail : null;
-  return asked(await fileAct({ key, path, shown, content: action.content, mode, past: begun }));
+  return asked(await fileAct({ key, parts, pin, shown, content: action.content, mode, past: begun }));
 }
 
 // On GitHub.

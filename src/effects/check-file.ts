@@ -1,15 +1,17 @@
 /** A check that something is where it belongs: below the working directory, also when links are followed. */
-import { realpathSync } from "node:fs";
+import { lstatSync, realpathSync } from "node:fs";
 import { isAbsolute, relative, resolve, sep } from "node:path";
 import type { CheckResult } from "../flow/event.ts";
 import type { Check } from "../flow/flow.ts";
+import type { Grounded } from "./grounded.ts";
 import { oneLine } from "./output.ts";
 
 export function judgeFile(
   { name, pattern, path }: Extract<Check, { kind: "file" }>,
   cwd: string,
+  ground?: Grounded,
 ): CheckResult {
-  const fault = findFault(cwd, path);
+  const fault = findFault(cwd, path) ?? (ground === undefined ? null : findTrespass(ground, path));
   const summary = `\`${oneLine(path)}\` ${fault?.why ?? "is there"}.`;
   return {
     name,
@@ -34,5 +36,18 @@ function findFault(cwd: string, path: string): Fault | null {
     if (code === "ENOENT" || code === "ENOTDIR") return { why: "is not there" };
     if (code === "EACCES" || code === "EPERM") return { why: "may not be looked at", isForbidden: true };
     return { why: `cannot be looked at: ${code}` };
+  }
+}
+
+/** It is looked at where it was judged to be, whatever its name leads to by then. */
+function findTrespass(ground: Grounded, path: string): Fault | null {
+  const place = ground.reading(path);
+  if (place.kind === "refused") return { why: `may not be looked at: ${place.why}`, isForbidden: true };
+  try {
+    using pins = ground.pin();
+    lstatSync(pins.at(place.parts));
+    return null;
+  } catch {
+    return { why: "is not there" };
   }
 }

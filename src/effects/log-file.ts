@@ -3,7 +3,6 @@ import {
   closeSync,
   constants,
   lstatSync,
-  mkdirSync,
   openSync,
   readdirSync,
   readSync,
@@ -11,6 +10,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
+import { reasonOf, type Pins } from "./grounded.ts";
 
 export type LogFile = {
   readonly path: string;
@@ -22,6 +22,9 @@ export type LogFile = {
 
 export type LogOptions = {
   readonly folder: string;
+  /** The same folder, held: below what `pins` hold, with these parts. */
+  readonly pins: Pins;
+  readonly parts: readonly string[];
   readonly agent: string;
   /** Of the run, not of this stretch of it: its file is found again by that. */
   readonly startedAt: number;
@@ -34,13 +37,15 @@ export type LogOptions = {
 
 /** Opens the file of a run, empty: one that is there from an earlier stretch is written anew. Throws when it cannot. */
 export function openLogFile(options: LogOptions): LogFile {
-  const { folder, agent, maxFiles } = options;
-  if (mkdirSync(folder, { recursive: true }) !== undefined) keepOutOfGit(folder);
-  const { name, file } = claim(options);
+  const { folder, pins, parts, agent, maxFiles } = options;
+  const isThere = lstatSync(pins.at(parts, "make"), { throwIfNoEntry: false }) !== undefined;
+  const held = pins.at([...parts, "."], "make");
+  if (!isThere) keepOutOfGit(held);
+  const { name, file } = claim(options, held);
   return {
     path: join(folder, name),
     write: (lines) => writeFileSync(file, lines.map((line) => `${line}\n`).join("")),
-    trouble: maxFiles === null ? null : rotate(folder, agent, name, maxFiles),
+    trouble: maxFiles === null ? null : rotate(held, agent, name, maxFiles),
     close: () => closeSync(file),
   };
 }
@@ -51,8 +56,8 @@ function keepOutOfGit(folder: string): void {
 }
 
 /** Runs that began in the same moment take the next free millisecond. */
-function claim(options: LogOptions): { readonly name: string; readonly file: number } {
-  const { folder, agent, startedAt, ending } = options;
+function claim(options: LogOptions, folder: string): { readonly name: string; readonly file: number } {
+  const { agent, startedAt, ending } = options;
   for (let at = startedAt; ; at++) {
     const name = `${prefixOf(agent)}${new Date(at).toISOString().replaceAll(/[:.]/g, "-")}.${ending}`;
     const path = join(folder, name);
@@ -93,7 +98,7 @@ function rotate(folder: string, agent: string, current: string, maxFiles: number
     for (const name of surplus) rmSync(join(folder, name), { force: true });
     return null;
   } catch (error) {
-    return `an old log file could not be removed: ${(error as Error).message}`;
+    return `an old log file could not be removed: ${reasonOf(error)}`;
   }
 }
 

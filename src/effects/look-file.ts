@@ -1,16 +1,17 @@
 /** Whether a file of the working folder is as a stop rule wants it. */
-import { open, realpath, stat } from "node:fs/promises";
+import { realpath } from "node:fs/promises";
 import { dirname, isAbsolute, relative, resolve, sep } from "node:path";
 import type { Sight } from "../flow/event.ts";
 import type { FileState, Resource } from "../flow/flow.ts";
 import type { JsonObject } from "../flow/json.ts";
 import { fillIn } from "./arguments.ts";
+import { openToRead, reasonOf, type Grounded } from "./grounded.ts";
 import { matchesPattern } from "./pattern.ts";
 
 export async function lookAtFile(
   { path: template, want }: Extract<Resource, { kind: "file" }>,
   args: JsonObject,
-  cwd: string,
+  { cwd, ground }: { readonly cwd: string; readonly ground?: Grounded },
   signal: AbortSignal,
 ): Promise<Sight> {
   const filled = fillIn(template, args, (text) => text);
@@ -19,10 +20,14 @@ export async function lookAtFile(
   try {
     const place = await findPlace(cwd, path);
     if (place.kind === "refused") return { met: false, what: `${path} was not looked at: ${place.why}` };
+    const judged = ground?.reading(path);
+    if (judged?.kind === "refused") return { met: false, what: `${path} was not looked at: ${judged.why}` };
     if (place.kind === "missing") return { met: want.kind === "absent", what: `${path} is not there` };
-    return await judge(place.real, path, want, signal);
+    using pins = ground?.pin();
+    const real = judged === undefined || pins === undefined ? place.real : pins.at(judged.parts);
+    return await judge(real, path, want, signal);
   } catch (error) {
-    return { met: false, what: `${path} cannot be read: ${(error as Error).message}` };
+    return { met: false, what: `${path} cannot be read: ${reasonOf(error)}` };
   }
 }
 
@@ -51,8 +56,9 @@ async function findPlace(cwd: string, path: string): Promise<Place> {
 async function judge(real: string, path: string, want: FileState, signal: AbortSignal): Promise<Sight> {
   if (want.kind === "exists" || want.kind === "absent")
     return { met: want.kind === "exists", what: `${path} is there` };
-  if (!(await stat(real)).isFile()) return { met: false, what: `${path} is no file` };
-  const { text, isWhole } = await readHead(real);
+  const head = await readHead(real);
+  if (head === null) return { met: false, what: `${path} is not a file` };
+  const { text, isWhole } = head;
   const { ok, why } =
     want.kind === "contains"
       ? { ok: text.includes(want.text), why: undefined }
@@ -65,9 +71,13 @@ async function judge(real: string, path: string, want: FileState, signal: AbortS
 
 const MOST_READ = 1024 * 1024;
 
-async function readHead(file: string): Promise<{ readonly text: string; readonly isWhole: boolean }> {
-  const handle = await open(file, "r");
+type Head = { readonly text: string; readonly isWhole: boolean };
+
+/** null: it is not a file. */
+async function readHead(file: string): Promise<Head | null> {
+  const handle = await openToRead(file);
   try {
+    if (!(await handle.stat()).isFile()) return null;
     const buffer = Buffer.alloc(MOST_READ + 1);
     let size = 0;
     for (let read = -1; read !== 0 && size < buffer.length; size += read) {

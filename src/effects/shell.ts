@@ -4,6 +4,7 @@ import { RunnerError } from "../engine/ports.ts";
 import type { Performer, Step } from "../flow/flow.ts";
 import type { JsonObject } from "../flow/json.ts";
 import { isObject, own, parseDotPath, readPath } from "../flow/json.ts";
+import type { Grounded } from "./grounded.ts";
 import { oneLine } from "./output.ts";
 import type { Env, ProcessResult, RunProcess } from "./process.ts";
 import { childEnv, endingOf, isFinished } from "./process.ts";
@@ -15,10 +16,12 @@ export type ShellOptions = {
   readonly env: Env;
   readonly allow?: readonly string[];
   readonly exec: RunProcess;
+  /** Where files are looked at, and which of them may be. */
+  readonly ground?: Grounded;
 };
 
 /** After an abort both verbs still settle with a value that says so; it is no result, and not to be recorded as one. */
-export function createShell({ cwd, env, allow, exec }: ShellOptions): Shell {
+export function createShell({ cwd, env, allow, exec, ground }: ShellOptions): Shell {
   /** Looked at when a check runs: most runs have none. */
   const place = () => ({ cwd, env: childEnv(env, allow), exec });
   return {
@@ -27,7 +30,7 @@ export function createShell({ cwd, env, allow, exec }: ShellOptions): Shell {
         case "command":
           return await (await import("./check-command.ts")).judgeCommand(check, place(), signal);
         case "file":
-          return (await import("./check-file.ts")).judgeFile(check, cwd);
+          return (await import("./check-file.ts")).judgeFile(check, cwd, ground);
         case "commit-message":
           return await (await import("./check-commit.ts")).judgeCommit(check, place(), signal);
       }

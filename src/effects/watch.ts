@@ -6,6 +6,7 @@ import type { Resource } from "../flow/flow.ts";
 import type { JsonObject } from "../flow/json.ts";
 import { clip } from "./capture.ts";
 import type { GitHub, Outcome } from "./github.ts";
+import type { Grounded } from "./grounded.ts";
 import type { ModuleHost, ModuleHostOptions } from "./module-host.ts";
 import type { Env } from "./process.ts";
 
@@ -15,6 +16,8 @@ export type WatchOptions = {
   readonly root: string;
   /** Where the run works: where files are looked at. */
   readonly cwd: string;
+  /** Which files of it may be looked at. */
+  readonly ground?: Grounded;
   readonly env: Env;
   /** Puts the process of a module into the sandbox. */
   readonly confine?: ModuleHostOptions["confine"];
@@ -68,13 +71,13 @@ async function openHost(
 async function lookAt(
   resource: Resource,
   args: JsonObject,
-  { cwd, timeoutMs = TIMEOUT_MS, github, onWarning }: WatchOptions,
+  { cwd, ground, timeoutMs = TIMEOUT_MS, github, onWarning }: WatchOptions,
   signal: AbortSignal,
 ): Promise<Sight> {
   switch (resource.kind) {
     case "file": {
       const { lookAtFile } = await import("./look-file.ts");
-      return await lookAtFile(resource, args, cwd, signal);
+      return await lookAtFile(resource, args, { cwd, ...(ground !== undefined && { ground }) }, signal);
     }
     case "api": {
       const { lookAtAddress } = await import("./look-address.ts");

@@ -15,6 +15,8 @@ import type { EffectEvent, Entry, Event, Led } from "../flow/event.ts";
 import type { Flow, Flows } from "../flow/flow.ts";
 import { own } from "../flow/json.ts";
 import { githubFor } from "./github.ts";
+import { guardedIn } from "./own-files.ts";
+import { modulesOf } from "./own-modules.ts";
 import type { Surroundings } from "./worktree.ts";
 
 export type ActingOptions = Surroundings & {
@@ -25,6 +27,8 @@ export type ActingOptions = Surroundings & {
   /** Of the project, where its modules are. */
   readonly root: string;
   readonly cwd: string;
+  /** Where runs are recorded. */
+  readonly stateDir: string;
   /** The working tree that the run was started in. */
   readonly home: string;
   /** Kept up with every entry before it is heard here. */
@@ -56,7 +60,9 @@ type Due = {
 export function createActing(options: ActingOptions): Acting {
   const { adopted, run, cwd, report, redactor, signal } = options;
   const { effects } = report;
-  const ground = createGround(cwd, []);
+  const ground = createGround(cwd, [], () =>
+    guardedIn(options, options.env, modulesOf(options.began, options.root)),
+  );
   const hosts = createHosts(options);
   // Whether it is switched on is looked at for each block, by the flow that held then.
   const github = githubFor({ ...options, cwd: options.home, enabled: true, onToken: redactor.learn });
@@ -128,6 +134,7 @@ export function createActing(options: ActingOptions): Acting {
       mayWrite: own(held.steps, step)?.tools.mode !== "plan",
       mayClose: completes,
       writing: ground.writing,
+      pin: ground.pin,
       github,
       passing: (key) => void passing.add(key),
       host: (type) => hosts.of(held, type),

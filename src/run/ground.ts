@@ -5,6 +5,7 @@ import { RunnerError, type Backend } from "../engine/ports.ts";
 import type { Flow } from "../flow/flow.ts";
 import { readConfig, type UserConfig } from "./config.ts";
 import type { DriveOptions } from "./options.ts";
+import { modulesOf } from "./own-modules.ts";
 import { surroundings } from "./place.ts";
 import type { Project } from "./project.ts";
 import type { Result } from "./result.ts";
@@ -29,7 +30,11 @@ export async function requireGround(
   const decision = decideSandbox(flow.settings.boundaries.sandbox, sandbox ?? config.sandbox);
   if (!decision.confined) return config;
   const cwd = resolve(options.cwd ?? process.cwd());
-  const ground = await openGround(decision, () => placesOf(project, cwd, env), env);
+  const ground = await openGround(
+    decision,
+    () => placesOf(project, cwd, env, modulesOf(flow, project.root)),
+    env,
+  );
   await ground.close();
   return config;
 }
@@ -60,7 +65,11 @@ export async function withGround(
   use: (around: Around) => Promise<Result>,
 ): Promise<Result> {
   const decision = decideSandbox(flow.settings.boundaries.sandbox, sandbox ?? config.sandbox);
-  const ground = await openGround(decision, () => placesOf(project, cwd, env), env);
+  const ground = await openGround(
+    decision,
+    () => placesOf(project, cwd, env, modulesOf(flow, project.root)),
+    env,
+  );
   const warnings = decision.confined || decision.warning === null ? [] : [decision.warning];
   const { exec, child, inside } = ground;
   const { env: allow, limits } = config;

@@ -1,6 +1,7 @@
 /** Whoever hears of a run besides the program that started it: its log file, and traces. Nobody of them can fail a run. */
-import { existsSync, realpathSync } from "node:fs";
-import { dirname, resolve } from "node:path";
+import { existsSync, mkdirSync, realpathSync } from "node:fs";
+import { basename, dirname, join, relative, resolve, sep } from "node:path";
+import { openPins, type Pins } from "../boundaries/pinned.ts";
 import { openLogFile } from "../effects/log-file.ts";
 import { EMPTY_STATE, type State } from "../engine/state.ts";
 import type { Entry } from "../flow/event.ts";
@@ -96,8 +97,9 @@ function safe(name: string, warnings: string[], open: () => Ear): Ear {
 
 function openLog({ flow, run, startedAt, root, log }: Surroundings): Ear {
   const { directory, format, maxFiles } = flow.settings.logging;
+  using where = log === undefined ? insideOf(root, directory) : namedByUser(log);
   const file = openLogFile({
-    folder: log ?? insideOf(root, directory),
+    ...where,
     agent: flow.agent,
     startedAt,
     ending: format === "jsonl" ? "jsonl" : "log",
@@ -118,12 +120,37 @@ function openLog({ flow, run, startedAt, root, log }: Surroundings): Ear {
   };
 }
 
-/** A folder that an agent names lies in its project, also when links are followed. */
-function insideOf(root: string, directory: string): string {
+type Where = Disposable & {
+  readonly folder: string;
+  readonly pins: Pins;
+  readonly parts: readonly string[];
+};
+
+/** A folder that an agent names lies in its project, also when links are followed, and stays the one that was judged. */
+function insideOf(root: string, directory: string): Where {
   const folder = resolve(root, directory);
+  const top = realpathSync.native(root);
   let there = folder;
   while (!existsSync(there)) there = dirname(there);
-  if (isInside(resolve(root), folder) && isInside(realpathSync.native(root), realpathSync.native(there)))
-    return folder;
-  throw new Error(`${directory} leads out of the project`);
+  const real = realpathSync.native(there);
+  if (!isInside(resolve(root), folder) || !isInside(top, real))
+    throw new Error(`${directory} leads out of the project`);
+  const parts = relative(top, join(real, relative(there, folder))).split(sep);
+  return whereOf(
+    folder,
+    openPins(top),
+    parts.filter((part) => part !== ""),
+  );
+}
+
+/** A folder that the user names may lie anywhere, and links on the way to it are the user's own. */
+function namedByUser(log: string): Where {
+  const folder = resolve(log);
+  if (mkdirSync(dirname(folder), { recursive: true }) === undefined && existsSync(folder))
+    return whereOf(folder, openPins(realpathSync.native(folder)), []);
+  return whereOf(folder, openPins(realpathSync.native(dirname(folder))), [basename(folder)]);
+}
+
+function whereOf(folder: string, pins: Pins, parts: readonly string[]): Where {
+  return { folder, pins, parts, [Symbol.dispose]: () => pins[Symbol.dispose]() };
 }

@@ -1,5 +1,6 @@
 /** What a run touches, made from its flow and the options it was started with. */
 import { resolve } from "node:path";
+import { createGround } from "../boundaries/paths.ts";
 import { createToolbox, type ServedTool } from "../boundaries/toolbox.ts";
 import type { ModuleHost } from "../effects/module-host.ts";
 import type { ConfineChild } from "../boundaries/sandbox.ts";
@@ -12,6 +13,8 @@ import type { Flow, Module } from "../flow/flow.ts";
 import { composer } from "../prompts/compose.ts";
 import { discreet } from "./discreet.ts";
 import { askerOf, githubFor } from "./github.ts";
+import { guardedIn } from "./own-files.ts";
+import { modulesOf } from "./own-modules.ts";
 
 export type Around = {
   readonly flow: Flow;
@@ -20,6 +23,8 @@ export type Around = {
   /** Of the project, where its modules are. */
   readonly root: string;
   readonly cwd: string;
+  /** Where runs are recorded. */
+  readonly stateDir: string;
   readonly env?: NodeJS.ProcessEnv;
   /** How commands are started, and the names of the environment that they see besides the usual ones. */
   readonly ground: {
@@ -39,7 +44,7 @@ export type Around = {
 };
 
 export function createPorts(around: Around): Ports {
-  const { flow, backend, clock, root, cwd, env = process.env, person, onText } = around;
+  const { flow, backend, clock, root, cwd, stateDir, env = process.env, person, onText } = around;
   const { redactor, ground } = around;
   const { allow } = ground;
   const exec: RunProcess = (command) => ground.exec({ ...command, tidy: redactor.text });
@@ -48,6 +53,8 @@ export function createPorts(around: Around): Ports {
   const { signal = new AbortController().signal, onWarning } = around;
   const github = githubFor({ enabled, env, cwd, clock, signal, onToken: redactor.learn });
   const hooks = flow.hooks === undefined ? null : hooksOf(flow.hooks, around, env);
+  const guarded = () => guardedIn({ cwd, root, stateDir }, env, modulesOf(flow, root));
+  const files = createGround(cwd, [], guarded);
   const ports: Ports = {
     backend,
     clock,
@@ -59,16 +66,18 @@ export function createPorts(around: Around): Ports {
       exec,
       autoResponse,
       protect: [],
+      guarded,
       ...(enabled && { github: askerOf(github) }),
       asksUser: questions?.askUser === "person",
       ...(ground.served !== undefined && { served: ground.served }),
       granting: { person, ...(hooks !== null && { hooks }) },
     }),
-    shell: createShell({ cwd, env, allow, exec }),
+    shell: createShell({ cwd, env, allow, exec, ground: files }),
     watch: createWatch({
       agent: flow.agent,
       root,
       cwd,
+      ground: files,
       env,
       github,
       confine: ground.child,

@@ -1,5 +1,6 @@
 /** Where things are: the project around a working directory, its agents, its run state. */
 import { existsSync, readdirSync, statSync } from "node:fs";
+import { homedir } from "node:os";
 import { dirname, isAbsolute, join, resolve } from "node:path";
 import { RunnerError } from "../engine/ports.ts";
 import { requireSafeFolder } from "./safe-folder.ts";
@@ -58,4 +59,9 @@ export function configFolder(env: NodeJS.ProcessEnv): string | null {
   if (config !== undefined && isAbsolute(config)) return join(config, "lockstep");
   const home = HOME ?? USERPROFILE;
   return home !== undefined && isAbsolute(home) ? join(home, ".config", "lockstep") : null;
+}
+
+/** Where the user's settings are, or would be. */
+export function settingsFolder(env: NodeJS.ProcessEnv): string {
+  return configFolder(env) ?? join(homedir(), ".config", "lockstep");
 }

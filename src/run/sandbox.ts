@@ -3,14 +3,16 @@
  * switches it off: that takes the user's own settings, or a flag.
  */
 import { homedir } from "node:os";
-import { join } from "node:path";
 import type { ConfineChild, SandboxEngine, SandboxPolicy } from "../boundaries/sandbox.ts";
 import type { Places } from "../boundaries/sandbox-policy.ts";
 import { childEnv, runProcess, type Env, type RunProcess } from "../effects/process.ts";
 import { RunnerError } from "../engine/ports.ts";
 import type { Sandbox } from "../flow/settings.ts";
 import type { SandboxWish } from "./config.ts";
-import { configFolder, type Project } from "./project.ts";
+import { keptIn } from "./own-files.ts";
+import { settingsFolder, type Project } from "./project.ts";
+
+export { settingsFolder } from "./project.ts";
 
 export type Decision =
   | { readonly confined: true; readonly sandbox: Sandbox; readonly why: string }
@@ -57,11 +59,6 @@ export function decideSandbox(sandbox: Sandbox, wish: SandboxWish): Decision {
   return { confined: false, why: says, warning: sandbox.asked ? `commands are not confined: ${says}` : null };
 }
 
-/** Where the user's settings are, or would be. */
-export function settingsFolder(env: Env): string {
-  return configFolder(env) ?? join(homedir(), ".config", "lockstep");
-}
-
 /** Opens the sandbox and tries it out: SANDBOX_UNAVAILABLE before any command or model is started. */
 export async function openGround(
   decision: Decision,
@@ -91,9 +88,16 @@ export async function openGround(
   return { exec: confine(exec, engine, policy), child, inside: { engine, policy }, close: engine.close };
 }
 
-export function placesOf(project: Project, cwd: string, env: NodeJS.ProcessEnv): Places {
+/** `modules`: those that the run may start, absolute. */
+export function placesOf(
+  project: Project,
+  cwd: string,
+  env: NodeJS.ProcessEnv,
+  modules: readonly string[] = [],
+): Places {
   const { root, agentsDir, stateDir } = project;
-  return { cwd, root, agentsDir, stateDir, configDir: settingsFolder(env), home: env.HOME || homedir() };
+  const own = (roots: readonly string[]) => keptIn(roots, env, modules);
+  return { cwd, root, agentsDir, stateDir, configDir: settingsFolder(env), home: env.HOME || homedir(), own };
 }
 
 async function openEngine(

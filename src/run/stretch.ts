@@ -70,7 +70,8 @@ export async function driveTo(driven: Driven): Promise<Result> {
   const taken: Promise<void>[] = [];
   const onWarning = (text: string) => void noted.add(text);
   const person = personOf(driven, onWarning);
-  const about = { flow, clock, root, cwd, redactor, person, ground: around, onWarning };
+  const { stateDir } = driven;
+  const about = { flow, clock, root, cwd, stateDir, redactor, person, ground: around, onWarning };
   const ports = createPorts({ ...options, ...about, signal, backend: await watchedOver(driven) });
   try {
     const state = await drive({
@@ -134,7 +135,8 @@ async function actingOf(driven: Driven, report: Report): Promise<Acting | null> 
   if (![began, ...Object.values(adopted)].some(({ settings }) => settings.actions.enabled)) return null;
   const { createActing } = await import("./actions.ts");
   const { hookTimeoutMs } = options;
-  const place = { run: handle.run, root, cwd, home: worktree?.home ?? cwd };
+  const { stateDir } = driven;
+  const place = { run: handle.run, root, cwd, stateDir, home: worktree?.home ?? cwd };
   const timing = hookTimeoutMs === undefined ? {} : { hookTimeoutMs };
   return createActing({
     ...surroundings(options),

@@ -103,7 +103,7 @@ const FILES: readonly FileRow[] = [
   ["note.md", matches("^last"), false, /does not hold/],
   ["note.md", matches("(x+x+)+y"), false, /does not hold/],
   ["none.md", contains("x"), false, /is not there/],
-  ["sub", contains("x"), false, /is no file/],
+  ["sub", contains("x"), false, /is not a file/],
   ["big.txt", contains("NEEDLE"), false, /only the first 1048576 bytes/],
   ["inner.md", contains("done"), true, /holds/],
   ["sub/hard.md", contains("done"), true, /holds/],

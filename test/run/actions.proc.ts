@@ -6,6 +6,8 @@ import { join } from "node:path";
 import { describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { resume } from "../../src/run/index.ts";
+import { hasBwrap, NO_BWRAP } from "../boundaries/confined.ts";
+import { needs } from "../needs.ts";
 import { actingAgent, closing, effectsOf, handoff, withActing, type Settings } from "./acting.ts";
 import { projectWith, writeFiles } from "./project.ts";
 import { replies, repository, WORKER } from "./repository.ts";
@@ -41,6 +43,53 @@ describe("a module of the agent", () => {
       assert.deepEqual(rest, { ...about, args: { issue: 1 } });
     });
   });
+
+  for (const sandbox of ["off", "on"] as const) {
+    const skip = sandbox === "on" ? needs(hasBwrap, NO_BWRAP).skip : false;
+    test(
+      `runs what it imports as it was when the run began, with the sandbox ${sandbox}`,
+      { skip },
+      async () => {
+        const { files, ...settings } = withModule(
+          `import { word } from "../../../lib/util.mjs"; import { other } from "helper"; export default () => word + other;`,
+        );
+        const more = {
+          "lib/util.mjs": 'export { word } from "./deeper.mjs";',
+          "lib/deeper.mjs": 'export const word = "as it was";',
+          "lib/free.mjs": "",
+          "node_modules/helper/package.json": JSON.stringify({
+            name: "helper",
+            type: "module",
+            main: "index.js",
+          }),
+          "node_modules/helper/index.js": 'export const other = "!";',
+        };
+        await withActing({ ...settings, files: { ...files, ...more } }, async ({ start, cwd }) => {
+          const evil = (name: string) => `export const ${name} = "CHANGED";`;
+          const writes = [
+            ["lib/util.mjs", evil("word")],
+            ["lib/deeper.mjs", evil("word")],
+            ["lib/../lib/deeper.mjs", evil("word")],
+            ["node_modules/helper/index.js", evil("other")],
+            [".agent/worker/node_modules/helper/index.js", evil("other")],
+            ["lib/free.mjs", "free"],
+          ] as const;
+          const calls = writes.map(([file_path, content]) => ({
+            name: "Write",
+            input: { file_path, content },
+          }));
+          const command = writes
+            .map(([path, text]) => `mkdir -p $(dirname ${path}); echo '${text}' > ${path}`)
+            .join("; ");
+          const bash = sandbox === "on" ? [{ name: "Bash", input: { command: `${command}; true` } }] : [];
+          const script = [{ step: "initial.work", calls: [...calls, ...bash] }, handoff(PLAN), closing()];
+          const result = await start(script, { sandbox });
+          assert.match(result.effects[0]!.detail, /as it was!$/);
+          assert.equal(readFileSync(join(cwd, "lib/free.mjs"), "utf8").trim(), "free");
+        });
+      },
+    );
+  }
 
   const FAULTS: readonly (readonly [string, string, RegExp])[] = [
     ["throws", 'export default () => { throw new Error("no"); };', /failed: HOOK_THREW: no/],

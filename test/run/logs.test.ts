@@ -290,7 +290,7 @@ const BROKEN: readonly Broken[] = [
     "a file in the place of the folder",
     { directory: "logs" },
     (cwd) => writeFileSync(join(cwd, "logs"), ""),
-    /log file could not be written: EEXIST/,
+    /log file could not be written: "logs" is a link or not a folder/,
   ],
   [
     "a link out of the project",
