@@ -1,8 +1,9 @@
 /** Starting and resuming look the same from outside: progress, a signal to stop, one result at the end. */
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
-import { choiceOf } from "../flow/question.ts";
+import { choiceOf, offer } from "../flow/question.ts";
 import { EXIT } from "../flow/verdict.ts";
+import { broken, visible, visibleInLine } from "../flow/visible.ts";
 import { RunnerError, type DriveOptions, type Result } from "../run/index.ts";
 import { createFiles } from "../run/files.ts";
 import { findProject } from "../run/project.ts";
@@ -148,8 +149,7 @@ export function sandboxOf(call: Call): Pick<DriveOptions, "sandbox"> {
 /** An answer that is none of the choices counts as a no. */
 function askPerson({ screen, host }: Call): NonNullable<DriveOptions["ask"]> {
   return async (question, choices, signal, free) => {
-    const offered = [...choices, ...(free ? ["your own words"] : [])];
-    screen.complain(`${shown(question)} [${offered.map((choice) => shown(choice)).join("/")}]`);
+    screen.complain(`${broken(visible(question))}\n${broken(visibleInLine(offer(choices, free)))}`);
     const line = await readLine(host, signal);
     if (line === null) return null;
     const word = line.trim();

@@ -274,7 +274,10 @@ describe("on a terminal", { concurrency: 3, ...terminal }, () => {
       const shown = await onTerminal(world, ["run", "notes", "--topic", "t", "--script", "all.json"], {
         type: typed,
       });
-      assert.match(shown, /wants to call Write[^]*\[allow\/allow-run\/deny\/stop\][^]*exit 0/);
+      assert.match(
+        shown,
+        /wants to call Write[^]*\[a\]llow once · allow for this \[r\]un · \[d\]eny · \[s\]top the run[^]*exit 0/,
+      );
       assert.equal(existsSync(join(world.root, "made.txt")), isMade);
     });
   }
