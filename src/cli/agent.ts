@@ -101,13 +101,15 @@ function shadowing({ flow, project, agent }: Loaded): readonly Problem[] {
   };
   return taken.map(({ name, flag, claim: { kind, clash } }) => {
     const isReserved = kind === "reserved";
+    const { line, column } = placeOf(written(name, flag), source);
     const code = isReserved ? "PARAM-RESERVED" : "PARAM-BUILT-IN";
     const fix = isStages ? "Rename the parameter" : "Give the parameter another flag";
     return {
       code,
       severity: isReserved ? "error" : "warning",
       file,
-      ...placeOf(written(name, flag), source),
+      line,
+      column,
       pointer: pointerOf(name),
       step: null,
       message: isReserved

@@ -23,7 +23,7 @@ export type Word = {
   readonly optional?: true;
   /** Of the last one there may be several. */
   readonly repeats?: true;
-  readonly is: "agent" | "run" | "shell" | "command" | "new" | "step" | "file" | "worktrees";
+  readonly is: "agent" | "run" | "shell" | "command" | "new" | "step" | "file" | "worktrees" | "trust";
 };
 
 export const GLOBAL_FLAGS: readonly Flag[] = [
@@ -60,7 +60,7 @@ const TRUST: Flag = {
   name: "trust",
   takes: "DIGEST",
   reserved: true,
-  help: "allow exactly the commands that have this digest",
+  help: "trust exactly what has this digest, from now on (see `lockstep trust show NAME`)",
 };
 const ON_PERMISSION: Flag = {
   name: "on-permission",
@@ -620,6 +620,28 @@ export const COMMANDS: readonly Command[] = [
     examples: ["lockstep import run.json", "lockstep import run.json --as theirs"],
     document: "plain",
     load: async () => (await import("./export.ts")).importFromFile,
+  },
+  {
+    name: "trust",
+    summary: "show what an agent needs your trust for, list what you trust, or take it back",
+    words: [
+      { name: "show|list|revoke", is: "trust" },
+      { name: "NAME|DIGEST|DIR", optional: true, is: "agent" },
+    ],
+    flags: [{ name: "all", help: "with revoke: trust nothing any more" }, SANDBOX],
+    details: [
+      "show NAME prints everything that the files of the agent make Lockstep do, with its digest and whether you trust it;",
+      "the exit code is 3 where a run would need your yes first. revoke takes an agent of this project, a digest, or the",
+      "folder of a project. What you trust is kept in lockstep/trust/ in your config folder.",
+    ],
+    examples: [
+      "lockstep trust show iterator",
+      "lockstep trust list --json",
+      "lockstep trust revoke iterator",
+      "lockstep trust revoke --all",
+    ],
+    document: "plain",
+    load: async () => (await import("./trust.ts")).trust,
   },
   {
     name: "list",

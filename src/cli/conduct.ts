@@ -14,7 +14,7 @@ import { amount, spending } from "./limits.ts";
 import { renderProblems } from "./problems.ts";
 import { createProgress } from "./progress.ts";
 import { renderReport } from "./report.ts";
-import { jsonLine, shellWord, shown, shownInLine } from "./text.ts";
+import { jsonLine, shellWord, shown } from "./text.ts";
 
 type Confirm = NonNullable<NonNullable<DriveOptions["trust"]>["confirm"]>;
 
@@ -173,16 +173,15 @@ export async function readLine(host: Call["host"], signal: AbortSignal): Promise
   }
 }
 
-/** The commands, one by one, and a question whose answer is no unless somebody says yes. */
+/** Everything that is to be trusted, line by line, and a question whose answer is no unless somebody says yes. */
 function askForTrust({ screen, host }: Call, signal: AbortSignal): Confirm {
-  return async ({ root, digest, commands, change }) => {
-    const lines = commandLines(commands, change);
+  return async ({ root, agent, digest, commands, change }) => {
     screen.complain(
       [
-        `This agent runs code of the project ${shownInLine(root)} or asks addresses that it names:`,
-        ...(change === null ? [] : ["They changed since you trusted them: + is new, - is gone."]),
-        ...lines.map((line) => shown(line).replaceAll("\n", "\n    ")),
-        `Trust exactly these from now on (${digest})? [y/N]`,
+        `Agent ${visibleInLine(agent)} of the project ${visibleInLine(root)} makes Lockstep do this:`,
+        ...(change === null ? [] : ["It changed since you trusted it: + is new, - is gone."]),
+        ...commandLines(commands, change).map((line) => broken(line)),
+        `Trust exactly this from now on (${digest})? [y/N]`,
       ].join("\n"),
     );
     return /^\s*y(es)?\s*$/i.test((await readLine(host, signal)) ?? "");

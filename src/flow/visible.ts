@@ -9,7 +9,7 @@
  */
 export function visible(text: string): string {
   return text
-    .replaceAll(REPEATED, (run, char: string) => gap([...run].length, char))
+    .replaceAll(REPEATED, (run, char: string) => gap(run.length / char.length, char))
     .replaceAll(WORD, (word) => (isDisguised(word) ? word.replaceAll(STRANGE, spelled) : word))
     .replaceAll(UNSEEN, spelled)
     .replaceAll(EMPTY_LINES, (run) => `\n··· ${run.split("\n").length - 2} empty lines ···\n`);

@@ -3,7 +3,7 @@
  * switches it off: that takes the user's own settings, or a flag.
  */
 import { homedir } from "node:os";
-import { join } from "node:path";
+import { delimiter, join } from "node:path";
 import type { ConfineChild, SandboxEngine, SandboxPolicy } from "../boundaries/sandbox.ts";
 import type { Places } from "../boundaries/sandbox-policy.ts";
 import { childEnv, runProcess, type Env, type RunProcess } from "../effects/process.ts";
@@ -93,7 +93,9 @@ export async function openGround(
 
 export function placesOf(project: Project, cwd: string, env: NodeJS.ProcessEnv): Places {
   const { root, agentsDir, stateDir } = project;
-  return { cwd, root, agentsDir, stateDir, configDir: settingsFolder(env), home: env.HOME || homedir() };
+  const programs = (env.PATH ?? "").split(delimiter).filter((folder) => folder !== "");
+  const home = env.HOME || homedir();
+  return { cwd, root, agentsDir, stateDir, configDir: settingsFolder(env), home, programs };
 }
 
 async function openEngine(

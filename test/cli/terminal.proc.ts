@@ -293,7 +293,7 @@ describe("on a terminal", { concurrency: 3, ...terminal }, () => {
       world.write("all.json", script(replies.initial(), replies.continuation(), replies.closure()));
       const args = ["run", "careful", "--topic", "t", "--script", "all.json"];
       const shown = await onTerminal(world, args, { type: typed });
-      assert.match(shown, /runs code of the project .*\r\n {2}test -d \.agent\r\nTrust exactly these/);
+      assert.match(shown, /makes Lockstep do this:\r\n {2}\$ test -d \.agent\r\nTrust exactly this/);
       assert.match(shown, new RegExp(`exit ${code}`));
       if (code !== 0) return;
       // Once trusted, nobody is asked again, on a terminal or off it.
