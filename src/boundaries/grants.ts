@@ -5,9 +5,11 @@
 import { createHash } from "node:crypto";
 import type { Approved, Hooks, Person, StageCall, Toolbox, Wish } from "../engine/ports.ts";
 import type { Call, CallResult, Grant, Ruling, Teller } from "../flow/event.ts";
+import { callShown } from "../flow/call-shown.ts";
 import type { Step } from "../flow/flow.ts";
 import { canonicalJson, isObject, own, type Json, type JsonObject } from "../flow/json.ts";
 import { GRANT_CHOICES, rulingOn } from "../flow/question.ts";
+import { visibleInLine } from "../flow/visible.ts";
 
 export type Granting = {
   /** Absent: the project has no code for its stages. */
@@ -143,8 +145,9 @@ async function askFor(
       ? by("setting", "allow", "")
       : by("headless", null, "nobody is there to allow it");
   }
-  const wish = `Stage "${step.id}" wants to call ${call.name}, which is not among its tools: ${JSON.stringify(call.input).slice(0, 400)}`;
-  const text = `${wish}\nLet it, this once?`;
+  const heading = `Stage "${visibleInLine(step.id)}" wants to call ${visibleInLine(call.name)}, which is not among its tools`;
+  const { text: shown } = callShown(heading, call);
+  const text = `${shown}\nAllowed would be this one call.`;
   return { kind: "ask", wish: { about: "grant", text, choices: GRANT_CHOICES } };
 }
 

@@ -5,8 +5,10 @@
 import type { Approved, Person, Wish } from "../engine/ports.ts";
 import type { Call, Teller } from "../flow/event.ts";
 import type { Step } from "../flow/flow.ts";
+import { callShown } from "../flow/call-shown.ts";
 import { isObject, own, type Json, type JsonObject } from "../flow/json.ts";
 import { PERMISSION_CHOICES, rulingOn } from "../flow/question.ts";
+import { visibleInLine } from "../flow/visible.ts";
 import { patternOf, type Judgement, type ToolCall } from "./gate.ts";
 
 /** Who may be asked about tool calls. */
@@ -40,19 +42,26 @@ export function permissionFor(
   return person.absent === "allow" ? { kind: "allowed", by: "setting" } : { kind: "denied", by: "headless" };
 }
 
+/** Shows the call whole. What had to be cut can be allowed once, but not for the rest of the run. */
 export function permissionWish(step: Step, call: Call, index: number): Wish {
+  const heading = `Step "${visibleInLine(step.id)}" wants to call ${visibleInLine(call.name)}`;
+  const { text, isCut } = callShown(heading, call);
+  const asked = { about: "permission", call: index } as const;
+  if (isCut) return { ...asked, text, choices: PERMISSION_CHOICES.filter((one) => one !== "allow-run") };
   const pattern = patternOf(call);
-  const what = JSON.stringify(call.input).slice(0, 400);
   return {
-    about: "permission",
-    text:
-      `Step "${step.id}" wants to call ${call.name}: ${what}\n` +
-      `Let it, this once (allow)? From now on whenever it is ${shortened(pattern)} (allow-run)? ` +
-      "Or not (deny), and end the run as well (stop)?",
+    ...asked,
+    text: `${text}\nAllowed for this run would be: ${coverage(call, pattern)}`,
     choices: PERMISSION_CHOICES,
-    call: index,
     pattern,
   };
+}
+
+/** What `allow-run` allows, in full. */
+function coverage({ name }: Call, pattern: string): string {
+  if (pattern === name) return `every call of ${visibleInLine(name)} that the step may make`;
+  const isPlain = pattern.length <= 120 && visibleInLine(pattern) === pattern;
+  return isPlain ? pattern : "exactly the command above";
 }
 
 /** null: there is nothing to ask a person. */
@@ -92,8 +101,4 @@ function optionsOf(question: JsonObject): readonly string[] {
     const label = isObject(option) ? own(option, "label") : option;
     return typeof label === "string" && label !== "" ? [label] : [];
   });
-}
-
-function shortened(text: string): string {
-  return text.length > 120 ? `${text.slice(0, 120)}…` : text;
 }

@@ -1,6 +1,6 @@
 /** What a run's settings come to as a policy: the folders, what is never seen, and the hosts. */
 import { lstatSync, readdirSync, readlinkSync, realpathSync } from "node:fs";
-import { basename, dirname, join, resolve } from "node:path";
+import { basename, dirname, isAbsolute, join, resolve, sep } from "node:path";
 import type { Sandbox } from "../flow/settings.ts";
 import { isInside } from "./paths.ts";
 import type { Watched } from "./sandbox-git.ts";
@@ -18,6 +18,8 @@ export type Places = {
   /** Where the user's own settings and trust are. */
   readonly configDir: string;
   readonly home: string;
+  /** Where programs are looked for. */
+  readonly programs?: readonly string[];
   /** What belongs to Lockstep itself below folders that may be written. */
   readonly own?: (roots: readonly string[]) => OwnPlaces;
 };
@@ -77,6 +79,13 @@ export function hostsOf({ mode, trustedDomains }: Sandbox["network"]): readonly 
   }
 }
 
+/** Whether a folder of `allowedPaths` lies outside of the project, as it is written or where it leads. */
+export function isOutside(path: string, places: Pick<Places, "root" | "home">): boolean {
+  const isHome = path === "~" || path.startsWith("~/");
+  const written = isHome ? join(places.home, path.slice(1)) : resolve(places.root, path);
+  return !isInside(places.root, written) || !isInside(realPlace(places.root), placeOf(path, places));
+}
+
 /** Why this folder cannot be opened for writing; null if it can. */
 export function refusePath(path: string, places: Places): string | null {
   const place = placeOf(path, places);
@@ -87,9 +96,36 @@ export function refusePath(path: string, places: Places): string | null {
   if (holds(places.root) || holds(places.cwd)) return "the project lies in it";
   const system = SYSTEM.find((folder) => isInside(folder, place) || isInside(place, folder));
   if (system !== undefined) return `${system} belongs to the system`;
+  const obeyed = obeyedIn(path, place, places);
+  if (obeyed !== null) return obeyed;
   const secret = hiddenPlaces(places).find((hidden) => isInside(realPlace(hidden), place));
   return secret === undefined ? null : `commands never see ${secret}`;
 }
+
+/**
+ * Why something in this folder would be obeyed outside of the sandbox: programs on the PATH, and whatever begins with a
+ * dot, which shells, editors, services and git read. What the project itself holds is not meant.
+ */
+function obeyedIn(path: string, place: string, places: Places): string | null {
+  const { root, home, programs = [] } = places;
+  const real = realPlace(root);
+  if (isInside(real, place)) return null;
+  const isNear = (folder: string) => isInside(folder, place) || isInside(place, folder);
+  const started = [
+    ...programs.filter((folder) => isAbsolute(folder)),
+    ...STARTED.map((name) => join(home, name)),
+  ]
+    .map(realPlace)
+    .find((folder) => !isInside(real, folder) && isNear(folder));
+  if (started !== undefined) return `programs are started from ${started}`;
+  const written = path.startsWith("~/") ? path.slice(2) : path;
+  const dotted = [...written.split(sep), ...place.split(sep)].find((part) => /^\.(?!\.?$)/.test(part));
+  if (dotted === undefined) return null;
+  return `what begins with a dot, as ${dotted} does, is obeyed by shells, editors and services`;
+}
+
+/** Below the home folder, where programs are started from without a dot. */
+const STARTED = ["bin", "Library", "Applications", "AppData", "Desktop"];
 
 /** Why a run cannot be confined to this folder; null if it can. */
 export function refuseGround({ cwd, home, configDir }: Places): string | null {
@@ -178,7 +214,7 @@ function hiddenPlaces({ home, stateDir, configDir, cwd }: Places): readonly stri
   ];
 }
 
-function placeOf(path: string, { root, home }: Places): string {
+function placeOf(path: string, { root, home }: Pick<Places, "root" | "home">): string {
   if (path === "~" || path.startsWith("~/")) return realPlace(join(home, path.slice(1)));
   return realPlace(resolve(root, path));
 }

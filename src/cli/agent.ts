@@ -9,7 +9,7 @@ import { RUNTIME_NAMES } from "../load/variables.ts";
 import { createFiles } from "../run/files.ts";
 import { load, type Loaded } from "../run/load.ts";
 import { listAgents } from "../run/project.ts";
-import type { Flag } from "./args.ts";
+import { claimOf, type Flag } from "./args.ts";
 import { commandNamed, GLOBAL_FLAGS } from "./commands.ts";
 
 /** Like `load`, with what only the command line can know: which agents there are, and which flags are taken. */
@@ -34,11 +34,12 @@ export function tally({ agent, problems }: Loaded) {
 /** What can be given to an agent: its parameters, or, in a form that declares none, whatever its prompts read. */
 export function parametersOf(flow: Flow | null): readonly Parameter[] {
   if (flow?.openArguments === undefined) return flow?.parameters ?? [];
-  const taken = new Set([...GLOBAL_FLAGS, ...commandNamed("run").flags].map(({ name }) => name));
-  for (const { name, flag } of flow.parameters) taken.add(name).add(flag.slice(2));
+  const taken = new Set(flow.parameters.flatMap(({ name, flag }) => [name, flag.slice(2)]));
+  const flags = builtIn();
   const names = new Set(Object.values(flow.steps).flatMap(({ prompt }) => namesIn(prompt)));
   const read = [...names]
-    .filter((name) => !taken.has(name) && !RUNTIME_NAMES.includes(name) && !RESERVED_FIELDS.has(name))
+    .filter((name) => !taken.has(name) && claimOf(name, flags).kind === "free")
+    .filter((name) => !RUNTIME_NAMES.includes(name) && !RESERVED_FIELDS.has(name))
     .map((name): Parameter => ({
       name,
       type: "string",
@@ -76,12 +77,18 @@ function naming(problem: Problem, { agent, project }: Loaded): Problem {
   return { ...problem, fix: `${problem.fix}${didYouMean(agent, names)} In this project ${there}.` };
 }
 
-/** A parameter takes the place of a built-in flag. That is allowed, and worth knowing. */
+/** The flags of `lockstep run`, of which some are never given to a parameter. */
+function builtIn(): readonly Flag[] {
+  return [...GLOBAL_FLAGS, ...commandNamed("run").flags];
+}
+
+/** Parameters that take the place of a built-in flag: of most of them it is worth knowing, of the reserved ones an error. */
 function shadowing({ flow, project, agent }: Loaded): readonly Problem[] {
-  const builtIn = [...GLOBAL_FLAGS, ...commandNamed("run").flags];
-  const taken = (flow?.parameters ?? []).filter(({ flag }) =>
-    builtIn.some(({ name }) => `--${name}` === flag),
-  );
+  const flags = builtIn();
+  const taken = (flow?.parameters ?? []).flatMap(({ name, flag }) => {
+    const claim = claimOf(flag, flags);
+    return claim.kind === "free" ? [] : [{ name, flag, claim }];
+  });
   if (taken.length === 0) return [];
   const isStages = flow?.dialect === "stage";
   const file = `.agent/${agent}/${isStages ? "machine.yaml" : "agent.json"}`;
@@ -92,19 +99,27 @@ function shadowing({ flow, project, agent }: Loaded): readonly Problem[] {
     const segment = name.replaceAll("~", "~0").replaceAll("/", "~1");
     return isStages ? `/inputs/properties/${segment}` : `/parameters/${segment}/cli`;
   };
-  return taken.map(({ name, flag }) => ({
-    code: "PARAM-BUILT-IN",
-    severity: "warning",
-    file,
-    line: placeOf(written(name, flag), source).line,
-    column: placeOf(written(name, flag), source).column,
-    pointer: pointerOf(name),
-    step: null,
-    message: `The parameter "${name}" has the flag ${flag}, which \`lockstep run\` has too.`,
-    why: CODES["PARAM-BUILT-IN"].why,
-    fix: `Give the parameter another flag, or write --ls-${flag.slice(2)} for the built-in one.`,
-    witness: [],
-  }));
+  return taken.map(({ name, flag, claim: { kind, clash } }) => {
+    const isReserved = kind === "reserved";
+    const { line, column } = placeOf(written(name, flag), source);
+    const code = isReserved ? "PARAM-RESERVED" : "PARAM-BUILT-IN";
+    const fix = isStages ? "Rename the parameter" : "Give the parameter another flag";
+    return {
+      code,
+      severity: isReserved ? "error" : "warning",
+      file,
+      line,
+      column,
+      pointer: pointerOf(name),
+      step: null,
+      message: isReserved
+        ? `The parameter "${name}" has the flag ${flag}, and no parameter can take ${clash} away from \`lockstep run\`.`
+        : `The parameter "${name}" has the flag ${flag}, which \`lockstep run\` has too.`,
+      why: CODES[code].why,
+      fix: isReserved ? `${fix}.` : `${fix}, or write --ls-${clash.slice(2)} for the built-in one.`,
+      witness: [],
+    };
+  });
 }
 
 function placeOf(text: string, source: string): { readonly line: number; readonly column: number } {

@@ -1,5 +1,6 @@
 /** `lockstep answer RUN [QUESTION] [CHOICE | --text TEXT]` */
 import { choiceOf } from "../flow/question.ts";
+import { broken, visible } from "../flow/visible.ts";
 import { answerQuestion, answerWith, questionsOf, type Questions } from "../run/answer.ts";
 import { acceptImported } from "../run/foreign.ts";
 import { readRun, resume, RunnerError } from "../run/index.ts";
@@ -95,7 +96,7 @@ function questionText(
   const typed = id === "-" ? `lockstep answer ${run}` : `lockstep answer ${run} ${id}`;
   return [
     `${id === "-" ? "" : `${id} · `}${step}@${visit}${expiresAt === null ? "" : ` · open until ${expiresAt}`}`,
-    shown(question),
+    broken(visible(question)),
     ...choices.map(
       (choice) => `  ${typed} ${choice.includes(" ") ? `--text '${shown(choice)}'` : shown(choice)}`,
     ),

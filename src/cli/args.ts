@@ -8,12 +8,17 @@ export type Flag = {
   readonly takes?: string;
   /** It may be given more than once. */
   readonly repeats?: true;
+  /** About safety, limits, places or output: no parameter of an agent can take its name, so it always means this flag. */
+  readonly reserved?: true;
   readonly help: string;
 };
 
 export type Grammar = {
   readonly flags: readonly Flag[];
-  /** Flags that an agent declares. They win over a built-in of the same name, which stays there as `--ls-<name>`. */
+  /**
+   * Flags that an agent declares. They win over a built-in of the same name that is not reserved; that one stays there
+   * as `--ls-<name>`.
+   */
   readonly declared?: readonly Flag[];
   /** Unknown flags are passed over instead of refused: for a first look, before all flags are known. */
   readonly lenient?: true;
@@ -113,11 +118,30 @@ function readToken(token: string, grammar: Grammar): readonly Written[] {
 }
 
 function findLong(name: string, { flags, declared = [] }: Grammar): Found | null {
+  const reserved = flags.filter((flag) => flag.reserved === true);
   return (
+    findIn(name, reserved, "built-in") ??
+    (name.startsWith("ls-") ? findIn(name.slice(3), flags, "built-in") : null) ??
     findIn(name, declared, "declared") ??
-    findIn(name, flags, "built-in") ??
-    (name.startsWith("ls-") ? findIn(name.slice(3), flags, "built-in") : null)
+    findIn(name, flags, "built-in")
   );
+}
+
+/** How a flag that somebody declares stands to those there are: `clash` is the one whose place it would take. */
+export type Claim =
+  | { readonly kind: "free" }
+  | { readonly kind: "shadows" | "reserved"; readonly clash: string };
+
+/** Judges a flag by all ways to write it: in other letters, negated, or with the prefix of the built-in ones. */
+export function claimOf(flag: string, flags: readonly Flag[]): Claim {
+  const name = flag.replace(/^-+/, "").toLowerCase().replaceAll("_", "-");
+  if (name.startsWith("ls-")) return { kind: "reserved", clash: "--ls-…" };
+  const plain = name.replace(/^(?:no-)+/, "");
+  const clashes = flags.filter((other) => [name, plain].includes(other.name));
+  const kept = clashes.find((other) => other.reserved === true);
+  if (kept !== undefined) return { kind: "reserved", clash: `--${kept.name}` };
+  const [first] = clashes;
+  return first === undefined ? { kind: "free" } : { kind: "shadows", clash: `--${first.name}` };
 }
 
 function findIn(name: string, flags: readonly Flag[], from: Found["from"]): Found | null {

@@ -23,40 +23,44 @@ export type Word = {
   readonly optional?: true;
   /** Of the last one there may be several. */
   readonly repeats?: true;
-  readonly is: "agent" | "run" | "shell" | "command" | "new" | "step" | "file" | "worktrees";
+  readonly is: "agent" | "run" | "shell" | "command" | "new" | "step" | "file" | "worktrees" | "trust";
 };
 
 export const GLOBAL_FLAGS: readonly Flag[] = [
-  { name: "json", help: "print exactly one JSON document on stdout, on failure too" },
-  { name: "quiet", short: "q", help: "no progress and no report, errors only" },
-  { name: "verbose", short: "v", help: "show every answer, tool call and retry" },
-  { name: "color", help: "colours even off a terminal; --no-color for none" },
-  { name: "cwd", short: "C", takes: "DIR", help: "work as if started in DIR" },
-  { name: "state", takes: "DIR", help: "keep run state in DIR instead of .lockstep" },
-  { name: "help", short: "h", help: "show help, also for a single command" },
-  { name: "version", help: "show the version" },
+  { name: "json", reserved: true, help: "print exactly one JSON document on stdout, on failure too" },
+  { name: "quiet", short: "q", reserved: true, help: "no progress and no report, errors only" },
+  { name: "verbose", short: "v", reserved: true, help: "show every answer, tool call and retry" },
+  { name: "color", reserved: true, help: "colours even off a terminal; --no-color for none" },
+  { name: "cwd", short: "C", takes: "DIR", reserved: true, help: "work as if started in DIR" },
+  { name: "state", takes: "DIR", reserved: true, help: "keep run state in DIR instead of .lockstep" },
+  { name: "help", short: "h", reserved: true, help: "show help, also for a single command" },
+  { name: "version", reserved: true, help: "show the version" },
 ];
 
 const SCRIPT: Flag = {
   name: "script",
   takes: "FILE",
+  reserved: true,
   help: "let a script answer instead of a model (YAML or JSON)",
 };
 const MODEL: Flag = {
   name: "model",
   takes: "NAME",
+  reserved: true,
   help: "the model that all steps ask: a name of yours, or provider/model",
 };
 const BACKEND: Flag = {
   name: "backend",
   takes: "ID",
+  reserved: true,
   help: "what drives the model: ai-sdk, unless you say otherwise",
 };
-const EVENTS: Flag = { name: "events", help: "stream the journal as JSON lines on stdout" };
+const EVENTS: Flag = { name: "events", reserved: true, help: "stream the journal as JSON lines on stdout" };
 const TRUST: Flag = {
   name: "trust",
   takes: "DIGEST",
-  help: "allow exactly the commands that have this digest",
+  reserved: true,
+  help: "trust exactly what has this digest, from now on (see `lockstep trust show NAME`)",
 };
 const TRUST_JOURNAL: Flag = {
   name: "trust-journal",
@@ -65,6 +69,7 @@ const TRUST_JOURNAL: Flag = {
 const ON_PERMISSION: Flag = {
   name: "on-permission",
   takes: "WHAT",
+  reserved: true,
   help: "deny, halt or allow: what becomes of a question when nobody can be asked",
 };
 /** How people take part. */
@@ -81,40 +86,65 @@ const PEOPLE: readonly Flag[] = [
   },
 ];
 const SPENDING: readonly Flag[] = [
-  { name: "max-turns", takes: "N", help: "stop after N answers of the model" },
-  { name: "max-tokens", takes: "N", help: "stop after N tokens, in and out" },
-  { name: "max-cost", takes: "USD", help: "stop after so many dollars, as far as prices are known" },
-  { name: "max-time", takes: "TIME", help: "stop after so long, such as 90s, 20m or 2h" },
+  { name: "max-turns", takes: "N", reserved: true, help: "stop after N answers of the model" },
+  { name: "max-tokens", takes: "N", reserved: true, help: "stop after N tokens, in and out" },
+  {
+    name: "max-cost",
+    takes: "USD",
+    reserved: true,
+    help: "stop after so many dollars, as far as prices are known",
+  },
+  { name: "max-time", takes: "TIME", reserved: true, help: "stop after so long, such as 90s, 20m or 2h" },
   {
     name: "max",
     takes: "WHAT=N",
     repeats: true,
+    reserved: true,
     help: "any limit, also of a step: STEP.turns=20, STEP.perAttempt.wallMs=90s, soft=0.9",
   },
 ];
 const SANDBOX: Flag = {
   name: "sandbox",
   takes: "WHEN",
+  reserved: true,
   help: "on, off or auto: confine commands always, never, or when the agent asks for it",
 };
 const LOG: Flag = {
   name: "log",
   takes: "DIR",
+  reserved: true,
   help: "write a log file into DIR, also where the agent asks for none",
 };
-const STRICT: Flag = { name: "strict", help: "count warnings as errors" };
+const STRICT: Flag = { name: "strict", reserved: true, help: "count warnings as errors" };
 
 /** Where a run works, and where its work goes. */
 const WORKTREE: readonly Flag[] = [
-  { name: "worktree", help: "work in a git worktree made for the run; --no-worktree: in this folder" },
+  {
+    name: "worktree",
+    reserved: true,
+    help: "work in a git worktree made for the run; --no-worktree: in this folder",
+  },
   { name: "branch", takes: "NAME", help: "the branch of the worktree, which must be new" },
-  { name: "base-branch", takes: "NAME", help: "begin from this branch, and merge into it (the current one)" },
-  { name: "merge", help: "merge the branch when the run is complete; --no-merge: leave it" },
-  { name: "push", help: "push the result" },
-  { name: "push-remote", takes: "NAME", help: "push to this remote" },
-  { name: "create-pr", help: "push the branch and open a pull request instead of merging it" },
-  { name: "pr-target", takes: "NAME", help: "the branch that the pull request is for" },
-  { name: "dry-run", help: "merge, push, label, close and post nothing: only say what would be done" },
+  {
+    name: "base-branch",
+    takes: "NAME",
+    reserved: true,
+    help: "begin from this branch, and merge into it (the current one)",
+  },
+  { name: "merge", reserved: true, help: "merge the branch when the run is complete; --no-merge: leave it" },
+  { name: "push", reserved: true, help: "push the result" },
+  { name: "push-remote", takes: "NAME", reserved: true, help: "push to this remote" },
+  {
+    name: "create-pr",
+    reserved: true,
+    help: "push the branch and open a pull request instead of merging it",
+  },
+  { name: "pr-target", takes: "NAME", reserved: true, help: "the branch that the pull request is for" },
+  {
+    name: "dry-run",
+    reserved: true,
+    help: "merge, push, label, close and post nothing: only say what would be done",
+  },
 ];
 /** One run for each of several issues. */
 const BATCH: readonly Flag[] = [
@@ -175,11 +205,12 @@ export const COMMANDS: readonly Command[] = [
       STRICT,
       ...WORKTREE,
       ...BATCH,
-      { name: "validate", help: "only check the agent, as `lockstep check` does" },
+      { name: "validate", reserved: true, help: "only check the agent, as `lockstep check` does" },
     ],
     details: [
       "The parameters that the agent declares are flags too: `lockstep run NAME --help` lists them.",
-      "Where a parameter has the name of a flag above, the flag is there as --ls-<flag>.",
+      "Flags about safety, limits, places and output cannot be taken by a parameter. Where one has the name of another",
+      "flag, that flag is there as --ls-<flag>.",
       "Commands of the project run only once they are trusted: say yes when asked, or pass --trust DIGEST;",
       "on a throw-away machine LOCKSTEP_TRUST=all in the environment trusts everything.",
       "What becomes of the work is told by runner.execution of agent.json, or by the flags from --worktree on.",
@@ -597,6 +628,28 @@ export const COMMANDS: readonly Command[] = [
     examples: ["lockstep import run.json", "lockstep import run.json --as theirs"],
     document: "plain",
     load: async () => (await import("./export.ts")).importFromFile,
+  },
+  {
+    name: "trust",
+    summary: "show what an agent needs your trust for, list what you trust, or take it back",
+    words: [
+      { name: "show|list|revoke", is: "trust" },
+      { name: "NAME|DIGEST|DIR", optional: true, is: "agent" },
+    ],
+    flags: [{ name: "all", help: "with revoke: trust nothing any more" }, SANDBOX],
+    details: [
+      "show NAME prints everything that the files of the agent make Lockstep do, with its digest and whether you trust it;",
+      "the exit code is 3 where a run would need your yes first. revoke takes an agent of this project, a digest, or the",
+      "folder of a project. What you trust is kept in lockstep/trust/ in your config folder.",
+    ],
+    examples: [
+      "lockstep trust show iterator",
+      "lockstep trust list --json",
+      "lockstep trust revoke iterator",
+      "lockstep trust revoke --all",
+    ],
+    document: "plain",
+    load: async () => (await import("./trust.ts")).trust,
   },
   {
     name: "list",

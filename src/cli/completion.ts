@@ -27,6 +27,7 @@ const OFFERS: { readonly [kind in Word["is"]]: string } = {
   shell: Object.keys(SHELLS).join(" "),
   command: COMMANDS.map((command) => command.name).join(" "),
   worktrees: "list prune",
+  trust: "show list revoke",
   new: "",
   step: "",
   file: "",

@@ -1,8 +1,9 @@
 /** Starting and resuming look the same from outside: progress, a signal to stop, one result at the end. */
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
-import { choiceOf } from "../flow/question.ts";
+import { choiceOf, offer } from "../flow/question.ts";
 import { EXIT } from "../flow/verdict.ts";
+import { broken, visible, visibleInLine } from "../flow/visible.ts";
 import { RunnerError, type DriveOptions, type Result } from "../run/index.ts";
 import { createFiles } from "../run/files.ts";
 import { foreignLines, type TrustJournal, type Yes } from "../run/foreign.ts";
@@ -14,7 +15,7 @@ import { amount, spending } from "./limits.ts";
 import { renderProblems } from "./problems.ts";
 import { createProgress } from "./progress.ts";
 import { renderReport } from "./report.ts";
-import { jsonLine, shellWord, shown, shownInLine } from "./text.ts";
+import { jsonLine, shellWord, shown } from "./text.ts";
 
 type Confirm = NonNullable<NonNullable<DriveOptions["trust"]>["confirm"]>;
 
@@ -150,8 +151,7 @@ export function sandboxOf(call: Call): Pick<DriveOptions, "sandbox"> {
 /** An answer that is none of the choices counts as a no. */
 function askPerson({ screen, host }: Call): NonNullable<DriveOptions["ask"]> {
   return async (question, choices, signal, free) => {
-    const offered = [...choices, ...(free ? ["your own words"] : [])];
-    screen.complain(`${shown(question)} [${offered.map((choice) => shown(choice)).join("/")}]`);
+    screen.complain(`${broken(visible(question))}\n${broken(visibleInLine(offer(choices, free)))}`);
     const line = await readLine(host, signal);
     if (line === null) return null;
     const word = line.trim();
@@ -186,7 +186,7 @@ function askForJournal({ screen, host }: Call, signal: AbortSignal): Yes {
   return async (question) => {
     screen.complain(
       [
-        `The record of runs in ${shownInLine(question.stateDir, 400)} is foreign: ${shown(question.why)}.`,
+        `The record of runs in ${visibleInLine(question.stateDir)} is foreign: ${shown(question.why)}.`,
         ...foreignLines(question).map((line) => `  ${shown(line).replaceAll("\n", "\n    ")}`),
         "Use it as your own from now on, with what it records: commands, folders, replies? [y/N]",
       ].join("\n"),
@@ -195,16 +195,15 @@ function askForJournal({ screen, host }: Call, signal: AbortSignal): Yes {
   };
 }
 
-/** The commands, one by one, and a question whose answer is no unless somebody says yes. */
+/** Everything that is to be trusted, line by line, and a question whose answer is no unless somebody says yes. */
 function askForTrust({ screen, host }: Call, signal: AbortSignal): Confirm {
-  return async ({ root, digest, commands, change }) => {
-    const lines = commandLines(commands, change);
+  return async ({ root, agent, digest, commands, change }) => {
     screen.complain(
       [
-        `This agent runs code of the project ${shownInLine(root)} or asks addresses that it names:`,
-        ...(change === null ? [] : ["They changed since you trusted them: + is new, - is gone."]),
-        ...lines.map((line) => shown(line).replaceAll("\n", "\n    ")),
-        `Trust exactly these from now on (${digest})? [y/N]`,
+        `Agent ${visibleInLine(agent)} of the project ${visibleInLine(root)} makes Lockstep do this:`,
+        ...(change === null ? [] : ["It changed since you trusted it: + is new, - is gone."]),
+        ...commandLines(commands, change).map((line) => broken(line)),
+        `Trust exactly this from now on (${digest})? [y/N]`,
       ].join("\n"),
     );
     return /^\s*y(es)?\s*$/i.test((await readLine(host, signal)) ?? "");

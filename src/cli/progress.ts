@@ -1,5 +1,6 @@
 /** What a person sees while a run goes on: a line for every settled visit, and on a terminal one line that lives. */
 import { judgedIn, type CheckResult, type Entry, type Led } from "../flow/event.ts";
+import { broken, visible } from "../flow/visible.ts";
 import type { DriveOptions } from "../run/index.ts";
 import type { Screen } from "./screen.ts";
 import { count, duration, shownInLine, type Paint } from "./text.ts";
@@ -168,7 +169,7 @@ export function entryLines(
       lines.push(paint("yellow", `    ${shownInLine(event.text, 400)}`));
       break;
     case "step.asked":
-      lines.push(paint("yellow", `    ${event.question.id}: ${shownInLine(event.question.text, 400)}`));
+      lines.push(paint("yellow", `    ${event.question.id}: ${broken(visible(event.question.text))}`));
       break;
     case "step.told":
       lines.push(dim(`${event.answer ?? "no answer"}${event.by === undefined ? "" : ` (${event.by})`}`));

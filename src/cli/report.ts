@@ -1,4 +1,5 @@
 /** How a run went, as a person reads it. Pure: the result document in, lines out. */
+import { broken, visible } from "../flow/visible.ts";
 import type { Result } from "../run/index.ts";
 import { count, duration, shown, shownInLine, type Paint } from "./text.ts";
 
@@ -9,7 +10,7 @@ export function renderReport(result: Result, resume: string, paint: Paint): stri
     texts.map((text, place) => row(place === 0 ? name : "", text));
   return [
     headline(result, paint),
-    ...shown(result.reason)
+    ...reasonOf(result)
       .split("\n")
       .map((line) => `  ${line}`),
     ...(result.forkedFrom === null ? [] : [row("forked", origin(result.forkedFrom))]),
@@ -32,6 +33,11 @@ export function renderReport(result: Result, resume: string, paint: Paint): stri
       nextAction(result, resume).map((text) => paint("cyan", text)),
     ),
   ].join("\n");
+}
+
+/** What a run waits for is a question: it is shown as it would be asked. */
+function reasonOf({ outcome, reason }: Result): string {
+  return outcome === "waiting" ? broken(visible(reason)) : shown(reason);
 }
 
 function origin({ run, seq, edits = [] }: NonNullable<Result["forkedFrom"]>): string {

@@ -9,9 +9,8 @@ import { runLoaded, type Loaded, type Result, type WorktreeOptions } from "../ru
 import { findProject, listAgents } from "../run/project.ts";
 import { toFailure } from "../run/result.ts";
 import { loadAgent, parametersOf, strictly, toFlags } from "./agent.ts";
-import { parseLine, UsageError } from "./args.ts";
+import { UsageError } from "./args.ts";
 import type { Call } from "./call.ts";
-import { GLOBAL_FLAGS } from "./commands.ts";
 import { conduct } from "./conduct.ts";
 import { shellWord } from "./text.ts";
 import { versionText } from "./version.ts";
@@ -65,8 +64,7 @@ export async function moneyOf(call: Call, flow: Flow): Promise<string | null> {
 function nameOf(call: Call): string | undefined {
   const { words } = call;
   if (words.length < 2) return words[0];
-  const folders = [call.cwd, plainFolder(call)].filter((folder) => existsSync(folder));
-  const agents = new Set(folders.flatMap((folder) => listAgents(findProject(folder))));
+  const agents = new Set(existsSync(call.cwd) ? listAgents(findProject(call.cwd)) : []);
   return words.find((word) => agents.has(word)) ?? words[0];
 }
 
@@ -79,10 +77,7 @@ async function withoutAgent(first: Call): Promise<number> {
 
 /** The agent, and the line read again with its flags. Where its parameters cannot be known, the line stays as it is. */
 async function loadFor(first: Call, name: string): Promise<{ readonly call: Call; readonly loaded: Loaded }> {
-  const plain = plainFolder(first);
-  const there = plain === first.cwd ? null : await loadAgent(name, plain);
-  const isOwnFlag = there?.flow?.parameters.some(({ flag }) => flag === "--cwd") === true;
-  const loaded = isOwnFlag ? there : await loadAgent(name, first.cwd);
+  const loaded = await loadAgent(name, first.cwd);
   if (loaded.flow === null) return { call: first, loaded };
   const call = first.declare(toFlags(parametersOf(loaded.flow)));
   const [said] = call.words;
@@ -91,16 +86,6 @@ async function loadFor(first: Call, name: string): Promise<{ readonly call: Call
   }
   const project = findProject(call.cwd, call.stateDir);
   return { call, loaded: { ...(call.on("strict") ? strictly(loaded) : loaded), project } };
-}
-
-/** The folder as it is when `--cwd` turns out to be a parameter of the agent. */
-function plainFolder(call: Call): string {
-  const flags = GLOBAL_FLAGS.filter((flag) => flag.name === "cwd");
-  const hidden = [{ name: "cwd", takes: "DIR", help: "" }];
-  return (
-    parseLine(call.argv, { flags, declared: hidden, lenient: true }).flags.get("cwd")?.at(-1) ??
-    call.host.cwd()
-  );
 }
 
 /** By parameter name, as text: the declared type is looked at where the run starts. */
@@ -195,15 +180,12 @@ function wantsInput(flow: Flow): boolean {
 }
 
 /** An agent that brings a script along can be run with it. */
-function namingScript(result: Result, call: Call, { agent, flow, project }: Loaded): Result {
+function namingScript(result: Result, call: Call, { agent, project }: Loaded): Result {
   const script = ["script.yaml", "script.json"]
     .map((file) => join(project.agentsDir, agent, file))
     .find((file) => existsSync(file));
   if (script === undefined) return result;
-  const flag = flow?.parameters.some((parameter) => parameter.flag === "--script")
-    ? "--ls-script"
-    : "--script";
-  const command = ["lockstep", ...call.argv, flag, relative(resolve(call.cwd), script)]
+  const command = ["lockstep", ...call.argv, "--script", relative(resolve(call.cwd), script)]
     .map(shellWord)
     .join(" ");
   const reason = `${result.reason}\nThis agent brings a script along: ${command}`;

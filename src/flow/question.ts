@@ -4,9 +4,25 @@ import type { Question, Ruling } from "./event.ts";
 export const PERMISSION_CHOICES = ["allow", "allow-run", "deny", "stop"] as const;
 export const GRANT_CHOICES = ["allow", "deny", "stop"] as const;
 
+/** How the choices of a question about a tool call are offered, with the letter that is enough to type. */
+const OFFERED: { readonly [choice: string]: string } = {
+  allow: "[a]llow once",
+  "allow-run": "allow for this [r]un",
+  deny: "[d]eny",
+  stop: "[s]top the run",
+};
+
+/** What can be said, on one line. */
+export function offer(choices: readonly string[], free = false): string {
+  if (choices.length > 0 && !free && choices.every((choice) => Object.hasOwn(OFFERED, choice)))
+    return choices.map((choice) => OFFERED[choice]!).join(" · ");
+  return `[${[...choices, ...(free ? ["your own words"] : [])].join("/")}]`;
+}
+
 /** The choice that a word means: the word itself, or what all that begin with it begin with, as `allow` of `a`. */
 export function choiceOf(choices: readonly string[], word: string): string | null {
   if (choices.includes(word)) return word;
+  if (["r", "run"].includes(word) && choices.includes("allow-run")) return "allow-run";
   const meant = word === "" ? [] : choices.filter((choice) => choice.startsWith(word));
   return meant.find((choice) => meant.every((other) => other.startsWith(choice))) ?? null;
 }

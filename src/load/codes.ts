@@ -151,6 +151,10 @@ export const CODES = {
     "flag of the command",
     "The parameter wins, so whoever means the built-in flag gets something else.",
   ),
+  "PARAM-RESERVED": error(
+    "reserved flag",
+    "Flags about safety, limits, places and output belong to the user: a project that took one would undo what the user asked for.",
+  ),
   "PARAM-UNKNOWN": error("unknown parameter", "A value nobody reads is most often a misspelled flag."),
   "PARAM-MISSING": error("parameter missing", "The prompts rely on every required parameter."),
   "PARAM-TYPE": error(

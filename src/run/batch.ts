@@ -8,7 +8,7 @@ import type { Loaded } from "./load.ts";
 import type { DriveOptions, RunOptions } from "./options.ts";
 import { toFailure, type Result } from "./result.ts";
 import { runLoaded, withJournal } from "./run.ts";
-import { requireTrust } from "./trust.ts";
+import { requireTrust, trusting } from "./trust.ts";
 
 export type BatchItem = {
   /** What people call it. */
@@ -80,7 +80,7 @@ async function requireCommon({ flow, project }: Loaded, options: BatchOptions): 
     const backend = await chooseBackend(options, flow, { env, stateDir: project.stateDir });
     await backend.close?.();
   }
-  await requireTrust(flow, { root: project.root, env, ...options.trust });
+  await requireTrust(flow, trusting(flow, project.root, options));
 }
 
 /** Runs of this agent that a living process drives. */

@@ -19,7 +19,7 @@ import { findProject, type Project } from "./project.ts";
 import type { Result } from "./result.ts";
 import { findRun, readRow, show, type RecordedRun } from "./runs.ts";
 import { closingOf, driveTo, held, redactorOf, reported, requireToolCalling } from "./stretch.ts";
-import { requireTrust } from "./trust.ts";
+import { requireTrust, trusting } from "./trust.ts";
 import { forgetWish, wishFor } from "./wishes.ts";
 
 /** Goes on with a run where its journal ends, with the flow it was started with unless it adopts another. */
@@ -74,7 +74,7 @@ async function resumeFrom(
     await using closing = closingOf(backend);
     requireToolCalling(flow, backend);
     requireConfinable(flow, backend, options);
-    await requireTrust(flow, { root, env, ...options.trust });
+    await requireTrust(flow, trusting(flow, root, options));
     const renewed = [options.script, options.backend, options.use, options.model].some(isGiven);
     const begin = {
       type: "run.resumed",

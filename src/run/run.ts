@@ -17,7 +17,7 @@ import type { DriveOptions, RunOptions } from "./options.ts";
 import { placeOf } from "./place.ts";
 import { toFailure, type Result } from "./result.ts";
 import { closingOf, driveTo, held, redactorOf, reported, requireToolCalling } from "./stretch.ts";
-import { requireTrust } from "./trust.ts";
+import { requireTrust, trusting } from "./trust.ts";
 
 /**
  * Runs an agent to its end. Never throws for what the flow, the model or the environment does: the result tells.
@@ -64,7 +64,7 @@ export function runLoaded(loaded: Loaded, options: Omit<RunOptions, "agent">): P
     await using closing = closingOf(backend);
     requireToolCalling(flow, backend);
     requireConfinable(flow, backend, options);
-    await requireTrust(flow, { root: project.root, env, ...options.trust });
+    await requireTrust(flow, trusting(flow, project.root, options));
     const config = await requireGround(flow, project, options);
     return withJournal(project.stateDir, options, async (journal, clock) => {
       const id = newRunId();

@@ -3,6 +3,7 @@
  * switches it off: that takes the user's own settings, or a flag.
  */
 import { homedir } from "node:os";
+import { delimiter } from "node:path";
 import type { ConfineChild, SandboxEngine, SandboxPolicy } from "../boundaries/sandbox.ts";
 import type { Places } from "../boundaries/sandbox-policy.ts";
 import { childEnv, runProcess, type Env, type RunProcess } from "../effects/process.ts";
@@ -97,7 +98,9 @@ export function placesOf(
 ): Places {
   const { root, agentsDir, stateDir } = project;
   const own = (roots: readonly string[]) => keptIn(roots, env, modules);
-  return { cwd, root, agentsDir, stateDir, configDir: settingsFolder(env), home: env.HOME || homedir(), own };
+  const programs = (env.PATH ?? "").split(delimiter).filter((folder) => folder !== "");
+  const home = env.HOME || homedir();
+  return { cwd, root, agentsDir, stateDir, configDir: settingsFolder(env), home, programs, own };
 }
 
 async function openEngine(

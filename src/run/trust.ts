@@ -1,31 +1,35 @@
 /**
- * Running a cloned project's agent means running its commands and modules, and asking the addresses it names. That is
- * done only once somebody who owns this machine said so: for exactly these, in exactly this place.
+ * Running a cloned project's agent means doing what its files say: commands, modules, servers, addresses, acts on GitHub.
+ * That is done only once somebody who owns this machine said so: for exactly this, in exactly this place.
  */
-import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync, realpathSync, renameSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { realpathSync } from "node:fs";
+import { homedir } from "node:os";
 import { RunnerError } from "../engine/ports.ts";
-import type { CommandCheck, Flow, Module } from "../flow/flow.ts";
-import { handlerOf, namesIssue } from "../flow/handlers.ts";
-import { canonicalJson, own } from "../flow/json.ts";
-import type { McpServer } from "../flow/mcp.ts";
-import { partsOf } from "../flow/rules.ts";
-import type { Actions } from "../flow/settings.ts";
-import { configFolder } from "./project.ts";
+import type { Flow } from "../flow/flow.ts";
+import { gutter, visible, visibleInLine } from "../flow/visible.ts";
+import { readConfig } from "./config.ts";
+import type { DriveOptions } from "./options.ts";
+import { decideSandbox } from "./sandbox.ts";
+import type { Trusted, TrustStore } from "./trust-store.ts";
 
 export type TrustOptions = {
   readonly root: string;
   readonly env: NodeJS.ProcessEnv;
-  /** A digest given on the command line. */
+  /** Whether commands of the run are in a sandbox: what the model runs outside of one is part of what is trusted. */
+  readonly confined: boolean;
+  /** A digest given on the command line: the whole, or at least its first 32 digits. */
   readonly digest?: string;
   /** Asks the person at the terminal; absent when there is nobody. */
   readonly confirm?: (question: TrustQuestion) => Promise<boolean>;
+  /** Hears of what was recorded. */
+  readonly notify?: (text: string) => void;
 };
 
 export type TrustQuestion = {
   readonly root: string;
+  readonly agent: string;
   readonly digest: string;
+  /** Everything that is to be trusted, one line each, as it is written. */
   readonly commands: readonly string[];
   /** What is new and what is gone since this agent was last trusted here; null: it never was. */
   readonly change: Change | null;
@@ -33,144 +37,127 @@ export type TrustQuestion = {
 
 export type Change = { readonly added: readonly string[]; readonly removed: readonly string[] };
 
-/** Returns when the flow's commands may run, NOT_TRUSTED otherwise. A flow without commands needs no trust. */
+/** What would be asked, and how it stands. */
+export type TrustState = TrustQuestion & {
+  /** `nothing`: there is nothing to trust. `everything`: the environment says LOCKSTEP_TRUST=all. */
+  readonly state: "nothing" | "everything" | "trusted" | "changed" | "new";
+  /** When it was trusted. */
+  readonly at: string | null;
+};
+
+/** Returns when the flow may run, NOT_TRUSTED otherwise. A flow that could do nothing needs no trust. */
 export async function requireTrust(flow: Flow, options: TrustOptions): Promise<void> {
-  const commands = executables(flow);
-  if (commands.length === 0 || options.env.LOCKSTEP_TRUST === "all") return;
-  const digest = createHash("sha256").update(canonicalJson(commands)).digest("hex").slice(0, 16);
-  if (options.digest === digest) return;
-  const root = realpathSync.native(options.root);
-  const folder = configFolder(options.env);
-  const store = folder === null ? null : join(folder, "trust.json");
-  const trusted = store === null ? new Map<string, readonly Trusted[]>() : readTrust(store);
-  const entries = trusted.get(root) ?? [];
-  if (entries.some((entry) => entry.digest === digest)) return;
-  const change = changeSince(entries, flow.agent, commands);
-  if (options.confirm !== undefined && (await options.confirm({ root, digest, commands, change }))) {
-    trusted.set(root, [...entries, { digest, agent: flow.agent, commands }]);
-    if (store !== null) writeTrust(store, trusted);
+  const { env, digest: given, confirm, notify } = options;
+  if (env.LOCKSTEP_TRUST === "all") return;
+  const lines = await linesFor(flow, options);
+  if (lines.length === 0) return;
+  const { store, wanted } = await standing(flow, lines, options);
+  if (store?.holds(wanted) === true) return;
+  const change = changeSince(store, wanted);
+  const { root, agent, digest } = wanted;
+  const isGiven = given !== undefined && isDigest(given, digest);
+  if (isGiven || (await confirm?.({ root, agent, digest, commands: lines, change })) === true) {
+    record(store, { ...wanted, at: new Date().toISOString() }, notify);
     return;
   }
+  const stale =
+    given === undefined || isGiven ? "" : `\n--trust ${visibleInLine(given)} is not the digest of this.`;
   throw new RunnerError(
     "NOT_TRUSTED",
-    `Agent "${flow.agent}" runs code of this project or asks addresses that it names, and they are not trusted yet:\n` +
-      commandLines(commands, change).join("\n") +
-      `\nRead them, then pass --trust ${digest}, or answer the question on a terminal. ` +
+    `Agent "${flow.agent}" needs your trust first. Its files make Lockstep do this:\n` +
+      commandLines(lines, change).join("\n") +
+      `${stale}\nRead it, then pass --trust ${digest}, or answer the question on a terminal. ` +
       `On a throw-away machine LOCKSTEP_TRUST=all in the environment trusts everything.`,
   );
 }
 
-/** Everything that the flow itself makes the machine run or ask: command lines, modules by their content, addresses. */
-function executables(flow: Flow): readonly string[] {
-  const known = listed.get(flow);
-  if (known !== undefined) return known;
-  const found = lookFor(flow);
-  listed.set(flow, found);
-  return found;
+/** The same without asking: for those who want to know. */
+export async function trustState(flow: Flow, options: TrustOptions): Promise<TrustState> {
+  const lines = await linesFor(flow, options);
+  const { store, wanted } = await standing(flow, lines, options);
+  const { root, agent, digest } = wanted;
+  const question = { root, agent, digest, commands: lines, change: changeSince(store, wanted) };
+  if (lines.length === 0) return { ...question, change: null, state: "nothing", at: null };
+  if (options.env.LOCKSTEP_TRUST === "all") return { ...question, state: "everything", at: null };
+  if (store?.holds(wanted) !== true)
+    return { ...question, state: question.change === null ? "new" : "changed", at: null };
+  const entry = store.list().find((other) => other.root === root && other.digest === digest);
+  return { ...question, change: null, state: "trusted", at: entry?.at ?? null };
 }
 
-const listed = new WeakMap<Flow, readonly string[]>();
-
-function lookFor(flow: Flow): readonly string[] {
-  const checks = Object.values(flow.checks).flatMap((check) =>
-    check.kind === "command" ? [withValues(check)] : [],
-  );
-  const steps = Object.values(flow.steps).flatMap(({ by }) =>
-    by.kind === "command" ? [[by.command, ...by.args].map(word).join(" ")] : [],
-  );
-  const outside = partsOf(flow.stop).flatMap((part) => {
-    if (part.kind === "module") return [moduleLine(part.module)];
-    return part.kind === "state" && part.resource.kind === "api" ? [`GET ${part.resource.url}`] : [];
-  });
-  const acts = actionLines(flow.settings.actions);
-  const servers = Object.entries(flow.settings.mcpServers ?? {}).map(serverLine);
-  const hooks = flow.hooks === undefined ? [] : [moduleLine(flow.hooks)];
-  // A project that takes its own reins off is asked about like one that runs something.
-  const free = Object.values(flow.steps).flatMap(({ id, by, tools }) =>
-    by.kind === "model" && tools.mode === "bypassPermissions"
-      ? [`permissionMode bypassPermissions in ${id}`]
-      : [],
-  );
-  return [...new Set([...checks, ...steps, ...outside, ...servers, ...hooks, ...acts, ...free])].toSorted();
+/** What trust depends on, from what a run is started with. */
+export function trusting(
+  flow: Flow,
+  root: string,
+  { env = process.env, sandbox, trust, notify }: Pick<DriveOptions, "env" | "sandbox" | "trust" | "notify">,
+): TrustOptions {
+  const asked = flow.settings.boundaries.sandbox;
+  const wish = sandbox ?? readConfig(env).sandbox;
+  // Nobody said anything: then commands are confined wherever an engine works.
+  const confined = decideSandbox(asked, wish).confined || (wish === "auto" && asked.asked !== true);
+  return { root, env, confined, ...trust, ...(notify !== undefined && { notify }) };
 }
 
-/** Code of the project that answers set off; and the leave to act on issues that the run is not about. */
-function actionLines({ enabled, types, modules = {}, otherIssues, handlers }: Actions): readonly string[] {
-  if (!enabled) return [];
-  const run = types.flatMap((type) => own(modules, type) ?? []).map(moduleLine);
-  const anywhere = types.filter((type) => otherIssues && namesIssue(handlerOf({ handlers }, type)));
-  return [...run, ...anywhere.map((type) => `blocks of the type ${JSON.stringify(type)} on any issue`)];
+async function linesFor(flow: Flow, { root, env, confined }: TrustOptions): Promise<readonly string[]> {
+  const { trustLines } = await import("./trust-lines.ts");
+  return await trustLines(flow, confined, () => ({ root, home: env.HOME || homedir() }));
 }
 
-function moduleLine({ file, digest }: Module): string {
-  return `node ${file} (sha256 ${digest})`;
+async function standing(flow: Flow, lines: readonly string[], options: TrustOptions) {
+  const { digestOf, openTrust } = await import("./trust-store.ts");
+  const { agent } = flow;
+  const root = realpathSync.native(options.root);
+  const wanted: Trusted = { root, agent, digest: digestOf(agent, lines), lines, at: null };
+  return { store: openTrust(options.env), wanted };
 }
 
-/** With the variables of yours that it is given. */
-function serverLine([name, server]: readonly [string, McpServer]): string {
-  const values = (all: { readonly [name: string]: string }) =>
-    Object.entries(all).map(([key, value]) => `${key}=${JSON.stringify(value)}`);
-  const what =
-    server.kind === "http"
-      ? ["POST", word(server.url), ...values(server.headers)]
-      : [...values(server.env), ...[server.command, ...server.args].map(word)];
-  return `mcp ${name}: ${what.join(" ")}`;
+const FEWEST_DIGITS = 32;
+
+/** Whether it means this digest: the whole of it, or a beginning that nobody can find a second text for. */
+function isDigest(given: string, digest: string): boolean {
+  const plain = given.trim().toLowerCase();
+  return plain.length >= FEWEST_DIGITS && digest.startsWith(plain);
 }
 
-/** As a shell would be told: the values first, since they decide with the line what is done. */
-function withValues({ env, command }: CommandCheck): string {
-  const values = Object.entries(env).map(([name, value]) => `${name}=${JSON.stringify(value)}`);
-  return [...values, command].join(" ");
-}
-
-/** One line each; since the last time, `+` is new and `-` is gone. */
-export function commandLines(commands: readonly string[], change: Change | null): readonly string[] {
-  if (change === null) return commands.map((command) => `  ${command}`);
-  return [
-    ...change.removed.map((command) => `- ${command}`),
-    ...commands.map((command) => `${change.added.includes(command) ? "+" : " "} ${command}`),
-  ];
-}
-
-/** So that two arguments never look like one. */
-function word(text: string): string {
-  return /^[\w@%+=:,./${}-]+$/.test(text) ? text : JSON.stringify(text);
-}
-
-function changeSince(entries: readonly Trusted[], agent: string, commands: readonly string[]): Change | null {
-  const before = entries.findLast((entry) => entry.agent === agent)?.commands;
-  if (before === undefined) return null;
-  return {
-    added: commands.filter((command) => !before.includes(command)),
-    removed: before.filter((command) => !commands.includes(command)),
-  };
-}
-
-/** What somebody said yes to. An older store has the digests alone. */
-type Trusted = {
-  readonly digest: string;
-  readonly agent?: string;
-  readonly commands?: readonly string[];
-};
-
-function readTrust(file: string): Map<string, readonly Trusted[]> {
-  if (!existsSync(file)) return new Map();
+/** Where it cannot be kept, the yes is for this run. */
+function record(store: TrustStore | null, entry: Trusted, notify: TrustOptions["notify"]): void {
+  if (store === null) return;
   try {
-    const stored = JSON.parse(readFileSync(file, "utf8")) as Record<string, (string | Trusted)[]>;
-    const entries = Object.entries(stored).map(([root, trusted]) => {
-      const all = trusted.map((one) => (typeof one === "string" ? { digest: one } : one));
-      return [root, all] as const;
-    });
-    return new Map(entries);
-  } catch (cause) {
-    throw new RunnerError("NOT_TRUSTED", `The trust store ${file} cannot be read; mend or remove it.`, {
-      cause,
-    });
+    store.add(entry);
+    notify?.(
+      `Agent "${entry.agent}" is trusted here from now on. To take that back: lockstep trust revoke ${entry.agent}`,
+    );
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    notify?.(`Agent "${entry.agent}" is trusted for this run only, because that cannot be recorded: ${why}`);
   }
 }
 
-function writeTrust(file: string, trusted: Map<string, readonly Trusted[]>): void {
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-  writeFileSync(`${file}.new`, JSON.stringify(Object.fromEntries(trusted), null, 2), { mode: 0o600 });
-  renameSync(`${file}.new`, file);
+/** One line each, and nothing in them can pose as another; since the last time, `+` is new and `-` is gone. */
+export function commandLines(commands: readonly string[], change: Change | null): readonly string[] {
+  const marked = (mark: string, line: string) => {
+    const [first = "", ...rest] = visible(line).split("\n");
+    return [`${mark} ${first}`, ...(rest.length === 0 ? [] : [gutter(rest.join("\n"), "    | ")])].join("\n");
+  };
+  if (change === null) return commands.map((line) => marked(" ", line));
+  return [
+    ...change.removed.map((line) => marked("-", line)),
+    ...commands.map((line) => marked(change.added.includes(line) ? "+" : " ", line)),
+  ];
+}
+
+function changeSince(store: TrustStore | null, { root, agent, lines }: Trusted): Change | null {
+  const known = store?.list().filter((entry) => entry.root === root && entry.agent === agent) ?? [];
+  const newest = known.toSorted((a, b) => ((a.at ?? "") < (b.at ?? "") ? -1 : 1)).at(-1);
+  if (newest === undefined) return null;
+  // Older versions wrote a command without a mark before it.
+  const before = newest.at === null ? newest.lines.map((line) => sameAs(line, lines)) : newest.lines;
+  return {
+    added: lines.filter((line) => !before.includes(line)),
+    removed: before.filter((line) => !lines.includes(line)),
+  };
+}
+
+function sameAs(line: string, lines: readonly string[]): string {
+  return lines.includes(line) ? line : `$ ${line}`;
 }

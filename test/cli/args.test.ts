@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { parseLine, UsageError, type Flag, type Grammar } from "../../src/cli/args.ts";
+import { claimOf, parseLine, UsageError, type Claim, type Flag, type Grammar } from "../../src/cli/args.ts";
+import { commandNamed, GLOBAL_FLAGS } from "../../src/cli/commands.ts";
 
 const flags: readonly Flag[] = [
   { name: "json", help: "" },
@@ -107,4 +108,59 @@ test("a refused flag brings along what would have been right", () => {
       error.near?.word === "--isue" &&
       error.near.candidates.includes("--issue"),
   );
+});
+
+test("a declared flag never takes the place of a reserved one", () => {
+  const reserved: readonly Flag[] = [
+    { name: "sandbox", takes: "WHEN", reserved: true, help: "" },
+    { name: "merge", reserved: true, help: "" },
+    { name: "branch", takes: "NAME", help: "" },
+  ];
+  const names = ["sandbox", "merge", "no-merge", "branch", "ls-sandbox", "ls-branch"];
+  const taking = names.map((name): Flag => ({ name, takes: "STRING", help: "" }));
+  const cases = [
+    ["--sandbox on", { sandbox: ["on"] }, {}],
+    ["--sandbox=on", { sandbox: ["on"] }, {}],
+    ["--no-merge", { merge: ["false"] }, {}],
+    ["--merge", { merge: ["true"] }, {}],
+    ["--ls-sandbox on", { sandbox: ["on"] }, {}],
+    ["--ls-branch b", { branch: ["b"] }, {}],
+    ["--branch b", {}, { branch: ["b"] }],
+  ] as const;
+  for (const [line, given, declaredGiven] of cases) {
+    const read = parseLine(line.split(" "), { flags: reserved, declared: taking });
+    assert.deepEqual(
+      [Object.fromEntries(read.flags), Object.fromEntries(read.declared)],
+      [given, declaredGiven],
+      line,
+    );
+  }
+});
+
+/** A new flag of `run` is reserved, or stands here because a parameter may well have its name. */
+test("every flag of run is reserved but those that a parameter may have", () => {
+  const all = [...GLOBAL_FLAGS, ...commandNamed("run").flags];
+  const free = all.filter(({ reserved }) => reserved === undefined).map(({ name }) => name);
+  const expected = ["input", "wait", "expire", "branch", "issues", "label", "limit", "concurrency"];
+  assert.deepEqual(free.toSorted(), expected.toSorted());
+});
+
+test("a flag is judged by all ways to write it", () => {
+  const all = [...GLOBAL_FLAGS, ...commandNamed("run").flags];
+  const cases: readonly (readonly [flag: string, kind: Claim["kind"]])[] = [
+    ["--issue", "free"],
+    ["--max-iterations", "free"],
+    ["--sandbox", "reserved"],
+    ["--Sandbox", "reserved"],
+    ["--dry_run", "reserved"],
+    ["--no-sandbox", "reserved"],
+    ["--no-no-push", "reserved"],
+    ["--ls-anything", "reserved"],
+    ["--max", "reserved"],
+    ["--branch", "shadows"],
+    ["--no-wait", "shadows"],
+    ["--push-notes", "free"],
+    ["--non-push", "free"],
+  ];
+  for (const [flag, kind] of cases) assert.equal(claimOf(flag, all).kind, kind, flag);
 });

@@ -240,6 +240,8 @@ describe("a command that is running", { concurrency: 2 }, () => {
     test(`does not outlive ${signals.join(" and ")}, and nothing committed is lost`, async () => {
       using world = createWorld();
       writeWithTools(world, "acceptEdits");
+      // Without a sandbox any command has to be trusted.
+      world.env.LOCKSTEP_TRUST = "all";
       world.write("all.json", script(SLEEP, replies.initial(), replies.continuation(), replies.closure()));
       const { child, heard, over } = begin(world, [...RUN, "--sandbox", "off"]);
       const pids = [await pidIn(world, child, "stray"), await pidIn(world, child, "pid")];

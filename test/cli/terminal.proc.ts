@@ -274,7 +274,10 @@ describe("on a terminal", { concurrency: 3, ...terminal }, () => {
       const shown = await onTerminal(world, ["run", "notes", "--topic", "t", "--script", "all.json"], {
         type: typed,
       });
-      assert.match(shown, /wants to call Write[^]*\[allow\/allow-run\/deny\/stop\][^]*exit 0/);
+      assert.match(
+        shown,
+        /wants to call Write[^]*\[a\]llow once · allow for this \[r\]un · \[d\]eny · \[s\]top the run[^]*exit 0/,
+      );
       assert.equal(existsSync(join(world.root, "made.txt")), isMade);
     });
   }
@@ -290,7 +293,7 @@ describe("on a terminal", { concurrency: 3, ...terminal }, () => {
       world.write("all.json", script(replies.initial(), replies.continuation(), replies.closure()));
       const args = ["run", "careful", "--topic", "t", "--script", "all.json"];
       const shown = await onTerminal(world, args, { type: typed });
-      assert.match(shown, /runs code of the project .*\r\n {2}test -d \.agent\r\nTrust exactly these/);
+      assert.match(shown, /makes Lockstep do this:\r\n {2}\$ test -d \.agent\r\nTrust exactly this/);
       assert.match(shown, new RegExp(`exit ${code}`));
       if (code !== 0) return;
       // Once trusted, nobody is asked again, on a terminal or off it.

@@ -2593,6 +2593,7 @@ test("every code has a row here, or is about values given at the start", () => {
     "PARAM-TYPE",
     "PARAM-RANGE",
     "PARAM-BUILT-IN",
+    "PARAM-RESERVED",
     "BUDGET-TURNS",
     "AC-SERVICE-003",
   ]);

@@ -433,8 +433,10 @@ describe("blocks that ask for too much", () => {
   test("another issue, where the agent file allows it: that has to be trusted", async () => {
     await withActing({ actions: { otherIssues: true } }, async ({ start, other, stand }) => {
       const block = { type: "comment", issueNumber: other.number, content: "Hello" };
-      const untrusted = await start([handoff(block), closing()], { env: stand.env });
-      assert.match(untrusted.reason, /blocks of the type "comment" on any issue/);
+      const untrusted = await start([handoff(block), closing()], {
+        env: { ...stand.env, LOCKSTEP_TRUST: "" },
+      });
+      assert.match(untrusted.reason, /blocks of the type "comment" comment on any issue/);
       const result = await start([handoff(block), closing()]);
       assert.equal(result.outcome, "completed", result.reason);
       assert.deepEqual(bodies(other), ["Hello (signed)"]);

@@ -81,7 +81,7 @@ test("document 003's agent.json runs, and tells what it would do on GitHub", asy
     cwd,
     // It asks for a worktree, and this is no repository.
     worktree: false,
-    env: {},
+    env: { LOCKSTEP_TRUST: "all" },
     journal: createMemoryJournal(),
     script: [
       say("initial.polling", "next"),

@@ -90,7 +90,7 @@ test("a grant is for one call: the same call is asked about again", async () => 
   const model = [calls(write("out.txt")), calls(write("out.txt")), calls(write("other.txt")), done];
   const ran = await runMachine({ stages: STAGES, options: { ask }, model });
   assert.equal(heard.length, 3);
-  assert.match(heard[0]!, /Stage "a" wants to call Write.*out\.txt.*Let it, this once\?/s);
+  assert.match(heard[0]!, /Stage "a" wants to call Write.*out\.txt.*Allowed would be this one call\./s);
   assert.deepEqual(
     grantsOf(ran).map(({ decision }) => decision),
     ["approve", "deny", "approve"],

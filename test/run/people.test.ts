@@ -165,7 +165,7 @@ test("allowed for the run: the same tool is not asked about again, another comma
   const ran = await start({ files: asking(), model, options: { ask } });
   assert.equal(ran.result.outcome, "completed", ran.result.reason);
   assert.equal(heard.length, 3);
-  assert.match(heard[1]!, /whenever it is Bash\(touch three\.txt\)/);
+  assert.match(heard[1]!, /for this run would be: Bash\(touch three\.txt\)/);
   const made = ["one.txt", "two.txt", "three.txt", "four.txt"].map((file) => isThere(ran, file));
   assert.deepEqual(made, [true, true, true, false]);
 });

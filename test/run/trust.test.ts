@@ -1,6 +1,7 @@
 /** Commands of a project run only after somebody said so, for exactly these commands. */
 import assert from "node:assert/strict";
-import { mkdirSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { mkdirSync, readdirSync, readFileSync, realpathSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { createScripted } from "../../src/backends/scripted.ts";
@@ -49,7 +50,7 @@ test("without trust nothing runs: exit 3, the commands and the digest are named"
   const result = await attempt(cwd);
   assert.deepEqual([result.code, result.exitCode, result.run], ["NOT_TRUSTED", 3, null]);
   assert.match(result.reason, /touch ran\n/);
-  assert.match(result.reason, /--trust [0-9a-f]{16}/);
+  assert.match(result.reason, /--trust [0-9a-f]{64},/);
   assert.throws(() => readFileSync(join(cwd, "ran")));
 });
 
@@ -63,7 +64,7 @@ test("the digest that was named trusts exactly these commands", async () => {
 test("trust is for the values of a command too", async () => {
   const [first, second] = ["a", "b"].map((suite) => project('test -n "${suite}"', { suite }));
   const reason = (await attempt(first!)).reason;
-  assert.match(reason, /^ {2}suite="a" test -n "\$\{suite\}"$/m);
+  assert.match(reason, /^ {2}\$ suite="a" test -n "\$\{suite\}"$/m);
   const digest = /--trust ([0-9a-f]+)/.exec(reason)![1]!;
   assert.equal((await attempt(first!, { trust: { digest } })).outcome, "completed");
   assert.equal((await attempt(second!, { trust: { digest } })).code, "NOT_TRUSTED");
@@ -90,22 +91,121 @@ test("a changed command asks again, and shows what changed", async () => {
   await attempt(cwd, { trust: { confirm } });
   const file = join(cwd, ".agent/trusting/steps_registry.json");
   writeFileSync(file, readFileSync(file, "utf8").replace("# one", "# two"));
-  assert.match((await attempt(cwd)).reason, /\n- true # one\n\+ true # two\n/);
+  assert.match((await attempt(cwd)).reason, /\n- \$ true # one\n\+ \$ true # two\n/);
   assert.equal((await attempt(cwd, { trust: { confirm } })).outcome, "completed");
   assert.deepEqual(
     questions.map(({ change }) => change),
-    [null, { added: ["true # two"], removed: ["true # one"] }],
+    [null, { added: ["$ true # two"], removed: ["$ true # one"] }],
   );
   writeFileSync(file, readFileSync(file, "utf8").replace("# two", "# one"));
   assert.equal((await attempt(cwd)).outcome, "completed");
 });
 
-test("a store of digests alone is understood", async () => {
-  const cwd = project("true");
-  const digest = /--trust ([0-9a-f]+)/.exec((await attempt(cwd)).reason)![1]!;
+/** The store as an older version wrote it: the first 16 digits, in one file. */
+function oldStore(cwd: string, ...entries: readonly unknown[]): void {
   mkdirSync(join(cwd, ".config/lockstep"), { recursive: true });
-  writeFileSync(join(cwd, ".config/lockstep/trust.json"), JSON.stringify({ [realpathSync(cwd)]: [digest] }));
-  assert.equal((await attempt(cwd)).outcome, "completed");
+  writeFileSync(join(cwd, ".config/lockstep/trust.json"), JSON.stringify({ [realpathSync(cwd)]: entries }));
+}
+
+const short = (lines: readonly string[]) =>
+  createHash("sha256").update(JSON.stringify(lines)).digest("hex").slice(0, 16);
+
+test("an entry of an older version counts for nothing, and shows what changed", async () => {
+  const cwd = project("touch ran");
+  oldStore(cwd, short(["touch ran"]), {
+    digest: short(["touch ran"]),
+    agent: "trusting",
+    commands: ["true"],
+  });
+  const result = await attempt(cwd);
+  assert.equal(result.code, "NOT_TRUSTED");
+  assert.match(result.reason, /\n- \$ true\n\+ \$ touch ran\n/);
+  assert.throws(() => readFileSync(join(cwd, "ran")));
+});
+
+/** The one file of the store, changed. */
+function forge(cwd: string, change: (entry: { [key: string]: unknown }) => void): void {
+  const folder = join(cwd, ".config/lockstep/trust");
+  const [name = ""] = readdirSync(folder);
+  const entry = JSON.parse(readFileSync(join(folder, name), "utf8")) as { [key: string]: unknown };
+  change(entry);
+  writeFileSync(join(folder, name), JSON.stringify(entry));
+}
+
+test("the lines that were trusted are compared themselves, not their digest alone", async () => {
+  for (const [change, code] of [
+    [() => undefined, null],
+    [(entry: { [key: string]: unknown }) => (entry.lines = ["$ true # harmless"]), "NOT_TRUSTED"],
+    [(entry: { [key: string]: unknown }) => (entry.agent = "other"), "NOT_TRUSTED"],
+    [(entry: { [key: string]: unknown }) => (entry.root = "/elsewhere"), "NOT_TRUSTED"],
+    [(entry: { [key: string]: unknown }) => (entry.digest = "0".repeat(64)), "NOT_TRUSTED"],
+  ] as const) {
+    const cwd = project("true");
+    await attempt(cwd, { trust: { confirm: () => Promise.resolve(true) } });
+    forge(cwd, change);
+    assert.equal((await attempt(cwd)).code, code);
+  }
+});
+
+test("a digest is given whole or by its first 32 digits, and nothing shorter", async () => {
+  const whole = /--trust ([0-9a-f]{64}),/.exec((await attempt(project("true"))).reason)![1]!;
+  const wrong = whole.replace(/.$/, (digit) => (digit === "0" ? "1" : "0"));
+  for (const [digest, code] of [
+    [whole, null],
+    [whole.toUpperCase(), null],
+    [whole.slice(0, 32), null],
+    [whole.slice(0, 31), "NOT_TRUSTED"],
+    [whole.slice(0, 16), "NOT_TRUSTED"],
+    ["", "NOT_TRUSTED"],
+    [wrong, "NOT_TRUSTED"],
+    [`${whole}0`, "NOT_TRUSTED"],
+  ] as const)
+    assert.equal((await attempt(project("true"), { trust: { digest } })).code, code, digest);
+});
+
+test("a digest that was given and a yes at the terminal are both recorded", async () => {
+  const digest = /--trust ([0-9a-f]{64}),/.exec((await attempt(project("true"))).reason)![1]!;
+  for (const trust of [{ digest }, { confirm: () => Promise.resolve(true) }]) {
+    const cwd = project("true");
+    const heard: string[] = [];
+    const notify = (text: string) => void heard.push(text);
+    assert.equal((await attempt(cwd, { trust, notify })).outcome, "completed");
+    assert.match(
+      heard.join(),
+      /is trusted here from now on\. To take that back: lockstep trust revoke trusting/,
+    );
+    assert.equal((await attempt(cwd)).outcome, "completed");
+    const [name = ""] = readdirSync(join(cwd, ".config/lockstep/trust"));
+    assert.equal(statSync(join(cwd, ".config/lockstep/trust", name)).mode & 0o777, 0o600);
+  }
+});
+
+test("where a yes cannot be recorded it is for this run, and that is told", async () => {
+  const cwd = project("true");
+  writeFileSync(join(cwd, "file"), "");
+  const heard: string[] = [];
+  const options = {
+    trust: { confirm: () => Promise.resolve(true) },
+    notify: (text: string) => void heard.push(text),
+  };
+  const env = { PATH: process.env.PATH, XDG_CONFIG_HOME: join(cwd, "file") };
+  assert.equal((await attempt(cwd, { ...options, env })).outcome, "completed");
+  assert.match(heard.join(), /trusted for this run only/);
+  assert.equal((await attempt(cwd, { env })).code, "NOT_TRUSTED");
+});
+
+test("a damaged record names its file and the fix", async () => {
+  const cwd = project("true");
+  await attempt(cwd, { trust: { confirm: () => Promise.resolve(true) } });
+  const folder = join(cwd, ".config/lockstep/trust");
+  const [name = ""] = readdirSync(folder);
+  for (const text of ["{", "[]", "{}", '{"root":1}']) {
+    writeFileSync(join(folder, name), text);
+    const result = await attempt(cwd);
+    assert.equal(result.code, "NOT_TRUSTED");
+    assert.ok(result.reason.includes(name), result.reason);
+    assert.match(result.reason, /Remove that file, and you are asked again/);
+  }
 });
 
 test("a yes is remembered for this place and these commands; a no is not", async () => {
@@ -118,7 +218,7 @@ test("a yes is remembered for this place and these commands; a no is not", async
   assert.equal((await attempt(cwd, { trust: { confirm: confirm(false) } })).code, "NOT_TRUSTED");
   assert.equal((await attempt(cwd, { trust: { confirm: confirm(true) } })).outcome, "completed");
   assert.equal((await attempt(cwd, { trust: { confirm: confirm(false) } })).outcome, "completed");
-  assert.deepEqual(asked, ["true", "true"]);
+  assert.deepEqual(asked, ["$ true", "$ true"]);
 });
 
 /** A model that tells how often it was closed. */
@@ -137,7 +237,7 @@ test("a backend is closed once, whether the run is driven or refused", async () 
   const journal = createMemoryJournal();
   const cases = [
     ["driven", null, counted(), { trust }],
-    ["not trusted", "NOT_TRUSTED", counted(), {}],
+    ["not trusted", "NOT_TRUSTED", counted(), { env: { PATH: process.env.PATH, HOME: "/nowhere" } }],
     [
       "not to be confined",
       "SANDBOX_UNAVAILABLE",
@@ -153,6 +253,7 @@ test("a backend is closed once, whether the run is driven or refused", async () 
   }
   const { backend, closed } = counted();
   const env = { PATH: process.env.PATH, HOME: cwd };
+  rmSync(join(cwd, ".config"), { recursive: true });
   const again = await resume({ run: "@last", cwd, journal, backend, env });
   assert.deepEqual([again.code, closed.times], ["NOT_TRUSTED", 1]);
 });

@@ -1,0 +1,106 @@
+/** Text that a person is about to decide on: nothing in it is hidden, and long gaps are folded and counted. */
+
+/**
+ * Everything is spelled out that cannot be seen or could be mistaken for something else: control characters, marks that
+ * turn the direction of writing, letters written from right to left, zero-width and odd spaces, letters of other scripts
+ * that look Latin. Line ends stay.
+ *
+ *     visible(`npm test${" ".repeat(500)}; id`)  // → "npm test··· 500 spaces ···; id"
+ */
+export function visible(text: string): string {
+  return text
+    .replaceAll(REPEATED, (run, char: string) => gap(run.length / char.length, char))
+    .replaceAll(WORD, (word) => (isDisguised(word) ? word.replaceAll(STRANGE, spelled) : word))
+    .replaceAll(UNSEEN, spelled)
+    .replaceAll(EMPTY_LINES, (run) => `\n··· ${run.split("\n").length - 2} empty lines ···\n`);
+}
+
+/** The same on one line. */
+export function visibleInLine(text: string): string {
+  return visible(text).replaceAll("\n", "\\n");
+}
+
+/** Lines that cannot be taken for anything else: each begins with `begin`, also where a long one is broken. */
+export function gutter(text: string, begin = "  | "): string {
+  return text
+    .split("\n")
+    .map((line) => `${begin}${line}`)
+    .join("\n");
+}
+
+/** Long lines broken at `width` columns; what goes on a line begins with `  : `, so that no text can pose as a new line. */
+export function broken(text: string, width = 76): string {
+  return text
+    .split("\n")
+    .map((line) => breakLine(line, width))
+    .join("\n");
+}
+
+const MORE = "\n  : ";
+
+function breakLine(line: string, width: number): string {
+  if (line.length * 2 <= width) return line;
+  let column = 0;
+  let out = "";
+  for (const char of line) {
+    const wide = WIDE.test(char) ? 2 : 1;
+    if (column + wide > width) {
+      out += MORE;
+      column = MORE.length - 1;
+    }
+    out += char;
+    column += wide;
+  }
+  return out;
+}
+
+/** More of them in a row are only there to push something away. */
+const MOST_REPEATED = 8;
+
+/** Spaces, and whatever cannot be seen. */
+const REPEATED = new RegExp(
+  `([ \\t\\r\\v\\f\\b\\p{Cf}\\p{Zs}\\p{Default_Ignorable_Code_Point}])\\1{${MOST_REPEATED},}`,
+  "gu",
+);
+
+const EMPTY_LINES = /\n(?: {0,8}\n){3,}/g;
+
+const RIGHT_TO_LEFT =
+  "\\p{Script=Hebrew}\\p{Script=Arabic}\\p{Script=Syriac}\\p{Script=Thaana}\\p{Script=Nko}\\p{Script=Samaritan}\\p{Script=Mandaic}\\p{Script=Adlam}";
+
+/** Forms of Latin letters, dashes, slashes and bars that are other characters. */
+const FORMS =
+  "\\u01c0\\u02bc\\u037e\\u2010-\\u2015\\u2024\\u2044\\u2100-\\u214f\\u2212\\u2215\\u2223\\u2236\\u2758\\u29f8\\ua789\\uff01-\\uff5e\\u{1d400}-\\u{1d7ff}";
+
+const UNSEEN = new RegExp(
+  `(?![\\n ])[\\p{C}\\p{Z}\\p{Default_Ignorable_Code_Point}\\u2800${RIGHT_TO_LEFT}${FORMS}]|\\p{M}(?=\\p{M}{2})`,
+  "gu",
+);
+
+const WORD = /[\p{L}\p{M}\p{N}_]+/gu;
+const STRANGE =
+  /[\p{Script=Cyrillic}\p{Script=Greek}\p{Script=Armenian}\p{Script=Cherokee}\p{Script=Lisu}]/gu;
+const LATIN = /[A-Za-z0-9]/;
+
+/** Cyrillic and Greek letters that look like Latin ones. */
+const LOOKALIKES = /^[аАВеЕЗіІјЈкКМНоОрРсСТуУхХѕЅԁԛԝһҺԌԍүҮӀӏԚԜαΑΒΕΖΗΙιΚκΜΝνΟοΡρΤτΥυΧχϲϳ\p{N}_]+$/u;
+
+/** Letters of several scripts in one word, or only such as look Latin. */
+function isDisguised(word: string): boolean {
+  return (
+    /[^\0-\x7f]/.test(word) && word.search(STRANGE) !== -1 && (LATIN.test(word) || LOOKALIKES.test(word))
+  );
+}
+
+const WIDE =
+  /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|[\u{1f300}-\u{1faff}\u{20000}-\u{3fffd}]/u;
+
+function gap(count: number, char: string): string {
+  return char === " " ? `··· ${count} spaces ···` : `··· ${count} × ${spelled(char)} ···`;
+}
+
+function spelled(char: string): string {
+  const short = { "\r": "\\r", "\t": "\\t", "\b": "\\b" }[char];
+  const code = char.codePointAt(0)!;
+  return short ?? (code < 256 ? `\\x${code.toString(16).padStart(2, "0")}` : `\\u{${code.toString(16)}}`);
+}

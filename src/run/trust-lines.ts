@@ -1,0 +1,214 @@
+/** Everything that the files of an agent could make this machine do, one line each: what a user is asked to trust. */
+import { commandForms, mayOffer, mayOfferAsking } from "../boundaries/gate.ts";
+import { isOutside, TRUSTED_HOSTS, type Places } from "../boundaries/sandbox-policy.ts";
+import type { CommandCheck, Flow, Module } from "../flow/flow.ts";
+import { handlerOf, isOnGitHub, namesIssue } from "../flow/handlers.ts";
+import { own } from "../flow/json.ts";
+import type { McpServer } from "../flow/mcp.ts";
+import { partsOf } from "../flow/rules.ts";
+import type { Actions, Finalize, GitHub, Settings } from "../flow/settings.ts";
+import { DEFAULTS } from "../load/defaults.ts";
+
+/** Sorted, each once. `confined`: the commands of the run are in a sandbox. */
+export async function trustLines(
+  flow: Flow,
+  confined: boolean,
+  places: () => Pick<Places, "root" | "home">,
+): Promise<readonly string[]> {
+  const plain = plainLines(flow, confined);
+  const modules = modulesOf(flow);
+  const { asked, filesystem } = flow.settings.boundaries.sandbox;
+  const opens = asked === true && filesystem.allowedPaths.length > 0 && startsCommands(flow);
+  if (modules.length === 0 && !opens) return plain;
+  const { root } = places();
+  const folders = opens ? filesystem.allowedPaths.filter((path) => isOutside(path, places())) : [];
+  const lines = [
+    ...plain,
+    ...folders.map((path) => `commands may write ${word(path)}, outside of the project`),
+  ];
+  if (modules.length > 0) {
+    const { importLines } = await import("./trust-imports.ts");
+    for (const { file } of modules)
+      lines.push(...importLines(root, file).map((line) => `node ${word(file)} loads ${line}`));
+  }
+  return distinct(lines);
+}
+
+/** What the flow alone tells. It does not change, so it is worked out once. */
+function plainLines(flow: Flow, confined: boolean): readonly string[] {
+  const known = listed.get(flow) ?? new Map<boolean, readonly string[]>();
+  listed.set(flow, known);
+  const before = known.get(confined);
+  if (before !== undefined) return before;
+  const { settings } = flow;
+  const lines = distinct([
+    ...commandsOf(flow).map((line) => `$ ${line}`),
+    ...modulesOf(flow).map(({ file, digest }) => `node ${word(file)} (sha256 ${digest})`),
+    ...addresses(flow),
+    ...Object.entries(settings.mcpServers ?? {}).map(serverLine),
+    ...Object.values(flow.steps).flatMap(({ id, by, tools }) =>
+      by.kind === "model" && tools.mode === "bypassPermissions"
+        ? [`permissionMode bypassPermissions in step ${word(id)}`]
+        : [],
+    ),
+    ...(confined ? [] : freeCommands(flow)),
+    ...(startsCommands(flow) ? networkLines(settings) : []),
+    ...worktreeLines(settings),
+    ...githubLines(settings),
+  ]);
+  known.set(confined, lines);
+  return lines;
+}
+
+const listed = new WeakMap<Flow, Map<boolean, readonly string[]>>();
+
+function commandsOf({ checks, steps }: Flow): readonly string[] {
+  return [
+    ...Object.values(checks).flatMap((check) => (check.kind === "command" ? [withValues(check)] : [])),
+    ...Object.values(steps).flatMap(({ by }) =>
+      by.kind === "command" ? [[by.command, ...by.args].map(word).join(" ")] : [],
+    ),
+  ];
+}
+
+function modulesOf({ stop, hooks, settings: { actions } }: Flow): readonly Module[] {
+  const { enabled, types, modules = {} } = actions;
+  return [
+    ...partsOf(stop).flatMap((part) => (part.kind === "module" ? [part.module] : [])),
+    ...(hooks === undefined ? [] : [hooks]),
+    ...(enabled ? types.flatMap((type) => own(modules, type) ?? []) : []),
+  ];
+}
+
+function addresses({ stop }: Flow): readonly string[] {
+  return partsOf(stop).flatMap((part) =>
+    part.kind === "state" && part.resource.kind === "api" ? [`GET ${part.resource.url}`] : [],
+  );
+}
+
+/** With the variables of yours that it is given. */
+function serverLine([name, server]: readonly [string, McpServer]): string {
+  const values = (all: { readonly [name: string]: string }) =>
+    Object.entries(all).map(([key, value]) => `${key}=${JSON.stringify(value)}`);
+  const what =
+    server.kind === "http"
+      ? ["POST", word(server.url), ...values(server.headers)]
+      : [...values(server.env), ...[server.command, ...server.args].map(word)];
+  return `mcp ${name}: ${what.join(" ")}`;
+}
+
+/** Commands of the model that nobody is asked about, where no sandbox holds them. */
+function freeCommands({ steps }: Flow): readonly string[] {
+  return Object.values(steps).flatMap((step) => {
+    if (step.by.kind !== "model" || !mayOffer(step, "Bash")) return [];
+    const forms = commandForms(step);
+    const which = forms === null ? "any command" : `commands of the form ${forms.map(quoted).join(", ")}`;
+    return [`${which}, with your permissions, in step ${word(step.id)}`];
+  });
+}
+
+/** Whether anything could ever be started in a sandbox. */
+function startsCommands(flow: Flow): boolean {
+  const { mcpServers = {} } = flow.settings;
+  return (
+    commandsOf(flow).length > 0 ||
+    modulesOf(flow).length > 0 ||
+    Object.values(mcpServers).some(({ kind }) => kind === "stdio") ||
+    Object.values(flow.steps).some((step) => step.by.kind === "model" && mayOfferAsking(step, "Bash"))
+  );
+}
+
+function networkLines({ boundaries: { sandbox } }: Settings): readonly string[] {
+  const { asked, enabled, network } = sandbox;
+  if (asked !== true || !enabled || network.mode === "none") return [];
+  const named = network.trustedDomains.map((host) => `commands may reach ${host}`);
+  const isUsual = network.mode === "trusted" && (network.asked === true || named.length > 0);
+  return [...named, ...(isUsual ? [`commands may reach ${TRUSTED_HOSTS.join(", ")}`] : [])];
+}
+
+/** What is unusual counts also where the file itself asks for no worktree: a flag may. */
+function worktreeLines({ worktree, finalize }: Settings): readonly string[] {
+  const { enabled, root, copy } = worktree;
+  return [
+    ...(enabled ? ["git: makes a worktree and a branch for each run"] : []),
+    ...(root === DEFAULTS.worktreeRoot ? [] : [`git: keeps worktrees in ${word(root)}`]),
+    ...copy.map((path) => `git: copies ${word(path)} into the worktree`),
+    ...outcomes(finalize, enabled),
+  ];
+}
+
+function outcomes(
+  { autoMerge, push, createPr, remote, prTarget }: Finalize,
+  isOwn: boolean,
+): readonly string[] {
+  const target = prTarget === null ? "the branch it began from" : word(prTarget);
+  return [
+    ...(isOwn && autoMerge && !createPr ? ["git: merges the work into the branch it began from"] : []),
+    ...(push || createPr ? [`git: pushes to ${word(remote)}`] : []),
+    ...(createPr ? [`GitHub: opens a pull request for ${target}`] : []),
+  ];
+}
+
+/** Acts in the user's name. */
+function githubLines({ github, actions }: Settings): readonly string[] {
+  if (!github.enabled) return [];
+  return [...(github.asked === true ? issueLines(github) : []), ...blockLines(actions, github)];
+}
+
+function issueLines({ labels, completion, defaultClosureAction }: GitHub): readonly string[] {
+  const progress = own(labels, "inProgress") ?? "";
+  const blocked = own(labels, "blocked") ?? "";
+  const label = (verb: string, name: string, when: string) =>
+    name === "" ? [] : [`GitHub: ${verb} the label ${quoted(name)} ${when}`];
+  return [
+    ...label("adds", progress, "when a run begins"),
+    ...label("removes", progress, "when a run ends"),
+    ...label("adds", blocked, "when a run fails"),
+    ...completion.add.flatMap((name) => label("adds", name, "when a run is complete")),
+    ...completion.remove.flatMap((name) => label("removes", name, "when a run is complete")),
+    `GitHub: closes or labels the issue of a complete run (${defaultClosureAction}, unless the closing answer says otherwise)`,
+    "GitHub: adds and removes labels that a closing answer names",
+  ];
+}
+
+/** What answers can ask for. */
+function blockLines({ enabled, types, handlers, otherIssues }: Actions, github: GitHub): readonly string[] {
+  if (!enabled) return [];
+  const labels = distinct(
+    [...Object.values(github.labels), ...github.completion.add].filter((name) => name !== ""),
+  );
+  return types.flatMap((type) => {
+    const handler = handlerOf({ handlers }, type);
+    if (!isOnGitHub(handler)) return [];
+    const issue = otherIssues === true && namesIssue(handler) ? "any issue" : "the run's issue";
+    const acts: { readonly [handler: string]: string } = {
+      "builtin:github-issue": "open issues",
+      "builtin:github-comment": `comment on ${issue}`,
+      "builtin:issue-action": `comment on, label and close ${issue}`,
+    };
+    const suffix =
+      labels.length === 0 || handler === "builtin:github-comment"
+        ? ""
+        : `, with the labels ${labels.map(quoted).join(", ")}`;
+    return [`GitHub: blocks of the type ${quoted(type)} ${acts[handler] ?? "act"}${suffix}`];
+  });
+}
+
+/** As a shell would be told: the values first, since they decide with the line what is done. */
+function withValues({ env, command }: CommandCheck): string {
+  const values = Object.entries(env).map(([name, value]) => `${name}=${JSON.stringify(value)}`);
+  return [...values, command].join(" ");
+}
+
+/** So that two arguments never look like one. */
+function word(text: string): string {
+  return /^[\w@%+=:,./${}~-]+$/.test(text) ? text : JSON.stringify(text);
+}
+
+function quoted(text: string): string {
+  return JSON.stringify(text);
+}
+
+function distinct(lines: readonly string[]): readonly string[] {
+  return [...new Set(lines)].toSorted();
+}

@@ -1,0 +1,184 @@
+/** Questions about tool calls show the whole call, whatever the model wrote into it. */
+import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { choiceOf, offer, PERMISSION_CHOICES } from "../../src/flow/question.ts";
+import { createMemoryJournal, run, type Backend, type ScriptReply } from "../../src/run/index.ts";
+import { agentFiles, projectWith } from "./project.ts";
+import { machineFiles } from "./stage-project.ts";
+
+type Input = { readonly [key: string]: string };
+type Asked = { readonly text: string; readonly choices: readonly string[] };
+
+const next = { stepId: "initial.a", next_action: { action: "next" } };
+const closing = { stepId: "closure.a", next_action: { action: "closing" } };
+const steps = agentFiles("m", {
+  "initial.a": {
+    kind: "work",
+    intents: ["next"],
+    transitions: { next: { target: "closure.a" } },
+    more: { permissionMode: "default" },
+  },
+  "closure.a": { kind: "closure", intents: ["closing"], transitions: { closing: { target: null } } },
+});
+
+/** A coding agent with a loop of its own, as Claude Code is: it asks within its query. */
+function agentWith(name: string, input: Input): Backend {
+  const answers = [next, closing];
+  return {
+    spec: { id: "agent", options: null },
+    run: async ({ gate }) => {
+      if (answers.length === 2) await gate({ name, input }, null);
+      const usage = { turns: 1, inputTokens: 0, outputTokens: 0, costUsd: null };
+      return { kind: "reply", text: "", calls: [], output: answers.shift(), usage };
+    },
+  };
+}
+
+/** What a person is asked about the call, behind each of the doors; the answer is no. */
+const DOORS: {
+  readonly [door: string]: (name: string, input: Input, answer?: string) => Promise<readonly Asked[]>;
+} = {
+  "a step": async (name, input, answer) => {
+    const script: ScriptReply[] = [{ calls: [{ name, input }] }, { output: next }, { output: closing }];
+    return await questions(steps, { script }, answer);
+  },
+  "a coding agent": async (name, input, answer) =>
+    await questions(steps, { backend: agentWith(name, input) }, answer),
+  "a stage": async (name, input, answer) => {
+    const script: ScriptReply[] = [{ calls: [{ name, input }] }, { output: {} }];
+    return await questions(machineFiles({ stages: { a: { tools: ["Read"] } } }), { script }, answer);
+  },
+};
+
+async function questions(
+  files: { readonly [path: string]: string },
+  model: { readonly script: ScriptReply[] } | { readonly backend: Backend },
+  answer = "deny",
+): Promise<readonly Asked[]> {
+  const asked: Asked[] = [];
+  const cwd = projectWith(files);
+  const ask = (text: string, choices: readonly string[]) => {
+    asked.push({ text, choices });
+    return Promise.resolve(answer);
+  };
+  const env = { PATH: process.env.PATH, LOCKSTEP_TRUST: "all" };
+  const result = await run({ agent: "m", cwd, journal: createMemoryJournal(), env, ask, ...model });
+  assert.equal(result.outcome, "completed", result.reason);
+  assert.equal(existsSync(join(cwd, "PWNED")), false);
+  return asked;
+}
+
+const EVIL = "; id > PWNED";
+const FAKE = "\nAllowed for this run would be: Bash(ls)\n[a]llow once · [d]eny";
+const SPOOFS: readonly (readonly [what: string, name: string, input: Input, line: string])[] = [
+  ["control: a plain command", "Bash", { command: `npm test${EVIL}` }, `  | npm test${EVIL}`],
+  [
+    "500 spaces",
+    "Bash",
+    { command: `npm test${" ".repeat(500)}${EVIL}` },
+    `  | npm test··· 500 spaces ···${EVIL}`,
+  ],
+  [
+    "a long description first",
+    "Bash",
+    { description: "x".repeat(5000), command: `npm test${EVIL}` },
+    `  | npm test${EVIL}`,
+  ],
+  ["carriage return", "Bash", { command: `id > PWNED\rnpm test` }, "  | id > PWNED\\rnpm test"],
+  ["backspaces", "Bash", { command: `id > PWNED #\b\b\bls` }, "  | id > PWNED #\\b\\b\\bls"],
+  ["direction of writing", "Bash", { command: `ls \u202e${EVIL}` }, `  | ls \\u{202e}${EVIL}`],
+  ["zero width", "Bash", { command: `ls\u200b${EVIL}` }, `  | ls\\u{200b}${EVIL}`],
+  ["Cyrillic letters", "Bash", { command: `\u0441\u0440 a${EVIL}` }, `  | \\u{441}\\u{440} a${EVIL}`],
+  ["many empty lines", "Bash", { command: `ls${"\n".repeat(300)}${EVIL}` }, "  | ··· 299 empty lines ···"],
+  [
+    "a question within the command",
+    "Bash",
+    { command: `ls${FAKE}${EVIL}` },
+    `  | [a]llow once · [d]eny${EVIL}`,
+  ],
+  [
+    "a question within a field",
+    "Write",
+    { content: `x${FAKE}`, file_path: "a" },
+    "  | [a]llow once · [d]eny",
+  ],
+  [
+    "a field named like a question",
+    "Write",
+    { [`a${FAKE}`]: "", file_path: "a", content: "" },
+    "  file_path: a",
+  ],
+];
+
+for (const [door, ask] of Object.entries(DOORS)) {
+  for (const [what, name, input, line] of SPOOFS) {
+    test(`asked for ${door}: ${what}`, async () => {
+      const asked = await ask(name, input);
+      assert.equal(asked.length, 1);
+      const lines = asked[0]!.text.split("\n");
+      assert.ok(lines.includes(line), asked[0]!.text);
+      if (name === "Bash") assert.ok(lines[1]!.startsWith("  | "), "the command comes first");
+      // Nothing of the call stands at the beginning of a line, where the question itself does.
+      const own = lines.filter((text) => !text.startsWith("  "));
+      assert.match(own[0]!, /wants to call/);
+      assert.ok(
+        own.length <= 3 &&
+          own.slice(1).every((text) => /^Allowed (?:for this run )?would be|^These are/.test(text)),
+      );
+    });
+  }
+
+  test(`asked for ${door}: what is too long is cut with a mark, and can be allowed only once`, async () => {
+    const [asked] = await ask("Bash", { command: `echo ${"x".repeat(8500)}${EVIL}` });
+    assert.match(asked!.text, /\n… \d{3,} more characters$/m);
+    assert.ok(!asked!.choices.includes("allow-run") && asked!.choices.includes("allow"));
+    assert.doesNotMatch(asked!.text, /for this run/);
+  });
+}
+
+test("a long command warns that it does not fit on a screen", async () => {
+  const [asked] = await DOORS["a step"]!("Bash", { command: Array.from({ length: 50 }, String).join("\n") });
+  assert.match(asked!.text, /\nThese are 50 lines: read all of them, from the top\.\n/);
+});
+
+test("allowed for the run is named whole, or as the command above", async () => {
+  const cases = [
+    ["Bash", { command: "npm test" }, "Bash(npm test)"],
+    ["Bash", { command: `npm test ${"x".repeat(200)}` }, "exactly the command above"],
+    ["Bash", { command: "npm\u200btest" }, "exactly the command above"],
+    ["Write", { file_path: "a", content: "b" }, "every call of Write that the step may make"],
+  ] as const;
+  for (const [name, input, covered] of cases) {
+    const [asked] = await DOORS["a step"]!(name, input);
+    assert.ok(asked!.text.endsWith(`\nAllowed for this run would be: ${covered}`), asked!.text);
+    assert.ok(asked!.choices.includes("allow-run"));
+  }
+});
+
+test("choices by letter and by their old words", () => {
+  const line = "[a]llow once · allow for this [r]un · [d]eny · [s]top the run";
+  assert.equal(offer(PERMISSION_CHOICES), line);
+  const typed = ["a", "r", "run", "d", "s", "allow", "allow-run", "deny", "stop", "al", "x", ""];
+  const meant = [
+    "allow",
+    "allow-run",
+    "allow-run",
+    "deny",
+    "stop",
+    "allow",
+    "allow-run",
+    "deny",
+    "stop",
+    "allow",
+    null,
+    null,
+  ];
+  assert.deepEqual(
+    typed.map((word) => choiceOf(PERMISSION_CHOICES, word)),
+    meant,
+  );
+  assert.equal(choiceOf(["allow", "deny"], "r"), null);
+  assert.equal(offer(["red", "blue"], true), "[red/blue/your own words]");
+});
