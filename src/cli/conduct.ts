@@ -1,10 +1,9 @@
 /** Starting and resuming look the same from outside: progress, a signal to stop, one result at the end. */
-import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { choiceOf } from "../flow/question.ts";
 import { EXIT } from "../flow/verdict.ts";
 import { RunnerError, type DriveOptions, type Result } from "../run/index.ts";
-import { createFiles } from "../run/files.ts";
+import { createFiles, readTextFile } from "../run/files.ts";
 import { findProject } from "../run/project.ts";
 import { commandLines } from "../run/trust.ts";
 import { UsageError } from "./args.ts";
@@ -95,7 +94,7 @@ export function resumeCommand(call: Call, { run }: Result): string {
 /** Relative to the folder that the call works in. */
 function readScript(call: Call, file: string): string {
   try {
-    return readFileSync(resolve(call.cwd, file), "utf8");
+    return readTextFile(resolve(call.cwd, file));
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
     throw new RunnerError("SCRIPT_INVALID", `The script ${file} cannot be read: ${why}`, { cause });

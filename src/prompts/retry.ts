@@ -35,7 +35,7 @@ function parse(text: string): readonly Node[] {
     (top.inElse ? top.no : top.yes).push(node);
   };
   let from = 0;
-  for (const match of text.matchAll(/\{\{\s*(#each|#if|else|\/each|\/if)?\s*([\w.-]*)\s*\}\}/g)) {
+  for (const match of text.matchAll(/\{\{\s*(?:(#each|#if|else|\/each|\/if)\s*)?(?:([\w.-]+)\s*)?\}\}/g)) {
     push({ kind: "text", text: text.slice(from, match.index) });
     from = match.index + match[0].length;
     const [whole, tag, name = ""] = match;

@@ -3,7 +3,7 @@
  * done only once somebody who owns this machine said so: for exactly these, in exactly this place.
  */
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync, realpathSync, renameSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, realpathSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { RunnerError } from "../engine/ports.ts";
 import type { CommandCheck, Flow, Module } from "../flow/flow.ts";
@@ -12,6 +12,7 @@ import { canonicalJson, own } from "../flow/json.ts";
 import type { McpServer } from "../flow/mcp.ts";
 import { partsOf } from "../flow/rules.ts";
 import type { Actions } from "../flow/settings.ts";
+import { readTextFile } from "./files.ts";
 import { configFolder } from "./project.ts";
 
 export type TrustOptions = {
@@ -156,7 +157,7 @@ type Trusted = {
 function readTrust(file: string): Map<string, readonly Trusted[]> {
   if (!existsSync(file)) return new Map();
   try {
-    const stored = JSON.parse(readFileSync(file, "utf8")) as Record<string, (string | Trusted)[]>;
+    const stored = JSON.parse(readTextFile(file)) as Record<string, (string | Trusted)[]>;
     const entries = Object.entries(stored).map(([root, trusted]) => {
       const all = trusted.map((one) => (typeof one === "string" ? { digest: one } : one));
       return [root, all] as const;

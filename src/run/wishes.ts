@@ -2,10 +2,11 @@
  * What other processes want of a run that is being driven: to pause or to stop. They leave a file in the state folder,
  * `control/RUN.json`, and whoever drives the run looks for it a few times a second. No process is ever signalled.
  */
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { readdir, readFile } from "node:fs/promises";
+import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { readdir } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { isObject, own, type Json } from "../flow/json.ts";
+import { readTextFile } from "./files.ts";
 
 export type Wish = "pause" | "stop";
 
@@ -55,7 +56,7 @@ async function lookAround(): Promise<void> {
   for (const [folder, ofFolder] of hearers) {
     for (const name of await readdir(folder).catch(() => [])) {
       if (!ofFolder.has(name)) continue;
-      const wish = readWish(await readFile(join(folder, name), "utf8").catch(() => ""));
+      const wish = wishIn(join(folder, name));
       if (wish !== null) ofFolder.get(name)?.(wish);
     }
   }
@@ -71,12 +72,18 @@ export function leaveWish(stateDir: string, run: string, wish: Wish): void {
 
 /** A wish that nobody has heeded: whoever drove the run died before. */
 export function wishFor(stateDir: string, run: string): Wish | null {
+  return wishIn(fileOf(stateDir, run));
+}
+
+function wishIn(file: string): Wish | null {
   try {
-    return readWish(readFileSync(fileOf(stateDir, run), "utf8"));
+    return readWish(readTextFile(file, LONGEST));
   } catch {
     return null;
   }
 }
+
+const LONGEST = 4096;
 
 export function forgetWish(stateDir: string, run: string): void {
   rmSync(fileOf(stateDir, run), { force: true });
