@@ -32,7 +32,8 @@ async function parseText(text: string, file: string): Promise<Json> {
   try {
     if (/^\s*[{[]/.test(text)) return JSON.parse(text) as Json;
     const { isScalar, parseDocument, visit } = await import("yaml");
-    if (text.length > LONGEST_YAML) throw new Error(`it is longer than ${LONGEST_YAML} characters; write it as JSON`);
+    if (text.length > LONGEST_YAML)
+      throw new Error(`it is longer than ${LONGEST_YAML} characters; write it as JSON`);
     // The parser would compare every key with every other one.
     const document = parseDocument(text, { uniqueKeys: false });
     visit(document, {

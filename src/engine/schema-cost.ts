@@ -35,7 +35,8 @@ export function uncountable(schema: JsonSchema): string | null {
     for (const [keyword, value] of Object.entries(here)) {
       values += 1 + (typeof value === "object" && value !== null ? Object.keys(value).length : 0);
       if (values > MOST_VALUES) return `it holds more than ${MOST_VALUES} values`;
-      patterns += keyword === "pattern" ? 1 : keyword === "patternProperties" ? Object.keys(value ?? {}).length : 0;
+      patterns +=
+        keyword === "pattern" ? 1 : keyword === "patternProperties" ? Object.keys(value ?? {}).length : 0;
       if (patterns > MOST_PATTERNS) return `it holds more than ${MOST_PATTERNS} patterns`;
       const why = referenceFault(keyword, value, depth);
       if (why !== null) return why;
@@ -52,7 +53,8 @@ export function uncountable(schema: JsonSchema): string | null {
 /** A reference must name a place in the schema itself: nothing else can be followed here. */
 function referenceFault(keyword: string, value: Json, depth: number): string | null {
   if (typeof value !== "string") return null;
-  if (keyword === "$dynamicRef" || keyword === "$recursiveRef") return `"${keyword}" is not supported; use "$ref"`;
+  if (keyword === "$dynamicRef" || keyword === "$recursiveRef")
+    return `"${keyword}" is not supported; use "$ref"`;
   if (keyword === "$id" && depth > 0) return `"$id" below the top is not supported`;
   if (keyword === "$ref" && !/^#(?:\/|$)/.test(value))
     return `"$ref" must be a JSON pointer into the same schema, such as "#/$defs/name"`;
@@ -61,7 +63,9 @@ function referenceFault(keyword: string, value: Json, depth: number): string | n
 
 function schemasIn(keyword: string, value: Json): readonly Json[] {
   if (Array.isArray(value))
-    return SAME_LIST.has(keyword) || keyword === "prefixItems" || keyword === "items" ? (value as readonly Json[]) : [];
+    return SAME_LIST.has(keyword) || keyword === "prefixItems" || keyword === "items"
+      ? (value as readonly Json[])
+      : [];
   if (SAME_ONE.has(keyword) || MEMBERS.has(keyword) || ITEMS.has(keyword)) return [value];
   return MAPS.has(keyword) && isObject(value) ? Object.values(value) : [];
 }
@@ -76,6 +80,15 @@ export function isAffordable(schema: JsonSchema, value: Json, most = MOST_COST):
     if (left < 0) throw new TooCostly();
   };
 
+  const targets = new Map<string, Json>();
+  const targetOf = (ref: string): Json => {
+    const known = targets.get(ref);
+    if (known !== undefined) return known;
+    const found = target(schema, ref) ?? true;
+    targets.set(ref, found);
+    return found;
+  };
+
   const weigh = (part: Json, here: Json): void => {
     spend(1);
     if (!isObject(part)) return;
@@ -87,7 +100,7 @@ export function isAffordable(schema: JsonSchema, value: Json, most = MOST_COST):
   };
 
   const weighKeyword = (keyword: string, said: Json, part: JsonObject, here: Json): void => {
-    if (keyword === "$ref") weigh(typeof said === "string" ? (target(schema, said) ?? true) : true, here);
+    if (keyword === "$ref") weigh(typeof said === "string" ? targetOf(said) : true, here);
     else if (keyword === "enum" || keyword === "const") spend(sizeOf(said));
     else if (SAME_ONE.has(keyword)) weigh(said, here);
     else if (SAME_LIST.has(keyword)) each(said, (sub) => weigh(sub, here));
@@ -102,7 +115,8 @@ export function isAffordable(schema: JsonSchema, value: Json, most = MOST_COST):
       spend(hasScalarItems(part) ? sizeOf(here) : (sizeOf(here) * here.length) / 2);
     if (ITEMS.has(keyword) && !Array.isArray(said)) for (const item of here) weigh(said, item);
     else if (Array.isArray(said) && (keyword === "items" || keyword === "prefixItems"))
-      for (const [place, sub] of (said as readonly Json[]).slice(0, here.length).entries()) weigh(sub, here[place]!);
+      for (const [place, sub] of (said as readonly Json[]).slice(0, here.length).entries())
+        weigh(sub, here[place]!);
   };
 
   const weighMembers = (keyword: string, said: Json, here: JsonObject): void => {
@@ -121,7 +135,8 @@ export function isAffordable(schema: JsonSchema, value: Json, most = MOST_COST):
   };
 
   const each = (list: Json, weighOne: (sub: Json) => void): void => {
-    if (typeof list === "object" && list !== null) for (const sub of Object.values(list as JsonObject)) weighOne(sub);
+    if (typeof list === "object" && list !== null)
+      for (const sub of Object.values(list as JsonObject)) weighOne(sub);
   };
 
   try {

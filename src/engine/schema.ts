@@ -125,7 +125,8 @@ const OPTIONS: Options = {
 /** The name tells patterns apart within a compiled schema. */
 function toMatcher(pattern: string): { test: (text: string) => boolean; toString: () => string } {
   const read = readPattern(pattern);
-  if (read.kind === "refused") throw new Error(`the pattern ${JSON.stringify(pattern.slice(0, 200))} cannot be used: ${read.why}`);
+  if (read.kind === "refused")
+    throw new Error(`the pattern ${JSON.stringify(pattern.slice(0, 200))} cannot be used: ${read.why}`);
   return { test: read.matcher.test, toString: () => pattern };
 }
 

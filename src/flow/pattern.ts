@@ -7,7 +7,8 @@
 export type Matcher = { readonly test: (text: string) => boolean };
 
 export type PatternRead =
-  { readonly kind: "matcher"; readonly matcher: Matcher } | { readonly kind: "refused"; readonly why: string };
+  | { readonly kind: "matcher"; readonly matcher: Matcher }
+  | { readonly kind: "refused"; readonly why: string };
 
 export class TooManySteps extends Error {
   override readonly name = "TooManySteps";
@@ -150,7 +151,8 @@ function parse(pattern: string): Node {
     ONE.lastIndex = at;
     const source = ONE.exec(pattern)![0];
     at += source.length;
-    if (/^\\[1-9k]/.test(source)) throw new Unsupported("it refers back to a group (\\1), which is not supported");
+    if (/^\\[1-9k]/.test(source))
+      throw new Unsupported("it refers back to a group (\\1), which is not supported");
     return { kind: "char", fits: fitsOf(source) };
   };
 
@@ -359,9 +361,7 @@ function holds(step: Exclude<Instruction, { op: "char" | "fork" }>, text: string
     case "inner":
       return isWord(text, at - 1) === isWord(text, at);
     case "look":
-      return (
-        reaches(step.program, text, at, new Seen(step.program.length, text.length)) !== step.negative
-      );
+      return reaches(step.program, text, at, new Seen(step.program.length, text.length)) !== step.negative;
     case "found":
       return true;
   }

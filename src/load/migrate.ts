@@ -72,7 +72,8 @@ function rewrite(registry: Document, schemaOf: (file: string) => JsonObject | nu
 function changeOf(files: Files, path: string, value: Json): readonly FileChange[] {
   const found = files.read(path);
   const before = found.kind === "text" ? found.text : "";
-  const unchanged = found.kind === "text" && JSON.stringify(read(files, path).value) === JSON.stringify(value);
+  const unchanged =
+    found.kind === "text" && JSON.stringify(read(files, path).value) === JSON.stringify(value);
   return unchanged ? [] : [{ path, before, after: `${JSON.stringify(value, null, 2)}\n` }];
 }
 

@@ -2,7 +2,16 @@
  * YAML as a document like any other: its value, and the place of anything in it. Only what JSON has too: no tags, string
  * keys, no key twice, aliases in bounds. Imported only where there are stages, so that other runs never load a parser.
  */
-import { isAlias, isMap, isScalar, isSeq, parseDocument, visit, type Document as YamlDocument, type Node } from "yaml";
+import {
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  parseDocument,
+  visit,
+  type Document as YamlDocument,
+  type Node,
+} from "yaml";
 import type { Json, JsonObject } from "../flow/json.ts";
 import { DEFAULTS } from "./defaults.ts";
 import type { Document } from "./document.ts";
@@ -60,11 +69,11 @@ function parse(text: string): Parsed {
   try {
     const document = parseDocument(text, OPTIONS);
     const found = [...document.errors, ...document.warnings];
-    if (found.length > 0) {
-      return faults(...found.map(({ pos, message }) => ({ offset: pos[0], what: inWords(message) })));
-    }
-    const repeated = repeatedKeys(document);
-    if (repeated.length > 0) return faults(...repeated);
+    const wrong = [
+      ...found.map(({ pos, message }) => ({ offset: pos[0], what: inWords(message) })),
+      ...repeatedKeys(document),
+    ];
+    if (wrong.length > 0) return faults(...wrong.toSorted((a, b) => a.offset - b.offset));
     // JSON has no such numbers, so they are the words they are written with.
     visit(document, {
       Scalar: (_, node) => {

@@ -7,7 +7,9 @@ import { isObject, own, type Json, type JsonObject } from "../flow/json.ts";
 export function renderRetry(text: string, params: JsonObject): string {
   const room: Room = { chars: MOST_CHARS, nodes: MOST_NODES };
   const rendered = render(parse(text), params, undefined, room);
-  return isFull(room) ? `${rendered}\n[… cut: the prompt would be longer than ${MOST_CHARS} characters]` : rendered;
+  return isFull(room)
+    ? `${rendered}\n[… cut: the prompt would be longer than ${MOST_CHARS} characters]`
+    : rendered;
 }
 
 /** Lists inside of lists multiply: what is left to be said, and to be looked at. */

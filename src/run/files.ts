@@ -2,7 +2,16 @@
  * Reading files: only regular ones, never waiting, and no more than fits. Those of a project below its folder and nowhere
  * else; links are followed only while they stay inside.
  */
-import { closeSync, constants, fstatSync, lstatSync, openSync, readdirSync, readSync, realpathSync } from "node:fs";
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  lstatSync,
+  openSync,
+  readdirSync,
+  readSync,
+  realpathSync,
+} from "node:fs";
 import type { Stats } from "node:fs";
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import type { FileRead, FileTree } from "../flow/files.ts";
