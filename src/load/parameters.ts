@@ -279,7 +279,7 @@ function patternMisfit(pattern: string, member: Json): string | null {
     if (typeof member === "string" && read.matcher.test(member)) return null;
   } catch (error) {
     if (error instanceof TooManySteps)
-      return `is of length ${String(member).length}, and would take too long to match with ${clip(pattern)}`;
+      return `is ${show(member)}, which would take too long to match with ${clip(pattern)}`;
     throw error;
   }
   return `is ${show(member)}, which does not match ${pattern}`;
