@@ -5,7 +5,7 @@
  * answer comes through a tool of ours, which the agent is handed as an MCP server.
  */
 import { spawn, type ChildProcess } from "node:child_process";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable, Writable } from "node:stream";
@@ -260,10 +260,19 @@ async function toResult(session: Session, response: JsonObject, capped: boolean)
   };
 }
 
+const MOST_SUBMITTED = 8 * 1024 * 1024;
+
 async function takeSubmitted(file: string): Promise<unknown> {
-  const text = await readFile(file, "utf8").catch(() => null);
-  await rm(file, { force: true });
-  return text === null ? undefined : (JSON.parse(text) as unknown);
+  const found = await stat(file).catch(() => null);
+  // An agent could put anything there: only a file of a size that an answer may have is read.
+  const isReadable = found !== null && found.isFile() && found.size <= MOST_SUBMITTED;
+  const text = isReadable ? await readFile(file, "utf8").catch(() => null) : null;
+  await rm(file, { force: true, recursive: true });
+  try {
+    return text === null ? undefined : (JSON.parse(text) as unknown);
+  } catch {
+    return undefined;
+  }
 }
 
 /** The protocol has no place for a system prompt or a schema: both are told. */

@@ -31,13 +31,29 @@ export async function parseScript(text: string, file: string): Promise<readonly 
 async function parseText(text: string, file: string): Promise<Json> {
   try {
     if (/^\s*[{[]/.test(text)) return JSON.parse(text) as Json;
-    const { parse } = await import("yaml");
-    return parse(text) as Json;
+    const { isScalar, parseDocument, visit } = await import("yaml");
+    if (text.length > LONGEST_YAML)
+      throw new Error(`it is longer than ${LONGEST_YAML} characters; write it as JSON`);
+    // The parser would compare every key with every other one.
+    const document = parseDocument(text, { uniqueKeys: false });
+    visit(document, {
+      Map: (_, { items }) => {
+        const names = new Set<unknown>();
+        for (const { key } of items) {
+          const name = isScalar(key) ? key.value : key;
+          if (names.has(name)) throw new Error(`Map keys must be unique: ${String(name)}`);
+          names.add(name);
+        }
+      },
+    });
+    if (document.errors.length > 0) throw document.errors[0]!;
+    return document.toJS({ maxAliasCount: 100 }) as Json;
   } catch (error) {
     throw invalid(file, error instanceof Error ? error.message : String(error));
   }
 }
 
+const LONGEST_YAML = 1024 * 1024;
 const KEYS = ["step", "saw", "unseen", "text", "output", "calls", "error"];
 /** Every kind of failure that a reply may name. */
 export const FAULTS: ReadonlySet<string> = new Set<FaultKind>([

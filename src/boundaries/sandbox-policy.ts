@@ -88,7 +88,14 @@ export function isOutside(path: string, places: Pick<Places, "root" | "home">): 
 
 /** Why this folder cannot be opened for writing; null if it can. */
 export function refusePath(path: string, places: Places): string | null {
-  const place = placeOf(path, places);
+  let place: string;
+  try {
+    place = placeOf(path, places);
+    const found = lstatSync(place, { throwIfNoEntry: false });
+    if (found !== undefined && !found.isDirectory()) return "it is not a folder";
+  } catch (error) {
+    return `it cannot be looked at (${(error as NodeJS.ErrnoException).code ?? String(error)})`;
+  }
   const holds = (kept: string) => isInside(place, realPlace(kept));
   if (place === "/" || holds(places.home)) return "the home folder lies in it";
   if (holds(places.stateDir)) return "the record of runs lies in it";

@@ -1,11 +1,10 @@
 /** Starting and resuming look the same from outside: progress, a signal to stop, one result at the end. */
-import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { choiceOf, offer } from "../flow/question.ts";
 import { EXIT } from "../flow/verdict.ts";
 import { broken, visible, visibleInLine } from "../flow/visible.ts";
 import { RunnerError, type DriveOptions, type Result } from "../run/index.ts";
-import { createFiles } from "../run/files.ts";
+import { createFiles, readTextFile } from "../run/files.ts";
 import { foreignLines, type TrustJournal, type Yes } from "../run/foreign.ts";
 import { findProject } from "../run/project.ts";
 import { commandLines } from "../run/trust.ts";
@@ -98,7 +97,7 @@ export function resumeCommand(call: Call, { run }: Result): string {
 /** Relative to the folder that the call works in. */
 function readScript(call: Call, file: string): string {
   try {
-    return readFileSync(resolve(call.cwd, file), "utf8");
+    return readTextFile(resolve(call.cwd, file));
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
     throw new RunnerError("SCRIPT_INVALID", `The script ${file} cannot be read: ${why}`, { cause });

@@ -56,6 +56,7 @@ export function agentText(
   paint: Paint,
   money: string | null = null,
 ): string {
+  const leaving = Map.groupBy(edges, ({ from }) => from);
   const { parameters, settings, steps, system, entry } = agent;
   const head = [agent.agent, ...(agent.title === agent.agent ? [] : [agent.title]), `${agent.dialect} form`];
   return [
@@ -112,7 +113,7 @@ export function agentText(
       "steps",
       ["STEP", "KIND", "LEADS TO", "CHECKS", "FINDINGS"],
       steps.map((step) => {
-        const targets = edges.filter((edge) => edge.from === step.id && !edge.isTacit);
+        const targets = (leaving.get(step.id) ?? []).filter((edge) => !edge.isTacit);
         const leads = [...new Set(targets.map(({ to }) => (to.kind === "step" ? to.step : targetText(to))))];
         const aside = step.aside === null ? "" : ` about ${step.aside}`;
         return [

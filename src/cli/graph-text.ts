@@ -28,8 +28,9 @@ function heading({ agent, title, nodes }: Outline, paint: Paint): string {
 }
 
 function layOut(outline: Outline, width: number): readonly Row[] {
-  const contents = outline.nodes.map((node) => boxLines(node, outline));
-  const widest = Math.max(24, ...contents.flat().map(({ text }) => widthOf(text)));
+  const leaving = Map.groupBy(outline.edges, ({ from }) => from);
+  const contents = outline.nodes.map((node) => boxLines(node, leaving.get(node.id) ?? []));
+  const widest = contents.flat().reduce((most, { text }) => Math.max(most, widthOf(text)), 24);
   const inner = Math.min(widest, Math.floor(width * 0.8) - 4);
   return outline.nodes.flatMap((node, at) => {
     const [title, ...lines] = contents[at]!;
@@ -48,10 +49,10 @@ function framed(line: Row, inner: number): Row {
   return { ...line, text: `│ ${fit(line.text, inner)} │` };
 }
 
-function boxLines(node: Node, { edges }: Outline): readonly Row[] {
+function boxLines(node: Node, edges: readonly Edge[]): readonly Row[] {
   const style: Row["style"] = node.isReached ? null : "dim";
   const markStyle: Row["style"] = node.findings.some(isError) ? "red" : "yellow";
-  const own = edges.filter((edge) => edge.from === node.id && !edge.isTacit);
+  const own = edges.filter((edge) => !edge.isTacit);
   const wide = Math.max(0, ...own.map((edge) => widthOf(labelText(edge))));
   const marks = markText(node);
   const plain = [
@@ -140,15 +141,19 @@ function drawLanes(rows: readonly Row[], width: number): readonly string[] {
 }
 
 function toLanes(rows: readonly Row[]): readonly Lane[] {
+  const leaving = Map.groupBy(rows.keys(), (row) => rows[row]!.leaves);
   return rows.flatMap(({ enters }, target) => {
     if (enters === undefined) return [];
-    const sources = rows.flatMap(({ leaves }, row) => (leaves === enters ? [row] : []));
+    const sources = leaving.get(enters) ?? [];
     return sources.length === 0 ? [] : [{ target, sources, column: null }];
   });
 }
 
 function edgesOf({ target, sources }: Lane): readonly [number, number] {
-  return [Math.min(target, ...sources), Math.max(target, ...sources)];
+  return [
+    sources.reduce((least, row) => Math.min(least, row), target),
+    sources.reduce((most, row) => Math.max(most, row), target),
+  ];
 }
 
 function spanOf(lane: Lane): number {

@@ -23,6 +23,7 @@ export async function drawGraph(call: Call): Promise<number> {
   const loaded = await loadAgent(name, call.cwd);
   if (loaded.flow === null) return tellFindings(call, [loaded], name);
   const outline = outlineOf(loaded.flow, loaded.problems);
+  requireSize(outline, format);
   if (file === undefined) {
     if (format === "json") screen.document(graphDocument(loaded, outline));
     else
@@ -42,6 +43,24 @@ export async function drawGraph(call: Call): Promise<number> {
   screen.tell(`Wrote ${file}.`);
   return 0;
 }
+
+/** Lines of a drawing cross every row between two steps, so that their length counts. */
+function requireSize({ nodes, edges }: Outline, format: Format): void {
+  if (format !== "text" && format !== "svg") return;
+  const ranks = new Map(nodes.map(({ id, rank }) => [id, rank]));
+  const spots = edges.reduce((sum, { from, to }) => {
+    const end = to.kind === "step" ? ranks.get(to.step) : undefined;
+    return sum + 1 + (end === undefined ? 0 : Math.abs(end - (ranks.get(from) ?? 0)));
+  }, nodes.length);
+  if (spots <= MOST_SPOTS) return;
+  const size = `${nodes.length} steps and ${edges.length} ways between them`;
+  throw new RunnerError(
+    "USAGE",
+    `The flow has ${size}: too large for a drawing. Use --format mermaid, dot or json.`,
+  );
+}
+
+const MOST_SPOTS = 30_000;
 
 const FORMATS = ["text", "mermaid", "dot", "svg", "json"] as const;
 type Format = (typeof FORMATS)[number];

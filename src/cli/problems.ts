@@ -5,16 +5,28 @@ import { count, shown, shownInLine, type Paint } from "./text.ts";
 
 /** Every problem in full, with a blank line between them. */
 export function renderProblems(problems: readonly Problem[], files: Files, paint: Paint): string {
-  return problems.map((problem) => renderProblem(problem, files, paint)).join("\n\n");
+  const known = new Map<string, readonly string[]>();
+  const linesOf: LinesOf = (file) => {
+    const before = known.get(file);
+    if (before !== undefined) return before;
+    const read = files.read(file);
+    const lines = read.kind === "text" && read.text.trim() !== "" ? read.text.split(/\r?\n/) : [];
+    known.set(file, lines);
+    return lines;
+  };
+  return problems.map((problem) => renderProblem(problem, linesOf, paint)).join("\n\n");
 }
 
-function renderProblem(problem: Problem, files: Files, paint: Paint): string {
+/** Each file is read once, however many problems it has. */
+type LinesOf = (file: string) => readonly string[];
+
+function renderProblem(problem: Problem, linesOf: LinesOf, paint: Paint): string {
   const { code, severity, file, line, column, message, why, fix, witness } = problem;
   const colour = severity === "error" ? "red" : "yellow";
   return [
     `${paint("bold", `${shownInLine(file)}:${line}:${column}`)}  ${paint(colour, severity)}  ${code}`,
     ...indent(shown(message)),
-    ...codeFrame(problem, files, paint),
+    ...codeFrame(problem, linesOf, paint),
     ...indent(`${paint("dim", "why")}  ${shown(why)}`),
     ...indent(`${paint("cyan", "fix")}  ${shown(fix)}`),
     ...(witness.length === 0
@@ -37,12 +49,10 @@ export function countProblems(problems: readonly Problem[]): string {
 const FRAME_WIDTH = 100;
 
 /** The line, one before and one after, and a mark below the column. Nothing when the file cannot be read. */
-function codeFrame({ file, line, column }: Problem, files: Files, paint: Paint): readonly string[] {
-  const read = files.read(file);
-  if (read.kind !== "text") return [];
-  const lines = read.text.split(/\r?\n/);
+function codeFrame({ file, line, column }: Problem, linesOf: LinesOf, paint: Paint): readonly string[] {
+  const lines = linesOf(file);
   const target = lines[line - 1];
-  if (target === undefined || read.text.trim() === "") return [];
+  if (target === undefined) return [];
   const from = Math.max(0, column - 1 - FRAME_WIDTH + 20);
   const gutter = String(line + 1).length;
   const numbers = [line - 1, line, line + 1].filter((number) => lines[number - 1] !== undefined);

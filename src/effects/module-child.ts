@@ -5,23 +5,33 @@
 
 /** Arguments are read-only unless the call says otherwise; what comes back is JSON, or the call has failed. */
 export const CHILD_SOURCE = String.raw`
+import { Socket } from "node:net";
 import { pathToFileURL } from "node:url";
 
 const { file, adapter, mostResult } = JSON.parse(process.argv[1]);
-const send = process.send.bind(process);
+// Requests and answers, a line each.
+const line = new Socket({ fd: 3, readable: true, writable: true });
+const send = (message) => void line.write(JSON.stringify(message) + "\n");
 
-// Whoever started us is gone: nothing of us stays, and nothing that the module started.
-process.on("disconnect", () => {
+// The process that started us is gone: nothing of us stays, and nothing that the module started.
+const leave = () => {
   try { process.kill(-process.pid, "SIGKILL"); } catch {}
   process.exit();
-});
+};
+line.on("error", leave).on("close", leave);
 
 const loading = import(pathToFileURL(file).href)
   .then((module) => ({ root: adapter === null ? module : (0, eval)(adapter)(module) }))
   .catch((error) => ({ broken: error instanceof Error ? error.message : String(error) }));
 
-process.on("message", (request) => {
-  answer(request).then((result) => send({ id: request.id, result }));
+let rest = "";
+line.setEncoding("utf8").on("data", (chunk) => {
+  const lines = (rest + chunk).split("\n");
+  rest = lines.pop();
+  for (const each of lines) {
+    const request = JSON.parse(each);
+    answer(request).then((result) => send({ id: request.id, result }));
+  }
 });
 
 async function answer({ path, args, mutable }) {

@@ -1,8 +1,9 @@
 /** Runs an ES module of the project in a process of its own and calls into it. */
 import { createHash } from "node:crypto";
 import type { ChildProcess } from "node:child_process";
-import { readFile } from "node:fs/promises";
+import { readFile, stat } from "node:fs/promises";
 import type { Socket } from "node:net";
+import { StringDecoder } from "node:string_decoder";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { HookResult } from "../flow/event.ts";
 import { isObject, own, type Json } from "../flow/json.ts";
@@ -76,8 +77,11 @@ export function createModuleHost(options: ModuleHostOptions): ModuleHost {
 const TIMEOUT_MS = 30_000;
 const GRACE_MS = 500;
 const DRAIN_MS = 500;
+const MOST_MODULE = 32 * 1024 * 1024;
 const MOST_OUTPUT = 64 * 1024;
 const MOST_RESULT = 4 * 1024 * 1024;
+/** For each call: the longest result with every character escaped twice, and a little for the rest. */
+const MOST_MESSAGE = 8 * MOST_RESULT;
 
 type Request = {
   readonly path: readonly string[];
@@ -115,7 +119,10 @@ function firstOf(
 /** What is run is what was read: the content is compared before the process is started. */
 async function start(options: ModuleHostOptions, ended: () => void): Promise<Running | HookResult> {
   const { file, digest, cwd, env, adapter = null, confine = asItIs } = options;
-  const content = await readFile(file, "utf8").catch(() => null);
+  const content = await stat(file).then(
+    async (found) => (found.isFile() && found.size <= MOST_MODULE ? await readFile(file, "utf8") : null),
+    () => null,
+  );
   if (content === null) return threw("MODULE_CHANGED", `${file} is gone.`);
   if (createHash("sha256").update(content).digest("hex") !== digest)
     return threw("MODULE_CHANGED", `${file} is no longer what it was when the flow was read.`);
@@ -131,7 +138,8 @@ async function start(options: ModuleHostOptions, ended: () => void): Promise<Run
     cwd,
     env: { ...seen, ...more, [MARKS]: [seen[MARKS], mark].filter(Boolean).join(":") },
     detached: true,
-    stdio: ["ignore", "pipe", "pipe", "ipc"],
+    // A plain pipe instead of Node's own channel, which takes in whatever is sent and cannot be bounded.
+    stdio: ["ignore", "pipe", "pipe", "pipe"],
   });
   child.on("error", () => undefined);
   if (child.pid === undefined) return threw("HOOK_CRASHED", `cannot start ${program} in ${cwd}`);
@@ -161,12 +169,26 @@ function supervise(
     stream.unref();
   }
   child.unref();
-  child.channel?.unref();
-  child.on("message", (message: unknown) => {
-    if (!isObject(message)) return;
-    const id = Number(own(message, "id"));
-    waiting.get(id)?.(readResult(own(message, "result")));
-    waiting.delete(id);
+  const line = child.stdio[3] as Socket;
+  line.on("error", () => undefined);
+  // A process that can no longer answer is of no use, and may not notice by itself.
+  line.once("close", () => void endTree(tree, 0, GRACE_MS));
+  line.unref();
+  let budget = MOST_MESSAGE;
+  hearLines(line, {
+    heard: (text) => {
+      const message = parsed(text);
+      if (!isObject(message)) return;
+      const id = Number(own(message, "id"));
+      waiting.get(id)?.(readResult(own(message, "result")));
+      waiting.delete(id);
+    },
+    isTooMuch: (bytes) => (budget -= bytes) < 0,
+    flooded: () => {
+      const why = `The process of ${file} sent more than ${MOST_MESSAGE} bytes and was ended.`;
+      for (const answer of waiting.values()) answer(threw("HOOK_RESULT_INVALID", why));
+      waiting.clear();
+    },
   });
   const exited = new Promise<string>((resolve) => {
     child.once("exit", (code, signal) => {
@@ -182,7 +204,7 @@ function supervise(
     await endTree(tree, 0, GRACE_MS);
     unguard(tree.leader);
     await Promise.race([closed, sleep(DRAIN_MS, undefined, { ref: false })]);
-    for (const stream of streams) stream.destroy();
+    for (const stream of [...streams, line]) stream.destroy();
     const crashed = threw("HOOK_CRASHED", `The process of ${file} ${how}.${lastWords(printed)}`);
     for (const answer of waiting.values()) answer(crashed);
     settle();
@@ -198,14 +220,15 @@ function supervise(
       const id = asked;
       return new Promise((resolve) => {
         waiting.set(id, resolve);
+        budget = MOST_MESSAGE;
         // A process that can no longer be told anything is about to end.
-        child.send({ id, ...request }, () => undefined);
+        line.write(`${JSON.stringify({ id, ...request })}\n`, () => undefined);
       });
     },
     stop: async () => {
       // From here on somebody waits for its end, and nothing else may be left that keeps the program alive.
       child.ref();
-      for (const stream of streams) stream.ref();
+      for (const stream of [...streams, line]) stream.ref();
       await endTree(tree, 0, GRACE_MS);
       await gone;
     },
@@ -215,10 +238,46 @@ function supervise(
 function readResult(result: Json | undefined): HookResult {
   const { kind, json, code, message } = isObject(result) ? result : {};
   if (kind === "absent") return { kind };
-  if (kind === "gave" && typeof json === "string") return { kind, value: JSON.parse(json) as Json };
+  const value = kind === "gave" && typeof json === "string" ? parsed(json) : undefined;
+  if (value !== undefined) return { kind: "gave", value };
   if (kind === "threw" && typeof code === "string" && typeof message === "string")
     return threw(code, message);
   return threw("HOOK_RESULT_INVALID", "The module's process gave an answer of its own making.");
+}
+
+/** What is heard of a line: each one that is whole, until it is too much. */
+type Hearing = {
+  readonly heard: (line: string) => void;
+  readonly isTooMuch: (bytes: number) => boolean;
+  readonly flooded: () => void;
+};
+
+function hearLines(stream: Socket, { heard, isTooMuch, flooded }: Hearing): void {
+  let pieces: string[] = [];
+  const decoder = new StringDecoder("utf8");
+  const onData = (chunk: Buffer) => {
+    if (isTooMuch(chunk.length)) {
+      pieces = [];
+      stream.off("data", onData);
+      stream.destroy();
+      return flooded();
+    }
+    const [first = "", ...more] = decoder.write(chunk).split("\n");
+    pieces.push(first);
+    for (const next of more) {
+      heard(pieces.join(""));
+      pieces = [next];
+    }
+  };
+  stream.on("data", onData);
+}
+
+function parsed(text: string): Json | undefined {
+  try {
+    return JSON.parse(text) as Json;
+  } catch {
+    return undefined;
+  }
 }
 
 function lastWords(printed: Capture): string {

@@ -45,6 +45,9 @@ function excess(here: unknown, depth: number, size: Size): string | null {
   return size.bytes > ANSWER_CAPS.bytes ? `longer than ${ANSWER_CAPS.bytes} characters` : null;
 }
 
+/** Repairing takes quadratic time: this much stays well below a second. */
+const MOST_REPAIRED = 65_536;
+
 /**
  * The JSON object in a text: the whole text, else the last fenced block, else the last balanced pair of braces.
  * A candidate is mended only where that cannot change its meaning; a truncated one is never completed.
@@ -55,7 +58,7 @@ export async function extractObject(text: string): Promise<JsonObject | undefine
     if (parsed !== undefined) return parsed;
   }
   for (const candidate of candidates(text)) {
-    if (lastBalanced(candidate) === undefined) continue;
+    if (candidate.length > MOST_REPAIRED || lastBalanced(candidate) === undefined) continue;
     const { jsonrepair } = await import("jsonrepair");
     const mended = attempt(() => jsonrepair(candidate));
     const parsed = mended === undefined ? undefined : parseObject(mended);

@@ -2,15 +2,49 @@
 import { Ajv, type ErrorObject, type Options, type ValidateFunction } from "ajv";
 import type { Flow } from "../flow/flow.ts";
 import type { Json, JsonSchema } from "../flow/json.ts";
+import { MOST_STEPS, readPattern, TooManySteps, withinSteps } from "../flow/pattern.ts";
 import { fits, isPlain } from "./plain-schema.ts";
+import { isAffordable, sizeOf, uncountable } from "./schema-cost.ts";
 
-/** What is wrong with the value, one line a finding, readable to a model; empty when it fits. */
+/**
+ * What is wrong with the value, one line a finding, readable to a model; empty when it fits. What would take too long to
+ * tell does not fit: the work is counted and not timed, so that a replay comes to the same.
+ */
 export function validate(schema: JsonSchema, value: Json): readonly string[] {
+  if (!isCheap(schema, value)) return TOO_MUCH;
   const known = compiled.get(schema);
   if (known === undefined && fitsPlainly(schema, value)) return FITS;
   const check = known ?? compile(schema);
-  return check(value) ? FITS : (check.errors ?? []).map(describe);
+  return judge(check, value, Infinity);
 }
+
+const TOO_MUCH: readonly string[] = [
+  "the object is too large for its schema: comparing them would take too long; give fewer and shorter values",
+];
+
+function judge(check: ValidateFunction, value: Json, most: number): readonly string[] {
+  try {
+    if (withinSteps(MOST_STEPS, () => check(value))) return FITS;
+  } catch (error) {
+    if (error instanceof TooManySteps || error instanceof RangeError) return TOO_MUCH;
+    throw error;
+  }
+  return (check.errors ?? []).slice(0, most).map(describe);
+}
+
+/** Most schemas and answers are so small that their sizes say enough. */
+function isCheap(schema: JsonSchema, value: Json): boolean {
+  let known = sizes.get(schema);
+  if (known === undefined) {
+    known = isPlain(schema) ? sizeOf(schema) : Infinity;
+    sizes.set(schema, known);
+  }
+  return (known < Infinity && known * sizeOf(value) < PLAINLY_CHEAP) || isAffordable(schema, value);
+}
+
+const PLAINLY_CHEAP = 1_000_000;
+/** Of plain schemas; others have to be looked at. */
+const sizes = new WeakMap<JsonSchema, number>();
 
 const FITS: readonly string[] = [];
 
@@ -24,7 +58,7 @@ function fitsPlainly(schema: JsonSchema, value: Json): boolean {
 
 /** How often a schema was judged as it is; enough, when it has to be compiled now. */
 function timesJudged(schema: JsonSchema): number {
-  const times = judged.get(schema) ?? (isPlain(schema) ? 0 : ENOUGH);
+  const times = judged.get(schema) ?? (isPlain(schema) && uncountable(schema) === null ? 0 : ENOUGH);
   judged.set(schema, times);
   return times;
 }
@@ -34,19 +68,26 @@ const ENOUGH = 16;
 
 /** The same, but of all that is wrong and not only of what was met first: for a model that has to mend it in one go. */
 export function everyFault(schema: JsonSchema, value: Json): readonly string[] {
-  const check = thorough.get(schema) ?? compile(schema, true);
-  return check(value) ? [] : (check.errors ?? []).slice(0, MOST_FAULTS).map(describe);
+  if (!isCheap(schema, value)) return TOO_MUCH;
+  return judge(thorough.get(schema) ?? compile(schema, true), value, MOST_FAULTS);
 }
 
 /** Why the schema cannot be used, or null. Compiling is kept, so that asking first costs nothing later. */
 export function schemaFault(schema: JsonSchema): string | null {
+  const known = faults.get(schema);
+  if (known !== undefined) return known;
   try {
     if (!compiled.has(schema) && timesJudged(schema) === ENOUGH) compile(schema);
     return null;
   } catch (error) {
-    return error instanceof Error ? error.message : String(error);
+    const isTooLarge = error instanceof RangeError;
+    const why = isTooLarge ? "it is too large" : error instanceof Error ? error.message : String(error);
+    faults.set(schema, why);
+    return why;
   }
 }
+
+const faults = new WeakMap<JsonSchema, string>();
 
 /** Every schema that answers of the flow are held against. */
 export function schemasOf(flow: Flow): readonly JsonSchema[] {
@@ -75,9 +116,20 @@ const OPTIONS: Options = {
   ownProperties: true,
   validateSchema: false,
   meta: false,
+  // One that is used in many places would be written out in each of them, and those again.
+  inlineRefs: false,
   logger: false,
-  code: { optimize: false },
+  code: { optimize: false, regExp: Object.assign(toMatcher, { code: "new RegExp" }) },
 };
+
+/** The name tells patterns apart within a compiled schema. */
+function toMatcher(pattern: string): { test: (text: string) => boolean; toString: () => string } {
+  const read = readPattern(pattern);
+  if (read.kind === "refused")
+    throw new Error(`the pattern ${JSON.stringify(pattern.slice(0, 200))} cannot be used: ${read.why}`);
+  return { test: read.matcher.test, toString: () => pattern };
+}
+
 const MOST_FAULTS = 20;
 /** Those for which everything is loaded. */
 const prepared = new WeakSet<JsonSchema>();
@@ -89,6 +141,8 @@ const instances = new Map<string, Ajv>();
 const formatted = new WeakSet<Ajv>();
 
 function compile(schema: JsonSchema, allErrors = false): ValidateFunction {
+  const why = uncountable(schema);
+  if (why !== null) throw new Error(why);
   // Schemas of different steps may repeat an $id; each stands alone here.
   const { $id: _id, $schema: _draft, ...rest } = schema;
   const check = instanceFor(isDraft2020(schema), allErrors).compile(rest);

@@ -128,7 +128,7 @@ function fencedBlocks(text: string, type: string): readonly string[] {
   const blocks: string[] = [];
   let open: string[] | null = null;
   for (const line of text.split("\n")) {
-    const fence = /^\s*```+\s*(\S*)\s*$/.exec(line);
+    const fence = /^\s*`{3,}(?!`)\s*(\S*)\s*$/.exec(line);
     if (fence === null) open?.push(line);
     else if (open !== null && fence[1] === "") {
       blocks.push(open.join("\n"));

@@ -10,7 +10,7 @@ export function shown(text: string): string {
 
 /** Foreign text on one line, cut where it gets too long. */
 export function shownInLine(text: string, longest = 200): string {
-  return cut(text.replaceAll(/\s*[\n\t]\s*/g, " ").replaceAll(UNSEEN, spelled), longest);
+  return cut(folded(text).replaceAll(UNSEEN, spelled), longest);
 }
 
 /** The same with line ends and tabs spelled out, for lines that somebody takes apart again. */
@@ -23,6 +23,11 @@ export function jsonLine(value: unknown, indent?: number): string {
   return JSON.stringify(value, null, indent).replaceAll(UNSEEN, (char) =>
     char === "\n" ? char : unicode(char),
   );
+}
+
+/** Every run of spaces that holds a line end or a tab becomes one space. */
+function folded(text: string): string {
+  return text.replaceAll(/\s+/g, (spaces) => (/[\n\t]/.test(spaces) ? " " : spaces));
 }
 
 function cut(line: string, longest: number): string {

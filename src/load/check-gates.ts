@@ -303,12 +303,7 @@ function mendIntents(
 
   if (agrees(allowed)) {
     const place = enumPlace(loaded, id);
-    const sharers =
-      place === null
-        ? []
-        : [...registry.steps.keys()].filter((other) => enumPlace(loaded, other)?.key === place.key);
-    const isCommon = sharers.every((other) => sameIntents(registry.steps.get(other)?.structuredGate, gate));
-    if (place === null || !isCommon) return {};
+    if (place === null || intentsAt(loaded).get(place.key)!.size > 1) return {};
     const value =
       words.includes("abort") && !allowed.includes("abort") ? [...allowed, "abort"] : [...allowed];
     return { mend: [{ file: place.file, pointer: place.pointer, kind: "set", value }] };
@@ -348,11 +343,22 @@ function enumPlace(loaded: Loaded, id: StepId) {
 type EnumPlace = { readonly file: string; readonly pointer: string; readonly key: string };
 const ENUM_PLACES = new WeakMap<Loaded, Map<StepId, EnumPlace | null>>();
 
-function sameIntents(a: GateSource | undefined, b: GateSource): boolean {
-  const words = new Set(a?.allowedIntents ?? []);
-  const others = b.allowedIntents ?? [];
-  return words.size === new Set(others).size && others.every((intent) => words.has(intent));
+/** For every place of an enum, the different lists of intents that its steps allow. */
+function intentsAt(loaded: Loaded): ReadonlyMap<string, ReadonlySet<string>> {
+  const known = INTENTS.get(loaded);
+  if (known !== undefined) return known;
+  const found = new Map<string, Set<string>>();
+  for (const [id, { structuredGate }] of loaded.sources.registry.steps) {
+    const key = enumPlace(loaded, id)?.key;
+    if (key === undefined) continue;
+    const intents = [...new Set(structuredGate?.allowedIntents ?? [])].toSorted().join(" ");
+    found.set(key, (found.get(key) ?? new Set()).add(intents));
+  }
+  INTENTS.set(loaded, found);
+  return found;
 }
+
+const INTENTS = new WeakMap<Loaded, ReadonlyMap<string, ReadonlySet<string>>>();
 
 function* checkFields(loaded: Loaded, id: StepId, gate: GateSource, schema: JsonSchema): Generator<Finding> {
   const fields = [

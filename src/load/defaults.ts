@@ -44,6 +44,10 @@ export const DEFAULTS = {
   checkOutputBytes: 1024 * 1024,
   subprocessTimeoutMs: 30_000,
 
+  /** Levels of nesting in one JSON file. */
+  jsonDepth: 200,
+  /** Characters in one YAML file, or in the front matter of all stages of a machine together. */
+  yamlLength: 256 * 1024,
   /** Levels of nesting, and values in all once aliases are replaced, in one YAML file. */
   yamlDepth: 64,
   yamlNodes: 50_000,

@@ -2,7 +2,7 @@
 import type { Files } from "../flow/files.ts";
 import { isObject, own, type Json, type Path } from "../flow/json.ts";
 import { escapesProject } from "./paths.ts";
-import { scanJson, type Place, type Scan } from "./places.ts";
+import { isTooDeep, scanJson, type Place, type Scan } from "./places.ts";
 
 export type Document = {
   readonly file: string;
@@ -31,6 +31,7 @@ export function readDocument(files: Files, file: string): DocumentRead {
   let scan: Scan | null = null;
   const scanned = () => (scan ??= scanJson(text));
   try {
+    if (isTooDeep(text)) throw new Error("it nests too deeply");
     const value = JSON.parse(text) as Json;
     return { kind: "read", document: { file, value, place: (pointer) => scanned().place(pointer) } };
   } catch (error) {

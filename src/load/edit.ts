@@ -178,7 +178,7 @@ function inline(value: Json): string {
 }
 
 function oneLine(text: string): string {
-  return text.replaceAll(/\s*\r?\n\s*/g, " ");
+  return text.replaceAll(/\s+/g, (spaces) => (spaces.includes("\n") ? " " : spaces));
 }
 
 const NAME = /"(?:[^"\\]|\\.)*"/y;

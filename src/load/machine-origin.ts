@@ -2,6 +2,7 @@
 import type { FileTree } from "../flow/files.ts";
 import type { StepId } from "../flow/flow.ts";
 import { own, type Path } from "../flow/json.ts";
+import { DEFAULTS } from "./defaults.ts";
 import { emptyDocument, readDocument, readText, type Document } from "./document.ts";
 import { modernAgent } from "./legacy.ts";
 import { stagePaths } from "./machine.ts";
@@ -15,8 +16,9 @@ export function readMachineOrigins(name: string, files: FileTree): Origins {
   const agent = modernAgent(readDocument(files, `${folder}/agent.json`).document, []);
   const machine = readMachine(files, `${folder}/machine.yaml`);
   const stages = new Map<StepId, Document>();
+  const room = { left: DEFAULTS.yamlLength };
   for (const path of stagePaths(name, files)) {
-    const file = readStageFile(files, path, []);
+    const file = readStageFile(files, path, [], room);
     if (file !== null && !stages.has(file.id)) stages.set(file.id, file.document);
   }
   const inStage = (id: StepId, path: Path) => {

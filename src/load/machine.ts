@@ -55,8 +55,9 @@ export function loadMachine(name: string, files: FileTree, world: MachineWorld):
   const paths = stagePaths(name, files);
   const stages = new Map<StepId, StageFile>();
   const unread: string[] = [];
+  const room = { left: DEFAULTS.yamlLength };
   for (const path of paths) {
-    const file = readStageFile(files, path, findings);
+    const file = readStageFile(files, path, findings, room);
     if (file === null || file.id === "") unread.push(path);
     else if (stages.has(file.id)) findings.push(twice(file, stages.get(file.id)!));
     else stages.set(file.id, file);

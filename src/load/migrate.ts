@@ -70,9 +70,10 @@ function rewrite(registry: Document, schemaOf: (file: string) => JsonObject | nu
 
 /** A value that did not change leaves its file alone, whatever its formatting. */
 function changeOf(files: Files, path: string, value: Json): readonly FileChange[] {
-  const read = files.read(path);
-  const before = read.kind === "text" ? read.text : "";
-  const unchanged = read.kind === "text" && JSON.stringify(JSON.parse(before)) === JSON.stringify(value);
+  const found = files.read(path);
+  const before = found.kind === "text" ? found.text : "";
+  const unchanged =
+    found.kind === "text" && JSON.stringify(read(files, path).value) === JSON.stringify(value);
   return unchanged ? [] : [{ path, before, after: `${JSON.stringify(value, null, 2)}\n` }];
 }
 

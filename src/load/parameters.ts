@@ -1,12 +1,12 @@
 /** What an agent is started with: its declaration in agent.json, and the values that are given for it. */
 import type { Parameter } from "../flow/flow.ts";
 import { FORBIDDEN_NAMES, isObject, type Json, type JsonObject } from "../flow/json.ts";
+import { MOST_STEPS, patternFault, readPattern, TooManySteps, withinSteps } from "../flow/pattern.ts";
 import type { Problem } from "../flow/problem.ts";
 import type { AgentSource, ParameterSource } from "./agent-shape.ts";
 import type { Code } from "./codes.ts";
 import { emptyDocument } from "./document.ts";
 import { toProblem } from "./finding.ts";
-import { isPattern } from "./guards.ts";
 import { escapeSegment } from "./places.ts";
 import { clip, show, type Reader } from "./shape.ts";
 import { didYouMean } from "./suggest.ts";
@@ -130,7 +130,7 @@ function toParameter(
   const validation = {
     ...(min !== undefined && { min }),
     ...(max !== undefined && { max }),
-    ...(pattern !== undefined && isPattern(pattern) && { pattern }),
+    ...(pattern !== undefined && patternFault(pattern) === null && { pattern }),
     ...(values !== undefined && { enum: values }),
   };
   return {
@@ -151,9 +151,10 @@ function checkDeclaration(
 ): void {
   const { name } = parameter;
   const pattern = source.validation?.pattern;
-  if (pattern !== undefined && !isPattern(pattern)) {
-    const message = `The pattern of the parameter "${name}" is no regular expression: ${clip(pattern)}`;
-    report("AC-VALID-001", "/validation/pattern", message, "Write a valid regular expression.");
+  const fault = pattern === undefined ? null : patternFault(pattern);
+  if (fault !== null) {
+    const message = `The pattern of the parameter "${name}" cannot be used: ${fault}: ${clip(pattern!)}`;
+    report("AC-VALID-001", "/validation/pattern", message, "Write a regular expression that can be used.");
   }
   if (parameter.default === undefined) return;
   if (parameter.required) {
@@ -245,7 +246,7 @@ function refuse(why: string): Coerced {
 /** Why the value is not among those that make sense, or null. Lengths count for texts and lists. */
 function rangeFault({ validation }: Parameter, value: Json): string | null {
   if (validation === undefined) return null;
-  const { min, max, pattern } = validation;
+  const { min, max } = validation;
   const size =
     typeof value === "number"
       ? value
@@ -255,13 +256,33 @@ function rangeFault({ validation }: Parameter, value: Json): string | null {
   const measured = typeof value === "number" ? show(value) : `of length ${size}`;
   if (min !== undefined && size !== null && size < min) return `is ${measured}, less than ${min}`;
   if (max !== undefined && size !== null && size > max) return `is ${measured}, more than ${max}`;
+  return withinSteps(MOST_STEPS, () => memberFault(validation, value));
+}
+
+function memberFault(
+  { pattern, enum: values }: NonNullable<Parameter["validation"]>,
+  value: Json,
+): string | null {
   for (const member of Array.isArray(value) ? (value as readonly Json[]) : [value]) {
-    if (pattern !== undefined && !(typeof member === "string" && new RegExp(pattern, "u").test(member)))
-      return `is ${show(member)}, which does not match ${pattern}`;
-    if (validation.enum !== undefined && !validation.enum.includes(member))
-      return `is ${show(member)}, not one of: ${validation.enum.map((one) => show(one)).join(", ")}`;
+    const why = pattern === undefined ? null : patternMisfit(pattern, member);
+    if (why !== null) return why;
+    if (values !== undefined && !values.includes(member))
+      return `is ${show(member)}, not one of: ${values.map((one) => show(one)).join(", ")}`;
   }
   return null;
+}
+
+function patternMisfit(pattern: string, member: Json): string | null {
+  const read = readPattern(pattern);
+  if (read.kind === "refused") return `cannot be matched with ${clip(pattern)}: ${read.why}`;
+  try {
+    if (typeof member === "string" && read.matcher.test(member)) return null;
+  } catch (error) {
+    if (error instanceof TooManySteps)
+      return `is ${show(member)}, which would take too long to match with ${clip(pattern)}`;
+    throw error;
+  }
+  return `is ${show(member)}, which does not match ${pattern}`;
 }
 
 function isOfType(value: Json, type: Parameter["type"]): boolean {

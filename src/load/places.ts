@@ -1,5 +1,6 @@
 /** Where things stand in a JSON text. Built only when a problem needs a place, since `JSON.parse` keeps none. */
 import type { Path } from "../flow/json.ts";
+import { DEFAULTS } from "./defaults.ts";
 
 export type Place = { readonly line: number; readonly column: number };
 
@@ -25,6 +26,24 @@ export function layOut(text: string): Layout | null {
   const { offsets, place, fault, isTwofold } = scan(text, spans);
   return fault !== null || isTwofold ? null : { keys: offsets, spans, place };
 }
+
+/** Whether a JSON text nests deeper than is read: what walks over its value would run out of room. */
+export function isTooDeep(text: string): boolean {
+  let depth = 0;
+  for (let at = 0; at < text.length; at += 1) {
+    const char = text.charCodeAt(at);
+    if (char === QUOTE) {
+      for (at += 1; at < text.length && text.charCodeAt(at) !== QUOTE; at += 1)
+        if (text.charCodeAt(at) === BACKSLASH) at += 1;
+    } else if (char === BRACE || char === BRACKET) {
+      depth += 1;
+      if (depth > DEFAULTS.jsonDepth) return true;
+    } else if (char === BRACE_END || char === BRACKET_END) depth -= 1;
+  }
+  return false;
+}
+
+const [QUOTE, BACKSLASH, BRACE, BRACE_END, BRACKET, BRACKET_END] = [0x22, 0x5c, 0x7b, 0x7d, 0x5b, 0x5d];
 
 export function scanJson(text: string): Scan {
   return scan(text, null);
@@ -121,6 +140,10 @@ function scan(text: string, spans: Map<string, Span> | null): FullScan {
     if (top?.key === null) offsets.set(pointerHere(), at);
     else if (top === undefined) offsets.set("", at);
 
+    if ((char === "{" || char === "[") && open.length >= DEFAULTS.jsonDepth) {
+      fail(`it nests deeper than ${DEFAULTS.jsonDepth} levels`);
+      break;
+    }
     if (char === "{" || char === "[") {
       open.push({ pointer: pointerHere(), from: at, key: char === "{" ? "" : null, index: 0 });
       at += 1;

@@ -9,6 +9,7 @@ import {
   type Stranger,
 } from "../flow/placeholder.ts";
 import type { Code } from "./codes.ts";
+import { DEFAULTS } from "./defaults.ts";
 import { emptyDocument, readText, type Document } from "./document.ts";
 import type { Finding } from "./finding.ts";
 import { readShape, show } from "./shape.ts";
@@ -23,8 +24,16 @@ export type StageFile = {
   readonly id: string;
 };
 
+/** How much front matter may still be read: parsing YAML takes its time. */
+export type YamlRoom = { left: number };
+
 /** null with the reason among the findings: there is nothing that could be looked at. */
-export function readStageFile(files: Files, file: string, findings: Finding[]): StageFile | null {
+export function readStageFile(
+  files: Files,
+  file: string,
+  findings: Finding[],
+  room: YamlRoom,
+): StageFile | null {
   const read = readText(files, file);
   if (read.kind !== "text") {
     const why = read.kind === "missing" ? "it is not there" : read.why;
@@ -42,6 +51,17 @@ export function readStageFile(files: Files, file: string, findings: Finding[]): 
       pointer: "",
       message: `${file} does not begin with front matter: a line ---, the fields of the stage, and a line ---.`,
       fix: "Put the fields of the stage between two lines of --- at the top of the file.",
+    });
+    return null;
+  }
+  room.left -= parts.front.to - parts.front.from;
+  if (room.left < 0) {
+    findings.push({
+      code: "StageDefinitionInvalid",
+      document: emptyDocument(file),
+      pointer: "",
+      message: `${file} is not read: the front matter of all stages together is longer than ${DEFAULTS.yamlLength} characters.`,
+      fix: "Shorten the front matter, or make several machines of it.",
     });
     return null;
   }

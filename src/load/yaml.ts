@@ -2,7 +2,16 @@
  * YAML as a document like any other: its value, and the place of anything in it. Only what JSON has too: no tags, string
  * keys, no key twice, aliases in bounds. Imported only where there are stages, so that other runs never load a parser.
  */
-import { isAlias, isMap, isScalar, isSeq, parseDocument, visit, type Node } from "yaml";
+import {
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  parseDocument,
+  visit,
+  type Document as YamlDocument,
+  type Node,
+} from "yaml";
 import type { Json, JsonObject } from "../flow/json.ts";
 import { DEFAULTS } from "./defaults.ts";
 import type { Document } from "./document.ts";
@@ -55,12 +64,16 @@ type Parsed =
   | { readonly kind: "faults"; readonly faults: readonly Fault[] };
 
 function parse(text: string): Parsed {
+  if (text.length > DEFAULTS.yamlLength)
+    return faults({ offset: 0, what: `it is longer than ${DEFAULTS.yamlLength} characters` });
   try {
     const document = parseDocument(text, OPTIONS);
     const found = [...document.errors, ...document.warnings];
-    if (found.length > 0) {
-      return faults(...found.map(({ pos, message }) => ({ offset: pos[0], what: inWords(message) })));
-    }
+    const wrong = [
+      ...found.map(({ pos, message }) => ({ offset: pos[0], what: inWords(message) })),
+      ...repeatedKeys(document),
+    ];
+    if (wrong.length > 0) return faults(...wrong.toSorted((a, b) => a.offset - b.offset));
     // JSON has no such numbers, so they are the words they are written with.
     visit(document, {
       Scalar: (_, node) => {
@@ -83,11 +96,32 @@ const OPTIONS = {
   schema: "core",
   strict: true,
   stringKeys: true,
-  uniqueKeys: true,
+  // Looked for below: the parser compares every key with every other one.
+  uniqueKeys: false,
   resolveKnownTags: false,
   prettyErrors: false,
   logLevel: "error",
 } as const;
+
+function repeatedKeys(document: YamlDocument): readonly Fault[] {
+  const found: Fault[] = [];
+  visit(document, {
+    Map: (_, { items }) => {
+      const names = new Set<unknown>();
+      for (const { key } of items) {
+        if (!isScalar(key)) continue;
+        const name = isNumericKey(key.value) ? String(key.value) : key.value;
+        if (names.has(name)) found.push({ offset: key.range?.[0] ?? 0, what: "this key stands there twice" });
+        names.add(name);
+      }
+    },
+  });
+  return found;
+}
+
+function isNumericKey(value: unknown): boolean {
+  return typeof value === "number" || typeof value === "boolean";
+}
 
 function faults(...list: readonly Fault[]): Parsed {
   return { kind: "faults", faults: list };
@@ -97,7 +131,6 @@ function inWords(message: string): string {
   if (message.startsWith("Excessive alias count")) return "its aliases stand for too much";
   if (message.startsWith("Maximum call stack")) return "it nests too deeply";
   if (message === "With stringKeys, all keys must be strings") return "a key must be a plain word";
-  if (message === "Map keys must be unique") return "this key stands there twice";
   return message.replace(/; please use YAML\.parseAllDocuments\(\)$/, "").replace(/\.$/, "");
 }
 

@@ -5,7 +5,21 @@
 import { isObject, own, type Json, type JsonObject } from "../flow/json.ts";
 
 export function renderRetry(text: string, params: JsonObject): string {
-  return render(parse(text), params, undefined);
+  const room: Room = { chars: MOST_CHARS, nodes: MOST_NODES };
+  const rendered = render(parse(text), params, undefined, room);
+  return isFull(room)
+    ? `${rendered}\n[… cut: the prompt would be longer than ${MOST_CHARS} characters]`
+    : rendered;
+}
+
+/** Lists inside of lists multiply: what is left to be said, and to be looked at. */
+type Room = { chars: number; nodes: number };
+const MOST_CHARS = 1024 * 1024;
+const MOST_NODES = 200_000;
+const DEEPEST = 32;
+
+function isFull({ chars, nodes }: Room): boolean {
+  return chars < 0 || nodes < 0;
 }
 
 type Node =
@@ -35,13 +49,14 @@ function parse(text: string): readonly Node[] {
     (top.inElse ? top.no : top.yes).push(node);
   };
   let from = 0;
-  for (const match of text.matchAll(/\{\{\s*(#each|#if|else|\/each|\/if)?\s*([\w.-]*)\s*\}\}/g)) {
+  for (const match of text.matchAll(/\{\{\s*(?:(#each|#if|else|\/each|\/if)\s*)?(?:([\w.-]+)\s*)?\}\}/g)) {
     push({ kind: "text", text: text.slice(from, match.index) });
     from = match.index + match[0].length;
     const [whole, tag, name = ""] = match;
     const top = stack.at(-1)!;
     const path = name.split(".");
-    if (tag === "#each") stack.push(opened("each", path));
+    if (tag?.startsWith("#") === true && stack.length > DEEPEST) push({ kind: "text", text: whole });
+    else if (tag === "#each") stack.push(opened("each", path));
     else if (tag === "#if") stack.push(opened("if", path));
     else if (tag === "else" && top.kind === "if") top.inElse = true;
     else if ((tag === "/each" && top.kind === "each") || (tag === "/if" && top.kind === "if")) {
@@ -68,24 +83,36 @@ function closed(open: Open): Node {
   return open.kind === "each" ? { kind: "each", path, body: yes } : { kind: "if", path, yes, no };
 }
 
-function render(nodes: readonly Node[], params: JsonObject, item: Json | undefined): string {
-  return nodes
-    .map((node) => {
-      switch (node.kind) {
-        case "text":
-          return node.text;
-        case "value":
-          return toText(read(node.path, params, item));
-        case "each": {
-          const list = read(node.path, params, item);
-          if (!Array.isArray(list)) return "";
-          return list.map((member: Json) => render(node.body, params, member)).join("");
+function render(nodes: readonly Node[], params: JsonObject, item: Json | undefined, room: Room): string {
+  let text = "";
+  const say = (more: string) => {
+    text += more.slice(0, Math.max(0, room.chars));
+    room.chars -= more.length;
+  };
+  for (const node of nodes) {
+    room.nodes -= 1;
+    if (isFull(room)) break;
+    switch (node.kind) {
+      case "text":
+        say(node.text);
+        break;
+      case "value":
+        say(toText(read(node.path, params, item)));
+        break;
+      case "each": {
+        const list = read(node.path, params, item);
+        for (const member of Array.isArray(list) ? (list as readonly Json[]) : []) {
+          if (isFull(room)) break;
+          room.nodes -= 1;
+          text += render(node.body, params, member, room);
         }
-        case "if":
-          return render(isTrue(read(node.path, params, item)) ? node.yes : node.no, params, item);
+        break;
       }
-    })
-    .join("");
+      case "if":
+        text += render(isTrue(read(node.path, params, item)) ? node.yes : node.no, params, item, room);
+    }
+  }
+  return text;
 }
 
 function read(path: readonly string[], params: JsonObject, item: Json | undefined): Json | undefined {

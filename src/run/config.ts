@@ -2,7 +2,7 @@
  * The user's own configuration: `lockstep/config.json` in their config folder. Where a model is and which key it gets is
  * said here or in the environment, never in a project's files.
  */
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Price } from "../backends/prices.ts";
 import { isProvider, PROVIDERS, type ProviderId } from "../backends/providers.ts";
@@ -10,6 +10,7 @@ import { RunnerError } from "../engine/ports.ts";
 import type { Limits } from "../flow/flow.ts";
 import { isObject, type Json, type JsonObject } from "../flow/json.ts";
 import { softFault } from "../load/spending.ts";
+import { readTextFile } from "./files.ts";
 import { configFolder } from "./project.ts";
 
 export type UserConfig = {
@@ -59,7 +60,7 @@ export function readConfig(env: NodeJS.ProcessEnv): UserConfig {
     new RunnerError("CONFIG_INVALID", `${file}: ${what}. See docs/models.md.`);
   let value: unknown;
   try {
-    value = JSON.parse(readFileSync(file, "utf8"));
+    value = JSON.parse(readTextFile(file));
   } catch (error) {
     throw invalid(error instanceof Error ? error.message : String(error));
   }

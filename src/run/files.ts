@@ -1,5 +1,18 @@
-/** Reading files below one folder and nowhere else. Links are followed only while they stay inside. */
-import { lstatSync, readdirSync, readFileSync, realpathSync } from "node:fs";
+/**
+ * Reading files: only regular ones, never waiting, and no more than fits. Those of a project below its folder and nowhere
+ * else; links are followed only while they stay inside.
+ */
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  lstatSync,
+  openSync,
+  readdirSync,
+  readSync,
+  realpathSync,
+} from "node:fs";
+import type { Stats } from "node:fs";
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import type { FileRead, FileTree } from "../flow/files.ts";
 
@@ -46,7 +59,7 @@ export function createFiles(root: string): FileTree {
   function read(path: string): FileRead {
     try {
       const place = placeOf(path);
-      return "real" in place ? { kind: "text", text: readFileSync(place.real, "utf8") } : place;
+      return "real" in place ? { kind: "text", text: readTextFile(place.real) } : place;
     } catch (error) {
       const { code, message } = error as NodeJS.ErrnoException;
       return code === "ENOENT" || code === "ENOTDIR"
@@ -65,6 +78,50 @@ export function createFiles(root: string): FileTree {
   }
 
   return { read, list };
+}
+
+/** What one file of a project, a setting or a script may hold. */
+export const MOST_BYTES = 32 * 1024 * 1024;
+/** A whole run in one file. */
+export const MOST_BUNDLE_BYTES = 256 * 1024 * 1024;
+
+/**
+ * The text of a file. Throws with a plain reason when it cannot be had: a pipe or a device would keep us waiting, and a
+ * file without end would fill the memory.
+ */
+export function readTextFile(path: string, most = MOST_BYTES): string {
+  const file = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
+  try {
+    const stats = fstatSync(file);
+    if (!stats.isFile()) throw new Error(`it is ${kindOf(stats)}, not a regular file`);
+    if (stats.size > most) throw new Error(`it has ${stats.size} bytes, more than the ${most} that are read`);
+    return readUpTo(file, stats.size, most);
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** Some files say that they are empty and are not, and a file can grow meanwhile. */
+function readUpTo(file: number, size: number, most: number): string {
+  let bytes = Buffer.allocUnsafe(size + 1);
+  let length = 0;
+  for (;;) {
+    const read = readSync(file, bytes, length, bytes.length - length, null);
+    length += read;
+    if (read === 0) return bytes.toString("utf8", 0, length);
+    if (length > most) throw new Error(`it has more than the ${most} bytes that are read`);
+    if (length < bytes.length) continue;
+    const larger = Buffer.allocUnsafe(bytes.length * 2 + 64 * 1024);
+    bytes.copy(larger, 0, 0, length);
+    bytes = larger;
+  }
+}
+
+function kindOf(stats: Stats): string {
+  if (stats.isDirectory()) return "a folder";
+  if (stats.isFIFO()) return "a pipe";
+  if (stats.isSocket()) return "a socket";
+  return "a device";
 }
 
 /** Names of ordinary letters with single slashes between them. */

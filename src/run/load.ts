@@ -108,15 +108,24 @@ function sha256(text: string): string {
 
 /** Compiling every schema of a very large flow would cost more than it tells; those are compiled when first met. */
 const MOST_COMPILED = 64;
+const MOST_LENGTH = 1_000_000;
+const PAUSE_LENGTH = 50_000;
 
 async function schemaProblems(schemas: readonly SchemaToTry[]): Promise<readonly Problem[]> {
   if (schemas.length === 0 || schemas.length > MOST_COMPILED) return [];
   const { prepareSchemas, schemaFault } = await import("../engine/schema.ts");
   await prepareSchemas(schemas.map(({ schema }) => schema));
-  return schemas.flatMap(({ schema, refuse }) => {
+  const problems: Problem[] = [];
+  let length = 0;
+  for (const { schema, refuse } of schemas) {
+    length += JSON.stringify(schema).length;
+    if (length > MOST_LENGTH) break;
     const fault = schemaFault(schema);
-    return fault === null ? [] : [refuse(fault)];
-  });
+    if (fault !== null) problems.push(refuse(fault));
+    // A large one takes a while: somebody may want to leave.
+    if (length > PAUSE_LENGTH) await new Promise((resolve) => setImmediate(resolve));
+  }
+  return problems;
 }
 
 function schemasOf(flow: Flow, agent: string): readonly SchemaToTry[] {

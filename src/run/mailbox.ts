@@ -3,10 +3,11 @@
  * them, and so may any program; whoever drives the run reads them, and takes them away once they are in the journal.
  */
 import { linkSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
-import { lstat, readFile, rm } from "node:fs/promises";
+import { lstat, rm } from "node:fs/promises";
 import type { Question } from "../flow/event.ts";
 import { isObject, own, type Json } from "../flow/json.ts";
 import { fileInside, inside } from "../journal/inside.ts";
+import { readTextFile } from "./files.ts";
 
 export type Mailbox = {
   /** `bad`: what is there is no answer to the question, and stays where it is. */
@@ -30,11 +31,9 @@ export function createMailbox(stateDir: string, run: string): Mailbox {
       const file = fileOf(stateDir, run, question.id);
       const found = await lstat(file).catch(() => null);
       if (found === null) return null;
-      if (found.size > 4 * MOST_LETTERS)
-        return { kind: "bad", why: `${file} is not an answer: it is too long` };
-      const text = await readFile(file, "utf8").catch(() => null);
+      const text = letterText(file);
       if (text === null) return null;
-      const letter = readLetter(text, question);
+      const letter = typeof text === "string" ? readLetter(text, question) : text.why;
       if (typeof letter === "string") return { kind: "bad", why: `${file} is no answer: ${letter}` };
       return { kind: "letter", ...letter, at: found.mtimeMs };
     },
@@ -43,6 +42,17 @@ export function createMailbox(stateDir: string, run: string): Mailbox {
     },
   };
 }
+
+function letterText(file: string): string | { readonly why: string } | null {
+  try {
+    return readTextFile(file, LONGEST);
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    return code === "ENOENT" ? null : { why: message };
+  }
+}
+
+const LONGEST = 1024 * 1024;
 
 /** false: it was answered before. */
 export function postAnswer(stateDir: string, run: string, id: string, answer: string): boolean {

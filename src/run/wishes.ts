@@ -2,11 +2,12 @@
  * What other processes want of a run that is being driven: to pause or to stop. They leave a file in the state folder,
  * `control/RUN.json`, and whoever drives the run looks for it a few times a second. No process is ever signalled.
  */
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { lstat, readdir, readFile } from "node:fs/promises";
+import { lstatSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { readdir } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { isObject, own, type Json } from "../flow/json.ts";
 import { fileInside, inside } from "../journal/inside.ts";
+import { readTextFile } from "./files.ts";
 
 export type Wish = "pause" | "stop";
 
@@ -56,19 +57,10 @@ async function lookAround(): Promise<void> {
   for (const [folder, ofFolder] of hearers) {
     for (const name of await readdir(folder).catch(() => [])) {
       if (!ofFolder.has(name)) continue;
-      const wish = readWish(await readSmall(join(folder, name)));
+      const wish = wishIn(join(folder, name));
       if (wish !== null) ofFolder.get(name)?.(wish);
     }
   }
-}
-
-const MOST_BYTES = 4096;
-
-/** Only a small regular file: reading a pipe would wait for ever. */
-async function readSmall(file: string): Promise<string> {
-  const found = await lstat(file).catch(() => null);
-  if (found?.isFile() !== true || found.size > MOST_BYTES) return "";
-  return await readFile(file, "utf8").catch(() => "");
 }
 
 export function leaveWish(stateDir: string, run: string, wish: Wish): void {
@@ -82,13 +74,19 @@ export function leaveWish(stateDir: string, run: string, wish: Wish): void {
 
 /** A wish that nobody has heeded: whoever drove the run died before. */
 export function wishFor(stateDir: string, run: string): Wish | null {
-  const file = fileOf(stateDir, run);
+  return wishIn(fileOf(stateDir, run));
+}
+
+function wishIn(file: string): Wish | null {
   try {
-    return readWish(readFileSync(file, "utf8"));
+    if (!lstatSync(file).isFile()) return null;
+    return readWish(readTextFile(file, LONGEST));
   } catch {
     return null;
   }
 }
+
+const LONGEST = 4096;
 
 export function forgetWish(stateDir: string, run: string): void {
   rmSync(fileOf(stateDir, run), { force: true });

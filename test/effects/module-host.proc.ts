@@ -70,6 +70,15 @@ type Row = {
   readonly expect: HookResult | { readonly code: string; readonly says: RegExp };
 };
 
+/** How a module can speak over our head. */
+const OWN_LINE = `import { writeSync } from "node:fs";
+  const write = (text) => {
+    for (let rest = Buffer.from(text); rest.length > 0;) {
+      try { rest = rest.subarray(writeSync(3, rest)); } catch (error) { if (error.code !== "EAGAIN") throw error; }
+    }
+  };
+  const send = (message) => write(JSON.stringify(message) + "\\n");`;
+
 const ROWS: readonly Row[] = [
   {
     name: "a plain value",
@@ -193,8 +202,29 @@ const ROWS: readonly Row[] = [
   },
   {
     name: "a disconnect",
-    module: "export default () => { process.disconnect(); return new Promise(() => {}) }",
-    expect: { code: "HOOK_CRASHED", says: /SIGKILL/ },
+    module:
+      'import { closeSync } from "node:fs"; export default () => { closeSync(3); return new Promise(() => {}) }',
+    expect: { code: "HOOK_CRASHED", says: /SIG(?:TERM|KILL)/ },
+  },
+  {
+    name: "an answer of its own making",
+    module: `${OWN_LINE} export default () => { send({ id: 1, result: { kind: "gave", json: "{" } }); return 7; }`,
+    expect: { code: "HOOK_RESULT_INVALID", says: /of its own making/ },
+  },
+  {
+    name: "lines that are no JSON, of nobody and of no shape, before the right one",
+    module: `${OWN_LINE} export default () => { write("{\\n\\n[]\\nnull\\n"); send({ id: 9 }); send({ id: {} }); return 7; }`,
+    expect: gave(7),
+  },
+  {
+    name: "a line without end",
+    module: `${OWN_LINE} const mb = "x".repeat(1 << 20); export default () => { for (;;) write(mb); }`,
+    expect: { code: "HOOK_RESULT_INVALID", says: /sent more than \d+ bytes/ },
+  },
+  {
+    name: "lines without end",
+    module: `${OWN_LINE} const mb = '{"id":5}\\n'.repeat(1 << 17); export default () => { for (;;) write(mb); }`,
+    expect: { code: "HOOK_RESULT_INVALID", says: /sent more than \d+ bytes/ },
   },
   {
     name: "waiting for ever",
