@@ -26,6 +26,7 @@ export function createBwrap({ exec, env, bridge }: BwrapOptions): SandboxEngine 
   const wrap: SandboxEngine["wrap"] = (command, policy, cwd = policy.cwd, values = {}) => [
     programOf(env, policy) ?? "bwrap",
     ...NAMESPACES,
+    ...(policy.hosts === "all" ? [] : ["--unshare-net"]),
     ...Object.entries(values).flatMap(([name, value]) => ["--setenv", name, value]),
     ...BASE,
     ...mountArgs(mountsOf(policy)),
@@ -61,9 +62,8 @@ export function createBwrap({ exec, env, bridge }: BwrapOptions): SandboxEngine 
   };
 }
 
-/** Without a network of the host there is nobody to reach; `lo` is the sandbox's own. */
 const NAMESPACES = [
-  "--unshare-user --unshare-ipc --unshare-pid --unshare-uts --unshare-net --unshare-cgroup-try",
+  "--unshare-user --unshare-ipc --unshare-pid --unshare-uts --unshare-cgroup-try",
   "--disable-userns --cap-drop ALL --die-with-parent --new-session",
 ].flatMap((flags) => flags.split(" "));
 
@@ -75,13 +75,19 @@ const SCRATCH_BYTES = 1024 * 1024 * 1024;
 const MAX_PROCESSES = 4096;
 
 const LIMIT = `ulimit -p ${MAX_PROCESSES} 2>/dev/null || ulimit -u ${MAX_PROCESSES} 2>/dev/null`;
-const LAUNCH = `${LIMIT}; exec "$@"`;
+/** The home folder is read-only, and these tools stop where they cannot write their caches. */
+const CACHES = ["npm_config_cache npm", "GOCACHE go-build", "UV_CACHE_DIR uv"]
+  .map((pair) => pair.split(" "))
+  .map(([name, folder]) => `export ${name}="\${${name}:-/tmp/.cache/${folder}}"`)
+  .join("; ");
+const LAUNCH = `${LIMIT}; ${CACHES}; exec "$@"`;
 
 const INNER_SOCKET = "/tmp/.lockstep-proxy.sock";
 const INNER_PORT = 3128;
 /** The bridge belongs to nobody, so that a program that waits for all its children does not wait for it. */
 const LAUNCH_BRIDGED = [
   LIMIT,
+  CACHES,
   `(socat TCP-LISTEN:${INNER_PORT},bind=127.0.0.1,fork,reuseaddr UNIX-CONNECT:${INNER_SOCKET} >/dev/null 2>&1 &)`,
   "n=0; while [ $n -lt 100 ]",
   `do socat -u OPEN:/dev/null TCP:127.0.0.1:${INNER_PORT} 2>/dev/null && break; n=$((n+1)); sleep 0.02; done`,

@@ -1,7 +1,6 @@
 /** What a run's settings come to as a policy: the folders, what is never seen, and the hosts. */
 import { lstatSync, realpathSync } from "node:fs";
-import { basename, dirname, join, resolve } from "node:path";
-import type { Sandbox } from "../flow/settings.ts";
+import { basename, dirname, isAbsolute, join, relative, resolve } from "node:path";
 import { isInside } from "./paths.ts";
 import type { SandboxPolicy } from "./sandbox.ts";
 
@@ -17,32 +16,23 @@ export type Places = {
   /** Where the user's own settings and trust are. */
   readonly configDir: string;
   readonly home: string;
+  /** Where programs are looked for. */
+  readonly path?: string;
 };
 
 export function policyOf(
-  { network, filesystem }: Pick<Sandbox, "network" | "filesystem">,
+  { hosts, allowedPaths }: { readonly allowedPaths: readonly string[] } & Pick<SandboxPolicy, "hosts">,
   places: Places,
 ): SandboxPolicy {
   const cwd = realPlace(places.cwd);
   return {
     cwd,
-    writable: filesystem.allowedPaths.map((path) => placeOf(path, places)),
+    writable: allowedPaths.map((path) => placeOf(path, places)),
     shielded: [join(cwd, ".agent"), realPlace(places.agentsDir)],
+    home: realPlace(places.home),
     hidden: hiddenPlaces(places),
-    hosts: hostsOf(network),
+    hosts,
   };
-}
-
-/** null: none. */
-export function hostsOf({ mode, trustedDomains }: Sandbox["network"]): readonly string[] | null {
-  switch (mode) {
-    case "none":
-      return null;
-    case "trusted":
-      return [...new Set([...TRUSTED_HOSTS, ...trustedDomains])];
-    case "custom":
-      return trustedDomains;
-  }
 }
 
 /** Why this folder cannot be opened for writing; null if it can. */
@@ -56,7 +46,20 @@ export function refusePath(path: string, places: Places): string | null {
   const system = SYSTEM.find((folder) => isInside(folder, place) || isInside(place, folder));
   if (system !== undefined) return `${system} belongs to the system`;
   const secret = hiddenPlaces(places).find((hidden) => isInside(realPlace(hidden), place));
-  return secret === undefined ? null : `commands never see ${secret}`;
+  if (secret !== undefined) return `commands never see ${secret}`;
+  return obeyedLater(place, places);
+}
+
+/** What programs outside run or read by themselves: a command that writes there acts outside of the sandbox, later. */
+function obeyedLater(place: string, { home, path = "" }: Places): string | null {
+  const folders = path.split(":").filter(isAbsolute).map(realPlace);
+  const searched = folders.find((folder) => isInside(folder, place) || isInside(place, folder));
+  if (searched !== undefined) return `programs are looked for in ${searched}`;
+  const below = relative(realPlace(home), place).split("/");
+  if (below[0] === "bin") return "programs of yours lie in ~/bin";
+  const isCache = below[0] === ".cache" && below.length > 1;
+  if (below[0] === ".." || isCache || !below.some((name) => name.startsWith("."))) return null;
+  return "hidden folders of your home hold settings and programs that others obey";
 }
 
 /** Why a run cannot be confined to this folder; null if it can. */

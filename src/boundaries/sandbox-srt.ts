@@ -22,7 +22,8 @@ export type Srt = {
 
 export type BridgeOpened =
   | { readonly kind: "open"; readonly bridge: Bridge }
-  | { readonly kind: "closed"; readonly why: string };
+  /** `isMissing`: it is not installed, which nobody need be told who did not ask for it. */
+  | { readonly kind: "closed"; readonly why: string; readonly isMissing: boolean };
 
 /** There is one proxy in a process: runs with the same hosts share it, and others have to wait for another process. */
 let shared: { readonly key: string; readonly opened: Promise<BridgeOpened>; users: number } | null = null;
@@ -36,6 +37,7 @@ export async function openBridge(
     return {
       kind: "closed",
       why: "another run in this process reaches other hosts; run it in a process of its own",
+      isMissing: false,
     };
   }
   shared ??= { key, opened: start(hosts, load), users: 0 };
@@ -45,12 +47,21 @@ export async function openBridge(
   return opened;
 }
 
+/** Whether it is installed; nothing is started. */
+export async function hasProxy(): Promise<boolean> {
+  return await import(SRT).then(
+    () => true,
+    () => false,
+  );
+}
+
 async function start(hosts: readonly string[], load: () => Promise<Srt>): Promise<BridgeOpened> {
   let srt: Srt["SandboxManager"];
   try {
     srt = (await load()).SandboxManager;
   } catch {
-    return { kind: "closed", why: `${SRT} is not installed; install it (npm install ${SRT}@${SRT_VERSION})` };
+    const why = `${SRT} is not installed; install it (npm install ${SRT}@${SRT_VERSION})`;
+    return { kind: "closed", why, isMissing: true };
   }
   try {
     await srt.initialize({
@@ -59,12 +70,16 @@ async function start(hosts: readonly string[], load: () => Promise<Srt>): Promis
     });
     await srt.waitForNetworkInitialization();
     const socket = srt.getLinuxHttpSocketPath();
-    if (socket === undefined) return { kind: "closed", why: `${SRT} opened no proxy on this system` };
+    if (socket === undefined) return closed(`${SRT} opened no proxy on this system`);
     return { kind: "open", bridge: { socket, token: srt.getProxyAuthToken(), close: () => leave(srt) } };
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    return { kind: "closed", why: `${SRT} cannot start: ${why}` };
+    return closed(`${SRT} cannot start: ${why}`);
   }
+}
+
+function closed(why: string): BridgeOpened {
+  return { kind: "closed", why, isMissing: false };
 }
 
 async function leave(srt: Srt["SandboxManager"]): Promise<void> {

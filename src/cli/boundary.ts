@@ -12,7 +12,7 @@ import {
 import { findProject } from "../run/project.ts";
 import { UsageError } from "./args.ts";
 import type { Call } from "./call.ts";
-import { sandboxOf } from "./conduct.ts";
+import { networkOf, sandboxOf } from "./conduct.ts";
 import { shownInLine, table, type Paint } from "./text.ts";
 
 export async function explainBoundary(call: Call, flow: Flow, id: string | undefined): Promise<number> {
@@ -38,6 +38,7 @@ export function surroundingsOf(call: Call): Surroundings {
     cwd,
     env: call.host.env,
     ...(sandbox === undefined ? {} : { wish: sandbox }),
+    ...networkOf(call),
   };
 }
 
@@ -55,28 +56,33 @@ export function boundaryText({ agent, steps, servers, sandbox, env }: Boundary, 
   ].join("\n");
 }
 
+/** What holds on this machine; the same words as in the result document of a run. */
 export function sandboxLines(sandbox: SandboxTold, paint: Paint): readonly string[] {
+  const told = fact(paint, "", ...sandbox.warnings.map((text) => paint("yellow", shownInLine(text, 600))));
   if (!sandbox.confined) {
-    return fact(
-      paint,
-      "sandbox",
-      `${paint("yellow", "none")}: ${shownInLine(sandbox.why)}. Commands can do what you can.`,
-    );
+    const { starts, why } = sandbox;
+    const line = starts
+      ? `${paint("yellow", "none")}: ${shownInLine(why, 600)}. Commands can do what you can.`
+      : `none is needed: ${shownInLine(why)}`;
+    return fact(paint, "sandbox", line);
   }
-  const { engine, trouble, why, hosts, writable, readOnly, hidden } = sandbox;
-  const opened = engine === null ? paint("red", "cannot be opened") : `${engine}, ${shownInLine(why)}`;
+  const { engine, trouble, why, writable, readOnly, hidden } = sandbox;
+  const opened = engine === null ? paint("red", "cannot be opened") : `${engine}: ${shownInLine(why)}`;
   return [
     ...fact(paint, "sandbox", opened),
     ...(trouble === null ? [] : fact(paint, "", shownInLine(trouble, 600))),
-    ...fact(
-      paint,
-      "network",
-      hosts === null || hosts.length === 0 ? "none" : hosts.map((host) => shownInLine(host)).join(", "),
-    ),
+    ...told,
+    ...fact(paint, "network", networkLine(sandbox)),
     ...fact(paint, "writes", ...writable.map((path) => shownInLine(path))),
     ...fact(paint, "only reads", ...readOnly.map((path) => shownInLine(path)), "everything else"),
     ...fact(paint, "never sees", ...hidden.map((path) => shownInLine(path)), "other processes"),
   ];
+}
+
+function networkLine({ network }: SandboxTold): string {
+  if (network === "none") return "none (open it with --network)";
+  if (network === "all") return "all: the network of this machine, as you said";
+  return network.map((host) => shownInLine(host)).join(", ");
 }
 
 function serverLine({ name, what, variables, steps }: ServerTold): string {

@@ -91,7 +91,12 @@ const SPENDING: readonly Flag[] = [
 const SANDBOX: Flag = {
   name: "sandbox",
   takes: "WHEN",
-  help: "on, off or auto: confine commands always, never, or when the agent asks for it",
+  help: "auto: confine commands wherever that is possible; on: or do not run; off: do not confine them",
+};
+const NETWORK: Flag = {
+  name: "network",
+  takes: "HOSTS",
+  help: "what confined commands may reach: none, usual (package registries), all, or HOST,HOST…",
 };
 const LOG: Flag = {
   name: "log",
@@ -132,6 +137,7 @@ const GOING_ON: readonly Flag[] = [
   TRUST,
   ...PEOPLE,
   SANDBOX,
+  NETWORK,
   LOG,
   ...SPENDING,
 ];
@@ -165,6 +171,7 @@ export const COMMANDS: readonly Command[] = [
       ...PEOPLE,
       ...SPENDING,
       SANDBOX,
+      NETWORK,
       LOG,
       STRICT,
       ...WORKTREE,
@@ -336,6 +343,7 @@ export const COMMANDS: readonly Command[] = [
     flags: [
       { name: "boundary", help: "tell instead what it may touch on this machine: tools, commands, sandbox" },
       SANDBOX,
+      NETWORK,
     ],
     details: ["Every value comes with the file and line it was written at, or as a default."],
     examples: [
@@ -350,7 +358,7 @@ export const COMMANDS: readonly Command[] = [
     name: "probe",
     summary: "put the limits of an agent to the test on this machine",
     words: [AGENT, { name: "STEP", optional: true, is: "step" }],
-    flags: [SANDBOX],
+    flags: [SANDBOX, NETWORK],
     details: [
       "Small attempts are made in the sandbox that a run would have; each limit is told as enforced, or as advisory.",
       "The exit code is 3 when a sandbox is wanted and cannot be opened. Commands of the project are not run.",

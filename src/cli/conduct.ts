@@ -4,6 +4,7 @@ import { resolve } from "node:path";
 import { choiceOf } from "../flow/question.ts";
 import { EXIT } from "../flow/verdict.ts";
 import { RunnerError, type DriveOptions, type Result } from "../run/index.ts";
+import { parseNetwork } from "../run/config.ts";
 import { createFiles } from "../run/files.ts";
 import { findProject } from "../run/project.ts";
 import { commandLines } from "../run/trust.ts";
@@ -63,6 +64,7 @@ export function driveOptions(call: Call, signal: AbortSignal): DriveOptions {
     notify: (text) => screen.complain(shown(text)),
     ...spending(call),
     ...sandboxOf(call),
+    ...networkOf(call),
     ...(screen.isAnswering ? { ask: askPerson(call) } : {}),
     signal,
   };
@@ -143,6 +145,15 @@ export function sandboxOf(call: Call): Pick<DriveOptions, "sandbox"> {
   if (said === undefined) return {};
   if (said === "on" || said === "off" || said === "auto") return { sandbox: said };
   throw new UsageError(`--sandbox knows on, off and auto, not "${said}".`);
+}
+
+/** The same for what confined commands may reach. */
+export function networkOf(call: Call): Pick<DriveOptions, "network"> {
+  const said = call.text("network");
+  if (said === undefined) return {};
+  const read = parseNetwork(said);
+  if ("fault" in read) throw new UsageError(`--network: ${read.fault}.`);
+  return { network: read.wish };
 }
 
 /** An answer that is none of the choices counts as a no. */

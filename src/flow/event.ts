@@ -31,6 +31,16 @@ export type Led = {
   readonly notes?: readonly string[];
 };
 
+/** How the commands of a stretch of a run were held, as far as Lockstep starts them. */
+export type Confinement = {
+  readonly confined: boolean;
+  /** What confines them; null: nothing does. */
+  readonly engine: string | null;
+  /** The hosts that they reach; `all`: as this machine does. */
+  readonly network: "none" | "all" | readonly string[];
+  readonly why: string;
+};
+
 export type Event =
   | {
       readonly type: "run.started";
@@ -49,6 +59,8 @@ export type Event =
       readonly dryRun?: true;
       /** The run whose past this one shares, up to and with that entry. */
       readonly forkedFrom?: Origin;
+      /** How its commands are held; absent in records of earlier versions. */
+      readonly sandbox?: Confinement;
     }
   | {
       readonly type: "run.resumed";
@@ -57,6 +69,7 @@ export type Event =
       readonly spending?: Granted;
       /** Nothing can have been under way: the run was made as a fork and has not been driven yet. */
       readonly fresh?: true;
+      readonly sandbox?: Confinement;
     }
   /** Somebody told it to go no further for now: what was under way is recorded, and `continue` goes on. */
   | { readonly type: "run.paused" }

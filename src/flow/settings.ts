@@ -57,6 +57,8 @@ export type Sandbox = {
   readonly asked?: true;
   readonly enabled: boolean;
   readonly network: {
+    /** The agent file says something about it. */
+    readonly asked?: true;
     readonly mode: "trusted" | "none" | "custom";
     readonly trustedDomains: readonly string[];
   };

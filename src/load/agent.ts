@@ -224,7 +224,12 @@ export function settingsOf(
       sandbox: {
         ...(isWritten(document, ["runner", "boundaries", "sandbox"]) && { asked: true as const }),
         enabled: boundaries.sandbox.enabled,
-        network: { ...boundaries.sandbox.network },
+        network: {
+          ...(isWritten(document, ["runner", "boundaries", "sandbox", "network"]) && {
+            asked: true as const,
+          }),
+          ...boundaries.sandbox.network,
+        },
         filesystem: { ...boundaries.sandbox.filesystem },
         excludedCommands: boundaries.sandbox.excludedCommands,
         allowUnsandboxedCommands: boundaries.sandbox.allowUnsandboxedCommands,

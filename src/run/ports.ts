@@ -25,6 +25,8 @@ export type Around = {
   readonly ground: {
     readonly exec: RunProcess;
     readonly child: ConfineChild;
+    /** How our own search through files is started. */
+    readonly search?: RunProcess;
     readonly allow: readonly string[];
     /** Tools of servers. */
     readonly served?: readonly ServedTool[];
@@ -43,6 +45,7 @@ export function createPorts(around: Around): Ports {
   const { redactor, ground } = around;
   const { allow } = ground;
   const exec: RunProcess = (command) => ground.exec({ ...command, tidy: redactor.text });
+  const { search = exec } = ground;
   const { autoResponse, questions } = flow.settings;
   const { enabled } = flow.settings.github;
   const { signal = new AbortController().signal, onWarning } = around;
@@ -57,6 +60,7 @@ export function createPorts(around: Around): Ports {
       cwd,
       env: () => childEnv(env, allow),
       exec,
+      search,
       autoResponse,
       protect: [],
       ...(enabled && { github: askerOf(github) }),

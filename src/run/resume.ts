@@ -9,7 +9,7 @@ import { chooseBackend, recallBackend } from "./backend.ts";
 import { systemClock } from "./clock.ts";
 import { readConfig } from "./config.ts";
 import { discreetSpec } from "./discreet.ts";
-import { requireConfinable, withGround } from "./ground.ts";
+import { settleGround, tellLoudly, withGround } from "./ground.ts";
 import { openExistingJournal } from "./journal.ts";
 import { grantedOnResume } from "./limits.ts";
 import type { ResumeOptions } from "./options.ts";
@@ -63,8 +63,12 @@ async function resumeFrom(journal: Journal, project: Project, options: ResumeOpt
     const backend = await chooseBackend(options, flow, { env, stateDir }, { spec, marks });
     await using closing = closingOf(backend);
     requireToolCalling(flow, backend);
-    requireConfinable(flow, backend, options);
-    await requireTrust(flow, { root, env, ...options.trust });
+    const config = readConfig(env);
+    // Of what it was granted before it stopped, anything may be left to do: so somebody may have granted commands.
+    const setting = { flows: [flow, began, ...Object.values(recorded.adopted)], granting: true };
+    await using ground = await settleGround({ ...setting, backend, project, cwd, config }, options);
+    await requireTrust(flow, { root, env, ...options.trust, confined: ground.held.confined });
+    tellLoudly(ground, options);
     const renewed = [options.script, options.backend, options.use, options.model].some(isGiven);
     const begin = {
       type: "run.resumed",
@@ -72,6 +76,7 @@ async function resumeFrom(journal: Journal, project: Project, options: ResumeOpt
       ...(isFresh(entries) && { fresh: true as const }),
       ...(renewed ? { backend: discreetSpec(backend, redactor) } : {}),
       ...grantedOnResume(recorded, flow, options.spending),
+      sandbox: ground.held,
     } as const;
     const clock = options.clock ?? systemClock;
     // A question that stays open was meant to: only who says so settles it without anybody.
@@ -83,7 +88,7 @@ async function resumeFrom(journal: Journal, project: Project, options: ResumeOpt
     const place = worktree === undefined ? { cwd } : { cwd, worktree };
     const warnings =
       worktree === undefined ? [] : await restorePlace(flow, worktree, cwd, standing(), options);
-    return await withGround(flow, project, cwd, options, readConfig(env), async (around) => {
+    return await withGround(flow, cwd, options, config, ground, async (around) => {
       const past =
         wanted === null
           ? entries

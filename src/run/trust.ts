@@ -17,6 +17,8 @@ import { configFolder } from "./project.ts";
 export type TrustOptions = {
   readonly root: string;
   readonly env: NodeJS.ProcessEnv;
+  /** Whether the commands of the run will be confined. */
+  readonly confined?: boolean;
   /** A digest given on the command line. */
   readonly digest?: string;
   /** Asks the person at the terminal; absent when there is nobody. */
