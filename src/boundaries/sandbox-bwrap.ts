@@ -37,7 +37,7 @@ export function createBwrap({ exec, env, bridge }: BwrapOptions): SandboxEngine 
     "--",
     "sh",
     "-c",
-    bridge === undefined ? LAUNCH : LAUNCH_BRIDGED,
+    bridge !== undefined ? LAUNCH_BRIDGED : policy.hosts === null ? LAUNCH_ALONE : LAUNCH,
     "sh",
     ...(typeof command === "string" ? ["sh", "-c", command] : command),
   ];
@@ -76,11 +76,22 @@ const MAX_PROCESSES = 4096;
 
 const LIMIT = `ulimit -p ${MAX_PROCESSES} 2>/dev/null || ulimit -u ${MAX_PROCESSES} 2>/dev/null`;
 /** The home folder is read-only, and these tools stop where they cannot write their caches. */
-const CACHES = ["npm_config_cache npm", "GOCACHE go-build", "UV_CACHE_DIR uv"]
-  .map((pair) => pair.split(" "))
-  .map(([name, folder]) => `export ${name}="\${${name}:-/tmp/.cache/${folder}}"`)
-  .join("; ");
+const CACHES = defaults({
+  npm_config_cache: "/tmp/.cache/npm",
+  GOCACHE: "/tmp/.cache/go-build",
+  UV_CACHE_DIR: "/tmp/.cache/uv",
+});
+/** Where there is no network, trying again for minutes helps nobody. */
+const NO_RETRIES = defaults({ npm_config_fetch_retries: "0", PIP_RETRIES: "1", CARGO_NET_RETRY: "0" });
 const LAUNCH = `${LIMIT}; ${CACHES}; exec "$@"`;
+const LAUNCH_ALONE = `${LIMIT}; ${CACHES}; ${NO_RETRIES}; exec "$@"`;
+
+/** For variables that the user does not pass. */
+function defaults(values: { readonly [name: string]: string }): string {
+  return Object.entries(values)
+    .map(([name, value]) => `export ${name}="\${${name}:-${value}}"`)
+    .join("; ");
+}
 
 const INNER_SOCKET = "/tmp/.lockstep-proxy.sock";
 const INNER_PORT = 3128;
@@ -129,7 +140,10 @@ function proxyEnv({ token }: Bridge): Env {
   };
 }
 
-function programOf({ PATH = "" }: Env, { cwd, writable }: SandboxPolicy): string | null {
+/** Where programs are looked for when there is no PATH, as the C library does it. */
+const DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin";
+
+function programOf({ PATH = DEFAULT_PATH }: Env, { cwd, writable }: SandboxPolicy): string | null {
   return findProgram("bwrap", PATH, [cwd, ...writable]);
 }
 

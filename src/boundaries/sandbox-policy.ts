@@ -66,7 +66,7 @@ function obeyedLater(place: string, { home, path = "" }: Places): string | null 
 export function refuseGround({ cwd, home, configDir }: Places): string | null {
   const place = realPlace(cwd);
   const lies = [home, configDir].find((kept) => isInside(place, realPlace(kept)));
-  return lies === undefined ? null : `${cwd} cannot be the working directory: ${lies} lies in it`;
+  return lies === undefined ? null : `${lies} lies in the working directory ${cwd}, where commands may write`;
 }
 
 /** Where software comes from. Code hosts are not among them: what a run writes there is for the run to do. */

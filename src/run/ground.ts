@@ -95,7 +95,7 @@ export async function withGround(
   if (flow.settings.mcpServers === undefined) return await use({ ...around, served: [], warnings });
   const { openServers } = await import("./mcp.ts");
   const { signal } = surroundings(options);
-  const servers = await openServers(flow, { cwd, env, allow, inside: ground.inside, signal });
+  const servers = await openServers(flow, { cwd, env, allow, child, signal });
   try {
     return await use({ ...around, served: servers.tools, warnings: [...warnings, ...servers.warnings] });
   } finally {

@@ -53,7 +53,7 @@ export function decideSandbox({ sandbox, wish, network, starts, unconfinable }: 
   const isRefused = sandbox.asked === true && !sandbox.enabled;
   if (wish === "off") {
     const text = "commands are not confined, although the agent asks for a sandbox";
-    const warning = isAsked && starts ? { text, loud: false } : null;
+    const warning = isAsked && (starts || unconfinable !== null) ? { text, loud: false } : null;
     return { kind: "unconfined", why: "switched off by --sandbox off or your settings", warning };
   }
   const demand = isAsked

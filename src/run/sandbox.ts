@@ -2,6 +2,7 @@
  * The sandbox of a run, as this machine can give it: tried once for each policy, opened when the first command starts.
  * Where it cannot be had, a run that needs it does not begin, and any other says so before its first command.
  */
+import { existsSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import type { ConfineChild, SandboxEngine, SandboxPolicy } from "../boundaries/sandbox.ts";
@@ -48,7 +49,7 @@ export async function settle(decision: Decision, places: Places, env: Env): Prom
     case "refused":
       throw new RunnerError("SANDBOX_UNAVAILABLE", decision.message);
     case "idle":
-      return { ...nothing, ...unconfined(decision.why, null), groundAt: () => Promise.resolve(SHUT) };
+      return { ...nothing, ...unconfined(decision.why, null), groundAt: () => Promise.resolve(IDLE) };
     case "unconfined":
       return { ...nothing, ...unconfined(decision.why, decision.warning), groundAt };
     case "confine":
@@ -97,6 +98,8 @@ async function settleConfined(decision: Confine, places: Places, env: Env): Prom
       warnings: [decision.warning, warning].filter((one) => one !== null),
       groundAt: async (cwd) => {
         if (cwd === places.cwd) return ground;
+        // Of a run of which only the end is left, the folder may be gone: nothing can start in it.
+        if (!existsSync(cwd)) return shut(`${cwd} is gone`);
         const other = await confined({ ...places, cwd });
         if (typeof other === "string") throw unavailable(other, decision);
         return other;
@@ -115,22 +118,21 @@ function unconfined(why: string, warning: Warning | null): Pick<Settled, "held" 
 
 const groundAt = () => Promise.resolve(OPEN);
 
-/** Of a flow that can start nothing: should it try to all the same, nothing is started. */
-const SHUT: Ground = {
-  exec: () => Promise.reject(notExpected()),
-  child: () => {
-    throw notExpected();
-  },
-  search: runProcess,
-  inside: null,
-};
-
-function notExpected(): RunnerError {
-  return new RunnerError(
-    "SANDBOX_UNAVAILABLE",
-    "This flow was found to start no process, so no sandbox was opened for one. Run it with --sandbox on.",
-  );
+/** Nothing is started on it. */
+function shut(why: string): Ground {
+  const refused = () => new RunnerError("SANDBOX_UNAVAILABLE", `No process can be started: ${why}.`);
+  return {
+    exec: () => Promise.reject(refused()),
+    child: () => {
+      throw refused();
+    },
+    search: runProcess,
+    inside: null,
+  };
 }
+
+/** Of a flow that can start nothing: should it try to all the same, it is refused. */
+const IDLE = shut("this flow was found to start none, so that no sandbox was opened for it");
 
 type Opened = {
   readonly hosts: readonly string[] | "all" | null;
