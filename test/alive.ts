@@ -1,5 +1,5 @@
 /** Which processes are left of those that wrote down who they are, also in a PID namespace of their own. */
-import { readdirSync, readlinkSync } from "node:fs";
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 
 /** Lines such as `started 17 pid:[4026531836]` → those of the processes that are still there. */
 export function alive(lines: readonly string[]): readonly string[] {
@@ -18,6 +18,8 @@ function running(): ReadonlyMap<string, string> {
   return new Map(
     pids.flatMap((pid) => {
       try {
+        // One that the kernel is clearing away has no memory any more, and runs nothing.
+        if (readFileSync(`/proc/${pid}/cmdline`, "utf8") === "") return [];
         return [[pid, readlinkSync(`/proc/${pid}/ns/pid`)] as const];
       } catch {
         return [];

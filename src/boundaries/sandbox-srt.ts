@@ -30,8 +30,9 @@ let shared: { readonly key: string; readonly opened: Promise<BridgeOpened>; user
 
 export async function openBridge(
   hosts: readonly string[],
-  load: () => Promise<Srt> = () => import(SRT) as Promise<Srt>,
+  load: () => Promise<Srt> = installed,
 ): Promise<BridgeOpened> {
+  if (load === installed && missing !== null) return missing;
   const key = hosts.toSorted().join(" ");
   if (shared !== null && shared.key !== key) {
     return {
@@ -44,12 +45,21 @@ export async function openBridge(
   shared.users += 1;
   const opened = await shared.opened;
   if (opened.kind === "closed") shared = null;
+  if (opened.kind === "closed" && opened.isMissing && load === installed) missing = opened;
   return opened;
+}
+
+/** What is not there is looked for once: a thousand runs would look a thousand times. */
+let looked: Promise<Srt> | null = null;
+let missing: BridgeOpened | null = null;
+
+function installed(): Promise<Srt> {
+  return (looked ??= import(SRT) as Promise<Srt>);
 }
 
 /** Whether it is installed; nothing is started. */
 export async function hasProxy(): Promise<boolean> {
-  return await import(SRT).then(
+  return await installed().then(
     () => true,
     () => false,
   );

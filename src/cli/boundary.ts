@@ -1,8 +1,10 @@
 /** `lockstep explain NAME [STEP] --boundary`: what a step may really touch on this machine. */
 import { resolve } from "node:path";
+import type { Confinement } from "../flow/event.ts";
 import type { Flow, Step } from "../flow/flow.ts";
 import {
   boundaryOf,
+  tryGround,
   type Boundary,
   type SandboxTold,
   type ServerTold,
@@ -20,6 +22,26 @@ export async function explainBoundary(call: Call, flow: Flow, id: string | undef
   if (call.on("json")) call.screen.document(boundary);
   else call.screen.print(boundaryText(boundary, call.screen.out));
   return 0;
+}
+
+/** How the commands of a run would be held here, as its result document would say it. */
+export async function heldHere(call: Call, flow: Flow): Promise<Confinement> {
+  await using tried = await tryGround(flow, surroundingsOf(call));
+  const { confined, engine, network, why } = tried.sandbox;
+  // What must be there and cannot be opened confines nothing: there is no run.
+  const isOpen = tried.ground !== null;
+  return isOpen
+    ? { confined, engine, network, why }
+    : { confined: false, engine, network, why: whyNone(tried) };
+}
+
+function whyNone({ sandbox }: { readonly sandbox: SandboxTold }): string {
+  return (sandbox.confined ? sandbox.trouble : null) ?? sandbox.why;
+}
+
+export function heldText({ confined, engine, network, why }: Confinement): string {
+  if (!confined) return `not confined: ${shownInLine(why, 600)}`;
+  return `confined by ${engine ?? "nothing"}, ${shownInLine(why)}; network: ${networkText(network)} (more: --boundary)`;
 }
 
 export function stepsNamed(flow: Flow, id: string | undefined): readonly Step[] {
@@ -72,16 +94,16 @@ export function sandboxLines(sandbox: SandboxTold, paint: Paint): readonly strin
     ...fact(paint, "sandbox", opened),
     ...(trouble === null ? [] : fact(paint, "", shownInLine(trouble, 600))),
     ...told,
-    ...fact(paint, "network", networkLine(sandbox)),
+    ...fact(paint, "network", networkText(sandbox.network)),
     ...fact(paint, "writes", ...writable.map((path) => shownInLine(path))),
     ...fact(paint, "only reads", ...readOnly.map((path) => shownInLine(path)), "everything else"),
     ...fact(paint, "never sees", ...hidden.map((path) => shownInLine(path)), "other processes"),
   ];
 }
 
-function networkLine({ network }: SandboxTold): string {
-  if (network === "none") return "none (open it with --network)";
-  if (network === "all") return "all: the network of this machine, as you said";
+function networkText(network: Confinement["network"]): string {
+  if (network === "none") return "none, --network opens it";
+  if (network === "all") return "all that this machine reaches";
   return network.map((host) => shownInLine(host)).join(", ");
 }
 

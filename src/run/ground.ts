@@ -62,10 +62,17 @@ export async function settleStart(
 ): Promise<{ readonly config: UserConfig; readonly settled: Settled }> {
   const config = readConfig(options.env ?? process.env);
   const cwd = resolve(options.cwd ?? process.cwd());
-  const { ask, wait = false, onPermission = "deny" } = options;
-  const granting = ask !== undefined || wait || onPermission !== "deny";
-  const setting = { flows: [flow], backend, project, cwd, config, granting };
+  const setting = { flows: [flow], backend, project, cwd, config, granting: mayGrant(options) };
   return { config, settled: await settleGround(setting, options) };
+}
+
+/** Whether somebody could be asked to grant a stage more than its list. */
+export function mayGrant({
+  ask,
+  wait = false,
+  onPermission = "deny",
+}: Omit<DriveOptions, "observe">): boolean {
+  return ask !== undefined || wait || onPermission !== "deny";
 }
 
 /** Says at once what must be known before the first command; gives what was said. */

@@ -9,7 +9,7 @@ import { chooseBackend, recallBackend } from "./backend.ts";
 import { systemClock } from "./clock.ts";
 import { readConfig } from "./config.ts";
 import { discreetSpec } from "./discreet.ts";
-import { settleGround, tellLoudly, withGround } from "./ground.ts";
+import { mayGrant, settleGround, tellLoudly, withGround } from "./ground.ts";
 import { openExistingJournal } from "./journal.ts";
 import { grantedOnResume } from "./limits.ts";
 import type { ResumeOptions } from "./options.ts";
@@ -64,8 +64,10 @@ async function resumeFrom(journal: Journal, project: Project, options: ResumeOpt
     await using closing = closingOf(backend);
     requireToolCalling(flow, backend);
     const config = readConfig(env);
-    // Of what it was granted before it stopped, anything may be left to do: so somebody may have granted commands.
-    const setting = { flows: [flow, began, ...Object.values(recorded.adopted)], granting: true };
+    const isAsked = entries.some(({ event }) => event.type === "step.asked");
+    // What was granted before it stopped may be left to do.
+    const granting = isAsked || mayGrant(options);
+    const setting = { flows: [flow, began, ...Object.values(recorded.adopted)], granting };
     await using ground = await settleGround({ ...setting, backend, project, cwd, config }, options);
     await requireTrust(flow, { root, env, ...options.trust, confined: ground.held.confined });
     tellLoudly(ground, options);
@@ -80,7 +82,6 @@ async function resumeFrom(journal: Journal, project: Project, options: ResumeOpt
     } as const;
     const clock = options.clock ?? systemClock;
     // A question that stays open was meant to: only who says so settles it without anybody.
-    const isAsked = entries.some(({ event }) => event.type === "step.asked");
     const isHeld = isAsked && openQuestions(standing()).some(({ question }) => question.held);
     const asking = isHeld ? { onPermission: "halt" as const, ...options } : options;
     const adopted =

@@ -70,7 +70,7 @@ export function decideSandbox({ sandbox, wish, network, starts, unconfinable }: 
   return {
     kind: "confine",
     must: demand !== null,
-    why: demand ?? "the default",
+    why: demand ?? "on by default",
     network: networkOf(sandbox, network),
     allowedPaths: sandbox.filesystem.allowedPaths,
     warning: isRefused && wish === "auto" ? { text: NOT_BY_THE_PROJECT, loud: false } : null,

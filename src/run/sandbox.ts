@@ -62,24 +62,24 @@ async function settleConfined(decision: Confine, places: Places, env: Env): Prom
   const close = async () => await bridge?.close();
   const key = JSON.stringify([decision.allowedPaths, hosts, places, env["PATH"]]);
   const confined = async (around: Places): Promise<Ground | string> => {
-    const { policyOf } = await import("../boundaries/sandbox-policy.ts");
-    const { createBwrap } = await import("../boundaries/sandbox-bwrap.ts");
-    const { confine, confineChild } = await import("../boundaries/sandbox.ts");
-    const outer = { exec: runProcess, env: childEnv(env), ...(bridge !== null && { bridge }) };
-    const engine = createBwrap(outer);
+    const { policyOf, createBwrap, confine, confineChild } = await (parts ??= loadParts());
     // Most runs that may start a command never do: the folders are looked at when one does.
-    let known: SandboxPolicy | null = null;
-    const policy = () => (known ??= policyOf({ hosts, allowedPaths: decision.allowedPaths }, around));
-    const test = async () => await refusal(decision, around, () => engine.selfTest(policy()));
+    let known: NonNullable<Ground["inside"]> | null = null;
+    const inside = () =>
+      (known ??= {
+        engine: createBwrap({ exec: runProcess, env: childEnv(env), ...(bridge !== null && { bridge }) }),
+        policy: policyOf({ hosts, allowedPaths: decision.allowedPaths }, around),
+      });
+    const test = async () => await refusal(decision, around, () => inside().engine.selfTest(inside().policy));
     const trouble = await tried(around === places ? key : JSON.stringify([key, around.cwd]), test);
     if (trouble !== null) return trouble;
-    const exec: RunProcess = (options) => confine(runProcess, engine, policy())(options);
+    const exec: RunProcess = (options) => confine(runProcess, inside().engine, inside().policy)(options);
     return {
       exec,
       search: exec,
-      child: (command, cwd) => confineChild(engine, policy())(command, cwd),
+      child: (command, cwd) => confineChild(inside().engine, inside().policy)(command, cwd),
       get inside() {
-        return { engine, policy: policy() };
+        return inside();
       },
     };
   };
@@ -109,6 +109,17 @@ async function settleConfined(decision: Confine, places: Places, env: Env): Prom
     await close();
     throw error;
   }
+}
+
+/** Loaded by the first run that may start a process. */
+let parts: ReturnType<typeof loadParts> | null = null;
+
+async function loadParts() {
+  return {
+    ...(await import("../boundaries/sandbox-policy.ts")),
+    ...(await import("../boundaries/sandbox-bwrap.ts")),
+    ...(await import("../boundaries/sandbox.ts")),
+  };
 }
 
 function unconfined(why: string, warning: Warning | null): Pick<Settled, "held" | "warnings"> {
@@ -145,7 +156,7 @@ async function openNetwork({ network, ...decision }: Confine): Promise<Opened> {
   const closed = { hosts: null, bridge: null, warning: null };
   if (network.hosts === "all") return { ...closed, hosts: "all" };
   if (network.hosts === null || network.hosts.length === 0) return closed;
-  const { TRUSTED_HOSTS } = await import("../boundaries/sandbox-policy.ts");
+  const { TRUSTED_HOSTS } = await (parts ??= loadParts());
   const hosts = network.hosts === "usual" ? [...new Set([...TRUSTED_HOSTS, ...network.more])] : network.hosts;
   const { openBridge } = await import("../boundaries/sandbox-srt.ts");
   const opened = await openBridge(hosts);
@@ -193,7 +204,7 @@ async function refusal(
   places: Places,
   test: () => Promise<string | null>,
 ): Promise<string | null> {
-  const { refuseGround, refusePath } = await import("../boundaries/sandbox-policy.ts");
+  const { refuseGround, refusePath } = await (parts ??= loadParts());
   const ground = refuseGround(places);
   if (ground !== null) return ground;
   for (const path of allowedPaths) {

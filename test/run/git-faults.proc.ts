@@ -288,6 +288,8 @@ const ROWS: readonly Row[] = [
   {
     name: "the agent removed its own worktree",
     agent: [COMMIT, 'rm -rf "$PWD"'],
+    // A confined command can empty its folder, and not remove it.
+    options: { sandbox: "off" },
     effects: DONE,
     then: mergedHere,
   },
@@ -403,6 +405,8 @@ const ROWS: readonly Row[] = [
     name: "a submodule that the agent filled and changed",
     before: (world) => world.shell("git submodule --quiet add $REMOTE lib; git commit -qam lib"),
     agent: [COMMIT, "git submodule --quiet update --init lib; echo x > lib/a.txt"],
+    // It writes to .git/config and makes a repository there, which a confined command cannot.
+    options: { sandbox: "off" },
     effects: ["commit:held", "merge:applied", "remove:held"],
     then: (world, { worktree }) => {
       assert.equal(world.git(world.home, "show", "main:b.txt"), "new");

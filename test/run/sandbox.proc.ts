@@ -200,7 +200,7 @@ describe("a run that goes on", bwrap, () => {
     const result = await resume({ run: id, cwd, journal, env, script: MORE });
     assert.equal(result.success, true, result.reason);
     assert.notEqual(readFileSync(join(cwd, "again"), "utf8").trim(), OURS);
-    const why = "the default";
+    const why = "on by default";
     assert.deepEqual(result.sandbox, { confined: true, engine: "bwrap", network: "none", why });
     assert.deepEqual((await show(journal, id)).sandbox, result.sandbox);
   });
