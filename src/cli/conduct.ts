@@ -25,7 +25,8 @@ export async function conduct(
 ): Promise<number> {
   const { screen, host } = call;
   const signal = host.interruption();
-  const options = driveOptions(call, signal);
+  const said = new Set<string>();
+  const options = driveOptions(call, signal, said);
   const progress = createProgress(screen, call.on("verbose"), Date.now);
   const result = await drive({
     ...options,
@@ -33,11 +34,11 @@ export async function conduct(
     observe: call.on("events") ? (entry) => screen.print(jsonLine(entry)) : progress.observe,
   });
   progress.stop();
-  return tellResult(call, signal.aborted ? stoppedBy(signal, stoppedEarly(result)) : result);
+  return tellResult(call, signal.aborted ? stoppedBy(signal, stoppedEarly(result)) : result, said);
 }
 
-/** What the line says about how a run is driven. */
-export function driveOptions(call: Call, signal: AbortSignal): DriveOptions {
+/** What the line says about how a run is driven. `said`: what was told on the way. */
+export function driveOptions(call: Call, signal: AbortSignal, said = new Set<string>()): DriveOptions {
   const { screen, host } = call;
   if (call.on("json") && call.on("events"))
     throw new UsageError("--json and --events cannot both have stdout.");
@@ -61,7 +62,10 @@ export function driveOptions(call: Call, signal: AbortSignal): DriveOptions {
     },
     ...onPermission(call),
     ...waiting(call),
-    notify: (text) => screen.complain(shown(text)),
+    notify: (text) => {
+      said.add(text);
+      screen.complain(shown(text));
+    },
     ...spending(call),
     ...sandboxOf(call),
     ...networkOf(call),
@@ -70,14 +74,15 @@ export function driveOptions(call: Call, signal: AbortSignal): DriveOptions {
   };
 }
 
-/** The report for the person, then the result for whoever reads stdout. */
-export function tellResult(call: Call, result: Result): number {
+/** The report for the person, without what was said already; then the result for whoever reads stdout. */
+export function tellResult(call: Call, result: Result, said: ReadonlySet<string> = new Set()): number {
   const { screen } = call;
   if (result.problems.length > 0 && !result.success && !call.on("json")) {
     const { root } = findProject(call.cwd);
     screen.tell(`${renderProblems(result.problems, createFiles(root), screen.err)}\n`);
   }
-  const report = renderReport(result, resumeCommand(call, result), screen.err);
+  const warnings = result.warnings.filter((text) => !said.has(text));
+  const report = renderReport({ ...result, warnings }, resumeCommand(call, result), screen.err);
   if (result.success) screen.tell(report);
   else screen.complain(call.on("quiet") ? report.split("\n").slice(0, 2).join("\n") : report);
   if (call.on("json")) screen.document(result);
