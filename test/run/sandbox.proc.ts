@@ -1,6 +1,16 @@
 /** Whether commands are confined, by who said what and what the machine can do; each case is a run by the public door. */
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, readlinkSync, realpathSync, rmSync, symlinkSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
@@ -290,4 +300,60 @@ describe("the network in the sandbox", bwrap, () => {
       assert.equal(HINT.test(text), network === "none");
     });
   }
+});
+
+describe("what commands find inside", bwrap, () => {
+  /** A home below a folder that is empty inside, with a setting and a secret. */
+  const scratchHome = folderIn(tmpdir());
+  mkdirSync(join(scratchHome, ".ssh"));
+  writeFileSync(join(scratchHome, ".ssh/id"), "key");
+  writeFileSync(join(scratchHome, ".toolrc"), "setting");
+
+  const FINDS: readonly (readonly [name: string, command: string, finds: string])[] = [
+    ["the settings of tools in the home folder", "cat ~/.toolrc", "setting"],
+    ["no keys there", "cat ~/.ssh/id 2>/dev/null || echo none", "none"],
+    ["nothing to write there", "( : > ~/new ) 2>/dev/null || echo read-only", "read-only"],
+    [
+      "a cache for npm that can be written",
+      'mkdir -p "$npm_config_cache" && echo "$npm_config_cache"',
+      "/tmp/.cache/npm",
+    ],
+    ["no second try where there is no network", 'echo "$npm_config_fetch_retries"', "0"],
+    ["temporary files", "f=$(mktemp) && echo x > $f && cat $f", "x"],
+  ];
+  for (const [name, command, finds] of FINDS) {
+    test(name, async () => {
+      const cwd = projectOf({ says: null, starts: true });
+      const backend = backendOf(true, `{ ${command}; } > found`);
+      const env = { PATH: process.env.PATH, HOME: scratchHome, LOCKSTEP_TRUST: "all" };
+      const result = await run({ agent: "t", cwd, journal: createMemoryJournal(), env, backend });
+      assert.equal(result.sandbox?.confined, true, result.reason);
+      assert.equal(readFileSync(join(cwd, "found"), "utf8").trim(), finds);
+    });
+  }
+});
+
+test("a flow that starts nothing leaves bubblewrap alone, and Grep works", bwrap, async () => {
+  const cwd = projectOf({ says: null, starts: false });
+  const path = folderIn(tmpdir());
+  writeFileSync(join(path, "bwrap"), `#!/bin/sh\ntouch ${path}/asked\n`, { mode: 0o755 });
+  const call = { id: "1", name: "Grep", input: { pattern: "steps_registry" } };
+  let asked = 0;
+  const backend: Backend = {
+    spec: { id: "test", options: null },
+    turn: () => Promise.resolve((asked += 1) === 1 ? { ...REPLY, calls: [call] } : CLOSING),
+  };
+  const env = { PATH: `${path}:${process.env.PATH}`, HOME: home, LOCKSTEP_TRUST: "all" };
+  const result = await run({ agent: "t", cwd, journal: createMemoryJournal(), env, backend });
+  assert.equal(result.success, true, result.reason);
+  assert.equal(existsSync(join(path, "asked")), false);
+  const starting = projectOf({ says: null, starts: true });
+  await run({
+    agent: "t",
+    cwd: starting,
+    journal: createMemoryJournal(),
+    env,
+    backend: backendOf(true, null),
+  });
+  assert.equal(existsSync(join(path, "asked")), true, "it would have been noticed");
 });
