@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { builtCommand } from "./built.ts";
+import { homeBeside } from "./run/project.ts";
 
 const MAIN = await builtCommand();
 
@@ -81,7 +82,7 @@ test("03: both checks send the run back once, and then it completes", () => {
       spawnSync(process.execPath, [MAIN, ...args], {
         cwd: folder,
         encoding: "utf8",
-        env: { PATH: process.env.PATH, HOME: folder, LOCKSTEP_TRUST: "all" },
+        env: { PATH: process.env.PATH, HOME: homeBeside(), LOCKSTEP_TRUST: "all" },
       });
     const script = join(example, "script.yaml");
     const ran = lockstep("run", "writer", "--topic", "tides", "--script", script, "--json");
@@ -139,7 +140,7 @@ test("06: six stages, two of them side by side, with checks and a repair, end in
       spawnSync(process.execPath, [MAIN, ...args], {
         cwd: folder,
         encoding: "utf8",
-        env: { PATH: process.env.PATH, HOME: join(folder, ".git"), LOCKSTEP_TRUST: "all" },
+        env: { PATH: process.env.PATH, HOME: homeBeside(), LOCKSTEP_TRUST: "all" },
       });
     const script = join(example, "script.yaml");
     const ran = lockstep("run", "ship", "--task", "make the tests pass", "--script", script, "--json");

@@ -22,7 +22,7 @@ export type Sparing = {
  */
 export async function filesWithout(
   sparing: Sparing,
-  { cwd, env, exec }: Pick<World, "cwd" | "env" | "exec">,
+  { cwd, env, exec, search = exec }: Pick<World, "cwd" | "env" | "exec" | "search">,
   signal: AbortSignal,
 ): Promise<ReadonlySet<string>> {
   const texts = literalsOf(sparing.pattern, sparing.ignoreCase);
@@ -31,7 +31,7 @@ export async function filesWithout(
   if (texts === null || program === null) return new Set();
   const command = [program, ...argumentsFor(texts, sparing)];
   const limits = { timeoutMs: TIMEOUT_MS, maxOutputBytes: MAX_OUTPUT_BYTES, signal };
-  const result = await exec({ command, cwd: sparing.folder, env: seen, ...limits }).catch(() => null);
+  const result = await search({ command, cwd: sparing.folder, env: seen, ...limits }).catch(() => null);
   // With 2 it could not read some files; those are not in its list.
   const isWhole = result !== null && !result.timedOut && [0, 1, 2].includes(result.exitCode ?? -1);
   return new Set(isWhole ? pathsIn(result.stdout) : []);

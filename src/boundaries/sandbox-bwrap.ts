@@ -26,6 +26,7 @@ export function createBwrap({ exec, env, bridge }: BwrapOptions): SandboxEngine 
   const wrap: SandboxEngine["wrap"] = (command, policy, cwd = policy.cwd, values = {}) => [
     programOf(env, policy) ?? "bwrap",
     ...NAMESPACES,
+    ...(policy.hosts === "all" ? [] : ["--unshare-net"]),
     ...Object.entries(values).flatMap(([name, value]) => ["--setenv", name, value]),
     ...BASE,
     ...mountArgs(mountsOf(policy)),
@@ -36,7 +37,7 @@ export function createBwrap({ exec, env, bridge }: BwrapOptions): SandboxEngine 
     "--",
     "sh",
     "-c",
-    bridge === undefined ? LAUNCH : LAUNCH_BRIDGED,
+    bridge !== undefined ? LAUNCH_BRIDGED : policy.hosts === null ? LAUNCH_ALONE : LAUNCH,
     "sh",
     ...(typeof command === "string" ? ["sh", "-c", command] : command),
   ];
@@ -61,9 +62,8 @@ export function createBwrap({ exec, env, bridge }: BwrapOptions): SandboxEngine 
   };
 }
 
-/** Without a network of the host there is nobody to reach; `lo` is the sandbox's own. */
 const NAMESPACES = [
-  "--unshare-user --unshare-ipc --unshare-pid --unshare-uts --unshare-net --unshare-cgroup-try",
+  "--unshare-user --unshare-ipc --unshare-pid --unshare-uts --unshare-cgroup-try",
   "--disable-userns --cap-drop ALL --die-with-parent --new-session",
 ].flatMap((flags) => flags.split(" "));
 
@@ -75,13 +75,30 @@ const SCRATCH_BYTES = 1024 * 1024 * 1024;
 const MAX_PROCESSES = 4096;
 
 const LIMIT = `ulimit -p ${MAX_PROCESSES} 2>/dev/null || ulimit -u ${MAX_PROCESSES} 2>/dev/null`;
-const LAUNCH = `${LIMIT}; exec "$@"`;
+/** The home folder is read-only, and these tools stop where they cannot write their caches. */
+const CACHES = defaults({
+  npm_config_cache: "/tmp/.cache/npm",
+  GOCACHE: "/tmp/.cache/go-build",
+  UV_CACHE_DIR: "/tmp/.cache/uv",
+});
+/** Where there is no network, trying again for minutes helps nobody. */
+const NO_RETRIES = defaults({ npm_config_fetch_retries: "0", PIP_RETRIES: "1", CARGO_NET_RETRY: "0" });
+const LAUNCH = `${LIMIT}; ${CACHES}; exec "$@"`;
+const LAUNCH_ALONE = `${LIMIT}; ${CACHES}; ${NO_RETRIES}; exec "$@"`;
+
+/** For variables that the user does not pass. */
+function defaults(values: { readonly [name: string]: string }): string {
+  return Object.entries(values)
+    .map(([name, value]) => `export ${name}="\${${name}:-${value}}"`)
+    .join("; ");
+}
 
 const INNER_SOCKET = "/tmp/.lockstep-proxy.sock";
 const INNER_PORT = 3128;
 /** The bridge belongs to nobody, so that a program that waits for all its children does not wait for it. */
 const LAUNCH_BRIDGED = [
   LIMIT,
+  CACHES,
   `(socat TCP-LISTEN:${INNER_PORT},bind=127.0.0.1,fork,reuseaddr UNIX-CONNECT:${INNER_SOCKET} >/dev/null 2>&1 &)`,
   "n=0; while [ $n -lt 100 ]",
   `do socat -u OPEN:/dev/null TCP:127.0.0.1:${INNER_PORT} 2>/dev/null && break; n=$((n+1)); sleep 0.02; done`,
@@ -123,7 +140,10 @@ function proxyEnv({ token }: Bridge): Env {
   };
 }
 
-function programOf({ PATH = "" }: Env, { cwd, writable }: SandboxPolicy): string | null {
+/** Where programs are looked for when there is no PATH, as the C library does it. */
+const DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin";
+
+function programOf({ PATH = DEFAULT_PATH }: Env, { cwd, writable }: SandboxPolicy): string | null {
   return findProgram("bwrap", PATH, [cwd, ...writable]);
 }
 

@@ -21,8 +21,11 @@ export type Mount = {
 export function mountsOf(policy: SandboxPolicy): readonly Mount[] {
   const roots = rootsOf(policy);
   const scratch = SCRATCH.filter((path) => isFolder(path));
+  // Tools read their settings there; below an empty folder it would be missing.
+  const homes = real(policy.home).filter((home) => isIn(scratch, home) && !scratch.includes(home));
   /** Whether a path of the host can be seen inside at all. */
-  const isSeen = (path: string, covered: readonly string[]) => isIn(roots, path) || !isIn(covered, path);
+  const isSeen = (path: string, covered: readonly string[]) =>
+    isIn([...roots, ...homes], path) || !isIn(covered, path);
   const hidden = [...SERVICES, ...policy.hidden]
     .flatMap((path) => real(path))
     .filter((path) => isSeen(path, scratch));
@@ -31,17 +34,20 @@ export function mountsOf(policy: SandboxPolicy): readonly Mount[] {
     .flatMap((path) => real(path))
     .flatMap((path) => [path].concat(roots.filter((root) => isInside(path, root))))
     .filter((path) => isIn([...roots, ...scratch], path));
+  // Names of hosts are looked up by what may lie where commands see nothing.
+  const names = policy.hosts === "all" ? real("/etc/resolv.conf").filter((path) => isIn(hidden, path)) : [];
   const sockets = boundSockets().filter((path) => isSeen(path, [...scratch, ...hidden]));
   // Where a path has more than one part to play, the last one counts.
   const byPath = new Map<string, Mount["as"]>([
     ...hidden.map((path) => [path, isFolder(path) ? "hidden folder" : "hidden file"] as const),
     ...scratch.map((path) => [path, "scratch"] as const),
+    ...homes.map((path) => [path, "ro"] as const),
     ...roots.map((path) => [path, "rw"] as const),
     ...waysTo([...shielded, ...hidden], roots)
       .filter((path) => !isIn([...shielded, ...hidden], path))
       .map((path) => [path, "rw"] as const),
     ...gitOf(policy).flatMap(({ mounts }) => mounts.map(({ path, as }) => [path, as] as const)),
-    ...shielded.map((path) => [path, "ro"] as const),
+    ...[...shielded, ...names].map((path) => [path, "ro"] as const),
     ...sockets.map((path) => [path, "hidden file"] as const),
   ]);
   return [...byPath]

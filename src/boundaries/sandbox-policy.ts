@@ -1,7 +1,6 @@
 /** What a run's settings come to as a policy: the folders, what is never seen, and the hosts. */
 import { lstatSync, readdirSync, readlinkSync, realpathSync } from "node:fs";
 import { basename, dirname, isAbsolute, join, resolve, sep } from "node:path";
-import type { Sandbox } from "../flow/settings.ts";
 import { isInside } from "./paths.ts";
 import type { Watched } from "./sandbox-git.ts";
 import type { SandboxPolicy } from "./sandbox.ts";
@@ -31,11 +30,11 @@ export type OwnPlaces = {
 };
 
 export function policyOf(
-  { network, filesystem }: Pick<Sandbox, "network" | "filesystem">,
+  { hosts, allowedPaths }: { readonly allowedPaths: readonly string[] } & Pick<SandboxPolicy, "hosts">,
   places: Places,
 ): SandboxPolicy {
   const cwd = realPlace(places.cwd);
-  const writable = filesystem.allowedPaths.map((path) => placeOf(path, places));
+  const writable = allowedPaths.map((path) => placeOf(path, places));
   const own = places.own?.([cwd, ...writable]);
   return {
     cwd,
@@ -54,7 +53,8 @@ export function policyOf(
       ...(own?.missing ?? []).map(({ path }) => ({ path, link: null })),
       ...(own?.links ?? []).map(({ path, to }) => ({ path, link: to })),
     ],
-    hosts: hostsOf(network),
+    home: realPlace(places.home),
+    hosts,
   };
 }
 
@@ -65,18 +65,6 @@ function standing(paths: readonly string[], missing: boolean): readonly Watched[
     if (found === undefined) return missing ? [{ path, link: null }] : [];
     return found.isSymbolicLink() ? [{ path, link: readlinkSync(path) }] : [];
   });
-}
-
-/** null: none. */
-export function hostsOf({ mode, trustedDomains }: Sandbox["network"]): readonly string[] | null {
-  switch (mode) {
-    case "none":
-      return null;
-    case "trusted":
-      return [...new Set([...TRUSTED_HOSTS, ...trustedDomains])];
-    case "custom":
-      return trustedDomains;
-  }
 }
 
 /** Whether a folder of `allowedPaths` lies outside of the project, as it is written or where it leads. */
@@ -138,7 +126,7 @@ const STARTED = ["bin", "Library", "Applications", "AppData", "Desktop"];
 export function refuseGround({ cwd, home, configDir }: Places): string | null {
   const place = realPlace(cwd);
   const lies = [home, configDir].find((kept) => isInside(place, realPlace(kept)));
-  return lies === undefined ? null : `${cwd} cannot be the working directory: ${lies} lies in it`;
+  return lies === undefined ? null : `${lies} lies in the working directory ${cwd}, where commands may write`;
 }
 
 /** Where software comes from. Code hosts are not among them: what a run writes there is for the run to do. */

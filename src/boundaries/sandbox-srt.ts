@@ -22,27 +22,47 @@ export type Srt = {
 
 export type BridgeOpened =
   | { readonly kind: "open"; readonly bridge: Bridge }
-  | { readonly kind: "closed"; readonly why: string };
+  /** `isMissing`: it is not installed, which nobody need be told who did not ask for it. */
+  | { readonly kind: "closed"; readonly why: string; readonly isMissing: boolean };
 
 /** There is one proxy in a process: runs with the same hosts share it, and others have to wait for another process. */
 let shared: { readonly key: string; readonly opened: Promise<BridgeOpened>; users: number } | null = null;
 
 export async function openBridge(
   hosts: readonly string[],
-  load: () => Promise<Srt> = () => import(SRT) as Promise<Srt>,
+  load: () => Promise<Srt> = installed,
 ): Promise<BridgeOpened> {
+  if (load === installed && missing !== null) return missing;
   const key = hosts.toSorted().join(" ");
   if (shared !== null && shared.key !== key) {
     return {
       kind: "closed",
       why: "another run in this process reaches other hosts; run it in a process of its own",
+      isMissing: false,
     };
   }
   shared ??= { key, opened: start(hosts, load), users: 0 };
   shared.users += 1;
   const opened = await shared.opened;
   if (opened.kind === "closed") shared = null;
+  if (opened.kind === "closed" && opened.isMissing && load === installed) missing = opened;
   return opened;
+}
+
+/** What is not there is looked for once: a thousand runs would look a thousand times. */
+let looked: Promise<Srt> | null = null;
+let missing: BridgeOpened | null = null;
+
+function installed(): Promise<Srt> {
+  return (looked ??= import(SRT) as Promise<Srt>);
+}
+
+/** Whether it is installed; nothing is started. */
+export async function hasProxy(): Promise<boolean> {
+  return await installed().then(
+    () => true,
+    () => false,
+  );
 }
 
 async function start(hosts: readonly string[], load: () => Promise<Srt>): Promise<BridgeOpened> {
@@ -50,7 +70,8 @@ async function start(hosts: readonly string[], load: () => Promise<Srt>): Promis
   try {
     srt = (await load()).SandboxManager;
   } catch {
-    return { kind: "closed", why: `${SRT} is not installed; install it (npm install ${SRT}@${SRT_VERSION})` };
+    const why = `${SRT} is not installed; install it (npm install ${SRT}@${SRT_VERSION})`;
+    return { kind: "closed", why, isMissing: true };
   }
   try {
     await srt.initialize({
@@ -59,12 +80,16 @@ async function start(hosts: readonly string[], load: () => Promise<Srt>): Promis
     });
     await srt.waitForNetworkInitialization();
     const socket = srt.getLinuxHttpSocketPath();
-    if (socket === undefined) return { kind: "closed", why: `${SRT} opened no proxy on this system` };
+    if (socket === undefined) return closed(`${SRT} opened no proxy on this system`);
     return { kind: "open", bridge: { socket, token: srt.getProxyAuthToken(), close: () => leave(srt) } };
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    return { kind: "closed", why: `${SRT} cannot start: ${why}` };
+    return closed(`${SRT} cannot start: ${why}`);
   }
+}
+
+function closed(why: string): BridgeOpened {
+  return { kind: "closed", why, isMissing: false };
 }
 
 async function leave(srt: Srt["SandboxManager"]): Promise<void> {

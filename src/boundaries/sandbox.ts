@@ -18,10 +18,12 @@ export type SandboxPolicy = {
   readonly shielded: readonly string[];
   /** They must be as they are now after a command: missing, or links. */
   readonly watched?: readonly Watched[];
+  /** The user's home folder: read-only, but for what is hidden of it. */
+  readonly home: string;
   /** Empty to whoever looks inside. */
   readonly hidden: readonly string[];
-  /** The hosts that can be reached; null: there is no network at all. */
-  readonly hosts: readonly string[] | null;
+  /** The hosts that can be reached; null: there is no network at all; all: the network of this machine. */
+  readonly hosts: readonly string[] | "all" | null;
 };
 
 export type SandboxEngine = {
@@ -52,8 +54,10 @@ type Options = {
   readonly values?: Values;
 };
 
+type Ended = { readonly exitCode: number | null; readonly stdout: string; readonly stderr: string };
+
 /** The same `exec`, with every command inside the sandbox. */
-export function confine<O extends Options, R extends { readonly stderr: string }>(
+export function confine<O extends Options, R extends Ended>(
   exec: (options: O) => Promise<R>,
   engine: SandboxEngine,
   policy: SandboxPolicy,
@@ -62,10 +66,29 @@ export function confine<O extends Options, R extends { readonly stderr: string }
     const watched = watchedPaths(policy);
     const command = engine.wrap(options.command, policy, options.cwd, options.values);
     const result = await exec({ ...options, command, env: { ...options.env, ...engine.env }, values: {} });
-    const note = restored(watched);
+    const note = [restored(watched), isCutOff(result, policy) ? noNetwork(policy) : ""]
+      .filter((line) => line !== "")
+      .join("\n");
     if (note === "") return result;
     return { ...result, stderr: result.stderr === "" ? note : `${result.stderr.trimEnd()}\n${note}` };
   };
+}
+
+/** Whether a command failed as one does that misses the network. */
+function isCutOff({ exitCode, stdout, stderr }: Ended, { hosts }: SandboxPolicy): boolean {
+  return exitCode !== 0 && hosts !== "all" && [stderr, stdout].some((text) => NO_NETWORK.test(text));
+}
+
+/** As curl, git, npm, Node, Python, cargo, Go and the C library say it. */
+const NO_NETWORK =
+  /\b(?:ENOTFOUND|EAI_AGAIN|ENETUNREACH|EHOSTUNREACH)\b|could not resolve (?:host|proxy)|temporary failure (?:in name resolution|resolving)|name or service not known|network is unreachable|nodename nor servname|dial tcp|(?:no such host|failed to (?:lookup address|connect to .+ port \d+))|ECONNREFUSED 127\.0\.0\.1:3128|CONNECT tunnel failed|from proxy after CONNECT|failed to establish a new connection/i;
+
+function noNetwork({ hosts }: SandboxPolicy): string {
+  const there =
+    hosts === null || hosts === "all"
+      ? "There is no network in the sandbox"
+      : `Of the network, the sandbox reaches only ${hosts.join(", ")}`;
+  return `[${there}. The user can open it: --network usual (package registries), --network HOST,HOST or --network all]`;
 }
 
 /** A process that stays, inside the sandbox: what to start in its place, and a look at what it left so far. */

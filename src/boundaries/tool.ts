@@ -19,6 +19,8 @@ export type World = {
   /** Exactly what commands see of the environment: narrowed, nothing secret in it. */
   readonly env: () => Env;
   readonly exec: RunProcess;
+  /** How ripgrep is started; like a command, unless said. */
+  readonly search?: RunProcess;
   /** What AskUserQuestion is answered with. */
   readonly autoResponse: string;
   /** Absent: GitHub is switched off. */

@@ -1,8 +1,10 @@
 /** `lockstep explain NAME [STEP] --boundary`: what a step may really touch on this machine. */
 import { resolve } from "node:path";
+import type { Confinement } from "../flow/event.ts";
 import type { Flow, Step } from "../flow/flow.ts";
 import {
   boundaryOf,
+  tryGround,
   type Boundary,
   type SandboxTold,
   type ServerTold,
@@ -12,7 +14,7 @@ import {
 import { findProject } from "../run/project.ts";
 import { UsageError } from "./args.ts";
 import type { Call } from "./call.ts";
-import { sandboxOf } from "./conduct.ts";
+import { networkOf, sandboxOf } from "./conduct.ts";
 import { shownInLine, table, type Paint } from "./text.ts";
 
 export async function explainBoundary(call: Call, flow: Flow, id: string | undefined): Promise<number> {
@@ -20,6 +22,26 @@ export async function explainBoundary(call: Call, flow: Flow, id: string | undef
   if (call.on("json")) call.screen.document(boundary);
   else call.screen.print(boundaryText(boundary, call.screen.out));
   return 0;
+}
+
+/** How the commands of a run would be held here, as its result document would say it. */
+export async function heldHere(call: Call, flow: Flow): Promise<Confinement> {
+  await using tried = await tryGround(flow, surroundingsOf(call));
+  const { confined, engine, network, why } = tried.sandbox;
+  // What must be there and cannot be opened confines nothing: there is no run.
+  const isOpen = tried.ground !== null;
+  return isOpen
+    ? { confined, engine, network, why }
+    : { confined: false, engine, network, why: whyNone(tried) };
+}
+
+function whyNone({ sandbox }: { readonly sandbox: SandboxTold }): string {
+  return (sandbox.confined ? sandbox.trouble : null) ?? sandbox.why;
+}
+
+export function heldText({ confined, engine, network, why }: Confinement): string {
+  if (!confined) return `not confined: ${shownInLine(why, 600)}`;
+  return `confined by ${engine ?? "nothing"}, ${shownInLine(why)}; network: ${networkText(network)} (more: --boundary)`;
 }
 
 export function stepsNamed(flow: Flow, id: string | undefined): readonly Step[] {
@@ -38,6 +60,7 @@ export function surroundingsOf(call: Call): Surroundings {
     cwd,
     env: call.host.env,
     ...(sandbox === undefined ? {} : { wish: sandbox }),
+    ...networkOf(call),
   };
 }
 
@@ -55,28 +78,33 @@ export function boundaryText({ agent, steps, servers, sandbox, env }: Boundary, 
   ].join("\n");
 }
 
+/** What holds on this machine; the same words as in the result document of a run. */
 export function sandboxLines(sandbox: SandboxTold, paint: Paint): readonly string[] {
+  const told = fact(paint, "", ...sandbox.warnings.map((text) => paint("yellow", shownInLine(text, 600))));
   if (!sandbox.confined) {
-    return fact(
-      paint,
-      "sandbox",
-      `${paint("yellow", "none")}: ${shownInLine(sandbox.why)}. Commands can do what you can.`,
-    );
+    const { starts, why } = sandbox;
+    const line = starts
+      ? `${paint("yellow", "none")}: ${shownInLine(why, 600)}. Commands can do what you can.`
+      : `none is needed: ${shownInLine(why)}`;
+    return fact(paint, "sandbox", line);
   }
-  const { engine, trouble, why, hosts, writable, readOnly, hidden } = sandbox;
-  const opened = engine === null ? paint("red", "cannot be opened") : `${engine}, ${shownInLine(why)}`;
+  const { engine, trouble, why, writable, readOnly, hidden } = sandbox;
+  const opened = engine === null ? paint("red", "cannot be opened") : `${engine}: ${shownInLine(why)}`;
   return [
     ...fact(paint, "sandbox", opened),
     ...(trouble === null ? [] : fact(paint, "", shownInLine(trouble, 600))),
-    ...fact(
-      paint,
-      "network",
-      hosts === null || hosts.length === 0 ? "none" : hosts.map((host) => shownInLine(host)).join(", "),
-    ),
+    ...told,
+    ...fact(paint, "network", networkText(sandbox.network)),
     ...fact(paint, "writes", ...writable.map((path) => shownInLine(path))),
     ...fact(paint, "only reads", ...readOnly.map((path) => shownInLine(path)), "everything else"),
     ...fact(paint, "never sees", ...hidden.map((path) => shownInLine(path)), "other processes"),
   ];
+}
+
+function networkText(network: Confinement["network"]): string {
+  if (network === "none") return "none, --network opens it";
+  if (network === "all") return "all that this machine reaches";
+  return network.map((host) => shownInLine(host)).join(", ");
 }
 
 function serverLine({ name, what, variables, steps }: ServerTold): string {

@@ -107,7 +107,13 @@ const SANDBOX: Flag = {
   name: "sandbox",
   takes: "WHEN",
   reserved: true,
-  help: "on, off or auto: confine commands always, never, or when the agent asks for it",
+  help: "auto: confine commands wherever that is possible; on: or do not run; off: do not confine them",
+};
+const NETWORK: Flag = {
+  name: "network",
+  takes: "HOSTS",
+  reserved: true,
+  help: "what confined commands may reach: none, usual (package registries), all, or HOST,HOST…",
 };
 const LOG: Flag = {
   name: "log",
@@ -167,6 +173,7 @@ const GOING_ON: readonly Flag[] = [
   TRUST_JOURNAL,
   ...PEOPLE,
   SANDBOX,
+  NETWORK,
   LOG,
   ...SPENDING,
 ];
@@ -201,6 +208,7 @@ export const COMMANDS: readonly Command[] = [
       ...PEOPLE,
       ...SPENDING,
       SANDBOX,
+      NETWORK,
       LOG,
       STRICT,
       ...WORKTREE,
@@ -373,6 +381,7 @@ export const COMMANDS: readonly Command[] = [
     flags: [
       { name: "boundary", help: "tell instead what it may touch on this machine: tools, commands, sandbox" },
       SANDBOX,
+      NETWORK,
     ],
     details: ["Every value comes with the file and line it was written at, or as a default."],
     examples: [
@@ -387,7 +396,7 @@ export const COMMANDS: readonly Command[] = [
     name: "probe",
     summary: "put the limits of an agent to the test on this machine",
     words: [AGENT, { name: "STEP", optional: true, is: "step" }],
-    flags: [SANDBOX],
+    flags: [SANDBOX, NETWORK],
     details: [
       "Small attempts are made in the sandbox that a run would have; each limit is told as enforced, or as advisory.",
       "The exit code is 3 when a sandbox is wanted and cannot be opened. Commands of the project are not run.",

@@ -4,6 +4,7 @@ import { choiceOf, offer } from "../flow/question.ts";
 import { EXIT } from "../flow/verdict.ts";
 import { broken, visible, visibleInLine } from "../flow/visible.ts";
 import { RunnerError, type DriveOptions, type Result } from "../run/index.ts";
+import { parseNetwork } from "../run/config.ts";
 import { createFiles, readTextFile } from "../run/files.ts";
 import { foreignLines, type TrustJournal, type Yes } from "../run/foreign.ts";
 import { findProject } from "../run/project.ts";
@@ -25,7 +26,8 @@ export async function conduct(
 ): Promise<number> {
   const { screen, host } = call;
   const signal = host.interruption();
-  const options = driveOptions(call, signal);
+  const said = new Set<string>();
+  const options = driveOptions(call, signal, said);
   const progress = createProgress(screen, call.on("verbose"), Date.now);
   const result = await drive({
     ...options,
@@ -33,11 +35,11 @@ export async function conduct(
     observe: call.on("events") ? (entry) => screen.print(jsonLine(entry)) : progress.observe,
   });
   progress.stop();
-  return tellResult(call, signal.aborted ? stoppedBy(signal, stoppedEarly(result)) : result);
+  return tellResult(call, signal.aborted ? stoppedBy(signal, stoppedEarly(result)) : result, said);
 }
 
-/** What the line says about how a run is driven. */
-export function driveOptions(call: Call, signal: AbortSignal): DriveOptions {
+/** What the line says about how a run is driven. `said`: what was told on the way. */
+export function driveOptions(call: Call, signal: AbortSignal, said = new Set<string>()): DriveOptions {
   const { screen, host } = call;
   if (call.on("json") && call.on("events"))
     throw new UsageError("--json and --events cannot both have stdout.");
@@ -62,22 +64,27 @@ export function driveOptions(call: Call, signal: AbortSignal): DriveOptions {
     ...journalAccess(call, signal),
     ...onPermission(call),
     ...waiting(call),
-    notify: (text) => screen.complain(shown(text)),
+    notify: (text) => {
+      said.add(text);
+      screen.complain(shown(text));
+    },
     ...spending(call),
     ...sandboxOf(call),
+    ...networkOf(call),
     ...(screen.isAnswering ? { ask: askPerson(call) } : {}),
     signal,
   };
 }
 
-/** The report for the person, then the result for whoever reads stdout. */
-export function tellResult(call: Call, result: Result): number {
+/** The report for the person, without what was said already; then the result for whoever reads stdout. */
+export function tellResult(call: Call, result: Result, said: ReadonlySet<string> = new Set()): number {
   const { screen } = call;
   if (result.problems.length > 0 && !result.success && !call.on("json")) {
     const { root } = findProject(call.cwd);
     screen.tell(`${renderProblems(result.problems, createFiles(root), screen.err)}\n`);
   }
-  const report = renderReport(result, resumeCommand(call, result), screen.err);
+  const warnings = result.warnings.filter((text) => !said.has(text));
+  const report = renderReport({ ...result, warnings }, resumeCommand(call, result), screen.err);
   if (result.success) screen.tell(report);
   else screen.complain(call.on("quiet") ? report.split("\n").slice(0, 2).join("\n") : report);
   if (call.on("json")) screen.document(result);
@@ -145,6 +152,15 @@ export function sandboxOf(call: Call): Pick<DriveOptions, "sandbox"> {
   if (said === undefined) return {};
   if (said === "on" || said === "off" || said === "auto") return { sandbox: said };
   throw new UsageError(`--sandbox knows on, off and auto, not "${said}".`);
+}
+
+/** The same for what confined commands may reach. */
+export function networkOf(call: Call): Pick<DriveOptions, "network"> {
+  const said = call.text("network");
+  if (said === undefined) return {};
+  const read = parseNetwork(said);
+  if ("fault" in read) throw new UsageError(`--network: ${read.fault}.`);
+  return { network: read.wish };
 }
 
 /** An answer that is none of the choices counts as a no. */

@@ -91,17 +91,29 @@ function ripgrep(): Finding {
       );
 }
 
-/** An agent that asks for no sandbox runs without; that it could not have one is worth knowing. */
+/** Whether commands are confined here. Where they cannot be, agents that do not ask for it run all the same. */
 async function sandbox(call: Call, project: Project): Promise<Finding> {
-  const { selfTest } = await import("../run/sandbox.ts");
+  const { networkHere, selfTest } = await import("../run/sandbox.ts");
+  const { readConfig } = await import("../run/config.ts");
   const trouble = await selfTest(project, call.host.env);
-  return trouble === null
-    ? ok("sandbox", "bubblewrap confines commands of agents that ask for it, or with --sandbox on")
-    : warn(
+  if (trouble !== null)
+    return warn(
+      "sandbox",
+      trouble,
+      "until then commands run with your permissions, and agents that ask for a sandbox do not run",
+    );
+  try {
+    const { sandbox: wish, network } = readConfig(call.host.env);
+    if (wish === "off")
+      return warn(
         "sandbox",
-        trouble,
-        "until then agents that ask for a sandbox do not run, and others run without one",
+        "your settings switch it off: commands run with your permissions",
+        'remove "sandbox": "off" from your config.json',
       );
+    return ok("sandbox", `bubblewrap confines commands; network: ${await networkHere(network)}`);
+  } catch (error) {
+    return warn("sandbox", why(error), "fix your config.json (docs/models.md)");
+  }
 }
 
 /** Writes and syncs a file where the journal is, or in the nearest folder that is there. */

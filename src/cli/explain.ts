@@ -32,11 +32,13 @@ export async function explain(call: Call): Promise<number> {
   if (call.on("boundary"))
     return await (await import("./boundary.ts")).explainBoundary(call, loaded.flow, id);
   if (id === undefined) {
-    if (call.on("json")) screen.document(agent);
+    const { heldHere, heldText } = await import("./boundary.ts");
+    const sandbox = await heldHere(call, loaded.flow);
+    if (call.on("json")) screen.document({ ...agent, sandbox });
     else {
       const { moneyLine } = await import("./money.ts");
-      const money = moneyLine(loaded.flow, call.host.env);
-      screen.print(agentText(agent, outlineOf(loaded.flow), screen.out, money));
+      const here = { money: moneyLine(loaded.flow, call.host.env), commands: heldText(sandbox) };
+      screen.print(agentText(agent, outlineOf(loaded.flow), screen.out, here));
     }
     return 0;
   }
@@ -50,11 +52,14 @@ export async function explain(call: Call): Promise<number> {
   return 0;
 }
 
+/** What holds on this machine besides. */
+type Here = { readonly money: string | null; readonly commands: string | null };
+
 export function agentText(
   agent: AgentExplained,
   { edges }: Outline,
   paint: Paint,
-  money: string | null = null,
+  { money, commands }: Here = { money: null, commands: null },
 ): string {
   const leaving = Map.groupBy(edges, ({ from }) => from);
   const { parameters, settings, steps, system, entry } = agent;
@@ -79,6 +84,7 @@ export function agentText(
         : [["hooks", `${shownInLine(agent.hooks)}: code may lead elsewhere than told here`] as const]),
       ["budget", budgetLine(agent.budget)],
       ...(money === null ? [] : [["money", money] as const]),
+      ...(commands === null ? [] : [["commands", commands] as const]),
       ["digest", agent.digest.slice(0, 12)],
       ["findings", countProblems(agent.problems)],
     ]),

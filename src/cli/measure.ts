@@ -64,6 +64,7 @@ export const PARTS = [
   "replay",
   "life",
   "batch",
+  "sandbox",
 ] as const;
 export type Part = (typeof PARTS)[number];
 
@@ -97,6 +98,8 @@ export async function measure(part: Part, options: BenchOptions): Promise<readon
         return await (await import("./measure-life.ts")).measureLife(folder);
       case "batch":
         return await (await import("./measure-batch.ts")).measureBatch(folder);
+      case "sandbox":
+        return await (await import("./measure-sandbox.ts")).measureSandbox(folder);
     }
   } finally {
     rmSync(folder, { recursive: true, force: true });

@@ -7,6 +7,7 @@ import { broken, visibleInLine } from "../flow/visible.ts";
 import { RunnerError } from "../run/index.ts";
 import { findProject } from "../run/project.ts";
 import { openTrust, type Trusted, type TrustStore } from "../run/trust-store.ts";
+import { tryGround } from "../run/boundary.ts";
 import { commandLines, trusting, trustState, type TrustState } from "../run/trust.ts";
 import { loadAgent } from "./agent.ts";
 import { UsageError } from "./args.ts";
@@ -38,7 +39,9 @@ async function show(call: Call): Promise<number> {
     throw new RunnerError("FLOW_INVALID", `Agent "${name}" cannot be read: ${message} ${fix} ${more}`);
   }
   const { env } = call.host;
-  const state = await trustState(flow, trusting(flow, project.root, { env, ...sandboxOf(call) }));
+  const { sandbox: wish } = sandboxOf(call);
+  await using tried = await tryGround(flow, { project, cwd: call.cwd, env, ...(wish !== undefined && { wish }) });
+  const state = await trustState(flow, trusting(project.root, tried.sandbox.confined, { env }));
   const isFree = state.state !== "new" && state.state !== "changed";
   if (call.on("json")) call.screen.document({ v: 1, ...state, trusted: isFree });
   else call.screen.print(stateText(state));

@@ -1,6 +1,7 @@
 /** What a run did, as people and programs read it afterwards: a fold of its journal beside the state. */
 import {
   judgedIn,
+  type Confinement,
   type Entry,
   type Event,
   type Judged,
@@ -23,6 +24,8 @@ export type Report = {
   /** What would be done to the world is told, and not done. */
   dryRun: boolean;
   forkedFrom: Origin | null;
+  /** How the commands of its newest stretch were held; null: not recorded. */
+  sandbox: Confinement | null;
   startedAt: number;
   endedAt: number;
 };
@@ -46,6 +49,7 @@ export function createReport(): Report {
     worktree: null,
     dryRun: false,
     forkedFrom: null,
+    sandbox: null,
     startedAt: 0,
     endedAt: 0,
   };
@@ -70,6 +74,8 @@ export function addEntry(report: Report, { at, event, led }: Entry): void {
     report.dryRun = event.dryRun ?? event.worktree?.dryRun ?? false;
     report.forkedFrom = event.forkedFrom ?? null;
   }
+  if (event.type === "run.started" || event.type === "run.resumed")
+    report.sandbox = event.sandbox ?? report.sandbox;
   if (event.type === "run.left") report.left.push(...event.still);
   if (event.type === "step.called") addDenials(report, event, event.results);
 }

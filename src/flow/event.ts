@@ -31,6 +31,16 @@ export type Led = {
   readonly notes?: readonly string[];
 };
 
+/** How the commands of a stretch of a run were held, as far as Lockstep starts them. */
+export type Confinement = {
+  readonly confined: boolean;
+  /** What confines them; null: nothing does. */
+  readonly engine: string | null;
+  /** The hosts that they reach; `all`: as this machine does. */
+  readonly network: "none" | "all" | readonly string[];
+  readonly why: string;
+};
+
 export type Event =
   | {
       readonly type: "run.started";
@@ -51,6 +61,8 @@ export type Event =
       readonly forkedFrom?: Origin;
       /** It came as a file with so many entries: nothing of it is obeyed before a `run.resumed` after them says `accepted`. */
       readonly imported?: { readonly entries: number };
+      /** How its commands are held; absent in records of earlier versions. */
+      readonly sandbox?: Confinement;
     }
   | {
       readonly type: "run.resumed";
@@ -61,6 +73,7 @@ export type Event =
       readonly fresh?: true;
       /** The user said yes to a run that was imported. */
       readonly accepted?: true;
+      readonly sandbox?: Confinement;
     }
   /** Somebody told it to go no further for now: what was under way is recorded, and `continue` goes on. */
   | { readonly type: "run.paused" }

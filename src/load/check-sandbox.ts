@@ -37,11 +37,11 @@ type Fault = { readonly why: string; readonly fix: string };
 
 const NAME = "Write a host name such as registry.npmjs.org or *.example.com, with :PORT if need be.";
 
-function faultOfHost(host: string): Fault | null {
+export function faultOfHost(host: string): Fault | null {
   const [, wildcard, name = "", port] = /^(\*\.)?([A-Za-z0-9.-]*)(?::(\d{1,5}))?$/.exec(host) ?? [];
   if (host === "*" || host === "*.") return { why: "it is every host", fix: NAME };
   const labels = name.split(".");
-  if (name === "" || !labels.every(isLabel)) return { why: "it is no host name", fix: NAME };
+  if (name === "" || !labels.every(isLabel)) return { why: "it is not a host name", fix: NAME };
   if (port !== undefined && (Number(port) < 1 || Number(port) > 65_535))
     return { why: `there is no port ${port}`, fix: NAME };
   if (wildcard !== undefined && labels.length < 2)

@@ -5,7 +5,7 @@ import type { Redactor } from "../boundaries/redact.ts";
 import { blocksIn, type Block } from "../effects/action-blocks.ts";
 import { actsOf, type Asked, type World } from "../effects/actions.ts";
 import { createLedger, type Act } from "../effects/ledger.ts";
-import type { ModuleHost } from "../effects/module-host.ts";
+import type { ModuleHost, ModuleHostOptions } from "../effects/module-host.ts";
 import type { Drive } from "../engine/drive.ts";
 import type { Clock } from "../engine/ports.ts";
 import { REFUSED, SIDE_NOTE, type Effect, type Report } from "../engine/report.ts";
@@ -36,6 +36,8 @@ export type ActingOptions = Surroundings & {
   readonly clock: Clock;
   readonly redactor: Redactor;
   readonly hookTimeoutMs?: number;
+  /** Puts the process of a module into the sandbox. */
+  readonly confine: NonNullable<ModuleHostOptions["confine"]>;
 };
 
 export type Acting = {
@@ -250,12 +252,12 @@ function isCompletion({ steps }: Flow, { step, to }: Led, { verdict }: State): b
 
 // What is opened when it is needed first.
 
-function createHosts({ root, cwd, env, hookTimeoutMs }: ActingOptions) {
+function createHosts({ root, cwd, env, hookTimeoutMs, confine }: ActingOptions) {
   const hosts = new Map<string, Promise<ModuleHost>>();
   const open = async (file: string, digest: string) => {
     const { createModuleHost } = await import("../effects/module-host.ts");
     const timing = hookTimeoutMs === undefined ? {} : { timeoutMs: hookTimeoutMs };
-    return createModuleHost({ file: resolve(root, file), digest, cwd, env, ...timing });
+    return createModuleHost({ file: resolve(root, file), digest, cwd, env, confine, ...timing });
   };
   return {
     of: async ({ settings }: Flow, type: string): Promise<ModuleHost> => {

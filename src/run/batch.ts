@@ -8,6 +8,7 @@ import type { Loaded } from "./load.ts";
 import type { DriveOptions, RunOptions } from "./options.ts";
 import { toFailure, type Result } from "./result.ts";
 import { runLoaded, withJournal } from "./run.ts";
+import { settleStart, tellLoudly } from "./ground.ts";
 import { requireTrust, trusting } from "./trust.ts";
 
 export type BatchItem = {
@@ -43,7 +44,8 @@ export async function runBatch(loaded: Loaded, options: BatchOptions): Promise<B
   const { items, concurrency = 1, signal, backend, observe, onResult, ...shared } = options;
   const clock = options.clock ?? systemClock;
   const from = clock.now();
-  await requireCommon(loaded, options);
+  const said = await requireCommon(loaded, options);
+  const { notify } = options;
   const ask = options.ask === undefined ? undefined : (await import("./people.ts")).oneByOne(options.ask);
   const results = await withJournal(loaded.project.stateDir, options, async (journal) => {
     const others = await underWay(journal, loaded.agent);
@@ -59,6 +61,9 @@ export async function runBatch(loaded: Loaded, options: BatchOptions): Promise<B
               steered: options.steered ?? options.journal === undefined,
               args: { ...options.args, ...item.args },
               ...(signal !== undefined && { signal }),
+              ...(notify !== undefined && {
+                notify: (text) => (said.includes(text) ? undefined : notify(text)),
+              }),
               ...(ask !== undefined && {
                 ask: (question, choices, stop, free) => ask(`${item.name}: ${question}`, choices, stop, free),
               }),
@@ -72,15 +77,17 @@ export async function runBatch(loaded: Loaded, options: BatchOptions): Promise<B
   return toBatch(loaded.agent, items, results, clock.now() - from);
 }
 
-/** Trust is asked for once, and a model that cannot be asked is told of once. */
-async function requireCommon({ flow, project }: Loaded, options: BatchOptions): Promise<void> {
-  if (flow === null) return;
+/** Trust is asked for once, and what holds for all of them is told of once. */
+async function requireCommon({ flow, project }: Loaded, options: BatchOptions): Promise<readonly string[]> {
+  if (flow === null) return [];
   const env = options.env ?? process.env;
-  if (options.backend === undefined) {
-    const backend = await chooseBackend(options, flow, { env, stateDir: project.stateDir });
-    await backend.close?.();
-  }
-  await requireTrust(flow, trusting(flow, project.root, options));
+  const backend =
+    options.backend ?? (await chooseBackend(options, flow, { env, stateDir: project.stateDir }));
+  if (options.backend === undefined) await backend.close?.();
+  const { settled } = await settleStart(flow, backend, project, options);
+  await using ground = settled;
+  await requireTrust(flow, trusting(project.root, ground.held.confined, options));
+  return tellLoudly(ground, options);
 }
 
 /** Runs of this agent that a living process drives. */

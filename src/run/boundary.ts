@@ -2,21 +2,26 @@
 import { commandForms } from "../boundaries/gate.ts";
 import { mountsOf, rootsOf } from "../boundaries/sandbox-mounts.ts";
 import { policyOf } from "../boundaries/sandbox-policy.ts";
+import type { SandboxPolicy } from "../boundaries/sandbox.ts";
 import { offeredIn } from "../boundaries/toolbox.ts";
 import { childEnv } from "../effects/process.ts";
 import { RunnerError } from "../engine/ports.ts";
+import type { Confinement } from "../flow/event.ts";
 import type { Flow, Step } from "../flow/flow.ts";
 import { mayUseServer, variablesIn } from "../flow/mcp.ts";
 import type { PermissionMode } from "../flow/settings.ts";
-import { readConfig, type SandboxWish } from "./config.ts";
+import { readConfig, type NetworkWish, type SandboxWish } from "./config.ts";
+import { startsProcesses } from "./processes.ts";
 import type { Project } from "./project.ts";
-import { decideSandbox, openGround, placesOf, type Ground } from "./sandbox.ts";
+import { decideSandbox } from "./sandbox-decision.ts";
+import { placesOf, settle, type Ground } from "./sandbox.ts";
 
 export type Surroundings = {
   readonly project: Project;
   readonly cwd: string;
   readonly env: NodeJS.ProcessEnv;
   readonly wish?: SandboxWish;
+  readonly network?: NetworkWish;
 };
 
 export type StepBoundary = {
@@ -29,22 +34,26 @@ export type StepBoundary = {
   readonly commands: readonly string[] | null;
 };
 
-export type SandboxTold =
-  | { readonly confined: false; readonly why: string }
-  | {
-      readonly confined: true;
-      readonly why: string;
-      readonly engine: string | null;
-      /** Why it could not be opened here. */
-      readonly trouble: string | null;
-      /** null: no network. */
-      readonly hosts: readonly string[] | null;
-      readonly writable: readonly string[];
-      /** Read-only although they lie in a folder that may be written. */
-      readonly readOnly: readonly string[];
-      /** What exists here and is not seen. */
-      readonly hidden: readonly string[];
-    };
+/** What the result document of a run would say of its sandbox, and more. */
+export type SandboxTold = Confinement & { readonly warnings: readonly string[] } & (
+    | {
+        readonly confined: false;
+        /** false: there is nothing to confine. */
+        readonly starts: boolean;
+      }
+    | {
+        readonly confined: true;
+        /** Why it could not be opened here. */
+        readonly trouble: string | null;
+        /** null: no network. all: the network of this machine. */
+        readonly hosts: readonly string[] | "all" | null;
+        readonly writable: readonly string[];
+        /** Read-only although they lie in a folder that may be written. */
+        readonly readOnly: readonly string[];
+        /** What exists here and is not seen. */
+        readonly hidden: readonly string[];
+      }
+  );
 
 /** A server of tools that the agent declares. Which tools it has is known when it is started. */
 export type ServerTold = {
@@ -72,8 +81,8 @@ export async function boundaryOf(
   steps: readonly Step[],
   around: Surroundings,
 ): Promise<Boundary> {
-  const { sandbox, ground } = await tryGround(flow, around);
-  await ground?.close();
+  await using tried = await tryGround(flow, around);
+  const { sandbox } = tried;
   const config = readConfig(around.env);
   const names = Object.keys(childEnv(around.env, config.env)).toSorted();
   const servers = Object.entries(flow.settings.mcpServers ?? {}).map(([name, server]) => ({
@@ -86,36 +95,66 @@ export async function boundaryOf(
   return { v: 1, agent: flow.agent, steps: bounded, servers, sandbox, env: names };
 }
 
-/** The sandbox that a run would have, open; null where it cannot be opened. To be closed by whoever asked. */
+/** The sandbox that a run would have; null where it must be there and cannot be opened. */
 export async function tryGround(
   flow: Flow,
-  { project, cwd, env, wish }: Surroundings,
-): Promise<{ readonly sandbox: SandboxTold; readonly ground: Ground | null }> {
-  const decision = decideSandbox(flow.settings.boundaries.sandbox, wish ?? readConfig(env).sandbox);
+  { project, cwd, env, wish, network }: Surroundings,
+): Promise<Tried> {
+  const config = readConfig(env);
+  const sandbox = flow.settings.boundaries.sandbox;
+  const wishes = { sandbox, wish: wish ?? config.sandbox, network: network ?? config.network };
+  const unconfinable = config.defaultBackend === "acp" ? "acp" : null;
+  const decision = decideSandbox({ ...wishes, starts: startsProcesses(flow, true), unconfinable });
   const places = placesOf(project, cwd, env);
-  const { why } = decision;
-  if (!decision.confined) {
-    return { sandbox: { confined: false, why }, ground: await openGround(decision, () => places, env) };
+  try {
+    const settled = await settle(decision, places, env);
+    const ground = await settled.groundAt(cwd);
+    const { held, warnings } = settled;
+    const told = warnings.map(({ text }) => text);
+    const close = { [Symbol.asyncDispose]: settled[Symbol.asyncDispose] };
+    if (ground.inside === null)
+      return {
+        ...close,
+        ground,
+        sandbox: { ...held, confined: false, starts: decision.kind !== "idle", warnings: told },
+      };
+    return {
+      ...close,
+      ground,
+      sandbox: { ...held, confined: true, trouble: null, warnings: told, ...around(ground.inside.policy) },
+    };
+  } catch (error) {
+    if (!(error instanceof RunnerError)) throw error;
+    const policy = policyOf({ hosts: null, allowedPaths: [] }, places);
+    const why = decision.kind === "refused" ? "asked for" : decision.why;
+    const told = {
+      confined: true,
+      engine: null,
+      network: "none",
+      why,
+      trouble: error.message,
+      warnings: [],
+    } as const;
+    return {
+      ground: null,
+      sandbox: { ...told, ...around(policy) },
+      [Symbol.asyncDispose]: () => Promise.resolve(),
+    };
   }
-  const policy = policyOf(decision.sandbox, places);
+}
+
+type Tried = AsyncDisposable & { readonly sandbox: SandboxTold; readonly ground: Ground | null };
+
+function around(policy: SandboxPolicy) {
   const mounts = mountsOf(policy);
   const pathsAs = (...kinds: readonly string[]) =>
     mounts.flatMap(({ path, as }) => (kinds.includes(as) ? [path] : []));
-  const told = {
-    confined: true,
-    why,
+  return {
     hosts: policy.hosts,
     writable: [...rootsOf(policy), ...pathsAs("rw").filter((path) => !rootsOf(policy).includes(path))],
     readOnly: pathsAs("ro"),
     hidden: pathsAs("hidden folder", "hidden file"),
-  } as const;
-  try {
-    const ground = await openGround(decision, () => places, env);
-    return { sandbox: { ...told, engine: ground.inside?.engine.id ?? null, trouble: null }, ground };
-  } catch (error) {
-    if (!(error instanceof RunnerError)) throw error;
-    return { sandbox: { ...told, engine: null, trouble: error.message }, ground: null };
-  }
+  };
 }
 
 function stepBoundary(flow: Flow, step: Step): StepBoundary {

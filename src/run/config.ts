@@ -9,6 +9,7 @@ import { isProvider, PROVIDERS, type ProviderId } from "../backends/providers.ts
 import { RunnerError } from "../engine/ports.ts";
 import type { Limits } from "../flow/flow.ts";
 import { isObject, type Json, type JsonObject } from "../flow/json.ts";
+import { faultOfHost } from "../load/check-sandbox.ts";
 import { softFault } from "../load/spending.ts";
 import { readTextFile } from "./files.ts";
 import { configFolder } from "./project.ts";
@@ -20,8 +21,10 @@ export type UserConfig = {
   readonly defaultBackend: string | null;
   /** The coding agent that the backend `acp` starts. */
   readonly acp: AcpEntry | null;
-  /** auto: commands are confined when the agent file asks for it. */
+  /** auto: commands are confined wherever that is possible. */
   readonly sandbox: SandboxWish;
+  /** What confined commands may reach; null: what the agent file says, else the usual hosts. */
+  readonly network: NetworkWish | null;
   /** Names of environment variables that commands may see, besides the usual ones. */
   readonly env: readonly string[];
   /** What any run may spend at the most, whatever its files say. */
@@ -29,6 +32,9 @@ export type UserConfig = {
 };
 
 export type SandboxWish = "on" | "off" | "auto";
+
+/** usual: where software comes from. all: the network of this machine. Else a list of hosts. */
+export type NetworkWish = "none" | "usual" | "all" | readonly string[];
 
 export type AcpEntry = {
   readonly command: string;
@@ -80,13 +86,14 @@ export function readConfig(env: NodeJS.ProcessEnv): UserConfig {
     defaultBackend,
     acp: acp === null ? null : readAcp(acp, invalid),
     sandbox: readWish(value.sandbox ?? "auto", invalid),
+    network: readNetwork(value.network ?? null, invalid),
     env: readNames(value.env ?? [], invalid),
     limits: readLimits(value.limits ?? {}, invalid),
   };
 }
 
 /** `safeFolders` is read where projects are looked for: see safe-folder.ts. */
-const KEYS = ["models", "prices", "defaultBackend", "acp", "sandbox", "env", "limits", "safeFolders"];
+const KEYS = ["models", "prices", "defaultBackend", "acp", "sandbox", "network", "env", "limits", "safeFolders"];
 
 const NOTHING_SAID: UserConfig = {
   models: {},
@@ -94,6 +101,7 @@ const NOTHING_SAID: UserConfig = {
   defaultBackend: null,
   acp: null,
   sandbox: "auto",
+  network: null,
   env: [],
   limits: {},
 };
@@ -102,6 +110,31 @@ function readWish(value: Json, invalid: Invalid): SandboxWish {
   if (value === "on" || value === "off" || value === "auto") return value;
   throw invalid('sandbox is "on", "off" or "auto"');
 }
+
+function readNetwork(value: Json, invalid: Invalid): NetworkWish | null {
+  if (value === null) return null;
+  const text =
+    Array.isArray(value) && value.every((one) => typeof one === "string") ? value.join(",") : value;
+  if (typeof text !== "string") throw invalid(`network is ${NETWORKS}`);
+  const read = parseNetwork(text);
+  if ("fault" in read) throw invalid(`network: ${read.fault}`);
+  return read.wish;
+}
+
+/** What `--network` says. */
+export function parseNetwork(text: string): { readonly wish: NetworkWish } | { readonly fault: string } {
+  const word = text.trim();
+  if (word === "none" || word === "usual" || word === "all") return { wish: word };
+  const hosts = word.split(",").map((host) => host.trim());
+  for (const host of hosts) {
+    const fault = faultOfHost(host);
+    if (fault !== null)
+      return { fault: `${JSON.stringify(host)} cannot be allowed: ${fault.why}. It is ${NETWORKS}` };
+  }
+  return { wish: hosts };
+}
+
+const NETWORKS = "none, usual, all, or a list of hosts such as registry.npmjs.org,*.example.com";
 
 function readLimits(value: Json, invalid: Invalid): Limits {
   if (!isObject(value)) throw invalid("limits must be an object");

@@ -1,91 +1,113 @@
-/** The ground under a run: its sandbox, open for as long as the run goes on. */
+/** The ground under a run: how it starts processes, settled before anything is trusted, made or recorded. */
+import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import type { ServedTool } from "../boundaries/toolbox.ts";
-import { RunnerError, type Backend } from "../engine/ports.ts";
+import type { Backend } from "../engine/ports.ts";
+import type { Confinement } from "../flow/event.ts";
 import type { Flow } from "../flow/flow.ts";
 import { readConfig, type UserConfig } from "./config.ts";
 import type { DriveOptions } from "./options.ts";
 import { modulesOf } from "./own-modules.ts";
 import { surroundings } from "./place.ts";
+import { startsProcesses } from "./processes.ts";
 import type { Project } from "./project.ts";
 import type { Result } from "./result.ts";
-import { decideSandbox, openGround, placesOf, type Ground } from "./sandbox.ts";
+import { decideSandbox } from "./sandbox-decision.ts";
+import { placesOf, settle, type Ground, type Settled } from "./sandbox.ts";
 
 /** What the machine offers a run: how commands are started, and what they see of the environment. */
-export type Around = Pick<Ground, "exec" | "child"> & {
+export type Around = Pick<Ground, "exec" | "child" | "search"> & {
+  readonly held: Confinement;
   readonly allow: UserConfig["env"];
   readonly served: readonly ServedTool[];
   readonly limits: UserConfig["limits"];
   readonly warnings: readonly string[];
 };
 
-/** The user's settings, before anything is made or recorded; and a sandbox is there if one is wanted. */
-export async function requireGround(
+/** A run that is about to begin or to go on. */
+export type Setting = {
+  /** The flow first; then others whose blocks may still be carried out. */
+  readonly flows: readonly Flow[];
+  readonly backend: Pick<Backend, "spec" | "unconfinable">;
+  readonly project: Project;
+  readonly cwd: string;
+  readonly config: UserConfig;
+  /** Somebody may grant a stage more than its list. */
+  readonly granting: boolean;
+};
+
+/** Whether its commands will be confined; SANDBOX_UNAVAILABLE where they must be and cannot be. */
+export async function settleGround(
+  { flows, backend, project, cwd, config, granting }: Setting,
+  { env = process.env, sandbox, network }: Pick<DriveOptions, "env" | "sandbox" | "network">,
+): Promise<Settled> {
+  const { unconfinable = false, spec } = backend;
+  const decision = decideSandbox({
+    sandbox: flows[0]!.settings.boundaries.sandbox,
+    wish: sandbox ?? config.sandbox,
+    network: network ?? config.network,
+    starts: flows.some((flow) => startsProcesses(flow, granting)),
+    unconfinable: unconfinable ? spec.id : null,
+  });
+  // The folder of a worktree may be gone: then it is made again, and tried out when it is there.
+  const place = existsSync(cwd) ? cwd : project.root;
+  const modules = flows.flatMap((flow) => modulesOf(flow, project.root));
+  return await settle(decision, placesOf(project, place, env, modules), env);
+}
+
+/** Of a run that begins: the settings are read before anything is made or recorded. */
+export async function settleStart(
   flow: Flow,
+  backend: Backend,
   project: Project,
-  options: DriveOptions,
-): Promise<UserConfig> {
-  const { env = process.env, sandbox } = options;
-  const config = readConfig(env);
-  const decision = decideSandbox(flow.settings.boundaries.sandbox, sandbox ?? config.sandbox);
-  if (!decision.confined) return config;
+  options: Omit<DriveOptions, "observe">,
+): Promise<{ readonly config: UserConfig; readonly settled: Settled }> {
+  const config = readConfig(options.env ?? process.env);
   const cwd = resolve(options.cwd ?? process.cwd());
-  const ground = await openGround(
-    decision,
-    () => placesOf(project, cwd, env, modulesOf(flow, project.root)),
-    env,
-  );
-  await ground.close();
-  return config;
+  const setting = { flows: [flow], backend, project, cwd, config, granting: mayGrant(options) };
+  return { config, settled: await settleGround(setting, options) };
 }
 
-/** A sandbox that would hold our commands and not the agent's own is none. */
-export function requireConfinable(
-  flow: Flow,
-  { spec, unconfinable = false }: Backend,
-  { env = process.env, sandbox }: DriveOptions,
-): void {
-  if (!unconfinable) return;
-  const decision = decideSandbox(flow.settings.boundaries.sandbox, sandbox ?? readConfig(env).sandbox);
-  if (!decision.confined) return;
-  throw new RunnerError(
-    "SANDBOX_UNAVAILABLE",
-    `A sandbox is ${decision.why}, and the agent behind "${spec.id}" starts its commands itself, outside of it. ` +
-      `Use another backend, or run it without a sandbox on your own responsibility: --sandbox off.`,
-  );
+/** Whether somebody could be asked to grant a stage more than its list. */
+export function mayGrant({
+  ask,
+  wait = false,
+  onPermission = "deny",
+}: Omit<DriveOptions, "observe">): boolean {
+  return ask !== undefined || wait || onPermission !== "deny";
 }
 
-/** Opens the sandbox where one is wanted, and closes it at the end, however that comes. */
+/** Says at once what must be known before the first command; gives what was said. */
+export function tellLoudly(
+  { warnings }: Settled,
+  { notify }: Pick<DriveOptions, "notify">,
+): readonly string[] {
+  const loud = warnings.flatMap(({ text, loud: isLoud }) => (isLoud ? [text] : []));
+  for (const text of loud) notify?.(text);
+  return loud;
+}
+
+/** Starts the servers of tools, and ends them with the run. */
 export async function withGround(
   flow: Flow,
-  project: Project,
   cwd: string,
-  { env = process.env, sandbox, ...options }: DriveOptions,
+  { env = process.env, ...options }: DriveOptions,
   config: UserConfig,
+  settled: Settled,
   use: (around: Around) => Promise<Result>,
 ): Promise<Result> {
-  const decision = decideSandbox(flow.settings.boundaries.sandbox, sandbox ?? config.sandbox);
-  const ground = await openGround(
-    decision,
-    () => placesOf(project, cwd, env, modulesOf(flow, project.root)),
-    env,
-  );
-  const warnings = decision.confined || decision.warning === null ? [] : [decision.warning];
-  const { exec, child, inside } = ground;
+  const ground = await settled.groundAt(cwd);
+  const { exec, child, search } = ground;
+  const warnings = settled.warnings.map(({ text }) => text);
   const { env: allow, limits } = config;
+  const around = { exec, child, search, held: settled.held, allow, limits };
+  if (flow.settings.mcpServers === undefined) return await use({ ...around, served: [], warnings });
+  const { openServers } = await import("./mcp.ts");
+  const { signal } = surroundings(options);
+  const servers = await openServers(flow, { cwd, env, allow, child, signal });
   try {
-    if (flow.settings.mcpServers === undefined)
-      return await use({ exec, child, allow, limits, served: [], warnings });
-    const { openServers } = await import("./mcp.ts");
-    const { signal } = surroundings(options);
-    const servers = await openServers(flow, { cwd, env, allow, inside, signal });
-    try {
-      const all = [...warnings, ...servers.warnings];
-      return await use({ exec, child, allow, limits, served: servers.tools, warnings: all });
-    } finally {
-      await servers.close();
-    }
+    return await use({ ...around, served: servers.tools, warnings: [...warnings, ...servers.warnings] });
   } finally {
-    await ground.close();
+    await servers.close();
   }
 }

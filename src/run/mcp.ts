@@ -1,7 +1,6 @@
 /** The servers of tools of a run: started before anything is recorded, behind the run's sandbox, and gone when it ends. */
 import { loadPeer } from "../backends/peer.ts";
 import { TOOL_NAMES } from "../boundaries/gate.ts";
-import { confineChild } from "../boundaries/sandbox.ts";
 import type { ServedTool } from "../boundaries/toolbox.ts";
 import { openServer, type McpSdk, type OpenServer } from "../effects/mcp-client.ts";
 import { childEnv, type Env } from "../effects/process.ts";
@@ -32,7 +31,8 @@ export type ServersAround = {
   readonly env: NodeJS.ProcessEnv;
   /** Names of the user's environment that programs may see, besides the usual ones. */
   readonly allow: readonly string[];
-  readonly inside: Ground["inside"];
+  /** How their programs are started. */
+  readonly child: Ground["child"];
   readonly signal: AbortSignal;
   readonly startMs?: number;
   readonly callMs?: number;
@@ -114,7 +114,7 @@ async function open(
   name: string,
   server: McpServer,
   sdk: McpSdk,
-  { cwd, env, allow, inside, ...how }: ServersAround,
+  { cwd, env, allow, child, ...how }: ServersAround,
 ): Promise<OpenServer> {
   const seen = childEnv(env, allow);
   const values = expanded(valuesOf(server), seen);
@@ -122,10 +122,7 @@ async function open(
     if (server.kind === "http")
       return await openServer({ name, sdk, where: { url: server.url, headers: values }, ...how });
     const argv = [server.command, ...server.args];
-    const confined =
-      inside === null
-        ? { command: argv, env: {}, afterwards: () => "" }
-        : confineChild(inside.engine, inside.policy)(argv, cwd);
+    const confined = child(argv, cwd);
     const { command, afterwards } = confined;
     const where = { argv: command, cwd, env: { ...seen, ...values, ...confined.env } };
     return await openServer({ name, sdk, where, afterwards, ...how });

@@ -7,7 +7,7 @@ import type { Json } from "../flow/json.ts";
 import type { AdoptOptions } from "./adopt.ts";
 import type { BackendOptions } from "./backend.ts";
 import type { Yes } from "./foreign.ts";
-import type { SandboxWish } from "./config.ts";
+import type { NetworkWish, SandboxWish } from "./config.ts";
 import type { TrustOptions } from "./trust.ts";
 import type { WorktreeOptions } from "./worktree.ts";
 
@@ -55,6 +55,8 @@ export type DriveOptions = BackendOptions & {
   readonly trustJournal?: Yes;
   /** Whether commands are confined; the user's own settings decide where this does not. */
   readonly sandbox?: SandboxWish;
+  /** What confined commands may reach, in the place of what the agent file and the user's settings say. */
+  readonly network?: NetworkWish;
   /** Values that must not be recorded, besides those that the environment holds. */
   readonly secrets?: readonly string[];
   readonly signal?: AbortSignal;

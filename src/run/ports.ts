@@ -30,6 +30,8 @@ export type Around = {
   readonly ground: {
     readonly exec: RunProcess;
     readonly child: ConfineChild;
+    /** How our own search through files is started. */
+    readonly search?: RunProcess;
     readonly allow: readonly string[];
     /** Tools of servers. */
     readonly served?: readonly ServedTool[];
@@ -48,6 +50,7 @@ export function createPorts(around: Around): Ports {
   const { redactor, ground } = around;
   const { allow } = ground;
   const exec: RunProcess = (command) => ground.exec({ ...command, tidy: redactor.text });
+  const { search = exec } = ground;
   const { autoResponse, questions } = flow.settings;
   const { enabled } = flow.settings.github;
   const { signal = new AbortController().signal, onWarning } = around;
@@ -64,6 +67,7 @@ export function createPorts(around: Around): Ports {
       cwd,
       env: () => childEnv(env, allow),
       exec,
+      search,
       autoResponse,
       protect: [],
       guarded,

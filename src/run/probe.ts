@@ -25,19 +25,16 @@ export type Probed = {
 };
 
 export async function probe(flow: Flow, around: Surroundings): Promise<Probed> {
-  const { sandbox, ground } = await tryGround(flow, around);
-  try {
-    const attempts = attemptsOf(around);
-    const ofCommands =
-      ground === null || !sandbox.confined
-        ? attempts.map(({ limit }) => ({ limit, state: "advisory", why: whyNot(sandbox) }) as const)
-        : await tryAll(attempts, ground, around);
-    const isAsked = readConfig(around.env).defaultBackend !== "acp";
-    const probes = [...ofCommands, network(sandbox), ...(isAsked ? GATE : GATE.map(unasked))];
-    return { v: 1, agent: flow.agent, ok: ground !== null, sandbox, probes };
-  } finally {
-    await ground?.close();
-  }
+  await using tried = await tryGround(flow, around);
+  const { sandbox, ground } = tried;
+  const attempts = attemptsOf(around);
+  const ofCommands =
+    ground === null || !sandbox.confined
+      ? attempts.map(({ limit }) => ({ limit, ...withoutSandbox(sandbox) }))
+      : await tryAll(attempts, ground, around);
+  const isAsked = readConfig(around.env).defaultBackend !== "acp";
+  const probes = [...ofCommands, network(sandbox), ...(isAsked ? GATE : GATE.map(unasked))];
+  return { v: 1, agent: flow.agent, ok: ground !== null, sandbox, probes };
 }
 
 type Attempt = {
@@ -55,7 +52,7 @@ function attemptsOf({ project, cwd, env }: Surroundings): readonly Attempt[] {
   const make = (limit: string, trace: string): Attempt => ({ limit, command: `: > "${trace}"`, trace });
   const reach = (limit: string, path: string): Attempt => ({
     limit,
-    command: `test -n "$(ls -A "${path}" 2>/dev/null)" || test -s "${path}"`,
+    command: `test -n "$(ls -A "${path}" 2>/dev/null)" && { test -d "${path}" || test -s "${path}"; }`,
   });
   return [
     make("commands write only in their folders", join(home, `.${mark}`)),
@@ -127,8 +124,9 @@ async function tryLoopback(ground: Ground, around: Surroundings): Promise<Probe>
 
 function network(sandbox: SandboxTold): Probe {
   const limit = "hosts on the network";
-  if (!sandbox.confined || sandbox.engine === null) return { limit, state: "advisory", why: whyNot(sandbox) };
+  if (!sandbox.confined || sandbox.engine === null) return { limit, ...withoutSandbox(sandbox) };
   const hosts = sandbox.hosts ?? [];
+  if (hosts === "all") return { limit, state: "advisory", why: "you opened the network of this machine" };
   return {
     limit,
     state: "enforced",
@@ -161,6 +159,12 @@ function unasked({ limit }: Probe): Probe {
     state: "advisory",
     why: "your default backend is an agent that asks only when it wants to",
   };
+}
+
+/** Where no command can start, none can break a limit. */
+function withoutSandbox(sandbox: SandboxTold): Pick<Probe, "state" | "why"> {
+  if (!sandbox.confined && !sandbox.starts) return { state: "enforced", why: sandbox.why };
+  return { state: "advisory", why: whyNot(sandbox) };
 }
 
 function whyNot(sandbox: SandboxTold): string {

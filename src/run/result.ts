@@ -2,7 +2,7 @@
 import { isSideNote, REFUSED, type Effect, type Report } from "../engine/report.ts";
 import type { State } from "../engine/state.ts";
 import type { StepTally } from "../engine/tally.ts";
-import type { Led, Origin } from "../flow/event.ts";
+import type { Confinement, Led, Origin } from "../flow/event.ts";
 import type { Flow } from "../flow/flow.ts";
 import { own, type JsonObject } from "../flow/json.ts";
 import { hasErrors, type Problem } from "../flow/problem.ts";
@@ -51,6 +51,8 @@ export type Result = {
   /** What each step took, in the order in which they were first visited. */
   readonly steps: readonly StepTally[];
   readonly durationMs: number;
+  /** How its commands were held in the newest stretch; null: it did not begin, or an earlier version recorded it. */
+  readonly sandbox: Confinement | null;
   readonly warnings: readonly string[];
 };
 
@@ -100,6 +102,7 @@ export function toResult(told: Told): Result {
     ...costOf(state.usage),
     steps: told.steps,
     durationMs: report.endedAt - report.startedAt,
+    sandbox: report.sandbox,
     warnings: [
       ...told.problems.filter((problem) => problem.severity === "warning").map((problem) => problem.message),
       ...report.path.flatMap((led) => (led.notes ?? []).map((note) => `${led.step}@${led.visit}: ${note}`)),
@@ -214,6 +217,7 @@ function blank(agent: string, verdict: Verdict, problems: readonly Problem[]): R
     costUsd: null,
     steps: [],
     durationMs: 0,
+    sandbox: null,
     warnings: [],
   };
 }

@@ -10,7 +10,7 @@ import { systemClock } from "./clock.ts";
 import { readConfig } from "./config.ts";
 import { discreetSpec } from "./discreet.ts";
 import { acceptImported } from "./foreign.ts";
-import { requireConfinable, withGround } from "./ground.ts";
+import { mayGrant, settleGround, tellLoudly, withGround } from "./ground.ts";
 import { openOwnJournal } from "./journal.ts";
 import { grantedOnResume } from "./limits.ts";
 import type { ResumeOptions } from "./options.ts";
@@ -73,8 +73,14 @@ async function resumeFrom(
     const backend = await chooseBackend(options, flow, { env, stateDir }, { spec, marks });
     await using closing = closingOf(backend);
     requireToolCalling(flow, backend);
-    requireConfinable(flow, backend, options);
-    await requireTrust(flow, trusting(flow, root, options));
+    const config = readConfig(env);
+    const isAsked = entries.some(({ event }) => event.type === "step.asked");
+    // What was granted before it stopped may be left to do.
+    const granting = isAsked || mayGrant(options);
+    const setting = { flows: [flow, began, ...Object.values(recorded.adopted)], granting };
+    await using ground = await settleGround({ ...setting, backend, project, cwd, config }, options);
+    await requireTrust(flow, trusting(root, ground.held.confined, options));
+    tellLoudly(ground, options);
     const renewed = [options.script, options.backend, options.use, options.model].some(isGiven);
     const begin = {
       type: "run.resumed",
@@ -83,10 +89,10 @@ async function resumeFrom(
       ...(accepted && { accepted }),
       ...(renewed ? { backend: discreetSpec(backend, redactor) } : {}),
       ...grantedOnResume(recorded, flow, options.spending),
+      sandbox: ground.held,
     } as const;
     const clock = options.clock ?? systemClock;
     // A question that stays open was meant to: only who says so settles it without anybody.
-    const isAsked = entries.some(({ event }) => event.type === "step.asked");
     const isHeld = isAsked && openQuestions(standing()).some(({ question }) => question.held);
     const asking = isHeld ? { onPermission: "halt" as const, ...options } : options;
     const adopted =
@@ -94,7 +100,7 @@ async function resumeFrom(
     const place = worktree === undefined ? { cwd } : { cwd, worktree };
     const warnings =
       worktree === undefined ? [] : await restorePlace(flow, worktree, cwd, standing(), options);
-    return await withGround(flow, project, cwd, options, readConfig(env), async (around) => {
+    return await withGround(flow, cwd, options, config, ground, async (around) => {
       const past =
         wanted === null
           ? entries

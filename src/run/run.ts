@@ -9,7 +9,7 @@ import { coerceParameters } from "../load/parameters.ts";
 import { chooseBackend } from "./backend.ts";
 import { systemClock } from "./clock.ts";
 import { discreetSpec } from "./discreet.ts";
-import { requireConfinable, requireGround, withGround } from "./ground.ts";
+import { settleStart, tellLoudly, withGround } from "./ground.ts";
 import { openJournal } from "./journal.ts";
 import { grantedAtStart } from "./limits.ts";
 import { flowDigest, load, type Loaded } from "./load.ts";
@@ -63,16 +63,18 @@ export function runLoaded(loaded: Loaded, options: Omit<RunOptions, "agent">): P
     const backend = await chooseBackend(options, flow, { env, stateDir: project.stateDir });
     await using closing = closingOf(backend);
     requireToolCalling(flow, backend);
-    requireConfinable(flow, backend, options);
-    await requireTrust(flow, trusting(flow, project.root, options));
-    const config = await requireGround(flow, project, options);
-    return withJournal(project.stateDir, options, async (journal, clock) => {
+    const { config, settled } = await settleStart(flow, backend, project, options);
+    await using ground = settled;
+    await requireTrust(flow, trusting(project.root, ground.held.confined, options));
+    tellLoudly(ground, options);
+    // Awaited here, so that the way to the network stays open as long as the run.
+    return await withJournal(project.stateDir, options, async (journal, clock) => {
       const id = newRunId();
       const { cwd, worktree, warnings, undo } = await placeOf(flow, options, id);
       const dry = options.dryRun === true && { dryRun: true as const };
       const place = worktree === undefined ? { cwd } : { cwd, worktree };
       let begun = false;
-      return withGround(flow, project, cwd, options, config, async (around) => {
+      return withGround(flow, cwd, options, config, ground, async (around) => {
         const at = clock.now();
         const { agent } = flow;
         const input = redactor.text(options.input ?? "");
@@ -88,6 +90,7 @@ export function runLoaded(loaded: Loaded, options: Omit<RunOptions, "agent">): P
           backend: spec,
           ...spending,
           ...dry,
+          sandbox: around.held,
         };
         const begin: Entry = { seq: 1, at, event: { type: "run.started", ...started } };
         const created = await journal.create({ id, agent, at, digest, flow }, [begin]);

@@ -1,92 +1,173 @@
 /**
- * Whether the commands of a run are confined, and by what. A project can ask for a sandbox; it cannot be the one who
- * switches it off: that takes the user's own settings, or a flag.
+ * The sandbox of a run, as this machine can give it: tried once for each policy, opened when the first command starts.
+ * Where it cannot be had, a run that needs it does not begin, and any other says so before its first command.
  */
+import { existsSync } from "node:fs";
 import { homedir } from "node:os";
 import { delimiter } from "node:path";
 import type { ConfineChild, SandboxEngine, SandboxPolicy } from "../boundaries/sandbox.ts";
+import type { Bridge } from "../boundaries/sandbox-bwrap.ts";
 import type { Places } from "../boundaries/sandbox-policy.ts";
 import { childEnv, runProcess, type Env, type RunProcess } from "../effects/process.ts";
 import { RunnerError } from "../engine/ports.ts";
-import type { Sandbox } from "../flow/settings.ts";
-import type { SandboxWish } from "./config.ts";
+import type { Confinement } from "../flow/event.ts";
+import type { NetworkWish } from "./config.ts";
 import { keptIn } from "./own-files.ts";
 import { settingsFolder, type Project } from "./project.ts";
+import { unconfinedWarning, type Confine, type Decision, type Warning } from "./sandbox-decision.ts";
 
 export { settingsFolder } from "./project.ts";
 
-export type Decision =
-  | { readonly confined: true; readonly sandbox: Sandbox; readonly why: string }
-  | { readonly confined: false; readonly why: string; readonly warning: string | null };
-
-/** A sandbox that is open, or the plain way to run commands. */
+/** How a run starts processes. */
 export type Ground = {
   readonly exec: RunProcess;
-  /** How a process is started that stays: the code of a project. */
+  /** How a process is started that stays: the code of a project, a server of tools. */
   readonly child: ConfineChild;
+  /** How our own search through files is started, which obeys nothing that is in them. */
+  readonly search: RunProcess;
   /** null: commands are not confined. */
   readonly inside: { readonly engine: SandboxEngine; readonly policy: SandboxPolicy } | null;
-  readonly close: () => Promise<void>;
 };
 
-/** As it is. */
-const unconfined: ConfineChild = (command) => ({ command, env: {}, afterwards: () => "" });
+/** What was found out before the run begins. Closing it closes the way to the network. */
+export type Settled = AsyncDisposable & {
+  readonly held: Confinement;
+  readonly warnings: readonly Warning[];
+  /** SANDBOX_UNAVAILABLE where this folder cannot be confined, although the other one could. */
+  readonly groundAt: (cwd: string) => Promise<Ground>;
+};
 
-/** The same for all runs that are not confined. */
 const OPEN: Ground = {
   exec: runProcess,
-  child: unconfined,
+  child: (command) => ({ command, env: {}, afterwards: () => "" }),
+  search: runProcess,
   inside: null,
-  close: () => Promise.resolve(),
 };
 
-export function decideSandbox(sandbox: Sandbox, wish: SandboxWish): Decision {
-  const asks = sandbox.asked === true && sandbox.enabled;
-  if (wish === "off") {
-    const warning = asks ? "commands are not confined, although the agent asks for a sandbox" : null;
-    return { confined: false, why: "switched off by --sandbox off or your settings", warning };
+const nothing = { [Symbol.asyncDispose]: () => Promise.resolve() };
+
+/** Tries the sandbox that was decided on: SANDBOX_UNAVAILABLE where it must be there and is not. */
+export async function settle(decision: Decision, places: Places, env: Env): Promise<Settled> {
+  switch (decision.kind) {
+    case "refused":
+      throw new RunnerError("SANDBOX_UNAVAILABLE", decision.message);
+    case "idle":
+      return { ...nothing, ...unconfined(decision.why, null), groundAt: () => Promise.resolve(IDLE) };
+    case "unconfined":
+      return { ...nothing, ...unconfined(decision.why, decision.warning), groundAt };
+    case "confine":
+      return await settleConfined(decision, places, env);
   }
-  if (asks) return { confined: true, sandbox, why: "asked for by the agent file" };
-  if (wish === "on") {
-    // Nobody said which hosts such an agent needs.
-    const network = { ...sandbox.network, mode: "none" as const };
-    return {
-      confined: true,
-      sandbox: { ...sandbox, network },
-      why: "asked for by --sandbox on or your settings",
-    };
-  }
-  const says = sandbox.asked ? "the agent file says enabled: false" : "nobody asked for a sandbox";
-  return { confined: false, why: says, warning: sandbox.asked ? `commands are not confined: ${says}` : null };
 }
 
-/** Opens the sandbox and tries it out: SANDBOX_UNAVAILABLE before any command or model is started. */
-export async function openGround(
-  decision: Decision,
-  placesAround: () => Places,
-  env: Env,
-  exec: RunProcess = runProcess,
-): Promise<Ground> {
-  if (!decision.confined) return exec === runProcess ? OPEN : { ...OPEN, exec };
-  const { policyOf, refuseGround, refusePath } = await import("../boundaries/sandbox-policy.ts");
-  const { sandbox } = decision;
-  const places = placesAround();
-  const ground = refuseGround(places);
-  if (ground !== null) throw unavailable(ground, decision);
-  for (const path of sandbox.filesystem.allowedPaths) {
-    const why = refusePath(path, places);
-    if (why !== null) throw unavailable(`allowedPaths cannot hold "${path}": ${why}`, decision);
+async function settleConfined(decision: Confine, places: Places, env: Env): Promise<Settled> {
+  const { hosts, bridge, warning } = await openNetwork(decision);
+  const close = async () => await bridge?.close();
+  const key = JSON.stringify([decision.allowedPaths, hosts, places, env["PATH"]]);
+  const confined = async (around: Places): Promise<Ground | string> => {
+    const { policyOf, createBwrap, confine, confineChild } = await (parts ??= loadParts());
+    // Most runs that may start a command never do: the folders are looked at when one does.
+    let known: NonNullable<Ground["inside"]> | null = null;
+    const inside = () =>
+      (known ??= {
+        engine: createBwrap({ exec: runProcess, env: childEnv(env), ...(bridge !== null && { bridge }) }),
+        policy: policyOf({ hosts, allowedPaths: decision.allowedPaths }, around),
+      });
+    const test = async () => await refusal(decision, around, () => inside().engine.selfTest(inside().policy));
+    const trouble = await tried(around === places ? key : JSON.stringify([key, around.cwd]), test);
+    if (trouble !== null) return trouble;
+    const exec: RunProcess = (options) => confine(runProcess, inside().engine, inside().policy)(options);
+    return {
+      exec,
+      search: exec,
+      child: (command, cwd) => confineChild(inside().engine, inside().policy)(command, cwd),
+      get inside() {
+        return inside();
+      },
+    };
+  };
+  try {
+    const ground = await confined(places);
+    if (typeof ground === "string") {
+      if (decision.must) throw unavailable(ground, decision);
+      await close();
+      const why = ground;
+      return { ...nothing, ...unconfined(why, unconfinedWarning(why)), groundAt };
+    }
+    const engine = bridge === null ? "bwrap" : "bwrap+srt";
+    return {
+      [Symbol.asyncDispose]: close,
+      held: { confined: true, engine, network: hosts ?? "none", why: decision.why },
+      warnings: [decision.warning, warning].filter((one) => one !== null),
+      groundAt: async (cwd) => {
+        if (cwd === places.cwd) return ground;
+        // Of a run of which only the end is left, the folder may be gone: nothing can start in it.
+        if (!existsSync(cwd)) return shut(`${cwd} is gone`);
+        const other = await confined({ ...places, cwd });
+        if (typeof other === "string") throw unavailable(other, decision);
+        return other;
+      },
+    };
+  } catch (error) {
+    await close();
+    throw error;
   }
-  const policy = policyOf(sandbox, places);
-  const engine = await openEngine(policy, env, exec, decision);
-  const trouble = await tried(engine, policy);
-  if (trouble !== null) {
-    await engine.close();
-    throw unavailable(trouble, decision);
-  }
-  const { confine, confineChild } = await import("../boundaries/sandbox.ts");
-  const child = confineChild(engine, policy);
-  return { exec: confine(exec, engine, policy), child, inside: { engine, policy }, close: engine.close };
+}
+
+/** Loaded by the first run that may start a process. */
+let parts: ReturnType<typeof loadParts> | null = null;
+
+async function loadParts() {
+  return {
+    ...(await import("../boundaries/sandbox-policy.ts")),
+    ...(await import("../boundaries/sandbox-bwrap.ts")),
+    ...(await import("../boundaries/sandbox.ts")),
+  };
+}
+
+function unconfined(why: string, warning: Warning | null): Pick<Settled, "held" | "warnings"> {
+  const held: Confinement = { confined: false, engine: null, network: "all", why };
+  return { held, warnings: warning === null ? [] : [warning] };
+}
+
+const groundAt = () => Promise.resolve(OPEN);
+
+/** Nothing is started on it. */
+function shut(why: string): Ground {
+  const refused = () => new RunnerError("SANDBOX_UNAVAILABLE", `No process can be started: ${why}.`);
+  return {
+    exec: () => Promise.reject(refused()),
+    child: () => {
+      throw refused();
+    },
+    search: runProcess,
+    inside: null,
+  };
+}
+
+/** Of a flow that can start nothing: should it try to all the same, it is refused. */
+const IDLE = shut("this flow was found to start none, so that no sandbox was opened for it");
+
+type Opened = {
+  readonly hosts: readonly string[] | "all" | null;
+  readonly bridge: Bridge | null;
+  readonly warning: Warning | null;
+};
+
+/** The hosts that can really be reached. Where nobody named any, a missing proxy means that there are none. */
+async function openNetwork({ network, ...decision }: Confine): Promise<Opened> {
+  const closed = { hosts: null, bridge: null, warning: null };
+  if (network.hosts === "all") return { ...closed, hosts: "all" };
+  if (network.hosts === null || network.hosts.length === 0) return closed;
+  const { TRUSTED_HOSTS } = await (parts ??= loadParts());
+  const hosts = network.hosts === "usual" ? [...new Set([...TRUSTED_HOSTS, ...network.more])] : network.hosts;
+  const { openBridge } = await import("../boundaries/sandbox-srt.ts");
+  const opened = await openBridge(hosts);
+  if (opened.kind === "open") return { hosts, bridge: opened.bridge, warning: null };
+  if (network.must) throw unavailable(`${opened.why}, or leave the network closed: --network none`, decision);
+  // That nobody installed the proxy is the usual case, and is said to the command that misses the network.
+  const text = `there is no network in the sandbox: ${opened.why}`;
+  return { ...closed, warning: opened.isMissing ? null : { text, loud: false } };
 }
 
 /** `modules`: those that the run may start, absolute. */
@@ -103,51 +184,55 @@ export function placesOf(
   return { cwd, root, agentsDir, stateDir, configDir: settingsFolder(env), home, programs, own };
 }
 
-async function openEngine(
-  policy: SandboxPolicy,
-  env: Env,
-  exec: RunProcess,
-  decision: Decision,
-): Promise<SandboxEngine> {
-  const { createBwrap } = await import("../boundaries/sandbox-bwrap.ts");
-  const outer = { exec, env: childEnv(env) };
-  if (policy.hosts === null || policy.hosts.length === 0) return createBwrap(outer);
-  const { openBridge } = await import("../boundaries/sandbox-srt.ts");
-  const opened = await openBridge(policy.hosts);
-  if (opened.kind === "open") return createBwrap({ ...outer, bridge: opened.bridge });
-  throw unavailable(`${opened.why}, or set network.mode to "none"`, decision);
-}
-
 /** Whether commands can be confined here at all, to the project and without a network; null when they can. */
 export async function selfTest(project: Project, env: NodeJS.ProcessEnv): Promise<string | null> {
   const { policyOf, refuseGround } = await import("../boundaries/sandbox-policy.ts");
   const { createBwrap } = await import("../boundaries/sandbox-bwrap.ts");
   const places = placesOf(project, project.root, env);
-  const policy = policyOf(NO_NETWORK, places);
+  const policy = policyOf({ hosts: null, allowedPaths: [] }, places);
   return (
     refuseGround(places) ?? (await createBwrap({ exec: runProcess, env: childEnv(env) }).selfTest(policy))
   );
 }
 
-const NO_NETWORK = {
-  network: { mode: "none", trustedDomains: [] },
-  filesystem: { allowedPaths: [] },
-} as const;
+/** What commands reach where neither a flag nor the agent file says anything about it. */
+export async function networkHere(wish: NetworkWish | null): Promise<string> {
+  if (wish === "none" || wish === "all") return wish;
+  const { hasProxy, SRT } = await import("../boundaries/sandbox-srt.ts");
+  const hosts = wish === null || wish === "usual" ? "the usual package registries" : wish.join(", ");
+  if (await hasProxy()) return hosts;
+  return wish === null ? `none (${SRT} is not installed)` : `${hosts}, for which ${SRT} is needed`;
+}
+
+/** Why commands cannot be confined to these places; null when they can. */
+async function refusal(
+  { allowedPaths }: Confine,
+  places: Places,
+  test: () => Promise<string | null>,
+): Promise<string | null> {
+  const { refuseGround, refusePath } = await (parts ??= loadParts());
+  const ground = refuseGround(places);
+  if (ground !== null) return ground;
+  for (const path of allowedPaths) {
+    const why = refusePath(path, places);
+    if (why !== null) return `allowedPaths cannot hold "${path}": ${why}`;
+  }
+  return await test();
+}
 
 /** What was tried once in this process holds for it. */
 const trials = new Map<string, Promise<string | null>>();
 
-async function tried(engine: SandboxEngine, policy: SandboxPolicy): Promise<string | null> {
-  const key = JSON.stringify([engine.id, policy]);
-  const trial = trials.get(key) ?? engine.selfTest(policy);
+async function tried(key: string, test: () => Promise<string | null>): Promise<string | null> {
+  const trial = trials.get(key) ?? test();
   trials.set(key, trial);
   const trouble = await trial;
-  // A failure may be mended meanwhile.
+  // A failure may be fixed meanwhile.
   if (trouble !== null) trials.delete(key);
   return trouble;
 }
 
-function unavailable(why: string, { why: wanted }: Decision): RunnerError {
+function unavailable(why: string, { why: wanted }: Pick<Confine, "why">): RunnerError {
   return new RunnerError(
     "SANDBOX_UNAVAILABLE",
     `Commands cannot be confined, and a sandbox is ${wanted}: ${why}. ` +

@@ -132,6 +132,7 @@ function attending(...all: readonly Drive["attend"][]): Pick<Drive, "attend"> {
 /** Loaded only where answers may ask for anything. */
 async function actingOf(driven: Driven, report: Report): Promise<Acting | null> {
   const { options, flow, began = flow, adopted = {}, root, cwd, worktree, clock, redactor, handle } = driven;
+  const { around } = driven;
   if (![began, ...Object.values(adopted)].some(({ settings }) => settings.actions.enabled)) return null;
   const { createActing } = await import("./actions.ts");
   const { hookTimeoutMs } = options;
@@ -147,6 +148,7 @@ async function actingOf(driven: Driven, report: Report): Promise<Acting | null> 
     report,
     clock,
     redactor,
+    confine: around.child,
   });
 }
 

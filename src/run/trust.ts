@@ -7,9 +7,7 @@ import { homedir } from "node:os";
 import { RunnerError } from "../engine/ports.ts";
 import type { Flow } from "../flow/flow.ts";
 import { gutter, visible, visibleInLine } from "../flow/visible.ts";
-import { readConfig } from "./config.ts";
 import type { DriveOptions } from "./options.ts";
-import { decideSandbox } from "./sandbox.ts";
 import type { Trusted, TrustStore } from "./trust-store.ts";
 
 export type TrustOptions = {
@@ -87,14 +85,10 @@ export async function trustState(flow: Flow, options: TrustOptions): Promise<Tru
 
 /** What trust depends on, from what a run is started with. */
 export function trusting(
-  flow: Flow,
   root: string,
-  { env = process.env, sandbox, trust, notify }: Pick<DriveOptions, "env" | "sandbox" | "trust" | "notify">,
+  confined: boolean,
+  { env = process.env, trust, notify }: Pick<DriveOptions, "env" | "trust" | "notify">,
 ): TrustOptions {
-  const asked = flow.settings.boundaries.sandbox;
-  const wish = sandbox ?? readConfig(env).sandbox;
-  // Nobody said anything: then commands are confined wherever an engine works.
-  const confined = decideSandbox(asked, wish).confined || (wish === "auto" && asked.asked !== true);
   return { root, env, confined, ...trust, ...(notify !== undefined && { notify }) };
 }
 

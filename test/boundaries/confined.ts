@@ -6,7 +6,8 @@ import { dirname, join } from "node:path";
 import { existsSync } from "node:fs";
 import type { Sandbox } from "../../src/flow/settings.ts";
 import { childEnv, type ProcessResult } from "../../src/effects/process.ts";
-import { decideSandbox, openGround, type Ground } from "../../src/run/sandbox.ts";
+import { decideSandbox } from "../../src/run/sandbox-decision.ts";
+import { settle, type Ground } from "../../src/run/sandbox.ts";
 
 export const hasBwrap =
   process.platform === "linux" &&
@@ -26,6 +27,7 @@ export type Machine = {
 };
 
 export type Confined = Ground & {
+  readonly close: () => Promise<void>;
   readonly sh: (
     command: string | readonly string[],
     more?: { readonly [name: string]: string },
@@ -78,7 +80,7 @@ export function createMachine(): Machine {
     const sandbox: Sandbox = {
       asked: true,
       enabled: true,
-      network: { mode: "none", trustedDomains: [] },
+      network: { asked: true, mode: "none", trustedDomains: [] },
       filesystem: { allowedPaths: [] },
       excludedCommands: [],
       allowUnsandboxedCommands: false,
@@ -92,9 +94,11 @@ export function createMachine(): Machine {
       configDir: join(home, ".config", "lockstep"),
       home,
     };
-    const ground = await openGround(decideSandbox(sandbox, "auto"), () => places, env);
+    const asked = { sandbox, wish: "auto", network: null, starts: true, unconfinable: null } as const;
+    const settled = await settle(decideSandbox(asked), places, env);
+    const { exec, child, search, inside } = await settled.groundAt(cwd);
     const sh: Confined["sh"] = async (command, extra = {}, timeoutMs = 30_000) =>
-      await ground.exec({
+      await exec({
         command,
         cwd,
         env: { ...childEnv(env), ...extra },
@@ -102,7 +106,7 @@ export function createMachine(): Machine {
         maxOutputBytes: 1 << 20,
         signal: new AbortController().signal,
       });
-    return { ...ground, sh };
+    return { exec, child, search, inside, sh, close: async () => await settled[Symbol.asyncDispose]() };
   };
   return {
     base,

@@ -9,7 +9,8 @@ import { setTimeout as delay } from "node:timers/promises";
 import { createGround } from "../../src/boundaries/paths.ts";
 import { createToolbox } from "../../src/boundaries/toolbox.ts";
 import { runProcess } from "../../src/effects/process.ts";
-import { decideSandbox, openGround } from "../../src/run/sandbox.ts";
+import { decideSandbox } from "../../src/run/sandbox-decision.ts";
+import { settle } from "../../src/run/sandbox.ts";
 import { needs } from "../needs.ts";
 import { createMachine, hasBwrap, NO_BWRAP, SECRET } from "./confined.ts";
 import { stepWith } from "./step.ts";
@@ -52,7 +53,9 @@ describe("the sandbox keeps", { skip: bwrap.skip }, () => {
       excludedCommands: [],
       allowUnsandboxedCommands: false,
     } as const;
-    const ground = await openGround(decideSandbox(sandbox, "auto"), () => places, process.env);
+    const asked = { sandbox, wish: "auto", network: null, starts: true, unconfinable: null } as const;
+    await using settled = await settle(decideSandbox(asked), places, process.env);
+    const ground = await settled.groundAt(project);
     const sh = async (command: string) =>
       await ground.exec({
         command,
@@ -96,7 +99,6 @@ describe("the sandbox keeps", { skip: bwrap.skip }, () => {
     assert.equal(free.stdout, "ours");
     assert.equal(readFileSync(join(project, "deep/mine"), "utf8"), "b\n");
     assert.equal(readFileSync(join(project, "absent/other"), "utf8"), "c\n");
-    await ground.close();
   });
 
   test("agents and records that are links or are not there", async () => {

@@ -53,10 +53,7 @@ describe("hosts through the proxy", needed, () => {
       home,
     };
     const hosts = [`127.0.0.1:${ports[0]}`];
-    const policy = policyOf(
-      { network: { mode: "custom", trustedDomains: hosts }, filesystem: { allowedPaths: [] } },
-      places,
-    );
+    const policy = policyOf({ hosts, allowedPaths: [] }, places);
     const opened = await openBridge(hosts, load);
     assert.equal(opened.kind, "open");
     const env = childEnv({ ...process.env, HOME: home });

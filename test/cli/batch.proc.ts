@@ -21,7 +21,7 @@ const TRUSTING = { env: { LOCKSTEP_TRUST: "all" } };
 
 function createRepository(): World {
   const world = createWorld();
-  world.write("home/.gitconfig", "[user]\n\tname = t\n\temail = t@example.invalid\n");
+  world.writeHome(".gitconfig", "[user]\n\tname = t\n\temail = t@example.invalid\n");
   world.write(".gitignore", "home/\n.lockstep/\n.worktrees/\n");
   world.write("script.json", script(...REPLIES));
   writeAgent(world, "notes", {

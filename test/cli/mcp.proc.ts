@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
+import { alive } from "../alive.ts";
 import { needs } from "../needs.ts";
 import { createWorld, onlyDocument, replies, script, writeAgent, type World } from "./world.ts";
 
@@ -41,16 +42,7 @@ function project(...calls: readonly object[]): World {
 const started = (world: World) =>
   readFileSync(join(world.root, "log.txt"), "utf8")
     .split("\n")
-    .flatMap((line) => /^started (\d+)/.exec(line)?.[1] ?? [])
-    .map(Number);
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch {
-    return false;
-  }
-}
+    .filter((line) => line.startsWith("started"));
 
 const RUN = ["run", "notes", "--topic", "x", "--script", "script.json"];
 
@@ -66,7 +58,7 @@ describe("servers of tools", { skip }, () => {
     assert.equal(ran.code, 0, ran.stdout + ran.stderr);
     assert.doesNotMatch(ran.stderr, /words that belong to nobody/);
     assert.match((await world.lockstep(["why", "@last", "initial.note"], around)).stdout, /heard: hi/);
-    assert.deepEqual(started(world).filter(isAlive), []);
+    assert.deepEqual(alive(started(world)), []);
   });
 
   test("an interrupt leaves nothing of them", { timeout: 60_000 }, async () => {
@@ -84,7 +76,7 @@ describe("servers of tools", { skip }, () => {
     clearInterval(timer);
     assert.equal(ran.code, 130, ran.stdout + ran.stderr);
     assert.equal(started(world).length, 1);
-    assert.deepEqual(started(world).filter(isAlive), []);
+    assert.deepEqual(alive(started(world)), []);
   });
 });
 

@@ -5,7 +5,7 @@ import { modelServer } from "../backends/model-server.ts";
 import { createWorld, onlyDocument, replies, writeAgent, type World } from "./world.ts";
 
 function configured(world: World, config: object): void {
-  world.write("home/.config/lockstep/config.json", JSON.stringify(config));
+  world.writeHome(".config/lockstep/config.json", JSON.stringify(config));
 }
 
 test("models lists what each name means, its key, its package and its price", async () => {

@@ -84,6 +84,8 @@ function go(
 
 describe("a run is confined", needs(hasBwrap, NO_BWRAP), () => {
   const cases: readonly [name: string, setting: Setting, flags: readonly string[]][] = [
+    ["when nobody says anything", {}, []],
+    ["when only the project does not want it", { sandbox: { enabled: false } }, []],
     ["when the agent asks for it", { sandbox: NONE }, []],
     ["when the user says so on the line", {}, ["--sandbox", "on"]],
     ["when the user's settings say so", { config: { sandbox: "on" } }, []],
@@ -150,16 +152,21 @@ describe("a run is confined", needs(hasBwrap, NO_BWRAP), () => {
   });
 });
 
+/** Said once, before the first command. */
+const LOUD =
+  /^Commands are not confined: bubblewrap is not installed; .*apt install bubblewrap\)\. They run with your permissions\.$/m;
+
 describe("a run is not confined", () => {
   const cases: readonly [name: string, setting: Setting, flags: readonly string[], warning: RegExp | null][] =
     [
-      ["when nobody asks for it", {}, [], null],
+      ["when there is no engine, and nobody asked for one", {}, [], LOUD],
       [
-        "when the project does not want it",
+        "when there is no engine, and the project does not want one",
         { sandbox: { enabled: false } },
         [],
-        /commands are not confined: the agent file/,
+        LOUD,
       ],
+      ["when only the user says so", {}, ["--sandbox", "off"], null],
       [
         "when the user says so on the line",
         { sandbox: NONE },
@@ -182,6 +189,10 @@ describe("a run is not confined", () => {
       assert.ok(existsSync(join(world.home, "reached")));
       if (warning === null) assert.deepEqual(warnings, []);
       else assert.match(warnings.join("\n"), warning);
+      const loud = ran.stderr.split("\n").findIndex((line) => LOUD.test(line));
+      const first = ran.stderr.split("\n").findIndex((line) => line.includes("initial.note"));
+      assert.equal(loud !== -1, warning === LOUD, ran.stderr);
+      assert.ok(loud < first, ran.stderr);
     });
   }
 });
@@ -218,6 +229,9 @@ describe("before any model or command, the end is", () => {
       /never given to commands/,
     ],
     ["2 for a word it does not know", {}, ["--sandbox", "maybe"], 2, /--sandbox knows on, off and auto/],
+    ["2 for every host", {}, ["--network", "*"], 2, /--network: .*it is every host.*none, usual, all/],
+    ["2 for this machine", {}, ["--network", "a.example,localhost"], 2, /every service on this machine/],
+    ["3 when settings open every host", { config: { network: ["*.com"] } }, [], 3, /network: .*below \.com/],
     [
       "2 for a folder that holds everything",
       { sandbox: { filesystem: { allowedPaths: [".."] } } },
@@ -243,7 +257,7 @@ describe("before any model or command, the end is", () => {
     });
     const ran = await go(world, [...RUN, "--json"]);
     assert.equal(ran.code, 3);
-    assert.match(ran.stdout, /npm install @anthropic-ai\/sandbox-runtime@[\d.]+\), or set network\.mode to/);
+    assert.match(ran.stdout, /npm install @anthropic-ai\/sandbox-runtime@[\d.]+\), or .*--network none/);
   });
 });
 
@@ -265,7 +279,7 @@ describe("looking at it", needs(hasBwrap, NO_BWRAP), () => {
       stdout,
       /initial\.note +acceptEdits +Read, Write, Edit, Glob, Grep, Bash, TodoWrite, AskUserQuestion +any/,
     );
-    assert.match(stdout, /sandbox +bwrap, asked for by the agent file/);
+    assert.match(stdout, /sandbox +bwrap: asked for by the agent file/);
     assert.match(stdout, /network +none/);
     assert.ok(stdout.includes(world.root));
     const one = await go(world, ["explain", "busy", "closure.note", "--boundary", "--json"]);
@@ -312,11 +326,11 @@ describe("looking at it", needs(hasBwrap, NO_BWRAP), () => {
 
   test("probe says what is only advice, and why", async () => {
     const world = project({});
-    const { stdout, code } = await go(world, ["probe", "busy", "initial.note"]);
+    const { stdout, code } = await go(world, ["probe", "busy", "initial.note", "--sandbox", "off"]);
     assert.equal(code, 0);
     assert.match(
       stdout,
-      /advisory +commands write only in their folders +commands are not confined: nobody asked for a sandbox/,
+      /advisory +commands write only in their folders +commands are not confined: switched off by --sandbox off/,
     );
     const missing = await go(project({ sandbox: NONE }), ["probe", "busy"], { PATH: withoutBwrap() });
     assert.equal(missing.code, 3);

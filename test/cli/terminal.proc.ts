@@ -5,6 +5,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
+import { alive } from "../alive.ts";
 import { needs } from "../needs.ts";
 import {
   createWorld,
@@ -81,7 +82,11 @@ describe("a run can be stopped", { concurrency: 3 }, () => {
   test("a second SIGINT leaves at once", async () => {
     using world = createWorld();
     // The check cannot be stopped politely, so the first signal alone would take its time.
-    writeCheckedAgent(world, "stubborn", "trap '' TERM; echo $$ > pid; sleep 20 & wait; sleep 20");
+    writeCheckedAgent(
+      world,
+      "stubborn",
+      "trap '' TERM; echo $$ $(readlink /proc/self/ns/pid) > pid; sleep 20 & wait; sleep 20",
+    );
     world.write("all.json", script(replies.initial(), replies.continuation(), replies.closure()));
     const again = when(/Stopping after/, (child) => child.kill("SIGINT"));
     const first = when(/continuation\.note #1/, (child) => {
@@ -100,9 +105,9 @@ describe("a run can be stopped", { concurrency: 3 }, () => {
     });
     assert.equal(ran.code, 130);
     assert.doesNotMatch(ran.stderr, /interrupted {2}/, "it did not wait for the check");
-    const pid = Number(readFileSync(join(world.root, "pid"), "utf8"));
-    for (let tries = 0; isAlive(pid) && tries < 500; tries++) await delay(10);
-    assert.equal(isAlive(pid), false, "the check does not outlive it");
+    const left = () => alive([readFileSync(join(world.root, "pid"), "utf8")]);
+    for (let tries = 0; left().length > 0 && tries < 500; tries++) await delay(10);
+    assert.deepEqual(left(), [], "the check does not outlive it");
   });
 
   test("interrupted while it waits for input, nothing was begun", async () => {
@@ -190,14 +195,6 @@ test("completions are scripts that their shells can read", async () => {
 });
 
 /** A killed process may stay as a zombie until somebody asks for it; that one does nothing any more. */
-function isAlive(pid: number): boolean {
-  try {
-    return !/^\d+ \(.*\) [ZX]/s.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
-  } catch {
-    return false;
-  }
-}
-
 function complete(...words: readonly string[]): string {
   const line = ["lockstep", ...words];
   return `. ./complete.bash; COMP_WORDS=(${line.join(" ")}); COMP_CWORD=${line.length - 1}; _lockstep; echo "\${COMPREPLY[@]}"`;

@@ -37,7 +37,7 @@ function git(world: World, ...args: readonly string[]): string {
 
 function createRepository(change: Parameters<typeof writeAgent>[2] = {}): World {
   const world = createWorld();
-  world.write("home/.gitconfig", "[user]\n\tname = t\n\temail = t@example.invalid\n");
+  world.writeHome(".gitconfig", "[user]\n\tname = t\n\temail = t@example.invalid\n");
   world.write(".gitignore", "home/\n.lockstep/\n");
   world.write("script.json", script(...REPLIES));
   writeAgent(world, "notes", {
@@ -99,7 +99,7 @@ test("the flags say what becomes of the branch", async () => {
   const dry = await world.lockstep([...RUN, "--worktree", "--dry-run"]);
   assert.equal(dry.code, 0, dry.stderr);
   assert.match(dry.stderr, /merge held not done \(--dry-run\): merge notes\/\w+ into main/);
-  const remote = join(world.root, "home/remote.git");
+  const remote = join(world.env.HOME!, "remote.git");
   git(world, "init", "-q", "--bare", remote);
   git(world, "remote", "add", "fork", remote);
   const flags = [

@@ -20,6 +20,8 @@ export type Surroundings = {
 export type World = {
   readonly root: string;
   readonly write: (path: string, text: string) => void;
+  /** Below the home folder. */
+  readonly writeHome: (path: string, text: string) => void;
   readonly lockstep: (args: readonly string[], around?: Surroundings) => Promise<Ran>;
   readonly env: NodeJS.ProcessEnv;
   readonly [Symbol.dispose]: () => void;
@@ -27,23 +29,28 @@ export type World = {
 
 export function createWorld(): World {
   const root = mkdtempSync(join(tmpdir(), "lockstep-cli-"));
+  // Beside the project: commands that may change the project must not change it.
+  const home = mkdtempSync(join(tmpdir(), "lockstep-cli-home-"));
   const env: NodeJS.ProcessEnv = {
     PATH: process.env.PATH,
-    HOME: join(root, "home"),
+    HOME: home,
     // Shared by all tests, so that not every process compiles the same files again.
     XDG_CACHE_HOME: join(tmpdir(), "lockstep-test-cache"),
   };
-  const write = (path: string, text: string) => {
-    mkdirSync(dirname(join(root, path)), { recursive: true });
-    writeFileSync(join(root, path), text);
+  const writeIn = (folder: string) => (path: string, text: string) => {
+    mkdirSync(dirname(join(folder, path)), { recursive: true });
+    writeFileSync(join(folder, path), text);
   };
   return {
     root,
     env,
-    write,
+    write: writeIn(root),
+    writeHome: writeIn(home),
     lockstep: async (args, around = {}) =>
       await start(process.execPath, [MAIN, ...args], root, { ...around, env: { ...env, ...around.env } }),
-    [Symbol.dispose]: () => rmSync(root, { recursive: true, force: true }),
+    [Symbol.dispose]: () => {
+      for (const folder of [root, home]) rmSync(folder, { recursive: true, force: true });
+    },
   };
 }
 

@@ -25,7 +25,7 @@ import { createMemoryJournal, resume, run, type Backend } from "../../src/run/in
 import { fakeClock } from "../../src/testing/scenario.ts";
 import { modelServer, type Deed } from "../backends/model-server.ts";
 import { needs } from "../needs.ts";
-import { agentFiles, projectWith } from "./project.ts";
+import { homeBeside, agentFiles, projectWith } from "./project.ts";
 
 const packages = process.env.LOCKSTEP_PACKAGES ?? "";
 const SDK = "node_modules/@anthropic-ai/claude-agent-sdk";
@@ -173,7 +173,7 @@ async function world(row: Row, at: number, isIll: (query: number) => boolean) {
   const cwd = projectWith(FILES);
   const env = {
     PATH: process.env.PATH,
-    HOME: cwd,
+    HOME: homeBeside(),
     ANTHROPIC_BASE_URL: server.url,
     ANTHROPIC_API_KEY: "k",
   };

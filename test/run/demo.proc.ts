@@ -15,10 +15,11 @@ const example = fileURLToPath(new URL("../../examples/01-fix-a-test/", import.me
 for (const wire of ["anthropic", "openai-compatible"] as const) {
   test(`the demo agent over ${wire}`, async () => {
     const folder = mkdtempSync(join(tmpdir(), "lockstep-model-demo-"));
+    const home = mkdtempSync(join(tmpdir(), "lockstep-home-"));
     try {
       cpSync(join(example, "project"), folder, { recursive: true });
       cpSync(join(example, ".agent"), join(folder, ".agent"), { recursive: true });
-      writeFileSync(join(folder, ".gitignore"), "home\n.lockstep\n");
+      writeFileSync(join(folder, ".gitignore"), ".lockstep\n");
       for (const args of [
         ["init", "-q", "-b", "main"],
         ["config", "user.name", "Test"],
@@ -32,12 +33,12 @@ for (const wire of ["anthropic", "openai-compatible"] as const) {
       await using server = await modelServer(wire, await parseScript(script, "script.yaml"));
       const { provider, model, baseUrl } = server.target;
       const opus = { provider, model, baseUrl, apiKeyEnv: "THE_KEY" };
-      mkdirSync(join(folder, "home/.config/lockstep"), { recursive: true });
-      writeFileSync(join(folder, "home/.config/lockstep/config.json"), JSON.stringify({ models: { opus } }));
+      mkdirSync(join(home, ".config/lockstep"), { recursive: true });
+      writeFileSync(join(home, ".config/lockstep/config.json"), JSON.stringify({ models: { opus } }));
       const { NODE_TEST_CONTEXT: _, ...inherited } = process.env;
       const env = {
         ...inherited,
-        HOME: join(folder, "home"),
+        HOME: home,
         XDG_CONFIG_HOME: "",
         THE_KEY: "secret-key",
         LOCKSTEP_TRUST: "all",
@@ -60,7 +61,7 @@ for (const wire of ["anthropic", "openai-compatible"] as const) {
       );
       assert.ok(!readFileSync(join(folder, ".lockstep/runs.db")).includes("secret-key"));
     } finally {
-      rmSync(folder, { recursive: true, force: true });
+      for (const made of [folder, home]) rmSync(made, { recursive: true, force: true });
     }
   });
 }

@@ -10,7 +10,7 @@ import { describe, test } from "node:test";
 import { createMemoryJournal, resume, run, type Result } from "../../src/run/index.ts";
 import { fakeClock } from "../../src/testing/scenario.ts";
 import { KEY, modelServer, type Deed, type Seen, type Wire } from "../backends/model-server.ts";
-import { agentFiles, projectWith } from "./project.ts";
+import { agentFiles, homeBeside, projectWith } from "./project.ts";
 
 const STEPS = ["initial.t", "continuation.t", "closure.t"] as const;
 /** The step at fault has a model of its own, so that only that one is impatient. */
@@ -212,11 +212,12 @@ async function world(row: Row, at: number, isWell: (asked: number) => boolean) {
   });
   const { provider, model, baseUrl } = server.target;
   const cwd = projectWith(filesOf(at));
+  const home = homeBeside();
   const wait = (timeoutMs: number) => {
     const entry = { provider, model, baseUrl, apiKeyEnv: "SOME_KEY", timeoutMs: PATIENT_MS };
     const shaky = { ...entry, timeoutMs };
-    mkdirSync(`${cwd}/config/lockstep`, { recursive: true });
-    writeFileSync(`${cwd}/config/lockstep/config.json`, JSON.stringify({ models: { opus: entry, shaky } }));
+    mkdirSync(`${home}/config/lockstep`, { recursive: true });
+    writeFileSync(`${home}/config/lockstep/config.json`, JSON.stringify({ models: { opus: entry, shaky } }));
   };
   wait(PATIENT_MS);
   const waits: number[] = [];
@@ -225,7 +226,7 @@ async function world(row: Row, at: number, isWell: (asked: number) => boolean) {
     cwd,
     journal,
     clock: fakeClock(waits),
-    env: { XDG_CONFIG_HOME: `${cwd}/config`, SOME_KEY: KEY },
+    env: { XDG_CONFIG_HOME: `${home}/config`, SOME_KEY: KEY },
   };
   const times = (step: string) => asked.filter((other) => other === step).length;
   return { server, options, waits, journal, times, wait };

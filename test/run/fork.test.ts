@@ -21,7 +21,7 @@ import {
 import { parseBundle } from "../../src/run/bundle.ts";
 import { whyAll } from "../../src/run/why.ts";
 import { JOURNALS } from "./golden.ts";
-import { agentFiles, projectWith, stepTo } from "./project.ts";
+import { homeBeside, agentFiles, projectWith, stepTo } from "./project.ts";
 
 const says = (stepId: string, action: string, more: object = {}): ScriptReply => ({
   step: stepId,
@@ -259,7 +259,7 @@ for (const name of readdirSync(JOURNALS)) {
     assert.ok(visits.length > 0);
     for (const at of visits) {
       // Nothing is trusted here, and no model is there: a fork is made, and stops where something would be done.
-      const about = { run: bundle.run.id, at, script: [], env: { HOME: cwd }, cwd, journal };
+      const about = { run: bundle.run.id, at, script: [], env: { HOME: homeBeside() }, cwd, journal };
       const forked = await fork({ ...about, trustJournal: true });
       assert.notEqual(forked.run, null, forked.reason);
       const { difference } = await replayRun(journal, forked.run!);

@@ -288,6 +288,8 @@ const ROWS: readonly Row[] = [
   {
     name: "the agent removed its own worktree",
     agent: [COMMIT, 'rm -rf "$PWD"'],
+    // A confined command can empty its folder, and not remove it.
+    options: { sandbox: "off" },
     effects: DONE,
     then: mergedHere,
   },
@@ -403,6 +405,8 @@ const ROWS: readonly Row[] = [
     name: "a submodule that the agent filled and changed",
     before: (world) => world.shell("git submodule --quiet add $REMOTE lib; git commit -qam lib"),
     agent: [COMMIT, "git submodule --quiet update --init lib; echo x > lib/a.txt"],
+    // It writes to .git/config and makes a repository there, which a confined command cannot.
+    options: { sandbox: "off" },
     effects: ["commit:held", "merge:applied", "remove:held"],
     then: (world, { worktree }) => {
       assert.equal(world.git(world.home, "show", "main:b.txt"), "new");
@@ -451,10 +455,13 @@ describe("git faults", () => {
     test(row.name, async () => {
       const world = repository(row.repository);
       row.before?.(world);
+      // What somebody else does meanwhile is done by a command here, in a place that no confined command reaches.
+      const isElsewhere = row.agent?.some((line) => /\$(?:HOME_TREE|REMOTE)/.test(line)) === true;
       let before: unknown = null;
       let commits: ReadonlySet<string> = new Set();
       const result = await world.run(row.agent ?? [COMMIT], {
         ...row.options,
+        ...(isElsewhere && { sandbox: "off" as const }),
         observe: ({ event }) => {
           if (event.type !== "effect.intended" || before !== null) return;
           before = mainTree(world);

@@ -4,7 +4,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { run, type ScriptReply } from "../../src/run/index.ts";
-import { projectWith } from "./project.ts";
+import { homeBeside, projectWith } from "./project.ts";
 import {
   machineFiles,
   pathOf,
@@ -713,7 +713,7 @@ test("without trust nothing of the module is loaded", async () => {
 
 test("trust is for what the module held: after a change it is asked for again", async () => {
   const folder = projectWith(machineFiles({ stages: { a: {} }, hooks: TELLTALE }));
-  const env = { ...process.env, LOCKSTEP_TRUST: "", XDG_CONFIG_HOME: join(folder, "config") };
+  const env = { ...process.env, LOCKSTEP_TRUST: "", XDG_CONFIG_HOME: homeBeside() };
   const start = async (confirm: boolean) => {
     const asking = { confirm: () => Promise.resolve(confirm) };
     return await run({ agent: "m", cwd: folder, env, script: [done()], trust: asking });

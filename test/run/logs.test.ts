@@ -24,7 +24,7 @@ import {
 } from "../../src/run/index.ts";
 import { createTranscript, formatLine, logLines, watchRun, type Utterance } from "../../src/run/logs.ts";
 import { fakeClock } from "../../src/testing/scenario.ts";
-import { agentFiles, projectWith, type StepFile, PROVEN } from "./project.ts";
+import { homeBeside, agentFiles, projectWith, type StepFile, PROVEN } from "./project.ts";
 
 const STEPS: { readonly [id: string]: StepFile } = {
   "initial.a": {
@@ -70,7 +70,7 @@ const STRAIGHT = [say("next"), say("closing", "all done")];
 
 async function go(cwd: string, script: readonly ScriptReply[] = STRAIGHT, more: DriveOptions = {}) {
   const journal = createMemoryJournal();
-  const env = { PATH: process.env.PATH, HOME: cwd, LOCKSTEP_TRUST: "all" };
+  const env = { PATH: process.env.PATH, HOME: homeBeside(), LOCKSTEP_TRUST: "all" };
   const result = await run({ agent: "a", cwd, journal, env, clock: fakeClock(), script, ...more });
   return { ...result, journal };
 }

@@ -21,6 +21,7 @@ import { load } from "../../src/run/load.ts";
 import { openServers } from "../../src/run/mcp.ts";
 import { modelServer } from "../backends/model-server.ts";
 import { hasBwrap, NO_BWRAP } from "../boundaries/confined.ts";
+import { alive } from "../alive.ts";
 import { needs } from "../needs.ts";
 import { httpTools, type HttpKind } from "./mcp-http.ts";
 import { agentFiles, projectWith, type StepFile } from "./project.ts";
@@ -88,17 +89,8 @@ function logOf(cwd: string): readonly string[] {
   return existsSync(file) ? readFileSync(file, "utf8").trim().split("\n") : [];
 }
 
-function survivors(log: readonly string[]): readonly number[] {
-  return log
-    .flatMap((line) => /^started (\d+)$/.exec(line)?.[1] ?? [])
-    .map(Number)
-    .filter((pid) => {
-      try {
-        return process.kill(pid, 0);
-      } catch {
-        return false;
-      }
-    });
+function survivors(log: readonly string[]): readonly string[] {
+  return alive(log.filter((line) => line.startsWith("started")));
 }
 
 describe("servers of tools", { skip }, () => {
@@ -129,7 +121,12 @@ describe("servers of tools", { skip }, () => {
       {},
       /"t" \(.*server\.mjs crash\).*it printed: no key, no server/,
     ],
-    ["is not there", { servers: { t: { command: "no-such-server" } } }, {}, /"t" \(no-such-server\).*ENOENT/],
+    [
+      "is not there",
+      { servers: { t: { command: "no-such-server" } } },
+      {},
+      /"t" \(no-such-server\).*(?:ENOENT|not found)/,
+    ],
     ["has two tools of one name", { servers: { t: good("twice") } }, {}, /two tools called "echo"/],
     [
       "cannot be reached",
@@ -360,7 +357,15 @@ describe("servers of tools", { skip }, () => {
     const cwd = projectOf({ servers: { t: good(how, { args: ["server.mjs", how, ...(more.args ?? [])] }) } });
     const { flow } = await load("t", { cwd });
     const { signal = new AbortController().signal } = more;
-    const around = { cwd, env: TRUSTING, allow: [], inside: null, signal, startMs: 2000, callMs: 300 };
+    const around = {
+      cwd,
+      env: TRUSTING,
+      allow: [],
+      child: (command: readonly string[]) => ({ command, env: {}, afterwards: () => "" }),
+      signal,
+      startMs: 2000,
+      callMs: 300,
+    };
     return { cwd, opening: openServers(flow!, around) };
   }
 

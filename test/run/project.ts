@@ -9,6 +9,13 @@ after(() => {
   for (const folder of made) rmSync(folder, { recursive: true, force: true });
 });
 
+/** Where the user of these projects is at home: beside them, so that their commands can be confined. */
+export function homeBeside(): string {
+  const folder = mkdtempSync(join(tmpdir(), "lockstep-home-"));
+  made.push(folder);
+  return folder;
+}
+
 /** Paths below the project root → text. The folder is removed when the test file is done. */
 export function projectWith(files: { readonly [path: string]: string }): string {
   const folder = mkdtempSync(join(tmpdir(), "lockstep-project-"));

@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { createMemoryJournal, resume, run, type Entry, type ScriptReply } from "../../src/run/index.ts";
-import { projectWith } from "./project.ts";
+import { homeBeside, projectWith } from "./project.ts";
 import { checkedBy, verdictAgent, type Verdict } from "./verdict-agents.ts";
 
 const say = (text: string, saw?: readonly string[]): ScriptReply => ({ text, ...(saw && { saw }) });
@@ -32,7 +32,7 @@ async function go(
     agent: "ender",
     cwd,
     journal: createMemoryJournal(),
-    env: { PATH: process.env.PATH, HOME: cwd, LOCKSTEP_TRUST: more.trust ?? "all" },
+    env: { PATH: process.env.PATH, HOME: homeBeside(), LOCKSTEP_TRUST: more.trust ?? "all" },
     script,
     args: more.args ?? {},
     observe: (entry) => void entries.push(entry),
@@ -271,7 +271,7 @@ test("a resumed run looks again, with the module as it was", async () => {
     }),
   );
   const journal = createMemoryJournal();
-  const env = { PATH: process.env.PATH, HOME: cwd, LOCKSTEP_TRUST: "all" };
+  const env = { PATH: process.env.PATH, HOME: homeBeside(), LOCKSTEP_TRUST: "all" };
   const stop = new AbortController();
   const first = await run({
     agent: "ender",

@@ -4,7 +4,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { after, before, test } from "node:test";
 import { createMemoryJournal, run, type Entry, type ScriptReply } from "../../src/run/index.ts";
-import { projectWith } from "./project.ts";
+import { homeBeside, projectWith } from "./project.ts";
 import { verdictAgent, type Verdict } from "./verdict-agents.ts";
 
 const say = (text: string): ScriptReply => ({ text });
@@ -49,7 +49,7 @@ async function go(
     agent: "ender",
     cwd,
     journal: createMemoryJournal(),
-    env: { PATH: process.env.PATH, HOME: cwd, LOCKSTEP_TRUST: "all" },
+    env: { PATH: process.env.PATH, HOME: homeBeside(), LOCKSTEP_TRUST: "all" },
     script,
     args: more.args ?? {},
     observe: (entry) => void entries.push(entry),
@@ -325,7 +325,7 @@ test("an address is not asked without trust", async () => {
     agent: "ender",
     cwd,
     journal: createMemoryJournal(),
-    env: { PATH: process.env.PATH, HOME: cwd },
+    env: { PATH: process.env.PATH, HOME: homeBeside() },
     script: many(say("work")),
   });
   assert.deepEqual([result.code, result.exitCode, asked], ["NOT_TRUSTED", 3, 0]);

@@ -199,7 +199,8 @@ test("a run works in the folder it was started in, with the agent's files as the
     { step: "initial.work", calls: [agent] },
     ...others,
   ];
-  const result = await world.run([], { script, cwd: join(world.home, "app") });
+  // It changes what lies beside its folder, which a confined command cannot.
+  const result = await world.run([], { script, cwd: join(world.home, "app"), sandbox: "off" });
   assert.deepEqual(effectsOf(result), ["merge:applied", "remove:held"], result.reason);
   // Inputs are nobody's work; but one that was changed is not thrown away.
   assert.match(result.effects[1]!.detail, /is kept: not committed: data\/changed\.csv$/);
