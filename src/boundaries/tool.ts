@@ -2,6 +2,7 @@
 import type { ToolSpec } from "../engine/ports.ts";
 import type { Json, JsonObject, JsonSchema } from "../flow/json.ts";
 import { isObject, own } from "../flow/json.ts";
+import type { Programs } from "../flow/programs.ts";
 import type { AskGitHub } from "./github.ts";
 import type { Ground } from "./paths.ts";
 
@@ -19,6 +20,8 @@ export type World = {
   /** Exactly what commands see of the environment: narrowed, nothing secret in it. */
   readonly env: () => Env;
   readonly exec: RunProcess;
+  /** What tools start themselves. Absent: nothing but the shell of the system. */
+  readonly programs?: Pick<Programs, "bash" | "rg">;
   /** What AskUserQuestion is answered with. */
   readonly autoResponse: string;
   /** Absent: GitHub is switched off. */

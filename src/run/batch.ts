@@ -77,7 +77,11 @@ async function requireCommon({ flow, project }: Loaded, options: BatchOptions): 
   if (flow === null) return;
   const env = options.env ?? process.env;
   if (options.backend === undefined) {
-    const backend = await chooseBackend(options, flow, { env, stateDir: project.stateDir });
+    const backend = await chooseBackend(options, flow, {
+      env,
+      stateDir: project.stateDir,
+      root: project.root,
+    });
     await backend.close?.();
   }
   await requireTrust(flow, { root: project.root, env, ...options.trust });
