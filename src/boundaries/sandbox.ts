@@ -5,7 +5,7 @@
  * policy into the argument vector that is started instead.
  */
 import { RunnerError } from "../engine/ports.ts";
-import { quarantine, watchedPaths } from "./sandbox-mounts.ts";
+import { nestedRepositories, newlyNested, quarantine, watchedPaths } from "./sandbox-mounts.ts";
 
 /** Absolute paths without links. What does not exist is passed over, because it is looked at again for each command. */
 export type SandboxPolicy = {
@@ -57,9 +57,10 @@ export function confine<O extends Options, R extends { readonly stderr: string }
 ): (options: O) => Promise<R> {
   return async (options) => {
     const watched = watchedPaths(policy);
+    const nested = nestedRepositories(policy);
     const command = engine.wrap(options.command, policy, options.cwd, options.values);
     const result = await exec({ ...options, command, env: { ...options.env, ...engine.env }, values: {} });
-    const note = restored(watched);
+    const note = restored(() => [...watched, ...newlyNested(policy, nested)]);
     if (note === "") return result;
     return { ...result, stderr: result.stderr === "" ? note : `${result.stderr.trimEnd()}\n${note}` };
   };
@@ -78,20 +79,21 @@ export type ConfineChild = (command: readonly string[], cwd: string) => Confined
 export function confineChild(engine: SandboxEngine, policy: SandboxPolicy): ConfineChild {
   return (command, cwd) => {
     const watched = watchedPaths(policy);
+    const nested = nestedRepositories(policy);
     // The program may lie where commands see nothing.
     const seeing = { ...policy, shielded: [...policy.shielded, ...command.slice(0, 1)] };
     return {
       command: engine.wrap(command, seeing, cwd),
       env: engine.env,
-      afterwards: () => restored(watched),
+      afterwards: () => restored(() => [...watched, ...newlyNested(policy, nested)]),
     };
   };
 }
 
 /** A line for each place that had to be put right. */
-function restored(watched: Parameters<typeof quarantine>[0]): string {
+function restored(watched: () => Parameters<typeof quarantine>[0]): string {
   try {
-    const moved = quarantine(watched);
+    const moved = quarantine(watched());
     return moved.map((path) => `[${path} is not for commands to make: it was moved away]`).join("\n");
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);

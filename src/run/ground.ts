@@ -11,7 +11,7 @@ import type { Result } from "./result.ts";
 import { decideSandbox, openGround, placesOf, type Ground } from "./sandbox.ts";
 
 /** What the machine offers a run: how commands are started, and what they see of the environment. */
-export type Around = Pick<Ground, "exec" | "child"> & {
+export type Around = Pick<Ground, "exec" | "child" | "git"> & {
   readonly allow: UserConfig["env"];
   readonly served: readonly ServedTool[];
   readonly limits: UserConfig["limits"];
@@ -63,16 +63,17 @@ export async function withGround(
   const ground = await openGround(decision, () => placesOf(project, cwd, env), env);
   const warnings = decision.confined || decision.warning === null ? [] : [decision.warning];
   const { exec, child, inside } = ground;
+  const git = ground.git === undefined ? {} : { git: ground.git };
   const { env: allow, limits } = config;
   try {
     if (flow.settings.mcpServers === undefined)
-      return await use({ exec, child, allow, limits, served: [], warnings });
+      return await use({ exec, child, ...git, allow, limits, served: [], warnings });
     const { openServers } = await import("./mcp.ts");
     const { signal } = surroundings(options);
     const servers = await openServers(flow, { cwd, env, allow, inside, signal });
     try {
       const all = [...warnings, ...servers.warnings];
-      return await use({ exec, child, allow, limits, served: servers.tools, warnings: all });
+      return await use({ exec, child, ...git, allow, limits, served: servers.tools, warnings: all });
     } finally {
       await servers.close();
     }

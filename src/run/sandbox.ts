@@ -4,12 +4,14 @@
  */
 import { homedir } from "node:os";
 import { join } from "node:path";
+import { isInside } from "../boundaries/paths.ts";
 import type { ConfineChild, SandboxEngine, SandboxPolicy } from "../boundaries/sandbox.ts";
 import type { Places } from "../boundaries/sandbox-policy.ts";
 import { childEnv, runProcess, type Env, type RunProcess } from "../effects/process.ts";
 import { RunnerError } from "../engine/ports.ts";
 import type { Sandbox } from "../flow/settings.ts";
 import type { SandboxWish } from "./config.ts";
+import { programsFor } from "./programs.ts";
 import { configFolder, type Project } from "./project.ts";
 
 export type Decision =
@@ -21,6 +23,8 @@ export type Ground = {
   readonly exec: RunProcess;
   /** How a process is started that stays: the code of a project. */
   readonly child: ConfineChild;
+  /** How our own git is started over working trees that commands may have written. Absent: like any program of ours. */
+  readonly git?: (trees: readonly [string, ...string[]]) => RunProcess;
   /** null: commands are not confined. */
   readonly inside: { readonly engine: SandboxEngine; readonly policy: SandboxPolicy } | null;
   readonly close: () => Promise<void>;
@@ -80,7 +84,7 @@ export async function openGround(
     if (why !== null) throw unavailable(`allowedPaths cannot hold "${path}": ${why}`, decision);
   }
   const policy = policyOf(sandbox, places);
-  const engine = await openEngine(policy, env, exec, decision);
+  const engine = await openEngine(policy, places, env, exec, decision);
   const trouble = await tried(engine, policy);
   if (trouble !== null) {
     await engine.close();
@@ -88,7 +92,34 @@ export async function openGround(
   }
   const { confine, confineChild } = await import("../boundaries/sandbox.ts");
   const child = confineChild(engine, policy);
-  return { exec: confine(exec, engine, policy), child, inside: { engine, policy }, close: engine.close };
+  const git: Ground["git"] = (trees) => {
+    const confined = confine(exec, engine, policyForGit(policy, trees, env));
+    // Another working tree may have the branch checked out: that one no command could write.
+    return async (options) =>
+      trees.some((tree) => isInside(tree, options.cwd)) ? await confined(options) : await exec(options);
+  };
+  return { exec: confine(exec, engine, policy), child, git, inside: { engine, policy }, close: engine.close };
+}
+
+/** Git may write the trees and their repository, but not what is obeyed later, and it reaches nobody. */
+function policyForGit(
+  policy: SandboxPolicy,
+  [first, ...others]: readonly [string, ...string[]],
+  { HOME = homedir(), XDG_CONFIG_HOME = join(HOME, ".config"), GIT_CONFIG_GLOBAL: named }: Env,
+): SandboxPolicy {
+  const trees = [first, ...others];
+  const settings = [named ?? join(HOME, ".gitconfig"), join(XDG_CONFIG_HOME, "git", "config")];
+  return {
+    cwd: first,
+    writable: others,
+    // The user's own settings are seen and not written.
+    shielded: [...policy.shielded, ...settings, ...trees.map((tree) => join(tree, ".agent"))],
+    hidden: [
+      ...policy.hidden.filter((path) => !settings.includes(path)),
+      ...trees.map((tree) => join(tree, ".lockstep")),
+    ],
+    hosts: null,
+  };
 }
 
 export function placesOf(project: Project, cwd: string, env: NodeJS.ProcessEnv): Places {
@@ -98,12 +129,14 @@ export function placesOf(project: Project, cwd: string, env: NodeJS.ProcessEnv):
 
 async function openEngine(
   policy: SandboxPolicy,
+  { cwd, root }: Places,
   env: Env,
   exec: RunProcess,
   decision: Decision,
 ): Promise<SandboxEngine> {
   const { createBwrap } = await import("../boundaries/sandbox-bwrap.ts");
-  const outer = { exec, env: childEnv(env) };
+  const programs = programsFor(env, [cwd, root, ...policy.writable]);
+  const outer = { exec, env: childEnv(env), programs };
   if (policy.hosts === null || policy.hosts.length === 0) return createBwrap(outer);
   const { openBridge } = await import("../boundaries/sandbox-srt.ts");
   const opened = await openBridge(policy.hosts);
@@ -117,9 +150,9 @@ export async function selfTest(project: Project, env: NodeJS.ProcessEnv): Promis
   const { createBwrap } = await import("../boundaries/sandbox-bwrap.ts");
   const places = placesOf(project, project.root, env);
   const policy = policyOf(NO_NETWORK, places);
-  return (
-    refuseGround(places) ?? (await createBwrap({ exec: runProcess, env: childEnv(env) }).selfTest(policy))
-  );
+  const programs = programsFor(env, [project.root]);
+  const engine = createBwrap({ exec: runProcess, env: childEnv(env), programs });
+  return refuseGround(places) ?? (await engine.selfTest(policy));
 }
 
 const NO_NETWORK = {

@@ -24,7 +24,7 @@ export type WorktreeRow = {
 
 /** Of all recorded runs, newest first; those of which neither folder nor branch is left are not listed. */
 export async function listWorktrees(journal: Journal, around: Surroundings): Promise<readonly WorktreeRow[]> {
-  return (await recorded(journal, gitFor(around))).map(({ row }) => row);
+  return (await recorded(journal, around)).map(({ row }) => row);
 }
 
 export type Pruned = {
@@ -40,9 +40,8 @@ export async function pruneWorktrees(
   around: Surroundings,
   options: { readonly dryRun?: boolean } = {},
 ): Promise<readonly Pruned[]> {
-  const git = gitFor(around);
   const pruned: Pruned[] = [];
-  for (const { row, worktree, copy } of await recorded(journal, git)) {
+  for (const { row, worktree, copy, git } of await recorded(journal, around)) {
     const why = reasonToKeep(row);
     if (why !== null) pruned.push({ row, done: "kept", why });
     else if (options.dryRun === true) pruned.push(outcomeOf(row, row.merged));
@@ -69,15 +68,21 @@ function outcomeOf(row: WorktreeRow, isBranchGone: boolean): Pruned {
   return { row, done: "folder removed", why: `its commits stay on ${row.branch}` };
 }
 
-type Recorded = { readonly row: WorktreeRow; readonly worktree: Worktree; readonly copy: readonly string[] };
+type Recorded = {
+  readonly row: WorktreeRow;
+  readonly worktree: Worktree;
+  readonly copy: readonly string[];
+  readonly git: Git;
+};
 
-async function recorded(journal: Journal, git: Git): Promise<readonly Recorded[]> {
+async function recorded(journal: Journal, around: Surroundings): Promise<readonly Recorded[]> {
   const found: Recorded[] = [];
   for (const run of await journal.list()) {
     const first = (await journal.read(run.id))[0]?.event;
     if (first?.type !== "run.started" || first.worktree === undefined) continue;
     const { worktree } = first;
     const { path, branch, base, home } = worktree;
+    const git = gitFor(around, [home, path]);
     const exists = existsSync(path);
     const tip = existsSync(home) ? await tipOf(git, home, `refs/heads/${branch}`) : null;
     if (!exists && tip === null) continue;
@@ -87,7 +92,7 @@ async function recorded(journal: Journal, git: Git): Promise<readonly Recorded[]
     const merged = tip === null || (await isAncestor(git, home, tip, `refs/heads/${base}`));
     const uncommitted = left === null ? null : [...left.work, ...left.changed].map((change) => change.path);
     const row = { run: run.id, agent, state, path, branch, base, exists, merged, uncommitted };
-    found.push({ row, worktree, copy });
+    found.push({ row, worktree, copy, git });
   }
   return found;
 }
