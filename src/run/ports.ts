@@ -11,7 +11,8 @@ import type { Backend, Clock, Hooks, Person, Ports } from "../engine/ports.ts";
 import type { Flow, Module } from "../flow/flow.ts";
 import { composer } from "../prompts/compose.ts";
 import { discreet } from "./discreet.ts";
-import { askerOf, githubFor } from "./github.ts";
+import { askerOf, githubFor, type Pinned } from "./github.ts";
+import { programsFor } from "./programs.ts";
 
 export type Around = {
   readonly flow: Flow;
@@ -29,6 +30,7 @@ export type Around = {
     /** Tools of servers. */
     readonly served?: readonly ServedTool[];
   };
+  readonly repository: Pinned;
   readonly redactor: Redactor;
   readonly person: Person;
   readonly onText?: Ports["onText"];
@@ -40,13 +42,14 @@ export type Around = {
 
 export function createPorts(around: Around): Ports {
   const { flow, backend, clock, root, cwd, env = process.env, person, onText } = around;
-  const { redactor, ground } = around;
+  const { redactor, ground, repository } = around;
   const { allow } = ground;
   const exec: RunProcess = (command) => ground.exec({ ...command, tidy: redactor.text });
   const { autoResponse, questions } = flow.settings;
   const { enabled } = flow.settings.github;
   const { signal = new AbortController().signal, onWarning } = around;
-  const github = githubFor({ enabled, env, cwd, clock, signal, onToken: redactor.learn });
+  const github = githubFor({ enabled, env, cwd, clock, signal, repository, onToken: redactor.learn });
+  const programs = programsFor(env, [root, cwd]);
   const hooks = flow.hooks === undefined ? null : hooksOf(flow.hooks, around, env);
   const ports: Ports = {
     backend,
@@ -57,6 +60,7 @@ export function createPorts(around: Around): Ports {
       cwd,
       env: () => childEnv(env, allow),
       exec,
+      programs,
       autoResponse,
       protect: [],
       ...(enabled && { github: askerOf(github) }),
@@ -64,7 +68,7 @@ export function createPorts(around: Around): Ports {
       ...(ground.served !== undefined && { served: ground.served }),
       granting: { person, ...(hooks !== null && { hooks }) },
     }),
-    shell: createShell({ cwd, env, allow, exec }),
+    shell: createShell({ cwd, env, allow, exec, git: programs.git }),
     watch: createWatch({
       agent: flow.agent,
       root,
