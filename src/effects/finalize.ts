@@ -30,7 +30,9 @@ export async function finalize(it: Finalizing): Promise<boolean> {
   if (createPr && !isEmpty) {
     const why = await whyHeld(it, branch, "no pull request was opened");
     if (why !== null) return await proposePull(it, why);
-    return (await pushTo(it, branch)) && (await proposePull(it));
+    if (!(await pushTo(it, branch))) return false;
+    const isHeld = !it.ledger.dryRun && it.ledger.stateOf("push") === "held";
+    return await proposePull(it, isHeld ? "no pull request was opened: its branch was not pushed" : null);
   }
   if (!createPr && autoMerge) {
     if (!(await mergeBranch(it))) return false;
