@@ -98,3 +98,42 @@ function importsIn(code: string): readonly string[] {
 function withoutComments(code: string): string {
   return code.replaceAll(/\/\*[\s\S]*?\*\//g, "").replaceAll(/^\s*\/\/.*$/gm, "");
 }
+
+/** How a program is started by a name that a PATH has to explain, or by a shell that nobody chose. */
+const BARE = [
+  /\b(?:spawn|spawnSync|execFile|execFileSync|fork)\(\s*["'`](?!\/)/,
+  /\b(?:execSync|child_process\.exec)\(/,
+  /import \{[^}]*\bexec(?:Sync)?\b[^}]*\} from "node:child_process"/,
+  /\bcommand:\s*\[\s*["'`](?!\/)/,
+  /\bgitCommand\(\s*["'`]/,
+  /\bshell:\s*(?:true|["'`](?!\/))/,
+  /\[\s*["'`](?:sh|bash|git|gh|rg|bwrap|socat|node|ssh|strace)["'`],\s*["'`]-/,
+];
+
+function bareIn(code: string): readonly string[] {
+  return BARE.filter((pattern) => pattern.test(withoutComments(code))).map((pattern) => pattern.source);
+}
+
+test("nothing is started by a bare name", () => {
+  const wrong = files.flatMap((file) =>
+    bareIn(readFileSync(root + file, "utf8")).map((found) => `${file}: ${found}`),
+  );
+  assert.deepEqual(wrong, []);
+});
+
+test("the check above sees every way to do it", () => {
+  for (const line of [
+    'spawn("git", args)',
+    "spawnSync('rg', [])",
+    'execFileSync("git", args)',
+    'execSync("git status")',
+    'import { exec } from "node:child_process";',
+    'exec({ command: ["gh", "auth", "token"] })',
+    'gitCommand("git", args)',
+    "spawn(program, args, { shell: true })",
+    'const argv = ["sh", "-c", line];',
+  ])
+    assert.equal(bareIn(line).length > 0, true, line);
+  for (const line of ['spawn("/bin/sh", [])', "spawn(file, args)", "exec({ command: [program, name] })"])
+    assert.deepEqual(bareIn(line), [], line);
+});

@@ -4,13 +4,14 @@
  * Our gate answers the permissions that the agent asks for; what it does without asking, it does by its own rules. The
  * answer comes through a tool of ours, which the agent is handed as an MCP server.
  */
-import { spawn, type ChildProcess } from "node:child_process";
+import { spawn, type ChildProcess, type ChildProcessByStdio } from "node:child_process";
 import { mkdtemp, readFile, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable, Writable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Backend, Gate, Message, RunRequest, ToolSpec, TurnResult } from "../engine/ports.ts";
+import type { Stdio } from "../flow/descriptors.ts";
 import type { Json, JsonObject } from "../flow/json.ts";
 import { choose, hear, NOTHING, SERVER, SUBMIT, toCalls, toFault, tokensOf, type Heard } from "./acp-read.ts";
 import { SUBMIT_SERVER } from "./acp-submit.ts";
@@ -26,6 +27,8 @@ export type AcpOptions = {
   /** The user's environment, and the names of what the agent needs of it beside the usual: its key. */
   readonly env: NodeJS.ProcessEnv;
   readonly pass?: readonly string[];
+  /** The descriptors that the agent is given; those three, unless said. */
+  readonly stdioOf?: (own: readonly Stdio[]) => Stdio[];
 };
 
 /** What we use of the SDK. */
@@ -62,6 +65,8 @@ type Session = {
   onCall: () => void;
 };
 
+type Child = ChildProcessByStdio<Writable, Readable, null>;
+
 type Agent = {
   readonly child: ChildProcess;
   readonly connection: Connection;
@@ -72,7 +77,7 @@ type Agent = {
 
 /** BACKEND_UNAVAILABLE if the SDK is not installed. */
 export async function createAcp(options: AcpOptions): Promise<Backend> {
-  const { command, args = [], pass = [] } = options;
+  const { command, args = [], pass = [], stdioOf = (own) => [...own] } = options;
   const sdk = (await loadPeer(SDK, options.env)) as Sdk;
   const env = passOn(options.env, (name) => pass.includes(name));
   const temp = await mkdtemp(join(tmpdir(), "lockstep-acp-"));
@@ -83,7 +88,8 @@ export async function createAcp(options: AcpOptions): Promise<Backend> {
   let opened = 0;
 
   async function start(cwd: string): Promise<Agent> {
-    const child = spawn(command, args, { cwd, env, stdio: ["pipe", "pipe", "ignore"] });
+    const stdio = stdioOf(["pipe", "pipe", "ignore"]);
+    const child = spawn(command, args, { cwd, env, stdio }) as Child;
     started = child;
     const gone = new Promise<Error>((resolve) => {
       const end = (why: string) => {

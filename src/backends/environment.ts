@@ -4,12 +4,18 @@ export type Environment = { readonly [name: string]: string };
 
 /** `also`: further names that may pass. */
 export function passOn(env: NodeJS.ProcessEnv, also: (name: string) => boolean): Environment {
-  return Object.fromEntries(
-    Object.entries(env).flatMap(([name, value]) =>
-      value !== undefined && (USUAL.test(name) || also(name)) ? [[name, value] as const] : [],
-    ),
+  const passed = Object.entries(env).flatMap(([name, value]) =>
+    value !== undefined && (USUAL.test(name) || also(name)) ? [[name, value] as const] : [],
   );
+  return { ...WARY, ...Object.fromEntries(passed) };
 }
+
+/** A folder that only looks like a repository is none for its git either: any tool could write one. */
+const WARY: Environment = {
+  GIT_CONFIG_COUNT: "1",
+  GIT_CONFIG_KEY_0: "safe.bareRepository",
+  GIT_CONFIG_VALUE_0: "explicit",
+};
 
 const USUAL = new RegExp(
   `^(?:${[

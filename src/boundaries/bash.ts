@@ -1,4 +1,5 @@
 /** Bash: one command in a fresh shell, run by whatever runs processes for us. */
+import { SHELL } from "../flow/programs.ts";
 import { defineTool, done, failed, type RunProcess, type Tool } from "./tool.ts";
 
 export function bashTool(): Tool {
@@ -16,9 +17,11 @@ export function bashTool(): Tool {
       },
       description: { type: "string", description: "What the command is for, in a few words" },
     },
-    run: async ({ command, timeout = DEFAULT_TIMEOUT_MS }, { cwd, env, exec }, signal) => {
+    run: async ({ command, timeout = DEFAULT_TIMEOUT_MS }, { cwd, env, exec, programs }, signal) => {
       const timeoutMs = Math.min(timeout, MAX_TIMEOUT_MS);
-      const argv = ["sh", "-c", LAUNCH, "sh", command];
+      // Models write for bash; where there is none, sh does its best.
+      const bash = programs?.bash ?? null;
+      const argv = bash === null ? [SHELL, "-c", command, "sh"] : [bash, "-c", command, "bash"];
       const result = await exec({
         command: argv,
         cwd,
@@ -40,9 +43,6 @@ const DEFAULT_TIMEOUT_MS = 120_000;
 const MAX_TIMEOUT_MS = 600_000;
 /** Both streams with their notes fit into what a model is shown. */
 const STREAM_BYTES = 31 * 1024;
-
-/** Models write for bash; where there is none, sh does its best. The command is an argument, never part of this text. */
-const LAUNCH = 'if command -v bash >/dev/null 2>&1; then exec bash -c "$1"; else exec sh -c "$1"; fi';
 
 function endingOf(result: Awaited<ReturnType<RunProcess>>, timeoutMs: number): string {
   if (result.aborted) return "[interrupted]";

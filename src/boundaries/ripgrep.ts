@@ -1,6 +1,5 @@
 /** Asks ripgrep which files need not be read. It only ever spares work: what it does not name is read all the same. */
 import { literalsOf } from "./literals.ts";
-import { findProgram } from "./program.ts";
 import type { World } from "./tool.ts";
 
 export type Sparing = {
@@ -22,13 +21,13 @@ export type Sparing = {
  */
 export async function filesWithout(
   sparing: Sparing,
-  { cwd, env, exec, search = exec }: Pick<World, "cwd" | "env" | "exec" | "search">,
+  { env, exec, search = exec, programs }: Pick<World, "env" | "exec" | "search" | "programs">,
   signal: AbortSignal,
 ): Promise<ReadonlySet<string>> {
   const texts = literalsOf(sparing.pattern, sparing.ignoreCase);
-  const seen = env();
-  const program = findProgram("rg", seen["PATH"] ?? "", [cwd, sparing.folder]);
+  const program = programs?.rg ?? null;
   if (texts === null || program === null) return new Set();
+  const seen = env();
   const command = [program, ...argumentsFor(texts, sparing)];
   const limits = { timeoutMs: TIMEOUT_MS, maxOutputBytes: MAX_OUTPUT_BYTES, signal };
   const result = await search({ command, cwd: sparing.folder, env: seen, ...limits }).catch(() => null);

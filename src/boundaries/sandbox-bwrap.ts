@@ -2,15 +2,16 @@
  * The engine for Linux: bubblewrap with a profile of our own. The whole disk is read-only but for the policy's folders,
  * every namespace is a new one, no capability is left and none can be regained, and nothing outlives the command.
  */
-import { findProgram } from "./program.ts";
+import { NOT_INSTALLED, SHELL, type Programs } from "../flow/programs.ts";
 import { mountsOf, real, type Mount } from "./sandbox-mounts.ts";
 import type { SandboxEngine, SandboxPolicy } from "./sandbox.ts";
 import type { Env, RunProcess } from "./tool.ts";
 
 export type BwrapOptions = {
   readonly exec: RunProcess;
-  /** What the self-test sees of the environment; its PATH is where bubblewrap is looked for. */
+  /** What the self-test sees of the environment. */
   readonly env: Env;
+  readonly programs: Pick<Programs, "bwrap" | "socat">;
   /** The way out, for a policy that names hosts. */
   readonly bridge?: Bridge;
 };
@@ -22,9 +23,9 @@ export type Bridge = {
   readonly close: () => Promise<void>;
 };
 
-export function createBwrap({ exec, env, bridge }: BwrapOptions): SandboxEngine {
+export function createBwrap({ exec, env, programs, bridge }: BwrapOptions): SandboxEngine {
   const wrap: SandboxEngine["wrap"] = (command, policy, cwd = policy.cwd, values = {}) => [
-    programOf(env, policy) ?? "bwrap",
+    programs.bwrap ?? NOT_INSTALLED,
     ...NAMESPACES,
     ...(policy.hosts === "all" ? [] : ["--unshare-net"]),
     ...Object.entries(values).flatMap(([name, value]) => ["--setenv", name, value]),
@@ -35,17 +36,21 @@ export function createBwrap({ exec, env, bridge }: BwrapOptions): SandboxEngine 
     // A link to it may lie where commands see nothing.
     real(cwd)[0] ?? cwd,
     "--",
-    "sh",
+    SHELL,
     "-c",
-    bridge !== undefined ? LAUNCH_BRIDGED : policy.hosts === null ? LAUNCH_ALONE : LAUNCH,
+    bridge !== undefined
+      ? launchBridged(programs.socat ?? NOT_INSTALLED)
+      : policy.hosts === null
+        ? LAUNCH_ALONE
+        : LAUNCH,
     "sh",
-    ...(typeof command === "string" ? ["sh", "-c", command] : command),
+    ...(typeof command === "string" ? [SHELL, "-c", command] : command),
   ];
 
   const attempt = async (policy: SandboxPolicy): Promise<string | null> => {
     if (process.platform !== "linux")
       return `commands can be confined on Linux only, not on ${process.platform}`;
-    if (programOf(env, policy) === null)
+    if (programs.bwrap === null)
       return "bubblewrap is not installed; install it (Debian and Ubuntu: apt install bubblewrap)";
     const limits = { timeoutMs: 20_000, maxOutputBytes: 4096, signal: new AbortController().signal };
     const result = await exec({ command: wrap(SELF_TEST, policy), cwd: policy.cwd, env, ...limits });
@@ -96,14 +101,16 @@ function defaults(values: { readonly [name: string]: string }): string {
 const INNER_SOCKET = "/tmp/.lockstep-proxy.sock";
 const INNER_PORT = 3128;
 /** The bridge belongs to nobody, so that a program that waits for all its children does not wait for it. */
-const LAUNCH_BRIDGED = [
-  LIMIT,
-  CACHES,
-  `(socat TCP-LISTEN:${INNER_PORT},bind=127.0.0.1,fork,reuseaddr UNIX-CONNECT:${INNER_SOCKET} >/dev/null 2>&1 &)`,
-  "n=0; while [ $n -lt 100 ]",
-  `do socat -u OPEN:/dev/null TCP:127.0.0.1:${INNER_PORT} 2>/dev/null && break; n=$((n+1)); sleep 0.02; done`,
-  'exec "$@"',
-].join("; ");
+function launchBridged(socat: string): string {
+  const program = `'${socat.replaceAll("'", "'\\''")}'`;
+  return [
+    LIMIT,
+    CACHES,
+    `(${program} TCP-LISTEN:${INNER_PORT},bind=127.0.0.1,fork,reuseaddr UNIX-CONNECT:${INNER_SOCKET} >/dev/null 2>&1 &)`,
+    `${program} -u OPEN:/dev/null TCP:127.0.0.1:${INNER_PORT},retry=100,interval=0.02 2>/dev/null`,
+    'exec "$@"',
+  ].join("; ");
+}
 
 /** It must start, and it must not be able to write where it may not. */
 const SELF_TEST = "( : > /lockstep-self-test ) 2>/dev/null && exit 9; exit 0";
@@ -138,13 +145,6 @@ function proxyEnv({ token }: Bridge): Env {
     ...both("NO_PROXY", local),
     NODE_USE_ENV_PROXY: "1",
   };
-}
-
-/** Where programs are looked for when there is no PATH, as the C library does it. */
-const DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin";
-
-function programOf({ PATH = DEFAULT_PATH }: Env, { cwd, writable }: SandboxPolicy): string | null {
-  return findProgram("bwrap", PATH, [cwd, ...writable]);
 }
 
 function explain({ exitCode, stderr }: Awaited<ReturnType<RunProcess>>): string {

@@ -15,6 +15,7 @@ import {
   statSync,
 } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
+import { gitlinksIn } from "./git-index.ts";
 import { isInside } from "./paths.ts";
 
 export type GitPlaces = {
@@ -41,6 +42,37 @@ export function gitPlaces(root: string, above: boolean): GitPlaces {
   return {
     mounts: [pointer, ...common.mounts, { path: link.admin, as: "rw" }, ...own.mounts],
     watched: [...common.watched, ...own.watched],
+  };
+}
+
+/**
+ * The repositories inside of a folder that the index records, by their `.git`. Outside, git looks into these and obeys
+ * their settings, whereas others that lie around are only listed.
+ */
+export function nestedIn(root: string): readonly string[] {
+  for (let top = root; ; top = dirname(top)) {
+    const dot = join(top, ".git");
+    const found = lstatSync(dot, { throwIfNoEntry: false });
+    if (found !== undefined) {
+      const folder = found.isDirectory() ? dot : (worktreeOf(dot)?.admin ?? null);
+      const links = folder === null ? [] : gitlinksIn(join(folder, "index"));
+      return links.map((path) => join(top, path, ".git")).filter((path) => isInside(root, path));
+    }
+    if (top === dirname(top)) return [];
+  }
+}
+
+/** Those that are there: commands may work in them, and may not change what git obeys there. */
+export function nestedPlaces(root: string): GitPlaces {
+  const places = nestedIn(root).flatMap((dot): readonly GitPlaces[] => {
+    const found = lstatSync(dot, { throwIfNoEntry: false });
+    // Behind a link it is somewhere else, and not ours to open.
+    if (found === undefined || realpathSync.native(dot) !== dot) return [];
+    return found.isDirectory() ? [controlFolder(dot)] : [{ mounts: [{ path: dot, as: "ro" }], watched: [] }];
+  });
+  return {
+    mounts: places.flatMap(({ mounts }) => mounts),
+    watched: places.flatMap(({ watched }) => watched),
   };
 }
 

@@ -10,7 +10,7 @@ import {
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { isInside } from "./paths.ts";
-import { gitPlaces, type GitPlaces, type Watched } from "./sandbox-git.ts";
+import { gitPlaces, nestedIn, nestedPlaces, type GitPlaces, type Watched } from "./sandbox-git.ts";
 import type { SandboxPolicy } from "./sandbox.ts";
 
 export type Mount = {
@@ -65,6 +65,18 @@ export function watchedPaths(policy: SandboxPolicy): readonly Watched[] {
   return [...gitOf(policy).flatMap(({ watched }) => watched), ...(policy.watched ?? [])];
 }
 
+/** The repositories inside of the run's folders that git would look into. */
+export function nestedRepositories(policy: SandboxPolicy): ReadonlySet<string> {
+  return new Set(rootsOf(policy).flatMap((root) => nestedIn(root)));
+}
+
+/** Those that were not among them before: their settings must not be found by git when it is started outside. */
+export function newlyNested(policy: SandboxPolicy, before: ReadonlySet<string>): readonly Watched[] {
+  return [...nestedRepositories(policy)]
+    .filter((path) => !before.has(path))
+    .map((path) => ({ path, link: null }));
+}
+
 /** Puts things back as they were. Nothing is deleted: should it be somebody else's after all, it is still there. */
 export function quarantine(watched: readonly Watched[]): readonly string[] {
   return watched.flatMap(({ path: named, link }) => {
@@ -90,6 +102,7 @@ function gitOf(policy: SandboxPolicy): readonly GitPlaces[] {
   return [
     ...(cwd === undefined ? [] : [gitPlaces(cwd, true)]),
     ...others.map((root) => gitPlaces(root, false)),
+    ...rootsOf(policy).map((root) => nestedPlaces(root)),
   ];
 }
 

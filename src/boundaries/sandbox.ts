@@ -6,7 +6,7 @@
  */
 import { RunnerError } from "../engine/ports.ts";
 import type { Watched } from "./sandbox-git.ts";
-import { quarantine, watchedPaths } from "./sandbox-mounts.ts";
+import { nestedRepositories, newlyNested, quarantine, watchedPaths } from "./sandbox-mounts.ts";
 
 /** Absolute paths without links. What does not exist is passed over, because it is looked at again for each command. */
 export type SandboxPolicy = {
@@ -64,9 +64,11 @@ export function confine<O extends Options, R extends Ended>(
 ): (options: O) => Promise<R> {
   return async (options) => {
     const watched = watchedPaths(policy);
+    const nested = nestedRepositories(policy);
     const command = engine.wrap(options.command, policy, options.cwd, options.values);
     const result = await exec({ ...options, command, env: { ...options.env, ...engine.env }, values: {} });
-    const note = [restored(watched), isCutOff(result, policy) ? noNetwork(policy) : ""]
+    const moved = restored(() => [...watched, ...newlyNested(policy, nested)]);
+    const note = [moved, isCutOff(result, policy) ? noNetwork(policy) : ""]
       .filter((line) => line !== "")
       .join("\n");
     if (note === "") return result;
@@ -104,20 +106,21 @@ export type ConfineChild = (command: readonly string[], cwd: string) => Confined
 export function confineChild(engine: SandboxEngine, policy: SandboxPolicy): ConfineChild {
   return (command, cwd) => {
     const watched = watchedPaths(policy);
+    const nested = nestedRepositories(policy);
     // The program may lie where commands see nothing.
     const seeing = { ...policy, shielded: [...policy.shielded, ...command.slice(0, 1)] };
     return {
       command: engine.wrap(command, seeing, cwd),
       env: engine.env,
-      afterwards: () => restored(watched),
+      afterwards: () => restored(() => [...watched, ...newlyNested(policy, nested)]),
     };
   };
 }
 
 /** A line for each place that had to be put right. */
-function restored(watched: Parameters<typeof quarantine>[0]): string {
+function restored(watched: () => Parameters<typeof quarantine>[0]): string {
   try {
-    const moved = quarantine(watched);
+    const moved = quarantine(watched());
     return moved.map((path) => `[${path} is not for commands to make: it was moved away]`).join("\n");
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);

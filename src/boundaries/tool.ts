@@ -2,6 +2,7 @@
 import type { ToolSpec } from "../engine/ports.ts";
 import type { Json, JsonObject, JsonSchema } from "../flow/json.ts";
 import { isObject, own } from "../flow/json.ts";
+import type { Programs } from "../flow/programs.ts";
 import type { AskGitHub } from "./github.ts";
 import type { Ground } from "./paths.ts";
 
@@ -21,6 +22,8 @@ export type World = {
   readonly exec: RunProcess;
   /** How ripgrep is started; like a command, unless said. */
   readonly search?: RunProcess;
+  /** What tools start themselves. Absent: nothing but the shell of the system. */
+  readonly programs?: Pick<Programs, "bash" | "rg">;
   /** What AskUserQuestion is answered with. */
   readonly autoResponse: string;
   /** Absent: GitHub is switched off. */

@@ -2,9 +2,11 @@
 import { spawnSync } from "node:child_process";
 import { closeSync, existsSync, fsyncSync, openSync, rmSync, writeSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { NOT_INSTALLED, type Programs } from "../flow/programs.ts";
 import { EXIT } from "../flow/verdict.ts";
 import { hasErrors } from "../flow/problem.ts";
 import { findProject, listAgents, type Project } from "../run/project.ts";
+import { programsFor } from "../run/programs.ts";
 import { loadAgent } from "./agent.ts";
 import type { Call } from "./call.ts";
 import { withJournal } from "./journal.ts";
@@ -22,11 +24,12 @@ type Finding = {
 export async function examine(call: Call): Promise<number> {
   const { screen } = call;
   const project = findProject(call.cwd, call.stateDir);
+  const programs = programsFor(call.host.env, [project.root, call.cwd]);
   const findings = [
     nodeVersion(),
     await sqlite(),
-    git(),
-    ripgrep(),
+    git(programs),
+    ripgrep(programs),
     await sandbox(call, project),
     stateFolder(project),
     await journal(call),
@@ -70,15 +73,18 @@ async function sqlite(): Promise<Finding> {
   }
 }
 
-function git(): Finding {
-  const { status, stdout } = spawnSync("git", ["--version"], { encoding: "utf8", timeout: 5000 });
+function git({ git: program }: Programs): Finding {
+  const { status, stdout } = spawnSync(program ?? NOT_INSTALLED, ["--version"], {
+    encoding: "utf8",
+    timeout: 5000,
+  });
   return status === 0
     ? ok("git", stdout.replace("git version", "").trim())
     : warn("git", "not found", "install git: checks and tools of many agents call it");
 }
 
-function ripgrep(): Finding {
-  const { status, stdout } = spawnSync("rg", ["--no-config", "--version"], {
+function ripgrep({ rg }: Programs): Finding {
+  const { status, stdout } = spawnSync(rg ?? NOT_INSTALLED, ["--no-config", "--version"], {
     encoding: "utf8",
     timeout: 5000,
   });

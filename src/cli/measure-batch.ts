@@ -4,7 +4,9 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Flow } from "../flow/flow.ts";
+import { NOT_INSTALLED } from "../flow/programs.ts";
 import { runBatch, type Backend, type BatchOptions, type Loaded } from "../run/index.ts";
+import { programsFor } from "../run/programs.ts";
 import { cycle, loaded, row, USAGE, type Row } from "./measure.ts";
 
 const RUNS = 50;
@@ -71,7 +73,9 @@ function createModel(): Backend {
 
 function makeRepository(folder: string): void {
   writeFileSync(join(folder, ".gitignore"), "state/\n.worktrees/\n");
-  const git = (...args: readonly string[]) => execFileSync("git", args, { cwd: folder, stdio: "pipe" });
+  const { git: program } = programsFor(process.env, [folder]);
+  const git = (...args: readonly string[]) =>
+    execFileSync(program ?? NOT_INSTALLED, args, { cwd: folder, stdio: "pipe" });
   git("init", "--quiet", "--initial-branch=main");
   git("config", "user.name", "bench");
   git("config", "user.email", "bench@example.invalid");

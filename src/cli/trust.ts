@@ -40,7 +40,12 @@ async function show(call: Call): Promise<number> {
   }
   const { env } = call.host;
   const { sandbox: wish } = sandboxOf(call);
-  await using tried = await tryGround(flow, { project, cwd: call.cwd, env, ...(wish !== undefined && { wish }) });
+  await using tried = await tryGround(flow, {
+    project,
+    cwd: call.cwd,
+    env,
+    ...(wish !== undefined && { wish }),
+  });
   const state = await trustState(flow, trusting(project.root, tried.sandbox.confined, { env }));
   const isFree = state.state !== "new" && state.state !== "changed";
   if (call.on("json")) call.screen.document({ v: 1, ...state, trusted: isFree });

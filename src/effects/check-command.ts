@@ -9,7 +9,12 @@ import type { Env, ProcessResult, RunProcess } from "./process.ts";
 import { endingOf, isFinished } from "./process.ts";
 
 /** Where a check runs, what it sees of the environment, and what runs it. */
-export type CheckPlace = { readonly cwd: string; readonly env: Env; readonly exec: RunProcess };
+export type CheckPlace = {
+  readonly cwd: string;
+  readonly env: Env;
+  readonly exec: RunProcess;
+  readonly git: string | null;
+};
 
 /** Whether the command could run at all comes first; only then does the success rule have a say. */
 export async function judgeCommand(

@@ -1,6 +1,7 @@
 /** A check that the newest commit is described in the conventional form, `type(scope)!: subject`. */
 import type { CheckResult } from "../flow/event.ts";
 import type { Check } from "../flow/flow.ts";
+import { NOT_INSTALLED } from "../flow/programs.ts";
 import { clip } from "./capture.ts";
 import { isUnrecoverable, type CheckPlace } from "./check-command.ts";
 import { GIT_ENV, gitCommand } from "./git.ts";
@@ -10,11 +11,11 @@ import { endingOf, isFinished, type ProcessResult } from "./process.ts";
 /** Merges are passed over: git words them itself. Without a repository no work on the project can make it pass. */
 export async function judgeCommit(
   { name, pattern, timeoutMs }: Extract<Check, { kind: "commit-message" }>,
-  { cwd, env, exec }: CheckPlace,
+  { cwd, env, exec, git }: CheckPlace,
   signal: AbortSignal,
 ): Promise<CheckResult> {
   const seen = { ...env, ...GIT_ENV, GIT_ALLOW_PROTOCOL: "none" };
-  const command = gitCommand(NEWEST.split(" "));
+  const command = gitCommand(git ?? NOT_INSTALLED, NEWEST.split(" "));
   const result = await exec({ command, cwd, env: seen, timeoutMs, maxOutputBytes: MAX_BYTES, signal });
   const told = read(result, timeoutMs);
   if (told.kind === "unreadable") {

@@ -1,10 +1,12 @@
 /** What becomes of the worktree of a completed run: its work is committed, merged or pushed, and the worktree removed. */
 import { existsSync } from "node:fs";
 import type { Worktree } from "../flow/event.ts";
+import { controlChangesOn, heldFor } from "./control-changes.ts";
 import { branchOf, isAncestor, tipOf, type Change, type Git } from "./git.ts";
-import { applied, failed, type Done, type Ledger } from "./ledger.ts";
+import { applied, failed, held, type Done, type Ledger } from "./ledger.ts";
 import { mergeBranch } from "./merge.ts";
 import { closingsIn, proposePull, type Proposing } from "./pull.ts";
+import { troubleWith } from "./remote.ts";
 import { leftIn, named, quoted, removeWorktree } from "./worktree.ts";
 
 export type Finalizing = {
@@ -25,9 +27,17 @@ export async function finalize(it: Finalizing): Promise<boolean> {
   const left = await lookAtLeft(it);
   if (!(await commitLeft(it, left))) return false;
   const isEmpty = left.paths.length === 0 && (await tipOf(git, home, `refs/heads/${branch}`)) === commit;
-  if (createPr && !isEmpty) return (await pushTo(it, branch)) && (await proposePull(it));
+  if (createPr && !isEmpty) {
+    const why = await whyHeld(it, branch, "no pull request was opened");
+    if (why !== null) return await proposePull(it, why);
+    if (!(await pushTo(it, branch))) return false;
+    const isHeld = !it.ledger.dryRun && it.ledger.stateOf("push") === "held";
+    return await proposePull(it, isHeld ? "no pull request was opened: its branch was not pushed" : null);
+  }
   if (!createPr && autoMerge) {
     if (!(await mergeBranch(it))) return false;
+    // What a person has to look at first stays where it is.
+    if (!it.ledger.dryRun && it.ledger.stateOf("merge") === "held") return true;
     if (push && !isEmpty && !(await pushTo(it, base, await closingsIn(it)))) return false;
     return await tidy(it);
   }
@@ -95,15 +105,19 @@ async function commitPaths(
   const { path } = worktree;
   for (let at = 0; at < paths.length; at += AT_ONCE) {
     const part = paths.slice(at, at + AT_ONCE).map((change) => change.path);
-    const added = await git(path, ["add", "--all", "--", ...part]);
+    // Not `git add`: of a repository inside of this one that asks what is in it, and so obeys its settings.
+    const added = await git(path, ["update-index", "--add", "--remove", "--replace", "--", ...part]);
     if (!added.ok) return failed(`the work left in ${path} was not committed: ${added.why}`);
   }
+  const nothing = {
+    state: "held",
+    detail: `not committed: ${named(paths)} in ${path}, git takes nothing of it`,
+  } as const;
+  // Nor is `git commit` asked for what would be nothing: it would look for the reason everywhere.
+  if ((await git(path, ["diff-index", "--cached", "--quiet", "HEAD", "--"])).ok) return nothing;
   const message = `Work of ${agent}, run ${run}\n\nIt was left uncommitted when the run was complete.`;
   const made = await git(path, ["commit", "--quiet", "--no-verify", "--cleanup=verbatim", "-m", message]);
   if (made.ok) return applied(`committed ${named(paths)}`);
-  const staged = await git(path, ["diff-index", "--cached", "--quiet", "HEAD", "--"]);
-  if (staged.ok)
-    return { state: "held", detail: `not committed: ${named(paths)} in ${path}, git takes nothing of it` };
   return failed(`the work left in ${path} was not committed: ${made.why}`);
 }
 
@@ -112,12 +126,18 @@ const AT_ONCE = 100;
 
 // Pushing.
 
+/** null: nothing that is to be pushed needs a person's look. */
+async function whyHeld({ git, worktree }: Finalizing, branch: string, what: string): Promise<string | null> {
+  const { home, finalize } = worktree;
+  const obeyed = await controlChangesOn(git, worktree, branch);
+  if (obeyed !== null && obeyed.length === 0) return null;
+  const byHand = `git -C ${quoted(home)} push ${quoted(finalize.remote)} ${quoted(branch)}`;
+  return heldFor(obeyed, what, worktree, branch, byHand);
+}
+
 /** `closings`: what the commits say that GitHub would obey at once; then pushing is for a person to do. */
-async function pushTo(
-  { git, ledger, worktree }: Finalizing,
-  branch: string,
-  closings: readonly string[] = [],
-): Promise<boolean> {
+async function pushTo(it: Finalizing, branch: string, closings: readonly string[] = []): Promise<boolean> {
+  const { git, ledger, worktree } = it;
   const { home, finalize } = worktree;
   const { remote } = finalize;
   const ref = `refs/heads/${branch}`;
@@ -127,19 +147,27 @@ async function pushTo(
     target: `${remote} ${branch}`,
     detail: `push ${branch} to ${remote}`,
     find: async () => {
-      const there = await git(home, ["ls-remote", "--heads", remote, ref], { timeoutMs: PUSH_MS });
+      const listing = ["ls-remote", "--heads", "--upload-pack=git-upload-pack", remote, ref];
+      const there = await git(home, listing, { timeoutMs: PUSH_MS, outside: true });
       const tip = await tipOf(git, home, ref);
       return there.ok && tip !== null && there.out.startsWith(`${tip}\t`) ? `${remote} has ${branch}` : null;
     },
     perform: async () => {
       if (closings.length > 0) {
-        const why = `its commits would close other issues on GitHub (${closings.slice(0, 10).join(", ")})`;
+        const about = `its commits would close other issues on GitHub (${closings.slice(0, 10).join(", ")})`;
         const hand = `git -C ${quoted(home)} push ${remote} ${quoted(branch)}`;
-        return { state: "held", detail: `${branch} was not pushed to ${remote}: ${why}; by hand: ${hand}` };
+        return held(`${branch} was not pushed to ${remote}: ${about}; by hand: ${hand}`);
       }
+      const why = await whyHeld(it, branch, `${branch} was not pushed to ${remote}`);
+      if (why !== null) return held(why);
+      const trouble = await troubleWith(git, worktree);
+      if (trouble !== null) return held(`${branch} was not pushed to ${remote}: ${trouble}`);
       // The program at the other end is not for the repository's configuration to choose.
       const flags = ["--porcelain", "--no-verify", "--receive-pack=git-receive-pack"];
-      const answer = await git(home, ["push", ...flags, remote, `${ref}:${ref}`], { timeoutMs: PUSH_MS });
+      const answer = await git(home, ["push", ...flags, remote, `${ref}:${ref}`], {
+        timeoutMs: PUSH_MS,
+        outside: true,
+      });
       if (answer.ok) return applied(`pushed ${branch} to ${remote}`);
       const reason = /^!\t[^\t]*\t(.*)$/m.exec(answer.out)?.[1];
       const isBehind = reason !== undefined && /fetch first|non-fast-forward/.test(reason);
@@ -147,8 +175,8 @@ async function pushTo(
       const mend = isBehind
         ? `${remote} has commits that ${branch} has not; take them in with: ${at} pull --no-rebase ${remote} ${quoted(branch)}`
         : `what it takes to push by hand: ${at} push ${remote} ${quoted(branch)}`;
-      const why = [reason, answer.why].filter(Boolean).join(", ");
-      return failed(`${branch} was not pushed to ${remote}: ${why}; ${mend}`);
+      const words = [reason, answer.why].filter(Boolean).join(", ");
+      return failed(`${branch} was not pushed to ${remote}: ${words}; ${mend}`);
     },
   });
 }

@@ -1,6 +1,12 @@
 /** The one place that calls git for us: nothing that a repository could make git start is started, and nothing is thrown. */
+import { statSync } from "node:fs";
+import { homedir } from "node:os";
+import { dirname, join, resolve } from "node:path";
+import { NOT_INSTALLED, type Programs } from "../flow/programs.ts";
+import { findPlace, type GitPlace } from "./git-place.ts";
+import { overrule, parseSettings, type Overruled } from "./git-settings.ts";
 import { firstLines } from "./output.ts";
-import { childEnv, endingOf, isFinished, type Env, type RunProcess } from "./process.ts";
+import { childEnv, endingOf, isFinished, withSettings, type Env, type RunProcess } from "./process.ts";
 
 /** Runs git in a folder. */
 export type Git = (cwd: string, args: readonly string[], how?: How) => Promise<Answer>;
@@ -9,6 +15,8 @@ export type How = {
   readonly timeoutMs?: number;
   /** Somebody's files would be left half changed: it is not interrupted. */
   readonly whole?: true;
+  /** It needs the network, or the repository's list of working trees: it is started outside of the sandbox. */
+  readonly outside?: true;
 };
 
 export type Answer =
@@ -19,20 +27,49 @@ export type Answer =
 export type GitOptions = {
   /** Ours; git sees what it needs to know the person and to reach a remote, and nothing else. */
   readonly env: Env;
+  readonly programs: Pick<Programs, "git" | "path">;
   readonly exec: RunProcess;
+  /** How git is started that a sandbox would keep from its work; `exec`, unless there is one. */
+  readonly outside?: RunProcess;
   readonly signal: AbortSignal;
+  /** Hears which settings of a repository are not obeyed, once for each repository. */
+  readonly onOverruled?: (keys: readonly string[], top: string) => void;
 };
 
 /**
- *     const git = createGit({ env: process.env, exec: runProcess, signal });
+ *     const git = createGit({ env: process.env, programs, exec: runProcess, signal });
  *     const tip = await tipOf(git, "/my/project", "refs/heads/main");
  */
-export function createGit({ env, exec, signal }: GitOptions): Git {
-  const seen = { ...childEnv(env), ...personal(env), ...GIT_ENV };
+export function createGit(options: GitOptions): Git {
+  const { env, programs, exec, outside = exec, signal } = options;
+  const seen = { ...childEnv(env), ...personal(env), ...GIT_ENV, PATH: programs.path };
+  const program = programs.git ?? NOT_INSTALLED;
   const never = new AbortController().signal;
-  return async (cwd, args, { timeoutMs = TIMEOUT_MS, whole } = {}) => {
-    const around = { cwd, env: seen, timeoutMs, maxOutputBytes: MOST_BYTES, signal: whole ? never : signal };
-    const result = await exec({ command: gitCommand(args), ...around, tame: true });
+  const overrules = createOverrules(options, async (cwd) => {
+    const around = {
+      cwd,
+      env: seen,
+      timeoutMs: TIMEOUT_MS,
+      maxOutputBytes: MOST_BYTES,
+      signal,
+      tame: true,
+    } as const;
+    const result = await exec({ command: gitCommand(program, LISTING), ...around });
+    return isFinished(result) && result.exitCode === 0 && !result.truncated ? result.stdout : null;
+  });
+  return async (cwd, args, { timeoutMs = TIMEOUT_MS, whole, outside: isOutside } = {}) => {
+    const overruled = await overrules(cwd);
+    if (overruled === null)
+      return {
+        ok: false,
+        exit: null,
+        out: "",
+        why: `git cannot list the settings of the repository in ${cwd}`,
+      };
+    const told = { ...seen, ...withSettings({}, overruled.settings), ...overruled.env };
+    const around = { cwd, env: told, timeoutMs, maxOutputBytes: MOST_BYTES, signal: whole ? never : signal };
+    const start = isOutside ? outside : exec;
+    const result = await start({ command: gitCommand(program, args), ...around, tame: true });
     const { stdout: out, stderr, exitCode, truncated } = result;
     if (isFinished(result) && exitCode === 0 && !truncated) return { ok: true, out };
     if (exitCode === 127) return { ok: false, exit: 127, out, why: "git is not installed" };
@@ -44,32 +81,37 @@ export function createGit({ env, exec, signal }: GitOptions): Git {
 }
 
 /** How git is called, also for questions that other files ask it. */
-export function gitCommand(args: readonly string[]): readonly string[] {
-  return ["git", "--no-pager", "--no-replace-objects", "--literal-pathspecs", ...QUIETLY, ...args];
+export function gitCommand(program: string, args: readonly string[]): readonly string[] {
+  return [program, "--no-pager", "--no-replace-objects", "--literal-pathspecs", ...QUIETLY, ...args];
 }
 
 /**
- * What a repository's own configuration could make git start, or wait for, is put out of use: hooks, monitors, editors,
- * other programs for differences and signatures, questions, and what git does beside what it was asked for.
+ * What no repository is to choose: hooks, monitors, editors, other programs for differences and signatures, questions, and
+ * what git does beside what it was asked for. Nor is a folder a repository that only looks like one.
  */
 const QUIETLY: readonly string[] = [
+  "safe.bareRepository=explicit",
   "core.hooksPath=/dev/null",
   "core.fsmonitor=false",
   "core.askPass=",
   "core.editor=false",
   "credential.interactive=false",
   "diff.external=",
+  "diff.ignoreSubmodules=dirty",
+  "log.showSignature=false",
   "commit.gpgSign=false",
   "push.gpgSign=false",
   "merge.verifySignatures=false",
   "protocol.ext.allow=never",
   "submodule.recurse=false",
+  "fetch.recurseSubmodules=false",
   "push.recurseSubmodules=no",
   "push.followTags=false",
   "gc.auto=0",
   "maintenance.auto=false",
   // Nor may it hide work from git when git is asked to remove only what holds none.
   "status.showUntrackedFiles=all",
+  "status.submoduleSummary=false",
 ].flatMap((setting) => ["-c", setting]);
 
 export const GIT_ENV: Env = {
@@ -79,6 +121,88 @@ export const GIT_ENV: Env = {
   GIT_ASKPASS: "",
   LC_ALL: "C",
 };
+
+// The settings of a repository, listed once and again when their files have changed. Listing starts nothing.
+
+const LISTING = ["config", "--list", "--show-scope", "--show-origin", "-z"];
+
+type Told = Pick<Overruled, "settings"> & { readonly env: Env };
+type Listed = { readonly prints: string; readonly files: readonly string[]; readonly overruled: Overruled };
+
+const NOTHING_TOLD: Told = { settings: [], env: {} };
+
+function createOverrules(
+  { env, onOverruled }: Pick<GitOptions, "env" | "onOverruled">,
+  list: (cwd: string) => Promise<string | null>,
+): (cwd: string) => Promise<Told | null> {
+  const listed = new Map<string, Listed>();
+  const told = new Set<string>();
+  const proxy = ["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"]
+    .map((name) => env[name])
+    .find(Boolean);
+
+  return async (cwd) => {
+    const place = findPlace(cwd);
+    if (place === null) return NOTHING_TOLD;
+    const { top, gitDir, common } = place;
+    const files = settingFiles(place);
+    const key = files.join("\0");
+    const known = listed.get(key);
+    const isFresh = known !== undefined && known.prints === printsOf(known.files);
+    const found = isFresh ? known : await look(top, files);
+    if (found === null) return null;
+    listed.set(key, found);
+    const { overruled } = found;
+    if (overruled.told.length > 0 && !told.has(common)) {
+      told.add(common);
+      onOverruled?.(overruled.told, top);
+    }
+    const { settings, elsewhere, fetches } = overruled;
+    // Of a submodule it is where we are; anything else would have a merge write there.
+    const isElsewhere = elsewhere !== null && gitDir === common && resolve(common, elsewhere) !== top;
+    return {
+      settings,
+      env: {
+        ...(isElsewhere && { GIT_WORK_TREE: top }),
+        ...(fetches && { GIT_ALLOW_PROTOCOL: "none" }),
+      },
+    };
+  };
+
+  async function look(top: string, files: readonly string[]): Promise<Listed | null> {
+    const before = printsOf(files);
+    const out = await list(top);
+    if (out === null) return null;
+    const overruled = overrule(parseSettings(out), proxy);
+    const includes = overruled.included.map(({ from, path }) => includedFile(resolve(top, from), path, env));
+    const all = [...files, ...includes];
+    return { prints: before + printsOf(includes), files: all, overruled };
+  }
+}
+
+function settingFiles({ gitDir, common }: GitPlace): readonly string[] {
+  const own = join(gitDir, "config.worktree");
+  const files = [join(common, "config"), join(common, "config.worktree")];
+  return gitDir === common || stampOf(own) === "-" ? files : [...files, own];
+}
+
+function includedFile(from: string, path: string, { HOME }: Env): string {
+  const full = path.startsWith("~/") ? join(HOME ?? homedir(), path.slice(2)) : path;
+  return resolve(dirname(from), full);
+}
+
+function printsOf(files: readonly string[]): string {
+  return files.map((file) => `${stampOf(file)};`).join("");
+}
+
+function stampOf(file: string): string {
+  try {
+    const { ino, size, mtimeNs, ctimeNs } = statSync(file, { bigint: true });
+    return [ino, size, mtimeNs, ctimeNs].join(":");
+  } catch {
+    return "-"; // it does not exist, or is not ours to see
+  }
+}
 
 /** Who the person is, and how their machine reaches a remote. Nothing that points git at another repository. */
 function personal(env: Env): Env {
@@ -201,9 +325,9 @@ export async function changesOf(
   cwd: string,
   untracked: "all" | "no",
 ): Promise<readonly Change[] | null> {
-  const flags = ["--porcelain=v1", "-z", "--no-renames", `--untracked-files=${untracked}`];
-  const submodules = untracked === "no" ? ["--ignore-submodules=dirty"] : [];
-  const answer = await git(cwd, ["status", ...flags, ...submodules]);
+  // Else git would look into repositories inside of this one, and obey their settings.
+  const flags = ["--porcelain=v1", "-z", "--no-renames", "--ignore-submodules=dirty"];
+  const answer = await git(cwd, ["status", ...flags, `--untracked-files=${untracked}`]);
   if (!answer.ok) return null;
   return answer.out.split("\0").flatMap((line): readonly Change[] => {
     if (line === "") return [];

@@ -1,4 +1,5 @@
 /** Which GitHub a run speaks to: whose repository, at which address, and with whose token. */
+import { NOT_INSTALLED, type Programs } from "../flow/programs.ts";
 import { fail, type Outcome } from "./github-faults.ts";
 import type { Git } from "./git.ts";
 import { childEnv, isFinished, type Env, type RunProcess } from "./process.ts";
@@ -21,10 +22,23 @@ export type Surroundings = {
   /** The user's own environment, never anything that a file of the project says. */
   readonly env: Env;
   readonly git: Git;
+  readonly programs: Pick<Programs, "gh" | "path">;
   readonly exec: RunProcess;
   readonly cwd: string;
   readonly signal: AbortSignal;
 };
+
+/** A repository that was found before, at the address that the environment gives now. */
+export function placeAt(named: Named, env: Env): Place {
+  const api = apiOf(named.host, env);
+  const graph = api.endsWith("/api/v3") ? api.replace(/\/v3$/, "/graphql") : `${api}/graphql`;
+  return { ...named, api, graph };
+}
+
+/** Whether the user's environment says which repository it is, rightly or not. */
+export function isNamedInEnv(env: Env): boolean {
+  return Boolean(env["GH_REPO"]) || nameInEnv(env) !== null;
+}
 
 export async function findPlace(around: Surroundings): Promise<Outcome<Place>> {
   const inEnv = nameInEnv(around.env);
@@ -38,9 +52,7 @@ export async function findPlace(around: Surroundings): Promise<Outcome<Place>> {
     const why = `It is not known which GitHub repository this is: set GH_REPO=OWNER/NAME, or add a remote of it to the git repository in ${around.cwd}.`;
     return fail("no-repository", why);
   }
-  const api = apiOf(named.host, around.env);
-  const graph = api.endsWith("/api/v3") ? api.replace(/\/v3$/, "/graphql") : `${api}/graphql`;
-  return { ok: true, value: { ...named, api, graph } };
+  return { ok: true, value: placeAt(named, around.env) };
 }
 
 /** An address that is the usual one of github.com says nothing about another host. */
@@ -64,7 +76,7 @@ function isTenant(host: string): boolean {
   return host.endsWith(".ghe.com");
 }
 
-type Named = Pick<Place, "host" | "owner" | "repo" | "from">;
+export type Named = Pick<Place, "host" | "owner" | "repo" | "from">;
 
 function nameInEnv(env: Env): Named | null {
   const host = env["GH_HOST"] || hostOf(env["GITHUB_SERVER_URL"]) || GITHUB;
@@ -153,10 +165,21 @@ function isNamed({ host, from }: Place, env: Env): boolean {
 }
 
 /** null: there is no such program, or nobody is signed in with it. */
-async function askProgram(host: string, { env, exec, cwd, signal }: Surroundings): Promise<string | null> {
-  const command = ["gh", "auth", "token", "--hostname", host];
-  const seen = childEnv(env, GH_ENV);
-  const result = await exec({ command, cwd, env: seen, timeoutMs: 10_000, maxOutputBytes: 4096, signal });
+async function askProgram(
+  host: string,
+  { env, exec, programs, signal }: Surroundings,
+): Promise<string | null> {
+  const command = [programs.gh ?? NOT_INSTALLED, "auth", "token", "--hostname", host];
+  const seen = { ...childEnv(env, GH_ENV), PATH: programs.path };
+  // It needs nothing of the project.
+  const result = await exec({
+    command,
+    cwd: "/",
+    env: seen,
+    timeoutMs: 10_000,
+    maxOutputBytes: 4096,
+    signal,
+  });
   const token = result.stdout.trim();
   return isFinished(result) && result.exitCode === 0 && TOKEN.test(token) ? token : null;
 }

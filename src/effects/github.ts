@@ -1,5 +1,6 @@
 /** GitHub, as plain functions: each is one question or one change, and whatever goes wrong comes back as a value. */
 import type { Clock } from "../engine/ports.ts";
+import type { Programs } from "../flow/programs.ts";
 import { createGit, type Git } from "./git.ts";
 import type { Outcome } from "./github-faults.ts";
 import { createIssues, type Issues } from "./github-issues.ts";
@@ -16,6 +17,15 @@ export { MOST_BODY } from "./github-issues.ts";
 export type { Project, ProjectItem } from "./github-projects.ts";
 export type { Check, NewPull, Pull, PullFilter } from "./github-pulls.ts";
 export type { Pages, Patience } from "./github-wire.ts";
+
+export type { Place } from "./github-where.ts";
+
+/** Only which repository it is: no token is looked for. */
+export async function findRepository(
+  options: Pick<GitHubOptions, "env" | "exec" | "programs" | "cwd" | "signal">,
+): Promise<Outcome<Place>> {
+  return await findPlace({ ...options, git: createGit(options) });
+}
 
 export type GitHub = Issues &
   Pulls &
@@ -36,11 +46,14 @@ export type GitHubOptions = {
   /** The user's own environment: the repository, the address and the token are never told by a file of the project. */
   readonly env: Env;
   readonly exec: RunProcess;
+  readonly programs: Pick<Programs, "git" | "gh" | "path">;
   /** Where the repository is, if the environment does not name one. */
   readonly cwd: string;
   readonly signal: AbortSignal;
   readonly clock: Clock;
   readonly git?: Git;
+  /** Which repository it is, where that was found out before. */
+  readonly place?: Outcome<Place>;
   readonly patience?: Partial<Patience>;
   /** Hears the token before it is used, so that it can be kept out of everything that is written or shown. */
   readonly onToken?: (value: string) => void;
@@ -49,15 +62,15 @@ export type GitHubOptions = {
 /**
  * Looks up which repository it is and with which token to speak; asks nothing of GitHub yet.
  *
- *     const github = await openGitHub({ env: process.env, exec: runProcess, cwd, signal, clock });
+ *     const github = await openGitHub({ env: process.env, exec: runProcess, programs, cwd, signal, clock });
  *     if (!github.ok) return github.why;
  *     const issue = await github.value.issue(12);
  */
 export async function openGitHub(options: GitHubOptions): Promise<Outcome<GitHub>> {
-  const { env, exec, cwd, signal, clock } = options;
-  const git = options.git ?? createGit({ env, exec, signal });
-  const around = { env, git, exec, cwd, signal };
-  const found = await findPlace(around);
+  const { env, exec, programs, cwd, signal, clock } = options;
+  const git = options.git ?? createGit({ env, programs, exec, signal });
+  const around = { env, git, programs, exec, cwd, signal };
+  const found = options.place ?? (await findPlace(around));
   if (!found.ok) return found;
   const place = found.value;
   const token = await findToken(place, around);

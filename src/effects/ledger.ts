@@ -24,6 +24,7 @@ export type Ledger = {
   /** Whether the run may go on as if it were done. */
   readonly act: (act: Act) => Promise<boolean>;
   readonly stateOf: (key: string) => "intended" | Done["state"] | null;
+  readonly dryRun: boolean;
 };
 
 export type LedgerOptions = {
@@ -39,6 +40,7 @@ export function createLedger({ past, record, dryRun, signal }: LedgerOptions): L
   const stateOf: Ledger["stateOf"] = (key) => past.get(key)?.state ?? null;
   return {
     stateOf,
+    dryRun,
     act: async ({ kind, key, target, detail, find, again, perform }) => {
       const last = stateOf(key);
       const before = again === true && last === "applied" ? null : last;
@@ -74,6 +76,10 @@ async function heardOf(done: Done, find: Act["find"]): Promise<Done> {
 
 export function applied(detail: string): Done {
   return { state: "applied", detail };
+}
+
+export function held(detail: string): Done {
+  return { state: "held", detail };
 }
 
 export function failed(detail: string): Done {

@@ -7,6 +7,7 @@ import { once } from "node:events";
 import type { Readable, Writable } from "node:stream";
 import { isObject, type JsonObject } from "../flow/json.ts";
 import { createCapture } from "./capture.ts";
+import { stdioOf } from "./descriptors.ts";
 import { guard, unguard, type Env } from "./process.ts";
 import { endTree, MARKS, newMark } from "./tree.ts";
 
@@ -79,8 +80,8 @@ async function start({ argv, cwd, env }: Program): Promise<Running> {
     cwd,
     env: { ...env, [MARKS]: [env[MARKS], mark].filter(Boolean).join(":") },
     detached: true,
-    stdio: ["pipe", "pipe", "pipe"],
-  });
+    stdio: stdioOf(["pipe", "pipe", "pipe"]),
+  }) as Child;
   const leader = child.pid;
   if (leader === undefined) {
     const [error] = (await once(child, "error")) as [unknown];

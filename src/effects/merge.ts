@@ -2,8 +2,10 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Finalizing } from "./finalize.ts";
+import { controlChanges, heldFor } from "./control-changes.ts";
 import { branchesOf, changesOf, CHECKOUT_MS, isAncestor, mergedTip, tipOf, type Git } from "./git.ts";
-import { applied, failed, type Done } from "./ledger.ts";
+import { findPlace } from "./git-place.ts";
+import { applied, failed, held, type Done } from "./ledger.ts";
 import { inTurn, takeTurn } from "./turn.ts";
 import { named, quoted } from "./worktree.ts";
 
@@ -79,18 +81,30 @@ async function mergeOnce({ git, worktree, run, agent }: Finalizing): Promise<Don
   if (!merged.ok) return failed(`not merged: ${merged.why}`);
   if (tree === into.tree && (await isAncestor(git, home, tip, old)))
     return applied(`${branch} is in ${base}`);
+  const obeyed = await controlChanges(git, home, old, tree);
+  if (obeyed === null || obeyed.length > 0)
+    return held(
+      heldFor(obeyed, "not merged", worktree, branch, `git -C ${quoted(home)} merge ${quoted(branch)}`),
+    );
   const message = `Merge branch '${branch}' into ${base}\n\nRun ${run} of ${agent}.`;
   const made = await git(home, ["commit-tree", tree, "-p", old, "-p", tip, "-m", message]);
   if (!made.ok) return failed(`not merged: ${made.why}`);
   const commit = made.out.trim();
 
+  const place = into.place === null ? null : treeAt(into.place, home);
   const moved =
-    into.place === null || !existsSync(into.place)
+    place === null || !existsSync(place)
       ? await git(home, ["update-ref", "-m", `lockstep: run ${run}`, `refs/heads/${base}`, commit, old])
-      : await bringUpToDate(git, into.place, base, commit);
+      : await bringUpToDate(git, place, base, commit);
   if (moved.ok) return applied(`merged ${branch} into ${base} (${commit.slice(0, 10)})`);
   const isStill = (await tipOf(git, home, `refs/heads/${base}`)) === old;
   return isStill ? failed(`not merged: ${moved.why}`) : "moved";
+}
+
+/** Of a submodule git names the folder of its records in place of its working tree. */
+function treeAt(place: string, home: string): string {
+  const own = findPlace(home);
+  return own !== null && own.gitDir === own.common && own.common === place ? home : place;
 }
 
 type Moved = { readonly ok: true } | { readonly ok: false; readonly why: string };

@@ -8,6 +8,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { HookResult } from "../flow/event.ts";
 import { isObject, own, type Json } from "../flow/json.ts";
 import { createCapture, type Capture } from "./capture.ts";
+import { stdioOf } from "./descriptors.ts";
 import { CHILD_SOURCE } from "./module-child.ts";
 import { childEnv, guard, unguard, type Env } from "./process.ts";
 import { endTree, MARKS, newMark, type Tree } from "./tree.ts";
@@ -139,7 +140,7 @@ async function start(options: ModuleHostOptions, ended: () => void): Promise<Run
     env: { ...seen, ...more, [MARKS]: [seen[MARKS], mark].filter(Boolean).join(":") },
     detached: true,
     // A plain pipe instead of Node's own channel, which takes in whatever is sent and cannot be bounded.
-    stdio: ["ignore", "pipe", "pipe", "pipe"],
+    stdio: stdioOf(["ignore", "pipe", "pipe", "pipe"]),
   });
   child.on("error", () => undefined);
   if (child.pid === undefined) return threw("HOOK_CRASHED", `cannot start ${program} in ${cwd}`);

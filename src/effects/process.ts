@@ -3,7 +3,9 @@ import type { ChildProcessByStdio } from "node:child_process";
 import { once } from "node:events";
 import type { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
+import { SHELL } from "../flow/programs.ts";
 import { createCapture } from "./capture.ts";
+import { stdioOf } from "./descriptors.ts";
 import { endTree, killTree, MARKS, newMark } from "./tree.ts";
 
 export type Env = { readonly [name: string]: string | undefined };
@@ -100,7 +102,22 @@ export function endingOf({ exitCode, signal, timedOut, aborted }: ProcessResult,
  */
 export function childEnv(env: Env, more: readonly string[] = []): Env {
   const isListed = (name: string) => CHILD_ENV.has(name) || LOCALE.test(name) || more.includes(name);
-  return Object.fromEntries(Object.entries(env).filter(([name]) => isListed(name)));
+  const listed = Object.fromEntries(Object.entries(env).filter(([name]) => isListed(name)));
+  return { ...listed, ...withSettings(listed, WARY) };
+}
+
+/** A folder that only looks like a repository is none: its settings would be obeyed, and any tool can write one. */
+const WARY = [["safe.bareRepository", "explicit"]] as const;
+
+/** Variables by which git takes further settings, after those that are given already. */
+export function withSettings(env: Env, settings: readonly (readonly [string, string])[]): Env {
+  const given = Number(env["GIT_CONFIG_COUNT"] ?? 0);
+  const from = Number.isSafeInteger(given) && given > 0 ? given : 0;
+  const pairs = settings.flatMap(([key, value], index) => [
+    [`GIT_CONFIG_KEY_${from + index}`, key] as const,
+    [`GIT_CONFIG_VALUE_${from + index}`, value] as const,
+  ]);
+  return { ...Object.fromEntries(pairs), GIT_CONFIG_COUNT: String(from + settings.length) };
 }
 
 const LOCALE = /^LC_[A-Z]+$/;
@@ -154,7 +171,7 @@ type Started =
 /** `spawn` reports some failures by throwing (too long, a NUL) and others by an event (not found). */
 async function start(options: ProcessOptions, mark: string): Promise<Started> {
   const [file = "", ...args] =
-    typeof options.command === "string" ? ["sh", "-c", options.command] : options.command;
+    typeof options.command === "string" ? [SHELL, "-c", options.command] : options.command;
   const marks = [options.env[MARKS], mark].filter(Boolean).join(":");
   // Most runs start no command; they should not pay for being able to.
   const { spawn } = await import("node:child_process");
@@ -163,8 +180,8 @@ async function start(options: ProcessOptions, mark: string): Promise<Started> {
       cwd: options.cwd,
       env: { ...options.env, ...options.values, [MARKS]: marks },
       detached: true,
-      stdio: ["ignore", "pipe", "pipe"],
-    });
+      stdio: stdioOf(["ignore", "pipe", "pipe"]),
+    }) as Child;
     if (child.pid !== undefined) return { child, leader: child.pid };
     const [error] = (await once(child, "error")) as [unknown];
     return notStarted(options, file, error);

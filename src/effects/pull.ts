@@ -5,7 +5,7 @@ import type { Finalizing } from "./finalize.ts";
 import type { GitHub, Outcome } from "./github.ts";
 import { foreignClosings, quietText } from "./github-texts.ts";
 import { parseRepository } from "./github-where.ts";
-import { applied, failed, type Done } from "./ledger.ts";
+import { applied, failed, held, type Done } from "./ledger.ts";
 import { quoted } from "./worktree.ts";
 
 export type Proposing = {
@@ -20,7 +20,8 @@ export type Proposing = {
   readonly redact: (text: string) => string;
 };
 
-export async function proposePull(it: Finalizing): Promise<boolean> {
+/** `why`: it is not to be opened now, and nothing is to be looked for. */
+export async function proposePull(it: Finalizing, why: string | null = null): Promise<boolean> {
   const { ledger, worktree } = it;
   const { branch, base, finalize } = worktree;
   const target = finalize.prTarget ?? base;
@@ -30,11 +31,12 @@ export async function proposePull(it: Finalizing): Promise<boolean> {
     target,
     detail: `open a pull request of ${branch} into ${target}`,
     find: async () => {
+      if (why !== null) return null;
       const github = await reach(it);
       const there = github.ok ? await lookUp(github.value, branch) : null;
       return there?.ok ? there.value : null;
     },
-    perform: async () => await propose(it, target),
+    perform: async () => (why === null ? await propose(it, target) : held(why)),
   });
 }
 

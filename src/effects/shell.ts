@@ -18,12 +18,14 @@ export type ShellOptions = {
   readonly exec: RunProcess;
   /** Where files are looked at, and which of them may be. */
   readonly ground?: Grounded;
+  /** Where git is, for checks that ask it; null: nowhere. */
+  readonly git?: string | null;
 };
 
 /** After an abort both verbs still settle with a value that says so; it is no result, and not to be recorded as one. */
-export function createShell({ cwd, env, allow, exec, ground }: ShellOptions): Shell {
+export function createShell({ cwd, env, allow, exec, ground, git = null }: ShellOptions): Shell {
   /** Looked at when a check runs: most runs have none. */
-  const place = () => ({ cwd, env: childEnv(env, allow), exec });
+  const place = () => ({ cwd, env: childEnv(env, allow), exec, git });
   return {
     check: async (check, signal) => {
       switch (check.kind) {

@@ -5,6 +5,7 @@ import { RunnerError } from "../engine/ports.ts";
 import type { Worktree } from "../flow/event.ts";
 import type { Finalize } from "../flow/settings.ts";
 import { branchesOf, branchOf, treesOf, type Branch, type Git } from "./git.ts";
+import { addressesOf, digestOf } from "./remote.ts";
 import { quoted } from "./worktree.ts";
 
 export type Wish = {
@@ -39,12 +40,13 @@ export async function planWorktree(git: Git, wish: Wish): Promise<Plan> {
       wish.baseBranch === undefined ? "make a first commit" : "name a branch that exists",
     );
   await requireIdentity(git, home);
-  if (finalize.createPr || finalize.push) await requireRemote(git, home, finalize.remote);
+  const isPushed = finalize.createPr || finalize.push;
+  const pushTo = isPushed ? await requireRemote(git, home, finalize.remote) : null;
   const folder = resolve(isMain ? home : await mainTree(git, home), wish.root);
   const branch = await freeBranch(git, home, folder, branches, wish);
   const path = pathOf(folder, branch);
   const within = relative(home, realpathSync.native(cwd));
-  const worktree = { path, branch, base, commit, home, finalize };
+  const worktree = { path, branch, base, commit, home, finalize, ...(pushTo !== null && { pushTo }) };
   return { worktree, cwd: join(path, within) };
 }
 
@@ -79,9 +81,13 @@ async function requireIdentity(git: Git, home: string): Promise<void> {
   throw refusal(`git does not know whose name commits are made in: ${answer.why}`, fix);
 }
 
-async function requireRemote(git: Git, home: string, remote: string): Promise<void> {
+/** What is pushed to is settled before the run begins. */
+async function requireRemote(git: Git, home: string, remote: string): Promise<string> {
   const answer = await git(home, ["remote"]);
-  if (answer.ok && answer.out.split("\n").includes(remote)) return;
+  if (answer.ok && answer.out.split("\n").includes(remote)) {
+    const addresses = await addressesOf(git, home, remote);
+    if (addresses.length > 0) return digestOf(addresses);
+  }
   throw refusal(
     `There is no remote "${remote}" in ${home}, and the result is to be pushed to it`,
     `run \`git -C ${quoted(home)} remote add ${quoted(remote)} URL\``,

@@ -4,6 +4,7 @@ import {
   existsSync,
   lstatSync,
   mkdirSync,
+  readdirSync,
   readFileSync,
   realpathSync,
   rmSync,
@@ -12,6 +13,7 @@ import {
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { RunnerError } from "../engine/ports.ts";
 import type { Worktree } from "../flow/event.ts";
+import { isSameRepository } from "./git-place.ts";
 import { changesOf, CHECKOUT_MS, mergedTip, tipOf, treesOf, type Change, type Git } from "./git.ts";
 import { inTurn } from "./turn.ts";
 
@@ -66,7 +68,10 @@ async function add(git: Git, { home, path }: Worktree, cwd: string, args: readon
     makeFolder(dirname(path), home);
     const command = ["worktree", "add", "--quiet", ...args];
     // Two at once read what the other has half written.
-    const answer = await inTurn(home, async () => await git(home, command, { timeoutMs: CHECKOUT_MS }));
+    const answer = await inTurn(
+      home,
+      async () => await git(home, command, { timeoutMs: CHECKOUT_MS, outside: true }),
+    );
     if (!answer.ok) throw refused(answer.why);
     mkdirSync(cwd, { recursive: true });
   } catch (error) {
@@ -130,6 +135,8 @@ export async function leftIn(
   { path, home }: Worktree,
   copy: readonly string[],
 ): Promise<Left | null> {
+  // A folder that is not the repository's own worktree any more has nothing to say about it.
+  if (!isSameRepository(path, home)) return null;
   const changes = await changesOf(git, path, "all");
   if (changes === null) return null;
   const placeOf = (change: Change): keyof Left => {
@@ -178,11 +185,31 @@ async function removeClean(git: Git, worktree: Worktree, copy: readonly string[]
   if (left === null) return `git cannot tell what is in ${path}`;
   if (isWorkIn(left)) return workIn(left);
   if (left.copies.length > 0 && isSame(home, path)) return `${path} is the repository itself`;
+  const nested = await nestedIn(git, path);
+  if (nested === null) return `git cannot tell what is in ${path}`;
+  if (nested.length > 0)
+    return `repositories are inside of it: ${named(nested.map((one) => ({ path: one })))}`;
   for (const input of left.copies) rmSync(join(path, input.path));
-  const answer = await inTurn(home, async () => await git(home, ["worktree", "remove", path]));
+  const answer = await inTurn(
+    home,
+    async () => await git(home, ["worktree", "remove", path], { outside: true }),
+  );
   if (answer.ok) return null;
   const still = await lookFor();
   return still !== null && isWorkIn(still) ? workIn(still) : answer.why;
+}
+
+/** Folders that the index records as repositories of their own and that hold anything: git does not look into them. */
+async function nestedIn(git: Git, path: string): Promise<readonly string[] | null> {
+  if (!existsSync(path)) return [];
+  const answer = await git(path, ["ls-files", "--stage", "-z"]);
+  if (!answer.ok) return null;
+  const links = answer.out.split("\0").filter((line) => line.startsWith("160000 "));
+  const folders = links.map((line) => line.slice(line.indexOf("\t") + 1));
+  return folders.filter((folder) => {
+    const full = join(path, folder);
+    return lstatSync(full, { throwIfNoEntry: false })?.isDirectory() && readdirSync(full).length > 0;
+  });
 }
 
 function isWorkIn({ work, changed }: Left): boolean {

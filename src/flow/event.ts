@@ -55,6 +55,13 @@ export type Event =
       readonly spending?: Granted;
       /** Absent: it works in the folder it was started in. */
       readonly worktree?: Worktree;
+      /** The GitHub repository that it speaks of, where a remote named it when the run began. */
+      readonly repository?: {
+        readonly host: string;
+        readonly owner: string;
+        readonly repo: string;
+        readonly from: string;
+      };
       /** What would be done to the world is told, and not done. */
       readonly dryRun?: true;
       /** The run whose past this one shares, up to and with that entry. */
@@ -203,6 +210,8 @@ export type Worktree = {
   readonly home: string;
   /** As the agent says, unless it was said otherwise when the run was started. */
   readonly finalize: Finalize;
+  /** The SHA-256 of the addresses that its remote was pushed to when the run began; absent: nothing is pushed. */
+  readonly pushTo?: string;
   /** As in `run.started`; recorded here by earlier versions. */
   readonly dryRun?: true;
 };

@@ -14,7 +14,7 @@ import { flowFrom } from "../flow/adopted.ts";
 import type { EffectEvent, Entry, Event, Led } from "../flow/event.ts";
 import type { Flow, Flows } from "../flow/flow.ts";
 import { own } from "../flow/json.ts";
-import { githubFor } from "./github.ts";
+import { githubFor, type Pinned } from "./github.ts";
 import { guardedIn } from "./own-files.ts";
 import { modulesOf } from "./own-modules.ts";
 import type { Surroundings } from "./worktree.ts";
@@ -34,6 +34,7 @@ export type ActingOptions = Surroundings & {
   /** Kept up with every entry before it is heard here. */
   readonly report: Pick<Report, "effects" | "dryRun">;
   readonly clock: Clock;
+  readonly repository: Pinned;
   readonly redactor: Redactor;
   readonly hookTimeoutMs?: number;
   /** Puts the process of a module into the sandbox. */

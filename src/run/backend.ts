@@ -24,6 +24,7 @@ type Need = {
   readonly env: NodeJS.ProcessEnv;
   /** Where the runs of the project are kept. */
   readonly stateDir: string;
+  readonly root: string;
   readonly model?: string;
   /** The options of its spec, and the marks it left, when a run goes on. */
   readonly recorded?: Json;
@@ -46,10 +47,12 @@ const BACKENDS: { readonly [id: string]: (need: Need) => Promise<Backend> } = {
     const chosen = typeof named === "string" ? { model: named } : {};
     return await createClaudeAgent({ env, marks, stateDir, ...chosen });
   },
-  acp: async ({ env }) => {
-    const [{ createAcp }, { readConfig }] = await Promise.all([
+  acp: async ({ env, root }) => {
+    const [{ createAcp }, { readConfig }, { findProgram }, { stdioOf }] = await Promise.all([
       import("../backends/acp.ts"),
       import("./config.ts"),
+      import("./programs.ts"),
+      import("../effects/descriptors.ts"),
     ]);
     const { acp } = readConfig(env);
     if (acp === null)
@@ -57,7 +60,14 @@ const BACKENDS: { readonly [id: string]: (need: Need) => Promise<Backend> } = {
         "NO_BACKEND",
         'The backend "acp" starts an agent that your own config.json names: { "acp": { "command": "…" } }. See docs/agents.md.',
       );
-    return await createAcp({ env, ...acp });
+    const command = findProgram(acp.command, env, [root]);
+    if (command === null)
+      throw new RunnerError(
+        "BACKEND_UNAVAILABLE",
+        `The agent "${acp.command}" of "acp" in your config.json is not found: name it by its absolute path, or by a name ` +
+          `that is on your PATH outside of the project and of node_modules/.bin. See docs/agents.md.`,
+      );
+    return await createAcp({ env, ...acp, command, stdioOf });
   },
 };
 
@@ -70,7 +80,7 @@ export async function createAiSdk(models: Models, options?: AiSdkOptions): Promi
 export async function chooseBackend(
   options: BackendOptions,
   flow: Flow,
-  { env, stateDir }: Pick<Need, "env" | "stateDir">,
+  around: Pick<Need, "env" | "stateDir" | "root">,
   past: { readonly spec?: BackendSpec; readonly marks: readonly Json[] } = { marks: [] },
 ): Promise<Backend> {
   if (options.backend !== undefined) return options.backend;
@@ -80,7 +90,7 @@ export async function chooseBackend(
   }
   const { spec, marks } = past;
   const again = use === undefined && model === undefined ? spec : undefined;
-  const id = again?.id ?? use ?? (await defaultBackend(env));
+  const id = again?.id ?? use ?? (await defaultBackend(around.env));
   const make = own(BACKENDS, id);
   if (make === undefined) {
     const what =
@@ -91,8 +101,7 @@ export async function chooseBackend(
   }
   return await make({
     flow,
-    env,
-    stateDir,
+    ...around,
     marks,
     ...(model === undefined ? {} : { model }),
     ...(again === undefined ? {} : { recorded: again.options }),

@@ -81,12 +81,12 @@ export async function runBatch(loaded: Loaded, options: BatchOptions): Promise<B
 async function requireCommon({ flow, project }: Loaded, options: BatchOptions): Promise<readonly string[]> {
   if (flow === null) return [];
   const env = options.env ?? process.env;
-  const backend =
-    options.backend ?? (await chooseBackend(options, flow, { env, stateDir: project.stateDir }));
+  const { stateDir, root } = project;
+  const backend = options.backend ?? (await chooseBackend(options, flow, { env, stateDir, root }));
   if (options.backend === undefined) await backend.close?.();
   const { settled } = await settleStart(flow, backend, project, options);
   await using ground = settled;
-  await requireTrust(flow, trusting(project.root, ground.held.confined, options));
+  await requireTrust(flow, trusting(root, ground.held.confined, options));
   return tellLoudly(ground, options);
 }
 

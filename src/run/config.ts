@@ -93,7 +93,17 @@ export function readConfig(env: NodeJS.ProcessEnv): UserConfig {
 }
 
 /** `safeFolders` is read where projects are looked for: see safe-folder.ts. */
-const KEYS = ["models", "prices", "defaultBackend", "acp", "sandbox", "network", "env", "limits", "safeFolders"];
+const KEYS = [
+  "models",
+  "prices",
+  "defaultBackend",
+  "acp",
+  "sandbox",
+  "network",
+  "env",
+  "limits",
+  "safeFolders",
+];
 
 const NOTHING_SAID: UserConfig = {
   models: {},

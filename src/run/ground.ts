@@ -16,7 +16,7 @@ import { decideSandbox } from "./sandbox-decision.ts";
 import { placesOf, settle, type Ground, type Settled } from "./sandbox.ts";
 
 /** What the machine offers a run: how commands are started, and what they see of the environment. */
-export type Around = Pick<Ground, "exec" | "child" | "search"> & {
+export type Around = Pick<Ground, "exec" | "child" | "search" | "git"> & {
   readonly held: Confinement;
   readonly allow: UserConfig["env"];
   readonly served: readonly ServedTool[];
@@ -98,9 +98,10 @@ export async function withGround(
 ): Promise<Result> {
   const ground = await settled.groundAt(cwd);
   const { exec, child, search } = ground;
+  const git = ground.git === undefined ? {} : { git: ground.git };
   const warnings = settled.warnings.map(({ text }) => text);
   const { env: allow, limits } = config;
-  const around = { exec, child, search, held: settled.held, allow, limits };
+  const around = { exec, child, search, ...git, held: settled.held, allow, limits };
   if (flow.settings.mcpServers === undefined) return await use({ ...around, served: [], warnings });
   const { openServers } = await import("./mcp.ts");
   const { signal } = surroundings(options);

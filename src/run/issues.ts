@@ -3,6 +3,7 @@ import { openGitHub } from "../effects/github.ts";
 import { runProcess } from "../effects/process.ts";
 import { RunnerError } from "../engine/ports.ts";
 import { systemClock } from "./clock.ts";
+import { programsFor } from "./programs.ts";
 
 export type Asking = {
   readonly cwd: string;
@@ -16,7 +17,12 @@ export async function labelledIssues(
   most: number,
   asking: Asking,
 ): Promise<readonly number[]> {
-  const github = await openGitHub({ ...asking, exec: runProcess, clock: systemClock });
+  const github = await openGitHub({
+    ...asking,
+    programs: programsFor(asking.env, [asking.cwd]),
+    exec: runProcess,
+    clock: systemClock,
+  });
   if (!github.ok) throw unavailable(github.why);
   const found = await github.value.issues({ state: "open", labels: [label], limit: MOST_SEEN });
   if (!found.ok) throw unavailable(found.why);

@@ -3,6 +3,7 @@ import type { Redactor } from "../boundaries/redact.ts";
 import { beginningLabels, blockedLabels, closingOf } from "../effects/closing.ts";
 import { changeLabels, closeIssue, lookForGitHub, type OnIssue } from "../effects/issue.ts";
 import { createLedger, type Ledger } from "../effects/ledger.ts";
+import type { RunProcess } from "../effects/process.ts";
 import type { Drive } from "../engine/drive.ts";
 import type { Clock } from "../engine/ports.ts";
 import type { Report } from "../engine/report.ts";
@@ -10,7 +11,7 @@ import type { State } from "../engine/state.ts";
 import type { EffectEvent, Worktree } from "../flow/event.ts";
 import type { Flow } from "../flow/flow.ts";
 import { own, type JsonObject } from "../flow/json.ts";
-import { githubFor, type GitHubOf } from "./github.ts";
+import { githubFor, type GitHubOf, type Pinned } from "./github.ts";
 import { finalizing, type Surroundings } from "./worktree.ts";
 
 export type Attend = NonNullable<Drive["attend"]>;
@@ -22,6 +23,9 @@ export type Outward = Surroundings & {
   readonly worktree?: Worktree;
   readonly report: Report;
   readonly clock: Clock;
+  readonly repository: Pinned;
+  /** How git is started over the trees of the run, where it is confined. */
+  readonly inside?: RunProcess;
   readonly redactor: Redactor;
 };
 

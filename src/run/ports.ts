@@ -12,9 +12,10 @@ import type { Backend, Clock, Hooks, Person, Ports } from "../engine/ports.ts";
 import type { Flow, Module } from "../flow/flow.ts";
 import { composer } from "../prompts/compose.ts";
 import { discreet } from "./discreet.ts";
-import { askerOf, githubFor } from "./github.ts";
+import { askerOf, githubFor, type Pinned } from "./github.ts";
 import { guardedIn } from "./own-files.ts";
 import { modulesOf } from "./own-modules.ts";
+import { programsFor } from "./programs.ts";
 
 export type Around = {
   readonly flow: Flow;
@@ -36,6 +37,7 @@ export type Around = {
     /** Tools of servers. */
     readonly served?: readonly ServedTool[];
   };
+  readonly repository: Pinned;
   readonly redactor: Redactor;
   readonly person: Person;
   readonly onText?: Ports["onText"];
@@ -47,14 +49,15 @@ export type Around = {
 
 export function createPorts(around: Around): Ports {
   const { flow, backend, clock, root, cwd, stateDir, env = process.env, person, onText } = around;
-  const { redactor, ground } = around;
+  const { redactor, ground, repository } = around;
   const { allow } = ground;
   const exec: RunProcess = (command) => ground.exec({ ...command, tidy: redactor.text });
   const { search = exec } = ground;
   const { autoResponse, questions } = flow.settings;
   const { enabled } = flow.settings.github;
   const { signal = new AbortController().signal, onWarning } = around;
-  const github = githubFor({ enabled, env, cwd, clock, signal, onToken: redactor.learn });
+  const github = githubFor({ enabled, env, cwd, clock, signal, repository, onToken: redactor.learn });
+  const programs = programsFor(env, [root, cwd]);
   const hooks = flow.hooks === undefined ? null : hooksOf(flow.hooks, around, env);
   const guarded = () => guardedIn({ cwd, root, stateDir }, env, modulesOf(flow, root));
   const files = createGround(cwd, [], guarded);
@@ -68,6 +71,7 @@ export function createPorts(around: Around): Ports {
       env: () => childEnv(env, allow),
       exec,
       search,
+      programs,
       autoResponse,
       protect: [],
       guarded,
@@ -76,7 +80,7 @@ export function createPorts(around: Around): Ports {
       ...(ground.served !== undefined && { served: ground.served }),
       granting: { person, ...(hooks !== null && { hooks }) },
     }),
-    shell: createShell({ cwd, env, allow, exec, ground: files }),
+    shell: createShell({ cwd, env, allow, exec, ground: files, git: programs.git }),
     watch: createWatch({
       agent: flow.agent,
       root,

@@ -9,12 +9,13 @@ import { coerceParameters } from "../load/parameters.ts";
 import { chooseBackend } from "./backend.ts";
 import { systemClock } from "./clock.ts";
 import { discreetSpec } from "./discreet.ts";
+import { pinRepository, toRecord } from "./github.ts";
 import { settleStart, tellLoudly, withGround } from "./ground.ts";
 import { openJournal } from "./journal.ts";
 import { grantedAtStart } from "./limits.ts";
 import { flowDigest, load, type Loaded } from "./load.ts";
 import type { DriveOptions, RunOptions } from "./options.ts";
-import { placeOf } from "./place.ts";
+import { placeOf, surroundings } from "./place.ts";
 import { toFailure, type Result } from "./result.ts";
 import { closingOf, driveTo, held, redactorOf, reported, requireToolCalling } from "./stretch.ts";
 import { requireTrust, trusting } from "./trust.ts";
@@ -60,7 +61,11 @@ export function runLoaded(loaded: Loaded, options: Omit<RunOptions, "agent">): P
     const redactor = redactorOf(options, flow);
     const env = options.env ?? process.env;
     const { project } = loaded;
-    const backend = await chooseBackend(options, flow, { env, stateDir: project.stateDir });
+    const backend = await chooseBackend(options, flow, {
+      env,
+      stateDir: project.stateDir,
+      root: project.root,
+    });
     await using closing = closingOf(backend);
     requireToolCalling(flow, backend);
     const { config, settled } = await settleStart(flow, backend, project, options);
@@ -71,10 +76,14 @@ export function runLoaded(loaded: Loaded, options: Omit<RunOptions, "agent">): P
     return await withJournal(project.stateDir, options, async (journal, clock) => {
       const id = newRunId();
       const { cwd, worktree, warnings, undo } = await placeOf(flow, options, id);
+      const home = worktree?.home ?? cwd;
+      const isProposed = worktree?.finalize.createPr === true;
+      const where = { ...surroundings(options), cwd: home, isProposed };
       const dry = options.dryRun === true && { dryRun: true as const };
       const place = worktree === undefined ? { cwd } : { cwd, worktree };
       let begun = false;
       return withGround(flow, cwd, options, config, ground, async (around) => {
+        const repository = await pinRepository([flow], where);
         const at = clock.now();
         const { agent } = flow;
         const input = redactor.text(options.input ?? "");
@@ -87,6 +96,7 @@ export function runLoaded(loaded: Loaded, options: Omit<RunOptions, "agent">): P
           args,
           input,
           ...place,
+          ...toRecord(repository),
           backend: spec,
           ...spending,
           ...dry,
@@ -103,6 +113,7 @@ export function runLoaded(loaded: Loaded, options: Omit<RunOptions, "agent">): P
           root,
           stateDir,
           ...place,
+          repository,
           clock,
           backend,
           closing,

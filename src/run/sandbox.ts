@@ -4,7 +4,8 @@
  */
 import { existsSync } from "node:fs";
 import { homedir } from "node:os";
-import { delimiter } from "node:path";
+import { delimiter, join } from "node:path";
+import { isInside } from "../boundaries/paths.ts";
 import type { ConfineChild, SandboxEngine, SandboxPolicy } from "../boundaries/sandbox.ts";
 import type { Bridge } from "../boundaries/sandbox-bwrap.ts";
 import type { Places } from "../boundaries/sandbox-policy.ts";
@@ -13,6 +14,7 @@ import { RunnerError } from "../engine/ports.ts";
 import type { Confinement } from "../flow/event.ts";
 import type { NetworkWish } from "./config.ts";
 import { keptIn } from "./own-files.ts";
+import { programsFor } from "./programs.ts";
 import { settingsFolder, type Project } from "./project.ts";
 import { unconfinedWarning, type Confine, type Decision, type Warning } from "./sandbox-decision.ts";
 
@@ -25,6 +27,8 @@ export type Ground = {
   readonly child: ConfineChild;
   /** How our own search through files is started, which obeys nothing that is in them. */
   readonly search: RunProcess;
+  /** How our own git is started over working trees that commands may have written. Absent: like any program of ours. */
+  readonly git?: (trees: readonly [string, ...string[]]) => RunProcess;
   /** null: commands are not confined. */
   readonly inside: { readonly engine: SandboxEngine; readonly policy: SandboxPolicy } | null;
 };
@@ -67,12 +71,14 @@ async function settleConfined(decision: Confine, places: Places, env: Env): Prom
   const confined = async (around: Places): Promise<Ground | string> => {
     const { policyOf, createBwrap, confine, confineChild } = await (parts ??= loadParts());
     // Most runs that may start a command never do: the folders are looked at when one does.
-    let known: NonNullable<Ground["inside"]> | null = null;
-    const inside = () =>
-      (known ??= {
-        engine: createBwrap({ exec: runProcess, env: childEnv(env), ...(bridge !== null && { bridge }) }),
-        policy: policyOf({ hosts, allowedPaths: decision.allowedPaths }, around),
-      });
+    const open = () => {
+      const policy = policyOf({ hosts, allowedPaths: decision.allowedPaths }, around);
+      const programs = programsFor(env, [around.cwd, around.root, ...policy.writable]);
+      const outer = { exec: runProcess, env: childEnv(env), programs };
+      return { policy, engine: createBwrap({ ...outer, ...(bridge !== null && { bridge }) }) };
+    };
+    let known: ReturnType<typeof open> | null = null;
+    const inside = () => (known ??= open());
     const test = async () => await refusal(decision, around, () => inside().engine.selfTest(inside().policy));
     const trouble = await tried(around === places ? key : JSON.stringify([key, around.cwd]), test);
     if (trouble !== null) return trouble;
@@ -81,6 +87,14 @@ async function settleConfined(decision: Confine, places: Places, env: Env): Prom
       exec,
       search: exec,
       child: (command, cwd) => confineChild(inside().engine, inside().policy)(command, cwd),
+      git: (trees) => {
+        const within = confine(runProcess, inside().engine, policyForGit(inside().policy, trees, env));
+        // Another working tree may have the branch checked out: that one no command could write.
+        return async (options) =>
+          trees.some((tree) => isInside(tree, options.cwd))
+            ? await within(options)
+            : await runProcess(options);
+      },
       get inside() {
         return inside();
       },
@@ -128,6 +142,28 @@ async function loadParts() {
 function unconfined(why: string, warning: Warning | null): Pick<Settled, "held" | "warnings"> {
   const held: Confinement = { confined: false, engine: null, network: "all", why };
   return { held, warnings: warning === null ? [] : [warning] };
+}
+
+/** Git may write the trees and their repository, but not what is obeyed later, and it reaches nobody. */
+function policyForGit(
+  policy: SandboxPolicy,
+  [first, ...others]: readonly [string, ...string[]],
+  { HOME = homedir(), XDG_CONFIG_HOME = join(HOME, ".config"), GIT_CONFIG_GLOBAL: named }: Env,
+): SandboxPolicy {
+  const trees = [first, ...others];
+  const settings = [named ?? join(HOME, ".gitconfig"), join(XDG_CONFIG_HOME, "git", "config")];
+  return {
+    ...policy,
+    cwd: first,
+    writable: others,
+    // The user's own settings are seen and not written.
+    shielded: [...policy.shielded, ...settings, ...trees.map((tree) => join(tree, ".agent"))],
+    hidden: [
+      ...policy.hidden.filter((path) => !settings.includes(path)),
+      ...trees.map((tree) => join(tree, ".lockstep")),
+    ],
+    hosts: null,
+  };
 }
 
 const groundAt = () => Promise.resolve(OPEN);
@@ -190,9 +226,9 @@ export async function selfTest(project: Project, env: NodeJS.ProcessEnv): Promis
   const { createBwrap } = await import("../boundaries/sandbox-bwrap.ts");
   const places = placesOf(project, project.root, env);
   const policy = policyOf({ hosts: null, allowedPaths: [] }, places);
-  return (
-    refuseGround(places) ?? (await createBwrap({ exec: runProcess, env: childEnv(env) }).selfTest(policy))
-  );
+  const programs = programsFor(env, [project.root]);
+  const engine = createBwrap({ exec: runProcess, env: childEnv(env), programs });
+  return refuseGround(places) ?? (await engine.selfTest(policy));
 }
 
 /** What commands reach where neither a flag nor the agent file says anything about it. */

@@ -10,9 +10,11 @@ import type { Flow, Flows } from "../flow/flow.ts";
 import type { Problem } from "../flow/problem.ts";
 import { exitCode } from "../flow/verdict.ts";
 import type { Acting } from "./actions.ts";
+import type { Pinned } from "./github.ts";
 import type { Around } from "./ground.ts";
 import type { Listener } from "./listen.ts";
 import type { DriveOptions } from "./options.ts";
+import type { Outward } from "./outward.ts";
 import { surroundings } from "./place.ts";
 import { createPorts } from "./ports.ts";
 import { toFailure, toResult, type Result } from "./result.ts";
@@ -31,6 +33,7 @@ export type Driven = {
   readonly stateDir: string;
   readonly cwd: string;
   readonly worktree?: Worktree;
+  readonly repository: Pinned;
   readonly clock: Clock;
   readonly backend: Backend;
   readonly closing: Closing;
@@ -44,7 +47,7 @@ export type Driven = {
 
 export async function driveTo(driven: Driven): Promise<Result> {
   const { options, flow, digest, root, cwd, worktree, clock, backend, redactor, around } = driven;
-  const { handle, begin, past, problems } = driven;
+  const { handle, begin, past, problems, repository } = driven;
   const { began = flow, adopted = {} } = driven;
   const report = createReport();
   const tally = createTally();
@@ -64,14 +67,24 @@ export async function driveTo(driven: Driven): Promise<Result> {
   const isOutward = worktree !== undefined || (github.enabled && github.asked === true);
   const acting = await actingOf(driven, report);
   const outward = isOutward
-    ? (await import("./outward.ts")).outward({ ...driven, run: handle.run, report, env, signal })
+    ? (await import("./outward.ts")).outward({
+        ...driven,
+        ...gitIn(driven),
+        run: handle.run,
+        report,
+        env,
+        signal,
+      })
     : undefined;
   let newest: State | null = null;
   const taken: Promise<void>[] = [];
   const onWarning = (text: string) => void noted.add(text);
   const person = personOf(driven, onWarning);
   const { stateDir } = driven;
-  const about = { flow, clock, root, cwd, stateDir, redactor, person, ground: around, onWarning };
+  const about = {
+    ...{ flow, clock, root, cwd, stateDir, repository },
+    ...{ redactor, person, ground: around, onWarning },
+  };
   const ports = createPorts({ ...options, ...about, signal, backend: await watchedOver(driven) });
   try {
     const state = await drive({
@@ -117,6 +130,12 @@ export async function driveTo(driven: Driven): Promise<Result> {
   }
 }
 
+/** The run's own trees are git's to look at where the run's commands were: in its sandbox. */
+function gitIn({ worktree, around }: Driven): Pick<Outward, "inside"> {
+  if (worktree === undefined || around.git === undefined) return {};
+  return { inside: around.git([worktree.path, worktree.home]) };
+}
+
 /** What answers ask for comes first: the files they write are part of the work. */
 function attending(...all: readonly Drive["attend"][]): Pick<Drive, "attend"> {
   const given = all.filter((attend) => attend !== undefined);
@@ -147,6 +166,7 @@ async function actingOf(driven: Driven, report: Report): Promise<Acting | null> 
     adopted,
     report,
     clock,
+    repository: driven.repository,
     redactor,
     confine: around.child,
   });

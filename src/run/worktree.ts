@@ -1,8 +1,9 @@
 /** The worktree of a run, from the options it is started with to what becomes of it at the end. */
-import { createGit, type Git } from "../effects/git.ts";
+import { resolve } from "node:path";
+import { createGit, type Git, type GitOptions } from "../effects/git.ts";
 import { finalize } from "../effects/finalize.ts";
 import type { Ledger } from "../effects/ledger.ts";
-import { runProcess } from "../effects/process.ts";
+import { runProcess, type RunProcess } from "../effects/process.ts";
 import type { Proposing } from "../effects/pull.ts";
 import { planWorktree, type Plan } from "../effects/worktree-plan.ts";
 import { makeWorktree, removeWorktree, restoreWorktree } from "../effects/worktree.ts";
@@ -11,6 +12,7 @@ import type { State } from "../engine/state.ts";
 import type { Worktree } from "../flow/event.ts";
 import type { Flow } from "../flow/flow.ts";
 import type { Finalize } from "../flow/settings.ts";
+import { programsFor } from "./programs.ts";
 
 export type WorktreeOptions = {
   /** Whether the run has a worktree for itself; as the agent says, by default. */
@@ -28,8 +30,26 @@ export type WorktreeOptions = {
 export type Surroundings = { readonly env: NodeJS.ProcessEnv; readonly signal: AbortSignal };
 export type Made = Plan & { readonly warnings: readonly string[]; readonly undo: () => Promise<void> };
 
-export function gitFor({ env, signal }: Surroundings): Git {
-  return createGit({ env, exec: runProcess, signal });
+/** `folders`: what the run works in, and so nowhere to take a program from. */
+export function gitFor(
+  { env, signal }: Surroundings,
+  folders: readonly string[],
+  how: Pick<GitOptions, "onOverruled"> & { readonly inside?: RunProcess } = {},
+): Git {
+  const { inside = runProcess, ...more } = how;
+  const programs = programsFor(env, folders);
+  return createGit({ env, programs, exec: inside, outside: runProcess, signal, ...more });
+}
+
+function placesOf({ home, path }: Worktree): readonly string[] {
+  return [home, path];
+}
+
+function notObeyed(keys: readonly string[], top: string): string {
+  return (
+    `git settings of the repository in ${top} are not obeyed, because they start programs or redirect connections: ` +
+    `${keys.join(", ")}. To have them, put them into your own settings: git config --global KEY VALUE`
+  );
 }
 
 /** Makes the worktree that a new run is to work in. WORKTREE_UNAVAILABLE when there cannot be one. */
@@ -41,7 +61,9 @@ export async function startWorktree(
 ): Promise<Made> {
   const { root, copy } = flow.settings.worktree;
   const { branch, baseBranch } = options;
-  const git = gitFor(around);
+  const ignored: string[] = [];
+  const onOverruled = (keys: readonly string[], top: string) => void ignored.push(notObeyed(keys, top));
+  const git = gitFor(around, [about.cwd, resolve(about.cwd, root)], { onOverruled });
   const plan = await planWorktree(git, {
     ...about,
     agent: flow.agent,
@@ -50,7 +72,8 @@ export async function startWorktree(
     ...(baseBranch !== undefined && { baseBranch }),
     finalize: { ...flow.settings.finalize, ...options.finalize },
   });
-  const warnings = await makeWorktree(git, plan.worktree, plan.cwd, copy);
+  const made = await makeWorktree(git, plan.worktree, plan.cwd, copy);
+  const warnings = [...ignored, ...made];
   return { ...plan, warnings, undo: async () => void (await removeWorktree(git, plan.worktree, copy)) };
 }
 
@@ -61,13 +84,16 @@ export async function continueWorktree(
   cwd: string,
   around: Surroundings,
 ): Promise<readonly string[]> {
-  return await restoreWorktree(gitFor(around), worktree, cwd, flow.settings.worktree.copy);
+  const git = gitFor(around, [cwd, ...placesOf(worktree)]);
+  return await restoreWorktree(git, worktree, cwd, flow.settings.worktree.copy);
 }
 
 export type Ending = Surroundings & {
   readonly flow: Flow;
   readonly worktree: Worktree;
   readonly run: string;
+  /** How git is started over files that confined commands have written. */
+  readonly inside?: RunProcess;
   readonly ledgerFor: (record: Parameters<NonNullable<Drive["attend"]>>[1]) => Ledger;
   readonly proposing: (state: State) => Proposing;
 };
@@ -80,7 +106,8 @@ export function finalizing(ending: Ending): NonNullable<Drive["attend"]> {
   return async (state, record) => {
     const [next] = state.pending;
     if (next?.type !== "end" || next.verdict.outcome !== "completed") return true;
-    const how = { git: gitFor(ending), ledger: ledgerFor(record), proposing: ending.proposing(state) };
+    const git = gitFor(ending, placesOf(worktree), { ...(ending.inside && { inside: ending.inside }) });
+    const how = { git, ledger: ledgerFor(record), proposing: ending.proposing(state) };
     return await finalize({ ...about, ...how });
   };
 }

@@ -45,9 +45,8 @@ export async function pruneWorktrees(
   around: Around,
   options: { readonly dryRun?: boolean } = {},
 ): Promise<readonly Pruned[]> {
-  const git = gitFor(around);
   const pruned: Pruned[] = [];
-  for (const { row, worktree, copy, fault } of await recorded(journal, around)) {
+  for (const { row, worktree, copy, git, fault } of await recorded(journal, around)) {
     const why = fault ?? reasonToKeep(row);
     if (why !== null) pruned.push({ row, done: "kept", why });
     else if (options.dryRun === true) pruned.push(outcomeOf(row, row.merged === true));
@@ -80,15 +79,16 @@ type Recorded = {
   readonly row: WorktreeRow;
   readonly worktree: Worktree;
   readonly copy: readonly string[];
+  readonly git: Git;
   /** Why nothing is done with it; null: it is a worktree of this repository, on the branch that is recorded. */
   readonly fault: string | null;
 };
 
 async function recorded(journal: Journal, around: Around): Promise<readonly Recorded[]> {
   const { root, isOurs } = around;
-  const git = gitFor(around);
   // Asked where the project is, never where a journal says that a repository is.
   const { top } = repositoryAround(root);
+  const outer = gitFor(around, [top]);
   const found: Recorded[] = [];
   let trees: readonly Tree[] | null | undefined;
   for (const run of await journal.list()) {
@@ -103,24 +103,21 @@ async function recorded(journal: Journal, around: Around): Promise<readonly Reco
     const misplaced = isOurs
       ? placeFault(root, { cwd, worktree }, flow?.settings.worktree.root ?? "")
       : "you did not make this journal";
-    if (isOurs && misplaced === null && trees === undefined) trees = await treesOf(git, top);
+    if (isOurs && misplaced === null && trees === undefined) trees = await treesOf(outer, top);
     const fault = misplaced ?? treeFault(worktree, trees ?? null);
     if (fault !== null) {
       const exists = isFolder(path);
       if (!exists && isOurs) continue;
       const row = { ...about, exists, merged: null, uncommitted: null };
-      found.push({ row, worktree, copy, fault });
+      found.push({ row, worktree, copy, git: outer, fault });
       continue;
     }
+    const git = gitFor(around, [top, path]);
     const exists = existsSync(path);
     const tip = await tipOf(git, top, `refs/heads/${branch}`);
     if (!exists && tip === null) continue;
-    found.push({
-      row: { ...about, ...(await factsOf(git, top, tip, worktree, copy)) },
-      worktree,
-      copy,
-      fault,
-    });
+    const row = { ...about, ...(await factsOf(git, top, tip, worktree, copy)) };
+    found.push({ row, worktree, copy, git, fault });
   }
   return found;
 }

@@ -226,9 +226,10 @@ test("of the environment only what it needs is passed on", () => {
   assert.equal(env.CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC, "1");
   assert.deepEqual(
     Object.keys(env)
-      .filter((name) => !/^(?:CLAUDE|ENABLE)/.test(name))
+      .filter((name) => !/^(?:CLAUDE|ENABLE|GIT_CONFIG)/.test(name))
       .toSorted(),
     ["ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "HOME", "HTTPS_PROXY", "LC_ALL", "PATH", "TMPDIR"],
   );
+  assert.deepEqual([env.GIT_CONFIG_KEY_0, env.GIT_CONFIG_VALUE_0], ["safe.bareRepository", "explicit"]);
   assert.equal("CLAUDE_CODE_SUBPROCESS_ENV_SCRUB" in env, false);
 });

@@ -6,13 +6,22 @@ import { after, test } from "node:test";
 import { needs } from "../needs.ts";
 import { createToolbox } from "../../src/boundaries/toolbox.ts";
 import { childEnv, runProcess } from "../../src/effects/process.ts";
+import { programsFor } from "../../src/run/programs.ts";
 import { stepWith } from "./step.ts";
 
 const cwd = mkdtempSync(join(tmpdir(), "lockstep-bash-"));
 after(() => rmSync(cwd, { recursive: true, force: true }));
 
 const env = childEnv({ ...process.env, ANTHROPIC_API_KEY: "canary" });
-const toolbox = createToolbox({ cwd, protect: [], env: () => env, autoResponse: "", exec: runProcess });
+const programs = programsFor(process.env, [cwd]);
+const toolbox = createToolbox({
+  cwd,
+  protect: [],
+  env: () => env,
+  autoResponse: "",
+  exec: runProcess,
+  programs,
+});
 
 async function bash(command: string, more: { timeout?: number } = {}, signal = new AbortController().signal) {
   const calls = [{ id: "1", name: "Bash", input: { command, ...more } }];

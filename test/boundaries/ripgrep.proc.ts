@@ -5,12 +5,12 @@ import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { after, describe, test } from "node:test";
 import { literalsOf } from "../../src/boundaries/literals.ts";
-import { findProgram } from "../../src/boundaries/program.ts";
 import { filesWithout } from "../../src/boundaries/ripgrep.ts";
 import type { RunProcess } from "../../src/boundaries/tool.ts";
 import { createToolbox } from "../../src/boundaries/toolbox.ts";
 import { childEnv, runProcess } from "../../src/effects/process.ts";
 import type { JsonObject } from "../../src/flow/json.ts";
+import { programsFor } from "../../src/run/programs.ts";
 import { needs } from "../needs.ts";
 import { createMachine, hasBwrap, NO_BWRAP } from "./confined.ts";
 import { createDice, madePattern, madeText } from "./patterns.ts";
@@ -21,7 +21,7 @@ after(() => rmSync(base, { recursive: true, force: true }));
 
 const { PATH = "" } = process.env;
 const hasRipgrep = needs(
-  findProgram("rg", PATH, []) !== null,
+  programsFor({ PATH }, []).rg !== null,
   "ripgrep is not installed (apt install ripgrep)",
 );
 
@@ -43,7 +43,15 @@ async function grep(cwd: string, input: JsonObject, path: string, exec: RunProce
     return exec(options);
   };
   const env = { ...childEnv(process.env), PATH: path, ...more };
-  const toolbox = createToolbox({ cwd, protect: [], env: () => env, autoResponse: "", exec: counted });
+  const programs = programsFor({ PATH: path }, [cwd]);
+  const toolbox = createToolbox({
+    cwd,
+    protect: [],
+    env: () => env,
+    autoResponse: "",
+    exec: counted,
+    programs,
+  });
   const calls = [{ id: "1", name: "Grep", input }];
   const [result] = await toolbox.call(stepWith({}), calls, new AbortController().signal);
   assert.ok(result);
@@ -185,7 +193,8 @@ test("of made patterns and texts, no file is spared that has a match", hasRipgre
   const roll = createDice(11);
   const texts = Array.from({ length: 200 }, () => madeText(roll));
   for (const [index, text] of texts.entries()) write(join(folder, String(index)), `\n${text}\n`);
-  const world = { cwd: folder, env: () => childEnv(process.env), exec: runProcess };
+  const programs = programsFor(process.env, [folder]);
+  const world = { env: () => childEnv(process.env), exec: runProcess, programs };
   const { signal } = new AbortController();
   const told = { patterns: 0, matches: 0, spared: 0 };
   for (let round = 0; told.patterns < 80; round += 1) {
@@ -245,7 +254,8 @@ describe("a ripgrep that cannot be relied on changes nothing", () => {
       return runProcess(options);
     };
     const env = { PATH: `${bin}:${PATH}` };
-    const toolbox = createToolbox({ cwd, protect: [], env: () => env, autoResponse: "", exec });
+    const programs = programsFor(env, [cwd]);
+    const toolbox = createToolbox({ cwd, protect: [], env: () => env, autoResponse: "", exec, programs });
     const calls = [{ id: "1", name: "Grep", input: { pattern: "needle" } }];
     const [result] = await toolbox.call(stepWith({}), calls, controller.signal);
     assert.equal(result?.content, "Grep was interrupted.");

@@ -14,6 +14,7 @@ import { policyOf } from "../../src/boundaries/sandbox-policy.ts";
 import { openBridge, type Srt } from "../../src/boundaries/sandbox-srt.ts";
 import { confine, type SandboxEngine } from "../../src/boundaries/sandbox.ts";
 import { childEnv, runProcess } from "../../src/effects/process.ts";
+import { programsFor } from "../../src/run/programs.ts";
 import { needs } from "../needs.ts";
 import { createMachine, hasBwrap, type Machine } from "./confined.ts";
 
@@ -57,7 +58,9 @@ describe("hosts through the proxy", needed, () => {
     const opened = await openBridge(hosts, load);
     assert.equal(opened.kind, "open");
     const env = childEnv({ ...process.env, HOME: home });
-    engine = createBwrap({ exec: runProcess, env, ...(opened.kind === "open" && { bridge: opened.bridge }) });
+    const programs = programsFor(process.env, [project]);
+    const bridge = opened.kind === "open" && { bridge: opened.bridge };
+    engine = createBwrap({ exec: runProcess, env, programs, ...bridge });
     assert.equal(await engine.selfTest(policy), null);
     const exec = confine(runProcess, engine, policy);
     const limits = { timeoutMs: 30_000, maxOutputBytes: 1 << 16, signal: new AbortController().signal };

@@ -1,7 +1,8 @@
 /** GitHub from the command line: what doctor says of it, and a run that reads an issue; the token is nowhere to be seen. */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { chmodSync, globSync, readFileSync, statSync } from "node:fs";
+import { globSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { openStandIn, type StandIn } from "../github/stand-in.ts";
@@ -61,8 +62,10 @@ describe("GitHub", () => {
       writeAgent(world, "notes", {
         agent: (agent) => Object.assign(agent.runner as object, { boundaries, integrations }),
       });
-      world.write("bin/gh", `#!/bin/sh\necho ${token}\n`);
-      chmodSync(join(world.root, "bin/gh"), 0o755);
+      // Not in the project: from there it would not be taken.
+      const bin = mkdtempSync(join(tmpdir(), "lockstep-bin-"));
+      after(() => rmSync(bin, { recursive: true, force: true }));
+      writeFileSync(join(bin, "gh"), `#!/bin/sh\necho ${token}\n`, { mode: 0o755 });
       const issue = own.world.addIssue({ title: "Mend it", body: `Somebody wrote ${token} here.` });
       const read = {
         name: "mcp__github__github_read",
@@ -82,7 +85,7 @@ describe("GitHub", () => {
       const env = {
         GITHUB_API_URL: GITHUB_API_URL!,
         GH_REPO: GH_REPO!,
-        PATH: `${world.root}/bin:${process.env["PATH"]}`,
+        PATH: `${bin}:${process.env["PATH"]}`,
       };
       const args = ["run", "notes", "--topic", "t", "--script", "replies.json", "--json"];
       const ran = await world.lockstep(args, { env: { ...env, GITHUB_TOKEN: "" } });

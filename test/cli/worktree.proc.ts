@@ -1,9 +1,10 @@
 /** Worktrees from the command line: the flags of `run`, what is told of the end, and `lockstep worktree`. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { existsSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { test } from "node:test";
+import { after, test } from "node:test";
 import { createWorld, onlyDocument, replies, script, writeAgent, type World } from "./world.ts";
 
 type Told = {
@@ -99,7 +100,9 @@ test("the flags say what becomes of the branch", async () => {
   const dry = await world.lockstep([...RUN, "--worktree", "--dry-run"]);
   assert.equal(dry.code, 0, dry.stderr);
   assert.match(dry.stderr, /merge held not done \(--dry-run\): merge notes\/\w+ into main/);
-  const remote = join(world.env.HOME!, "remote.git");
+  const outside = mkdtempSync(join(tmpdir(), "lockstep-remote-"));
+  after(() => rmSync(outside, { recursive: true, force: true }));
+  const remote = join(outside, "remote.git");
   git(world, "init", "-q", "--bare", remote);
   git(world, "remote", "add", "fork", remote);
   const flags = [

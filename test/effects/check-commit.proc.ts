@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { after, describe, test } from "node:test";
 import { faultsOf } from "../../src/effects/check-commit.ts";
 import { runProcess } from "../../src/effects/process.ts";
+import { programsFor } from "../../src/run/programs.ts";
 import { createShell } from "../../src/effects/shell.ts";
 
 const made: string[] = [];
@@ -60,7 +61,7 @@ function repository(...messages: readonly string[]): string {
 }
 
 function judge(cwd: string, env: NodeJS.ProcessEnv = process.env) {
-  const shell = createShell({ cwd, env, exec: runProcess });
+  const shell = createShell({ cwd, env, exec: runProcess, git: programsFor(env, [cwd]).git });
   return shell.check(
     { kind: "commit-message", name: "said", pattern: "badly-said", description: "", timeoutMs: 60_000 },
     new AbortController().signal,
@@ -121,7 +122,8 @@ test("nor can a machine without git", async () => {
 });
 
 test("an interrupted one settles", async () => {
-  const shell = createShell({ cwd: repository("fix: x"), env: process.env, exec: runProcess });
+  const { git } = programsFor(process.env, []);
+  const shell = createShell({ cwd: repository("fix: x"), env: process.env, exec: runProcess, git });
   const check = { kind: "commit-message", name: "n", pattern: "p", description: "", timeoutMs: 1 } as const;
   const result = await shell.check(check, AbortSignal.abort());
   assert.deepEqual([result.ok, result.unrecoverable], [false, undefined]);

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { openGitHub } from "../../src/effects/github.ts";
 import { runProcess, type Env } from "../../src/effects/process.ts";
+import { programsFor } from "../../src/run/programs.ts";
 import { createClock } from "../github/client.ts";
 import { openStandIn } from "../github/stand-in.ts";
 
@@ -38,6 +39,7 @@ async function open(cwd: string, env: Env) {
   const { clock } = createClock();
   const opened = await openGitHub({
     env: { ...plain, ...env },
+    programs: programsFor({ ...plain, ...env }, [cwd]),
     exec: runProcess,
     cwd,
     signal,
@@ -167,7 +169,9 @@ test("a remote and an address of the environment lead to the stand-in", async ()
   const { clock } = createClock();
   const { GITHUB_API_URL, GH_TOKEN } = stand.env;
   const env = { ...plain, GITHUB_API_URL, GH_TOKEN };
-  const opened = await openGitHub({ env, exec: runProcess, cwd: repository("there", usual), signal, clock });
+  const cwd = repository("there", usual);
+  const programs = programsFor(process.env, [cwd]);
+  const opened = await openGitHub({ env, programs, exec: runProcess, cwd, signal, clock });
   assert.ok(opened.ok);
   assert.equal((await opened.value.repository()).ok, true);
   assert.equal((await opened.value.issue(issue.number)).ok, true);

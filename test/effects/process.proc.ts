@@ -274,6 +274,12 @@ describe("the environment of a child", () => {
     assert.match(stdout, /^PATH=/m);
   });
 
+  const WARY = {
+    GIT_CONFIG_COUNT: "1",
+    GIT_CONFIG_KEY_0: "safe.bareRepository",
+    GIT_CONFIG_VALUE_0: "explicit",
+  };
+
   test("holds what programs need", () => {
     const needed = {
       PATH: "/bin",
@@ -285,12 +291,15 @@ describe("the environment of a child", () => {
       CI: "1",
       NO_COLOR: "1",
     };
-    assert.deepEqual(childEnv({ ...secrets, ...needed }), needed);
+    assert.deepEqual(childEnv({ ...secrets, ...needed }), { ...needed, ...WARY });
   });
 
   test("holds besides what the user added, by its whole name", () => {
     const more = { CARGO_HOME: "/c", CARGO: "/x" };
-    assert.deepEqual(childEnv({ ...secrets, ...more }, ["CARGO_HOME", "ABSENT"]), { CARGO_HOME: "/c" });
+    assert.deepEqual(childEnv({ ...secrets, ...more }, ["CARGO_HOME", "ABSENT"]), {
+      CARGO_HOME: "/c",
+      ...WARY,
+    });
   });
 });
 

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { openGitHub, type GitHub, type GitHubOptions } from "../../src/effects/github.ts";
 import { runProcess } from "../../src/effects/process.ts";
 import type { Clock } from "../../src/engine/ports.ts";
+import { programsFor } from "../../src/run/programs.ts";
 import type { StandIn } from "./stand-in.ts";
 
 export type Visitor = {
@@ -26,7 +27,9 @@ export function createClock(): { readonly clock: Clock; readonly pauses: number[
 export async function visit(stand: StandIn, more: Partial<GitHubOptions> = {}): Promise<Visitor> {
   const { clock, pauses } = createClock();
   const signal = new AbortController().signal;
-  const opened = await openGitHub({ env: stand.env, exec: runProcess, cwd: "/", signal, clock, ...more });
+  const programs = programsFor(stand.env, []);
+  const usual = { env: stand.env, programs, exec: runProcess, cwd: "/", signal, clock };
+  const opened = await openGitHub({ ...usual, ...more });
   assert.ok(opened.ok, opened.ok ? "" : opened.why);
   return { github: opened.value, pauses };
 }

@@ -1,0 +1,55 @@
+/** Which programs Lockstep itself starts for a run: found once in a process, and never where the run could write. */
+import { lstatSync, realpathSync } from "node:fs";
+import { basename, dirname, isAbsolute, join, resolve } from "node:path";
+import { outside, pick, readShelves, type Shelf } from "../boundaries/program.ts";
+import { PROGRAM_NAMES, type Programs } from "../flow/programs.ts";
+
+/** By PATH: a program that is planted later on is never seen. */
+const shelves = new Map<string, readonly Shelf[]>();
+
+/**
+ * `folders`: where the run works, and what else it may write. The projects and repositories around each of them count
+ * as well.
+ *
+ *     const { git } = programsFor(process.env, ["/my/project"]);
+ */
+export function programsFor(env: NodeJS.ProcessEnv, folders: readonly string[]): Programs {
+  const PATH = env.PATH ?? "";
+  const known = shelves.get(PATH) ?? readShelves(PATH, PROGRAM_NAMES);
+  shelves.set(PATH, known);
+  const left = [...new Set(folders.flatMap(around))];
+  const found = PROGRAM_NAMES.map((name) => [name, pick(name, known, left)] as const);
+  const path = outside(known, left).map(({ folder }) => folder);
+  return { ...(Object.fromEntries(found) as Omit<Programs, "path">), path: path.join(":") };
+}
+
+/** A program that the user's own settings name: an absolute path as it is, a name as above. null: there is none. */
+export function findProgram(name: string, env: NodeJS.ProcessEnv, folders: readonly string[]): string | null {
+  if (isAbsolute(name)) return name;
+  if (name.includes("/")) return null;
+  return pick(name, readShelves(env.PATH ?? "", [name]), folders.flatMap(around));
+}
+
+/** The folder, and the tops of the project and the repository that it lies in. */
+function around(folder: string): readonly string[] {
+  const own = realPlace(resolve(folder));
+  // Below "/" lies everything: without it there would be no program at all.
+  return [own, topOf(own, [".git"]), topOf(own, [".agent", ".lockstep"])].filter((top) => top !== "/");
+}
+
+/** The nearest folder at or above that has one of these; the folder itself where none has. */
+function topOf(folder: string, names: readonly string[]): string {
+  for (let at = folder; ; at = dirname(at)) {
+    if (names.some((name) => lstatSync(join(at, name), { throwIfNoEntry: false }) !== undefined)) return at;
+    if (at === dirname(at)) return folder;
+  }
+}
+
+/** Where it really is, also if its last parts do not exist yet. */
+function realPlace(path: string): string {
+  try {
+    return realpathSync.native(path);
+  } catch {
+    return path === dirname(path) ? path : join(realPlace(dirname(path)), basename(path));
+  }
+}
