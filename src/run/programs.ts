@@ -4,6 +4,9 @@ import { basename, dirname, isAbsolute, join, resolve } from "node:path";
 import { outside, pick, readShelves, type Shelf } from "../boundaries/program.ts";
 import { PROGRAM_NAMES, type Programs } from "../flow/programs.ts";
 
+/** Where programs are looked for when there is no PATH, as the C library does it. */
+const DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin";
+
 /** By PATH: a program that is planted later on is never seen. */
 const shelves = new Map<string, readonly Shelf[]>();
 
@@ -14,7 +17,7 @@ const shelves = new Map<string, readonly Shelf[]>();
  *     const { git } = programsFor(process.env, ["/my/project"]);
  */
 export function programsFor(env: NodeJS.ProcessEnv, folders: readonly string[]): Programs {
-  const PATH = env.PATH ?? "";
+  const PATH = env.PATH ?? DEFAULT_PATH;
   const known = shelves.get(PATH) ?? readShelves(PATH, PROGRAM_NAMES);
   shelves.set(PATH, known);
   const left = [...new Set(folders.flatMap(around))];
@@ -27,7 +30,7 @@ export function programsFor(env: NodeJS.ProcessEnv, folders: readonly string[]):
 export function findProgram(name: string, env: NodeJS.ProcessEnv, folders: readonly string[]): string | null {
   if (isAbsolute(name)) return name;
   if (name.includes("/")) return null;
-  return pick(name, readShelves(env.PATH ?? "", [name]), folders.flatMap(around));
+  return pick(name, readShelves(env.PATH ?? DEFAULT_PATH, [name]), folders.flatMap(around));
 }
 
 /** The folder, and the tops of the project and the repository that it lies in. */

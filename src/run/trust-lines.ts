@@ -128,7 +128,8 @@ function networkLines({ boundaries: { sandbox } }: Settings): readonly string[] 
 
 /** What is unusual counts also where the file itself asks for no worktree: a flag may. */
 function worktreeLines({ worktree, finalize }: Settings): readonly string[] {
-  const { enabled, root, copy } = worktree;
+  // Flows of earlier versions have no copies.
+  const { enabled, root, copy = [] } = worktree;
   return [
     ...(enabled ? ["git: makes a worktree and a branch for each run"] : []),
     ...(root === DEFAULTS.worktreeRoot ? [] : [`git: keeps worktrees in ${word(root)}`]),
