@@ -219,7 +219,14 @@ function realPlace(path: string): string {
   try {
     return realpathSync.native(path);
   } catch {
-    const isLink = lstatSync(path, { throwIfNoEntry: false }) !== undefined;
-    return isLink || path === dirname(path) ? path : join(realPlace(dirname(path)), basename(path));
+    return isThere(path) || path === dirname(path) ? path : join(realPlace(dirname(path)), basename(path));
+  }
+}
+
+function isThere(path: string): boolean {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+  } catch {
+    return false; // a file lies where a folder would have to be
   }
 }

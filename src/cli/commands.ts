@@ -64,6 +64,7 @@ const TRUST: Flag = {
 };
 const TRUST_JOURNAL: Flag = {
   name: "trust-journal",
+  reserved: true,
   help: "use a record of runs that you did not make here (a clone, a copy, an import) as your own",
 };
 const ON_PERMISSION: Flag = {

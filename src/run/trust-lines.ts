@@ -119,8 +119,8 @@ function startsCommands(flow: Flow): boolean {
 }
 
 function networkLines({ boundaries: { sandbox } }: Settings): readonly string[] {
-  const { asked, enabled, network } = sandbox;
-  if (asked !== true || !enabled || network.mode === "none") return [];
+  const { asked, network } = sandbox;
+  if (asked !== true || network.mode === "none") return [];
   const named = network.trustedDomains.map((host) => `commands may reach ${host}`);
   const isUsual = network.mode === "trusted" && (network.asked === true || named.length > 0);
   return [...named, ...(isUsual ? [`commands may reach ${TRUSTED_HOSTS.join(", ")}`] : [])];

@@ -126,8 +126,15 @@ describe("a folder becomes a link after it was judged", () => {
     const folder = join(base, "bin");
     mkdirSync(folder, { recursive: true });
     writeFileSync(join(folder, "rg"), "", { mode: 0o755 });
-    const env = () => ({ PATH: folder });
-    const toolbox = createToolbox({ cwd: root, protect: [], env, autoResponse: "", exec });
+    const programs = { bash: null, rg: join(folder, "rg") };
+    const toolbox = createToolbox({
+      cwd: root,
+      protect: [],
+      env: () => ({}),
+      programs,
+      autoResponse: "",
+      exec,
+    });
     const calls = [
       { id: "1", name: "Grep", input: { pattern: "canary of", path: "d", output_mode: "content" } },
     ];

@@ -48,7 +48,12 @@ function createModel(act: (place: number, step: string) => "closing" | "abort" |
 const items = (count: number) =>
   Array.from({ length: count }, (_, place) => ({ name: `#${place + 1}`, args: { issue: place + 1 } }));
 const batchOf = async (options: Partial<BatchOptions> & Pick<BatchOptions, "backend" | "items">) =>
-  await runBatch(loaded, { env: {}, journal: createMemoryJournal(), cwd: "/", ...options });
+  await runBatch(loaded, {
+    env: { LOCKSTEP_TRUST: "all" },
+    journal: createMemoryJournal(),
+    cwd: "/",
+    ...options,
+  });
 
 test("all are run, so many at a time", async () => {
   const { backend, seen } = createModel();

@@ -116,7 +116,7 @@ describe("no secret is recorded, told or streamed", () => {
           journal,
           backend: saying(said, size),
           input: said,
-          env: { XDG_CONFIG_HOME: join(cwd, "config"), ...env },
+          env: { LOCKSTEP_TRUST: "all", XDG_CONFIG_HOME: join(cwd, "config"), ...env },
           onText: (_, delta) => (streamed += delta),
           observe: (entry) => entries.push(entry),
         });
@@ -145,7 +145,12 @@ describe("no secret is recorded, told or streamed", () => {
       cwd,
       journal: createMemoryJournal(),
       backend: saying(said, 3),
-      env: { XDG_CONFIG_HOME: join(cwd, "config"), CORP_GATEWAY: "disabled", DB_PASSWORD: "postgres" },
+      env: {
+        LOCKSTEP_TRUST: "all",
+        XDG_CONFIG_HOME: join(cwd, "config"),
+        CORP_GATEWAY: "disabled",
+        DB_PASSWORD: "postgres",
+      },
       onText: (_, delta) => (streamed += delta),
     });
     assert.equal(result.outcome, "completed");

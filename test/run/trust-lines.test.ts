@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { createMemoryJournal, run, type DriveOptions, type ScriptReply } from "../../src/run/index.ts";
 import { importLines } from "../../src/run/trust-imports.ts";
-import { agentFiles, projectWith } from "./project.ts";
+import { agentFiles, homeBeside, projectWith } from "./project.ts";
 
 const steps = {
   "initial.a": { kind: "work", intents: ["handoff"], transitions: { handoff: { target: "closure.a" } } },
@@ -22,7 +22,7 @@ async function asked(cwd: string, more: Partial<DriveOptions> = {}): Promise<rea
     lines.push(...commands);
     return Promise.resolve(false);
   };
-  const env = { PATH: process.env.PATH, HOME: join(cwd, "home") };
+  const env = { PATH: process.env.PATH, HOME: homeBeside() };
   const result = await run({
     agent: "m",
     cwd,
@@ -48,6 +48,8 @@ const tools = (allowedTools: readonly string[], permissionMode = "acceptEdits", 
   boundaries: { allowedTools, permissionMode, ...(sandbox !== undefined && { sandbox }) },
 });
 const OFF = { sandbox: "off" } as const;
+/** Listed all the same: the files say so, and the flag may be gone next time. */
+const CLOSED = { network: "none" } as const;
 const issue = { agent: { parameters: { issue: { type: "number", cli: "--issue", description: "d" } } } };
 const github = (more: object) => ({ integrations: { github: { enabled: true, ...more } } });
 const REGISTRIES = "commands may reach registry.npmjs.org, ";
@@ -102,11 +104,13 @@ const ROWS: readonly Row[] = [
     runner: tools(["Bash"], "default", {
       network: { mode: "custom", trustedDomains: ["a.example", "*.b.example"] },
     }),
+    options: CLOSED,
     lines: ["commands may reach *.b.example", "commands may reach a.example"],
   },
   {
     name: "the usual hosts, asked for",
     runner: tools(["Bash"], "default", { network: { mode: "trusted" } }),
+    options: CLOSED,
     lines: [REGISTRIES],
   },
   {
@@ -203,13 +207,6 @@ for (const { name, runner, agent, options, lines } of ROWS) {
   });
 }
 
-test("a sandbox that the agent file switches off is none", async () => {
-  const cwd = projectWith(
-    agentFiles("m", steps, { runner: tools(["Bash"], "acceptEdits", { enabled: false }) }),
-  );
-  assert.equal((await asked(cwd)).length, 2);
-});
-
 /** What a module loads. */
 const MODULE = ".agent/m/handlers/act.mjs";
 const FILES = {
@@ -263,7 +260,7 @@ for (const [file, isAsked] of [
 ] as const) {
   test(`${file} changes: ${isAsked ? "asked again" : "control, still trusted"}`, async () => {
     const cwd = acting();
-    const env = { PATH: process.env.PATH, HOME: join(cwd, "home") };
+    const env = { PATH: process.env.PATH, HOME: homeBeside() };
     const trust = { confirm: () => Promise.resolve(true) };
     const go = async (more: Partial<DriveOptions>) =>
       await run({ agent: "m", cwd, journal: createMemoryJournal(), script: [...script], env, ...more });
@@ -359,7 +356,7 @@ test("a command cannot pose as several lines, nor hide behind spaces", async () 
     },
   };
   const cwd = projectWith(agentFiles("m", steps, { registry: checks }));
-  const env = { PATH: process.env.PATH, HOME: join(cwd, "home") };
+  const env = { PATH: process.env.PATH, HOME: homeBeside() };
   const result = await run({ agent: "m", cwd, journal: createMemoryJournal(), script: [...script], env });
   assert.match(result.reason, /\n {2}\$ true··· 300 spaces ···; id\n {4}\| {3}\$ harmless\\u\{202e\}\n/);
 });

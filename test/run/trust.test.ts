@@ -7,7 +7,7 @@ import { test } from "node:test";
 import { createScripted } from "../../src/backends/scripted.ts";
 import { createMemoryJournal, resume, run, type ScriptReply } from "../../src/run/index.ts";
 import type { TrustQuestion } from "../../src/run/trust.ts";
-import { agentFiles, projectWith } from "./project.ts";
+import { agentFiles, homeBeside, projectWith } from "./project.ts";
 
 const steps = {
   "initial.a": { kind: "work", intents: ["handoff"], transitions: { handoff: { target: "closure.a" } } },
@@ -36,8 +36,17 @@ function project(command: string | object | null, params = {}): string {
   return projectWith(agentFiles("trusting", steps, command === null ? {} : { registry: checks }));
 }
 
+/** Beside the project, so that its commands can be confined. */
+function homeOf(cwd: string): string {
+  const home = homes.get(cwd) ?? homeBeside();
+  homes.set(cwd, home);
+  return home;
+}
+
+const homes = new Map<string, string>();
+
 function attempt(cwd: string, more: Partial<Parameters<typeof run>[0]> = {}) {
-  const env = { PATH: process.env.PATH, HOME: cwd };
+  const env = { PATH: process.env.PATH, HOME: homeOf(cwd) };
   return run({ agent: "trusting", cwd, journal: createMemoryJournal(), script, env, ...more });
 }
 
@@ -103,8 +112,11 @@ test("a changed command asks again, and shows what changed", async () => {
 
 /** The store as an older version wrote it: the first 16 digits, in one file. */
 function oldStore(cwd: string, ...entries: readonly unknown[]): void {
-  mkdirSync(join(cwd, ".config/lockstep"), { recursive: true });
-  writeFileSync(join(cwd, ".config/lockstep/trust.json"), JSON.stringify({ [realpathSync(cwd)]: entries }));
+  mkdirSync(join(homeOf(cwd), ".config/lockstep"), { recursive: true });
+  writeFileSync(
+    join(homeOf(cwd), ".config/lockstep/trust.json"),
+    JSON.stringify({ [realpathSync(cwd)]: entries }),
+  );
 }
 
 const short = (lines: readonly string[]) =>
@@ -125,7 +137,7 @@ test("an entry of an older version counts for nothing, and shows what changed", 
 
 /** The one file of the store, changed. */
 function forge(cwd: string, change: (entry: { [key: string]: unknown }) => void): void {
-  const folder = join(cwd, ".config/lockstep/trust");
+  const folder = join(homeOf(cwd), ".config/lockstep/trust");
   const [name = ""] = readdirSync(folder);
   const entry = JSON.parse(readFileSync(join(folder, name), "utf8")) as { [key: string]: unknown };
   change(entry);
@@ -175,8 +187,8 @@ test("a digest that was given and a yes at the terminal are both recorded", asyn
       /is trusted here from now on\. To take that back: lockstep trust revoke trusting/,
     );
     assert.equal((await attempt(cwd)).outcome, "completed");
-    const [name = ""] = readdirSync(join(cwd, ".config/lockstep/trust"));
-    assert.equal(statSync(join(cwd, ".config/lockstep/trust", name)).mode & 0o777, 0o600);
+    const [name = ""] = readdirSync(join(homeOf(cwd), ".config/lockstep/trust"));
+    assert.equal(statSync(join(homeOf(cwd), ".config/lockstep/trust", name)).mode & 0o777, 0o600);
   }
 });
 
@@ -197,7 +209,7 @@ test("where a yes cannot be recorded it is for this run, and that is told", asyn
 test("a damaged record names its file and the fix", async () => {
   const cwd = project("true");
   await attempt(cwd, { trust: { confirm: () => Promise.resolve(true) } });
-  const folder = join(cwd, ".config/lockstep/trust");
+  const folder = join(homeOf(cwd), ".config/lockstep/trust");
   const [name = ""] = readdirSync(folder);
   for (const text of ["{", "[]", "{}", '{"root":1}']) {
     writeFileSync(join(folder, name), text);
@@ -252,8 +264,8 @@ test("a backend is closed once, whether the run is driven or refused", async () 
     assert.deepEqual([name, result.code, closed.times], [name, code, 1]);
   }
   const { backend, closed } = counted();
-  const env = { PATH: process.env.PATH, HOME: cwd };
-  rmSync(join(cwd, ".config"), { recursive: true });
+  const env = { PATH: process.env.PATH, HOME: homeOf(cwd) };
+  rmSync(join(homeOf(cwd), ".config"), { recursive: true });
   const again = await resume({ run: "@last", cwd, journal, backend, env });
   assert.deepEqual([again.code, closed.times], ["NOT_TRUSTED", 1]);
 });
