@@ -21,8 +21,12 @@ export function programsFor(env: NodeJS.ProcessEnv, folders: readonly string[]):
   const known = shelves.get(PATH) ?? readShelves(PATH, PROGRAM_NAMES);
   shelves.set(PATH, known);
   const left = [...new Set(folders.flatMap(around))];
-  const found = PROGRAM_NAMES.map((name) => [name, pick(name, known, left)] as const);
-  const path = outside(known, left).map(({ folder }) => folder);
+  // What lies in the home folder counts only where the system has none: a program there is easily put in place.
+  const home = env.HOME === undefined ? left : [...left, realPlace(resolve(env.HOME))];
+  const found = PROGRAM_NAMES.map(
+    (name) => [name, pick(name, known, home) ?? pick(name, known, left)] as const,
+  );
+  const path = [...new Set([...outside(known, home), ...outside(known, left)])].map(({ folder }) => folder);
   return { ...(Object.fromEntries(found) as Omit<Programs, "path">), path: path.join(":") };
 }
 

@@ -35,7 +35,9 @@ const NAMES = [
   "git-upload-pack git-credential-evil env ps kill which uname less vi ssh-askpass evil",
 ].flatMap((names) => names.split(" "));
 
-const FOLDERS = ["", "bin", "node_modules/.bin", "sub", ".agent/worker", "../home/.local/bin"];
+const FOLDERS = ["", "bin", "node_modules/.bin", "sub", ".agent/worker"];
+
+const SYSTEM = "git sh bash node rg bwrap socat env".split(" ");
 
 const LOG = "canaries.txt";
 
@@ -70,12 +72,14 @@ export function plantedProject(): Planted {
 
   for (const folder of FOLDERS)
     for (const name of NAMES) write(join(folder, name), canary(name, project), 0o755);
+  // What the system lacks may well be the user's own there.
+  for (const name of SYSTEM) write(join("../home/.local/bin", name), canary(name, project), 0o755);
   plantNested(project, git, write);
   writeFileSync(
     join(project, ".git/config"),
     readFileSync(join(project, ".git/config"), "utf8") + gitConfig(project),
   );
-  writeFileSync(join(project, ".git/info/attributes"), "* filter=x diff=x merge=x\n");
+  writeFileSync(join(project, ".git/info/attributes"), "notes.txt filter=x diff=x merge=x\n");
   for (const hook of HOOKS) write(`.git/hooks/${hook}`, canary("evil", project), 0o755);
   writeFileSync(join(project, ".git/info/exclude"), "/*\n!/notes*\n!/src\n!/sub\n");
 
@@ -254,7 +258,15 @@ function files(): { readonly [path: string]: string } {
   const verdict = { type: "detect:graph", config: { maxIterations: 9 } };
   const acting = { enabled: true, types: ["plan"], outputFormat: "json", handlers: { plan: "./plan.mjs" } };
   const source = Array.from({ length: MANY }, (_, n) => [`src/file${n}.txt`, `line ${n}\n`] as const);
-  const command = { runner: { command: "sh", args: ["-c", "git log -1 --format=%s; node --version"] } };
+  const command = {
+    runner: {
+      command: "sh",
+      args: [
+        "-c",
+        'git log -1 --format=%s >/dev/null; node --version >/dev/null; echo \'{"stepId":"closure.work","next_action":{"action":"closing"}}\'',
+      ],
+    },
+  };
   const commanded = {
     "initial.work": stepTo("work", { handoff: "closure.work" }),
     "closure.work": { ...stepTo("closure", { closing: null }), more: command },
@@ -265,7 +277,7 @@ function files(): { readonly [path: string]: string } {
     ".npmrc": "script-shell=./bin/sh\nnode-options=--import ./evil.mjs\n",
     "package.json": '{"name":"planted","imports":{"#x":"./evil.mjs"},"scripts":{"prepare":"./evil"}}',
     ".gitmodules": '[submodule "sub"]\n\tpath = sub\n\turl = ./sub\n\tupdate = !./evil\n',
-    ".gitattributes": "* filter=x diff=x merge=x\n",
+    ".gitattributes": "notes.txt filter=x diff=x merge=x\n",
     ...agentFiles("worker", steps, {
       registry,
       runner: { flow, verdict, boundaries, execution: { worktree: { enabled: true } }, actions: acting },
