@@ -114,7 +114,10 @@ function obeyedIn(path: string, place: string, places: Places): string | null {
     .find((folder) => !isInside(real, folder) && isNear(folder));
   if (started !== undefined) return `programs are started from ${started}`;
   const written = path.startsWith("~/") ? path.slice(2) : path;
-  const dotted = [...written.split(sep), ...place.split(sep)].find((part) => /^\.(?!\.?$)/.test(part));
+  // Folders that the project itself lies in are as good as the project.
+  const [ours, theirs] = [real.split(sep), place.split(sep)];
+  const parting = theirs.findIndex((part, index) => part !== ours[index]);
+  const dotted = [...written.split(sep), ...theirs.slice(parting)].find((part) => /^\.(?!\.?$)/.test(part));
   if (dotted === undefined) return null;
   return `what begins with a dot, as ${dotted} does, is obeyed by shells, editors and services`;
 }

@@ -38,6 +38,7 @@ for (const [path, why] of [
   [join(top, "tools"), /programs are started from/],
   [join(top, "tools/bin/deep"), /programs are started from/],
   ["../data", null],
+  [join(home, "other/.x"), /begins with a dot/],
   ["~/code/data", null],
   ["build", null],
   [".cache", null],
@@ -48,3 +49,15 @@ for (const [path, why] of [
     else assert.match(String(found), why);
   });
 }
+
+test("folders that the project itself lies in do not count", () => {
+  const hidden = {
+    ...places,
+    root: join(home, ".work/p"),
+    cwd: join(home, ".work/p"),
+    home: join(top, "far"),
+  };
+  assert.equal(refusePath("../data", hidden), null);
+  assert.match(String(refusePath("../.data", hidden)), /begins with a dot/);
+  assert.match(String(refusePath(join(home, "x/.work/p"), hidden)), /begins with a dot/);
+});
