@@ -5,3 +5,8 @@ export function needs(present: boolean, missing: string): { readonly skip: strin
   console.error(`SKIPPED: ${missing}`);
   return { skip: missing };
 }
+
+/** Warnings without the one that every run gets that starts commands where nothing confines them. */
+export function besidesUnconfined(warnings: readonly string[]): readonly string[] {
+  return warnings.filter((text) => !text.startsWith("Commands are not confined: "));
+}

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { createWorld, onlyDocument, replies, script, start, writeAgent, type World } from "./world.ts";
+import { besidesUnconfined } from "../needs.ts";
 
 const TSC = fileURLToPath(new URL("../../node_modules/.bin/tsc", import.meta.url));
 
@@ -289,7 +290,7 @@ describe("how a run ends by its checks", { concurrency: 2 }, () => {
         attempts.map((_, place) => place + 1),
       );
       assert.equal(result.iterations, 3 + 2 * rounds);
-      const warnings = (result.warnings as readonly string[]).join("\n");
+      const warnings = besidesUnconfined(result.warnings as readonly string[]).join("\n");
       if (warning === undefined) assert.equal(warnings, "");
       else assert.match(warnings, warning);
       const shown = await world.lockstep(["show", "@last"]);

@@ -34,6 +34,7 @@ import {
   type Settings,
   type World,
 } from "./acting.ts";
+import { besidesUnconfined } from "../needs.ts";
 
 const NOTE = { type: "note", content: "one", filename: "notes.md" };
 const LABELS = { blocked: "stuck", size: "big", completion: { add: ["ready"], remove: ["todo"] } };
@@ -41,7 +42,7 @@ const bodies = (issue: { readonly comments: readonly { readonly body: string }[]
   issue.comments.map(({ body }) => body.replace(/\n\n<!-- lockstep [0-9a-f]{32} -->$/, " (signed)"));
 
 const notesIn = ({ warnings, problems }: Result) =>
-  warnings.filter((warning) => !problems.some(({ message }) => message === warning));
+  besidesUnconfined(warnings).filter((warning) => !problems.some(({ message }) => message === warning));
 
 // The answer in a message with blocks.
 

@@ -200,9 +200,12 @@ const answer = (step: string, action: string) => ({
   output: { stepId: step, next_action: { action } },
 });
 
+/** Commands need trust of their own where nothing confines them. */
+const READING = { boundaries: { allowedTools: ["Read"], permissionMode: "acceptEdits" } };
+
 /** A project with a run that stopped after its first step, and the folder of its user. */
 async function stopped(): Promise<{ readonly cwd: string; readonly env: NodeJS.ProcessEnv }> {
-  const cwd = realpathSync(projectWith(agentFiles("a", STEPS)));
+  const cwd = realpathSync(projectWith(agentFiles("a", STEPS, { runner: READING })));
   const env = { PATH: process.env.PATH, HOME: projectWith({}) };
   const result = await run({ agent: "a", cwd, env, script: [answer("initial.a", "next")] });
   assert.equal(result.code, "SCRIPT_EXHAUSTED", result.reason);

@@ -33,7 +33,10 @@ function project(command: string | object | null, params = {}): string {
       },
     },
   };
-  return projectWith(agentFiles("trusting", steps, command === null ? {} : { registry: checks }));
+  // Without Bash, which needs trust of its own where nothing confines it.
+  const runner = { boundaries: { allowedTools: ["Read", "Write"], permissionMode: "acceptEdits" } };
+  const parts = command === null ? { runner } : { runner, registry: checks };
+  return projectWith(agentFiles("trusting", steps, parts));
 }
 
 /** Beside the project, so that its commands can be confined. */
