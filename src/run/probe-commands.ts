@@ -18,10 +18,9 @@ import { delimiter, dirname, isAbsolute, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { findPlace } from "../effects/git-place.ts";
 import { createModuleHost } from "../effects/module-host.ts";
-import { childEnv } from "../effects/process.ts";
 import type { SandboxTold, Surroundings } from "./boundary.ts";
 import { ownFiles } from "./own-files.ts";
-import type { Plant, Planted } from "./probe-planted.ts";
+import { waiting, type Plant, type Planted } from "./probe-planted.ts";
 import {
   advisory,
   enforced,
@@ -203,7 +202,8 @@ async function inSandbox(
   const works = ["( : > /tmp/works && test -d . ) && echo works", "echo end"];
   const { stdout, stderr } = await ground.exec({
     command: [...lines, ...works].join("\n"),
-    ...once(around),
+    ...waiting(around),
+    cwd: around.cwd,
   });
   const said = stdout.trim().split("\n");
   if (said.at(-1) !== "end") return `the command did not come to its end (${stderr.trim().slice(0, 200)})`;
@@ -266,16 +266,10 @@ async function withoutSandbox(
 ): Promise<Told> {
   if (sandbox.confined) return advisory(sandbox.trouble ?? "the sandbox cannot be opened");
   if (sandbox.starts || ground === null) return advisory(`commands are not confined: ${sandbox.why}`);
-  return await ground.exec({ command: "true", ...once(around) }).then(
+  return await ground.exec({ command: "true", ...waiting(around), cwd: around.cwd }).then(
     () => advisory(`a command was started, although ${sandbox.why}`),
     () => enforced(`${sandbox.why}, and a command that was tried is refused`),
   );
-}
-
-/** How an attempt is run. */
-function once({ cwd, env }: Surroundings) {
-  const signal = new AbortController().signal;
-  return { cwd, env: childEnv(env), timeoutMs: 20_000, maxOutputBytes: 64 * 1024, signal };
 }
 
 function isFilled(path: string): boolean {

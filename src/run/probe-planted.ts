@@ -149,11 +149,12 @@ export function programOf(name: string, { env, cwd, project }: Surroundings): st
   return findProgram(name, env, [cwd, project.root]);
 }
 
-/** How a program of ours is run for a moment. */
-export function waiting({ env }: Surroundings) {
+/** How a program of ours is run for a moment. The PATH has nothing of the project on it: a probe must not be fooled. */
+export function waiting({ env, cwd, project }: Surroundings) {
+  const { path } = programsFor(env, [cwd, project.root]);
   return {
     cwd: "/",
-    env: childEnv(env),
+    env: { ...childEnv(env), PATH: path },
     timeoutMs: 20_000,
     maxOutputBytes: 64 * 1024,
     signal: new AbortController().signal,

@@ -5,9 +5,9 @@ import { isInside } from "../boundaries/paths.ts";
 import { createRedactor } from "../boundaries/redact.ts";
 import { controlChanges } from "../effects/control-changes.ts";
 import { changesOf, createGit, tipOf } from "../effects/git.ts";
-import { childEnv, runProcess } from "../effects/process.ts";
+import { childEnv, runProcess, type Env } from "../effects/process.ts";
 import { readPattern, TooManySteps, withinSteps } from "../flow/pattern.ts";
-import { PROGRAM_NAMES, SHELL } from "../flow/programs.ts";
+import { PROGRAM_NAMES, SHELL, type Programs } from "../flow/programs.ts";
 import type { Surroundings } from "./boundary.ts";
 import { readTextFile } from "./files.ts";
 import { programOf, waiting } from "./probe-planted.ts";
@@ -103,13 +103,12 @@ echo '* filter=x' > .git/info/attributes && touch -d 2001-01-01 file`;
 
 /** Our own git looks at it, as it does when a run ends; then a plain one, to see that the trap works at all. */
 async function tryGit({ around }: Scene, trap: string, name: string): Promise<Told> {
-  const { env } = around;
+  const { env, cwd, project } = around;
   using scratch = scratchFolder();
-  const programs = programsFor(env, [scratch.path]);
+  const programs = programsFor(env, [scratch.path, cwd, project.root]);
   if (programs.git === null) return untried("git is not installed");
   const fired = join(scratch.path, "fired");
-  const git = programOf("git", around) ?? programs.git;
-  const seen = { ...plainEnv(around, dirname(git)), FIRED: fired };
+  const seen = { ...plainEnv(around, programs), FIRED: fired };
   const how = { ...waiting(around), cwd: scratch.path, env: seen };
   const made = await runProcess({ command: `set -e\n${trap}`, ...how });
   if (made.exitCode !== 0) return untried(`the trap cannot be made (${made.stderr.trim().slice(0, 200)})`);
@@ -120,19 +119,19 @@ async function tryGit({ around }: Scene, trap: string, name: string): Promise<To
     runProcess({ ...options, env: { ...options.env, FIRED: fired } });
   await changesOf(createGit({ env, programs, exec, signal }), place, "all");
   if (statSync(fired, { throwIfNoEntry: false }) !== undefined) return advisory("git started what it named");
-  await runProcess({ command: [git, "status"], ...how, cwd: place });
+  await runProcess({ command: [programs.git, "status"], ...how, cwd: place });
   const isLive = statSync(fired, { throwIfNoEntry: false }) !== undefined;
   return isLive
     ? enforced("a plain `git status` starts the program, ours does not")
     : enforced("ours does not start the program; nor does a plain `git status` of this version");
 }
 
-/** Git with nobody's settings but those of the trap. */
-function plainEnv({ env }: Surroundings, folder: string) {
+/** Git with nobody's settings but those of the trap, and a PATH on which nothing of the project is. */
+function plainEnv({ env }: Surroundings, { path }: Programs): Env {
   const { GIT_CONFIG_COUNT: _, ...plain } = childEnv(env);
   return {
     ...plain,
-    PATH: `${folder}:${env.PATH ?? "/usr/bin:/bin"}`,
+    PATH: path,
     GIT_CONFIG_GLOBAL: "/dev/null",
     GIT_CONFIG_NOSYSTEM: "1",
   };
@@ -146,9 +145,9 @@ git add file && git ${MINE} commit -qm x`;
 
 async function tryMerge({ around }: Scene): Promise<Told> {
   using scratch = scratchFolder();
-  const programs = programsFor(around.env, [scratch.path]);
+  const programs = programsFor(around.env, [scratch.path, around.cwd, around.project.root]);
   if (programs.git === null) return untried("git is not installed");
-  const how = { ...waiting(around), cwd: scratch.path, env: plainEnv(around, dirname(programs.git)) };
+  const how = { ...waiting(around), cwd: scratch.path, env: plainEnv(around, programs) };
   const made = await runProcess({ command: `set -e\n${MERGE}`, ...how });
   const place = join(scratch.path, "merge");
   const git = createGit({ env: around.env, programs, exec: runProcess, signal: how.signal });
