@@ -21,7 +21,8 @@ export type Probed = {
 
 export async function probe(flow: Flow, around: Surroundings): Promise<Probed> {
   // Pipes are looked for when a sandbox is opened: ours must be there before, and are not needed where there is none.
-  await using planted = await plant(around, await isConfined(flow, around));
+  const told = await sandboxOf(flow, around);
+  await using planted = await plant(around, told.confined && told.trouble === null);
   await using tried = await tryGround(flow, around);
   const { sandbox, ground } = tried;
   const scene = { flow, around, sandbox, ground };
@@ -31,10 +32,10 @@ export async function probe(flow: Flow, around: Surroundings): Promise<Probed> {
     { title: "Lockstep's own process", probes: await tryAll(PROCESS_TRIALS, scene) },
     { title: "what this project can do", probes: await tryAll(PROJECT_TRIALS, scene) },
   ];
-  return { v: 1, agent: flow.agent, ok: ground !== null, sandbox, groups };
+  return { v: 1, agent: flow.agent, ok: ground !== null, sandbox: told, groups };
 }
 
-async function isConfined(flow: Flow, around: Surroundings): Promise<boolean> {
+async function sandboxOf(flow: Flow, around: Surroundings): Promise<SandboxTold> {
   await using tried = await tryGround(flow, around);
-  return tried.ground !== null && tried.sandbox.confined;
+  return tried.sandbox;
 }

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import {
+  cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -17,7 +18,16 @@ import { join } from "node:path";
 import { after, describe, test } from "node:test";
 import { hasBwrap, NO_BWRAP } from "../boundaries/confined.ts";
 import { needs } from "../needs.ts";
-import { createWorld, onlyDocument, replies, script, start, writeCheckedAgent, type World } from "./world.ts";
+import {
+  MAIN,
+  createWorld,
+  onlyDocument,
+  replies,
+  script,
+  start,
+  writeCheckedAgent,
+  type World,
+} from "./world.ts";
 
 type Probe = { readonly limit: string; readonly state: "enforced" | "advisory"; readonly why: string };
 type Place = World & { readonly home: string };
@@ -164,6 +174,36 @@ describe("the sandbox", needs(hasBwrap, NO_BWRAP), () => {
     const open = IN_SANDBOX.filter((limit) => !forRoot.test(limit));
     assert.deepEqual(statesOf(probes, open), all(open, "advisory"));
     for (const limit of open) assert.doesNotMatch(probes.get(limit)!.why, /not tried/);
+  });
+
+  test("keeps a Lockstep that is installed in the project, or is found out", async () => {
+    const world = place();
+    const modules = join(world.root, "node_modules");
+    cpSync(join(MAIN, "../../.."), join(modules, "lockstep"), { recursive: true });
+    mkdirSync(join(modules, "ajv"));
+    writeFileSync(join(modules, "ajv/package.json"), "{}");
+    mkdirSync(join(modules, ".bin"));
+    const limits = [
+      "Lockstep's own package is not changed",
+      "packages that Lockstep may load are not changed",
+      "node_modules/.bin is not changed",
+    ];
+    const installed = async (PATH = process.env.PATH) => {
+      const main = join(modules, "lockstep/dist/bin/main.js");
+      const env = { ...world.env, HOME: world.home, PATH };
+      const ran = await start(process.execPath, [main, "probe", "busy", "--json"], world.root, { env });
+      const { probes } = onlyDocument(ran) as { probes: readonly Probe[] };
+      return new Map(probes.map((probe) => [probe.limit, probe]));
+    };
+    const before = readdirSync(modules, { recursive: true }).toSorted();
+    const whole = await installed();
+    assert.deepEqual(statesOf(whole, limits), all(limits, "enforced"));
+    const tools = whole.get("what Lockstep loads, for Write and Edit")!;
+    assert.equal(tools.state, "enforced");
+    assert.match(tools.why, /\d+ places of it in the working directory/);
+    const weak = await installed(`${weakBwrap()}:${process.env.PATH}`);
+    assert.deepEqual(statesOf(weak, limits), all(limits, "advisory"));
+    assert.deepEqual(readdirSync(modules, { recursive: true }).toSorted(), before);
   });
 
   test("is not promised of what cannot be tried here", async () => {
