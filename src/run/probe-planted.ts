@@ -4,7 +4,7 @@ import { createServer, type AddressInfo, type Server } from "node:net";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { childEnv, runProcess } from "../effects/process.ts";
+import { childEnv, runProcess, type ProcessOptions } from "../effects/process.ts";
 import type { Surroundings } from "./boundary.ts";
 import { newName } from "./probe-table.ts";
 import { findProgram, programsFor } from "./programs.ts";
@@ -150,7 +150,7 @@ export function programOf(name: string, { env, cwd, project }: Surroundings): st
 }
 
 /** How a program of ours is run for a moment. The PATH has nothing of the project on it: a probe must not be fooled. */
-export function waiting({ env, cwd, project }: Surroundings) {
+export function waiting({ env, cwd, project }: Surroundings): Omit<ProcessOptions, "command"> {
   const { path } = programsFor(env, [cwd, project.root]);
   return {
     cwd: "/",
@@ -160,5 +160,5 @@ export function waiting({ env, cwd, project }: Surroundings) {
     signal: new AbortController().signal,
     graceMs: 200,
     tame: true,
-  } as const;
+  };
 }

@@ -195,7 +195,8 @@ describe("the sandbox", needs(hasBwrap, NO_BWRAP), () => {
       const { probes } = onlyDocument(ran) as { probes: readonly Probe[] };
       return new Map(probes.map((probe) => [probe.limit, probe]));
     };
-    const before = readdirSync(modules, { recursive: true }).toSorted();
+    const files = () => readdirSync(modules, { recursive: true, encoding: "utf8" }).toSorted();
+    const before = files();
     const whole = await installed();
     assert.deepEqual(statesOf(whole, limits), all(limits, "enforced"));
     const tools = whole.get("what Lockstep loads, for Write and Edit")!;
@@ -203,7 +204,7 @@ describe("the sandbox", needs(hasBwrap, NO_BWRAP), () => {
     assert.match(tools.why, /\d+ places of it in the working directory/);
     const weak = await installed(`${weakBwrap()}:${process.env.PATH}`);
     assert.deepEqual(statesOf(weak, limits), all(limits, "advisory"));
-    assert.deepEqual(readdirSync(modules, { recursive: true }).toSorted(), before);
+    assert.deepEqual(files(), before);
   });
 
   test("is not promised of what cannot be tried here", async () => {
