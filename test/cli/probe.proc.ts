@@ -1,6 +1,6 @@
 /** Every probe can fail: in a place where the protection is missing, or with the line of code taken out that gives it. */
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import {
   cpSync,
   existsSync,
@@ -128,7 +128,10 @@ const IN_SANDBOX = [
   "hosts on the network",
 ];
 
-describe("the sandbox", needs(hasBwrap, NO_BWRAP), () => {
+const hasSocat = spawnSync("socat", ["-V"]).status === 0;
+const NO_SOCAT = "socat is not installed (apt install socat)";
+
+describe("the sandbox", needs(hasBwrap && hasSocat, hasBwrap ? NO_SOCAT : NO_BWRAP), () => {
   test("holds, where it is whole", async () => {
     const world = await placeWithRun();
     // The folder is one that npx would put on the PATH.
