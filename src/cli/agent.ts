@@ -78,7 +78,7 @@ function naming(problem: Problem, { agent, project }: Loaded): Problem {
 }
 
 /** The flags of `lockstep run`, of which some are never given to a parameter. */
-function builtIn(): readonly Flag[] {
+export function builtIn(): readonly Flag[] {
   return [...GLOBAL_FLAGS, ...commandNamed("run").flags];
 }
 

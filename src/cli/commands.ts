@@ -399,7 +399,8 @@ export const COMMANDS: readonly Command[] = [
     words: [AGENT, { name: "STEP", optional: true, is: "step" }],
     flags: [SANDBOX, NETWORK],
     details: [
-      "Small attempts are made in the sandbox that a run would have; each limit is told as enforced, or as advisory.",
+      "Harmless attempts are made in the sandbox that a run would have, with its tools, and on Lockstep's own process.",
+      "Each limit is reported as enforced, or as advisory: nothing would stop it, or it cannot be tried here.",
       "The exit code is 3 when a sandbox is wanted and cannot be opened. Commands of the project are not run.",
     ],
     examples: ["lockstep probe iterator", "lockstep probe iterator --sandbox on --json"],

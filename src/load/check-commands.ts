@@ -7,13 +7,9 @@ export function* checkCommandList(
   tools: readonly string[],
   at: { readonly document: Document; readonly pointer: string },
 ): Generator<Finding> {
-  const limits = tools.map(limitOf);
+  const open = openEntries(tools);
   // Where any command is allowed anyway, no list is taken for a limit.
-  if (limits.includes("*") || tools.some((tool) => tool === "*" || tool === "Bash")) return;
-  const open = limits.flatMap((limit, index) => {
-    const why = limit === null ? null : openness(limit);
-    return why === null ? [] : [{ index, tool: tools[index]!, ...why }];
-  });
+  if (open === "any") return;
   const [first] = open;
   if (first === undefined) return;
   const entries = open.slice(0, MOST_NAMED).map(({ tool, how }) => `"${tool}": ${how}`);
@@ -28,6 +24,18 @@ export function* checkCommandList(
 }
 
 const MOST_NAMED = 5;
+
+export type OpenEntry = Openness & { readonly index: number; readonly tool: string };
+
+/** The entries of a list that are as good as any command; `any`: it is not a list, any command is allowed. */
+export function openEntries(tools: readonly string[]): readonly OpenEntry[] | "any" {
+  const limits = tools.map(limitOf);
+  if (limits.includes("*") || tools.some((tool) => tool === "*" || tool === "Bash")) return "any";
+  return limits.flatMap((limit, index) => {
+    const why = limit === null ? null : openness(limit);
+    return why === null ? [] : [{ index, tool: tools[index]!, ...why }];
+  });
+}
 
 /** What stands in the parentheses of `Bash(…)`; `*` for any command, null for other tools. */
 function limitOf(tool: string): string | null {

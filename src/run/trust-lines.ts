@@ -153,10 +153,21 @@ function outcomes(
 /** Acts in the user's name. */
 function githubLines({ github, actions }: Settings): readonly string[] {
   if (!github.enabled) return [];
-  return [...(github.asked === true ? issueLines(github) : []), ...blockLines(actions, github)];
+  const lines = [...(github.asked === true ? issueLines(github) : []), ...blockLines(actions, github)];
+  return github.mentions === true
+    ? [...lines, "GitHub: texts of answers may mention people and give commands to bots"]
+    : lines;
 }
 
-function issueLines({ labels, completion, defaultClosureAction }: GitHub): readonly string[] {
+/** Those that an answer may use, in quotes. */
+function openLabels({ labels, completion, answerLabels = [] }: GitHub): readonly string[] {
+  const all = [...Object.values(labels), ...completion.add, ...completion.remove, ...answerLabels];
+  return distinct(all.filter((name) => name !== "")).map(quoted);
+}
+
+function issueLines(github: GitHub): readonly string[] {
+  const { labels, completion, defaultClosureAction } = github;
+  const open = openLabels(github).join(", ");
   const progress = own(labels, "inProgress") ?? "";
   const blocked = own(labels, "blocked") ?? "";
   const label = (verb: string, name: string, when: string) =>
@@ -168,16 +179,14 @@ function issueLines({ labels, completion, defaultClosureAction }: GitHub): reado
     ...completion.add.flatMap((name) => label("adds", name, "when a run is complete")),
     ...completion.remove.flatMap((name) => label("removes", name, "when a run is complete")),
     `GitHub: closes or labels the issue of a complete run (${defaultClosureAction}, unless the closing answer says otherwise)`,
-    "GitHub: adds and removes labels that a closing answer names",
+    ...(open === "" ? [] : [`GitHub: adds and removes labels that a closing answer names, of ${open}`]),
   ];
 }
 
 /** What answers can ask for. */
 function blockLines({ enabled, types, handlers, otherIssues }: Actions, github: GitHub): readonly string[] {
   if (!enabled) return [];
-  const labels = distinct(
-    [...Object.values(github.labels), ...github.completion.add].filter((name) => name !== ""),
-  );
+  const labels = openLabels(github).join(", ");
   return types.flatMap((type) => {
     const handler = handlerOf({ handlers }, type);
     if (!isOnGitHub(handler)) return [];
@@ -187,10 +196,7 @@ function blockLines({ enabled, types, handlers, otherIssues }: Actions, github: 
       "builtin:github-comment": `comment on ${issue}`,
       "builtin:issue-action": `comment on, label and close ${issue}`,
     };
-    const suffix =
-      labels.length === 0 || handler === "builtin:github-comment"
-        ? ""
-        : `, with the labels ${labels.map(quoted).join(", ")}`;
+    const suffix = labels === "" || handler === "builtin:github-comment" ? "" : `, with the labels ${labels}`;
     return [`GitHub: blocks of the type ${quoted(type)} ${acts[handler] ?? "act"}${suffix}`];
   });
 }

@@ -295,19 +295,6 @@ describe("looking at it", needs(hasBwrap, NO_BWRAP), () => {
     assert.equal((await go(world, ["explain", "busy", "nowhere", "--boundary"])).code, 2);
   });
 
-  test("probe puts each limit to the test", async () => {
-    const world = project({ sandbox: NONE });
-    const { probes, ok } = onlyDocument(await go(world, ["probe", "busy", "--json"])) as {
-      ok: boolean;
-      probes: { limit: string; state: string }[];
-    };
-    assert.ok(ok && probes.length > 12);
-    assert.deepEqual(
-      probes.filter(({ state }) => state !== "enforced").map(({ limit }) => limit),
-      ["commands that write to GitHub"],
-    );
-  });
-
   test("probe promises nothing of the gate for an agent that need not ask", async () => {
     const world = project({
       sandbox: NONE,

@@ -149,11 +149,12 @@ const ROWS: readonly Row[] = [
       ...github({
         labels: { inProgress: "doing", blocked: "stuck", completion: { add: ["done"], remove: ["todo"] } },
         defaultClosureAction: "label-and-close",
+        answerLabels: ["size/S"],
       }),
     },
     ...issue,
     lines: [
-      "GitHub: adds and removes labels that a closing answer names",
+      'GitHub: adds and removes labels that a closing answer names, of "doing", "done", "size/S", "stuck", "todo"',
       'GitHub: adds the label "doing" when a run begins',
       'GitHub: adds the label "done" when a run is complete',
       'GitHub: adds the label "stuck" when a run fails',
@@ -167,7 +168,7 @@ const ROWS: readonly Row[] = [
     name: "blocks of answers",
     runner: {
       ...tools(["Read"]),
-      ...github({}),
+      ...github({ answerLabels: ["bug"], mentions: true }),
       actions: {
         enabled: true,
         types: ["say", "new", "issue-action", "note"],
@@ -177,9 +178,10 @@ const ROWS: readonly Row[] = [
     },
     ...issue,
     lines: [
-      'GitHub: blocks of the type "issue-action" comment on, label and close any issue',
-      'GitHub: blocks of the type "new" open issues',
+      'GitHub: blocks of the type "issue-action" comment on, label and close any issue, with the labels "bug"',
+      'GitHub: blocks of the type "new" open issues, with the labels "bug"',
       'GitHub: blocks of the type "say" comment on any issue',
+      "GitHub: texts of answers may mention people and give commands to bots",
     ],
   },
   {
