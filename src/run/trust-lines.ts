@@ -128,12 +128,14 @@ function networkLines({ boundaries: { sandbox } }: Settings): readonly string[] 
 
 /** What is unusual counts also where the file itself asks for no worktree: a flag may. */
 function worktreeLines({ worktree, finalize }: Settings): readonly string[] {
-  // Flows of earlier versions have no copies.
-  const { enabled, root, copy = [] } = worktree;
+  // Recorded flows of earlier versions have no copies.
+  const { enabled, root, copy }: Partial<Settings["worktree"]> = worktree;
   return [
     ...(enabled ? ["git: makes a worktree and a branch for each run"] : []),
-    ...(root === DEFAULTS.worktreeRoot ? [] : [`git: keeps worktrees in ${word(root)}`]),
-    ...copy.map((path) => `git: copies ${word(path)} into the worktree`),
+    ...(root === undefined || root === DEFAULTS.worktreeRoot
+      ? []
+      : [`git: keeps worktrees in ${word(root)}`]),
+    ...(copy ?? []).map((path) => `git: copies ${word(path)} into the worktree`),
     ...outcomes(finalize, enabled),
   ];
 }
