@@ -21,6 +21,8 @@ export type Hostile = {
   /** What it wants comes from git: it is made a repository first. */
   readonly repository?: true;
   readonly flags?: readonly string[];
+  /** It asks for nothing that needs trust, so that a run goes to its end. */
+  readonly runs?: true;
 };
 
 export type Places = { readonly root: string; readonly home: string; readonly outside: string };
@@ -137,6 +139,7 @@ export const PROJECTS: { readonly [name: string]: (places: Places) => Hostile } 
     files: { "evil.sh": EVIL },
   }),
   "a validator that is a file behind a pipe": () => ({
+    runs: true,
     more: { registry: checked("true", { type: "file", path: "pipe" }) },
     prepare: ({ root }) => execFileSync("mkfifo", [join(root, "pipe")]),
   }),
@@ -552,9 +555,14 @@ export const PROJECTS: { readonly [name: string]: (places: Places) => Hostile } 
   "a git of its own": () => onPath("git"),
   "a gh of its own": () => ({
     ...onPath("gh"),
+    runs: true,
     more: { runner: { boundaries: READING, integrations: { github: { enabled: true } } } },
   }),
-  "a sandbox of its own": () => ({ ...onPath("bwrap", "socat"), more: opening({}) }),
+  "a sandbox of its own": () => ({
+    ...onPath("bwrap", "socat"),
+    runs: true,
+    more: { runner: { boundaries: READING } },
+  }),
   "a shell and a Node of its own": () => onPath("sh", "bash", "node", "env"),
   "a search of its own": () => onPath("rg", "git-lfs", "ssh", "gpg"),
 
