@@ -24,8 +24,9 @@ export type Bridge = {
 };
 
 export function createBwrap({ exec, env, programs, bridge }: BwrapOptions): SandboxEngine {
-  const wrap: SandboxEngine["wrap"] = (command, policy, cwd = policy.cwd, values = {}) => [
+  const wrap: SandboxEngine["wrap"] = (command, policy, cwd = policy.cwd, values = {}, report) => [
     programs.bwrap ?? NOT_INSTALLED,
+    ...(report === undefined ? [] : ["--info-fd", String(report)]),
     ...NAMESPACES,
     ...(policy.hosts === "all" ? [] : ["--unshare-net"]),
     ...Object.entries(values).flatMap(([name, value]) => ["--setenv", name, value]),
