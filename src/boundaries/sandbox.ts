@@ -83,7 +83,7 @@ export function confine<O extends Options, R extends Ended>(
 }
 
 /** Where the process that starts commands reads which namespace they are in. */
-const NAMESPACE_REPORT = 3;
+export const NAMESPACE_REPORT = 3;
 
 /** Whether a command failed as one does that misses the network. */
 function isCutOff({ exitCode, stdout, stderr }: Ended, { hosts }: SandboxPolicy): boolean {

@@ -70,6 +70,9 @@ export async function runProcess(options: ProcessOptions): Promise<ProcessResult
 
   const closed = new Promise<void>((resolve) => child.once("close", () => resolve()));
   const ending = await firstEnding(child, options);
+  // Its pipes are closed by the last of its processes, which is sooner heard than looked for.
+  if (namespace !== null && ending === "exited")
+    await Promise.race([closed, sleep(LINGER_MS, undefined, { ref: false })]);
   const isDone = ending === "exited" && (await isGone(namespace, LINGER_MS));
   if (!isDone) {
     await endTree(
