@@ -81,10 +81,8 @@ export async function driveTo(driven: Driven): Promise<Result> {
   const onWarning = (text: string) => void noted.add(text);
   const person = personOf(driven, onWarning);
   const { stateDir } = driven;
-  const about = {
-    ...{ flow, clock, root, cwd, stateDir, repository },
-    ...{ redactor, person, ground: around, onWarning },
-  };
+  const within = { flow, clock, root, cwd, stateDir, repository };
+  const about = { ...within, redactor, person, ground: around, onWarning };
   const ports = createPorts({ ...options, ...about, signal, backend: await watchedOver(driven) });
   try {
     const state = await drive({

@@ -128,8 +128,9 @@ function networkLines({ boundaries: { sandbox } }: Settings): readonly string[] 
 
 /** What is unusual counts also where the file itself asks for no worktree: a flag may. */
 function worktreeLines({ worktree, finalize }: Settings): readonly string[] {
+  const { enabled, root } = worktree;
   // Flows of earlier versions have no copies.
-  const { enabled, root, copy = [] } = worktree;
+  const copy: readonly string[] = (worktree as Partial<typeof worktree>).copy ?? [];
   return [
     ...(enabled ? ["git: makes a worktree and a branch for each run"] : []),
     ...(root === DEFAULTS.worktreeRoot ? [] : [`git: keeps worktrees in ${word(root)}`]),
