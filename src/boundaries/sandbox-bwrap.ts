@@ -4,7 +4,7 @@
  */
 import { NOT_INSTALLED, SHELL, type Programs } from "../flow/programs.ts";
 import { mountsOf, real, type Mount } from "./sandbox-mounts.ts";
-import type { SandboxEngine, SandboxPolicy } from "./sandbox.ts";
+import { NAMESPACE_REPORT, type SandboxEngine, type SandboxPolicy } from "./sandbox.ts";
 import type { Env, RunProcess } from "./tool.ts";
 
 export type BwrapOptions = {
@@ -24,8 +24,9 @@ export type Bridge = {
 };
 
 export function createBwrap({ exec, env, programs, bridge }: BwrapOptions): SandboxEngine {
-  const wrap: SandboxEngine["wrap"] = (command, policy, cwd = policy.cwd, values = {}) => [
+  const wrap: SandboxEngine["wrap"] = (command, policy, cwd = policy.cwd, values = {}, report) => [
     programs.bwrap ?? NOT_INSTALLED,
+    ...(report === undefined ? [] : ["--info-fd", String(report)]),
     ...NAMESPACES,
     ...(policy.hosts === "all" ? [] : ["--unshare-net"]),
     ...Object.entries(values).flatMap(([name, value]) => ["--setenv", name, value]),
@@ -53,7 +54,8 @@ export function createBwrap({ exec, env, programs, bridge }: BwrapOptions): Sand
     if (programs.bwrap === null)
       return "bubblewrap is not installed; install it (Debian and Ubuntu: apt install bubblewrap)";
     const limits = { timeoutMs: 20_000, maxOutputBytes: 4096, signal: new AbortController().signal };
-    const result = await exec({ command: wrap(SELF_TEST, policy), cwd: policy.cwd, env, ...limits });
+    const command = wrap(SELF_TEST, policy, policy.cwd, {}, NAMESPACE_REPORT);
+    const result = await exec({ command, cwd: policy.cwd, env, ...limits, reportsNamespace: true });
     return result.exitCode === 0 ? null : explain(result);
   };
 

@@ -134,6 +134,8 @@ function boundSockets(): readonly string[] {
 
 /** Where it really is, if it is anywhere. */
 export function real(path: string): readonly string[] {
+  // Most of what is hidden does not exist, and an exception for each would be a good part of what a command costs.
+  if (!existsSync(path)) return [];
   try {
     return [realpathSync.native(path)];
   } catch {

@@ -30,12 +30,16 @@ export type SandboxEngine = {
   readonly id: string;
   /** null when commands can be confined by this policy here; else why not, and what to do about it. */
   readonly selfTest: (policy: SandboxPolicy) => Promise<string | null>;
-  /** What is started instead. `values` are variables for the command, and not for what confines it. */
+  /**
+   * What is started instead. `values` are variables for the command, and not for what confines it. `report`: the first
+   * process of the command's PID namespace is reported on this descriptor.
+   */
   readonly wrap: (
     command: Command,
     policy: SandboxPolicy,
     cwd?: string,
     values?: Values,
+    report?: number,
   ) => readonly string[];
   /** What a command sees of the environment besides. */
   readonly env: Env;
@@ -52,6 +56,7 @@ type Options = {
   readonly cwd: string;
   readonly env: Env;
   readonly values?: Values;
+  readonly reportsNamespace?: true;
 };
 
 type Ended = { readonly exitCode: number | null; readonly stdout: string; readonly stderr: string };
@@ -65,8 +70,9 @@ export function confine<O extends Options, R extends Ended>(
   return async (options) => {
     const watched = watchedPaths(policy);
     const nested = nestedRepositories(policy);
-    const command = engine.wrap(options.command, policy, options.cwd, options.values);
-    const result = await exec({ ...options, command, env: { ...options.env, ...engine.env }, values: {} });
+    const command = engine.wrap(options.command, policy, options.cwd, options.values, NAMESPACE_REPORT);
+    const env = { ...options.env, ...engine.env };
+    const result = await exec({ ...options, command, env, values: {}, reportsNamespace: true });
     const moved = restored(() => [...watched, ...newlyNested(policy, nested)]);
     const note = [moved, isCutOff(result, policy) ? noNetwork(policy) : ""]
       .filter((line) => line !== "")
@@ -75,6 +81,9 @@ export function confine<O extends Options, R extends Ended>(
     return { ...result, stderr: result.stderr === "" ? note : `${result.stderr.trimEnd()}\n${note}` };
   };
 }
+
+/** Where the process that starts commands reads which namespace they are in. */
+export const NAMESPACE_REPORT = 3;
 
 /** Whether a command failed as one does that misses the network. */
 function isCutOff({ exitCode, stdout, stderr }: Ended, { hosts }: SandboxPolicy): boolean {

@@ -40,6 +40,7 @@ export type RunProcess = (options: {
   readonly timeoutMs: number;
   readonly maxOutputBytes: number;
   readonly signal: AbortSignal;
+  readonly reportsNamespace?: true;
 }) => Promise<{
   readonly exitCode: number | null;
   readonly signal: string | null;

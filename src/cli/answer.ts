@@ -29,7 +29,7 @@ export async function answerRun(call: Call): Promise<number> {
   // The answer lets the run go on: it counts only where the run may.
   await withOwnJournal(call, ref, async (journal) => {
     if (journal === null) return;
-    const access = journalAccess(call, call.host.interruption());
+    const access = journalAccess(call, call.host.stopped());
     await acceptImported(await readRun(journal, run), stateDir, access);
   });
   answerQuestion(stateDir, asked, said.question, said.answer, Date.now(), call.host.env);

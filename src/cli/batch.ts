@@ -16,13 +16,13 @@ export async function runIssues(call: Call, loaded: Loaded): Promise<number> {
   const flow = loaded.flow!;
   const args = argsOf(call, parametersOf(flow));
   requireIssue(call, flow);
-  const signal = host.interruption();
+  const signal = host.stopped();
   const options = driveOptions(call, signal);
   const where = worktreeOf(call, flow);
   if (where.branch !== undefined)
     throw new UsageError("--branch names one branch, and each run of a batch has its own: leave it out.");
   const concurrency = amount(call, "concurrency") ?? (where.worktree ? 2 : 1);
-  const issues = await issuesOf(call, signal);
+  const issues = await host.interruptible(async () => await issuesOf(call, signal));
   if (issues.length === 0)
     screen.tell(`No open issue has the label "${shownInLine(call.text("label") ?? "")}".`);
   const items = issues.map((issue) => ({ name: `#${issue}`, args: { issue: String(issue) } }));

@@ -29,8 +29,12 @@ export type Host = Terminal & {
   /** Opened only when it is read: an open stdin holds the process. */
   readonly stdin: { readonly isTTY: boolean; readonly open: () => NodeJS.ReadStream };
   readonly env: NodeJS.ProcessEnv;
-  /** From now on the first interruption stops the work in an orderly way, and the second one ends the process. */
+  /** Aborted by the first interruption that is heard. Until somebody listens, one ends the process at once. */
+  readonly stopped: () => AbortSignal;
+  /** From now on the first interruption aborts `stopped`, and the second one ends the process. */
   readonly interruption: () => AbortSignal;
+  /** The same while something is waited for. Not for work: a busy process hears nothing, and would not end. */
+  readonly interruptible: <T>(wait: () => Promise<T>) => Promise<T>;
 };
 
 /** How the line is read: as one of the command, or only far enough to know the agent. */

@@ -25,7 +25,7 @@ export async function conduct(
   drive: (options: DriveOptions) => Promise<Result>,
 ): Promise<number> {
   const { screen, host } = call;
-  const signal = host.interruption();
+  const signal = host.stopped();
   const said = new Set<string>();
   const options = driveOptions(call, signal, said);
   const progress = createProgress(screen, call.on("verbose"), Date.now);
@@ -73,6 +73,7 @@ export function driveOptions(call: Call, signal: AbortSignal, said = new Set<str
     ...networkOf(call),
     ...(screen.isAnswering ? { ask: askPerson(call) } : {}),
     signal,
+    onBegin: () => void host.interruption(),
   };
 }
 
@@ -182,7 +183,7 @@ export async function readLine(host: Call["host"], signal: AbortSignal): Promise
   const { createInterface } = await import("node:readline/promises");
   const lines = createInterface({ input: host.stdin.open(), terminal: false });
   try {
-    return await lines.question("", { signal });
+    return await host.interruptible(async () => await lines.question("", { signal }));
   } catch {
     return null;
   } finally {

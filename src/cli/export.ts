@@ -47,7 +47,7 @@ export async function importFromFile(call: Call): Promise<number> {
   const [file = ""] = call.words;
   const bundle = parseBundle(readText(call, file), file);
   const { root, stateDir } = findProject(call.cwd, call.stateDir);
-  const access = journalAccess(call, call.host.interruption());
+  const access = journalAccess(call, call.host.stopped());
   const journal = await openJournal(stateDir, { now: Date.now }, access);
   const as = call.text("as");
   try {

@@ -38,7 +38,7 @@ export async function withOwnJournal<T>(
 ): Promise<T> {
   const { stateDir } = findProject(call.cwd, call.stateDir);
   const { journalAccess } = await import("./conduct.ts");
-  const access = journalAccess(call, call.host.interruption());
+  const access = journalAccess(call, call.host.stopped());
   const journal = await openOwnJournal(stateDir, { now: Date.now }, access, ref);
   try {
     return await use(journal, stateDir);

@@ -19,6 +19,7 @@ const LEFT_BY = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
 let asked: Command | null = null;
 let current: Call | null = null;
 let stopping: AbortController | null = null;
+let deafen: (() => void) | null = null;
 let isFailing = false;
 
 const host: Host = {
@@ -33,7 +34,9 @@ const host: Host = {
   stderr: process.stderr,
   env: process.env,
   cwd: () => process.cwd(),
+  stopped: () => (stopping ??= new AbortController()).signal,
   interruption,
+  interruptible,
 };
 
 // Not awaited here: a bundle may put what commands share into this very file, and they would wait for its end.
@@ -148,11 +151,28 @@ function leave(exitCode: number): void {
 }
 
 function interruption(): AbortSignal {
-  if (stopping !== null) return stopping.signal;
-  const controller = new AbortController();
-  stopping = controller;
-  const heard = (signal: keyof typeof LEFT_BY, why: string) =>
-    process.on(signal, () => {
+  const controller = (stopping ??= new AbortController());
+  deafen ??= listen(controller);
+  return controller.signal;
+}
+
+async function interruptible<T>(wait: () => Promise<T>): Promise<T> {
+  const wasDeaf = deafen === null;
+  interruption();
+  try {
+    return await wait();
+  } finally {
+    if (wasDeaf) {
+      deafen?.();
+      deafen = null;
+    }
+  }
+}
+
+/** Without a listener the kernel ends the process, also one that is too busy to listen. */
+function listen(controller: AbortController): () => void {
+  const heard = (signal: keyof typeof LEFT_BY, why: string) => {
+    const hear = () => {
       if (controller.signal.aborted) {
         // What was committed is on disk, and what commands are running is taken along by the exit.
         current?.screen.status(null);
@@ -160,9 +180,14 @@ function interruption(): AbortSignal {
       }
       current?.screen.tell(why);
       controller.abort(signal);
-    });
-  heard("SIGINT", "Stopping after what is under way; press Ctrl-C again to leave at once.");
-  heard("SIGTERM", "Told to end; stopping after what is under way.");
-  heard("SIGHUP", "The terminal is gone; stopping after what is under way.");
-  return controller.signal;
+    };
+    process.on(signal, hear);
+    return () => void process.off(signal, hear);
+  };
+  const ends = [
+    heard("SIGINT", "Stopping after what is under way; press Ctrl-C again to leave at once."),
+    heard("SIGTERM", "Told to end; stopping after what is under way."),
+    heard("SIGHUP", "The terminal is gone; stopping after what is under way."),
+  ];
+  return () => ends.forEach((end) => end());
 }

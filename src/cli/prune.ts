@@ -50,7 +50,7 @@ async function isConfirmed(call: Call, what: string): Promise<boolean> {
       `Nobody can be asked whether to remove ${what}: pass --yes, or look with --dry-run.`,
     );
   call.screen.complain(`Remove ${what} for good? [y/N]`);
-  return /^\s*y(es)?\s*$/i.test((await readLine(call.host, call.host.interruption())) ?? "");
+  return /^\s*y(es)?\s*$/i.test((await readLine(call.host, call.host.stopped())) ?? "");
 }
 
 const UNITS = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 } as const;

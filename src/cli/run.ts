@@ -158,7 +158,11 @@ async function readInput(call: Call, flow: Flow, signal: AbortSignal | undefined
   if (given !== undefined && given !== "-") return given;
   const { stdin } = call.host;
   const isWanted = given === "-" || (wantsInput(flow) && !stdin.isTTY);
-  if (!isWanted) return "";
+  return isWanted ? await call.host.interruptible(async () => await readStdin(call, signal)) : "";
+}
+
+async function readStdin(call: Call, signal: AbortSignal | undefined): Promise<string | null> {
+  const { stdin } = call.host;
   if (stdin.isTTY) call.screen.tell("Reading the input; end it with Ctrl-D.");
   else if (call.on("verbose")) call.screen.tell("Reading the input from stdin.");
   const stream = stdin.open();

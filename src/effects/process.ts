@@ -6,7 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { SHELL } from "../flow/programs.ts";
 import { createCapture } from "./capture.ts";
 import { stdioOf } from "./descriptors.ts";
-import { endTree, killTree, MARKS, newMark } from "./tree.ts";
+import { endTree, isNamespaceGone, killTree, MARKS, newMark } from "./tree.ts";
 
 export type Env = { readonly [name: string]: string | undefined };
 
@@ -28,6 +28,11 @@ export type ProcessOptions = {
   readonly graceMs?: number;
   /** Nothing that it starts leaves its process group, so nobody has to be looked for beyond that. */
   readonly tame?: true;
+  /**
+   * The program reports the first process of a PID namespace on descriptor 3, as bubblewrap does with `--info-fd 3`.
+   * The kernel ends every process of the namespace with that one, so only that one has to be waited for.
+   */
+  readonly reportsNamespace?: true;
 };
 
 export type ProcessResult = {
@@ -59,16 +64,24 @@ export async function runProcess(options: ProcessOptions): Promise<ProcessResult
   if ("failure" in started) return { ...NOT_RUN, ...started.failure };
   const { child, leader } = started;
   guard(leader, mark);
+  const namespace = options.reportsNamespace ? firstOfNamespace(child) : null;
   child.stdout.on("data", stdout.write);
   child.stderr.on("data", stderr.write);
 
   const closed = new Promise<void>((resolve) => child.once("close", () => resolve()));
   const ending = await firstEnding(child, options);
-  await endTree(
-    { leader, mark: options.tame ? null : mark },
-    ending === "exited" ? LINGER_MS : 0,
-    options.graceMs ?? GRACE_MS,
-  );
+  // Its pipes are closed by the last of its processes, which is sooner heard than looked for.
+  if (namespace !== null && ending === "exited")
+    await Promise.race([closed, sleep(LINGER_MS, undefined, { ref: false })]);
+  const isDone = ending === "exited" && (await isGone(namespace, LINGER_MS));
+  if (!isDone) {
+    await endTree(
+      { leader, mark: options.tame ? null : mark },
+      ending === "exited" ? LINGER_MS : 0,
+      options.graceMs ?? GRACE_MS,
+    );
+    await isGone(namespace, DRAIN_MS);
+  }
   unguard(leader);
   await Promise.race([closed, sleep(DRAIN_MS, undefined, { ref: false })]);
   child.stdout.destroy();
@@ -163,6 +176,25 @@ function endGuarded(): void {
   for (const [leader, mark] of guarded) killTree(leader, mark);
 }
 
+async function isGone(namespace: Promise<number | null> | null, withinMs: number): Promise<boolean> {
+  if (namespace === null) return false;
+  const late = sleep(DRAIN_MS, null, { ref: false });
+  return await isNamespaceGone(await Promise.race([namespace, late]), withinMs);
+}
+
+/** null if it reported nothing: it could not start, or is another program. */
+async function firstOfNamespace(child: Child): Promise<number | null> {
+  const report = child.stdio[3] as Readable | null | undefined;
+  if (report === null || report === undefined) return null;
+  let text = "";
+  report.setEncoding("utf8").on("data", (part: string) => (text = (text + part).slice(0, MAX_REPORT)));
+  await once(report, "close").catch(() => undefined);
+  const pid = Number(/"child-pid": (\d+)/.exec(text)?.[1]);
+  return Number.isSafeInteger(pid) && pid > 1 ? pid : null;
+}
+
+const MAX_REPORT = 4096;
+
 type Child = ChildProcessByStdio<null, Readable, Readable>;
 type Started =
   | { readonly child: Child; readonly leader: number }
@@ -180,7 +212,7 @@ async function start(options: ProcessOptions, mark: string): Promise<Started> {
       cwd: options.cwd,
       env: { ...options.env, ...options.values, [MARKS]: marks },
       detached: true,
-      stdio: stdioOf(["ignore", "pipe", "pipe"]),
+      stdio: stdioOf(["ignore", "pipe", "pipe", ...(options.reportsNamespace ? (["pipe"] as const) : [])]),
     }) as Child;
     if (child.pid !== undefined) return { child, leader: child.pid };
     const [error] = (await once(child, "error")) as [unknown];

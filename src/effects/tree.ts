@@ -30,6 +30,20 @@ export async function endTree(tree: Tree, patienceMs: number, graceMs: number): 
   }
 }
 
+/**
+ * Whether a PID namespace ended within this time, by its first process: the kernel lets that one become a zombie only
+ * when all the others are gone. False if the first process is not known.
+ */
+export async function isNamespaceGone(first: number | null, withinMs: number): Promise<boolean> {
+  if (first === null) return false;
+  for (const since = performance.now(); ; await sleep(NAMESPACE_POLL_MS)) {
+    if (!isLiving(first)) return true;
+    if (performance.now() - since >= withinMs) return false;
+  }
+}
+
+const NAMESPACE_POLL_MS = 1;
+
 /** At once and without looking back, for whoever has no time left. Without a mark only the group is known. */
 export function killTree(leader: number, mark: string | null): void {
   if (mark !== null) signalTree({ leader, mark }, "SIGKILL");
@@ -78,10 +92,23 @@ function runningPids(): readonly number[] | null {
 
 /** Whether the process is in the group and not a zombie that merely waits to be reaped. */
 function isLivingMember(pid: number, group: number): boolean {
+  const { state, pgrp } = statOf(pid);
+  return Number(pgrp) === group && isAlive(state);
+}
+
+function isLiving(pid: number): boolean {
+  return send(pid, 0) && isAlive(statOf(pid).state);
+}
+
+function isAlive(state: string | undefined): boolean {
+  return state !== undefined && state !== "" && state !== "Z" && state !== "X";
+}
+
+function statOf(pid: number): { readonly state: string | undefined; readonly pgrp: string | undefined } {
   // "pid (name) state ppid pgrp …": the name may hold anything, so reading starts after its last parenthesis.
   const stat = readProc(pid, "stat");
   const [state, , pgrp] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  return Number(pgrp) === group && state !== "Z" && state !== "X";
+  return { state, pgrp };
 }
 
 function readProc(pid: number, file: "environ" | "stat"): string {

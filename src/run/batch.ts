@@ -45,6 +45,7 @@ export async function runBatch(loaded: Loaded, options: BatchOptions): Promise<B
   const clock = options.clock ?? systemClock;
   const from = clock.now();
   const said = await requireCommon(loaded, options);
+  options.onBegin?.();
   const { notify } = options;
   const ask = options.ask === undefined ? undefined : (await import("./people.ts")).oneByOne(options.ask);
   const results = await withJournal(loaded.project.stateDir, options, async (journal) => {

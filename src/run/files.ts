@@ -59,7 +59,7 @@ export function createFiles(root: string): FileTree {
   function read(path: string): FileRead {
     try {
       const place = placeOf(path);
-      return "real" in place ? { kind: "text", text: readTextFile(place.real) } : place;
+      return "real" in place ? { kind: "text", text: readTextFile(place.real, MOST_PROJECT_BYTES) } : place;
     } catch (error) {
       const { code, message } = error as NodeJS.ErrnoException;
       return code === "ENOENT" || code === "ENOTDIR"
@@ -80,7 +80,9 @@ export function createFiles(root: string): FileTree {
   return { read, list };
 }
 
-/** What one file of a project, a setting or a script may hold. */
+/** What one file of an agent may hold: it is read by many rules, and all of them have to be done within seconds. */
+const MOST_PROJECT_BYTES = 8 * 1024 * 1024;
+/** What a setting or a script may hold. */
 export const MOST_BYTES = 32 * 1024 * 1024;
 /** A whole run in one file. */
 export const MOST_BUNDLE_BYTES = 256 * 1024 * 1024;

@@ -66,17 +66,29 @@ async function loadStages(agent: string, files: FileTree): Promise<LoadResult> {
 /** What was read stays as it was read: a prompt is looked at by its step and again by the rules. */
 function onceOnly({ read, list }: FileTree): FileTree {
   const known = new Map<string, FileRead>();
+  let length = 0;
+  const within = (found: FileRead): FileRead => {
+    length += found.kind === "text" ? found.text.length : 0;
+    if (length <= MOST_OF_AGENT) return found;
+    return {
+      kind: "unreadable",
+      why: `the agent's files hold more than ${MOST_OF_AGENT} characters together`,
+    };
+  };
   return {
     list,
     read: (path) => {
       const before = known.get(path);
       if (before !== undefined) return before;
-      const found = read(path);
+      const found = within(read(path));
       known.set(path, found);
       return found;
     },
   };
 }
+
+/** Characters that the files of one agent may hold together. */
+const MOST_OF_AGENT = 16 * 1024 * 1024;
 
 /** Every problem of an agent; `ok` when it can run. */
 export async function check(agent: string, options: LoadOptions = {}): Promise<Findings> {

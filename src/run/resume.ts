@@ -82,6 +82,7 @@ async function resumeFrom(
     await using ground = await settleGround({ ...setting, backend, project, cwd, config }, options);
     await requireTrust(flow, trusting(root, ground.held.confined, options));
     tellLoudly(ground, options);
+    options.onBegin?.();
     const renewed = [options.script, options.backend, options.use, options.model].some(isGiven);
     const begin = {
       type: "run.resumed",

@@ -72,6 +72,7 @@ export function runLoaded(loaded: Loaded, options: Omit<RunOptions, "agent">): P
     await using ground = settled;
     await requireTrust(flow, trusting(project.root, ground.held.confined, options));
     tellLoudly(ground, options);
+    options.onBegin?.();
     // Awaited here, so that the way to the network stays open as long as the run.
     return await withJournal(project.stateDir, options, async (journal, clock) => {
       const id = newRunId();

@@ -19,7 +19,9 @@ export async function enter(args: readonly string[], cwd: string, env: NodeJS.Pr
     stderr: stream("stderr"),
     env,
     cwd: () => cwd,
+    stopped: () => new AbortController().signal,
     interruption: () => new AbortController().signal,
+    interruptible: (wait) => wait(),
   };
   const command = commandNamed(args[0] ?? "");
   let call: Call | null = null;

@@ -1,14 +1,31 @@
-/** Hostile inputs through the real command: each ends by itself, with a failure that has a name, and SIGTERM ends each. */
+/**
+ * Hostile inputs through the real command: each ends by itself within five seconds of processor time, with a failure that
+ * has a name, and SIGTERM ends each at once. Time is counted by the processor, because busy machines are slow.
+ */
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
-import { chmodSync, mkdirSync, rmSync, symlinkSync, truncateSync } from "node:fs";
+import {
+  chmodSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { createServer } from "node:net";
 import { dirname, join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { after, test } from "node:test";
-import { createWorld, MAIN, replies, script, writeAgent, type World } from "./world.ts";
+import { machineFiles } from "../run/stage-project.ts";
+import { createWorld, MAIN, replies, script, writeAgent, writeCheckedAgent, type World } from "./world.ts";
 
-/** A hang is ended here; what is asserted is that nothing had to be. Busy machines are slow to start a process. */
-const KILL_MS = 30_000;
+/** What the process may use of the processor; then the kernel ends it by SIGXCPU. */
+const MOST_CPU_SECONDS = 5;
+/** What it may use after SIGTERM. */
+const MOST_CPU_AFTER_MS = 1_000;
+/** What waits without using the processor is ended here; what is asserted is that nothing had to be. */
+const KILL_MS = 60_000;
 
 // oxlint-disable-next-line no-explicit-any -- files are changed at depth, and what is wrong with them is the point
 type Document = { [key: string]: any };
@@ -18,8 +35,8 @@ type Case = {
   readonly args: readonly string[];
   readonly code: number;
   readonly says: RegExp;
-  /** Ended by SIGTERM, too, after this many milliseconds. */
-  readonly termAfter?: number;
+  /** What it sees of the environment besides. */
+  readonly env?: NodeJS.ProcessEnv;
 };
 
 const AGENT = ".agent/a/agent.json";
@@ -192,7 +209,6 @@ const FILES: readonly Case[] = [
     args: RUN,
     code: 2,
     says: /pipe, not a regular/,
-    termAfter: 500,
   },
   { name: "a pipe as the list", prepare: instead(AGENT, fifo), args: ["list"], code: 0, says: /a / },
   {
@@ -220,8 +236,9 @@ const FILES: readonly Case[] = [
     prepare: (world) => {
       plain(world);
       world.write("script.json", GOOD);
-      mkdirSync(join(world.root, "home/.config/lockstep"), { recursive: true });
-      fifo(join(world.root, "home/.config/lockstep/config.json"));
+      const settings = join(world.env.HOME!, ".config/lockstep");
+      mkdirSync(settings, { recursive: true });
+      fifo(join(settings, "config.json"));
     },
     args: RUN,
     code: 3,
@@ -376,7 +393,6 @@ const PATTERNS: readonly Case[] = [
     args: RUN,
     code: 1,
     says: /must match pattern/,
-    termAfter: 800,
   },
   {
     name: "a schema's pattern over a long text",
@@ -404,7 +420,6 @@ const PATTERNS: readonly Case[] = [
     args: RUN,
     code: 1,
     says: /too large for its schema/,
-    termAfter: 800,
   },
   {
     name: "an address without end",
@@ -459,7 +474,6 @@ const ANSWERS: readonly Case[] = [
     args: RUN,
     code: 1,
     says: /initial\.note/,
-    termAfter: 800,
   },
   {
     name: "fences without end",
@@ -531,71 +545,354 @@ const BUNDLES: readonly Case[] = [
   },
 ];
 
-const CASES = [...FILES, ...TEXTS, ...PATTERNS, ...ANSWERS, ...BUNDLES];
+/** An agent with so many steps besides its own. */
+const steps = (count: number, transitions: (place: number) => object) => (world: World) =>
+  writeAgent(world, "a", {
+    registry: (registry) => {
+      const own = registry.steps as Document;
+      const more = many(count, (at): [string, object] => [
+        `continuation.s${at}`,
+        {
+          ...own["continuation.note"],
+          stepId: `continuation.s${at}`,
+          c3: `s${at}`,
+          transitions: transitions(at),
+        },
+      ]);
+      registry.steps = { ...own, ...Object.fromEntries(more) };
+      (registry.steps as Document)["initial.note"].transitions.next = { target: "continuation.s0" };
+    },
+  });
+const chain = (count: number) =>
+  steps(count, (at) => ({
+    next: { target: `continuation.s${(at + 1) % count}` },
+    repeat: { target: `continuation.s${at}` },
+    handoff: { target: "closure.note" },
+  }));
+const dense = (count: number) =>
+  steps(count, (at) => ({
+    next: {
+      condition: "draft.text",
+      targets: {
+        ...Object.fromEntries(many(count, (to) => [`v${to}`, `continuation.s${to}`])),
+        default: "closure.note",
+      },
+    },
+    repeat: { target: `continuation.s${at}` },
+    handoff: { target: "closure.note" },
+  }));
+
+/** A machine whose stages all lead to all others. */
+const denseStages = (count: number) => (world: World) => {
+  const cases = {
+    ...Object.fromEntries(many(count, (to) => [`v${to}`, `s${to}`])),
+    default: "end",
+  };
+  const completionSchema = { type: "object", required: ["to"], properties: { to: { type: "string" } } };
+  const fields = { completionSchema, next: { switch: "parsed.to", cases } };
+  const written = machineFiles({ stages: Object.fromEntries(many(count, (at) => [`s${at}`, fields])) });
+  for (const [path, text] of Object.entries(written)) world.write(path, text);
+};
+
+const withPrompt = (text: string) => (world: World) => {
+  plain(world);
+  world.write("script.json", GOOD);
+  world.write(PROMPT, text);
+};
+const withScript = (text: () => string) => (world: World) => {
+  plain(world);
+  world.write("script.json", text());
+};
+const withBody = (body: string) => (world: World) => {
+  const written = machineFiles({ stages: { s: { next: "end", body } } });
+  for (const [path, text] of Object.entries(written)) world.write(path, text);
+};
+const manyAgents = (world: World) => {
+  for (let at = 0; at < 5_000; at++) {
+    mkdirSync(join(world.root, `.agent/a${at}`), { recursive: true });
+    writeFileSync(join(world.root, `.agent/a${at}/agent.json`), '{"version":"1.0","name":"x"}');
+  }
+};
+
+const SIZES: readonly Case[] = [
+  {
+    name: "20,000 steps",
+    prepare: chain(20_000),
+    args: ["check", "a"],
+    code: 2,
+    says: /more than the 8388608 that are read/,
+  },
+  ...(
+    [
+      ["check", 2, /There is no prompt/],
+      ["graph", 2, /too large for a drawing/],
+      ["explain", 0, /closure\.note/],
+    ] as const
+  ).flatMap(([command, code, says]): readonly Case[] => [
+    {
+      name: `5,000 steps for ${command}`,
+      prepare: chain(5_000),
+      args: [command, "a"],
+      code,
+      says,
+    },
+    {
+      name: `300 steps that all lead to all others for ${command}`,
+      prepare: dense(300),
+      args: [command, "a"],
+      code,
+      says,
+    },
+  ]),
+  {
+    name: "300 stages that all lead to all others",
+    prepare: denseStages(300),
+    args: ["check", "m"],
+    code: 2,
+    says: /longer than 262144/,
+  },
+  {
+    name: "50 stages that all lead to all others for explain",
+    prepare: denseStages(50),
+    args: ["explain", "m"],
+    code: 0,
+    says: /s49/,
+  },
+  {
+    name: "a prompt of 30 MB",
+    prepare: withPrompt("{uv-topic} {{".repeat(2_300_000)),
+    args: RUN,
+    code: 2,
+    says: /more than the 8388608 that are read/,
+  },
+  {
+    name: "a prompt of 8 MB",
+    prepare: withPrompt("{uv-topic} {{".repeat(640_000)),
+    args: RUN,
+    code: 0,
+    says: /success/,
+  },
+  {
+    name: "a hundred prompts of 6 MB",
+    prepare: (world) => {
+      chain(100)(world);
+      for (let at = 0; at < 100; at++)
+        world.write(
+          `.agent/a/prompts/steps/continuation/s${at}/f_default.md`,
+          "{uv-topic} {{".repeat(500_000),
+        );
+    },
+    args: ["check", "a"],
+    code: 2,
+    says: /more than 16777216 characters together/,
+  },
+  {
+    name: "a script of 38 MB",
+    prepare: withScript(() => JSON.stringify({ replies: many(300_000, () => replies.initial()) })),
+    args: RUN,
+    code: 2,
+    says: /more than the 33554432 that are read/,
+  },
+  {
+    name: "a script of 30 MB that ends in the middle",
+    prepare: withScript(() =>
+      JSON.stringify({ replies: many(230_000, () => replies.initial("repeat")) }).slice(0, -2),
+    ),
+    args: RUN,
+    code: 2,
+    says: /script\.json/,
+  },
+  {
+    name: "a script of 15 MB",
+    prepare: withScript(() => JSON.stringify({ replies: many(100_000, () => replies.initial("repeat")) })),
+    args: RUN,
+    code: 4,
+    says: /AGENT_MAX_ITERATIONS|maxIterations|iterations/,
+  },
+  {
+    name: "one answer of 15 MB",
+    prepare: withScript(() => script({ step: "initial.note", text: "x".repeat(15_000_000) })),
+    args: RUN,
+    code: 1,
+    says: /initial\.note/,
+  },
+  {
+    name: "templates that nest",
+    prepare: withBody(`${"{{#each ctx.a}}".repeat(20_000)}x${"{{/each}}".repeat(20_000)}`),
+    args: ["check", "m"],
+    code: 0,
+    says: /m/,
+  },
+  {
+    name: "templates that open and never close",
+    prepare: withBody(`{{ctx.a${".b".repeat(100_000)}}}${"{{{{".repeat(50_000)}${"${ctx.a".repeat(20_000)}`),
+    args: ["check", "m"],
+    code: 0,
+    says: /m/,
+  },
+  { name: "5,000 agents to list", prepare: manyAgents, args: ["list"], code: 0, says: /a4999/ },
+  { name: "5,000 agents to check", prepare: manyAgents, args: ["check"], code: 2, says: /a4999/ },
+  {
+    name: "a bundle with 100,000 entries",
+    prepare: bundle((whole) => {
+      whole.entries = many(100_000, (at) => ({ seq: at + 1, at, event: { type: "run.started" } }));
+    }),
+    args: ["import", "bundle.json"],
+    code: 2,
+    says: /bundle\.json/,
+  },
+  {
+    name: "a check that prints 1 GB",
+    prepare: (world) => {
+      writeCheckedAgent(world, "a", "yes | head -c 1000000000; exit 1", 1);
+      world.write("script.json", GOOD);
+    },
+    args: RUN,
+    code: 6,
+    says: /proof|closure\.note/,
+    env: { LOCKSTEP_TRUST: "all" },
+  },
+];
+
+/** A megabyte of what parsers count, fold or repair. */
+const MEGABYTES: readonly Case[] = ["{", "[", '"', "\\", " ", '{"a":', "<", "}", "```json\n{"].map((bit) => ({
+  name: `an answer of 1 MB of ${JSON.stringify(bit)}`,
+  prepare: saying(bit.repeat(1_000_000 / bit.length)),
+  args: RUN,
+  code: 1,
+  says: /initial\.note/,
+}));
+
+const CASES = [...FILES, ...TEXTS, ...PATTERNS, ...ANSWERS, ...MEGABYTES, ...BUNDLES, ...SIZES];
 
 type Ended = {
   readonly code: number | null;
   readonly signal: string | null;
   readonly output: string;
-  readonly wasKilled: boolean;
+  readonly tookMs: number;
+  /** Used after SIGTERM; null: it had ended before. */
+  readonly cpuAfterMs: number | null;
 };
 
-async function end(world: World, args: readonly string[], termAfter?: number): Promise<Ended> {
-  const child = spawn(process.execPath, [MAIN, ...args], {
+/** `termAfter`: SIGTERM is sent after this many milliseconds, if it is still there. */
+async function end(
+  world: World,
+  { args, env }: Pick<Case, "args" | "env">,
+  termAfter?: number,
+): Promise<Ended> {
+  const from = performance.now();
+  const line = `ulimit -S -t ${MOST_CPU_SECONDS}; exec "$@"`;
+  const child = spawn("/bin/sh", ["-c", line, "sh", process.execPath, MAIN, ...args], {
     cwd: world.root,
-    env: world.env,
+    env: { ...world.env, ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });
   let output = "";
   for (const stream of [child.stdout, child.stderr])
-    stream.setEncoding("utf8").on("data", (text: string) => (output += text));
-  let wasKilled = false;
-  const limit = setTimeout(() => {
-    wasKilled = true;
-    child.kill("SIGKILL");
-  }, KILL_MS);
-  const term = termAfter === undefined ? undefined : setTimeout(() => child.kill("SIGTERM"), termAfter);
+    stream.setEncoding("utf8").on("data", (text: string) => {
+      if (output.length < MOST_KEPT) output += text;
+      else
+        output = output.slice(0, MOST_KEPT / 2) + (output.slice(MOST_KEPT / 2) + text).slice(-MOST_KEPT / 2);
+    });
+  const limit = setTimeout(() => child.kill("SIGKILL"), KILL_MS);
+  let cpuBefore: number | null = null;
+  let cpuLast: number | null = null;
+  let look: NodeJS.Timeout | undefined;
+  const term = setTimeout(() => {
+    cpuBefore = cpuMs(child.pid!);
+    if (cpuBefore === null) return;
+    cpuLast = cpuBefore;
+    look = setInterval(() => (cpuLast = cpuMs(child.pid!) ?? cpuLast), 10);
+    child.kill("SIGTERM");
+  }, termAfter ?? KILL_MS);
   const [code, signal] = await new Promise<[number | null, string | null]>((resolve) =>
     child.on("close", (...how) => resolve(how)),
   );
-  clearTimeout(limit);
-  clearTimeout(term);
-  return { code, signal, output, wasKilled };
+  for (const timer of [limit, term, look]) clearTimeout(timer);
+  const cpuAfterMs = cpuBefore === null || cpuLast === null ? null : cpuLast - cpuBefore;
+  return { code, signal, output, tookMs: performance.now() - from, cpuAfterMs };
+}
+
+const MOST_KEPT = 4_000_000;
+
+/** User and system time of a process; null when it is gone. */
+function cpuMs(pid: number): number | null {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
+    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    if (fields[0] === "Z" || fields[0] === "X") return null;
+    return (Number(fields[11]) + Number(fields[12])) * 10;
+  } catch {
+    return null;
+  }
 }
 
 test("there are enough of them, and no two are the same", () => {
-  assert.ok(CASES.length >= 40, String(CASES.length));
+  assert.ok(CASES.length >= 80, String(CASES.length));
   assert.equal(new Set(CASES.map(({ name }) => name)).size, CASES.length);
 });
 
-test("hostile inputs end by themselves, with a failure that has a name", { concurrency: 2 }, async (t) => {
-  await Promise.all(
-    CASES.map(({ name, prepare, args, code, says, termAfter }) =>
-      t.test(name, async () => {
-        using world = createWorld();
-        prepare(world);
-        const ended = await end(world, args);
-        const told = `${ended.code} ${ended.signal} ${ended.output.slice(0, 1500)}`;
-        assert.equal(ended.wasKilled, false, `it never ended: ${told}`);
-        assert.doesNotMatch(ended.output, /bug in Lockstep|out of memory|Maximum call stack/, told);
-        assert.equal(ended.code, code, told);
-        assert.match(ended.output, says, told);
-        if (termAfter === undefined) return;
-        const stopped = await end(world, args, termAfter);
-        assert.equal(stopped.wasKilled, false, "SIGTERM did not end it");
-      }),
-    ),
-  );
-});
+test(
+  "hostile inputs end with a failure that has a name, and SIGTERM ends each",
+  { concurrency: 2 },
+  async (t) => {
+    let stopped = 0;
+    await Promise.all(
+      CASES.map((one) =>
+        t.test(one.name, async () => {
+          stopped += (await tried(one)) ? 1 : 0;
+        }),
+      ),
+    );
+    assert.ok(stopped >= CASES.length / 4, `only ${stopped} of ${CASES.length} were there to be stopped`);
+  },
+);
+
+/** Whether it was stopped by SIGTERM, too: what ends sooner needs nobody to end it. */
+async function tried(one: Case): Promise<boolean> {
+  using world = createWorld();
+  one.prepare(world);
+  const ended = await end(world, one);
+  const told = `${ended.code} ${ended.signal} ${ended.output.slice(0, 1500)}`;
+  assert.equal(ended.signal, null, `it did not end by itself: ${told}`);
+  assert.doesNotMatch(ended.output, /bug in Lockstep|out of memory|Maximum call stack/, told);
+  assert.equal(ended.code, one.code, told);
+  assert.match(ended.output, one.says, told);
+
+  const stopped = await end(world, one, ended.tookMs / 3);
+  const how = `${stopped.code} ${stopped.signal} ${stopped.output.slice(0, 1500)}`;
+  if (stopped.cpuAfterMs === null) return false;
+  assert.ok(stopped.cpuAfterMs < MOST_CPU_AFTER_MS, `${stopped.cpuAfterMs} ms after SIGTERM: ${how}`);
+  // It may have been about to end by itself.
+  const isAsSaid = stopped.signal === "SIGTERM" || stopped.code === 143 || stopped.code === one.code;
+  assert.ok(isAsSaid, how);
+  return stopped.code !== one.code;
+}
 
 test("the same project without the attack works", async () => {
   using world = createWorld();
   plain(world);
   world.write("script.json", GOOD);
-  const ended = await end(world, RUN);
+  const ended = await end(world, { args: RUN });
   assert.equal(ended.code, 0, ended.output);
   for (const args of [["check", "a"], ["list"], ["replay", "@last"], ["why", "@last"]])
-    assert.equal((await end(world, args)).code, 0, args.join(" "));
+    assert.equal((await end(world, { args })).code, 0, args.join(" "));
+});
+
+test("a record with 200 MB in one row", async () => {
+  using world = createWorld();
+  plain(world);
+  world.write("script.json", GOOD);
+  assert.equal((await end(world, { args: RUN })).code, 0);
+  const file = join(world.root, ".lockstep/runs.db");
+  const database = new DatabaseSync(file);
+  database.exec("UPDATE event SET body = hex(zeroblob(100000000)) WHERE seq = 2");
+  database.close();
+  for (const args of [["show", "@last"], ["why", "@last"], ["replay", "@last"], ["runs"]]) {
+    const ended = await end(world, { args });
+    assert.equal(ended.signal, null, `${args.join(" ")}: ${ended.output.slice(0, 500)}`);
+    assert.doesNotMatch(ended.output, /bug in Lockstep|out of memory|Maximum call stack/);
+  }
 });
 
 test(
@@ -605,6 +902,6 @@ test(
     using world = createWorld();
     plain(world);
     chmodSync(join(world.root, AGENT), 0);
-    assert.match((await end(world, ["check", "a"])).output, /EACCES/);
+    assert.match((await end(world, { args: ["check", "a"] })).output, /EACCES/);
   },
 );

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { mendAll, type Mending } from "../../src/load/mend.ts";
 import { tree001, tree002 } from "./documents.ts";
+import { mutateText, mutateValue } from "./mutate.ts";
 import { filesOf, load, tree, type Tree } from "./world.ts";
 import { random } from "./random.ts";
 
@@ -9,31 +10,6 @@ const ROUNDS = 100_000;
 /** Of so many one is mended too. */
 const SAMPLE = 100;
 const SEED = 20_260_320;
-
-/** What an author, a merge or a bad tool may leave behind. */
-const LITERALS: readonly unknown[] = [
-  null,
-  true,
-  0,
-  -1,
-  1e308,
-  "",
-  "x",
-  "initial.issue",
-  "__proto__",
-  "constructor",
-  "../../etc/passwd",
-  "#/definitions/base",
-  "##",
-  "{uv-x}",
-  [],
-  {},
-  [null],
-  [[]],
-  { $ref: "#" },
-  { target: null },
-  { __proto__: 1 },
-];
 
 /** One agent of each dialect. */
 const AGENTS: readonly { readonly name: string; readonly good: Tree }[] = [
@@ -108,47 +84,4 @@ function check(name: string, files: Tree, round: number): number {
     if (isSound) assert.ok(Object.hasOwn(flow.steps, flow.entry), `round ${round}: no error, yet no entry`);
   }
   return problems.length;
-}
-
-function mutateText(text: string, next: () => number): string {
-  const at = Math.floor(next() * text.length);
-  return text.slice(0, at) + text.slice(at + 1 + Math.floor(next() * 20));
-}
-
-/** Sets, removes, renames or copies one member somewhere in the value. */
-function mutateValue(text: string, next: () => number, pick: <T>(list: readonly T[]) => T): string {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    return text;
-  }
-  const owners: { [key: string]: unknown }[] = [];
-  collect(value, owners);
-  const owner = pick(owners);
-  if (owner === undefined) return text;
-  const key = pick(Object.keys(owner));
-  if (key === undefined) return text;
-  const set = (name: string, member: unknown) =>
-    Object.defineProperty(owner, name, {
-      value: member,
-      enumerable: true,
-      configurable: true,
-      writable: true,
-    });
-  const way = next();
-  if (way < 0.5) set(key, pick(LITERALS));
-  else if (way < 0.7) delete owner[key];
-  else if (way < 0.85) {
-    const member = owner[key];
-    delete owner[key];
-    set(pick(["__proto__", `${key}x`, "default", "toString", ""]), member);
-  } else set(key, structuredClone(pick(Object.values(pick(owners)))));
-  return JSON.stringify(value, null, next() < 0.1 ? 2 : undefined);
-}
-
-function collect(value: unknown, owners: { [key: string]: unknown }[]): void {
-  if (typeof value !== "object" || value === null) return;
-  owners.push(value as { [key: string]: unknown });
-  for (const member of Object.values(value)) collect(member, owners);
 }
