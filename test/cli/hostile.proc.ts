@@ -220,8 +220,8 @@ const FILES: readonly Case[] = [
     prepare: (world) => {
       plain(world);
       world.write("script.json", GOOD);
-      mkdirSync(join(world.root, "home/.config/lockstep"), { recursive: true });
-      fifo(join(world.root, "home/.config/lockstep/config.json"));
+      mkdirSync(join(world.env.HOME!, ".config/lockstep"), { recursive: true });
+      fifo(join(world.env.HOME!, ".config/lockstep/config.json"));
     },
     args: RUN,
     code: 3,
