@@ -21,7 +21,7 @@ await build({
   platform: "node",
   // Optional parts are loaded from where the user installed them, if at all.
   external: [/^node:/, /^@ai-sdk\//],
-  output: { dir: "dist/bin", format: "esm", comments: { legal: true } },
+  output: { dir: "dist/bin", format: "esm", comments: { legal: true, annotation: false, jsdoc: false } },
   logLevel: "warn",
 });
 chmodSync(`${root}dist/bin/main.js`, 0o755);

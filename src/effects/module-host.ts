@@ -78,6 +78,8 @@ export function createModuleHost(options: ModuleHostOptions): ModuleHost {
 const TIMEOUT_MS = 30_000;
 const GRACE_MS = 500;
 const DRAIN_MS = 500;
+/** How long a process may take to exit once it has closed its line. */
+const LEAVE_MS = 2000;
 const MOST_MODULE = 32 * 1024 * 1024;
 const MOST_OUTPUT = 64 * 1024;
 const MOST_RESULT = 4 * 1024 * 1024;
@@ -172,10 +174,17 @@ function supervise(
   child.unref();
   const line = child.stdio[3] as Socket;
   line.on("error", () => undefined);
-  // A process that can no longer answer is of no use, and may not notice by itself.
-  line.once("close", () => void endTree(tree, 0, GRACE_MS));
+  // A process that can no longer answer is of no use, and may not notice by itself. One that is exiting closes the
+  // line too, a moment before its exit code is known.
+  line.once("close", () => {
+    const exits = isFlooded ? null : Promise.race([exited, sleep(LEAVE_MS, null, { ref: false })]);
+    void Promise.resolve(exits).then(async (how) => {
+      if (how === null) await endTree(tree, 0, GRACE_MS);
+    });
+  });
   line.unref();
   let budget = MOST_MESSAGE;
+  let isFlooded = false;
   hearLines(line, {
     heard: (text) => {
       const message = parsed(text);
@@ -186,6 +195,7 @@ function supervise(
     },
     isTooMuch: (bytes) => (budget -= bytes) < 0,
     flooded: () => {
+      isFlooded = true;
       const why = `The process of ${file} sent more than ${MOST_MESSAGE} bytes and was ended.`;
       for (const answer of waiting.values()) answer(threw("HOOK_RESULT_INVALID", why));
       waiting.clear();

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { RunnerError, type Clock, type Journal } from "../engine/ports.ts";
 import { fileInside } from "../journal/inside.ts";
 import { openSqliteJournal } from "../journal/sqlite.ts";
-import { bindDatabase, rememberState, standingOf } from "./states.ts";
+import { bindDatabase, rememberState, standingOf, stateUnusable } from "./states.ts";
 import type { ForeignRun, TrustJournal } from "./foreign.ts";
 
 /**
@@ -86,7 +86,6 @@ function makeFolder(stateDir: string): void {
     if (!existsSync(ignore)) writeFileSync(ignore, "*\n", { flag: "wx" });
   } catch (cause) {
     if (cause instanceof RunnerError) throw cause;
-    const why = cause instanceof Error ? cause.message : String(cause);
     if (
       cause instanceof Error &&
       "code" in cause &&
@@ -94,10 +93,6 @@ function makeFolder(stateDir: string): void {
       existsSync(join(stateDir, ".gitignore"))
     )
       return;
-    throw new RunnerError(
-      "JOURNAL_UNAVAILABLE",
-      `The state folder ${stateDir} cannot be used: ${why}. Make it writable, or choose another with --state.`,
-      { cause },
-    );
+    throw stateUnusable(stateDir, cause);
   }
 }

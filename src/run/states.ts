@@ -101,19 +101,30 @@ export function rememberState(
   const draft = `${file}.${id}`;
   // The record comes first: another process that finds the id must find the record too.
   const isRecorded = writeRecord(env, { id, path, how, since: new Date(now).toISOString(), database: null });
-  writeFileSync(draft, `${id}\n`, { mode: 0o600, flag: "wx" });
   try {
+    writeFileSync(draft, `${id}\n`, { mode: 0o600, flag: "wx" });
     if (how === "made") linkSync(draft, file);
     else renameSync(draft, file);
     ofThisProcess.set(path, id);
   } catch (error) {
     if (isRecorded) forgetState(env, id);
-    if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error;
+    if (!(error instanceof Error && "code" in error && error.code === "EEXIST"))
+      throw stateUnusable(stateDir, error);
     const winner = idIn(stateDir);
     if (!isRecorded && winner !== null) ofThisProcess.set(path, winner);
   } finally {
     rmSync(draft, { force: true });
   }
+}
+
+/** A full disk, or a folder that cannot be written. */
+export function stateUnusable(stateDir: string, cause: unknown): RunnerError {
+  const why = cause instanceof Error ? cause.message : String(cause);
+  return new RunnerError(
+    "JOURNAL_UNAVAILABLE",
+    `The state folder ${stateDir} cannot be used: ${why}. Make it writable, or choose another with --state.`,
+    { cause },
+  );
 }
 
 /** Before `runs.db` is made, and (`isMade`) after: from then on another file in its place is noticed. */

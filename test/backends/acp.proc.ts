@@ -218,7 +218,8 @@ suiteOffline("backend acp", import.meta.url, { skip }, () => {
     await backend.close!();
     await using w = await world([{ tell: "environment" }]);
     const seen = Object.keys(JSON.parse(said(await w.ask()).text) as object);
-    assert.deepEqual(seen.toSorted(), ["LOCKSTEP_PACKAGES", "PATH"]);
+    const git = ["GIT_CONFIG_COUNT", "GIT_CONFIG_KEY_0", "GIT_CONFIG_VALUE_0"];
+    assert.deepEqual(seen.toSorted(), [...git, "LOCKSTEP_PACKAGES", "PATH"]);
   });
 
   function said(result: TurnResult): TurnResult & { kind: "reply" } {

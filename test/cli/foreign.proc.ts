@@ -291,7 +291,7 @@ const FOREIGN: readonly {
   {
     name: "one whose id is a path",
     make: (world) => {
-      const [name] = readdirSync(join(world.root, "home/.config/lockstep/states"));
+      const [name] = readdirSync(join(world.env.HOME!, ".config/lockstep/states"));
       writeFileSync(join(world.root, "made/.lockstep/id"), `../states/${name?.replace(".json", "")}\n`);
       return ["--cwd", "made"];
     },
@@ -312,7 +312,7 @@ const FOREIGN: readonly {
   {
     name: "one whose record is gone",
     make: (world) => {
-      rmSync(join(world.root, "home/.config"), { recursive: true });
+      rmSync(join(world.env.HOME!, ".config"), { recursive: true });
       return ["--cwd", "made"];
     },
     why: /you did not make it on this machine/,
@@ -489,7 +489,7 @@ describe("worktrees that a journal names", () => {
   };
   const createRepository = async (worktree: (world: World) => object): Promise<World> => {
     const world = await createStopped();
-    world.write("home/.gitconfig", "[user]\n\tname = t\n\temail = t@example.invalid\n");
+    world.writeHome(".gitconfig", "[user]\n\tname = t\n\temail = t@example.invalid\n");
     cpSync(join(world.root, "made/.agent"), join(world.root, "other/.agent"), { recursive: true });
     for (const folder of ["made", "other"]) {
       git(world, folder, "init", "-q", "-b", "main");
@@ -707,7 +707,7 @@ test("control: many processes that start at once, in one new project and in many
     ),
   );
   for (const one of ran) assert.equal(one.code, 0, one.stderr);
-  assert.equal(readdirSync(join(world.root, "home/.config/lockstep/states")).length, folders.length);
+  assert.equal(readdirSync(join(world.env.HOME!, ".config/lockstep/states")).length, folders.length);
   for (const folder of folders) {
     const forked = await world.lockstep(["fork", "@last", "--at", "closure.note", "--cwd", folder, "--json"]);
     assert.equal(forked.code, 0, forked.stderr);

@@ -55,7 +55,7 @@ test("show, trust, list, change and revoke", async () => {
 test("revoke --all also removes what cannot be read", async () => {
   using world = createWorld();
   writeCheckedAgent(world, "notes", "true");
-  world.write(`home/.config/lockstep/trust/${"a".repeat(64)}.json`, "{");
+  world.writeHome(`.config/lockstep/trust/${"a".repeat(64)}.json`, "{");
   const list = await world.lockstep(["trust", "list"]);
   assert.equal(list.code, 3);
   assert.match(list.stderr, /a{64}\.json: .*Remove that file/);

@@ -148,7 +148,7 @@ test("where there is no working directory any more, no command can be helped", a
   const shell = createShell({ cwd, env: process.env, exec: runProcess });
   const result = await shell.check(sketchCheck("next", "true"), new AbortController().signal);
   assert.equal(endOf(result), "cannot be helped");
-  assert.match(result.summary, /cannot start "sh" in .*gone: ENOENT/);
+  assert.match(result.summary, /cannot start "\/bin\/sh" in .*gone: ENOENT/);
 });
 
 test("docs/checks.md lists every one of these ends", () => {

@@ -643,6 +643,21 @@ const TROUBLE: readonly Row[] = [
     reason: /exited with 3/,
   },
   {
+    name: "a hook that ends its process, which takes a moment after its line is closed",
+    stages: { a: {} },
+    hooks: `import { closeSync } from "node:fs";
+const leave = () => {
+  closeSync(3);
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100);
+  process.exit(3);
+};
+${hooks(`a: { exit: leave }`)}`,
+    model: [done()],
+    ends: "LifecycleFailure",
+    exitCode: 1,
+    reason: /exited with 3/,
+  },
+  {
     name: "a module that cannot be loaded",
     stages: { a: {} },
     hooks: `export default { a: `,

@@ -317,6 +317,7 @@ describe("servers of tools", { skip }, () => {
     const { result } = await play({ servers: { t: good() }, tools: ["mcp__t__echo", "mcp__t__ehco"] }, [
       closing,
     ]);
+    assert.equal(result.exitCode, 0, result.reason);
     assert.deepEqual(result.warnings, ['the server "t" has no tool "ehco", which a step allows']);
   });
 
