@@ -113,6 +113,29 @@ const PLANTED: readonly Planted[] = [
     code: "FINALIZE_FAILED",
   },
   {
+    name: "a filter that the settings include for worktrees only",
+    plant: (world) => {
+      committed(world, ".gitattributes", "*.txt filter=x\n");
+      committed(world, "more.config", '[includeIf "gitdir:**/worktrees/**"]\n\tpath = last.config\n');
+      committed(world, "last.config", `[filter "x"]\n\tsmudge = ${trap(world)}\n\tclean = ${trap(world)}\n`);
+      config(["includeIf.gitdir:**/worktrees/**.path", () => "../more.config"])(world);
+    },
+    agent: [LEAVE],
+    springs: "git worktree add -q ../other",
+    warns: /filter\.x\.smudge/,
+  },
+  {
+    name: "a filter that the settings include for the branch of a run",
+    plant: (world) => {
+      committed(world, ".gitattributes", "*.txt filter=x\n");
+      committed(world, "more.config", `[filter "x"]\n\tsmudge = ${trap(world)}\n\tclean = ${trap(world)}\n`);
+      config(["includeIf.onbranch:worker/**.path", () => "../more.config"])(world);
+    },
+    agent: [LEAVE],
+    springs: "git checkout -q -b worker/x; rm a.txt; git checkout a.txt",
+    warns: /filter\.x\.smudge/,
+  },
+  {
     name: "a filter in the settings of one worktree",
     plant: (world) => {
       committed(world, ".gitattributes", "*.txt filter=x\n");
