@@ -201,7 +201,17 @@ test("07: the work of a run comes as one merge, and a dry run only says so", () 
     const run = ["run", "scribe", "--input", "topic=tides", "--script", join(example, "script.yaml")];
     type Told = { effects: readonly { kind: string; state: string }[]; warnings: readonly string[] };
 
-    const dry = lockstep(...run, "--dry-run", "--json");
+    const asked = lockstep(...run, "--dry-run", "--json");
+    const { code, reason } = JSON.parse(asked.stdout) as { code: string; reason: string };
+    assert.deepEqual([asked.status, code], [3, "NOT_TRUSTED"], reason);
+    assert.match(
+      reason,
+      /git: copies sources\.local\.md.*git: keeps worktrees in \.\.\/worktrees.*git: pushes/s,
+    );
+    const digest = /--trust ([0-9a-f]{64})/.exec(reason)?.[1] ?? "";
+
+    // Given once, it holds for the run after it.
+    const dry = lockstep(...run, "--dry-run", "--json", "--trust", digest);
     assert.equal(dry.status, 0, dry.stdout + dry.stderr);
     const held = (JSON.parse(dry.stdout) as Told).effects;
     assert.deepEqual(new Set(held.map(({ state }) => state)), new Set(["held"]));

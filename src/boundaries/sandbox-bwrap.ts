@@ -2,6 +2,7 @@
  * The engine for Linux: bubblewrap with a profile of our own. The whole disk is read-only but for the policy's folders,
  * every namespace is a new one, no capability is left and none can be regained, and nothing outlives the command.
  */
+import { existsSync } from "node:fs";
 import { NOT_INSTALLED, SHELL, type Programs } from "../flow/programs.ts";
 import { mountsOf, real, type Mount } from "./sandbox-mounts.ts";
 import { NAMESPACE_REPORT, type SandboxEngine, type SandboxPolicy } from "./sandbox.ts";
@@ -62,12 +63,21 @@ export function createBwrap({ exec, env, programs, bridge }: BwrapOptions): Sand
   return {
     id: bridge === undefined ? "bwrap" : "bwrap+srt",
     wrap,
+    notStarted,
     // A start can fail for a passing reason, so it gets a second chance.
     selfTest: async (policy) => ((await attempt(policy)) === null ? null : await attempt(policy)),
     env: bridge === undefined ? {} : proxyEnv(bridge),
     close: async () => await bridge?.close(),
   };
 }
+
+/** By its own words: it says one line and ends before anything else can speak. */
+const notStarted: SandboxEngine["notStarted"] = (wrapped, { exitCode, stdout, stderr }) => {
+  const why = /^bwrap: [^\n]+\n?$/.test(stderr) && exitCode === 1 && stdout === "" ? stderr.trim() : null;
+  if (why === null) return null;
+  const mounts = wrapped.slice(0, wrapped.indexOf("--"));
+  return { why, isOutdated: mounts.some((path) => why.includes(` ${path}: `) && !existsSync(path)) };
+};
 
 const NAMESPACES = [
   "--unshare-user --unshare-ipc --unshare-pid --unshare-uts --unshare-cgroup-try",

@@ -126,7 +126,7 @@ function boundSockets(): readonly string[] {
       const path = /^\S+: (?:\S+ +){5}\d+ (\/.*)$/.exec(line)?.[1];
       return path === undefined ? [] : [path];
     });
-    return [...new Set(paths.flatMap((path) => real(path)))].filter((path) => lstatSync(path).isSocket());
+    return [...new Set(paths.flatMap((path) => real(path)))].filter(isSocket);
   } catch {
     return []; // no such list on this system
   }
@@ -145,6 +145,15 @@ export function real(path: string): readonly string[] {
 
 function isLink(path: string): boolean {
   return lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() ?? false;
+}
+
+/** Any of them may be gone by now, which says nothing about the others. */
+function isSocket(path: string): boolean {
+  try {
+    return lstatSync(path).isSocket();
+  } catch {
+    return false;
+  }
 }
 
 function isFolder(path: string): boolean {

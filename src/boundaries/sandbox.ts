@@ -41,10 +41,15 @@ export type SandboxEngine = {
     values?: Values,
     report?: number,
   ) => readonly string[];
+  /** Why the command was never started, if `wrapped` ended like this; null: it was. */
+  readonly notStarted: (wrapped: readonly string[], result: Ended) => NotStarted | null;
   /** What a command sees of the environment besides. */
   readonly env: Env;
   readonly close: () => Promise<void>;
 };
+
+/** `isOutdated`: a path of the policy went away in that moment, so that it can be tried again. */
+export type NotStarted = { readonly why: string; readonly isOutdated: boolean };
 
 /** A line for `sh -c`, or an argument vector. */
 export type Command = string | readonly string[];
@@ -70,9 +75,7 @@ export function confine<O extends Options, R extends Ended>(
   return async (options) => {
     const watched = watchedPaths(policy);
     const nested = nestedRepositories(policy);
-    const command = engine.wrap(options.command, policy, options.cwd, options.values, NAMESPACE_REPORT);
-    const env = { ...options.env, ...engine.env };
-    const result = await exec({ ...options, command, env, values: {}, reportsNamespace: true });
+    const result = await start(options);
     const moved = restored(() => [...watched, ...newlyNested(policy, nested)]);
     const note = [moved, isCutOff(result, policy) ? noNetwork(policy) : ""]
       .filter((line) => line !== "")
@@ -80,7 +83,19 @@ export function confine<O extends Options, R extends Ended>(
     if (note === "") return result;
     return { ...result, stderr: result.stderr === "" ? note : `${result.stderr.trimEnd()}\n${note}` };
   };
+
+  /** Sockets of other programs come and go while the mounts are made. */
+  async function start(options: O): Promise<R> {
+    for (let left = STARTS; ; left -= 1) {
+      const command = engine.wrap(options.command, policy, options.cwd, options.values, NAMESPACE_REPORT);
+      const env = { ...options.env, ...engine.env };
+      const result = await exec({ ...options, command, env, values: {}, reportsNamespace: true });
+      if (left === 1 || engine.notStarted(command, result)?.isOutdated !== true) return result;
+    }
+  }
 }
+
+const STARTS = 5;
 
 /** Where the process that starts commands reads which namespace they are in. */
 export const NAMESPACE_REPORT = 3;

@@ -1,7 +1,7 @@
 /** What a run changed of the files that Lockstep, git or npm obey. Such a change is not merged or pushed without a person. */
 import { isControlPath } from "../flow/control.ts";
 import type { Worktree } from "../flow/event.ts";
-import { tipOf, type Git } from "./git.ts";
+import { branchesOf, type Git } from "./git.ts";
 import { named, quoted } from "./worktree.ts";
 
 /** The control paths that are different between two commits or trees. null: git cannot tell. */
@@ -22,8 +22,10 @@ export async function controlChangesOn(
   { home, base, commit }: Worktree,
   branch: string,
 ): Promise<readonly string[] | null> {
-  const tip = await tipOf(git, home, `refs/heads/${branch}`);
-  if (tip === null) return [];
+  const branches = await branchesOf(git, home, [branch]);
+  if (branches === null) return null;
+  const tip = branches.find(({ name }) => name === branch)?.tip;
+  if (tip === undefined) return [];
   // Of the base itself, what it has got since the run began; of a branch, what a pull request of it would show.
   const answer = branch === base ? null : await git(home, ["merge-base", `refs/heads/${base}`, tip]);
   const from = answer === null ? commit : answer.ok ? answer.out.trim() : commit;

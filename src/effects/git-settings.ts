@@ -34,13 +34,11 @@ export type Overruled = {
   readonly elsewhere: string | null;
   /** Git would fetch missing objects by itself, with a program that the repository names. */
   readonly fetches: boolean;
-  /** Files that the repository's settings include, as they are written, with the file that includes them. */
-  readonly included: readonly { readonly from: string; readonly path: string }[];
 };
 
 /** `proxy`: the one that the user's environment names. */
 export function overrule(all: readonly Setting[], proxy = ""): Overruled {
-  const theirs = all.filter(({ scope }) => scope === "local" || scope === "worktree");
+  const theirs = all.filter(isTheirs);
   const yours = all.filter(({ scope }) => scope === "system" || scope === "global");
   const yoursAt = (key: string) => yours.findLast((one) => one.key === key)?.value;
   const settings: (readonly [string, string])[] = [];
@@ -59,13 +57,19 @@ export function overrule(all: readonly Setting[], proxy = ""): Overruled {
     ? // An empty one takes back all that were named before.
       [["credential.helper", ""] as const, ...yours.flatMap(({ key, value }) => helperOf(key, value))]
     : [];
-  const included = theirs.flatMap(({ key, value, file }) =>
-    INCLUDE.test(key) && file !== null ? [{ from: file, path: value }] : [],
-  );
   const elsewhere = theirs.findLast(({ key }) => key === "core.worktree")?.value ?? null;
   const has = (pattern: RegExp) => theirs.some(({ key }) => pattern.test(key));
   const fetches = has(UPLOAD) && has(PROMISED);
-  return { settings: [...settings, ...helpers], told: [...told], elsewhere, fetches, included };
+  return { settings: [...settings, ...helpers], told: [...told], elsewhere, fetches };
+}
+
+/** The file that a setting of the repository has git read as well, as it is written, under whatever condition. */
+export function includedBy(setting: Setting): string | null {
+  return isTheirs(setting) && INCLUDE.test(setting.key) ? setting.value : null;
+}
+
+function isTheirs({ scope }: Setting): boolean {
+  return scope === "local" || scope === "worktree";
 }
 
 type Rule = {

@@ -4,7 +4,7 @@ import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { NOT_INSTALLED, type Programs } from "../flow/programs.ts";
 import { findPlace, type GitPlace } from "./git-place.ts";
-import { overrule, parseSettings, type Overruled } from "./git-settings.ts";
+import { includedBy, overrule, parseSettings, type Overruled } from "./git-settings.ts";
 import { firstLines } from "./output.ts";
 import { childEnv, endingOf, isFinished, withSettings, type Env, type RunProcess } from "./process.ts";
 
@@ -45,7 +45,7 @@ export function createGit(options: GitOptions): Git {
   const seen = { ...childEnv(env), ...personal(env), ...GIT_ENV, PATH: programs.path };
   const program = programs.git ?? NOT_INSTALLED;
   const never = new AbortController().signal;
-  const overrules = createOverrules(options, async (cwd) => {
+  const overrules = createOverrules(options, async (cwd, args) => {
     const around = {
       cwd,
       env: seen,
@@ -54,7 +54,8 @@ export function createGit(options: GitOptions): Git {
       signal,
       tame: true,
     } as const;
-    const result = await exec({ command: gitCommand(program, LISTING), ...around });
+    // Outside: a sandbox may hide a file of settings that git then obeys where it is started without one.
+    const result = await outside({ command: gitCommand(program, [...LISTING, ...args]), ...around });
     return isFinished(result) && result.exitCode === 0 && !result.truncated ? result.stdout : null;
   });
   return async (cwd, args, { timeoutMs = TIMEOUT_MS, whole, outside: isOutside } = {}) => {
@@ -133,7 +134,7 @@ const NOTHING_TOLD: Told = { settings: [], env: {} };
 
 function createOverrules(
   { env, onOverruled }: Pick<GitOptions, "env" | "onOverruled">,
-  list: (cwd: string) => Promise<string | null>,
+  list: (cwd: string, args: readonly string[]) => Promise<string | null>,
 ): (cwd: string) => Promise<Told | null> {
   const listed = new Map<string, Listed>();
   const told = new Set<string>();
@@ -171,14 +172,34 @@ function createOverrules(
 
   async function look(top: string, files: readonly string[]): Promise<Listed | null> {
     const before = printsOf(files);
-    const out = await list(top);
+    const out = await list(top, []);
     if (out === null) return null;
-    const overruled = overrule(parseSettings(out), proxy);
-    const includes = overruled.included.map(({ from, path }) => includedFile(resolve(top, from), path, env));
-    const all = [...files, ...includes];
-    return { prints: before + printsOf(includes), files: all, overruled };
+    const listed = parseSettings(out);
+    const all = [...listed];
+    const shown = new Set(listed.flatMap(({ file }) => (file === null ? [] : [resolve(top, file)])));
+    const includes = new Map<string, string>();
+    // What is included for another branch or working tree only is not in the list, and counts: git may come there.
+    for (const setting of all) {
+      const path = includedBy(setting);
+      if (path === null || setting.file === null) continue;
+      // Where git itself would look for such a file, only git knows.
+      if (setting.key.startsWith("includeif.") && /^(?:~[^/]|%\(prefix\))/.test(path)) return null;
+      const file = includedFile(resolve(top, setting.file), path, env);
+      if (includes.has(file)) continue;
+      if (includes.size >= MOST_INCLUDED) return null;
+      const stamp = stampOf(file);
+      includes.set(file, stamp);
+      if (shown.has(file) || stamp === "-") continue;
+      const more = await list(top, ["--no-includes", "--file", file]);
+      if (more === null) return null;
+      all.push(...parseSettings(more).map((one) => ({ ...one, scope: setting.scope, file })));
+    }
+    const prints = before + [...includes.values()].map((stamp) => `${stamp};`).join("");
+    return { prints, files: [...files, ...includes.keys()], overruled: overrule(all, proxy) };
   }
 }
+
+const MOST_INCLUDED = 50;
 
 function settingFiles({ gitDir, common }: GitPlace): readonly string[] {
   const own = join(gitDir, "config.worktree");

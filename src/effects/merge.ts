@@ -71,8 +71,9 @@ async function mergeOnce({ git, worktree, run, agent }: Finalizing): Promise<Don
   const flags = ["--write-tree", "-z", "--name-only", "--no-messages"];
   const merged = await git(home, ["merge-tree", ...flags, old, tip]);
   const [tree = "", ...conflicts] = merged.out.split("\0");
-  if (!merged.ok && merged.exit === 1) {
-    const both = named(conflicts.filter(Boolean).map((name) => ({ path: name })));
+  const inConflict = conflicts.filter((name) => name !== "").map((name) => ({ path: name }));
+  if (!merged.ok && merged.exit === 1 && inConflict.length > 0) {
+    const both = named(inConflict);
     const mend = `git -C ${quoted(path)} merge ${quoted(base)}`;
     return failed(
       `not merged: ${base} and ${branch} are in conflict over ${both}; resolve that with: ${mend}`,

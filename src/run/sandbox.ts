@@ -88,12 +88,15 @@ async function settleConfined(decision: Confine, places: Places, env: Env): Prom
       search: exec,
       child: (command, cwd) => confineChild(inside().engine, inside().policy)(command, cwd),
       git: (trees) => {
-        const within = confine(runProcess, inside().engine, policyForGit(inside().policy, trees, env));
+        const { engine, policy } = inside();
+        const within = confine(runProcess, engine, policyForGit(policy, trees, env));
         // Another working tree may have the branch checked out: that one no command could write.
-        return async (options) =>
-          trees.some((tree) => isInside(tree, options.cwd))
-            ? await within(options)
-            : await runProcess(options);
+        return async (options) => {
+          if (!trees.some((tree) => isInside(tree, options.cwd))) return await runProcess(options);
+          const result = await within(options);
+          // Else the exit code would be taken for an answer of git.
+          return engine.notStarted([], result) === null ? result : { ...result, exitCode: NOT_STARTED };
+        };
       },
       get inside() {
         return inside();
@@ -165,6 +168,9 @@ function policyForGit(
     hosts: null,
   };
 }
+
+/** As a shell says it. */
+const NOT_STARTED = 126;
 
 const groundAt = () => Promise.resolve(OPEN);
 

@@ -22,7 +22,8 @@ import { networkInterfaces, tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { runProcess } from "../../src/effects/process.ts";
+import { confine } from "../../src/boundaries/sandbox.ts";
+import { childEnv, runProcess } from "../../src/effects/process.ts";
 import { createShell } from "../../src/effects/shell.ts";
 import { sketchCheck } from "../../src/testing/flows.ts";
 import { needs } from "../needs.ts";
@@ -484,6 +485,49 @@ describe("the sandbox", needs(hasBwrap, NO_BWRAP), () => {
       assert.equal(stdout, "a b|$HOME|'|");
       assert.equal((await confined.sh(["/no/such/command"])).exitCode, 127);
       assert.equal((await confined.sh("exit 7")).exitCode, 7);
+    });
+
+    test("start also when a socket of somebody else goes away in that moment", async () => {
+      const { engine, policy } = confined.inside!;
+      const path = join(machine.outside, "gone.sock");
+      const kept = join(machine.outside, "kept.sock");
+      const says = (name: string) => `echo "bwrap: Can't create file at ${name}: x" >&2; exit 1`;
+      const listening = createServer().listen(kept);
+      await once(listening, "listening");
+      try {
+        for (const { line, goesAway, starts, exit } of [
+          { line: "echo x", goesAway: true, starts: 2, exit: 0 },
+          { line: "echo x", goesAway: false, starts: 1, exit: 0 },
+          // What a command says itself is its own end.
+          { line: says(path), goesAway: false, starts: 1, exit: 1 },
+          { line: says(kept), goesAway: false, starts: 1, exit: 1 },
+        ]) {
+          const server = createServer().listen(path);
+          await once(server, "listening");
+          let count = 0;
+          const exec: typeof runProcess = async (options) => {
+            count += 1;
+            if (count === 1 && goesAway) await new Promise((resolve) => server.close(resolve));
+            return await runProcess(options);
+          };
+          const result = await confine(
+            exec,
+            engine,
+            policy,
+          )({
+            command: line,
+            cwd: policy.cwd,
+            env: childEnv(process.env),
+            timeoutMs: 30_000,
+            maxOutputBytes: 4096,
+            signal: new AbortController().signal,
+          });
+          assert.deepEqual([result.exitCode, count], [exit, starts], `${line}: ${result.stderr}`);
+          if (!goesAway) await new Promise((resolve) => server.close(resolve));
+        }
+      } finally {
+        listening.close();
+      }
     });
 
     test("write to a folder that the agent file opens, and to nothing beside it", async () => {

@@ -93,7 +93,8 @@ describe("held for a person", () => {
   test("what the person changed meanwhile is theirs", async () => {
     const world = repository();
     const mine = "cd $HOME_TREE; echo '{}' > .agent/worker/mine.json; git add -A; git commit -qm mine";
-    const result = await world.run(["echo new > b.txt", `(${mine})`]);
+    // The person is played by a command here, in a place that no confined command reaches.
+    const result = await world.run(["echo new > b.txt", `(${mine})`], { sandbox: "off" });
     assert.deepEqual(states(result), ["commit:applied", "merge:applied", "remove:applied"], details(result));
     assert.equal(world.read(".agent/worker/mine.json"), "{}\n");
   });

@@ -113,6 +113,29 @@ const PLANTED: readonly Planted[] = [
     code: "FINALIZE_FAILED",
   },
   {
+    name: "a filter that the settings include for worktrees only",
+    plant: (world) => {
+      committed(world, ".gitattributes", "*.txt filter=x\n");
+      committed(world, "more.config", '[includeIf "gitdir:**/worktrees/**"]\n\tpath = last.config\n');
+      committed(world, "last.config", `[filter "x"]\n\tsmudge = ${trap(world)}\n\tclean = ${trap(world)}\n`);
+      config(["includeIf.gitdir:**/worktrees/**.path", () => "../more.config"])(world);
+    },
+    agent: [LEAVE],
+    springs: "git worktree add -q ../other",
+    warns: /filter\.x\.smudge/,
+  },
+  {
+    name: "a filter that the settings include for the branch of a run",
+    plant: (world) => {
+      committed(world, ".gitattributes", "*.txt filter=x\n");
+      committed(world, "more.config", `[filter "x"]\n\tsmudge = ${trap(world)}\n\tclean = ${trap(world)}\n`);
+      config(["includeIf.onbranch:worker/**.path", () => "../more.config"])(world);
+    },
+    agent: [LEAVE],
+    springs: "git checkout -q -b worker/x; rm a.txt; git checkout a.txt",
+    warns: /filter\.x\.smudge/,
+  },
+  {
     name: "a filter in the settings of one worktree",
     plant: (world) => {
       committed(world, ".gitattributes", "*.txt filter=x\n");
@@ -272,7 +295,13 @@ describe("what a clone brings along", () => {
       const world = repository();
       row.plant(world);
       const { agent = [COMMIT], options = {}, cwd = "." } = row;
-      const result = await world.run(agent, { ...options, cwd: join(world.home, cwd) });
+      // What somebody else does meanwhile is done by a command here, in a place that no confined command reaches.
+      const isElsewhere = agent.some((line) => line.includes("$HOME_TREE"));
+      const result = await world.run(agent, {
+        ...options,
+        ...(isElsewhere && { sandbox: "off" as const }),
+        cwd: join(world.home, cwd),
+      });
       assert.equal(isSprung(world), false, `${row.name}: it was obeyed`);
       assert.equal(result.code, row.code ?? null, `${result.reason} ${details(result)}`);
       if (row.warns !== undefined) assert.match(result.warnings.join("\n"), row.warns);
