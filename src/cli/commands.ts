@@ -650,8 +650,10 @@ export const COMMANDS: readonly Command[] = [
     flags: [{ name: "all", help: "with revoke: trust nothing any more" }, SANDBOX],
     details: [
       "show NAME prints everything that the files of the agent make Lockstep do, with its digest and whether you trust it;",
-      "the exit code is 3 where a run would need your yes first. revoke takes an agent of this project, a digest, or the",
-      "folder of a project. What you trust is kept in lockstep/trust/ in your config folder.",
+      "the exit code is 3 where a run would need your yes first. revoke takes an agent of this project, a digest, the",
+      "folder of a project, or a state folder (.lockstep), which then can only be looked at until you accept it again.",
+      "list also shows the state folders that are known as yours. --all keeps those that your own runs made.",
+      "All of it is kept in lockstep/trust/ and lockstep/states/ in your config folder.",
     ],
     examples: [
       "lockstep trust show iterator",

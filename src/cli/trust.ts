@@ -1,4 +1,4 @@
-/** `lockstep trust show NAME`, `lockstep trust list` and `lockstep trust revoke [NAME|DIGEST|PATH|--all]` */
+/** `lockstep trust show NAME`, `lockstep trust list` and `lockstep trust revoke [NAME|DIGEST|DIR|--all]` */
 import { existsSync, realpathSync } from "node:fs";
 import { resolve } from "node:path";
 import { hasErrors } from "../flow/problem.ts";
@@ -6,6 +6,7 @@ import { EXIT } from "../flow/verdict.ts";
 import { broken, visibleInLine } from "../flow/visible.ts";
 import { RunnerError } from "../run/index.ts";
 import { findProject } from "../run/project.ts";
+import { forgetState, knownStates, type KnownState } from "../run/states.ts";
 import { openTrust, type Trusted, type TrustStore } from "../run/trust-store.ts";
 import { tryGround } from "../run/boundary.ts";
 import { commandLines, trusting, trustState, type TrustState } from "../run/trust.ts";
@@ -75,10 +76,25 @@ function stateText({ agent, root, digest, commands, change, state, at }: TrustSt
 function list(call: Call): Promise<number> {
   if (call.words.length > 1) throw new UsageError("trust list takes no further word.");
   const entries = storeOf(call).list();
-  if (call.on("json")) call.screen.document({ v: 1, trusted: entries.map(told) });
-  else if (entries.length === 0) call.screen.tell("You trust no project.");
-  else call.screen.print(listing(entries));
+  const states = knownStates(call.host.env);
+  if (call.on("json"))
+    call.screen.document({ v: 1, trusted: entries.map(told), states: states.map(stateTold) });
+  else {
+    if (entries.length === 0) call.screen.tell("You trust no project.");
+    else call.screen.print(listing(entries));
+    if (states.length > 0) call.screen.print(stateListing(states));
+  }
   return Promise.resolve(EXIT.completed);
+}
+
+function stateTold({ path, how, since }: KnownState) {
+  return { path, how, since };
+}
+
+function stateListing(states: readonly KnownState[]): string {
+  const words = { made: "made by your runs", accepted: "came from elsewhere, accepted by you" } as const;
+  const lines = states.map(({ path, how, since }) => `  ${visibleInLine(path)}  ${since}  ${words[how]}`);
+  return ["State folders of your own", ...lines].join("\n");
 }
 
 function told({ lines, ...entry }: Trusted) {
@@ -99,28 +115,41 @@ function entryLine({ agent, digest, lines, at }: Trusted): string {
   return `  ${who}  ${when}  ${count(lines.length, "line")}  ${digest}`;
 }
 
-/** An agent of this project, a digest or a beginning of one, or the folder of a project. */
+/** An agent of this project, a digest or a beginning of one, the folder of a project, or a state folder. */
 function revoke(call: Call): Promise<number> {
   const store = storeOf(call);
+  const { env } = call.host;
   const [, word] = call.words;
   if (call.on("all")) {
     if (word !== undefined) throw new UsageError("--all revokes everything: leave the word out.");
     store.clear();
+    // Those that the user's own runs made were never a matter of trust.
+    for (const { id, how } of knownStates(env)) if (how === "accepted") forgetState(env, id);
     if (call.on("json")) call.screen.document({ v: 1, all: true });
     else call.screen.print("You trust nothing any more.");
     return Promise.resolve(EXIT.completed);
   }
-  if (word === undefined) throw new UsageError("trust revoke needs an agent, a digest, a folder, or --all.");
+  if (word === undefined)
+    throw new UsageError("trust revoke needs an agent, a digest, a folder, a state folder, or --all.");
   const gone = meant(call, store, word);
-  if (gone.length === 0) {
+  const states = gone.length > 0 ? [] : knownStates(env).filter(({ path }) => path === placeOf(call, word));
+  if (gone.length + states.length === 0) {
     const why = `Nothing that you trust is called "${word}". \`lockstep trust list\` shows all of it.`;
     throw new UsageError(why);
   }
   for (const entry of gone) store.remove(entry);
-  if (call.on("json")) call.screen.document({ v: 1, all: false, revoked: gone.map(told) });
+  for (const { id } of states) forgetState(env, id);
+  if (call.on("json"))
+    call.screen.document({ v: 1, all: false, revoked: gone.map(told), states: states.map(stateTold) });
   else
     call.screen.print(
-      gone.map(({ root, agent }) => `Revoked: ${visibleInLine(agent)} in ${visibleInLine(root)}`).join("\n"),
+      [
+        ...gone.map(({ root, agent }) => `Revoked: ${visibleInLine(agent)} in ${visibleInLine(root)}`),
+        ...states.map(
+          ({ path }) =>
+            `Forgotten: ${visibleInLine(path)}, which can only be looked at until you accept it again`,
+        ),
+      ].join("\n"),
     );
   return Promise.resolve(EXIT.completed);
 }
@@ -135,10 +164,14 @@ function meant(call: Call, store: TrustStore, word: string): readonly Trusted[] 
   if (new Set(byDigest.map(({ digest }) => digest)).size > 1)
     throw new UsageError(`Several digests begin with ${word}: write more of it.`);
   if (byDigest.length > 0) return byDigest;
-  // A project that is gone is still known by its path.
-  const path = resolve(call.cwd, word);
-  const place = existsSync(path) ? realpathSync.native(path) : path;
+  const place = placeOf(call, word);
   return all.filter(({ root }) => root === place);
+}
+
+/** A folder that is gone is still known by its path. */
+function placeOf({ cwd }: Call, word: string): string {
+  const path = resolve(cwd, word);
+  return existsSync(path) ? realpathSync.native(path) : path;
 }
 
 function storeOf({ host }: Call): TrustStore {

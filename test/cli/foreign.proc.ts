@@ -739,3 +739,45 @@ test("what is exported to a terminal holds no character that a terminal obeys, a
   const { entries } = JSON.parse(stdout) as { entries: { event: { args?: { topic?: string } } }[] };
   assert.equal(entries[0]?.event.args?.topic, evil);
 });
+
+test("trust list shows whose state folders are known, and revoke makes one foreign again", async () => {
+  using world = await createClone();
+  const resumed = await world.lockstep(["resume", "@last", "--cwd", "clone", ...MORE, "--trust-journal"]);
+  assert.equal(resumed.code, 0, resumed.stderr);
+  const states = async () => {
+    const list = onlyDocument(await world.lockstep(["trust", "list", "--json"]));
+    return (list.states as { path: string; how: string }[]).map(({ path, how }) => [path, how]);
+  };
+  const [clone, made] = ["clone", "made"].map((name) => realpathSync(join(world.root, name, ".lockstep")));
+  const both = [
+    [clone, "accepted"],
+    [made, "made"],
+  ];
+  assert.deepEqual(await states(), both);
+  const listed = await world.lockstep(["trust", "list"]);
+  assert.match(listed.stdout, /^State folders of your own\n.*clone.*accepted by you\n.*made by your runs\n$/);
+
+  const code = async (name: string) =>
+    onlyDocument(await world.lockstep(["stop", "@last", "--cwd", name, "--json"])).code ?? null;
+  for (const [word, left] of [
+    // Not the project: its state folder.
+    ["clone", both],
+    [join("clone", ".lockstep"), [both[1]]],
+    [join("made", ".lockstep"), []],
+  ] as const) {
+    const revoked = await world.lockstep(["trust", "revoke", word]);
+    assert.equal(revoked.code, word === "clone" ? 2 : 0, revoked.stderr);
+    assert.deepEqual(await states(), left);
+  }
+  for (const name of ["clone", "made"]) assert.equal(await code(name), "STATE_FOREIGN");
+});
+
+test("trust revoke --all forgets the state folders that were accepted, and keeps those of own runs", async () => {
+  using world = await createClone();
+  const resume = async (name: string, ...more: readonly string[]) =>
+    onlyDocument(await world.lockstep(["resume", "@last", "--cwd", name, ...MORE, ...more])).code;
+  assert.equal(await resume("clone", "--trust-journal"), null);
+  assert.equal((await world.lockstep(["trust", "revoke", "--all"])).code, 0);
+  assert.equal(await resume("clone"), "STATE_FOREIGN");
+  assert.equal(await resume("made"), null);
+});
