@@ -51,7 +51,7 @@ test("the packed tarball holds what is needed, and works where it is installed",
       (path) => /^(?:src|test|node_modules|scripts|\.)/.test(path) || path.endsWith(".tgz"),
     );
     assert.deepEqual(stray, []);
-    assert.ok(packed.unpackedSize < 6 * 1024 * 1024, `${packed.unpackedSize} bytes`);
+    assert.ok(packed.unpackedSize < 5 * 1024 * 1024, `${packed.unpackedSize} bytes`);
   });
 
   const home = join(folder, "home");

@@ -14,9 +14,14 @@ export type Closing = {
 };
 
 /** Labels start things elsewhere, such as a deployment: an answer may use those that the agent file names. */
-export function mayLabel(label: string, { labels, completion, answerLabels = [] }: GitHub): boolean {
-  const opened = [...Object.values(labels), ...completion.add, ...completion.remove, ...answerLabels];
-  return opened.some((other) => isSameLabel(other, label));
+export function mayLabel(label: string, github: GitHub): boolean {
+  return openedLabels(github).some((other) => isSameLabel(other, label));
+}
+
+/** Of `labels` and `answerLabels`, as they are written. */
+export function openedLabels({ labels, completion, answerLabels = [] }: GitHub): readonly string[] {
+  const all = [...Object.values(labels), ...completion.add, ...completion.remove, ...answerLabels];
+  return all.filter((label) => label !== "");
 }
 
 /** As the run begins. */

@@ -177,10 +177,10 @@ function supervise(
   // A process that can no longer answer is of no use, and may not notice by itself. One that is exiting closes the
   // line too, a moment before its exit code is known.
   line.once("close", () => {
-    const exits = isFlooded ? null : Promise.race([exited, sleep(LEAVE_MS, null, { ref: false })]);
-    void Promise.resolve(exits).then(async (how) => {
+    void (async () => {
+      const how = isFlooded ? null : await Promise.race([exited, sleep(LEAVE_MS, null, { ref: false })]);
       if (how === null) await endTree(tree, 0, GRACE_MS);
-    });
+    })();
   });
   line.unref();
   let budget = MOST_MESSAGE;

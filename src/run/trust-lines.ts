@@ -1,6 +1,7 @@
 /** Everything that the files of an agent could make this machine do, one line each: what a user is asked to trust. */
 import { commandForms, mayOffer, mayOfferAsking } from "../boundaries/gate.ts";
 import { isOutside, TRUSTED_HOSTS, type Places } from "../boundaries/sandbox-policy.ts";
+import { openedLabels } from "../effects/closing.ts";
 import type { CommandCheck, Flow, Module } from "../flow/flow.ts";
 import { handlerOf, isOnGitHub, namesIssue } from "../flow/handlers.ts";
 import { own } from "../flow/json.ts";
@@ -162,9 +163,8 @@ function githubLines({ github, actions }: Settings): readonly string[] {
 }
 
 /** Those that an answer may use, in quotes. */
-function openLabels({ labels, completion, answerLabels = [] }: GitHub): readonly string[] {
-  const all = [...Object.values(labels), ...completion.add, ...completion.remove, ...answerLabels];
-  return distinct(all.filter((name) => name !== "")).map(quoted);
+function openLabels(github: GitHub): readonly string[] {
+  return distinct(openedLabels(github)).map(quoted);
 }
 
 function issueLines(github: GitHub): readonly string[] {

@@ -163,6 +163,24 @@ const ROWS: readonly Row[] = [
       'GitHub: removes the label "todo" when a run is complete',
     ],
   },
+  {
+    name: "closing, and no label that an answer could name",
+    runner: { ...tools(["Read"]), ...github({ defaultClosureAction: "close" }) },
+    ...issue,
+    lines: [
+      "GitHub: closes or labels the issue of a complete run (close, unless the closing answer says otherwise)",
+    ],
+  },
+  {
+    name: "texts that call people, also where a flag asks for the pull request",
+    runner: { ...tools(["Read"]), ...github({ mentions: true }) },
+    lines: ["GitHub: texts of answers may mention people and give commands to bots"],
+  },
+  {
+    name: "control: texts that call nobody",
+    runner: { ...tools(["Read"]), ...github({ mentions: false, answerLabels: ["bug"] }) },
+    lines: [],
+  },
   { name: "control: GitHub that is only read", runner: { ...tools(["Read"]), ...github({}) }, lines: [] },
   {
     name: "blocks of answers",
