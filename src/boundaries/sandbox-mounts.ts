@@ -137,7 +137,8 @@ export function real(path: string): readonly string[] {
   // Most of what is hidden does not exist, and an exception for each would be a good part of what a command costs.
   if (!existsSync(path)) return [];
   try {
-    return [realpathSync.native(path)];
+    // Most of what is asked for does not exist, and an error each would cost more than all the rest.
+    return lstatSync(path, { throwIfNoEntry: false }) === undefined ? [] : [realpathSync.native(path)];
   } catch {
     return []; // it does not exist, or is not ours to see
   }

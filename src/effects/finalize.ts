@@ -26,7 +26,11 @@ export async function finalize(it: Finalizing): Promise<boolean> {
   const { autoMerge, createPr, push } = worktree.finalize;
   const left = await lookAtLeft(it);
   if (!(await commitLeft(it, left))) return false;
-  const isEmpty = left.paths.length === 0 && (await tipOf(git, home, `refs/heads/${branch}`)) === commit;
+  // Whether there is anything to merge is looked at where it is merged.
+  const isEmpty =
+    (createPr || push || !autoMerge) &&
+    left.paths.length === 0 &&
+    (await tipOf(git, home, `refs/heads/${branch}`)) === commit;
   if (createPr && !isEmpty) {
     const why = await whyHeld(it, branch, "no pull request was opened");
     if (why !== null) return await proposePull(it, why);

@@ -33,7 +33,7 @@ function gitDirAt(dot: string): string | null {
   const found = lstatSync(dot, { throwIfNoEntry: false });
   if (found === undefined) return null;
   const named = statSync(dot, { throwIfNoEntry: false })?.isFile()
-    ? /^gitdir: (.+?)\n*$/.exec(small(dot))
+    ? /^gitdir: (.+?)\n*$/.exec(pointerIn(dot))
     : null;
   const folder = named === null ? dot : resolve(dirname(dot), named[1]!);
   if (!existsSync(join(folder, "HEAD"))) return null;
@@ -42,11 +42,11 @@ function gitDirAt(dot: string): string | null {
 
 function commonOf(gitDir: string): string {
   const file = join(gitDir, "commondir");
-  return existsSync(file) ? realpathSync.native(resolve(gitDir, small(file).trim())) : gitDir;
+  return existsSync(file) ? realpathSync.native(resolve(gitDir, pointerIn(file).trim())) : gitDir;
 }
 
-/** A pointer is a line; anything longer is something else. */
-function small(file: string): string {
-  const { size } = statSync(file);
-  return size > 64 * 1024 ? "" : readFileSync(file, "utf8");
+/** A pointer is a line; anything longer is something else, and a pipe would never end. */
+export function pointerIn(file: string): string {
+  const found = statSync(file);
+  return found.isFile() && found.size <= 64 * 1024 ? readFileSync(file, "utf8") : "";
 }

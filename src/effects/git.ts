@@ -3,7 +3,7 @@ import { statSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { NOT_INSTALLED, type Programs } from "../flow/programs.ts";
-import { findPlace, type GitPlace } from "./git-place.ts";
+import { findPlace, pointerIn, type GitPlace } from "./git-place.ts";
 import { includedBy, overrule, parseSettings, type Overruled } from "./git-settings.ts";
 import { firstLines } from "./output.ts";
 import { childEnv, endingOf, isFinished, withSettings, type Env, type RunProcess } from "./process.ts";
@@ -17,6 +17,8 @@ export type How = {
   readonly whole?: true;
   /** It needs the network, or the repository's list of working trees: it is started outside of the sandbox. */
   readonly outside?: true;
+  /** It only tells settings, and starts nothing whatever they say. */
+  readonly harmless?: true;
 };
 
 export type Answer =
@@ -58,8 +60,8 @@ export function createGit(options: GitOptions): Git {
     const result = await outside({ command: gitCommand(program, [...LISTING, ...args]), ...around });
     return isFinished(result) && result.exitCode === 0 && !result.truncated ? result.stdout : null;
   });
-  return async (cwd, args, { timeoutMs = TIMEOUT_MS, whole, outside: isOutside } = {}) => {
-    const overruled = await overrules(cwd);
+  return async (cwd, args, { timeoutMs = TIMEOUT_MS, whole, outside: isOutside, harmless } = {}) => {
+    const overruled = harmless ? NOTHING_TOLD : await overrules(cwd);
     if (overruled === null)
       return {
         ok: false,
@@ -136,7 +138,6 @@ function createOverrules(
   { env, onOverruled }: Pick<GitOptions, "env" | "onOverruled">,
   list: (cwd: string, args: readonly string[]) => Promise<string | null>,
 ): (cwd: string) => Promise<Told | null> {
-  const listed = new Map<string, Listed>();
   const told = new Set<string>();
   const proxy = ["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"]
     .map((name) => env[name])
@@ -146,13 +147,13 @@ function createOverrules(
     const place = findPlace(cwd);
     if (place === null) return NOTHING_TOLD;
     const { top, gitDir, common } = place;
-    const files = settingFiles(place);
-    const key = files.join("\0");
-    const known = listed.get(key);
+    const files = [...settingFiles(place), ...ownFiles(env)];
+    const key = JSON.stringify([files, proxy, ownSays(env)]);
+    const known = LISTED.get(key);
     const isFresh = known !== undefined && known.prints === printsOf(known.files);
     const found = isFresh ? known : await look(top, files);
     if (found === null) return null;
-    listed.set(key, found);
+    remember(key, found);
     const { overruled } = found;
     if (overruled.told.length > 0 && !told.has(common)) {
       told.add(common);
@@ -192,7 +193,8 @@ function createOverrules(
       if (shown.has(file) || stamp === "-") continue;
       const more = await list(top, ["--no-includes", "--file", file]);
       if (more === null) return null;
-      all.push(...parseSettings(more).map((one) => ({ ...one, scope: setting.scope, file })));
+      const { scope } = setting;
+      all.push(...parseSettings(more).map(({ key, value }) => ({ scope, file, key, value })));
     }
     const prints = before + [...includes.values()].map((stamp) => `${stamp};`).join("");
     return { prints, files: [...files, ...includes.keys()], overruled: overrule(all, proxy) };
@@ -200,6 +202,28 @@ function createOverrules(
 }
 
 const MOST_INCLUDED = 50;
+
+/** For all runs of this process. */
+const LISTED = new Map<string, Listed>();
+const MOST_LISTED = 100;
+
+function remember(key: string, found: Listed): void {
+  LISTED.delete(key);
+  LISTED.set(key, found);
+  for (const oldest of [...LISTED.keys()].slice(0, Math.max(0, LISTED.size - MOST_LISTED)))
+    LISTED.delete(oldest);
+}
+
+/** Those of the user and the system. */
+function ownFiles({ HOME = homedir(), XDG_CONFIG_HOME, GIT_CONFIG_GLOBAL, GIT_CONFIG_SYSTEM }: Env) {
+  const folder = XDG_CONFIG_HOME || join(HOME, ".config");
+  const global = GIT_CONFIG_GLOBAL ?? join(HOME, ".gitconfig");
+  return [global, join(folder, "git", "config"), GIT_CONFIG_SYSTEM ?? "/etc/gitconfig"];
+}
+
+function ownSays({ HOME, GIT_CONFIG_NOSYSTEM }: Env): readonly (string | undefined)[] {
+  return [HOME, GIT_CONFIG_NOSYSTEM];
+}
 
 function settingFiles({ gitDir, common }: GitPlace): readonly string[] {
   const own = join(gitDir, "config.worktree");
@@ -261,8 +285,23 @@ export async function tipOf(git: Git, cwd: string, name: string): Promise<string
 
 /** The branch that a working tree is on; null: on none. */
 export async function branchOf(git: Git, cwd: string): Promise<string | null> {
+  const told = branchInHead(cwd);
+  if (told !== null) return told;
   const answer = await git(cwd, ["symbolic-ref", "--quiet", "HEAD"]);
   return answer.ok ? answer.out.trim().replace(/^refs\/heads\//, "") : null;
+}
+
+/** As the file says it; null: git has to be asked. */
+function branchInHead(cwd: string): string | null {
+  const place = findPlace(cwd);
+  try {
+    const head = place === null ? "" : pointerIn(join(place.gitDir, "HEAD"));
+    const name = /^ref: refs\/heads\/([^\s]+)\n$/.exec(head)?.[1] ?? null;
+    // What stands there where branches are kept in another format.
+    return name === ".invalid" ? null : name;
+  } catch {
+    return null;
+  }
 }
 
 export type Branch = {

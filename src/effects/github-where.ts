@@ -2,6 +2,7 @@
 import { NOT_INSTALLED, type Programs } from "../flow/programs.ts";
 import { fail, type Outcome } from "./github-faults.ts";
 import type { Git } from "./git.ts";
+import { findPlace as findTree } from "./git-place.ts";
 import { childEnv, isFinished, type Env, type RunProcess } from "./process.ts";
 
 export type Place = {
@@ -92,15 +93,22 @@ function hostOf(address: string | undefined): string | null {
 }
 
 async function nameInRemotes({ git, cwd }: Surroundings): Promise<Named | null> {
-  const remotes = await git(cwd, ["remote"]);
+  if (findTree(cwd) === null) return null;
+  const remotes = await git(cwd, ["remote", "--verbose"], { harmless: true });
   if (!remotes.ok) return null;
-  const names = remotes.out.split("\n").filter((name) => name !== "");
-  for (const name of names.toSorted((a, b) => Number(b === "origin") - Number(a === "origin"))) {
-    const address = await git(cwd, ["remote", "get-url", "--", name]);
-    const found = address.ok ? parseRepository(address.out.trim(), null) : null;
+  const named = remotes.out.split("\n").flatMap((line) => {
+    const [, name, address] = /^([^\t]+)\t(.*) \(fetch\)/.exec(line) ?? [];
+    return name === undefined || address === undefined ? [] : [{ name, address }];
+  });
+  for (const { name, address } of named.toSorted((a, b) => Number(isOrigin(b)) - Number(isOrigin(a)))) {
+    const found = parseRepository(address, null);
     if (found !== null) return { ...found, from: `the remote ${name}` };
   }
   return null;
+}
+
+function isOrigin({ name }: { readonly name: string }): boolean {
+  return name === "origin";
 }
 
 export type Repository = { readonly host: string; readonly owner: string; readonly repo: string };

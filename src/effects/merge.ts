@@ -20,7 +20,7 @@ export async function mergeBranch(it: Finalizing): Promise<boolean> {
     find: async () =>
       (await mergedTip(git, home, branch, base)) === null ? null : `${branch} is in ${base}`,
     perform: async () =>
-      await oneByOne(git, home, async () => {
+      await oneByOne(home, async () => {
         for (let round = 0; round < ROUNDS; round += 1) {
           const done = await mergeOnce(it);
           if (done !== "moved") return done;
@@ -33,10 +33,9 @@ export async function mergeBranch(it: Finalizing): Promise<boolean> {
 const ROUNDS = 5;
 
 /** Runs that end at the same time merge one after the other: two at once would stand in each other's way. */
-async function oneByOne(git: Git, home: string, merge: () => Promise<Done>): Promise<Done> {
-  const common = await git(home, ["rev-parse", "--path-format=absolute", "--git-common-dir"]);
-  if (!common.ok) return failed(`not merged: ${common.why}`);
-  const folder = common.out.trim();
+async function oneByOne(home: string, merge: () => Promise<Done>): Promise<Done> {
+  const folder = findPlace(home)?.common;
+  if (folder === undefined) return failed(`not merged: ${home} is in no working tree of git`);
   return await inTurn(join(folder, "lockstep-merge"), async () => await withLock(folder, merge));
 }
 

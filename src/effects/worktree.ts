@@ -202,6 +202,10 @@ async function removeClean(git: Git, worktree: Worktree, copy: readonly string[]
 /** Folders that the index records as repositories of their own and that hold anything: git does not look into them. */
 async function nestedIn(git: Git, path: string): Promise<readonly string[] | null> {
   if (!existsSync(path)) return [];
+  // Of a large repository the whole list is more than is read, and hardly any has such an entry.
+  const modes = await git(path, ["ls-files", "--format=%(objectmode)"]);
+  if (!modes.ok) return null;
+  if (!modes.out.includes("160000")) return [];
   const answer = await git(path, ["ls-files", "--stage", "-z"]);
   if (!answer.ok) return null;
   const links = answer.out.split("\0").filter((line) => line.startsWith("160000 "));

@@ -1,0 +1,81 @@
+/** A git that could not be started has answered nothing: no exit code of it is taken for an answer. */
+import assert from "node:assert/strict";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, describe, test } from "node:test";
+import { controlChangesOn } from "../../src/effects/control-changes.ts";
+import type { Finalizing } from "../../src/effects/finalize.ts";
+import type { Answer, Git } from "../../src/effects/git.ts";
+import type { Done } from "../../src/effects/ledger.ts";
+import { mergeBranch } from "../../src/effects/merge.ts";
+import type { Worktree } from "../../src/flow/event.ts";
+
+const home = mkdtempSync(join(tmpdir(), "lockstep-unanswered-"));
+mkdirSync(join(home, ".git"));
+writeFileSync(join(home, ".git/HEAD"), "ref: refs/heads/main\n");
+after(() => rmSync(home, { recursive: true }));
+
+const finalize = { autoMerge: true, push: false, createPr: false, remote: "origin", prTarget: null };
+const worktree: Worktree = {
+  path: join(home, "tree"),
+  branch: "mine",
+  base: "main",
+  commit: "c0",
+  home,
+  finalize,
+};
+const listed = (name: string, tip: string) => `refs/heads/${name}\0${tip}\0 \0tree-${tip}\0\0\n`;
+const BRANCHES = listed("main", "c0") + listed("mine", "c1");
+const ok = (out: string): Answer => ({ ok: true, out });
+const not = (exit: number, out = ""): Answer => ({ ok: false, exit, out, why: "bwrap: no" });
+
+/** Answers by the first word that it is asked with. */
+const gitThat =
+  (answers: { readonly [word: string]: Answer }): Git =>
+  (_cwd, [word = ""]) =>
+    Promise.resolve(answers[word] ?? not(126));
+
+describe("what a branch changes of the files that are obeyed", () => {
+  const rows: readonly (readonly [string, { readonly [word: string]: Answer }, readonly string[] | null])[] =
+    [
+      ["nothing can be asked", {}, null],
+      ["the branches cannot be listed", { "merge-base": ok("c0\n"), "diff-tree": ok("") }, null],
+      ["the changes cannot be listed", { "for-each-ref": ok(BRANCHES), "merge-base": ok("c0\n") }, null],
+      ["there is no such branch", { "for-each-ref": ok(listed("mine/x", "c2")) }, []],
+      [
+        "all is answered",
+        { "for-each-ref": ok(BRANCHES), "merge-base": ok("c0\n"), "diff-tree": ok("a.txt\0.agent/x\0") },
+        [".agent/x"],
+      ],
+    ];
+  for (const [name, answers, expected] of rows)
+    test(name, async () => {
+      assert.deepEqual(await controlChangesOn(gitThat(answers), worktree, "mine"), expected);
+    });
+});
+
+describe("a merge", () => {
+  const rows: readonly (readonly [string, Answer, RegExp])[] = [
+    ["is not in conflict over nothing", not(1), /^not merged: bwrap: no$/],
+    ["is not in conflict where git was not started", not(126), /^not merged: bwrap: no$/],
+    ["is in conflict where git names a file", not(1, "tree\0a.txt\0"), /in conflict over a\.txt; resolve/],
+  ];
+  for (const [name, answer, says] of rows)
+    test(name, async () => {
+      const done: Done[] = [];
+      const ledger: Finalizing["ledger"] = {
+        act: async ({ perform }) => done.push(await perform()) > 0,
+        stateOf: () => null,
+        dryRun: false,
+      };
+      const git = gitThat({ "for-each-ref": ok(BRANCHES), "merge-tree": answer });
+      const proposing = {} as Finalizing["proposing"];
+      await mergeBranch({ git, ledger, worktree, copy: [], run: "r", agent: "a", proposing });
+      assert.deepEqual(
+        done.map(({ state }) => state),
+        ["failed"],
+      );
+      assert.match(done[0]!.detail, says);
+    });
+});
