@@ -181,7 +181,7 @@ const FIELD_ROWS: readonly Row[] = [
   ),
   [
     "allowedTools: a tool that the agent may not use",
-    { "agent.json": '{"runner":{"boundaries":{"allowedTools":["Read","Write","Bash(git *)"]}}}' },
+    { "agent.json": '{"runner":{"boundaries":{"allowedTools":["Read","Write","Bash(git status:*)"]}}}' },
     [
       "error StageToolUnknown stages/plan.md /allowedTools/1",
       "error StageToolUnknown stages/review.md /allowedTools/1",
