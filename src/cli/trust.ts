@@ -47,7 +47,10 @@ async function show(call: Call): Promise<number> {
     env,
     ...(wish !== undefined && { wish }),
   });
-  const state = await trustState(flow, trusting(project.root, tried.sandbox.confined, { env }));
+  const state = await trustState(
+    flow,
+    trusting(project.root, tried.sandbox.confined || !tried.sandbox.starts, { env }),
+  );
   const isFree = state.state !== "new" && state.state !== "changed";
   if (call.on("json")) call.screen.document({ v: 1, ...state, trusted: isFree });
   else call.screen.print(stateText(state));

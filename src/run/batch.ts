@@ -87,7 +87,7 @@ async function requireCommon({ flow, project }: Loaded, options: BatchOptions): 
   if (options.backend === undefined) await backend.close?.();
   const { settled } = await settleStart(flow, backend, project, options);
   await using ground = settled;
-  await requireTrust(flow, trusting(root, ground.held.confined, options));
+  await requireTrust(flow, trusting(root, !ground.isFree, options));
   return tellLoudly(ground, options);
 }
 

@@ -34,11 +34,13 @@ export type Setting = {
   readonly config: UserConfig;
   /** Somebody may grant a stage more than its list. */
   readonly granting: boolean;
+  /** It goes on, and was confined so far. */
+  readonly began?: boolean;
 };
 
 /** Whether its commands will be confined; SANDBOX_UNAVAILABLE where they must be and cannot be. */
 export async function settleGround(
-  { flows, backend, project, cwd, config, granting }: Setting,
+  { flows, backend, project, cwd, config, granting, began = false }: Setting,
   { env = process.env, sandbox, network }: Pick<DriveOptions, "env" | "sandbox" | "network">,
 ): Promise<Settled> {
   const { unconfinable = false, spec } = backend;
@@ -48,6 +50,7 @@ export async function settleGround(
     network: network ?? config.network,
     starts: flows.some((flow) => startsProcesses(flow, granting)),
     unconfinable: unconfinable ? spec.id : null,
+    began,
   });
   // The folder of a worktree may be gone: then it is made again, and tried out when it is there.
   const place = existsSync(cwd) ? cwd : project.root;

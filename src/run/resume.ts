@@ -78,9 +78,13 @@ async function resumeFrom(
     const isAsked = entries.some(({ event }) => event.type === "step.asked");
     // What was granted before it stopped may be left to do.
     const granting = isAsked || mayGrant(options);
-    const setting = { flows: [flow, began, ...Object.values(recorded.adopted)], granting };
+    const setting = {
+      flows: [flow, began, ...Object.values(recorded.adopted)],
+      granting,
+      began: wasConfined(entries),
+    };
     await using ground = await settleGround({ ...setting, backend, project, cwd, config }, options);
-    await requireTrust(flow, trusting(root, ground.held.confined, options));
+    await requireTrust(flow, trusting(root, !ground.isFree, options));
     tellLoudly(ground, options);
     options.onBegin?.();
     const renewed = [options.script, options.backend, options.use, options.model].some(isGiven);
@@ -137,6 +141,15 @@ function requireUnpaused({ row, entries }: RecordedRun, stateDir: string, { unpa
     throw new RunnerError("RUN_PAUSED", why);
   }
   if (wish !== null) forgetWish(stateDir, row.id);
+}
+
+/** How its commands were held when it was last driven; false where an earlier version recorded it. */
+function wasConfined(entries: readonly Entry[]): boolean {
+  const driven = entries.findLast(
+    ({ event }) => event.type === "run.started" || event.type === "run.resumed",
+  );
+  const { event } = driven ?? {};
+  return (event?.type === "run.started" || event?.type === "run.resumed") && event.sandbox?.confined === true;
 }
 
 /** A fork that nobody has driven yet. */

@@ -70,7 +70,7 @@ export function runLoaded(loaded: Loaded, options: Omit<RunOptions, "agent">): P
     requireToolCalling(flow, backend);
     const { config, settled } = await settleStart(flow, backend, project, options);
     await using ground = settled;
-    await requireTrust(flow, trusting(project.root, ground.held.confined, options));
+    await requireTrust(flow, trusting(project.root, !ground.isFree, options));
     tellLoudly(ground, options);
     options.onBegin?.();
     // Awaited here, so that the way to the network stays open as long as the run.

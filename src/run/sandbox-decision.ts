@@ -14,6 +14,8 @@ export type Asked = {
   readonly starts: boolean;
   /** The backend, where it starts commands by its own means, outside of any sandbox of ours. */
   readonly unconfinable: string | null;
+  /** A run that goes on was confined when it began: then it stays so. */
+  readonly began?: boolean;
 };
 
 export type Decision =
@@ -48,7 +50,7 @@ export type Network = {
   readonly must: boolean;
 };
 
-export function decideSandbox({ sandbox, wish, network, starts, unconfinable }: Asked): Decision {
+export function decideSandbox({ sandbox, wish, network, starts, unconfinable, began }: Asked): Decision {
   const isAsked = sandbox.asked === true && sandbox.enabled;
   const isRefused = sandbox.asked === true && !sandbox.enabled;
   if (wish === "off") {
@@ -60,7 +62,9 @@ export function decideSandbox({ sandbox, wish, network, starts, unconfinable }: 
     ? "asked for by the agent file"
     : wish === "on"
       ? "asked for by --sandbox on or your settings"
-      : null;
+      : began === true
+        ? "what this run began with"
+        : null;
   if (unconfinable !== null) {
     if (demand !== null) return { kind: "refused", message: notConfinable(unconfinable, demand) };
     const why = `the agent behind "${unconfinable}" starts its commands itself, where no sandbox of Lockstep holds them`;

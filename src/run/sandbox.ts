@@ -2,8 +2,8 @@
  * The sandbox of a run, as this machine can give it: tried once for each policy, opened when the first command starts.
  * Where it cannot be had, a run that needs it does not begin, and any other says so before its first command.
  */
-import { existsSync } from "node:fs";
-import { homedir } from "node:os";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { homedir, tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { isInside } from "../boundaries/paths.ts";
 import type { ConfineChild, SandboxEngine, SandboxPolicy } from "../boundaries/sandbox.ts";
@@ -36,6 +36,8 @@ export type Ground = {
 /** What was found out before the run begins. Closing it closes the way to the network. */
 export type Settled = AsyncDisposable & {
   readonly held: Confinement;
+  /** Whether processes run with the user's permissions: nothing confines them, and some can start. */
+  readonly isFree: boolean;
   readonly warnings: readonly Warning[];
   /** SANDBOX_UNAVAILABLE where this folder cannot be confined, although the other one could. */
   readonly groundAt: (cwd: string) => Promise<Ground>;
@@ -56,7 +58,12 @@ export async function settle(decision: Decision, places: Places, env: Env): Prom
     case "refused":
       throw new RunnerError("SANDBOX_UNAVAILABLE", decision.message);
     case "idle":
-      return { ...nothing, ...unconfined(decision.why, null), groundAt: () => Promise.resolve(IDLE) };
+      return {
+        ...nothing,
+        ...unconfined(decision.why, null),
+        isFree: false,
+        groundAt: () => Promise.resolve(IDLE),
+      };
     case "unconfined":
       return { ...nothing, ...unconfined(decision.why, decision.warning), groundAt };
     case "confine":
@@ -68,7 +75,7 @@ async function settleConfined(decision: Confine, places: Places, env: Env): Prom
   const { hosts, bridge, warning } = await openNetwork(decision);
   const close = async () => await bridge?.close();
   const key = JSON.stringify([decision.allowedPaths, hosts, places, env["PATH"]]);
-  const confined = async (around: Places): Promise<Ground | string> => {
+  const confined = async (around: Places): Promise<Ground | Trouble> => {
     const { policyOf, createBwrap, confine, confineChild } = await (parts ??= loadParts());
     // Most runs that may start a command never do: the folders are looked at when one does.
     const open = () => {
@@ -79,7 +86,7 @@ async function settleConfined(decision: Confine, places: Places, env: Env): Prom
     };
     let known: ReturnType<typeof open> | null = null;
     const inside = () => (known ??= open());
-    const test = async () => await refusal(decision, around, () => inside().engine.selfTest(inside().policy));
+    const test = async () => await refusal(decision, around, inside);
     const trouble = await tried(around === places ? key : JSON.stringify([key, around.cwd]), test);
     if (trouble !== null) return trouble;
     const exec: RunProcess = (options) => confine(runProcess, inside().engine, inside().policy)(options);
@@ -105,23 +112,25 @@ async function settleConfined(decision: Confine, places: Places, env: Env): Prom
   };
   try {
     const ground = await confined(places);
-    if (typeof ground === "string") {
-      if (decision.must) throw unavailable(ground, decision);
+    if ("trouble" in ground) {
+      const { trouble, byProject } = ground;
+      // What a project holds, or a command left in it, never takes the sandbox away.
+      if (decision.must || byProject) throw unavailable(trouble, decision);
       await close();
-      const why = ground;
-      return { ...nothing, ...unconfined(why, unconfinedWarning(why)), groundAt };
+      return { ...nothing, ...unconfined(trouble, unconfinedWarning(trouble)), groundAt };
     }
     const engine = bridge === null ? "bwrap" : "bwrap+srt";
     return {
       [Symbol.asyncDispose]: close,
       held: { confined: true, engine, network: hosts ?? "none", why: decision.why },
+      isFree: false,
       warnings: [decision.warning, warning].filter((one) => one !== null),
       groundAt: async (cwd) => {
         if (cwd === places.cwd) return ground;
         // Of a run of which only the end is left, the folder may be gone: nothing can start in it.
         if (!existsSync(cwd)) return shut(`${cwd} is gone`);
         const other = await confined({ ...places, cwd });
-        if (typeof other === "string") throw unavailable(other, decision);
+        if ("trouble" in other) throw unavailable(other.trouble, decision);
         return other;
       },
     };
@@ -142,9 +151,9 @@ async function loadParts() {
   };
 }
 
-function unconfined(why: string, warning: Warning | null): Pick<Settled, "held" | "warnings"> {
+function unconfined(why: string, warning: Warning | null): Pick<Settled, "held" | "isFree" | "warnings"> {
   const held: Confinement = { confined: false, engine: null, network: "all", why };
-  return { held, warnings: warning === null ? [] : [warning] };
+  return { held, isFree: true, warnings: warning === null ? [] : [warning] };
 }
 
 /** Git may write the trees and their repository, but not what is obeyed later, and it reaches nobody. */
@@ -246,26 +255,50 @@ export async function networkHere(wish: NetworkWish | null): Promise<string> {
   return wish === null ? `none (${SRT} is not installed)` : `${hosts}, for which ${SRT} is needed`;
 }
 
-/** Why commands cannot be confined to these places; null when they can. */
+/** Why commands cannot be confined. `byProject`: for a reason that the project's files give; elsewhere they could be. */
+type Trouble = { readonly trouble: string; readonly byProject: boolean };
+
+/** null: they can be confined to these places. */
 async function refusal(
   { allowedPaths }: Confine,
   places: Places,
-  test: () => Promise<string | null>,
-): Promise<string | null> {
+  inside: () => NonNullable<Ground["inside"]>,
+): Promise<Trouble | null> {
   const { refuseGround, refusePath } = await (parts ??= loadParts());
   const ground = refuseGround(places);
-  if (ground !== null) return ground;
+  if (ground !== null) return { trouble: ground, byProject: false };
   for (const path of allowedPaths) {
     const why = refusePath(path, places);
-    if (why !== null) return `allowedPaths cannot hold "${path}": ${why}`;
+    if (why !== null) return { trouble: `allowedPaths cannot hold "${path}": ${why}`, byProject: true };
   }
-  return await test();
+  const trouble = await selfTestIn(inside);
+  if (trouble === null) return null;
+  return { trouble, byProject: (await selfTestElsewhere(inside().engine)) === null };
+}
+
+async function selfTestIn(inside: () => NonNullable<Ground["inside"]>): Promise<string | null> {
+  try {
+    const { engine, policy } = inside();
+    return await engine.selfTest(policy);
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}
+
+/** Whether this machine can confine anything: an empty folder of our own, in which nobody left anything. */
+async function selfTestElsewhere(engine: SandboxEngine): Promise<string | null> {
+  const cwd = mkdtempSync(join(tmpdir(), "lockstep-sandbox-"));
+  try {
+    return await engine.selfTest({ cwd, writable: [], shielded: [], home: cwd, hidden: [], hosts: null });
+  } finally {
+    rmSync(cwd, { recursive: true, force: true });
+  }
 }
 
 /** What was tried once in this process holds for it. */
-const trials = new Map<string, Promise<string | null>>();
+const trials = new Map<string, Promise<Trouble | null>>();
 
-async function tried(key: string, test: () => Promise<string | null>): Promise<string | null> {
+async function tried(key: string, test: () => Promise<Trouble | null>): Promise<Trouble | null> {
   const trial = trials.get(key) ?? test();
   trials.set(key, trial);
   const trouble = await trial;

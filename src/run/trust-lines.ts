@@ -42,11 +42,16 @@ function plainLines(flow: Flow, confined: boolean): readonly string[] {
   const before = known.get(confined);
   if (before !== undefined) return before;
   const { settings } = flow;
+  const servers = Object.entries(settings.mcpServers ?? {});
   const lines = distinct([
-    ...commandsOf(flow).map((line) => `$ ${line}`),
-    ...modulesOf(flow).map(({ file, digest }) => `node ${word(file)} (sha256 ${digest})`),
+    ...[
+      ...commandsOf(flow).map((line) => `$ ${line}`),
+      ...modulesOf(flow).map(({ file, digest }) => `node ${word(file)} (sha256 ${digest})`),
+      ...servers.filter(([, { kind }]) => kind !== "http").map(serverLine),
+      // A yes to what is confined is not a yes to the same without a sandbox.
+    ].map((line) => (confined ? line : `${line}, with your permissions`)),
     ...addresses(flow),
-    ...Object.entries(settings.mcpServers ?? {}).map(serverLine),
+    ...servers.filter(([, { kind }]) => kind === "http").map(serverLine),
     ...Object.values(flow.steps).flatMap(({ id, by, tools }) =>
       by.kind === "model" && tools.mode === "bypassPermissions"
         ? [`permissionMode bypassPermissions in step ${word(id)}`]

@@ -24,6 +24,8 @@ import {
   type DriveOptions,
 } from "../../src/run/index.ts";
 import { load } from "../../src/run/load.ts";
+import { decideSandbox } from "../../src/run/sandbox-decision.ts";
+import { settle } from "../../src/run/sandbox.ts";
 import { hasBwrap, NO_BWRAP } from "../boundaries/confined.ts";
 import { needs } from "../needs.ts";
 import { agentFiles, projectWith } from "./project.ts";
@@ -215,17 +217,57 @@ describe("a run that goes on", bwrap, () => {
     assert.deepEqual((await show(journal, id)).sandbox, result.sandbox);
   });
 
-  test("where no engine works any more: loud, or exit 3 for one that needs it", async () => {
+  test("what began confined stays so: where no engine works any more, exit 3 unless the user says off", async () => {
     const { cwd, journal, env, run: id } = await begun();
+    const around = { run: id, cwd, journal, env: { ...env, PATH: bare }, script: MORE };
+    for (const wish of ["on", "auto"] as const) {
+      const refused = await resume({ ...around, sandbox: wish });
+      assert.deepEqual([refused.code, refused.exitCode], ["SANDBOX_UNAVAILABLE", 3]);
+    }
+    const result = await resume({ ...around, sandbox: "off" });
+    assert.equal(result.success, true, result.reason);
+    assert.equal(result.sandbox?.confined, false);
+  });
+
+  test("what began without one goes on without one, and says so", async () => {
+    const { cwd, journal, env, run: id } = await begun({ sandbox: "off" });
     const heard: string[] = [];
     const around = { run: id, cwd, journal, env: { ...env, PATH: bare }, script: MORE };
-    const refused = await resume({ ...around, sandbox: "on" });
-    assert.deepEqual([refused.code, refused.exitCode], ["SANDBOX_UNAVAILABLE", 3]);
     const result = await resume({ ...around, notify: (text) => heard.push(text) });
     assert.equal(result.success, true, result.reason);
     assert.match(heard.join("\n"), /^Commands are not confined: bubblewrap is not installed.*permissions\.$/);
     assert.equal(result.sandbox?.confined, false);
   });
+});
+
+/** More mounts than bubblewrap takes, for what the project holds. */
+test("a project cannot make the sandbox fail and so be rid of it", needs(hasBwrap, NO_BWRAP), async () => {
+  const cwd = projectOf({ says: null, starts: true });
+  const folders = Array.from({ length: 4000 }, (_, n) => join(cwd, "many", String(n)));
+  for (const folder of folders) mkdirSync(folder, { recursive: true });
+  const places = {
+    cwd,
+    root: cwd,
+    agentsDir: join(cwd, ".agent"),
+    stateDir: join(cwd, ".lockstep"),
+    configDir: join(home, ".config/lockstep"),
+    home,
+    own: () => ({ there: folders.map((path) => ({ path })), missing: [], links: [] }),
+  };
+  const sandbox = {
+    enabled: true,
+    network: { mode: "none", trustedDomains: [] },
+    filesystem: { allowedPaths: [] },
+    excludedCommands: [],
+    allowUnsandboxedCommands: false,
+  } as const;
+  const asked = { sandbox, wish: "auto", network: "none", starts: true, unconfinable: null } as const;
+  await assert.rejects(settle(decideSandbox(asked), places, process.env), { code: "SANDBOX_UNAVAILABLE" });
+  // Without them it works, and where it works nowhere the run says so and goes on.
+  const { own: _, ...plain } = places;
+  await using works = await settle(decideSandbox(asked), plain, process.env);
+  await using nowhere = await settle(decideSandbox(asked), places, { ...process.env, PATH: bare });
+  assert.deepEqual([works.held.confined, nowhere.held.confined], [true, false]);
 });
 
 test("a batch says it once", async () => {

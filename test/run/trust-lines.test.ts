@@ -68,6 +68,12 @@ const ROWS: readonly Row[] = [
     ],
   },
   {
+    name: "what runs code of the project, not confined",
+    runner: { ...tools(["Read"]), mcpServers: { docs: { command: "npx", args: ["docs"] } } },
+    options: OFF,
+    lines: ["mcp docs: npx docs, with your permissions"],
+  },
+  {
     name: "commands from a list, not confined",
     runner: tools(["Bash(npm test:*)", "Bash(ls)"]),
     options: OFF,
