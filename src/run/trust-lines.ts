@@ -49,7 +49,7 @@ function plainLines(flow: Flow, confined: boolean): readonly string[] {
       ...modulesOf(flow).map(({ file, digest }) => `node ${word(file)} (sha256 ${digest})`),
       ...servers.filter(([, { kind }]) => kind !== "http").map(serverLine),
       // A yes to what is confined is not a yes to the same without a sandbox.
-    ].map((line) => (confined ? line : `${line}, with your permissions`)),
+    ].map((line) => (confined ? line : `with your permissions: ${line}`)),
     ...addresses(flow),
     ...servers.filter(([, { kind }]) => kind === "http").map(serverLine),
     ...Object.values(flow.steps).flatMap(({ id, by, tools }) =>

@@ -452,7 +452,12 @@ const IN_PROCESS: ReadonlyMap<string, Defect> = new Map(
     },
     "labels that an answer may use": {
       file: "effects/closing.ts",
-      texts: [["return opened.some(", "return opened.length >= 0 || opened.some("]],
+      texts: [
+        [
+          "return openedLabels(github).some(",
+          "return openedLabels(github).length >= 0 || openedLabels(github).some(",
+        ],
+      ],
     },
     "flags about safety, limits, places and output are yours": {
       file: "cli/args.ts",

@@ -21,7 +21,9 @@ const script: readonly ScriptReply[] = ["handoff", "closing"].map((action) => ({
 async function asked(cwd: string, more: Partial<DriveOptions> = {}): Promise<readonly string[]> {
   const lines: string[] = [];
   const confirm = ({ commands }: { readonly commands: readonly string[] }) => {
-    lines.push(...commands);
+    // Where nothing confines commands, each line says so, although nobody asked for that.
+    const isWished = more.sandbox !== undefined || hasBwrap;
+    lines.push(...commands.map((line) => (isWished ? line : line.replace(/^with your permissions: /, ""))));
     return Promise.resolve(false);
   };
   const env = { PATH: process.env.PATH, HOME: homeBeside() };
@@ -71,7 +73,7 @@ const ROWS: readonly Row[] = [
     name: "what runs code of the project, not confined",
     runner: { ...tools(["Read"]), mcpServers: { docs: { command: "npx", args: ["docs"] } } },
     options: OFF,
-    lines: ["mcp docs: npx docs, with your permissions"],
+    lines: ["with your permissions: mcp docs: npx docs"],
   },
   {
     name: "commands from a list, not confined",
@@ -390,5 +392,8 @@ test("a command cannot pose as several lines, nor hide behind spaces", async () 
   const cwd = projectWith(agentFiles("m", steps, { registry: checks }));
   const env = { PATH: process.env.PATH, HOME: homeBeside() };
   const result = await run({ agent: "m", cwd, journal: createMemoryJournal(), script: [...script], env });
-  assert.match(result.reason, /\n {2}\$ true··· 300 spaces ···; id\n {4}\| {3}\$ harmless\\u\{202e\}\n/);
+  assert.match(
+    result.reason,
+    /\n {2}(?:with your permissions: )?\$ true··· 300 spaces ···; id\n {4}\| {3}\$ harmless\\u\{202e\}\n/,
+  );
 });
