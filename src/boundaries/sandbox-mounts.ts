@@ -21,8 +21,11 @@ export type Mount = {
 export function mountsOf(policy: SandboxPolicy): readonly Mount[] {
   const roots = rootsOf(policy);
   const scratch = SCRATCH.filter((path) => isFolder(path));
-  // Tools read their settings there; below an empty folder it would be missing.
-  const homes = real(policy.home).filter((home) => isIn(scratch, home) && !scratch.includes(home));
+  // Tools read their settings in the home folder, and git looks for the whole of a repository: below an empty folder
+  // they would be missing.
+  const homes = [...real(policy.home), ...repositoryAbove(policy.cwd)].filter(
+    (path) => isIn(scratch, path) && !scratch.includes(path),
+  );
   /** Whether a path of the host can be seen inside at all. */
   const isSeen = (path: string, covered: readonly string[]) =>
     isIn([...roots, ...homes], path) || !isIn(covered, path);
@@ -53,6 +56,13 @@ export function mountsOf(policy: SandboxPolicy): readonly Mount[] {
   return [...byPath]
     .map(([path, as]) => ({ path, as }))
     .toSorted((a, b) => depth(a.path) - depth(b.path) || (a.path < b.path ? -1 : 1));
+}
+
+/** The working tree that a folder is part of; the folder itself does not count. */
+function repositoryAbove(cwd: string): readonly string[] {
+  for (let folder = dirname(cwd); folder !== dirname(folder); folder = dirname(folder))
+    if (existsSync(join(folder, ".git"))) return [folder];
+  return [];
 }
 
 /** The folders that may be written. One that turned into a link since is not followed: a command may have made it. */

@@ -4,7 +4,7 @@
  * load on any Node, so that an old one gets a sentence instead of a stack trace.
  */
 import module from "node:module";
-import { join } from "node:path";
+import { isAbsolute, join } from "node:path";
 import { parseLine, UsageError } from "./args.ts";
 import { createCall, type Call, type Host } from "./call.ts";
 import { commandNamed, everyFlag, type Command } from "./commands.ts";
@@ -97,7 +97,9 @@ async function run(command: Command, argv: readonly string[]): Promise<number> {
 /** Saves a tenth of a short run, and half of one from source. In the user's own folder, because it is run as code. */
 function keepCompiled({ XDG_CACHE_HOME, HOME }: NodeJS.ProcessEnv): void {
   const folder = XDG_CACHE_HOME || (HOME ? join(HOME, ".cache") : "");
-  if (folder !== "") module.enableCompileCache(join(folder, "lockstep", "compiled"));
+  // Node tries for ever to make a folder where none can be made, as below /proc.
+  if (isAbsolute(folder) && !folder.startsWith("/proc/") && !folder.startsWith("/dev/"))
+    module.enableCompileCache(join(folder, "lockstep", "compiled"));
 }
 
 function printVersion(json: boolean): number {

@@ -291,7 +291,11 @@ function isInside(root: string, path: string): boolean {
 }
 
 function exists(path: string): boolean {
-  return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+  try {
+    return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+  } catch {
+    return false; // a file lies where a folder would have to be, or it is not ours to see
+  }
 }
 
 /** Where it really is, also if its last parts do not exist yet. */

@@ -215,7 +215,12 @@ async function openNetwork({ network, ...decision }: Confine): Promise<Opened> {
   const { openBridge } = await import("../boundaries/sandbox-srt.ts");
   const opened = await openBridge(hosts);
   if (opened.kind === "open") return { hosts, bridge: opened.bridge, warning: null };
-  if (network.must) throw unavailable(`${opened.why}, or leave the network closed: --network none`, decision);
+  if (network.must)
+    throw new RunnerError(
+      "SANDBOX_UNAVAILABLE",
+      `The hosts that were asked for cannot be reached from the sandbox: ${opened.why}. ` +
+        `Or run without a network: --network none.`,
+    );
   // That nobody installed the proxy is the usual case, and is said to the command that misses the network.
   const text = `there is no network in the sandbox: ${opened.why}`;
   return { ...closed, warning: opened.isMissing ? null : { text, loud: false } };
@@ -271,17 +276,14 @@ async function refusal(
     const why = refusePath(path, places);
     if (why !== null) return { trouble: `allowedPaths cannot hold "${path}": ${why}`, byProject: true };
   }
-  const trouble = await selfTestIn(inside);
-  if (trouble === null) return null;
-  return { trouble, byProject: (await selfTestElsewhere(inside().engine)) === null };
-}
-
-async function selfTestIn(inside: () => NonNullable<Ground["inside"]>): Promise<string | null> {
   try {
     const { engine, policy } = inside();
-    return await engine.selfTest(policy);
+    const trouble = await engine.selfTest(policy);
+    if (trouble === null) return null;
+    return { trouble, byProject: (await selfTestElsewhere(engine)) === null };
   } catch (error) {
-    return error instanceof Error ? error.message : String(error);
+    const trouble = error instanceof Error ? error.message : String(error);
+    return { trouble, byProject: true };
   }
 }
 

@@ -1,5 +1,6 @@
 /** Whether commands are confined, by who said what and what the machine can do; each case is a run by the public door. */
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
 import {
   existsSync,
   mkdirSync,
@@ -28,7 +29,7 @@ import { decideSandbox } from "../../src/run/sandbox-decision.ts";
 import { settle } from "../../src/run/sandbox.ts";
 import { hasBwrap, NO_BWRAP } from "../boundaries/confined.ts";
 import { needs } from "../needs.ts";
-import { agentFiles, projectWith } from "./project.ts";
+import { agentFiles, projectWith, writeFiles } from "./project.ts";
 
 const bwrap = needs(hasBwrap, NO_BWRAP);
 const OURS = readlinkSync("/proc/self/ns/mnt");
@@ -268,6 +269,42 @@ test("a project cannot make the sandbox fail and so be rid of it", needs(hasBwra
   await using works = await settle(decideSandbox(asked), plain, process.env);
   await using nowhere = await settle(decideSandbox(asked), places, { ...process.env, PATH: bare });
   assert.deepEqual([works.held.confined, nowhere.held.confined], [true, false]);
+});
+
+test(
+  "a folder of a repository works below a scratch folder too, and sees what lies beside it",
+  needs(hasBwrap, NO_BWRAP),
+  async () => {
+    const top = realpathSync(projectWith({ "beside/file.txt": "beside\n" }));
+    const cwd = join(top, "packages/app");
+    const boundaries = { allowedTools: ["Bash"], permissionMode: "acceptEdits" };
+    const steps = {
+      "closure.t": { kind: "closure", intents: ["closing"], transitions: { closing: { target: null } } },
+    } as const;
+    writeFiles(cwd, agentFiles("t", steps, { runner: { boundaries } }));
+    spawnSync("git", ["init", "-q"], { cwd: top });
+    const command =
+      "{ git rev-parse --show-prefix; cat ../../beside/file.txt; touch ../../beside/new; } > seen 2>/dev/null";
+    const env = { PATH: process.env.PATH, HOME: home, LOCKSTEP_TRUST: "all" };
+    const result = await run({
+      agent: "t",
+      cwd,
+      journal: createMemoryJournal(),
+      env,
+      backend: backendOf(true, command),
+    });
+    assert.equal(result.success, true, result.reason);
+    assert.equal(readFileSync(join(cwd, "seen"), "utf8"), "packages/app/\nbeside\n");
+    assert.equal(existsSync(join(top, "beside/new")), false);
+  },
+);
+
+test("a home that is no folder confines as well", needs(hasBwrap, NO_BWRAP), async () => {
+  const cwd = projectOf({ says: null, starts: true });
+  const env = { PATH: process.env.PATH, HOME: "/dev/null", LOCKSTEP_TRUST: "all" };
+  const backend = backendOf(true, "readlink /proc/self/ns/mnt > ns");
+  const result = await run({ agent: "t", cwd, journal: createMemoryJournal(), env, backend });
+  assert.deepEqual([result.success, result.sandbox?.confined], [true, true], result.reason);
 });
 
 test("a batch says it once", async () => {
