@@ -128,7 +128,7 @@ export const GIT_ENV: Env = {
 // The settings of a repository, listed once and again when their files have changed. Listing starts nothing.
 
 /** It reads a few small files; one that is a pipe would keep it waiting. */
-const LISTING_MS = 10_000;
+const LISTING_MS = 5_000;
 const LISTING = ["config", "--list", "--show-scope", "--show-origin", "-z"];
 
 type Told = Pick<Overruled, "settings"> & { readonly env: Env };
