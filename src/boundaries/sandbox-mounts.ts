@@ -9,8 +9,17 @@ import {
   symlinkSync,
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
+import { RunnerError } from "../engine/ports.ts";
 import { isInside } from "./paths.ts";
-import { gitPlaces, nestedIn, nestedPlaces, type GitPlaces, type Watched } from "./sandbox-git.ts";
+import {
+  gitPlaces,
+  keyOf,
+  nestedIn,
+  nestedPlaces,
+  unfinishedIn,
+  type GitPlaces,
+  type Watched,
+} from "./sandbox-git.ts";
 import type { SandboxPolicy } from "./sandbox.ts";
 
 export type Mount = {
@@ -75,31 +84,55 @@ export function watchedPaths(policy: SandboxPolicy): readonly Watched[] {
   return [...gitOf(policy).flatMap(({ watched }) => watched), ...(policy.watched ?? [])];
 }
 
-/** The repositories inside of the run's folders that git would look into. */
+/**
+ * The repositories inside of the run's folders that git would look into. SANDBOX_UNAVAILABLE where that cannot be known, or
+ * where one of them cannot be kept as it is.
+ */
 export function nestedRepositories(policy: SandboxPolicy): ReadonlySet<string> {
-  return new Set(rootsOf(policy).flatMap((root) => nestedIn(root)));
+  try {
+    for (const root of rootsOf(policy)) nestedPlaces(root);
+    return new Set(rootsOf(policy).flatMap((root) => nestedIn(root).map(keyOf)));
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    const message = `What git would obey in this project cannot be kept from commands: ${why}. Look at .git before you use it.`;
+    throw new RunnerError("SANDBOX_UNAVAILABLE", message, { cause });
+  }
 }
 
 /** Those that were not among them before: their settings must not be found by git when it is started outside. */
-export function newlyNested(policy: SandboxPolicy, before: ReadonlySet<string>): readonly Watched[] {
-  return [...nestedRepositories(policy)]
-    .filter((path) => !before.has(path))
-    .map((path) => ({ path, link: null }));
+export function newlyNested(policy: SandboxPolicy, before: ReadonlySet<string>): readonly Planted[] {
+  return rootsOf(policy)
+    .flatMap((root) => nestedIn(root, before))
+    .filter((nested) => !before.has(keyOf(nested)))
+    .map(({ dot }) => ({ path: dot, link: null }));
 }
 
+/** Rebases and the like that git would continue, by their folders. */
+export function unfinished(policy: SandboxPolicy): readonly string[] {
+  return rootsOf(policy).flatMap((root) => unfinishedIn(root));
+}
+
+type Planted = { readonly path: string | Buffer; readonly link: string | null };
+
 /** Puts things back as they were. Nothing is deleted: should it be somebody else's after all, it is still there. */
-export function quarantine(watched: readonly Watched[]): readonly string[] {
-  return watched.flatMap(({ path: named, link }) => {
+export function quarantine(watched: readonly Planted[]): readonly string[] {
+  return watched.flatMap(({ path: said, link }) => {
+    // One byte is one character here: a command may use any bytes.
+    const named = Buffer.from(said).toString("latin1");
     // What is missing could be found behind a link that stands for its folder.
-    const path = link === null && isLink(dirname(named)) ? dirname(named) : named;
-    const found = lstatSync(path, { throwIfNoEntry: false });
-    const now = found?.isSymbolicLink() ? readlinkSync(path) : null;
+    const path = link === null && isLink(bytes(dirname(named))) ? dirname(named) : named;
+    const found = lstatSync(bytes(path), { throwIfNoEntry: false });
+    const now = found?.isSymbolicLink() ? readlinkSync(bytes(path)) : null;
     if (link === null ? found === undefined : now === link) return [];
     if (found !== undefined)
-      renameSync(path, unused(join(dirname(path), `lockstep-refused-${basename(path)}`)));
-    if (link !== null) symlinkSync(link, path);
-    return [path];
+      renameSync(bytes(path), bytes(unused(join(dirname(path), `lockstep-refused-${basename(path)}`))));
+    if (link !== null) symlinkSync(link, bytes(path));
+    return [bytes(path).toString("utf8")];
   });
+}
+
+function bytes(path: string): Buffer {
+  return Buffer.from(path, "latin1");
 }
 
 /** Where services listen that take orders: those of the system, of containers, of the user's session. */
@@ -112,8 +145,17 @@ function gitOf(policy: SandboxPolicy): readonly GitPlaces[] {
   return [
     ...(cwd === undefined ? [] : [gitPlaces(cwd, true)]),
     ...others.map((root) => gitPlaces(root, false)),
-    ...rootsOf(policy).map((root) => nestedPlaces(root)),
+    ...rootsOf(policy).map((root) => nestedIfKnown(root)),
   ];
+}
+
+/** Where they cannot be known, no command is started: that is checked for each. Looking at the policy goes on. */
+function nestedIfKnown(root: string): GitPlaces {
+  try {
+    return nestedPlaces(root);
+  } catch {
+    return { mounts: [], watched: [] };
+  }
 }
 
 /**
@@ -154,7 +196,7 @@ export function real(path: string): readonly string[] {
   }
 }
 
-function isLink(path: string): boolean {
+function isLink(path: Buffer): boolean {
   return lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() ?? false;
 }
 
@@ -182,6 +224,6 @@ function depth(path: string): number {
 function unused(path: string): string {
   for (let n = 1; ; n++) {
     const name = n === 1 ? path : `${path}-${n}`;
-    if (!existsSync(name)) return name;
+    if (lstatSync(bytes(name), { throwIfNoEntry: false }) === undefined) return name;
   }
 }

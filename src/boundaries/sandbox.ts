@@ -6,7 +6,7 @@
  */
 import { RunnerError } from "../engine/ports.ts";
 import type { Watched } from "./sandbox-git.ts";
-import { nestedRepositories, newlyNested, quarantine, watchedPaths } from "./sandbox-mounts.ts";
+import { nestedRepositories, newlyNested, quarantine, unfinished, watchedPaths } from "./sandbox-mounts.ts";
 
 /** Absolute paths without links. What does not exist is passed over, because it is looked at again for each command. */
 export type SandboxPolicy = {
@@ -75,9 +75,11 @@ export function confine<O extends Options, R extends Ended>(
   return async (options) => {
     const watched = watchedPaths(policy);
     const nested = nestedRepositories(policy);
+    const begun = unfinished(policy);
     const result = await start(options);
     const moved = restored(() => [...watched, ...newlyNested(policy, nested)]);
-    const note = [moved, isCutOff(result, policy) ? noNetwork(policy) : ""]
+    const left = unfinished(policy).filter((path) => !begun.includes(path));
+    const note = [moved, ...left.map(leftUnfinished), isCutOff(result, policy) ? noNetwork(policy) : ""]
       .filter((line) => line !== "")
       .join("\n");
     if (note === "") return result;
@@ -139,6 +141,11 @@ export function confineChild(engine: SandboxEngine, policy: SandboxPolicy): Conf
       afterwards: () => restored(() => [...watched, ...newlyNested(policy, nested)]),
     };
   };
+}
+
+/** What stands there is run when it is continued, outside. */
+function leftUnfinished(path: string): string {
+  return `[an unfinished rebase is left in ${path}: look at it before you continue it]`;
 }
 
 /** A line for each place that had to be put right. */

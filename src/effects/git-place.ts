@@ -1,5 +1,15 @@
 /** Where the repository of a folder is, found as git finds it and without starting anything. */
-import { existsSync, lstatSync, readFileSync, realpathSync, statSync } from "node:fs";
+import {
+  closeSync,
+  constants,
+  existsSync,
+  fstatSync,
+  lstatSync,
+  openSync,
+  readFileSync,
+  realpathSync,
+  statSync,
+} from "node:fs";
 import { dirname, join, resolve } from "node:path";
 
 export type GitPlace = {
@@ -47,6 +57,11 @@ function commonOf(gitDir: string): string {
 
 /** A pointer is a line; anything longer is something else, and a pipe would never end. */
 export function pointerIn(file: string): string {
-  const found = statSync(file);
-  return found.isFile() && found.size <= 64 * 1024 ? readFileSync(file, "utf8") : "";
+  const open = openSync(file, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
+  try {
+    const found = fstatSync(open);
+    return found.isFile() && found.size <= 64 * 1024 ? readFileSync(open, "utf8") : "";
+  } finally {
+    closeSync(open);
+  }
 }

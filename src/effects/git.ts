@@ -51,7 +51,7 @@ export function createGit(options: GitOptions): Git {
     const around = {
       cwd,
       env: seen,
-      timeoutMs: TIMEOUT_MS,
+      timeoutMs: LISTING_MS,
       maxOutputBytes: MOST_BYTES,
       signal,
       tame: true,
@@ -127,6 +127,8 @@ export const GIT_ENV: Env = {
 
 // The settings of a repository, listed once and again when their files have changed. Listing starts nothing.
 
+/** It reads a few small files; one that is a pipe would keep it waiting. */
+const LISTING_MS = 5_000;
 const LISTING = ["config", "--list", "--show-scope", "--show-origin", "-z"];
 
 type Told = Pick<Overruled, "settings"> & { readonly env: Env };

@@ -1,8 +1,9 @@
 /** What the modules of an agent load, as far as their text says: code that was trusted stays as it was during a run. */
-import { readFileSync, realpathSync, statSync } from "node:fs";
+import { realpathSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { partsOf } from "../flow/rules.ts";
 import type { Flow } from "../flow/flow.ts";
+import { readTextFile } from "./files.ts";
 
 /** The modules that a run of the flow may start, absolute. */
 export function modulesOf(flow: Pick<Flow, "hooks" | "settings" | "stop">, root: string): readonly string[] {
@@ -42,7 +43,7 @@ const MOST_FILES = 500;
 const MOST_BYTES = 1024 * 1024;
 
 function specifiersIn(file: string): readonly string[] {
-  const text = readFileSync(file, "utf8").slice(0, MOST_BYTES);
+  const text = readTextFile(file, 16 * MOST_BYTES).slice(0, MOST_BYTES);
   return [...text.matchAll(IMPORT)].map(([, specifier = ""]) => specifier);
 }
 

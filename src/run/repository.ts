@@ -1,6 +1,7 @@
 /** The repository around a folder, read from its files alone: git is not started, because what is here decides where it may be. */
-import { lstatSync, readdirSync, readFileSync, realpathSync } from "node:fs";
+import { lstatSync, readdirSync, realpathSync } from "node:fs";
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
+import { readTextFile } from "./files.ts";
 
 export type Repository = {
   /** The top of the working tree that the folder is in; the folder itself where there is no repository. */
@@ -64,10 +65,10 @@ export function isWithin(folder: string, path: string): boolean {
 const MOST_BYTES = 64 * 1024;
 
 function textOf(file: string): string {
-  const found = lstatSync(file, { throwIfNoEntry: false });
-  if (!found?.isFile() || found.size > MOST_BYTES) return "";
   try {
-    return readFileSync(file, "utf8");
+    // Most of these do not exist, and an exception for each would cost more.
+    const isThere = lstatSync(file, { throwIfNoEntry: false })?.isFile() ?? false;
+    return isThere ? readTextFile(file, MOST_BYTES) : "";
   } catch {
     return "";
   }

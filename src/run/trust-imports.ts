@@ -5,6 +5,7 @@ import { isBuiltin } from "node:module";
 import { basename, dirname, extname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { isObject, type Json, type JsonObject } from "../flow/json.ts";
+import { readTextFile } from "./files.ts";
 
 /** More than this is not followed, and that is said. */
 export type Bounds = { readonly files: number; readonly bytes: number };
@@ -218,7 +219,7 @@ function findPackage({ root }: Walk, from: string, wanted: string): string | nul
 
 function readJson(path: string): JsonObject | null {
   try {
-    const value = JSON.parse(readFileSync(path, "utf8")) as Json;
+    const value = JSON.parse(readTextFile(path)) as Json;
     return isObject(value) ? value : null;
   } catch {
     return null;
