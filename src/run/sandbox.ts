@@ -206,7 +206,7 @@ type Opened = {
 };
 
 /** The hosts that can really be reached. Where nobody named any, a missing proxy means that there are none. */
-async function openNetwork({ network, ...decision }: Confine): Promise<Opened> {
+async function openNetwork({ network }: Pick<Confine, "network">): Promise<Opened> {
   const closed = { hosts: null, bridge: null, warning: null };
   if (network.hosts === "all") return { ...closed, hosts: "all" };
   if (network.hosts === null || network.hosts.length === 0) return closed;
