@@ -60,7 +60,8 @@ export function createGit(options: GitOptions): Git {
     const result = await outside({ command: gitCommand(program, [...LISTING, ...args]), ...around });
     return isFinished(result) && result.exitCode === 0 && !result.truncated ? result.stdout : null;
   });
-  return async (cwd, args, { timeoutMs = TIMEOUT_MS, whole, outside: isOutside, harmless } = {}) => {
+  return async (cwd, args, { timeoutMs: asked, whole, outside: isOutside, harmless } = {}) => {
+    const timeoutMs = asked ?? (harmless ? LISTING_MS : TIMEOUT_MS);
     const overruled = harmless ? NOTHING_TOLD : await overrules(cwd);
     if (overruled === null)
       return {
