@@ -594,7 +594,7 @@ function suite(): void {
       ]);
       const docs = {
         command: process.execPath,
-        args: [fileURLToPath(new URL("../fixtures/mcp/server.mjs", import.meta.url))],
+        args: ["server.mjs"],
       };
       const boundaries = {
         allowedTools: ["mcp__docs__echo", "mcp__docs__env", "Bash(ls)"],
@@ -606,7 +606,8 @@ function suite(): void {
         transitions: { closing: { target: null } },
       } as const;
       const runner = { boundaries, mcpServers: { docs } };
-      writeFiles(w.cwd, agentFiles("t", { "closure.t": step }, { runner }));
+      const server = readFileSync(new URL("../fixtures/mcp/server.mjs", import.meta.url), "utf8");
+      writeFiles(w.cwd, { ...agentFiles("t", { "closure.t": step }, { runner }), "server.mjs": server });
       const journal = createMemoryJournal();
       const env = { ...w.env, LOCKSTEP_TRUST: "all" };
       const done = await run({ agent: "t", cwd: w.cwd, env, journal, backend: await w.open() });

@@ -257,7 +257,10 @@ describe("before any model or command, the end is", () => {
     });
     const ran = await go(world, [...RUN, "--json"]);
     assert.equal(ran.code, 3);
-    assert.match(ran.stdout, /npm install @anthropic-ai\/sandbox-runtime@[\d.]+\), or .*--network none/);
+    assert.match(
+      ran.stdout,
+      /npm install @anthropic-ai\/sandbox-runtime@[\d.]+\)\. Or run without a network: --network none/,
+    );
   });
 });
 
