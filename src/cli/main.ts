@@ -47,6 +47,11 @@ async function main(argv: readonly string[]): Promise<void> {
   process.stdout.on("error", ignoreBrokenPipe);
   process.stderr.on("error", ignoreBrokenPipe);
   process.on("uncaughtException", (error) => void crash(error, argv));
+  // Node ends without a word when nothing is left to wait for, although the command has not answered.
+  process.once(
+    "beforeExit",
+    () => void crash(new Error("the command stopped before it had an answer"), argv),
+  );
   if (Number.parseInt(process.versions.node, 10) < OLDEST_NODE) return refuseNode(argv);
   leave(await answer(argv).catch(async (error: unknown) => await fail(error, argv)));
 }
