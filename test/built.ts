@@ -5,6 +5,7 @@ import {
   globSync,
   mkdirSync,
   readdirSync,
+  readFileSync,
   renameSync,
   rmSync,
   statSync,
@@ -16,14 +17,14 @@ import { build } from "rolldown";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
-/** Gives the file to start. It lies below the repository, so that packages are found as they are from its sources. */
+/** Returns the file to start. It lies below the repository, so that packages are found as they are from its sources. */
 export async function builtCommand(): Promise<string> {
   const cache = join(root, "node_modules/.cache/lockstep-command");
   const folder = join(cache, fingerprint());
   const main = join(folder, "dist/bin/main.js");
   if (existsSync(main)) return main;
-  // Whoever else makes it at this moment makes the same.
-  const own = `${cache}-${process.pid}`;
+  // Another process may build the same at this moment: the first rename counts.
+  const own = join(cache, `building-${process.pid}`);
   mkdirSync(own, { recursive: true });
   copyFileSync(join(root, "package.json"), join(own, "package.json"));
   await build({
@@ -34,23 +35,34 @@ export async function builtCommand(): Promise<string> {
     output: { dir: join(own, "dist/bin"), format: "esm" },
     logLevel: "silent",
   });
-  mkdirSync(cache, { recursive: true });
-  for (const other of readdirSync(cache))
-    if (join(cache, other) !== folder) rmSync(join(cache, other), { recursive: true, force: true });
   try {
     renameSync(own, folder);
   } catch {
     rmSync(own, { recursive: true, force: true });
   }
+  removeOld(cache);
   return main;
 }
 
-/** Another one once any source has changed. */
+/** Changes with the content of any source: times and folders may change while a test works beside the sources. */
 function fingerprint(): string {
   const hash = createHash("sha256");
-  for (const file of [...globSync("src/**/*", { cwd: root }).toSorted(), "package.json"]) {
-    const { size, mtimeMs } = statSync(join(root, file));
-    hash.update(`${file} ${size} ${mtimeMs}\n`);
-  }
+  for (const file of [...globSync("src/**/*.{ts,json}", { cwd: root }).toSorted(), "package.json"])
+    hash
+      .update(`${file}\0`)
+      .update(readFileSync(join(root, file)))
+      .update("\0");
   return hash.digest("hex").slice(0, 16);
+}
+
+const DAY = 24 * 60 * 60 * 1000;
+
+/** Another process may be using a build of a moment ago. */
+function removeOld(cache: string): void {
+  for (const name of readdirSync(cache)) {
+    const path = join(cache, name);
+    const found = statSync(path, { throwIfNoEntry: false });
+    if (found !== undefined && Date.now() - found.mtimeMs > DAY)
+      rmSync(path, { recursive: true, force: true });
+  }
 }

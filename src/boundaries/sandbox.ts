@@ -97,7 +97,8 @@ export function confine<O extends Options, R extends Ended>(
   }
 }
 
-const STARTS = 5;
+/** How often a command is started at most while paths of its policy go away: each try takes a few milliseconds. */
+export const STARTS = 50;
 
 /** Where the process that starts commands reads which namespace they are in. */
 export const NAMESPACE_REPORT = 3;

@@ -22,9 +22,11 @@ import { networkInterfaces, tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { createBwrap } from "../../src/boundaries/sandbox-bwrap.ts";
 import { confine } from "../../src/boundaries/sandbox.ts";
 import { childEnv, runProcess } from "../../src/effects/process.ts";
 import { createShell } from "../../src/effects/shell.ts";
+import { programsFor } from "../../src/run/programs.ts";
 import { sketchCheck } from "../../src/testing/flows.ts";
 import { needs } from "../needs.ts";
 import {
@@ -492,38 +494,42 @@ describe("the sandbox", needs(hasBwrap, NO_BWRAP), () => {
       const path = join(machine.outside, "gone.sock");
       const kept = join(machine.outside, "kept.sock");
       const says = (name: string) => `echo "bwrap: Can't create file at ${name}: x" >&2; exit 1`;
-      const listening = createServer().listen(kept);
+      const listening = createServer().listen(kept).unref();
       await once(listening, "listening");
+      const limits = { timeoutMs: 30_000, maxOutputBytes: 4096, signal: new AbortController().signal };
+      const env = childEnv(process.env);
+      const started = (exec: typeof runProcess, command: string) =>
+        confine(exec, engine, policy)({ command, cwd: policy.cwd, env, ...limits });
       try {
         for (const { line, goesAway, starts, exit } of [
-          { line: "echo x", goesAway: true, starts: 2, exit: 0 },
-          { line: "echo x", goesAway: false, starts: 1, exit: 0 },
+          { line: "echo x", goesAway: 0, starts: 1, exit: 0 },
+          { line: "echo x", goesAway: 1, starts: 2, exit: 0 },
+          { line: "echo x", goesAway: 12, starts: 13, exit: 0 },
           // What a command says itself is its own end.
-          { line: says(path), goesAway: false, starts: 1, exit: 1 },
-          { line: says(kept), goesAway: false, starts: 1, exit: 1 },
+          { line: says(path), goesAway: 0, starts: 1, exit: 1 },
+          { line: says(kept), goesAway: 0, starts: 1, exit: 1 },
+          { line: null, goesAway: 0, starts: 1, exit: null },
+          { line: null, goesAway: 12, starts: 13, exit: null },
         ]) {
-          const server = createServer().listen(path);
+          let server = createServer().listen(path).unref();
           await once(server, "listening");
           let count = 0;
           const exec: typeof runProcess = async (options) => {
             count += 1;
-            if (count === 1 && goesAway) await new Promise((resolve) => server.close(resolve));
-            return await runProcess(options);
+            if (count > goesAway) return await runProcess(options);
+            await new Promise((resolve) => server.close(resolve));
+            const result = await runProcess(options);
+            server = createServer().listen(`${path}${count}`).unref();
+            await once(server, "listening");
+            return result;
           };
-          const result = await confine(
-            exec,
-            engine,
-            policy,
-          )({
-            command: line,
-            cwd: policy.cwd,
-            env: childEnv(process.env),
-            timeoutMs: 30_000,
-            maxOutputBytes: 4096,
-            signal: new AbortController().signal,
-          });
-          assert.deepEqual([result.exitCode, count], [exit, starts], `${line}: ${result.stderr}`);
-          if (!goesAway) await new Promise((resolve) => server.close(resolve));
+          const programs = programsFor(process.env, [policy.cwd]);
+          const ended =
+            line === null
+              ? await createBwrap({ exec, env, programs }).selfTest(policy)
+              : (await started(exec, line)).exitCode;
+          assert.deepEqual([ended, count], [exit, starts], String(line));
+          await new Promise((resolve) => server.close(resolve));
         }
       } finally {
         listening.close();
