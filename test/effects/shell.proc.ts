@@ -125,6 +125,23 @@ describe("an output that is empty because the command failed is noted", () => {
   }
 });
 
+describe("a command that is stopped at its time limit has not passed", () => {
+  // It ends with exit code 0 when it is asked to end, as a server with an orderly shutdown does.
+  const orderly = "trap 'exit 0' TERM; echo ready; sleep 1000 & wait";
+  for (const [command, rule] of [
+    [orderly, exit(0)],
+    [orderly, contains("ready")],
+    ["trap 'exit 0' TERM; sleep 1000 & wait", EMPTY],
+    ["sleep 1000", EMPTY],
+  ] as const) {
+    test(`${command}, ${rule.kind}`, async () => {
+      const { ok, summary } = await shell.check(checkOf(command, rule, { timeoutMs: 500 }), signal);
+      assert.equal(ok, false);
+      assert.match(summary, /was stopped after 500 ms/);
+    });
+  }
+});
+
 describe("the summary", () => {
   const cases: readonly [string, CommandCheck, string][] = [
     ["passed", checkOf("true", EMPTY), "`true` ended with exit code 0; expected no output."],

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ScriptReply } from "../../src/backends/script.ts";
 import type { CheckResult } from "../../src/flow/event.ts";
-import type { Flow } from "../../src/flow/flow.ts";
+import type { Flow, Move } from "../../src/flow/flow.ts";
 import { actionSchema, sketchCheck, sketchFlow, text } from "../../src/testing/flows.ts";
 import { play, type Scenario } from "../../src/testing/scenario.ts";
 
@@ -224,6 +224,32 @@ const rows: readonly Row[] = [
     code: null,
     path: "initial.a:jump closure.b:closing",
   },
+  ...[undefined, null, ""].map((target): Row => ({
+    name: `a jump to ${JSON.stringify(target)} takes the target that is declared`,
+    scenario: {
+      flow: jumping({ kind: "goto", step: "closure.b" }),
+      model: [say("jump", { target: target! }), say("closing")],
+    },
+    outcome: "completed",
+    code: null,
+    path: "initial.a:jump closure.b:closing",
+  })),
+  ...[undefined, null, "", 7, false].map((target): Row => ({
+    name: `a jump to ${JSON.stringify(target)} without a declared target is refused`,
+    scenario: { flow: jumping(), model: [say("jump", { target: target! })] },
+    outcome: "failed",
+    code: "FAILED_STEP_ROUTING",
+    path: "initial.a:jump",
+    reason: /not a step it may jump to/,
+  })),
+  ...[7, false, " ", "nowhere"].map((target): Row => ({
+    name: `a jump to ${JSON.stringify(target)} does not take the target that is declared`,
+    scenario: { flow: jumping({ kind: "goto", step: "closure.b" }), model: [say("jump", { target })] },
+    outcome: "failed",
+    code: "FAILED_STEP_ROUTING",
+    path: "initial.a:jump",
+    reason: /not a step it may jump to/,
+  })),
   ...["constructor", "__proto__", "toString", "nowhere"].map((target): Row => ({
     name: `a jump to "${target}" is refused`,
     scenario: { flow: jumping(), model: [say("jump", { target })] },
@@ -601,10 +627,11 @@ function branching(withDefault = true): Flow {
   });
 }
 
-function jumping(): Flow {
+function jumping(otherwise?: Move): Flow {
+  const among = ["initial.a", "closure.b"];
   return sketchFlow({
     "initial.a": {
-      edges: { jump: { kind: "jump", field: ["target"], among: ["initial.a", "closure.b"] } },
+      edges: { jump: { kind: "jump", field: ["target"], among, ...(otherwise && { otherwise }) } },
       schema: loose(["jump"]),
     },
     "closure.b": { edges: { closing: null } },

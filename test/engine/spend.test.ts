@@ -116,6 +116,32 @@ for (const [name, costs, told, ofSteps] of sums) {
   });
 }
 
+const sizes: readonly [tokens: readonly number[], limit: number, asked: number][] = [
+  // a, b, a, b …: a step is expected to take as much as its largest call, not as its last one; a new one as any other.
+  [[20, 1, 1, 1, 1, 1], 30, 1],
+  [[20, 1, 1, 1, 1, 1], 40, 2],
+  [[20, 1, 1, 1, 1, 1], 42, 4],
+  [[20, 1, 1, 1, 1, 1], 43, 6],
+  [[1, 20, 1, 1, 1, 1], 30, 3],
+  [[1, 1, 20, 1, 1, 1], 30, 4],
+  [[1, 1, 1, 1, 1, 1], 4, 4],
+];
+for (const [tokens, limit, expected] of sizes) {
+  test(`calls of ${tokens.join(", ")} tokens stop at a limit of ${limit} after ${expected}`, async () => {
+    let asked = 0;
+    const backend: Backend = {
+      spec: { id: "test", options: null },
+      turn: () => {
+        const usage = { turns: 1, inputTokens: tokens[asked++] ?? 1, outputTokens: 0, costUsd: null };
+        const output = { next_action: { action: "next" } };
+        return Promise.resolve({ kind: "reply", text: "", calls: [], output, usage });
+      },
+    };
+    const { state } = await play({ flow: steps({ tokens: limit }), model: backend });
+    assert.deepEqual([state.verdict?.code, asked], ["BUDGET_EXHAUSTED", expected]);
+  });
+}
+
 test("the model is told once that a limit is near", async () => {
   const { backend, heard } = model(FREE, 9);
   await play({ flow: steps({ turns: 10 }), model: backend });

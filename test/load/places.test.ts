@@ -5,7 +5,7 @@ import { pointerOf, scanJson } from "../../src/load/places.ts";
 import { random } from "./random.ts";
 import { filesOf, tree } from "./world.ts";
 
-const TEXT = '{\n  "a": 1,\n  "b/c": [true,\n    { "d~": null }\n  ],\n  "é": "x"\n}';
+const TEXT = '{\n  "a": 1,\n  "b/c": [true,\n    { "d~": null }\n  ],\n  "é": "x",\n  "~1": 2\n}';
 
 const PLACES: readonly [string, number, number][] = [
   ["", 1, 1],
@@ -15,6 +15,7 @@ const PLACES: readonly [string, number, number][] = [
   ["/b~1c/1", 4, 5],
   ["/b~1c/1/d~0", 4, 7],
   ["/é", 6, 3],
+  ["/~01", 7, 3],
   ["/a/not/there", 2, 3],
   ["/nowhere", 1, 1],
 ];

@@ -50,6 +50,7 @@ const GOOD: readonly [string, { readonly [name: string]: unknown }, string, Json
   ["#/definitions/x", { "main.json": { definitions: { x: THING } } }, "#/definitions/x", CLOSED],
   ["#/$defs/x", { "main.json": { $defs: { x: THING } } }, "#/$defs/x", CLOSED],
   ["/a/b", { "main.json": { a: { b: THING } } }, "/a/b", CLOSED],
+  ["a name that holds ~1", { "main.json": { "/": "x", "~1": THING } }, "#/~01", CLOSED],
   ["~1 and ~0", { "main.json": { "a/b": { "c~d": THING } } }, "#/a~1b/c~0d", CLOSED],
   [
     "the draft of the file",
@@ -158,6 +159,21 @@ const GOOD: readonly [string, { readonly [name: string]: unknown }, string, Json
     },
     "x",
     { ...CLOSED, allOf: [CONDITION] },
+  ],
+  [
+    "allOf: conditions of a base stay beside those of the owner and of another base",
+    {
+      "main.json": {
+        base: { ...THING, allOf: [CONDITION] },
+        more: { allOf: [{ if: { required: ["a"] }, then: false }] },
+        x: { allOf: [{ $ref: "#/base" }, { $ref: "#/more" }, { if: true, then: { minProperties: 1 } }] },
+      },
+    },
+    "x",
+    {
+      ...CLOSED,
+      allOf: [CONDITION, { if: { required: ["a"] }, then: false }, { if: true, then: { minProperties: 1 } }],
+    },
   ],
 ];
 

@@ -33,6 +33,38 @@ function flowWith({ prompt, variables = [], config = {}, ...more }: Sketch): Flo
   return { ...flow, steps: { "initial.a": step }, settings: { ...flow.settings, verdict } };
 }
 
+/** An input by what the step handed on, its default, and whether it is required. */
+const INPUTS: readonly [
+  handed: Json | undefined,
+  fallback: Json | undefined,
+  required: boolean,
+  gets: string | null,
+][] = [
+  ["handed on", "the default", true, "handed on"],
+  ["handed on", undefined, false, "handed on"],
+  [0, 7, true, "0"],
+  [false, true, false, "false"],
+  [undefined, "the default", true, "the default"],
+  [undefined, 0, false, "0"],
+  [undefined, undefined, false, ""],
+  [undefined, undefined, true, null],
+];
+for (const [handed, fallback, required, gets] of INPUTS) {
+  test(`an input with ${JSON.stringify({ handed, fallback, required })} gives ${JSON.stringify(gets)}`, () => {
+    const flow = flowWith({ prompt: "[{uv-plan}]", variables: required ? ["plan"] : [] });
+    const need = {
+      variable: "plan",
+      from: { step: "initial.b", key: "plan" },
+      required,
+      ...(fallback !== undefined && { default: fallback }),
+    };
+    const step = { ...flow.steps["initial.a"]!, needs: [need] };
+    const handoff = handed === undefined ? {} : { "initial.b": { plan: handed } };
+    const said = composer.say(flow, step, { kind: "prompt" }, { ...SCENE, handoff });
+    assert.equal("text" in said ? said.text : null, gets === null ? null : `[${gets}]`);
+  });
+}
+
 const SCENE: Scene = { args: {}, input: "", iterations: 1, visits: {}, handoff: {}, last: null };
 
 function say(sketch: Sketch, scene: Partial<Scene> = {}): Composed {

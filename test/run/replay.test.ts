@@ -206,6 +206,23 @@ describe("a journal that was tampered with", () => {
       recorded: /step\.answered/,
       derived: /reply|null/,
     },
+    ...(
+      [
+        [{ overturned: true }, /"overturned":true/, /"label":"repeat"/],
+        [{ visit: 2 }, /"visit":2/, /"visit":1/],
+        [{ step: "closure.a" }, /"step":"closure.a"/, /"step":"initial.a"/],
+        [{ label: "next" }, /"label":"next"/, /"label":"repeat"/],
+        [{ place: "elsewhere" }, /"place":"elsewhere"/, /"label":"repeat"/],
+        [{ check: { id: "c", label: "x" } }, /"check"/, /"label":"repeat"/],
+      ] as const
+    ).map(([led, recorded, derived]) => ({
+      name: `a decision with ${JSON.stringify(led)}`,
+      change: (entries: Entry[]) => Object.assign(entries[1]!.led!, led),
+      seq: 2,
+      about: "decision",
+      recorded,
+      derived,
+    })),
   ];
   for (const { name, change, seq, about, recorded, derived } of rows) {
     test(`differs: ${name}`, async () => {
