@@ -1,10 +1,20 @@
 /** The database file of a state directory: made, opened, and recognised as ours. */
-import { accessSync, closeSync, constants, existsSync, lstatSync, mkdirSync, openSync } from "node:fs";
+import {
+  accessSync,
+  closeSync,
+  constants,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  statSync,
+} from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
 import {
   codeOf,
+  fileGone,
   notAJournal,
   schemaForeign,
   SQLITE,
@@ -66,7 +76,13 @@ const MOST_BYTES = 1024 * 1024 * 1024;
 /** A value of ours is a row of `event` (see LARGEST_ROW) or a flow; SQLite itself would take a gigabyte. */
 const MOST_VALUE_BYTES = 64 * 1024 * 1024;
 
-export type Database = { readonly file: string; readonly db: DatabaseSync; readonly writable: boolean };
+export type Database = {
+  readonly file: string;
+  readonly db: DatabaseSync;
+  readonly writable: boolean;
+  /** Throws JOURNAL_UNAVAILABLE once another file, or none, is found under the name of the one that is open. */
+  readonly requireSame: () => void;
+};
 
 /**
  * Opens the database, and makes it first where there is none. Where nothing may be written it can still be read.
@@ -90,11 +106,22 @@ export function openDatabase(directory: string, readOnly = false): Database {
     requireSchema(db, file);
     // When the log is folded back into the file is decided by the journal: see LOG_BYTES there.
     db.exec("PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0");
-    return { file, db, writable };
+    return { file, db, writable, requireSame: sameFile(file) };
   } catch (cause) {
     db?.close();
     throw unavailable(file, cause);
   }
+}
+
+/** SQLite goes on with a file that was removed or moved away, and every commit after that is lost without a word. */
+function sameFile(file: string): () => void {
+  const opened = statSync(file, { bigint: true });
+  return () => {
+    const found = statSync(file, { bigint: true, throwIfNoEntry: false });
+    if (found === undefined) throw fileGone(file, "was removed or moved");
+    if (found.ino !== opened.ino || found.dev !== opened.dev)
+      throw fileGone(file, "was replaced by another file");
+  };
 }
 
 const DEFENSIVE = {

@@ -66,6 +66,14 @@ export function artifactDamaged(file: string, run: string, seq: number, what: st
   );
 }
 
+/** `what` is what happened to it. */
+export function fileGone(path: string, what: string): RunnerError {
+  return new RunnerError(
+    "JOURNAL_UNAVAILABLE",
+    `${path} ${what} while the run was using it. Nothing more is recorded, so the run stops here. If the file still exists elsewhere, put it back and resume the run; what was committed before is in it.`,
+  );
+}
+
 export function versionUnknown(path: string, version: number, known: number): RunnerError {
   return new RunnerError(
     "JOURNAL_UNAVAILABLE",

@@ -14,11 +14,12 @@ export type GroupCommit = {
 };
 
 /**
- * `explain` turns what SQLite said into what the offers are rejected with; `afterwards` is called when a transaction is
- * on disk and its offers have been told.
+ * `requireFile` throws if what is committed would go to a file that nobody finds again; `explain` turns what SQLite said
+ * into what the offers are rejected with; `afterwards` is called when a transaction is on disk and its offers are settled.
  */
 export function createGroupCommit(
   db: DatabaseSync,
+  requireFile: () => void,
   explain: (cause: unknown) => Error,
   afterwards: () => void,
 ): GroupCommit {
@@ -33,6 +34,7 @@ export function createGroupCommit(
     try {
       begin.run();
       for (const offer of offers) perform(offer);
+      requireFile();
       commit.run();
       for (const offer of offers) tell(offer);
       afterwards();

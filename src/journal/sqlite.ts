@@ -40,7 +40,7 @@ export type SqliteJournalOptions = {
  */
 export async function openSqliteJournal(options: SqliteJournalOptions): Promise<Journal> {
   const { directory, now, ownerId, pid, refuseWrites } = options;
-  const { file, db, writable } = openDatabase(directory, refuseWrites !== undefined);
+  const { file, db, writable, requireSame } = openDatabase(directory, refuseWrites !== undefined);
   const sql = prepareAll(db);
   const owners = createOwners(directory, ownerId);
   const artifacts = createArtifacts(directory, ownerId);
@@ -51,6 +51,7 @@ export async function openSqliteJournal(options: SqliteJournalOptions): Promise<
   let hasRoom = false;
   const commits = createGroupCommit(
     db,
+    requireSame,
     (cause) => unavailable(file, cause),
     () => {
       commitsOfOurs += 1;

@@ -311,6 +311,20 @@ describe("without --json a person is told", { concurrency: 3 }, () => {
     assert.match(ran.stderr, /^✗ failed AGENT_ABORTED/);
   });
 
+  test("a journal that is removed during the run ends it: exit 3", async () => {
+    using own = createWorld();
+    own.env.LOCKSTEP_TRUST = "all";
+    writeCheckedAgent(own, "remover", "rm -rf .lockstep");
+    own.write("all.json", script(replies.initial(), replies.continuation(), replies.closure()));
+    const line = ["run", "remover", "--topic", "t", "--script", "all.json", "--sandbox", "off"];
+    const ran = await own.lockstep(line);
+    assert.equal(ran.code, 3, ran.stderr);
+    assert.match(ran.stderr, /runs\.db was removed or moved while the run was using it/);
+    // Without the check the same run is recorded to its end.
+    writeCheckedAgent(own, "remover", "true");
+    assert.equal((await own.lockstep(line)).code, 0);
+  });
+
   test("a check that overturns the end is named", async () => {
     const ran = await world.lockstep(["run", "doubter", "--topic", "1", "--script", "doubt.json"], {
       env: { LOCKSTEP_TRUST: "all" },

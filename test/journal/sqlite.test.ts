@@ -1,6 +1,16 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -122,6 +132,56 @@ describe("journal: sqlite alone", () => {
       ]);
       assert.deepEqual([appended.status, created.status], ["fulfilled", "rejected"]);
       assert.equal((await journal.list()).length, 1);
+    }));
+
+  for (const { what, harm, message } of [
+    {
+      what: "removed",
+      harm: (directory: string) => rmSync(join(directory, "runs.db")),
+      message: /runs\.db was removed or moved while the run was using it/,
+    },
+    {
+      what: "removed with its folder",
+      harm: (directory: string) => rmSync(directory, { recursive: true }),
+      message: /runs\.db was removed or moved/,
+    },
+    {
+      what: "moved with its folder",
+      harm: (directory: string) => renameSync(directory, `${directory}-moved`),
+      message: /If the file still exists elsewhere, put it back and resume/,
+    },
+    {
+      what: "replaced by a copy",
+      harm: (directory: string) => {
+        copyFileSync(join(directory, "runs.db"), join(directory, "copy"));
+        renameSync(join(directory, "copy"), join(directory, "runs.db"));
+      },
+      message: /runs\.db was replaced by another file/,
+    },
+    { what: "left where it is", harm: () => undefined, message: null },
+  ]) {
+    it(`notices at the next commit that its file was ${what}`, () =>
+      world(async ({ directory, open }) => {
+        const journal = await open("a");
+        const handle = await journal.create(newRun("r1"));
+        await handle.append([waited(1)]);
+        harm(directory);
+        const next = handle.append([waited(2)]);
+        if (message === null) return await next;
+        await assert.rejects(next, { code: "JOURNAL_UNAVAILABLE", message });
+        await assert.rejects(journal.create(newRun("r2")), { code: "JOURNAL_UNAVAILABLE", message });
+      }));
+  }
+
+  it("goes on when its folder is moved away and put back", () =>
+    world(async ({ directory, open }) => {
+      const journal = await open("a");
+      const handle = await journal.create(newRun("r1"));
+      renameSync(directory, `${directory}-moved`);
+      await assert.rejects(handle.append([waited(1)]), { code: "JOURNAL_UNAVAILABLE" });
+      renameSync(`${directory}-moved`, directory);
+      await handle.append([waited(1)]);
+      assert.equal((await journal.read("r1")).length, 1);
     }));
 
   it("tells who holds a run, since when, and what to do", () =>
