@@ -287,11 +287,11 @@ export type Journal = {
    * it is taken over: whoever drove it can write no more from then on.
    */
   readonly claim: (run: string, how?: { readonly takeOver?: boolean }) => Promise<RunHandle>;
-  /** RUN_UNKNOWN if there is none. */
-  readonly read: (run: string, afterSeq?: number) => Promise<readonly Entry[]>;
+  /** RUN_UNKNOWN if there is none. `limit`: at most so many entries, for readers that go through a long run in slices. */
+  readonly read: (run: string, afterSeq?: number, limit?: number) => Promise<readonly Entry[]>;
   readonly flow: (digest: string) => Promise<Flow | null>;
-  /** The one made last comes first, whatever the clock said. */
-  readonly list: () => Promise<readonly RunRow[]>;
+  /** The one made last comes first, whatever the clock said. RUN_UNKNOWN if `before` names none. */
+  readonly list: (which?: WhichRuns) => Promise<readonly RunRow[]>;
   /** Bytes of all entries of a run, as JSON. RUN_UNKNOWN if there is none. */
   readonly size: (run: string) => Promise<number>;
   /** Cheap to ask: it is another number once anybody has written since. */
@@ -326,14 +326,26 @@ export type RunHandle = {
   readonly release: () => Promise<void>;
 };
 
+/** Every part narrows the list. */
+export type WhichRuns = {
+  /** How their ids begin. */
+  readonly prefix?: string;
+  readonly agent?: string;
+  /** Only those made before this run: the next page. */
+  readonly before?: string;
+  readonly limit?: number;
+};
+
 export type RunRow = {
   readonly id: string;
   readonly agent: string;
   readonly digest: string;
   readonly createdAt: number;
   readonly events: number;
-  /** The newest entry: enough to tell how the run stands. */
+  /** The newest entry: enough to tell how the run stands. null also if it is damaged. */
   readonly last: Entry | null;
+  /** Why the newest entry cannot be read. */
+  readonly damaged?: string;
   /** Whether a living process is driving it. */
   readonly owned: boolean;
 };

@@ -87,8 +87,8 @@ export function createMemoryJournal(): Journal {
       return handleOf(run);
     },
 
-    async read(id, afterSeq = 0) {
-      return find(id).entries.slice(afterSeq);
+    async read(id, afterSeq = 0, limit = Infinity) {
+      return find(id).entries.slice(afterSeq, afterSeq + limit);
     },
 
     async flow(digest) {
@@ -96,17 +96,25 @@ export function createMemoryJournal(): Journal {
       return flows.get(digest) ?? null;
     },
 
-    async list() {
+    async list({ prefix = "", agent, before, limit = Infinity } = {}) {
       mustBeOpen();
-      return [...runs.values()].toReversed().map(({ about, entries, held }) => ({
-        id: about.id,
-        agent: about.agent,
-        digest: about.digest,
-        createdAt: about.at,
-        events: entries.length,
-        last: entries.at(-1) ?? null,
-        owned: held,
-      }));
+      const made = [...runs.values()];
+      const older = before === undefined ? made : made.slice(0, made.indexOf(find(before)));
+      const meant = older.filter(
+        ({ about }) => about.id.startsWith(prefix) && (agent === undefined || about.agent === agent),
+      );
+      return meant
+        .toReversed()
+        .slice(0, limit)
+        .map(({ about, entries, held }) => ({
+          id: about.id,
+          agent: about.agent,
+          digest: about.digest,
+          createdAt: about.at,
+          events: entries.length,
+          last: entries.at(-1) ?? null,
+          owned: held,
+        }));
     },
 
     async size(id) {

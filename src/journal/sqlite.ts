@@ -1,6 +1,6 @@
 /** The journal of a state directory: one SQLite file for all runs, safe against kill -9, power loss and full disks. */
 import type { DatabaseSync } from "node:sqlite";
-import type { Journal, RunHandle } from "../engine/ports.ts";
+import type { Journal, RunHandle, RunRow } from "../engine/ports.ts";
 import type { Entry } from "../flow/event.ts";
 import type { Flow, Flows } from "../flow/flow.ts";
 import { createArtifacts, SQL } from "./artifacts.ts";
@@ -98,6 +98,15 @@ export async function openSqliteJournal(options: SqliteJournalOptions): Promise<
     }
   };
 
+  /** A run that is damaged must not hide the others. */
+  const lastOf = (body: string | null, run: string, seq: number): Pick<RunRow, "last" | "damaged"> => {
+    try {
+      return { last: body === null ? null : toEntry(body, run, seq) };
+    } catch (cause) {
+      return { last: null, damaged: unavailable(file, cause).message };
+    }
+  };
+
   const holderOf = (run: RunRecord): Holder =>
     run.owner === ownerId ? "this process" : { pid: run.owner_pid, since: run.owned_since };
 
@@ -171,9 +180,9 @@ export async function openSqliteJournal(options: SqliteJournalOptions): Promise<
       });
     },
 
-    async read(id, afterSeq = 0) {
+    async read(id, afterSeq = 0, limit = ALL) {
       return look(() => {
-        const rows = sql.read.all(id, afterSeq) as unknown as readonly [string][];
+        const rows = sql.read.all(id, afterSeq, limit) as unknown as readonly [string][];
         if (rows.length === 0 && findRun(id) === undefined) throw runUnknown(id);
         return rows.map(([body], index) => toEntry(body, id, afterSeq + index + 1));
       });
@@ -191,22 +200,28 @@ export async function openSqliteJournal(options: SqliteJournalOptions): Promise<
       });
     },
 
-    async list() {
+    async list({ prefix, agent = null, before, limit = ALL } = {}) {
       return look(() => {
+        const newest = before === undefined ? null : (findRun(before)?.key ?? null);
+        if (before !== undefined && newest === null) throw runUnknown(before);
         const alive = new Map<string, boolean>();
         const isAlive = (owner: string) => {
           const known = alive.get(owner) ?? owners.isAlive(owner);
           alive.set(owner, known);
           return known;
         };
-        return (sql.list.all() as unknown as readonly ListRecord[]).map(
-          ([id, agent, digest, createdAt, owner, events, body]) => ({
+        const rows =
+          prefix === undefined
+            ? sql.list.all(agent, newest, limit)
+            : sql.listPrefix.all(agent, newest, limit, prefix, `${prefix}${LAST_CHARACTER}`);
+        return (rows as unknown as readonly ListRecord[]).map(
+          ([id, ofAgent, digest, createdAt, owner, events, body]) => ({
             id,
-            agent,
+            agent: ofAgent,
             digest,
             createdAt,
             events,
-            last: body === null ? null : toEntry(body, id, events),
+            ...lastOf(body, id, events),
             owned: owner !== null && isAlive(owner),
           }),
         );
@@ -305,6 +320,20 @@ type ListRecord = readonly [
   body: string | null,
 ];
 
+/** For SQLite: without a limit. */
+const ALL = -1;
+/** Ids are ASCII, so that every id with a prefix lies before the prefix with this one behind it. */
+const LAST_CHARACTER = "\u{10ffff}";
+
+/**
+ * A new key is one more than the highest there is: keys tell in which order runs were made. `seq` counts without gaps,
+ * so that the newest one is the number of events as well.
+ */
+const LIST = `SELECT run.id, run.agent, run.digest, run.created_at, run.owner, coalesce(last.seq, 0), last.body
+  FROM run LEFT JOIN event AS last
+    ON last.run = run.key AND last.seq = (SELECT max(seq) FROM event WHERE run = run.key)
+  WHERE (?1 IS NULL OR run.agent = ?1) AND (?2 IS NULL OR run.key < ?2)`;
+
 function prepareAll(db: DatabaseSync) {
   const sql = {
     hasFlow: db.prepare("SELECT 1 FROM flow WHERE digest = ?"),
@@ -329,16 +358,10 @@ function prepareAll(db: DatabaseSync) {
                   AND ?4 = 1 + coalesce((SELECT max(seq) FROM event WHERE run = ?1), 0)), ?4, ?5)`,
     ),
     read: db.prepare(
-      "SELECT body FROM event WHERE run = (SELECT key FROM run WHERE id = ?) AND seq > ? ORDER BY seq",
+      "SELECT body FROM event WHERE run = (SELECT key FROM run WHERE id = ?) AND seq > ? ORDER BY seq LIMIT ?",
     ),
-    // A new key is one more than the highest there is: keys tell in which order runs were made. `seq` counts without
-    // gaps, so that the newest one is the number of events as well.
-    list: db.prepare(
-      `SELECT run.id, run.agent, run.digest, run.created_at, run.owner, coalesce(last.seq, 0), last.body
-       FROM run LEFT JOIN event AS last
-         ON last.run = run.key AND last.seq = (SELECT max(seq) FROM event WHERE run = run.key)
-       ORDER BY run.key DESC`,
-    ),
+    list: db.prepare(`${LIST} ORDER BY run.key DESC LIMIT ?3`),
+    listPrefix: db.prepare(`${LIST} AND run.id >= ?4 AND run.id < ?5 ORDER BY run.key DESC LIMIT ?3`),
     size: db.prepare(
       `SELECT coalesce(sum(${SQL.bytes}), 0) AS bytes FROM event
        WHERE run = (SELECT key FROM run WHERE id = ?)`,
@@ -359,6 +382,7 @@ function prepareAll(db: DatabaseSync) {
   // Rows as arrays: node:sqlite takes half as long again to make objects of them.
   sql.read.setReturnArrays(true);
   sql.list.setReturnArrays(true);
+  sql.listPrefix.setReturnArrays(true);
   sql.artifacts.setReturnArrays(true);
   return sql;
 }

@@ -61,7 +61,7 @@ export async function* followRun(
 }
 
 async function isDriven(journal: Journal, id: string): Promise<boolean> {
-  return (await journal.list()).some((row) => row.id === id && row.owned);
+  return (await journal.list({ prefix: id })).some((row) => row.id === id && row.owned);
 }
 
 /** The list of runs, at once and whenever it has changed, until the signal aborts. */

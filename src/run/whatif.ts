@@ -44,7 +44,7 @@ export async function whatIf(
   }
   await prepareSchemas(schemasOf(flow));
   const rows: RunRow[] = [];
-  if (refs.length === 0) rows.push(...(await journal.list()).filter((row) => row.agent === agent));
+  if (refs.length === 0) rows.push(...(await journal.list({ agent })));
   for (const ref of refs) rows.push(await findRun(journal, ref));
   const runs: RunWhatIf[] = [];
   for (const { id } of rows) runs.push(ifSo(flow, id, await journal.read(id)));

@@ -92,7 +92,7 @@ async function recorded(journal: Journal, around: Around): Promise<readonly Reco
   const found: Recorded[] = [];
   let trees: readonly Tree[] | null | undefined;
   for (const run of await journal.list()) {
-    const first = (await journal.read(run.id))[0]?.event;
+    const first = (await journal.read(run.id, 0, 1))[0]?.event;
     if (first?.type !== "run.started" || first.worktree === undefined) continue;
     const { worktree, cwd } = first;
     const { path, branch, base } = worktree;

@@ -260,6 +260,56 @@ export function journalSuite(
         ]);
       }));
 
+    it("lists a part of the runs: by the beginning of their ids, by agent, page by page", () =>
+      world(async (open) => {
+        const journal = await open();
+        for (const [id, agent] of [
+          ["ab1", "x"],
+          ["ac1", "y"],
+          ["ab2", "y"],
+          ["b", "x"],
+          ["ab~", "x"],
+        ] as const)
+          await journal.create({ ...newRun(id), agent });
+        for (const [which, ids] of [
+          [{}, "ab~ b ab2 ac1 ab1"],
+          [{ prefix: "" }, "ab~ b ab2 ac1 ab1"],
+          [{ prefix: "ab" }, "ab~ ab2 ab1"],
+          [{ prefix: "ab1" }, "ab1"],
+          [{ prefix: "ab12" }, ""],
+          [{ prefix: "B" }, ""],
+          [{ prefix: "%" }, ""],
+          [{ agent: "x" }, "ab~ b ab1"],
+          [{ agent: "X" }, ""],
+          [{ limit: 2 }, "ab~ b"],
+          [{ limit: 0 }, ""],
+          [{ limit: 2, before: "b" }, "ab2 ac1"],
+          [{ before: "ab1" }, ""],
+          [{ prefix: "a", agent: "y", before: "ab~", limit: 1 }, "ab2"],
+          [{ prefix: "a", agent: "y", before: "ab2", limit: 5 }, "ac1"],
+        ] as const)
+          assert.equal((await journal.list(which)).map(({ id }) => id).join(" "), ids, JSON.stringify(which));
+        await refuses("RUN_UNKNOWN", journal.list({ before: "nobody" }), /nobody/);
+      }));
+
+    it("reads a run in slices", () =>
+      world(async (open) => {
+        const journal = await open();
+        await journal.create(newRun("r1"), [waited(1), waited(2), waited(3)]);
+        for (const [after, limit, seqs] of [
+          [0, 2, [1, 2]],
+          [2, 2, [3]],
+          [3, 2, []],
+          [1, 1, [2]],
+          [0, 0, []],
+        ] as const)
+          assert.deepEqual(
+            (await journal.read("r1", after, limit)).map(({ seq }) => seq),
+            seqs,
+          );
+        await refuses("RUN_UNKNOWN", journal.read("r2", 0, 1), /r2/);
+      }));
+
     it("lists runs in the order they were made also when some were removed", () =>
       world(async (open) => {
         const journal = await open();

@@ -184,6 +184,40 @@ describe("journal: sqlite alone", () => {
       assert.equal((await journal.read("r1")).length, 1);
     }));
 
+  for (const { what, harm, damaged } of [
+    { what: "is not JSON", harm: "'{\"seq\":2,'", damaged: /entry 2 of run r1 is not JSON/ },
+    {
+      what: "names an artifact that is gone",
+      harm: `'sha256:${"0".repeat(64)}:5'`,
+      damaged: /it holds entry 2 of run r1/,
+    },
+  ]) {
+    it(`lists the others when the newest entry of a run ${what}`, () =>
+      world(async ({ directory, open }) => {
+        const journal = await open("a");
+        const [first, second] = await Promise.all(["r1", "r2"].map((id) => journal.create(newRun(id))));
+        await Promise.all([first, second].map((handle) => handle!.append([waited(1), waited(2)])));
+        await journal.close();
+        const db = new DatabaseSync(join(directory, "runs.db"));
+        db.exec(
+          `UPDATE event SET body = ${harm} WHERE seq = 2 AND run = (SELECT key FROM run WHERE id = 'r1')`,
+        );
+        db.close();
+        const again = await open("b");
+        const [sound, broken] = await again.list();
+        assert.deepEqual([sound?.id, sound?.last?.seq, sound?.damaged], ["r2", 2, undefined]);
+        assert.deepEqual([broken?.id, broken?.last, broken?.events], ["r1", null, 2]);
+        assert.match(broken?.damaged ?? "", damaged);
+        assert.deepEqual(await again.read("r1", 0, 1), [waited(1)]);
+        await assert.rejects(again.read("r1"), { code: "JOURNAL_UNAVAILABLE", message: damaged });
+        await again.remove("r1");
+        assert.deepEqual(
+          (await again.list()).map(({ id }) => id),
+          ["r2"],
+        );
+      }));
+  }
+
   it("tells who holds a run, since when, and what to do", () =>
     world(async ({ open }) => {
       const first = await open("first", { pid: 11 });
