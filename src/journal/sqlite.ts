@@ -215,15 +215,12 @@ export async function openSqliteJournal(options: SqliteJournalOptions): Promise<
             ? sql.list.all(agent, newest, limit)
             : sql.listPrefix.all(agent, newest, limit, prefix, `${prefix}${LAST_CHARACTER}`);
         return (rows as unknown as readonly ListRecord[]).map(
-          ([id, ofAgent, digest, createdAt, owner, events, body]) => ({
-            id,
-            agent: ofAgent,
-            digest,
-            createdAt,
-            events,
-            ...lastOf(body, id, events),
-            owned: owner !== null && isAlive(owner),
-          }),
+          ([id, ofAgent, digest, createdAt, owner, events, body]): RunRow => {
+            const { last, damaged } = lastOf(body, id, events);
+            const owned = owner !== null && isAlive(owner);
+            const row = { id, agent: ofAgent, digest, createdAt, events, last, owned };
+            return damaged === undefined ? row : Object.assign(row, { damaged });
+          },
         );
       });
     },
