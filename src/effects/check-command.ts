@@ -27,7 +27,6 @@ export async function judgeCommand(
   const unrecoverable = isUnrecoverable(result);
   const finding = unrecoverable ? { ok: false } : await applyRule(check.success, result, signal);
   const summary = summarize(check, result, finding);
-  const note = finding.ok ? noteOf(check, result) : null;
   return {
     name,
     ok: finding.ok,
@@ -35,7 +34,6 @@ export async function judgeCommand(
     summary,
     params: finding.ok ? {} : await paramsOf(check, result, summary),
     ...(unrecoverable ? { unrecoverable } : {}),
-    ...(note === null ? {} : { note }),
   };
 }
 
@@ -53,7 +51,7 @@ async function applyRule(
   if (!isFinished(result)) return { ok: false };
   switch (rule.kind) {
     case "empty":
-      return { ok: stdout.trim() === "" };
+      return { ok: stdout.trim() === "" && foundNothing(result) };
     case "exit":
       return { ok: exitCode === rule.code };
     case "contains":
@@ -63,15 +61,9 @@ async function applyRule(
   }
 }
 
-/** Empty because there is nothing, or because it failed? `grep` and `diff` say the first by 1, and silently. */
-function noteOf(
-  { name, success, command }: CommandCheck,
-  { exitCode, stderr }: ProcessResult,
-): string | null {
-  const isNothing = exitCode === 0 || (exitCode === 1 && stderr.trim() === "");
-  if (success.kind !== "empty" || isNothing) return null;
-  const said = firstLines(stderr);
-  return `check "${name}" passed because \`${oneLine(command)}\` printed nothing, but it ended with exit code ${exitCode}${said === "" ? "" : `: ${said}`}`;
+/** No output because there is nothing to report, and not because the command failed: `grep` exits with 1, silently. */
+function foundNothing({ exitCode, stderr }: ProcessResult): boolean {
+  return exitCode === 0 || (exitCode === 1 && stderr.trim() === "");
 }
 
 /** What ran, what was expected and what came; on a second line, how the output begins. */
@@ -85,7 +77,7 @@ function summarize(check: CommandCheck, result: ProcessResult, finding: PatternR
 function expectation(rule: SuccessRule): string {
   switch (rule.kind) {
     case "empty":
-      return "no output";
+      return "no output, and exit code 0 (or 1 with nothing on stderr)";
     case "exit":
       return `exit code ${rule.code}`;
     case "contains":
