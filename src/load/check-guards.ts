@@ -3,7 +3,7 @@ import type { StepId } from "../flow/flow.ts";
 import { checkValues } from "./check-values.ts";
 import { isWritten } from "./document.ts";
 import { correctTo, type Finding } from "./finding.ts";
-import { EXTRACTORS, parseSuccess } from "./guards.ts";
+import { EXTRACTORS, parseSuccess, regexFault, patternOfSuccess } from "./guards.ts";
 import { atStep, type Loaded } from "./loaded.ts";
 import { escapeSegment, unescapeSegment } from "./places.ts";
 import { VALIDATOR_KEYS, type ValidatorSource } from "./registry-shape.ts";
@@ -153,13 +153,21 @@ export function* checkValidator(
   yield* checkKeys({ document, pointer }, name, validator, steps);
   const success = successWhen === undefined ? undefined : parseSuccess(successWhen);
   if (success === null) {
+    const regex = patternOfSuccess(successWhen!);
+    const fault = regex === null ? null : regexFault(regex);
     yield {
       code: "CHECK-SUCCESS",
       document,
       pointer: `${pointer}/successWhen`,
       steps,
-      message: `successWhen "${successWhen}" of the validator "${name}" is none of the rules for success.`,
-      fix: "Write empty, exitCode:N, contains:TEXT or matches:REGEX.",
+      message:
+        fault === null
+          ? `successWhen "${successWhen}" of the validator "${name}" is not a rule for success.`
+          : `The regular expression ${regex} in successWhen of the validator "${name}" is not valid: ${fault}.`,
+      fix:
+        fault === null
+          ? "Write empty, exitCode:N, contains:TEXT or matches:REGEX."
+          : "Correct the regular expression (JavaScript, flag u); in JSON, write each backslash twice.",
     };
   }
   const isByExit = success?.kind === "exit" && success.code === 0;

@@ -239,6 +239,10 @@ export const CODES = {
     "unknown condition",
     "A condition reads one key of the data that the step itself hands on.",
   ),
+  "TRANS-BOTH": warning(
+    "target beside a condition",
+    "A transition leads to one target, or to the one that its condition selects; the other is ignored.",
+  ),
   "TRANS-DEFAULT": warning("no default", "A value that was not foreseen leads nowhere and ends the run."),
   "TRANS-CLOSING": warning(
     "closing without a rule",

@@ -46,6 +46,11 @@ const jumping = (more: Changes = {}): Changes => ({
   ...more,
 });
 const conditional = (rule: object): Changes => ({ [`registry ${S}/transitions/next`]: rule });
+/** A switch on a field that is high or low. */
+const switching = (targets: object, more: object = {}): Changes => ({
+  ...conditional({ condition: "approach", targets, ...more }),
+  "schema /initial.issue/properties/analysis/properties/approach": { enum: ["high", "low"] },
+});
 
 const acting = (actions: object): Changes => ({ "agent /runner/actions": { enabled: true, ...actions } });
 
@@ -1304,6 +1309,37 @@ const ROWS: readonly Row[] = [
     at: "steps_registry.json /steps/continuation.issue/transitions/next",
   },
   {
+    code: "TRANS-UNUSED",
+    name: "a case that the schema does not allow",
+    changes: switching({ hgih: "initial.issue", low: "continuation.issue", default: "continuation.issue" }),
+    at: `steps_registry.json ${S}/transitions/next/targets/hgih`,
+    step: "initial.issue",
+    says: /"hgih" of "next".*the schema allows high, low in "analysis\.approach".*Did you mean "high"\?/,
+  },
+  {
+    code: "TRANS-BOTH",
+    name: "a target beside a condition",
+    changes: switching({ high: "initial.issue", default: "continuation.issue" }, { target: "continuation.issue" }),
+    at: `steps_registry.json ${S}/transitions/next/condition`,
+    step: "initial.issue",
+    says: /has "target" and "condition"; only "target" is read/,
+  },
+  {
+    code: "TRANS-BOTH",
+    name: "a target of null beside a condition",
+    changes: switching({ high: "initial.issue", default: "continuation.issue" }, { target: null }),
+    at: `steps_registry.json ${S}/transitions/next/target`,
+    step: "initial.issue",
+    says: /has "condition" and "target"; only "condition" is read/,
+  },
+  {
+    code: "TRANS-BOTH",
+    name: "a target beside targets",
+    changes: conditional({ target: "continuation.issue", targets: { high: "initial.issue" } }),
+    at: `steps_registry.json ${S}/transitions/next/targets`,
+    step: "initial.issue",
+  },
+  {
     code: "FLOW-HANDOFF-WORK",
     name: "handoff to work",
     changes: { "registry /steps/continuation.issue/transitions/handoff/target": "initial.issue" },
@@ -1788,8 +1824,16 @@ const ROWS: readonly Row[] = [
   {
     code: "CHECK-SUCCESS",
     name: "broken regex",
-    changes: { "registry /validators/git-clean/successWhen": "matches:(" },
+    changes: { "registry /validators/git-clean/successWhen": "matches:a/([" },
     at: "steps_registry.json /validators/git-clean/successWhen",
+    says: /^The regular expression a\/\(\[ in successWhen of the validator "git-clean" is not valid: Unterminated character class\.$/,
+  },
+  {
+    code: "CHECK-SUCCESS",
+    name: "a rule for regexes without one",
+    changes: { "registry /validators/git-clean/successWhen": "matches:" },
+    at: "steps_registry.json /validators/git-clean/successWhen",
+    says: /is not a rule for success/,
   },
   {
     code: "CHECK-EXTRACTOR",
@@ -2528,6 +2572,29 @@ const INNOCENT: readonly { readonly code: Code; readonly name: string; readonly 
       [`registry ${S}/limits`]: { turns: 5, soft: 1, perAttempt: { turns: 5, costUsd: 0.5, soft: 0.5 } },
     },
   })),
+  {
+    code: "FLOW-NEXT-CLOSURE",
+    name: "a verification step whose next is the closure",
+    changes: verified(["next", "repeat"], {
+      next: { target: "closure.issue" },
+      repeat: { target: "continuation.issue" },
+    }),
+  },
+  {
+    code: "TRANS-UNUSED",
+    name: "cases that the schema allows",
+    changes: switching({ high: "initial.issue", low: "continuation.issue", default: "continuation.issue" }),
+  },
+  {
+    code: "TRANS-UNUSED",
+    name: "cases of a field whose values are not listed",
+    changes: conditional({ condition: "approach", targets: { a: "initial.issue", default: "continuation.issue" } }),
+  },
+  {
+    code: "TRANS-BOTH",
+    name: "a condition alone",
+    changes: switching({ high: "initial.issue", default: "continuation.issue" }),
+  },
   {
     code: "GITHUB-TOOL-OFF",
     name: "every tool without GitHub",
