@@ -71,13 +71,15 @@ function summarize(check: CommandCheck, result: ProcessResult, finding: PatternR
   const ran = `\`${oneLine(check.command)}\` ${endingOf(result, check.timeoutMs)}`;
   const why = finding.why === undefined ? "" : ` (${finding.why})`;
   const output = firstLines(result.stdout) || firstLines(result.stderr);
-  return `${ran}; expected ${oneLine(expectation(check.success))}${why}.${output === "" ? "" : `\n${output}`}`;
+  return `${ran}; expected ${oneLine(expectation(check.success, result))}${why}.${output === "" ? "" : `\n${output}`}`;
 }
 
-function expectation(rule: SuccessRule): string {
+function expectation(rule: SuccessRule, result: ProcessResult): string {
   switch (rule.kind) {
     case "empty":
-      return "no output, and exit code 0 (or 1 with nothing on stderr)";
+      return result.stdout.trim() !== "" || !isFinished(result) || foundNothing(result)
+        ? "no output"
+        : "exit code 0, or 1 with nothing on stderr";
     case "exit":
       return `exit code ${rule.code}`;
     case "contains":

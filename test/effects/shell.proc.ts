@@ -114,6 +114,11 @@ describe("the summary", () => {
       "`echo ' M a.ts'; echo '?? b'` ended with exit code 0; expected no output.\nM a.ts | ?? b",
     ],
     [
+      "failed without output",
+      checkOf("echo oh >&2; exit 2", EMPTY),
+      "`echo oh >&2; exit 2` ended with exit code 2; expected exit code 0, or 1 with nothing on stderr.\noh",
+    ],
+    [
       "errors",
       checkOf("echo oh >&2; exit 2", exit(0)),
       "`echo oh >&2; exit 2` ended with exit code 2; expected exit code 0.\noh",

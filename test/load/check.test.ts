@@ -307,7 +307,7 @@ const ROWS: readonly Row[] = [
         "a broken pattern",
         polled({ path: "x", targetState: "re:(" }),
         "targetState",
-        /no regular expression/,
+        /The regular expression \( in targetState is not valid: Unterminated group/,
       ],
       ["an address of another kind", asked("file:///etc/passwd"), "url", /http/],
       ["an address without a host", asked("/status"), "url", /http/],
