@@ -72,6 +72,10 @@ export const CODES = {
   ),
   "OLD-NAME": warning("old name", "Old names are understood, but only new ones are documented."),
   "UNKNOWN-KEY": warning("unknown key", "A key nobody reads is most often a misspelled one."),
+  "DUPLICATE-KEY": warning(
+    "key written twice",
+    "Of two members with one name a JSON parser keeps the last, and the other one is lost.",
+  ),
   "FORBIDDEN-NAME": error(
     "forbidden name",
     "These names reach into the machinery of objects wherever data is keyed by name.",

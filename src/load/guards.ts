@@ -112,7 +112,9 @@ export function regexFault(text: string): string | null {
     return null;
   } catch (error) {
     // "Invalid regular expression: /([/u: Unterminated character class"
-    return (error as Error).message.slice(`Invalid regular expression: /${text}/u: `.length) || "it cannot be read";
+    return (
+      (error as Error).message.slice(`Invalid regular expression: /${text}/u: `.length) || "it cannot be read"
+    );
   }
 }
 

@@ -2,10 +2,9 @@
 import { createHash } from "node:crypto";
 import type { Flow } from "../flow/flow.ts";
 import type { FileRead, FileTree } from "../flow/files.ts";
-import { canonicalJson, type JsonSchema } from "../flow/json.ts";
+import { canonicalJson } from "../flow/json.ts";
 import { hasErrors, type Problem } from "../flow/problem.ts";
-import { hasStages, loadAgent, type LoadResult } from "../load/agent.ts";
-import type { SchemaToTry } from "../load/machine.ts";
+import { hasStages, loadAgent, type LoadResult, type SchemaToTry } from "../load/agent.ts";
 import { CODES } from "../load/codes.ts";
 import { readDocument } from "../load/document.ts";
 import { findPrompt } from "../prompts/find.ts";
@@ -49,14 +48,15 @@ export async function load(agent: string, options: LoadOptions = {}): Promise<Lo
   };
 }
 
-async function loadRegistry(agent: string, files: FileTree): Promise<LoadResult> {
-  const { flow, problems } = loadAgent(agent, files, (ref) => findPrompt(files, ref), sha256);
-  const schemas = flow === null ? [] : schemasOf(flow, agent);
+type Checked = Pick<LoadResult, "flow" | "problems">;
+
+async function loadRegistry(agent: string, files: FileTree): Promise<Checked> {
+  const { flow, problems, schemas } = loadAgent(agent, files, (ref) => findPrompt(files, ref), sha256);
   return { flow, problems: [...problems, ...(await schemaProblems(schemas))] };
 }
 
 /** Only an agent with stages needs the loader for them, and a parser for YAML. */
-async function loadStages(agent: string, files: FileTree): Promise<LoadResult> {
+async function loadStages(agent: string, files: FileTree): Promise<Checked> {
   const { inOrder, loadMachine } = await import("../load/machine.ts");
   const { TOOL_NAMES } = await import("../boundaries/gate.ts");
   const { flow, problems, schemas } = loadMachine(agent, files, { tools: TOOL_NAMES, digest: sha256 });
@@ -119,36 +119,30 @@ function sha256(text: string): string {
 }
 
 /** Compiling every schema of a very large flow would cost more than it tells; those are compiled when first met. */
-const MOST_COMPILED = 64;
+const MOST_COMPILED = 512;
 const MOST_LENGTH = 1_000_000;
 const PAUSE_LENGTH = 50_000;
 
 async function schemaProblems(schemas: readonly SchemaToTry[]): Promise<readonly Problem[]> {
   if (schemas.length === 0 || schemas.length > MOST_COMPILED) return [];
-  const { prepareSchemas, schemaFault } = await import("../engine/schema.ts");
+  const { faultPath, prepareSchemas, schemaFault } = await import("../engine/schema.ts");
   await prepareSchemas(schemas.map(({ schema }) => schema));
-  const problems: Problem[] = [];
+  // Steps that share a part of a schema share what is wrong with it.
+  const problems = new Map<string, Problem>();
   let length = 0;
   for (const { schema, refuse } of schemas) {
     length += JSON.stringify(schema).length;
     if (length > MOST_LENGTH) break;
     const fault = schemaFault(schema);
-    if (fault !== null) problems.push(refuse(fault));
+    if (fault !== null) {
+      const problem = refuse(fault, faultPath(schema));
+      const key = `${problem.file} ${problem.pointer}`;
+      if (!problems.has(key)) problems.set(key, problem);
+    }
     // A large one takes a while: somebody may want to leave.
     if (length > PAUSE_LENGTH) await new Promise((resolve) => setImmediate(resolve));
   }
-  return problems;
-}
-
-function schemasOf(flow: Flow, agent: string): readonly SchemaToTry[] {
-  const schemas = new Map<JsonSchema, SchemaToTry>();
-  for (const { id, answer } of Object.values(flow.steps)) {
-    if (answer.kind !== "object" || answer.schema.kind !== "schema") continue;
-    const { schema, name } = answer.schema;
-    if (schemas.has(schema)) continue;
-    schemas.set(schema, { schema, refuse: (fault) => uncompilable(agent, id, name, fault) });
-  }
-  return [...schemas.values()];
+  return [...problems.values()];
 }
 
 /** Where the folders of the sandbox really lead. What the words alone tell was found before. */
@@ -183,20 +177,4 @@ async function pathProblems(
       },
     ];
   });
-}
-
-function uncompilable(agent: string, step: string, name: string, fault: string): Problem {
-  return {
-    code: "FAILED_SCHEMA_RESOLUTION",
-    severity: "error",
-    file: `.agent/${agent}/steps_registry.json`,
-    line: 1,
-    column: 1,
-    pointer: `/steps/${step.replaceAll("~", "~0").replaceAll("/", "~1")}/outputSchemaRef`,
-    step,
-    message: `The schema ${name} of step "${step}" is no valid JSON Schema: ${fault}`,
-    why: "Every answer of the step is validated against it.",
-    fix: "Correct the schema file.",
-    witness: [],
-  };
 }

@@ -1319,7 +1319,10 @@ const ROWS: readonly Row[] = [
   {
     code: "TRANS-BOTH",
     name: "a target beside a condition",
-    changes: switching({ high: "initial.issue", default: "continuation.issue" }, { target: "continuation.issue" }),
+    changes: switching(
+      { high: "initial.issue", default: "continuation.issue" },
+      { target: "continuation.issue" },
+    ),
     at: `steps_registry.json ${S}/transitions/next/condition`,
     step: "initial.issue",
     says: /has "target" and "condition"; only "target" is read/,
@@ -2588,7 +2591,10 @@ const INNOCENT: readonly { readonly code: Code; readonly name: string; readonly 
   {
     code: "TRANS-UNUSED",
     name: "cases of a field whose values are not listed",
-    changes: conditional({ condition: "approach", targets: { a: "initial.issue", default: "continuation.issue" } }),
+    changes: conditional({
+      condition: "approach",
+      targets: { a: "initial.issue", default: "continuation.issue" },
+    }),
   },
   {
     code: "TRANS-BOTH",
@@ -2663,6 +2669,8 @@ test("every code has a row here, or is about values given at the start", () => {
     "PARAM-RESERVED",
     "BUDGET-TURNS",
     "AC-SERVICE-003",
+    // Of the text of a file: keys.test.ts.
+    "DUPLICATE-KEY",
   ]);
   // Of stages: stages.test.ts.
   const isOfStages = (code: string) => /^(?:Stage[A-Z]|STAGE-|CompletionTool|InvalidParallel)/.test(code);

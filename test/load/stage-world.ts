@@ -2,7 +2,8 @@
 import { stringify } from "yaml";
 import { TOOL_NAMES } from "../../src/boundaries/gate.ts";
 import type { Problem } from "../../src/flow/problem.ts";
-import { loadMachine, type MachineResult } from "../../src/load/machine.ts";
+import type { LoadResult } from "../../src/load/agent.ts";
+import { loadMachine } from "../../src/load/machine.ts";
 import { filesOf, type Tree } from "./world.ts";
 
 export const FOLDER = ".agent/release";
@@ -76,7 +77,7 @@ export function stageTree(changes: StageChanges = {}): Tree {
   return files;
 }
 
-export function loadStages(tree: Tree): MachineResult {
+export function loadStages(tree: Tree): LoadResult {
   return loadMachine("release", filesOf(tree), { tools: TOOL_NAMES, digest: (all) => `digest of ${all}` });
 }
 
