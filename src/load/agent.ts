@@ -2,7 +2,7 @@
  * The front door of this room: an agent's files in, a flow and a list of problems out. Pure over what it is given;
  * never throws, whatever the files hold.
  *
- *     const { flow, problems } = loadAgent("iterator", files, findPrompt, sha256);
+ *     const { flow, problems } = loadAgent("iterator", files, findPrompt, { tools, digest: sha256 });
  */
 import type { Digest, Files, FileTree, FindPrompt } from "../flow/files.ts";
 import type { Flow, Step } from "../flow/flow.ts";
@@ -12,6 +12,7 @@ import type { Actions, Settings } from "../flow/settings.ts";
 import { loadActions } from "./actions.ts";
 import { AGENT, isWriting, type AgentSource } from "./agent-shape.ts";
 import { checkFlow } from "./check.ts";
+import type { ToolNames } from "./check-tools.ts";
 import type { Code } from "./codes.ts";
 import { COMPLETE_REGISTRY } from "./complete-shape.ts";
 import { DEFAULTS } from "./defaults.ts";
@@ -57,7 +58,19 @@ export function hasStages(name: string, files: FileTree): boolean {
   return files.list(joinPath(".agent", `${name}/stages`)) !== null;
 }
 
-export function loadAgent(name: string, files: Files, findPrompt: FindPrompt, digest: Digest): LoadResult {
+/** What the loader has to know of the program around it. */
+export type LoadWorld = {
+  readonly tools: ToolNames;
+  /** The digest of a module's text. */
+  readonly digest: Digest;
+};
+
+export function loadAgent(
+  name: string,
+  files: Files,
+  findPrompt: FindPrompt,
+  { tools, digest }: LoadWorld,
+): LoadResult {
   const findings: Finding[] = [];
   const folder = joinPath(".agent", name);
   const nothing = () => ({
@@ -125,7 +138,7 @@ export function loadAgent(name: string, files: Files, findPrompt: FindPrompt, di
   };
 
   const reach = graph.steps.has(graph.entry.step) ? reachFrom(graph.entry.step, graph.steps) : null;
-  const loaded = { name, sources, graph, flow, reach, schemaFiles, files };
+  const loaded = { name, sources, graph, flow, reach, schemaFiles, files, tools };
   findings.push(...checkFlow(loaded), ...findInert(sources, graph));
   const live = reach?.steps ?? null;
   const problems = findings.map((finding) => toProblem(withStep(finding, registryDocument), live));

@@ -14,6 +14,7 @@ import { checkArguments, checkCommandList } from "./check-commands.ts";
 import { checkGitHubTool, checkServers, serversOf } from "./mcp.ts";
 import { checkVerdict } from "./check-verdict.ts";
 import { checkSandbox } from "./check-sandbox.ts";
+import { checkToolNames } from "./check-tools.ts";
 import { checkWords } from "./check-words.ts";
 import type { Dialect } from "./dialect.ts";
 import { isWritten } from "./document.ts";
@@ -119,11 +120,12 @@ function* checkFolders({ name, sources }: Loaded): Generator<Finding> {
   }
 }
 
-function* checkTools({ sources, graph, reach }: Loaded): Generator<Finding> {
+function* checkTools({ sources, graph, reach, tools: names }: Loaded): Generator<Finding> {
   const { agent, agentDocument: document } = sources;
   const tools = agent.runner.boundaries.allowedTools;
   const live = [...graph.steps.values()].filter(({ id }) => reach?.steps.has(id) ?? true);
   const allowed = { document, pointer: "/runner/boundaries/allowedTools", tools };
+  yield* checkToolNames(tools, names, allowed);
   yield* checkServers([serversOf(agent, document)], allowed, live);
   yield* checkCommandList(tools, { document, pointer: allowed.pointer });
   if (!agent.runner.integrations.github.enabled)

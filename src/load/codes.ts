@@ -88,6 +88,10 @@ export const CODES = {
     "folder of the sandbox",
     "Whoever can write the home folder, the record of runs or the list of what is trusted is not confined.",
   ),
+  "TOOL-UNKNOWN": warning(
+    "unknown tool",
+    "A name that no tool has allows nothing, so the steps have fewer tools than the list seems to say.",
+  ),
   "BASH-LIST-OPEN": warning(
     "list of commands that is no limit",
     "A list compares how commands begin. Many programs run or write anything by their options, and then the list keeps an honest model on the road and stops no other.",

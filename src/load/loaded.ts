@@ -3,6 +3,7 @@ import type { Files } from "../flow/files.ts";
 import type { Flow, StepId } from "../flow/flow.ts";
 import { checksEveryVisit, fewestVisits } from "../flow/rules.ts";
 import type { Path } from "../flow/json.ts";
+import type { ToolNames } from "./check-tools.ts";
 import type { Document, DocumentRead } from "./document.ts";
 import type { Reach } from "./graph.ts";
 import { escapeSegment } from "./places.ts";
@@ -18,6 +19,7 @@ export type Loaded = {
   readonly reach: Reach | null;
   readonly schemaFiles: ReadonlyMap<string, DocumentRead>;
   readonly files: Files;
+  readonly tools: ToolNames;
 };
 
 /** The place of a step's entry in the registry, or of something in it. */

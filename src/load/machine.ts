@@ -8,7 +8,7 @@ import { isObject, type JsonSchema } from "../flow/json.ts";
 import type { Problem } from "../flow/problem.ts";
 import { loadActions } from "./actions.ts";
 import { AGENT_OF_STAGES, type AgentSource } from "./agent-shape.ts";
-import { aboutAgent, open, settingsOf, type LoadResult, type SchemaToTry } from "./agent.ts";
+import { aboutAgent, open, settingsOf, type LoadResult, type LoadWorld, type SchemaToTry } from "./agent.ts";
 import { checkMachine } from "./check-machine.ts";
 import { DEFAULTS } from "./defaults.ts";
 import { emptyDocument, readText, type Document } from "./document.ts";
@@ -28,13 +28,6 @@ import { buildStage } from "./stage-step.ts";
 import { MACHINE, MACHINE_KEYS, STAGE_KEYS, type MachineSource } from "./stage-shape.ts";
 import { readYaml } from "./yaml.ts";
 
-export type MachineWorld = {
-  /** The tools there are, by name. */
-  readonly tools: ReadonlySet<string>;
-  /** The digest of a module's text. */
-  readonly digest: (text: string) => string;
-};
-
 /** The stage files, in the order of their names. */
 export function stagePaths(name: string, files: FileTree): readonly string[] {
   const folder = joinPath(".agent", `${name}/stages`);
@@ -42,7 +35,7 @@ export function stagePaths(name: string, files: FileTree): readonly string[] {
   return names.filter((file) => /^[^.].*\.md$/.test(file)).map((file) => `${folder}/${file}`);
 }
 
-export function loadMachine(name: string, files: FileTree, world: MachineWorld): LoadResult {
+export function loadMachine(name: string, files: FileTree, world: LoadWorld): LoadResult {
   const findings: Finding[] = [];
   const folder = joinPath(".agent", name);
   const { agent, agentDocument } = readAgent(name, folder, files, findings);
@@ -68,7 +61,7 @@ export function loadMachine(name: string, files: FileTree, world: MachineWorld):
     { document: machineDocument, pointer: "/mcpServers", servers: machine.mcpServers },
   ];
   const tools = {
-    known: world.tools,
+    ...world.tools,
     allowed: agent.runner.boundaries.allowedTools,
     servers: new Set(servers.flatMap((place) => [...place.servers.keys()])),
   };
@@ -122,6 +115,7 @@ export function loadMachine(name: string, files: FileTree, world: MachineWorld):
     flow,
     entry,
     isWhole: unread.length === 0 && !isBroken,
+    tools: world.tools,
     hooks: hooks?.text ?? null,
     reach: steps.has(entry.step) ? reachFrom(entry.step, steps) : null,
   };
@@ -243,7 +237,7 @@ function refuseRegistry(
 function readHooks(
   folder: string,
   files: FileTree,
-  { digest }: MachineWorld,
+  { digest }: LoadWorld,
   findings: Finding[],
 ): { readonly module: Module; readonly text: string } | null {
   const file = `${folder}/hooks.mjs`;

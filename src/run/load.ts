@@ -4,7 +4,7 @@ import type { Flow } from "../flow/flow.ts";
 import type { FileRead, FileTree } from "../flow/files.ts";
 import { canonicalJson } from "../flow/json.ts";
 import { hasErrors, type Problem } from "../flow/problem.ts";
-import { hasStages, loadAgent, type LoadResult, type SchemaToTry } from "../load/agent.ts";
+import { hasStages, loadAgent, type LoadResult, type LoadWorld, type SchemaToTry } from "../load/agent.ts";
 import { CODES } from "../load/codes.ts";
 import { readDocument } from "../load/document.ts";
 import { findPrompt } from "../prompts/find.ts";
@@ -51,16 +51,27 @@ export async function load(agent: string, options: LoadOptions = {}): Promise<Lo
 type Checked = Pick<LoadResult, "flow" | "problems">;
 
 async function loadRegistry(agent: string, files: FileTree): Promise<Checked> {
-  const { flow, problems, schemas } = loadAgent(agent, files, (ref) => findPrompt(files, ref), sha256);
+  const { flow, problems, schemas } = loadAgent(
+    agent,
+    files,
+    (ref) => findPrompt(files, ref),
+    await loadWorld(),
+  );
   return { flow, problems: [...problems, ...(await schemaProblems(schemas))] };
 }
 
 /** Only an agent with stages needs the loader for them, and a parser for YAML. */
 async function loadStages(agent: string, files: FileTree): Promise<Checked> {
   const { inOrder, loadMachine } = await import("../load/machine.ts");
-  const { TOOL_NAMES } = await import("../boundaries/gate.ts");
-  const { flow, problems, schemas } = loadMachine(agent, files, { tools: TOOL_NAMES, digest: sha256 });
+  const { flow, problems, schemas } = loadMachine(agent, files, await loadWorld());
   return { flow, problems: inOrder([...problems, ...(await schemaProblems(schemas))]) };
+}
+
+/** The names of tools are those of the toolbox itself. */
+async function loadWorld(): Promise<LoadWorld> {
+  const { OFFERED } = await import("../boundaries/toolbox.ts");
+  const { TOOL_NAMES } = await import("../boundaries/gate.ts");
+  return { tools: { offered: OFFERED, known: TOOL_NAMES }, digest: sha256 };
 }
 
 /** What was read stays as it was read: a prompt is looked at by its step and again by the rules. */

@@ -97,7 +97,27 @@ const served = (mcpServers: object, tools: readonly string[] = ["Read", "mcp__do
 const DOCS = { command: "docs-server", args: ["--quiet"] };
 const SERVERS = "agent.json /runner/mcpServers";
 
+/** Entries of allowedTools that allow nothing, and what is said about them. */
+const TOOLS: readonly (readonly [entry: string, says: RegExp])[] = [
+  ["Raed", /there is no tool "Raed"\. Did you mean "Read"\?/],
+  ["write", /there is no tool "write"\. Did you mean "Write"\?/],
+  ["bash(git status)", /there is no tool "bash"\. Did you mean "Bash"\?/],
+  ["Launch", /there is no tool "Launch"\.$/],
+  ["Re?d", /there is no tool "Re\?d"/],
+  ["X*", /there is no tool "X\*"/],
+  ["", /there is no tool ""/],
+  ["Read(src/**)", /only commands of Bash can be limited in parentheses/],
+];
+
 const ROWS: readonly Row[] = [
+  ...TOOLS.map(([entry, says]): Row => ({
+    code: "TOOL-UNKNOWN",
+    name: `allowedTools has "${entry}"`,
+    changes: { "agent /runner/boundaries/allowedTools": ["Read", entry] },
+    at: "agent.json /runner/boundaries/allowedTools/1",
+    step: null,
+    says,
+  })),
   // Limits.
   {
     code: "LIMIT-INVALID",
@@ -2575,6 +2595,24 @@ const INNOCENT: readonly { readonly code: Code; readonly name: string; readonly 
       [`registry ${S}/limits`]: { turns: 5, soft: 1, perAttempt: { turns: 5, costUsd: 0.5, soft: 0.5 } },
     },
   })),
+  ...[
+    "*",
+    "Read",
+    "R*",
+    "mcp__docs__*",
+    "mcp__*",
+    "Bash(git status)",
+    "Bash (npm *)",
+    "Task",
+    "WebFetch",
+  ].map(
+    (entry) =>
+      ({
+        code: "TOOL-UNKNOWN",
+        name: `allowedTools has "${entry}"`,
+        changes: { "agent /runner/boundaries/allowedTools": [entry] },
+      }) as const,
+  ),
   {
     code: "FLOW-NEXT-CLOSURE",
     name: "a verification step whose next is the closure",

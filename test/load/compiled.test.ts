@@ -4,6 +4,10 @@ import { load } from "../../src/run/load.ts";
 import { filesOf, tree, type Changes } from "./world.ts";
 import { stageTree, type StageChanges } from "./stage-world.ts";
 
+function textAt(text: string, line: number, column: number): string {
+  return (text.split("\n")[line - 1] ?? "").slice(column - 1);
+}
+
 const SCHEMA = "schemas/issue.schema.json";
 const A = "/initial.issue/properties/analysis/properties/approach";
 
@@ -78,11 +82,7 @@ for (const [name, changes, at, step, says] of REGISTRY) {
     assert.equal(severity, "error");
     assert.match(message, says);
     const key = at.slice(at.lastIndexOf("/") + 1);
-    assert.ok(
-      files[file]!.split("\n")
-        [line - 1]!.slice(column - 1)
-        .startsWith(`"${key}"`),
-    );
+    assert.ok(textAt(files[file]!, line, column).startsWith(`"${key}"`));
   });
 }
 
@@ -109,11 +109,7 @@ for (const [name, changes, found] of STAGES) {
     );
     const [{ file, line, column }] = problems as [(typeof problems)[0]];
     const key = found.slice(found.lastIndexOf("/") + 1);
-    assert.ok(
-      files[file]!.split("\n")
-        [line - 1]!.slice(column - 1)
-        .startsWith(key),
-    );
+    assert.ok(textAt(files[file]!, line, column).startsWith(key));
   });
 }
 

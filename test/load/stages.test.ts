@@ -144,7 +144,7 @@ const FIELD_ROWS: readonly Row[] = [
       plan: { allowedTools: ["mcp__github__github_read"] },
       "agent.json": JSON.stringify({ runner: { integrations: { github: { enabled: false } } } }),
     },
-    [plan("/allowedTools/0", "GITHUB-TOOL-OFF", "warning")],
+    [plan("/allowedTools/0", "GITHUB-TOOL-OFF")],
   ],
   ["allowedTools: the tool of GitHub", { plan: { allowedTools: ["mcp__github__github_read"] } }, []],
   [
@@ -169,6 +169,12 @@ const FIELD_ROWS: readonly Row[] = [
   onPlan(
     "allowedTools: an unknown tool",
     { allowedTools: ["Read", "read"] },
+    "StageToolUnknown",
+    "/allowedTools/1",
+  ),
+  onPlan(
+    "allowedTools: a tool that only coding agents have",
+    { allowedTools: ["Read", "WebSearch"] },
     "StageToolUnknown",
     "/allowedTools/1",
   ),
