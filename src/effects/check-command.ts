@@ -1,5 +1,6 @@
 /** A check by a command: whether it could run, what its success rule says, and what a failure prompt can tell of it. */
 import type { CheckResult } from "../flow/event.ts";
+import type { FailureParams } from "../flow/failure.ts";
 import type { CommandCheck, SuccessRule } from "../flow/flow.ts";
 import type { Json, JsonObject } from "../flow/json.ts";
 import { clip } from "./capture.ts";
@@ -100,7 +101,7 @@ async function paramsOf(check: CommandCheck, result: ProcessResult, summary: str
     ([param, name]) => [param, extract(name, result)] as const,
   );
   const { stdout, stderr, exitCode } = result;
-  const raw = { stdout, stderr, exitCode, command: check.command, summary };
+  const raw: FailureParams<"command"> = { stdout, stderr, exitCode, command: check.command, summary };
   const meaning = meaningOf(Object.values(check.extract), result);
   const all = [...Object.entries<Json>(raw), ...Object.entries(meaning), ...extracted];
   return Object.fromEntries(all.map(([param, value]) => [param, capped(value)]));

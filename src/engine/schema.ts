@@ -100,7 +100,7 @@ export function faultPath(schema: JsonSchema): Path {
       if (typeof value !== "object" || value === null) continue;
       if (isAt(value)) return search(value, [...path, keyword]);
       for (const [name, inner] of Object.entries(value))
-        if (isAt(inner)) return search(inner as JsonSchema, [...path, keyword, name]);
+        if (isAt(inner)) return search(inner, [...path, keyword, name]);
     }
     const keyword = Object.keys(part).find((name) => isAt({ [name]: part[name]! }));
     return keyword === undefined ? path : [...path, keyword];

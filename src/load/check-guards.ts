@@ -1,10 +1,11 @@
 /** Rules about the checks that stand before the end. */
 import type { StepId } from "../flow/flow.ts";
+import { checkFailures } from "./check-failures.ts";
 import { checkValues } from "./check-values.ts";
 import { isWritten } from "./document.ts";
 import { correctTo, type Finding } from "./finding.ts";
 import { EXTRACTORS, parseSuccess, regexFault, patternOfSuccess } from "./guards.ts";
-import { atStep, type Loaded } from "./loaded.ts";
+import type { Loaded } from "./loaded.ts";
 import { escapeSegment, unescapeSegment } from "./places.ts";
 import { VALIDATOR_KEYS, type ValidatorSource } from "./registry-shape.ts";
 import { didYouMean, onlyNear } from "./suggest.ts";
@@ -20,7 +21,7 @@ export function* checkGuards(loaded: Loaded): Generator<Finding> {
     yield* checkValidator(at, name, validator, failurePatterns, users.get(name) ?? []);
   }
   yield* checkUse(loaded);
-  yield* checkEditions(loaded);
+  yield* checkFailures(loaded);
 }
 
 /** The steps that each entry of validationSteps is used for: what stands before an end by the verdict, for the first. */
@@ -297,28 +298,4 @@ function nearby(
 ): string {
   const unknown = [...asked].filter((other) => other !== undefined && !there.has(other)) as string[];
   return didYouMean(name, unknown);
-}
-
-function* checkEditions(loaded: Loaded): Generator<Finding> {
-  for (const [id, { guard }] of loaded.graph.steps) {
-    for (const { check, edition } of guard?.checks ?? []) {
-      if (edition.file !== null) continue;
-      yield {
-        code: "PR-EDITION",
-        ...atStep(loaded, id),
-        message: `There is no prompt for a failure of "${check}" in the step "${id}"; the model is told in general words. Tried: ${edition.tried.join(", ")}.`,
-        fix: `Create ${edition.tried[0] ?? "the prompt file"}.`,
-      };
-    }
-  }
-  for (const { check, edition } of loaded.flow.stopGuard?.checks ?? []) {
-    if (edition.file !== null) continue;
-    yield {
-      code: "PR-EDITION",
-      document: loaded.sources.registryDocument,
-      pointer: `/validationSteps/${escapeSegment(loaded.graph.stop?.judged.key ?? "")}`,
-      message: `There is no prompt for a failure of "${check}" before an end by the verdict; the model is told in general words. Tried: ${edition.tried.join(", ")}.`,
-      fix: `Create ${edition.tried[0] ?? "the prompt file"}.`,
-    };
-  }
 }

@@ -342,6 +342,14 @@ export const CODES = {
     "failure prompt not found",
     "The model hears of the failed check in general words only.",
   ),
+  "FAILURE-NAME": warning(
+    "name without a value in a failure prompt",
+    "The model would read an empty place where the failure should be named.",
+  ),
+  "FAILURE-BLOCK": warning(
+    "braces in a failure prompt",
+    "What is not a tag of the language of failure prompts, or is not closed, is sent to the model unchanged.",
+  ),
   "PR-RESOLVE-003": error(
     "variable without supplier",
     "A declared variable must have a value when the prompt is made.",

@@ -14,6 +14,8 @@ type Row = {
   readonly step?: string | null;
   readonly says?: RegExp;
   readonly witness?: readonly string[];
+  /** Line and column. */
+  readonly place?: readonly [number, number];
 };
 
 const S = "/steps/initial.issue";
@@ -109,7 +111,43 @@ const TOOLS: readonly (readonly [entry: string, says: RegExp])[] = [
   ["Read(src/**)", /only commands of Bash can be limited in parentheses/],
 ];
 
+/** Failure prompts, and what is wrong with them: where, and in which words. */
+const FAILURES: readonly (readonly [
+  code: "FAILURE-NAME" | "FAILURE-BLOCK",
+  text: string,
+  place: readonly [number, number],
+  says: RegExp,
+])[] = [
+  ["FAILURE-NAME", "{{summary}}\n{{sumary}}", [2, 1], /reads "sumary".*Did you mean "summary"/],
+  ["FAILURE-NAME", "{{#each untracked}}{{this}}{{/each}}", [1, 1], /reads "untracked"/],
+  ["FAILURE-NAME", "{{#if x.y}}a{{/if}}", [1, 1], /reads "x"/],
+  ["FAILURE-NAME", "{{this}}", [1, 1], /\{\{this\}\} outside of \{\{#each\}\}/],
+  ["FAILURE-BLOCK", "---\na: b\n---\n{{#each changedFiles}}x{{/eech}}", [4, 24], /\{\{\/eech\}\} in/],
+  ["FAILURE-BLOCK", "{{#each changedFiles}}x", [1, 1], /never closed by \{\{\/each\}\}/],
+  [
+    "FAILURE-BLOCK",
+    "{{#if stdout}}{{#each changedFiles}}x{{/if}}",
+    [1, 15],
+    /never closed by \{\{\/each\}\}/,
+  ],
+  ["FAILURE-BLOCK", "x {{/if}}", [1, 3], /no open \{\{#if\}\}/],
+  ["FAILURE-BLOCK", "x {{else}}", [1, 3], /no \{\{#if\}\} around/],
+  ["FAILURE-BLOCK", "{{#unless stdout}}", [1, 1], /not a tag/],
+  ["FAILURE-BLOCK", "{{ }}", [1, 1], /names nothing/],
+  ["FAILURE-BLOCK", "Issue {uv-issue}", [1, 7], /\{uv-issue\} in .* a failure prompt reads only/],
+];
+const FAILURE_PROMPT = "prompts/steps/retry/issue/f_failed_git-dirty.md";
+
 const ROWS: readonly Row[] = [
+  ...FAILURES.map(([code, text, place, says]): Row => ({
+    code,
+    name: JSON.stringify(text),
+    changes: { [FAILURE_PROMPT]: text },
+    at: "retry/issue/f_failed_git-dirty.md ",
+    step: "closure.issue",
+    place,
+    says,
+  })),
   ...TOOLS.map(([entry, says]): Row => ({
     code: "TOOL-UNKNOWN",
     name: `allowedTools has "${entry}"`,
@@ -564,8 +602,9 @@ const ROWS: readonly Row[] = [
     code: "PR-RESOLVE-005",
     severity: "warning",
     name: "unknown placeholder in the system prompt",
-    changes: { "prompts/system.md": "{uv-issue}" },
-    at: "agent.json /runner/flow/systemPromptPath",
+    changes: { "prompts/system.md": "---\ntitle: x\n---\n\nYou work on\n  {uv-issue}." },
+    at: "prompts/system.md ",
+    place: [6, 3],
   },
   ...(
     [
@@ -1585,10 +1624,11 @@ const ROWS: readonly Row[] = [
     name: "a section that reads what its reader has not",
     changes: {
       "registry /steps/section.context": { stepId: "section.context", c2: "section", c3: "context" },
-      "prompts/steps/section/context/f_default.md": "{uv-isue}",
+      "prompts/steps/section/context/f_default.md": "So far:\n{uv-isue}",
       "prompts/steps/initial/issue/f_default.md": "{uv-issue} {uv-section_context}",
     },
-    at: "steps_registry.json /steps/section.context/uvVariables",
+    at: "section/context/f_default.md ",
+    place: [2, 1],
     step: "initial.issue",
     says: /no supplier in the step "initial\.issue".*Did you mean "issue"/,
   },
@@ -1602,7 +1642,7 @@ const ROWS: readonly Row[] = [
       "prompts/steps/section/b/f_default.md": "x",
       "prompts/steps/initial/issue/f_default.md": "{uv-issue} {uv-section_a} {uv-section_b}",
     },
-    at: "steps_registry.json /steps/section.a/uvVariables",
+    at: "section/a/f_default.md ",
     step: "initial.issue",
     says: /takes in no other/,
   },
@@ -1610,7 +1650,9 @@ const ROWS: readonly Row[] = [
     code: "STDIN-UNDECLARED",
     name: "a prompt that reads what its step does not ask for",
     changes: { "prompts/steps/initial/issue/f_default.md": "{uv-issue} {input_text}" },
-    at: `steps_registry.json ${S}`,
+    at: "initial/issue/f_default.md ",
+    place: [1, 12],
+    step: "initial.issue",
   },
   {
     code: "STDIN-UNREAD",
@@ -1667,8 +1709,10 @@ const ROWS: readonly Row[] = [
   {
     code: "PR-RESOLVE-005",
     name: "an undeclared placeholder",
-    changes: { "prompts/steps/initial/issue/f_default.md": "{uv-isue}" },
-    at: `steps_registry.json ${S}/uvVariables`,
+    changes: { "prompts/steps/initial/issue/f_default.md": "\r\nLook\r\nat {uv-isue} and {uv-isue}." },
+    at: "initial/issue/f_default.md ",
+    place: [3, 4],
+    step: "initial.issue",
     says: /Did you mean "issue"/,
   },
   {
@@ -1697,13 +1741,17 @@ const ROWS: readonly Row[] = [
     code: "UV-UNDECLARED",
     name: "a parameter that is read but not declared",
     changes: { "prompts/steps/initial/issue/f_default.md": "{uv-issue} {uv-iterateMax}" },
-    at: `steps_registry.json ${S}/uvVariables`,
+    at: "initial/issue/f_default.md ",
+    place: [1, 12],
+    step: "initial.issue",
   },
   {
     code: "UV-PLAIN",
     name: "a placeholder without uv-",
-    changes: { "prompts/steps/initial/issue/f_default.md": "{issue} {{x}} ${y} {input_text}" },
-    at: `steps_registry.json ${S}/uvVariables`,
+    changes: { "prompts/steps/initial/issue/f_default.md": "{{x}} ${y} {issue} {input_text}" },
+    at: "initial/issue/f_default.md ",
+    place: [1, 12],
+    step: "initial.issue",
     says: /has \{issue\}, which/,
   },
 
@@ -2085,6 +2133,7 @@ for (const row of ROWS) {
     if (row.step !== undefined) assert.equal(found.step, row.step);
     if (row.says !== undefined) assert.match(found.message, row.says);
     if (row.witness !== undefined) assert.deepEqual(found.witness, row.witness);
+    if (row.place !== undefined) assert.deepEqual([found.line, found.column], row.place);
     assert.ok(found.line >= 1 && found.column >= 1 && found.why !== "" && found.fix !== "");
   });
 }
@@ -2595,6 +2644,12 @@ const INNOCENT: readonly { readonly code: Code; readonly name: string; readonly 
       [`registry ${S}/limits`]: { turns: 5, soft: 1, perAttempt: { turns: 5, costUsd: 0.5, soft: 0.5 } },
     },
   })),
+  ...(["FAILURE-NAME", "FAILURE-BLOCK"] as const).flatMap((code) =>
+    [
+      "{{summary}} {{stdout}} {{stderr}} {{exitCode}} {{command}} {{rootCause}} { x } ${{y",
+      "{{#each changedFiles}}{{this.path}}{{#if exitCode}}{{this}}{{else}}{{severity}}{{/if}}{{/each}}",
+    ].map((text) => ({ code, name: text, changes: { [FAILURE_PROMPT]: text } })),
+  ),
   ...[
     "*",
     "Read",
