@@ -225,16 +225,17 @@ export function* checkValidator(
 function* checkKeys(
   { document, pointer }: Pick<Finding, "document" | "pointer">,
   name: string,
-  { type }: ValidatorSource,
+  validator: ValidatorSource,
   steps: readonly StepId[],
 ): Generator<Finding> {
+  const { type } = validator;
   if (type === undefined) return;
   const has = (key: string) =>
     isWritten(document, `${pointer}/${key}`.slice(1).split("/").map(unescapeSegment));
   for (const { key, types, isNeeded } of VALIDATOR_KEYS) {
     const at = { document, pointer: `${pointer}/${key}`, steps };
     if (types.includes(type)) {
-      if (!isNeeded || has(key)) continue;
+      if (!isNeeded || has(key) || validator[key] !== undefined) continue;
       const message = `"${key}" of the validator "${name}" is missing: its type is "${type}".`;
       yield { code: "SR-VALID-004", ...at, message, fix: `Add "${key}".` };
     } else if (has(key)) {

@@ -198,7 +198,7 @@ function readMachine(
   const yaml = readYaml(file, read.text);
   if (yaml.kind === "broken") {
     for (const { document, what } of yaml.faults) {
-      const message = `${file} is no valid YAML: ${what}.`;
+      const message = `${file} is not valid YAML: ${what}.`;
       findings.push({ code, document, pointer: "", message, fix: MEND_YAML });
     }
     return broken();

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { readPath, type Json } from "../../src/flow/json.ts";
 import { repeatedMembers } from "../../src/load/places.ts";
-import { load, tree } from "./world.ts";
+import { load, REGISTRY, tree } from "./world.ts";
 
 const REPEATED: readonly [name: string, text: string, found: readonly [string, number, number][]][] = [
   ["nothing twice", '{ "a": { "a": 1 }, "b": [{ "a": 1 }, { "a": 2 }], "c": "\\"a\\": 1" }', []],
@@ -94,3 +95,60 @@ for (const { name, file, before, put, severity, pointer, step } of ROWS) {
     );
   });
 }
+
+/** A vital key under a wrong name: its name is the one error, and nothing follows from its absence. */
+const MISSPELLED: readonly (readonly [owner: string, key: string, written: string])[] = [
+  ["/steps/initial.issue/structuredGate", "allowedIntents", "AllowedIntents"],
+  ["/steps/initial.issue/structuredGate", "intentField", "intentfield"],
+  ["/steps/initial.issue/structuredGate", "handoffFields", "handoffField"],
+  ["/steps/continuation.issue", "transitions", "Transitions"],
+  ["/steps/continuation.issue", "structuredGate", "structured_gate"],
+  ["/steps/closure.issue", "stepId", "step_id"],
+  ["", "steps", "stepss"],
+  ["", "entryStepMapping", "entryStepMaping"],
+  ["", "validators", "validator"],
+  ["", "failurePatterns", "failurePattern"],
+  ["", "validationSteps", "validationStep"],
+];
+
+for (const [owner, key, written] of MISSPELLED) {
+  test(`"${written}" in ${owner || "the registry"} is one error`, () => {
+    const value = readPath(
+      REGISTRY as unknown as Json,
+      owner === "" ? [key] : [...owner.slice(1).split("/"), key],
+    );
+    const changes = { [`registry ${owner}/${key}`]: undefined, [`registry ${owner}/${written}`]: value };
+    const { problems } = load(tree(changes));
+    assert.deepEqual(
+      problems.map((one) => [one.code, one.severity, one.pointer, one.mend?.[0]?.kind]),
+      [["UNKNOWN-KEY", "error", `${owner}/${written}`, "rename"]],
+    );
+    assert.match(problems[0]!.message, new RegExp(`"${written}" is not a key of .* Did you mean "${key}"`));
+  });
+}
+
+test("the same wrong key in two steps is two errors, and nothing else", () => {
+  const gate = (id: "initial.issue" | "closure.issue") => {
+    const { allowedIntents, ...rest } = REGISTRY.steps[id].structuredGate;
+    return { ...rest, AllowedIntents: allowedIntents };
+  };
+  const { problems } = load(
+    tree({
+      "registry /steps/initial.issue/structuredGate": gate("initial.issue"),
+      "registry /steps/closure.issue/structuredGate": gate("closure.issue"),
+    }),
+  );
+  assert.deepEqual(
+    problems.map((one) => one.code),
+    ["UNKNOWN-KEY", "UNKNOWN-KEY"],
+  );
+});
+
+test("a key without which a run is the same only warns, and is not read", () => {
+  const { problems, flow } = load(tree({ "agent /runner/boundaries/permissionmode": "bypassPermissions" }));
+  assert.deepEqual(
+    problems.map((one) => [one.code, one.severity]),
+    [["UNKNOWN-KEY", "warning"]],
+  );
+  assert.equal(flow?.settings.boundaries.permissionMode, "acceptEdits");
+});
