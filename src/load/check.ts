@@ -5,6 +5,7 @@ import { checkData } from "./check-data.ts";
 import { checkEnds } from "./check-ends.ts";
 import { checkGates } from "./check-gates.ts";
 import { checkGuards } from "./check-guards.ts";
+import { checkIntents } from "./check-intents.ts";
 import { checkLimits, limitsOfRun } from "./check-limits.ts";
 import { checkPromptFiles } from "./check-prompt-files.ts";
 import { checkPrompts } from "./check-prompts.ts";
@@ -41,6 +42,7 @@ const GATE_RULES: Rules = [
   checkStepEntries,
   checkEntry,
   checkGates,
+  checkIntents,
   checkRoutes,
   checkEnds,
   checkPromptFiles,

@@ -216,6 +216,14 @@ export const CODES = {
     "fallbackIntent not allowed",
     "A fallback outside of allowedIntents is passed over for another one.",
   ),
+  "GATE-OPTIONAL": warning(
+    "intent not required",
+    "A model may leave out what its schema does not require, and without an intent the step decides nothing.",
+  ),
+  "GATE-FALLBACK-NEVER": warning(
+    "fallbackIntent never taken",
+    "A fallback that cannot be taken looks like safety that is not there.",
+  ),
   "HANDOFF-FIELD": warning(
     "handoff field not in the schema",
     "A field the schema does not name is never there to be handed on.",

@@ -136,9 +136,63 @@ const FAILURES: readonly (readonly [
   ["FAILURE-BLOCK", "{{ }}", [1, 1], /names nothing/],
   ["FAILURE-BLOCK", "Issue {uv-issue}", [1, 7], /\{uv-issue\} in .* a failure prompt reads only/],
 ];
+/** What an answer of the first step may leave out, and what becomes of it. */
+const OPTIONAL: readonly (readonly [name: string, gate: object, schema: object, at: string, says: RegExp])[] =
+  [
+    [
+      "the object around the intent",
+      {},
+      { required: ["analysis"] },
+      "/properties/next_action",
+      /without "next_action\.action", which then ends the run: "next_action" is not required/,
+    ],
+    [
+      "the intent itself",
+      {},
+      { "properties/next_action/required": [] },
+      "/properties/next_action/properties/action",
+      /"action" is not required/,
+    ],
+    [
+      "the intent, for which another is taken that nobody wrote",
+      { failFast: false },
+      { required: undefined },
+      "/properties/next_action",
+      /which then counts as "next"/,
+    ],
+    [
+      "the intent, beside a fallback that is never taken",
+      { fallbackIntent: "repeat" },
+      { required: undefined },
+      "/properties/next_action",
+      /ends the run/,
+    ],
+  ];
+const answering = (more: object, schema: object): Changes => ({
+  [`registry ${S}/structuredGate`]: gate({ handoffFields: ["analysis.understanding"], ...more }),
+  ...Object.fromEntries(
+    Object.entries(schema).map(([path, value]) => [`schema /initial.issue/${path}`, value as unknown]),
+  ),
+});
 const FAILURE_PROMPT = "prompts/steps/retry/issue/f_failed_git-dirty.md";
 
 const ROWS: readonly Row[] = [
+  ...OPTIONAL.map(([name, more, schema, at, says]): Row => ({
+    code: "GATE-OPTIONAL",
+    name,
+    changes: answering(more, schema),
+    at: `schemas/issue.schema.json /initial.issue${at}`,
+    step: "initial.issue",
+    says,
+  })),
+  {
+    code: "GATE-FALLBACK-NEVER",
+    name: "beside failFast",
+    changes: { [`registry ${S}/structuredGate`]: gate({ failFast: true, fallbackIntent: "next" }) },
+    at: `steps_registry.json ${S}/structuredGate/fallbackIntent`,
+    step: "initial.issue",
+    says: /failFast is true/,
+  },
   ...FAILURES.map(([code, text, place, says]): Row => ({
     code,
     name: JSON.stringify(text),
@@ -2644,6 +2698,21 @@ const INNOCENT: readonly { readonly code: Code; readonly name: string; readonly 
       [`registry ${S}/limits`]: { turns: 5, soft: 1, perAttempt: { turns: 5, costUsd: 0.5, soft: 0.5 } },
     },
   })),
+  {
+    code: "GATE-OPTIONAL",
+    name: "a fallback that is taken for it",
+    changes: answering({ failFast: false, fallbackIntent: "repeat" }, { required: undefined }),
+  },
+  {
+    code: "GATE-OPTIONAL",
+    name: "a schema that cannot be read so far",
+    changes: answering({}, { required: undefined, anyOf: [{ required: ["next_action"] }] }),
+  },
+  {
+    code: "GATE-FALLBACK-NEVER",
+    name: "without failFast",
+    changes: answering({ failFast: false, fallbackIntent: "repeat" }, {}),
+  },
   ...(["FAILURE-NAME", "FAILURE-BLOCK"] as const).flatMap((code) =>
     [
       "{{summary}} {{stdout}} {{stderr}} {{exitCode}} {{command}} {{rootCause}} { x } ${{y",
@@ -2810,4 +2879,20 @@ test("without an entry every step counts as live", () => {
     }),
   );
   assert.equal(problems.find((problem) => problem.code === "PR-C3L-004")?.severity, "error");
+});
+
+test("steps that share a schema without a required intent are one finding", () => {
+  const { problems } = load(
+    tree({
+      "schema /initial.issue": { $ref: "#/definitions/work" },
+      "schema /continuation.issue": { $ref: "#/definitions/work" },
+      "schema /definitions/work": { ...answerOf("next", "repeat", "handoff"), required: [] },
+      [`registry ${S}/structuredGate`]: gate({ allowedIntents: ["next", "repeat", "handoff"] }),
+      [`registry ${S}/transitions/handoff`]: { target: "closure.issue" },
+    }),
+  );
+  assert.deepEqual(
+    problems.map(({ code, file, pointer, step }) => [code, file.split("/").at(-1), pointer, step]),
+    [["GATE-OPTIONAL", "issue.schema.json", "/definitions/work/properties/next_action", "initial.issue"]],
+  );
 });

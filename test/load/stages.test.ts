@@ -1268,7 +1268,7 @@ const BROKEN: readonly (readonly [name: string, yaml: string, found: readonly st
   [
     "keys that stand twice are independent",
     "entry: plan\nentry: plan\nlimits: { visits: 3, visits: 4 }\n",
-    ['2:1 the key "entry"', '3:23 the key "visits"'],
+    ['2:1 the key "entry"', '3:22 the key "visits"'],
   ],
 ];
 
