@@ -2,8 +2,9 @@
 import type { Check } from "./flow.ts";
 import type { Json } from "./json.ts";
 
+const OF_COMMAND = ["stdout", "stderr", "exitCode", "command", "summary"] as const;
 const NAMES = {
-  command: ["stdout", "stderr", "exitCode", "command", "summary"],
+  command: OF_COMMAND,
   file: ["missingFiles", "expectedPath", "summary"],
   "commit-message": ["commitMessage", "commit", "problems", "expectedForm", "summary"],
 } as const satisfies { readonly [kind in Check["kind"]]: readonly string[] };

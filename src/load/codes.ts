@@ -100,6 +100,18 @@ export const CODES = {
     "value that could be an option",
     "A value of the handoff comes from a model. One that begins with a dash is an option to the program, and options can run or write anything.",
   ),
+  "MODULE-SYNTAX": error(
+    "module that does not parse",
+    "A module is first loaded in the middle of a run, when tokens have been spent; check parses it without running it.",
+  ),
+  "MODULE-IMPORT": error(
+    "import of a missing file",
+    "A module whose imports are not there cannot be loaded.",
+  ),
+  "HOOK-UNKNOWN": warning(
+    "hook that nothing calls",
+    "Hooks are called by the id of their stage and their own name; anything else in the module has no effect.",
+  ),
   "ACTION-HANDLER": error(
     "handler of an action",
     "What the model asks for is done by what is built in or by a module that is part of what is trusted, and by nothing else.",

@@ -39,7 +39,11 @@ export async function load(agent: string, options: LoadOptions = {}): Promise<Lo
   const { flow, problems } = hasStages(agent, files)
     ? await loadStages(agent, files)
     : await loadRegistry(agent, files);
-  const found = [...problems, ...(flow === null ? [] : await pathProblems(flow, agent, project, files))];
+  const found = [
+    ...problems,
+    ...(flow === null ? [] : await pathProblems(flow, agent, project, files)),
+    ...(flow === null ? [] : await moduleProblems(flow, files)),
+  ];
   return {
     agent,
     project,
@@ -189,3 +193,36 @@ async function pathProblems(
     ];
   });
 }
+
+/** Modules that cannot be loaded, and hooks that nothing calls. Nothing of them is run. */
+async function moduleProblems(flow: Flow, files: FileTree): Promise<readonly Problem[]> {
+  const { actions } = flow.settings;
+  if (flow.hooks === undefined && flow.stop.kind === "end" && !actions.enabled) return [];
+  const { brokenModule, importedBy, modulesOf, strayHooks } = await import("../load/modules.ts");
+  const problems: Problem[] = [];
+  const seen = new Set<string>();
+  let next = modulesOf(flow, files).slice(0, MOST_MODULES);
+  while (next.length > 0) {
+    const { parseModules } = await import("../effects/module-parse.ts");
+    for (const { file } of next) seen.add(file);
+    const further = [];
+    for (const [index, parsed] of (await parseModules(next)).entries()) {
+      const module = next[index]!;
+      if (parsed.kind === "broken") {
+        const { what, line, column } = parsed;
+        problems.push(brokenModule(module, what, { line, column }));
+      }
+      if (parsed.kind !== "parsed") continue;
+      const imported = importedBy(module, parsed.imports, files);
+      problems.push(...imported.problems);
+      further.push(...imported.further);
+      if (module.file === flow.hooks?.file) problems.push(...strayHooks(module, flow));
+    }
+    next = [...new Map(further.map((module) => [module.file, module])).values()]
+      .filter(({ file }) => !seen.has(file))
+      .slice(0, Math.max(0, MOST_MODULES - seen.size));
+  }
+  return problems;
+}
+
+const MOST_MODULES = 64;

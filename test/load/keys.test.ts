@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { readPath, type Json } from "../../src/flow/json.ts";
+import { readPath } from "../../src/flow/json.ts";
 import { repeatedMembers } from "../../src/load/places.ts";
 import { load, REGISTRY, tree } from "./world.ts";
 
@@ -113,10 +113,7 @@ const MISSPELLED: readonly (readonly [owner: string, key: string, written: strin
 
 for (const [owner, key, written] of MISSPELLED) {
   test(`"${written}" in ${owner || "the registry"} is one error`, () => {
-    const value = readPath(
-      REGISTRY as unknown as Json,
-      owner === "" ? [key] : [...owner.slice(1).split("/"), key],
-    );
+    const value = readPath(REGISTRY, owner === "" ? [key] : [...owner.slice(1).split("/"), key]);
     const changes = { [`registry ${owner}/${key}`]: undefined, [`registry ${owner}/${written}`]: value };
     const { problems } = load(tree(changes));
     assert.deepEqual(
