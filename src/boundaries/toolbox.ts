@@ -150,6 +150,9 @@ function refusal(reason: string, permission: Permission): string {
 const ALL: readonly Tool[] = [...fileTools(), ...searchTools(), bashTool(), ...talkTools(), githubTool()];
 const TOOLS: ReadonlyMap<string, Tool> = new Map(ALL.map((tool) => [tool.spec.name, tool]));
 
+/** The names of all of them, in that order. */
+export const OFFERED: readonly string[] = ALL.map(({ spec }) => spec.name);
+
 /** The tools that a step is told of: those of which some call could pass the gate. */
 const LOCAL = ALL.filter(({ spec }) => spec.name !== GITHUB_READ);
 

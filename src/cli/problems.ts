@@ -66,9 +66,9 @@ function codeFrame({ file, line, column }: Problem, linesOf: LinesOf, paint: Pai
   });
 }
 
-/** A window on a long line, with tabs as spaces so that the mark stands right. */
+/** A window on a long line. A tab is shown as one, in two columns, so that the mark is at the right place. */
 function visibleLine(line: string, from: number): string {
-  return shown(line.slice(from, from + FRAME_WIDTH).replaceAll("\t", "  "));
+  return shown(line.slice(from, from + FRAME_WIDTH).replaceAll("\t", "→ "));
 }
 
 function indent(text: string): readonly string[] {

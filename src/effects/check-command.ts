@@ -1,5 +1,6 @@
 /** A check by a command: whether it could run, what its success rule says, and what a failure prompt can tell of it. */
 import type { CheckResult } from "../flow/event.ts";
+import type { FailureParams } from "../flow/failure.ts";
 import type { CommandCheck, SuccessRule } from "../flow/flow.ts";
 import type { Json, JsonObject } from "../flow/json.ts";
 import { clip } from "./capture.ts";
@@ -27,7 +28,6 @@ export async function judgeCommand(
   const unrecoverable = isUnrecoverable(result);
   const finding = unrecoverable ? { ok: false } : await applyRule(check.success, result, signal);
   const summary = summarize(check, result, finding);
-  const note = finding.ok ? noteOf(check, result) : null;
   return {
     name,
     ok: finding.ok,
@@ -35,7 +35,6 @@ export async function judgeCommand(
     summary,
     params: finding.ok ? {} : await paramsOf(check, result, summary),
     ...(unrecoverable ? { unrecoverable } : {}),
-    ...(note === null ? {} : { note }),
   };
 }
 
@@ -53,7 +52,7 @@ async function applyRule(
   if (!isFinished(result)) return { ok: false };
   switch (rule.kind) {
     case "empty":
-      return { ok: stdout.trim() === "" };
+      return { ok: stdout.trim() === "" && foundNothing(result) };
     case "exit":
       return { ok: exitCode === rule.code };
     case "contains":
@@ -63,15 +62,9 @@ async function applyRule(
   }
 }
 
-/** Empty because there is nothing, or because it failed? `grep` and `diff` say the first by 1, and silently. */
-function noteOf(
-  { name, success, command }: CommandCheck,
-  { exitCode, stderr }: ProcessResult,
-): string | null {
-  const isNothing = exitCode === 0 || (exitCode === 1 && stderr.trim() === "");
-  if (success.kind !== "empty" || isNothing) return null;
-  const said = firstLines(stderr);
-  return `check "${name}" passed because \`${oneLine(command)}\` printed nothing, but it ended with exit code ${exitCode}${said === "" ? "" : `: ${said}`}`;
+/** No output because there is nothing to report, and not because the command failed: `grep` exits with 1, silently. */
+function foundNothing({ exitCode, stderr }: ProcessResult): boolean {
+  return exitCode === 0 || (exitCode === 1 && stderr.trim() === "");
 }
 
 /** What ran, what was expected and what came; on a second line, how the output begins. */
@@ -79,13 +72,15 @@ function summarize(check: CommandCheck, result: ProcessResult, finding: PatternR
   const ran = `\`${oneLine(check.command)}\` ${endingOf(result, check.timeoutMs)}`;
   const why = finding.why === undefined ? "" : ` (${finding.why})`;
   const output = firstLines(result.stdout) || firstLines(result.stderr);
-  return `${ran}; expected ${oneLine(expectation(check.success))}${why}.${output === "" ? "" : `\n${output}`}`;
+  return `${ran}; expected ${oneLine(expectation(check.success, result))}${why}.${output === "" ? "" : `\n${output}`}`;
 }
 
-function expectation(rule: SuccessRule): string {
+function expectation(rule: SuccessRule, result: ProcessResult): string {
   switch (rule.kind) {
     case "empty":
-      return "no output";
+      return result.stdout.trim() !== "" || !isFinished(result) || foundNothing(result)
+        ? "no output"
+        : "exit code 0, or 1 with nothing on stderr";
     case "exit":
       return `exit code ${rule.code}`;
     case "contains":
@@ -106,7 +101,7 @@ async function paramsOf(check: CommandCheck, result: ProcessResult, summary: str
     ([param, name]) => [param, extract(name, result)] as const,
   );
   const { stdout, stderr, exitCode } = result;
-  const raw = { stdout, stderr, exitCode, command: check.command, summary };
+  const raw: FailureParams<"command"> = { stdout, stderr, exitCode, command: check.command, summary };
   const meaning = meaningOf(Object.values(check.extract), result);
   const all = [...Object.entries<Json>(raw), ...Object.entries(meaning), ...extracted];
   return Object.fromEntries(all.map(([param, value]) => [param, capped(value)]));

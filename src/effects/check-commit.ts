@@ -1,5 +1,6 @@
 /** A check that the newest commit is described in the conventional form, `type(scope)!: subject`. */
 import type { CheckResult } from "../flow/event.ts";
+import type { FailureParams } from "../flow/failure.ts";
 import type { Check } from "../flow/flow.ts";
 import { NOT_INSTALLED } from "../flow/programs.ts";
 import { clip } from "./capture.ts";
@@ -20,13 +21,18 @@ export async function judgeCommit(
   const told = read(result, timeoutMs);
   if (told.kind === "unreadable") {
     const { why, unrecoverable } = told;
-    const params = { commitMessage: "", problems: [why], expectedForm: FORM, summary: why };
+    const params: Omit<FailureParams<"commit-message">, "commit"> = {
+      commitMessage: "",
+      problems: [why],
+      expectedForm: FORM,
+      summary: why,
+    };
     return { name, ok: false, pattern, summary: why, params, ...(unrecoverable ? { unrecoverable } : {}) };
   }
   const problems = faultsOf(told.message);
   const [header = ""] = told.message.split("\n", 1);
   const summary = `The newest commit is "${oneLine(header)}"${problems.length === 0 ? "" : `: ${problems.join("; ")}`}.`;
-  const params = {
+  const params: FailureParams<"commit-message"> = {
     commitMessage: clip(told.message, MAX_PARAM_BYTES),
     commit: told.commit,
     problems,

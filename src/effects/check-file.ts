@@ -2,6 +2,7 @@
 import { lstatSync, realpathSync } from "node:fs";
 import { isAbsolute, relative, resolve, sep } from "node:path";
 import type { CheckResult } from "../flow/event.ts";
+import type { FailureParams } from "../flow/failure.ts";
 import type { Check } from "../flow/flow.ts";
 import type { Grounded } from "./grounded.ts";
 import { oneLine } from "./output.ts";
@@ -13,12 +14,13 @@ export function judgeFile(
 ): CheckResult {
   const fault = findFault(cwd, path) ?? (ground === undefined ? null : findTrespass(ground, path));
   const summary = `\`${oneLine(path)}\` ${fault?.why ?? "is there"}.`;
+  const params: FailureParams<"file"> = { missingFiles: [path], expectedPath: path, summary };
   return {
     name,
     ok: fault === null,
     pattern,
     summary,
-    params: fault === null ? {} : { missingFiles: [path], expectedPath: path, summary },
+    params: fault === null ? {} : params,
     ...(fault?.isForbidden ? { unrecoverable: true } : {}),
   };
 }

@@ -1,45 +1,43 @@
 /** What a failed check about tests, types or git comes to, in the words a prompt can use whatever tool was run. */
-import type { JsonObject } from "../flow/json.ts";
+import type { EXPLAINING, Explanation } from "../flow/failure.ts";
+import { own, type Json, type JsonObject } from "../flow/json.ts";
 import { conflictPaths, isUntracked, mergeStatus, remoteStatus, statusEntries } from "./extract-git.ts";
 import { failedTests } from "./extract-tests.ts";
 import { typeErrors } from "./extract-types.ts";
 import type { CommandOutput } from "./output.ts";
 import { bounded } from "./output.ts";
 
-type Meaning = {
-  readonly summary: string;
+type Meaning = Explanation & {
   readonly severity: "warning" | "error";
   readonly relatedFiles: readonly string[];
-  readonly rootCause: string;
-  readonly suggestedAction: string;
 };
 
 /** Of the first of these extractors that is about tests, types or git and finds something; else nothing. */
 export function meaningOf(extractors: readonly string[], output: CommandOutput): JsonObject {
-  const readers = new Set(extractors.flatMap((name) => READERS.get(name) ?? []));
+  const readers = new Set(extractors.flatMap((name) => own<Reader>(READERS, name) ?? []));
   for (const read of readers) {
     const meaning = read(output);
     if (meaning === null) continue;
-    return Object.fromEntries(Object.entries(meaning).map(([param, value]) => [param, bounded(value)]));
+    return Object.fromEntries(Object.entries<Json>(meaning).map(([param, value]) => [param, bounded(value)]));
   }
   return {};
 }
 
 type Reader = (output: CommandOutput) => Meaning | null;
 
-const READERS: ReadonlyMap<string, Reader> = new Map<string, Reader>([
-  ["parseTestOutput", ofTests],
-  ["failedTests", ofTests],
-  ["parseTypeErrors", ofTypes],
-  ["errors", ofTypes],
-  ["parseChangedFiles", ofGit],
-  ["parseUntrackedFiles", ofGit],
-  ["parseStagedFiles", ofGit],
-  ["parseUnstagedFiles", ofGit],
-  ["parseBranchName", ofGit],
-  ["parseRemoteStatus", ofGit],
-  ["parseMergeStatus", ofGit],
-]);
+const READERS: { readonly [extractor in (typeof EXPLAINING)[number]]: Reader } = {
+  parseTestOutput: ofTests,
+  failedTests: ofTests,
+  parseTypeErrors: ofTypes,
+  errors: ofTypes,
+  parseChangedFiles: ofGit,
+  parseUntrackedFiles: ofGit,
+  parseStagedFiles: ofGit,
+  parseUnstagedFiles: ofGit,
+  parseBranchName: ofGit,
+  parseRemoteStatus: ofGit,
+  parseMergeStatus: ofGit,
+};
 
 function ofTests(output: CommandOutput): Meaning | null {
   const tests = failedTests(output);

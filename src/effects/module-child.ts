@@ -6,7 +6,8 @@
 /** Arguments are read-only unless the call says otherwise; what comes back is JSON, or the call has failed. */
 export const CHILD_SOURCE = String.raw`
 import { Socket } from "node:net";
-import { pathToFileURL } from "node:url";
+import { relative } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
 
 const { file, adapter, mostResult } = JSON.parse(process.argv[1]);
 // Requests and answers, a line each.
@@ -22,7 +23,7 @@ line.on("error", leave).on("close", leave);
 
 const loading = import(pathToFileURL(file).href)
   .then((module) => ({ root: adapter === null ? module : (0, eval)(adapter)(module) }))
-  .catch((error) => ({ broken: error instanceof Error ? error.message : String(error) }));
+  .catch((error) => ({ broken: shownPath(file) + ": " + wordsOf(error) }));
 
 let rest = "";
 line.setEncoding("utf8").on("data", (chunk) => {
@@ -45,8 +46,7 @@ async function answer({ path, args, mutable }) {
     value = await found.apply(owner, mutable ? args : args.map(readOnly));
   } catch (error) {
     const code = typeof error?.code === "string" ? error.code : "HOOK_THREW";
-    const message = error instanceof Error ? error.message : String(error);
-    return { kind: "threw", code, message: message.slice(0, 4000) };
+    return { kind: "threw", code, message: wordsOf(error) };
   }
   try {
     const json = toJson(mutable ? { value: value ?? null, changed: args[0] ?? null } : value ?? null);
@@ -56,6 +56,29 @@ async function answer({ path, args, mutable }) {
     const message = "What " + path.join(".") + " gave is no JSON: " + error.message;
     return { kind: "threw", code: "HOOK_RESULT_INVALID", message: message.slice(0, 4000) };
   }
+}
+
+/** What an error says, and the first place in a file that its stack names. */
+function wordsOf(error) {
+  let message = "an error that cannot be read";
+  try {
+    message = String(error instanceof Error ? error.message : error).slice(0, 4000);
+    return message + placeOf(error);
+  } catch {
+    return message;
+  }
+}
+
+function placeOf(error) {
+  const stack = error instanceof Error && typeof error.stack === "string" ? error.stack : "";
+  const found = /(file:\/\/[^\s()]+?):(\d+):(\d+)\)?$/m.exec(stack.slice(0, 20000));
+  if (found === null) return "";
+  return " (" + shownPath(fileURLToPath(found[1])).slice(0, 500) + ":" + found[2] + ":" + found[3] + ")";
+}
+
+function shownPath(path) {
+  const way = relative(process.cwd(), path);
+  return way.startsWith("..") ? path : way;
 }
 
 /** A member of the object or of its class, but not what every object has. */

@@ -183,7 +183,7 @@ function schemaTrouble({ id, answer }: Step): (Reply & { kind: "unaskable" }) | 
   if (schema.kind === "unresolved") return { kind: "unaskable", code: schema.code, why: schema.why };
   const fault = schemaFault(schema.schema);
   if (fault === null) return null;
-  const why = `The schema ${schema.name} of step "${id}" is no valid JSON Schema: ${fault}`;
+  const why = `The schema ${schema.name} of step "${id}" is not a valid JSON Schema: ${fault}`;
   return { kind: "unaskable", code: "FAILED_SCHEMA_RESOLUTION", why };
 }
 

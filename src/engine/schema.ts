@@ -1,7 +1,7 @@
 /** JSON Schema validation. A schema is compiled once, when it has to be; a plain one is judged as it is for a while. */
 import { Ajv, type ErrorObject, type Options, type ValidateFunction } from "ajv";
 import type { Flow } from "../flow/flow.ts";
-import type { Json, JsonSchema } from "../flow/json.ts";
+import { isObject, own, type Json, type JsonSchema, type Path } from "../flow/json.ts";
 import { MOST_STEPS, readPattern, TooManySteps, withinSteps } from "../flow/pattern.ts";
 import { fits, isPlain } from "./plain-schema.ts";
 import { isAffordable, sizeOf, uncountable } from "./schema-cost.ts";
@@ -88,6 +88,25 @@ export function schemaFault(schema: JsonSchema): string | null {
 }
 
 const faults = new WeakMap<JsonSchema, string>();
+
+/** Where in the schema its fault is: the smallest part that has the same fault by itself. */
+export function faultPath(schema: JsonSchema): Path {
+  const why = schemaFault(schema);
+  const draft = own(schema, "$schema");
+  const isAt = (part: Json): part is JsonSchema =>
+    isObject(part) && schemaFault(draft === undefined ? part : { $schema: draft, ...part }) === why;
+  const search = (part: JsonSchema, path: Path): Path => {
+    for (const [keyword, value] of Object.entries(part)) {
+      if (typeof value !== "object" || value === null) continue;
+      if (isAt(value)) return search(value, [...path, keyword]);
+      for (const [name, inner] of Object.entries(value))
+        if (isAt(inner)) return search(inner, [...path, keyword, name]);
+    }
+    const keyword = Object.keys(part).find((name) => isAt({ [name]: part[name]! }));
+    return keyword === undefined ? path : [...path, keyword];
+  };
+  return why === null ? [] : search(schema, []);
+}
 
 /** Every schema that answers of the flow are held against. */
 export function schemasOf(flow: Flow): readonly JsonSchema[] {

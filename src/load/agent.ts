@@ -2,16 +2,17 @@
  * The front door of this room: an agent's files in, a flow and a list of problems out. Pure over what it is given;
  * never throws, whatever the files hold.
  *
- *     const { flow, problems } = loadAgent("iterator", files, findPrompt, sha256);
+ *     const { flow, problems } = loadAgent("iterator", files, findPrompt, { tools, digest: sha256 });
  */
 import type { Digest, Files, FileTree, FindPrompt } from "../flow/files.ts";
-import type { Flow } from "../flow/flow.ts";
-import { FORBIDDEN_NAMES, isObject, own, type JsonObject } from "../flow/json.ts";
+import type { Flow, Step } from "../flow/flow.ts";
+import { FORBIDDEN_NAMES, isObject, own, type JsonObject, type JsonSchema, type Path } from "../flow/json.ts";
 import type { Problem } from "../flow/problem.ts";
 import type { Actions, Settings } from "../flow/settings.ts";
 import { loadActions } from "./actions.ts";
 import { AGENT, isWriting, type AgentSource } from "./agent-shape.ts";
 import { checkFlow } from "./check.ts";
+import type { ToolNames } from "./check-tools.ts";
 import type { Code } from "./codes.ts";
 import { COMPLETE_REGISTRY } from "./complete-shape.ts";
 import { DEFAULTS } from "./defaults.ts";
@@ -19,13 +20,15 @@ import { recogniseDialect, type Dialect } from "./dialect.ts";
 import { isWritten, readDocument, type Document, type DocumentRead } from "./document.ts";
 import { toProblem, type Finding } from "./finding.ts";
 import { reachFrom } from "./graph.ts";
+import { repeatedKeys } from "./check-keys.ts";
 import { findInert } from "./inert.ts";
 import { modernAgent, modernRegistry } from "./legacy.ts";
+import { atStep, schemaPlace, type Loaded } from "./loaded.ts";
 import { mcpSetting, serversOf, type Declared } from "./mcp.ts";
 import { loadParameters } from "./parameters.ts";
 import { escapesProject, joinPath } from "./paths.ts";
 import { peopleOf } from "./people.ts";
-import { unescapeSegment } from "./places.ts";
+import { pointerOf, unescapeSegment } from "./places.ts";
 import { createPrompts, foldersNamed, readSystemPrompt } from "./prompts.ts";
 import { CHECK_REGISTRY, type CheckRegistry } from "./questions-shape.ts";
 import { buildQuestions } from "./questions.ts";
@@ -38,17 +41,43 @@ import { limitsOf } from "./spending.ts";
 import { limitsWith, loadVerdict, type Verdict } from "./verdict.ts";
 
 /** `flow` is null only when there is nothing to build; beside errors it may be there to be shown, never to be run. */
-export type LoadResult = { readonly flow: Flow | null; readonly problems: readonly Problem[] };
+export type LoadResult = {
+  readonly flow: Flow | null;
+  readonly problems: readonly Problem[];
+  readonly schemas: readonly SchemaToTry[];
+};
+
+/** What only a compiler can judge, and the problem when it does not compile; `path` is where in the schema. */
+export type SchemaToTry = {
+  readonly schema: JsonSchema;
+  readonly refuse: (fault: string, path: Path) => Problem;
+};
 
 /** An agent whose folder has stages is made of them; `loadMachine` reads it. */
 export function hasStages(name: string, files: FileTree): boolean {
   return files.list(joinPath(".agent", `${name}/stages`)) !== null;
 }
 
-export function loadAgent(name: string, files: Files, findPrompt: FindPrompt, digest: Digest): LoadResult {
+/** What the loader has to know of the program around it. */
+export type LoadWorld = {
+  readonly tools: ToolNames;
+  /** The digest of a module's text. */
+  readonly digest: Digest;
+};
+
+export function loadAgent(
+  name: string,
+  files: Files,
+  findPrompt: FindPrompt,
+  { tools, digest }: LoadWorld,
+): LoadResult {
   const findings: Finding[] = [];
   const folder = joinPath(".agent", name);
-  const nothing = () => ({ flow: null, problems: findings.map((finding) => toProblem(finding, null)) });
+  const nothing = () => ({
+    flow: null,
+    problems: findings.map((finding) => toProblem(finding, null)),
+    schemas: [],
+  });
 
   const agentAsWritten = open(files, `${folder}/agent.json`, aboutAgent(name, folder), findings);
   if (agentAsWritten === null) return nothing();
@@ -109,12 +138,40 @@ export function loadAgent(name: string, files: Files, findPrompt: FindPrompt, di
   };
 
   const reach = graph.steps.has(graph.entry.step) ? reachFrom(graph.entry.step, graph.steps) : null;
-  findings.push(
-    ...checkFlow({ name, sources, graph, flow, reach, schemaFiles, files }),
-    ...findInert(sources, graph),
-  );
+  const loaded = { name, sources, graph, flow, reach, schemaFiles, files, tools };
+  findings.push(...checkFlow(loaded), ...findInert(sources, graph));
   const live = reach?.steps ?? null;
-  return { flow, problems: findings.map((finding) => toProblem(withStep(finding, registryDocument), live)) };
+  const problems = findings.map((finding) => toProblem(withStep(finding, registryDocument), live));
+  return { flow, problems, schemas: schemasOf(loaded) };
+}
+
+/** Each schema once, with all the steps that are asked for it. */
+function schemasOf(loaded: Loaded): readonly SchemaToTry[] {
+  const users = new Map<JsonSchema, Step[]>();
+  for (const step of loaded.graph.steps.values()) {
+    if (step.answer.kind !== "object" || step.answer.schema.kind !== "schema") continue;
+    const { schema } = step.answer.schema;
+    users.set(schema, [...(users.get(schema) ?? []), step]);
+  }
+  return [...users].map(([schema, steps]) => ({
+    schema,
+    refuse: (fault, path) => {
+      const [{ id }] = steps as [Step];
+      const place = schemaPlace(loaded, id, path) ?? schemaPlace(loaded, id, []);
+      const at =
+        place === null
+          ? atStep(loaded, id, "outputSchemaRef")
+          : { document: place.document, pointer: pointerOf(place.path) };
+      const finding = {
+        code: "FAILED_SCHEMA_RESOLUTION",
+        ...at,
+        steps: steps.map((step) => step.id),
+        message: `The schema of the step "${id}" is not a valid JSON Schema: ${fault}.`,
+        fix: `Correct the schema in ${at.document.file} at this place.`,
+      } as const;
+      return toProblem(finding, loaded.reach?.steps ?? null);
+    },
+  }));
 }
 
 /** The registry as its dialect has it. Of one with check prompts, `registry` is what it shares with the others. */
@@ -168,6 +225,7 @@ export function open(files: Files, file: string, about: About, findings: Finding
         "Mend the JSON at this place.",
       );
     case "read":
+      findings.push(...repeatedKeys(document));
       if (isObject(document.value)) return document;
       return report(about.noObject, `${file} must hold a JSON object.`, "Write an object in braces.");
   }
@@ -272,7 +330,7 @@ function writtenConfig({ value }: Document): JsonObject {
 
 /** A finding inside of a step's entry is about that step. A forbidden id is never a step, and so never a dead one. */
 function withStep(finding: Finding, registry: Document): Finding {
-  if (finding.steps !== undefined || finding.document !== registry) return finding;
+  if (finding.steps !== undefined || finding.document.file !== registry.file) return finding;
   const segment = /^\/steps\/([^/]+)/.exec(finding.pointer)?.[1];
   const id = segment === undefined ? undefined : unescapeSegment(segment);
   return id === undefined || FORBIDDEN_NAMES.has(id) ? finding : { ...finding, steps: [id] };

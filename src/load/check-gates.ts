@@ -10,15 +10,16 @@ import {
   type JsonSchema,
   type Path,
 } from "../flow/json.ts";
+import { repeatedKeys } from "./check-keys.ts";
 import type { Code } from "./codes.ts";
 import { isWritten } from "./document.ts";
 import type { Finding } from "./finding.ts";
 import { gateForm } from "./gate-forms.ts";
-import { atStep, witness, type Loaded } from "./loaded.ts";
+import { atStep, schemaPlace, witness, type Loaded } from "./loaded.ts";
 import { continuationOf } from "./moves.ts";
 import { pointerOf } from "./places.ts";
 import type { GateSource, Intent } from "./registry-shape.ts";
-import { fieldSchema, fieldWords, parsePointer, placeInSchema } from "./schemas.ts";
+import { fieldSchema, fieldWords, parsePointer } from "./schemas.ts";
 import { show } from "./shape.ts";
 import { didYouMean } from "./suggest.ts";
 
@@ -71,7 +72,10 @@ function* checkSchemas(loaded: Loaded): Generator<Finding> {
     if (cause === undefined) causes.set(why, { code: code as Code, why, steps: [id] });
     else cause.steps.push(id);
   }
+  const broken = [...loaded.schemaFiles.values()].filter((read) => read.kind === "broken");
   for (const { code, why, steps } of causes.values()) {
+    // The file that cannot be read is reported once, where it is broken.
+    if (broken.some(({ document: { file } }) => why.startsWith(`${file} is not valid JSON at`))) continue;
     const live = steps.find((id) => loaded.reach?.steps.has(id)) ?? steps[0]!;
     const others = steps.length === 1 ? "" : ` (and of ${steps.length - 1} more)`;
     yield {
@@ -83,6 +87,7 @@ function* checkSchemas(loaded: Loaded): Generator<Finding> {
     };
   }
   for (const [file, read] of loaded.schemaFiles) {
+    if (read.kind === "read") yield* repeatedKeys(read.document);
     if (read.kind !== "broken") continue;
     const steps = [...causes.values()]
       .filter(({ why }) => why.includes(file))
@@ -322,19 +327,14 @@ function enumPlace(loaded: Loaded, id: StepId) {
   ENUM_PLACES.set(loaded, known);
   const before = known.get(id);
   if (before !== undefined) return before;
-  const { outputSchemaRef: ref, structuredGate: gate } = loaded.sources.registry.steps.get(id)!;
+  const { structuredGate: gate } = loaded.sources.registry.steps.get(id)!;
   const path = parsePointer(gate?.intentSchemaRef ?? "");
+  const place = Array.isArray(path) ? schemaPlace(loaded, id, [...(path as Path), "enum"]) : null;
   let found: EnumPlace | null = null;
-  if (ref?.file !== undefined && ref.schema !== undefined && Array.isArray(path)) {
-    const { file } = loaded.sources.schema({ file: ref.file, schema: ref.schema });
-    const place = placeInSchema(loaded.schemaFiles, { file, schema: ref.schema }, [
-      ...(path as Path),
-      "enum",
-    ]);
-    if (place !== null) {
-      const pointer = pointerOf(place.path);
-      found = { file: place.file, pointer, key: `${place.file} ${pointer}` };
-    }
+  if (place !== null) {
+    const { file } = place.document;
+    const pointer = pointerOf(place.path);
+    found = { file, pointer, key: `${file} ${pointer}` };
   }
   known.set(id, found);
   return found;

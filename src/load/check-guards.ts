@@ -1,10 +1,11 @@
 /** Rules about the checks that stand before the end. */
 import type { StepId } from "../flow/flow.ts";
+import { checkFailures } from "./check-failures.ts";
 import { checkValues } from "./check-values.ts";
 import { isWritten } from "./document.ts";
 import { correctTo, type Finding } from "./finding.ts";
-import { EXTRACTORS, parseSuccess } from "./guards.ts";
-import { atStep, type Loaded } from "./loaded.ts";
+import { EXTRACTORS, parseSuccess, regexFault, patternOfSuccess } from "./guards.ts";
+import type { Loaded } from "./loaded.ts";
 import { escapeSegment, unescapeSegment } from "./places.ts";
 import { VALIDATOR_KEYS, type ValidatorSource } from "./registry-shape.ts";
 import { didYouMean, onlyNear } from "./suggest.ts";
@@ -20,7 +21,7 @@ export function* checkGuards(loaded: Loaded): Generator<Finding> {
     yield* checkValidator(at, name, validator, failurePatterns, users.get(name) ?? []);
   }
   yield* checkUse(loaded);
-  yield* checkEditions(loaded);
+  yield* checkFailures(loaded);
 }
 
 /** The steps that each entry of validationSteps is used for: what stands before an end by the verdict, for the first. */
@@ -153,13 +154,21 @@ export function* checkValidator(
   yield* checkKeys({ document, pointer }, name, validator, steps);
   const success = successWhen === undefined ? undefined : parseSuccess(successWhen);
   if (success === null) {
+    const regex = patternOfSuccess(successWhen!);
+    const fault = regex === null ? null : regexFault(regex);
     yield {
       code: "CHECK-SUCCESS",
       document,
       pointer: `${pointer}/successWhen`,
       steps,
-      message: `successWhen "${successWhen}" of the validator "${name}" is none of the rules for success.`,
-      fix: "Write empty, exitCode:N, contains:TEXT or matches:REGEX.",
+      message:
+        fault === null
+          ? `successWhen "${successWhen}" of the validator "${name}" is not a rule for success.`
+          : `The regular expression ${regex} in successWhen of the validator "${name}" is not valid: ${fault}.`,
+      fix:
+        fault === null
+          ? "Write empty, exitCode:N, contains:TEXT or matches:REGEX."
+          : "Correct the regular expression (JavaScript, flag u); in JSON, write each backslash twice.",
     };
   }
   const isByExit = success?.kind === "exit" && success.code === 0;
@@ -216,16 +225,17 @@ export function* checkValidator(
 function* checkKeys(
   { document, pointer }: Pick<Finding, "document" | "pointer">,
   name: string,
-  { type }: ValidatorSource,
+  validator: ValidatorSource,
   steps: readonly StepId[],
 ): Generator<Finding> {
+  const { type } = validator;
   if (type === undefined) return;
   const has = (key: string) =>
     isWritten(document, `${pointer}/${key}`.slice(1).split("/").map(unescapeSegment));
   for (const { key, types, isNeeded } of VALIDATOR_KEYS) {
     const at = { document, pointer: `${pointer}/${key}`, steps };
     if (types.includes(type)) {
-      if (!isNeeded || has(key)) continue;
+      if (!isNeeded || has(key) || validator[key] !== undefined) continue;
       const message = `"${key}" of the validator "${name}" is missing: its type is "${type}".`;
       yield { code: "SR-VALID-004", ...at, message, fix: `Add "${key}".` };
     } else if (has(key)) {
@@ -289,28 +299,4 @@ function nearby(
 ): string {
   const unknown = [...asked].filter((other) => other !== undefined && !there.has(other)) as string[];
   return didYouMean(name, unknown);
-}
-
-function* checkEditions(loaded: Loaded): Generator<Finding> {
-  for (const [id, { guard }] of loaded.graph.steps) {
-    for (const { check, edition } of guard?.checks ?? []) {
-      if (edition.file !== null) continue;
-      yield {
-        code: "PR-EDITION",
-        ...atStep(loaded, id),
-        message: `There is no prompt for a failure of "${check}" in the step "${id}"; the model is told in general words. Tried: ${edition.tried.join(", ")}.`,
-        fix: `Create ${edition.tried[0] ?? "the prompt file"}.`,
-      };
-    }
-  }
-  for (const { check, edition } of loaded.flow.stopGuard?.checks ?? []) {
-    if (edition.file !== null) continue;
-    yield {
-      code: "PR-EDITION",
-      document: loaded.sources.registryDocument,
-      pointer: `/validationSteps/${escapeSegment(loaded.graph.stop?.judged.key ?? "")}`,
-      message: `There is no prompt for a failure of "${check}" before an end by the verdict; the model is told in general words. Tried: ${edition.tried.join(", ")}.`,
-      fix: `Create ${edition.tried[0] ?? "the prompt file"}.`,
-    };
-  }
 }

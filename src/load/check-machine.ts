@@ -9,6 +9,7 @@ import type { Finding } from "./finding.ts";
 import { stepsWithoutEnd } from "./graph.ts";
 import { inertGroups, notActedOn } from "./inert.ts";
 import { checkCommandList } from "./check-commands.ts";
+import { checkToolNames } from "./check-tools.ts";
 import { checkGitHubTool, checkServers } from "./mcp.ts";
 import { atStage, wayTo, type Machine } from "./machine-parts.ts";
 import { escapeSegment, pointerOf } from "./places.ts";
@@ -86,12 +87,15 @@ function* checkTools(machine: Machine): Generator<Finding> {
   const { agent, agentDocument: document, servers, stages, steps } = machine;
   const tools = agent.runner.boundaries.allowedTools;
   const allowed = { document, pointer: "/runner/boundaries/allowedTools", tools };
+  yield* checkToolNames(tools, machine.tools, allowed);
   yield* checkServers(servers, allowed, [...steps.values()]);
   yield* checkCommandList(tools, { document, pointer: allowed.pointer });
   if (agent.runner.integrations.github.enabled) return;
   yield* checkGitHubTool(tools, { document, pointer: allowed.pointer });
+  // A stage whose tool is not there is not started.
   for (const [id, { source }] of stages)
-    yield* checkGitHubTool(source.allowedTools ?? [], atStage(machine, id, "allowedTools"));
+    for (const finding of checkGitHubTool(source.allowedTools ?? [], atStage(machine, id, "allowedTools")))
+      yield { ...finding, severity: "error" };
 }
 
 /** Checks exist, can fail, and are asked for. */

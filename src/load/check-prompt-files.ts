@@ -5,6 +5,7 @@ import { FALLBACKS } from "./fallbacks.ts";
 import type { Finding } from "./finding.ts";
 import { atStep, type Loaded } from "./loaded.ts";
 import { pointerOf } from "./places.ts";
+import { inPrompt } from "./prompt-places.ts";
 import type { StepSource } from "./registry-shape.ts";
 import type { Section } from "./sections.ts";
 import { didYouMean } from "./suggest.ts";
@@ -22,7 +23,7 @@ export function* checkPromptFiles(loaded: Loaded): Generator<Finding> {
 
 const SYSTEM_NAMES: readonly string[] = ["agent_name", "verdict_criteria"];
 
-export function* checkSystem({ sources, flow }: Loaded): Generator<Finding> {
+export function* checkSystem({ sources, flow, files }: Loaded): Generator<Finding> {
   const { agent, agentDocument: document } = sources;
   const path = agent.runner.flow.systemPromptPath;
   const pointer = "/runner/flow/systemPromptPath";
@@ -50,8 +51,7 @@ export function* checkSystem({ sources, flow }: Loaded): Generator<Finding> {
   yield {
     code: "PR-RESOLVE-005",
     severity: "warning",
-    document,
-    pointer,
+    ...inPrompt(files, flow.system, flow.system.text.indexOf(`{uv-${unknown[0]}}`)),
     message: `${flow.system.file} reads ${unknown.map((name) => `{uv-${name}}`).join(", ")}, which has no value in a system prompt.${didYouMean(unknown[0]!, known)}`,
     fix: `Use only: ${[...SYSTEM_NAMES, ...Object.keys(flow.constants)].map((name) => `{uv-${name}}`).join(", ")}.`,
   };

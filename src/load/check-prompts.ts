@@ -3,6 +3,7 @@ import type { Need, Step, StepId } from "../flow/flow.ts";
 import { readersOf } from "./check-prompt-files.ts";
 import type { Finding } from "./finding.ts";
 import { atStep, type Loaded } from "./loaded.ts";
+import { inPrompt } from "./prompt-places.ts";
 import type { StepSource } from "./registry-shape.ts";
 import type { Section } from "./sections.ts";
 import { didYouMean } from "./suggest.ts";
@@ -149,7 +150,11 @@ function* checkPlaceholders(
 ): Generator<Finding> {
   const { text, file, variables, builtIn } = step.prompt;
   if (builtIn !== undefined || !text.includes("{")) return;
-  const at = atStep(loaded, step.id, "uvVariables");
+  const { document, pointer } = atStep(loaded, step.id, "uvVariables");
+  const at = (written: string) => ({
+    ...inPrompt(loaded.files, step.prompt, text.indexOf(written)),
+    steps: [step.id],
+  });
   for (const name of placeholders(text)) {
     // An input is declared by being one.
     if (variables.includes(name) || step.needs.some((need) => need.variable === name)) continue;
@@ -159,17 +164,20 @@ function* checkPlaceholders(
       yield {
         code: "PR-RESOLVE-005",
         ...(by === "claimed" && { severity: "warning" as const }),
-        ...at,
+        ...at(`{uv-${name}}`),
         message: `${file} of the step "${step.id}" reads {uv-${name}}, which is not in its uvVariables and has no supplier.${didYouMean(name, [...variables, ...suppliers.parameters, ...suppliers.runtime, ...suppliers.shared])}`,
         fix: `Add "${name}" to uvVariables and declare where it comes from, or correct the placeholder.`,
       };
     } else {
       yield {
         code: "UV-UNDECLARED",
-        ...at,
+        ...at(`{uv-${name}}`),
         message: `${file} of the step "${step.id}" reads {uv-${name}}, which is not in its uvVariables.`,
         fix: `Add "${name}" to the uvVariables of "${step.id}".`,
-        mend: [{ file: at.document.file, pointer: at.pointer, kind: "append", value: name }],
+        // In a registry of an earlier form the places are not where they are read.
+        ...(document.written === undefined && {
+          mend: [{ file: document.file, pointer, kind: "append" as const, value: name }],
+        }),
       };
     }
   }
@@ -179,7 +187,8 @@ function* checkPlaceholders(
   if (plain.length === 0) return;
   yield {
     code: "UV-PLAIN",
-    ...at,
+    ...inPrompt(loaded.files, step.prompt, text.search(new RegExp(PLAIN, ""))),
+    steps: [step.id],
     message: `${file} of the step "${step.id}" has ${plain.map((name) => `{${name}}`).join(", ")}, which is not replaced.`,
     fix: `Write {uv-${plain[0]}} if a value is meant.`,
   };
@@ -189,18 +198,18 @@ function* checkPlaceholders(
 function* checkStdin(loaded: Loaded, { usesStdin }: StepSource, { id, prompt }: Step): Generator<Finding> {
   if (prompt.file === null) return;
   const isRead = readsInput(loaded.flow, prompt.text);
-  const at = atStep(loaded, id, ...(usesStdin ? ["usesStdin"] : []));
   if (isRead && !prompt.variables.includes(INPUT_TEXT)) {
     yield {
       code: "STDIN-UNDECLARED",
-      ...at,
+      ...inPrompt(loaded.files, prompt, prompt.text.search(/\{(?:uv-)?input_text\}/)),
+      steps: [id],
       message: `${prompt.file} of the step "${id}" reads {input_text}, but the step does not say that it uses stdin: a run without input would ask it with nothing there.`,
       fix: `Add "usesStdin": true to the step "${id}".`,
     };
   } else if (usesStdin && !isRead) {
     yield {
       code: "STDIN-UNREAD",
-      ...at,
+      ...atStep(loaded, id, "usesStdin"),
       message: `The step "${id}" says that it uses stdin, but ${prompt.file} does not read {input_text}.`,
       fix: "Write {input_text} where the text belongs, or remove usesStdin.",
     };
@@ -212,7 +221,6 @@ function* checkSectionNames(loaded: Loaded, section: Section, suppliers: Supplie
   const { id, prompt } = section;
   if (prompt.file === null || prompt.builtIn !== undefined) return;
   const readers = readersOf(loaded, section);
-  const at = atStep(loaded, id, "uvVariables");
   for (const name of placeholders(prompt.text)) {
     const lacking = readers.filter((step) => {
       const by = supplyOf(step, suppliers)(name);
@@ -221,7 +229,7 @@ function* checkSectionNames(loaded: Loaded, section: Section, suppliers: Supplie
     if (lacking.length > 0) {
       yield {
         code: "PR-RESOLVE-005",
-        ...at,
+        ...inPrompt(loaded.files, prompt, prompt.text.indexOf(`{uv-${name}}`)),
         steps: lacking.map((step) => step.id),
         message: suppliers.sections.has(name)
           ? `${prompt.file} of the section "${id}" reads {uv-${name}}, but a section takes in no other.`

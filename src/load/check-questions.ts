@@ -7,6 +7,7 @@ import type { Finding } from "./finding.ts";
 import { stepsWithoutEnd } from "./graph.ts";
 import { atStep, witness, type Loaded } from "./loaded.ts";
 import { escapesProject } from "./paths.ts";
+import { inPrompt } from "./prompt-places.ts";
 import { foldersNamed } from "./prompts.ts";
 import { onwardKey, questionOf } from "./questions.ts";
 import type { CheckedStep, CheckRegistry, Onward, PromptPlace, Question } from "./questions-shape.ts";
@@ -164,16 +165,12 @@ function* checkPlace(
       message: `There is no ${what} for the step "${id}". Tried: ${prompt.tried.join(", ")}.`,
       fix: `Create ${prompt.tried[0] ?? "the prompt file"}.`,
     };
-  } else yield* checkVariables(loaded, id, at, prompt);
+  } else yield* checkVariables(loaded, id, prompt);
 }
 
 /** Where no parameters are declared any argument may be given; a placeholder without a value stays as it is written. */
-function* checkVariables(
-  { flow }: Loaded,
-  id: StepId,
-  at: ReturnType<typeof atStep>,
-  { text, file }: Prompt,
-): Generator<Finding> {
+function* checkVariables({ flow, files }: Loaded, id: StepId, prompt: Prompt): Generator<Finding> {
+  const { text, file } = prompt;
   if (flow.openArguments) return;
   const known = new Set([
     ...flow.parameters.map(({ name }) => name),
@@ -185,7 +182,8 @@ function* checkVariables(
   yield {
     code: "PR-RESOLVE-005",
     severity: "warning",
-    ...at,
+    ...inPrompt(files, prompt, text.indexOf(`{uv-${unknown[0]}}`)),
+    steps: [id],
     message: `${file} of the step "${id}" reads {uv-${unknown[0]}}, which nothing supplies; it reaches the model as it stands.${didYouMean(unknown[0]!, known)}`,
     fix: `Declare the parameter "${unknown[0]}" in agent.json, or correct the placeholder.`,
   };

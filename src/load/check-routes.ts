@@ -7,6 +7,7 @@ import { gateForm } from "./gate-forms.ts";
 import { atStep, witness, type Loaded } from "./loaded.ts";
 import { conditionKey, continuationOf } from "./moves.ts";
 import { type GateSource, type Intent, type StepSource, type TransitionSource } from "./registry-shape.ts";
+import { valuesAt } from "./promises.ts";
 import { didYouMean, onlyNear } from "./suggest.ts";
 
 export function* checkRoutes(loaded: Loaded): Generator<Finding> {
@@ -125,11 +126,21 @@ function* checkRule(loaded: Loaded, id: StepId, intent: Intent, rule: Transition
         message: `The transition "${intent}" of the step "${id}" has neither a target nor a condition with targets.`,
         fix: 'Add "target" with the id of a step.',
       };
-    } else yield* checkTarget(loaded, id, intent, rule.target, ["target"], codes);
+    } else {
+      yield* checkTarget(loaded, id, intent, rule.target, ["target"], codes);
+      if (rule.targets.size > 0) yield bothWays(loaded, id, intent, "target", "targets");
+    }
     return;
   }
-  const { carry } = loaded.graph.steps.get(id)!;
-  if (conditionKey(rule.condition, carry) === null) {
+  if (typeof rule.target === "string") {
+    yield* checkTarget(loaded, id, intent, rule.target, ["target"], codes);
+    yield bothWays(loaded, id, intent, "target", "condition");
+    return;
+  }
+  if (rule.target === null) yield bothWays(loaded, id, intent, "condition", "target");
+  const { carry, answer } = loaded.graph.steps.get(id)!;
+  const key = conditionKey(rule.condition, carry);
+  if (key === null) {
     const keys = carry.map(({ key }) => key);
     yield {
       code: "TRANS-CONDITION",
@@ -154,9 +165,35 @@ function* checkRule(loaded: Loaded, id: StepId, intent: Intent, rule: Transition
       fix: 'Add "default" with the id of a step.',
     };
   }
+  const schema = answer.kind === "object" && answer.schema.kind === "schema" ? answer.schema.schema : true;
+  const path = carry.find((one) => one.key === key)?.path;
+  const values = path === undefined ? null : valuesAt(schema, path);
   for (const [value, target] of rule.targets) {
     yield* checkTarget(loaded, id, intent, target, ["targets", value], codes);
+    if (value === "default" || values === null || values.includes(value)) continue;
+    const at = atStep(loaded, id, "transitions", intent, "targets", value);
+    const near = onlyNear(value, values);
+    yield {
+      code: "TRANS-UNUSED",
+      ...at,
+      message: `The case "${value}" of "${intent}" in the step "${id}" is never taken: the schema allows ${values.join(", ")} in "${path!.join(".")}".${didYouMean(value, values)}`,
+      fix: "Correct the value, or remove the case.",
+      ...(near !== null &&
+        !rule.targets.has(near) && {
+          mend: [{ file: at.document.file, pointer: at.pointer, kind: "rename" as const, to: near }],
+        }),
+    };
   }
+}
+
+/** Two ways to say where an intent leads, of which one is never read. */
+function bothWays(loaded: Loaded, id: StepId, intent: Intent, holds: string, ignored: string): Finding {
+  return {
+    code: "TRANS-BOTH",
+    ...atStep(loaded, id, "transitions", intent, ignored),
+    message: `The transition "${intent}" of the step "${id}" has "${holds}" and "${ignored}"; only "${holds}" is read.`,
+    fix: 'Keep either "target", or "condition" with "targets".',
+  };
 }
 
 function* checkTarget(
@@ -239,11 +276,15 @@ function mendKey(
   return { mend: [{ file: at.document.file, pointer: at.pointer, kind: "rename", to: near }] };
 }
 
-/** `next` goes on working and `handoff` leads towards the closure; other uses run, but read wrong. */
+/**
+ * A work step goes on with `next` and leads to a closure by `handoff`; other uses run, but read wrong. A verification
+ * step has no `handoff`, so its `next` may lead to a closure.
+ */
 function* checkManners(loaded: Loaded, id: StepId): Generator<Finding> {
   const { steps, flow } = loaded.graph;
-  const { next, handoff } = steps.get(id)!.edges;
-  if (next !== undefined && next.kind !== "jump") {
+  const { kind, edges } = steps.get(id)!;
+  const { next, handoff } = edges;
+  if (kind !== "verify" && next !== undefined && next.kind !== "jump") {
     const target = targetsOf(next).find((step) => flow.kinds.get(step) === "close");
     if (target !== undefined) {
       yield {

@@ -1,11 +1,12 @@
 /** Rules about what prompts say: the intents they name, the variables their front matter lists, the parameters they read. */
 import type { Decider, Flow, Step } from "../flow/flow.ts";
 import { partsOf } from "../flow/rules.ts";
-import { readText, type Document } from "./document.ts";
+import { readText } from "./document.ts";
 import type { Finding } from "./finding.ts";
 import { gateForm } from "./gate-forms.ts";
 import type { Loaded } from "./loaded.ts";
-import { escapeSegment, placeIn } from "./places.ts";
+import { escapeSegment } from "./places.ts";
+import { inPrompt, textDocument } from "./prompt-places.ts";
 import { didYouMean, onlyNear } from "./suggest.ts";
 import { INPUT_TEXT, namesRead, placeholders } from "./variables.ts";
 
@@ -74,12 +75,9 @@ function* checkIntentWords(loaded: Loaded, step: Step, decide: ByField, file: st
     if (told.has(word) || isTaken(word, decide)) continue;
     told.add(word);
     const isIntent = (intents as readonly string[]).includes(word);
-    const raw = readText(loaded.files, file);
-    const whole = raw.kind === "text" ? raw.text : text;
     yield {
       code: "PR-INTENT",
-      document: textDocument(file, whole, Math.max(0, whole.indexOf(text)) + at),
-      pointer: "",
+      ...inPrompt(loaded.files, step.prompt, at),
       steps: [step.id],
       message: isIntent
         ? `${file} names the intent "${word}", which the step "${step.id}" does not allow.`
@@ -181,11 +179,6 @@ function unsupplied({ flow, graph }: Loaded): readonly string[] {
   return [...graph.steps.values()]
     .flatMap(({ prompt }) => prompt.variables)
     .filter((name) => !known.has(name));
-}
-
-/** A file that is no JSON: everything about it stands at one place. */
-function textDocument(file: string, text: string, offset: number): Document {
-  return { file, value: null, place: () => placeIn(text, offset) };
 }
 
 function escape(text: string): string {

@@ -5,6 +5,7 @@ import { checkData } from "./check-data.ts";
 import { checkEnds } from "./check-ends.ts";
 import { checkGates } from "./check-gates.ts";
 import { checkGuards } from "./check-guards.ts";
+import { checkIntents } from "./check-intents.ts";
 import { checkLimits, limitsOfRun } from "./check-limits.ts";
 import { checkPromptFiles } from "./check-prompt-files.ts";
 import { checkPrompts } from "./check-prompts.ts";
@@ -14,6 +15,7 @@ import { checkArguments, checkCommandList } from "./check-commands.ts";
 import { checkGitHubTool, checkServers, serversOf } from "./mcp.ts";
 import { checkVerdict } from "./check-verdict.ts";
 import { checkSandbox } from "./check-sandbox.ts";
+import { checkToolNames } from "./check-tools.ts";
 import { checkWords } from "./check-words.ts";
 import type { Dialect } from "./dialect.ts";
 import { isWritten } from "./document.ts";
@@ -40,6 +42,7 @@ const GATE_RULES: Rules = [
   checkStepEntries,
   checkEntry,
   checkGates,
+  checkIntents,
   checkRoutes,
   checkEnds,
   checkPromptFiles,
@@ -119,11 +122,12 @@ function* checkFolders({ name, sources }: Loaded): Generator<Finding> {
   }
 }
 
-function* checkTools({ sources, graph, reach }: Loaded): Generator<Finding> {
+function* checkTools({ sources, graph, reach, tools: names }: Loaded): Generator<Finding> {
   const { agent, agentDocument: document } = sources;
   const tools = agent.runner.boundaries.allowedTools;
   const live = [...graph.steps.values()].filter(({ id }) => reach?.steps.has(id) ?? true);
   const allowed = { document, pointer: "/runner/boundaries/allowedTools", tools };
+  yield* checkToolNames(tools, names, allowed);
   yield* checkServers([serversOf(agent, document)], allowed, live);
   yield* checkCommandList(tools, { document, pointer: allowed.pointer });
   if (!agent.runner.integrations.github.enabled)

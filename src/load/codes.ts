@@ -72,6 +72,10 @@ export const CODES = {
   ),
   "OLD-NAME": warning("old name", "Old names are understood, but only new ones are documented."),
   "UNKNOWN-KEY": warning("unknown key", "A key nobody reads is most often a misspelled one."),
+  "DUPLICATE-KEY": warning(
+    "key written twice",
+    "Of two members with one name a JSON parser keeps the last, and the other one is lost.",
+  ),
   "FORBIDDEN-NAME": error(
     "forbidden name",
     "These names reach into the machinery of objects wherever data is keyed by name.",
@@ -84,6 +88,10 @@ export const CODES = {
     "folder of the sandbox",
     "Whoever can write the home folder, the record of runs or the list of what is trusted is not confined.",
   ),
+  "TOOL-UNKNOWN": warning(
+    "unknown tool",
+    "A name that no tool has allows nothing, so the steps have fewer tools than the list seems to say.",
+  ),
   "BASH-LIST-OPEN": warning(
     "list of commands that is no limit",
     "A list compares how commands begin. Many programs run or write anything by their options, and then the list keeps an honest model on the road and stops no other.",
@@ -91,6 +99,18 @@ export const CODES = {
   "ARGUMENT-OPTION": warning(
     "value that could be an option",
     "A value of the handoff comes from a model. One that begins with a dash is an option to the program, and options can run or write anything.",
+  ),
+  "MODULE-SYNTAX": error(
+    "module that does not parse",
+    "A module is first loaded in the middle of a run, when tokens have been spent; check parses it without running it.",
+  ),
+  "MODULE-IMPORT": error(
+    "import of a missing file",
+    "A module whose imports are not there cannot be loaded.",
+  ),
+  "HOOK-UNKNOWN": warning(
+    "hook that nothing calls",
+    "Hooks are called by the id of their stage and their own name; anything else in the module has no effect.",
   ),
   "ACTION-HANDLER": error(
     "handler of an action",
@@ -208,6 +228,14 @@ export const CODES = {
     "fallbackIntent not allowed",
     "A fallback outside of allowedIntents is passed over for another one.",
   ),
+  "GATE-OPTIONAL": warning(
+    "intent not required",
+    "A model may leave out what its schema does not require, and without an intent the step decides nothing.",
+  ),
+  "GATE-FALLBACK-NEVER": warning(
+    "fallbackIntent never taken",
+    "A fallback that cannot be taken looks like safety that is not there.",
+  ),
   "HANDOFF-FIELD": warning(
     "handoff field not in the schema",
     "A field the schema does not name is never there to be handed on.",
@@ -238,6 +266,10 @@ export const CODES = {
   "TRANS-CONDITION": error(
     "unknown condition",
     "A condition reads one key of the data that the step itself hands on.",
+  ),
+  "TRANS-BOTH": warning(
+    "target beside a condition",
+    "A transition leads to one target, or to the one that its condition selects; the other is ignored.",
   ),
   "TRANS-DEFAULT": warning("no default", "A value that was not foreseen leads nowhere and ends the run."),
   "TRANS-CLOSING": warning(
@@ -329,6 +361,14 @@ export const CODES = {
   "PR-EDITION": warning(
     "failure prompt not found",
     "The model hears of the failed check in general words only.",
+  ),
+  "FAILURE-NAME": warning(
+    "name without a value in a failure prompt",
+    "The model would read an empty place where the failure should be named.",
+  ),
+  "FAILURE-BLOCK": warning(
+    "braces in a failure prompt",
+    "What is not a tag of the language of failure prompts, or is not closed, is sent to the model unchanged.",
   ),
   "PR-RESOLVE-003": error(
     "variable without supplier",

@@ -2,7 +2,7 @@
 import type { Files } from "../flow/files.ts";
 import { isObject, own, type Json, type Path } from "../flow/json.ts";
 import { escapesProject } from "./paths.ts";
-import { isTooDeep, scanJson, type Place, type Scan } from "./places.ts";
+import { isTooDeep, repeatedMembers, scanJson, type Place, type Repeated, type Scan } from "./places.ts";
 
 export type Document = {
   readonly file: string;
@@ -10,6 +10,8 @@ export type Document = {
   readonly place: (pointer: string) => Place;
   /** Where the author wrote what stands at the pointer, in a file that had the form of an earlier version. */
   readonly written?: (pointer: string) => string;
+  /** Members of which the same object has an earlier one of that name, each at its own place. */
+  readonly repeated?: readonly Repeated[];
   /** Nothing in it is mended by place: that is for JSON. */
   readonly isYaml?: true;
 };
@@ -33,7 +35,11 @@ export function readDocument(files: Files, file: string): DocumentRead {
   try {
     if (isTooDeep(text)) throw new Error("it nests too deeply");
     const value = JSON.parse(text) as Json;
-    return { kind: "read", document: { file, value, place: (pointer) => scanned().place(pointer) } };
+    const repeated = repeatedMembers(text);
+    return {
+      kind: "read",
+      document: { file, value, repeated, place: (pointer) => scanned().place(pointer) },
+    };
   } catch (error) {
     const { fault } = scanned();
     const place = fault?.place ?? START;

@@ -102,11 +102,25 @@ export function parseSuccess(text: string): SuccessRule | null {
 }
 
 export function isPattern(text: string): boolean {
+  return regexFault(text) === null;
+}
+
+/** Why a text is not a valid regular expression; null: it is one. */
+export function regexFault(text: string): string | null {
   try {
-    return new RegExp(text, "u") instanceof RegExp;
-  } catch {
-    return false;
+    void new RegExp(text, "u");
+    return null;
+  } catch (error) {
+    // "Invalid regular expression: /([/u: Unterminated character class"
+    return (
+      (error as Error).message.slice(`Invalid regular expression: /${text}/u: `.length) || "it cannot be read"
+    );
   }
+}
+
+/** The regular expression of a success rule, right or wrong; null: the rule has none. */
+export function patternOfSuccess(successWhen: string): string | null {
+  return /^matches:(?=.)/s.test(successWhen) ? successWhen.slice("matches:".length) : null;
 }
 
 /** Names that `extractParams` may use. */

@@ -2,10 +2,13 @@
 import type { Files } from "../flow/files.ts";
 import type { Flow, StepId } from "../flow/flow.ts";
 import { checksEveryVisit, fewestVisits } from "../flow/rules.ts";
-import type { DocumentRead } from "./document.ts";
+import type { Path } from "../flow/json.ts";
+import type { ToolNames } from "./check-tools.ts";
+import type { Document, DocumentRead } from "./document.ts";
 import type { Reach } from "./graph.ts";
 import { escapeSegment } from "./places.ts";
 import type { Graph, Sources } from "./registry.ts";
+import { placeInSchema } from "./schemas.ts";
 
 export type Loaded = {
   readonly name: string;
@@ -16,12 +19,28 @@ export type Loaded = {
   readonly reach: Reach | null;
   readonly schemaFiles: ReadonlyMap<string, DocumentRead>;
   readonly files: Files;
+  readonly tools: ToolNames;
 };
 
 /** The place of a step's entry in the registry, or of something in it. */
 export function atStep(loaded: Loaded, id: StepId, ...path: readonly (string | number)[]) {
   const pointer = ["steps", id, ...path].map((part) => `/${escapeSegment(String(part))}`).join("");
   return { document: loaded.sources.registryDocument, pointer, steps: [id] };
+}
+
+/** Where a part of a step's schema was written, through `$ref` and `allOf`; null: nowhere, or in several places. */
+export function schemaPlace(
+  loaded: Loaded,
+  id: StepId,
+  path: Path,
+): { readonly document: Document; readonly path: Path } | null {
+  const { sources, schemaFiles } = loaded;
+  const ref = sources.registry.steps.get(id)?.outputSchemaRef;
+  if (ref?.file === undefined || ref.schema === undefined) return null;
+  const { file } = sources.schema({ file: ref.file, schema: ref.schema });
+  const place = placeInSchema(schemaFiles, { file, schema: ref.schema }, path);
+  const read = place === null ? undefined : schemaFiles.get(place.file);
+  return read?.kind === "read" ? { document: read.document, path: place!.path } : null;
 }
 
 /** The shortest way to a step, and on to where it would lead. Questions about steps are part of no way. */

@@ -1,6 +1,7 @@
 /** What the rules about stages look at: the machine as built, the files as written. */
 import type { Flow, Step, StepId } from "../flow/flow.ts";
 import type { AgentSource } from "./agent-shape.ts";
+import type { ToolNames } from "./check-tools.ts";
 import type { Document } from "./document.ts";
 import { targetsOf, type Reach } from "./graph.ts";
 import type { Declared } from "./mcp.ts";
@@ -24,6 +25,7 @@ export type Machine = {
   readonly isWhole: boolean;
   /** The text of hooks.mjs. */
   readonly hooks: string | null;
+  readonly tools: ToolNames;
   readonly reach: Reach | null;
 };
 

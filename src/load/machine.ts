@@ -8,7 +8,7 @@ import { isObject, type JsonSchema } from "../flow/json.ts";
 import type { Problem } from "../flow/problem.ts";
 import { loadActions } from "./actions.ts";
 import { AGENT_OF_STAGES, type AgentSource } from "./agent-shape.ts";
-import { aboutAgent, open, settingsOf, type LoadResult } from "./agent.ts";
+import { aboutAgent, open, settingsOf, type LoadResult, type LoadWorld, type SchemaToTry } from "./agent.ts";
 import { checkMachine } from "./check-machine.ts";
 import { DEFAULTS } from "./defaults.ts";
 import { emptyDocument, readText, type Document } from "./document.ts";
@@ -19,6 +19,7 @@ import { modernAgent } from "./legacy.ts";
 import { serversOf, type Declared } from "./mcp.ts";
 import { findEntry, type Machine } from "./machine-parts.ts";
 import { joinPath } from "./paths.ts";
+import { pointerOf } from "./places.ts";
 import { limitsOf } from "./spending.ts";
 import { readShape } from "./shape.ts";
 import { MEND_YAML, readStageFile, withDraft, type StageFile } from "./stage-file.ts";
@@ -27,17 +28,6 @@ import { buildStage } from "./stage-step.ts";
 import { MACHINE, MACHINE_KEYS, STAGE_KEYS, type MachineSource } from "./stage-shape.ts";
 import { readYaml } from "./yaml.ts";
 
-export type MachineWorld = {
-  /** The tools there are, by name. */
-  readonly tools: ReadonlySet<string>;
-  /** The digest of a module's text. */
-  readonly digest: (text: string) => string;
-};
-
-/** `schemas`: what only a compiler can judge, and the problem when it does not compile. */
-export type MachineResult = LoadResult & { readonly schemas: readonly SchemaToTry[] };
-export type SchemaToTry = { readonly schema: JsonSchema; readonly refuse: (fault: string) => Problem };
-
 /** The stage files, in the order of their names. */
 export function stagePaths(name: string, files: FileTree): readonly string[] {
   const folder = joinPath(".agent", `${name}/stages`);
@@ -45,7 +35,7 @@ export function stagePaths(name: string, files: FileTree): readonly string[] {
   return names.filter((file) => /^[^.].*\.md$/.test(file)).map((file) => `${folder}/${file}`);
 }
 
-export function loadMachine(name: string, files: FileTree, world: MachineWorld): MachineResult {
+export function loadMachine(name: string, files: FileTree, world: LoadWorld): LoadResult {
   const findings: Finding[] = [];
   const folder = joinPath(".agent", name);
   const { agent, agentDocument } = readAgent(name, folder, files, findings);
@@ -71,7 +61,7 @@ export function loadMachine(name: string, files: FileTree, world: MachineWorld):
     { document: machineDocument, pointer: "/mcpServers", servers: machine.mcpServers },
   ];
   const tools = {
-    known: world.tools,
+    ...world.tools,
     allowed: agent.runner.boundaries.allowedTools,
     servers: new Set(servers.flatMap((place) => [...place.servers.keys()])),
   };
@@ -125,6 +115,7 @@ export function loadMachine(name: string, files: FileTree, world: MachineWorld):
     flow,
     entry,
     isWhole: unread.length === 0 && !isBroken,
+    tools: world.tools,
     hooks: hooks?.text ?? null,
     reach: steps.has(entry.step) ? reachFrom(entry.step, steps) : null,
   };
@@ -134,7 +125,7 @@ export function loadMachine(name: string, files: FileTree, world: MachineWorld):
 
 const NO_PROMPT: Prompt = { file: null, text: "", tried: [], variables: [] };
 
-function onlyProblems(findings: readonly Finding[]): MachineResult {
+function onlyProblems(findings: readonly Finding[]): LoadResult {
   return { flow: null, problems: toProblems(findings), schemas: [] };
 }
 
@@ -207,7 +198,7 @@ function readMachine(
   const yaml = readYaml(file, read.text);
   if (yaml.kind === "broken") {
     for (const { document, what } of yaml.faults) {
-      const message = `${file} is no valid YAML: ${what}.`;
+      const message = `${file} is not valid YAML: ${what}.`;
       findings.push({ code, document, pointer: "", message, fix: MEND_YAML });
     }
     return broken();
@@ -246,7 +237,7 @@ function refuseRegistry(
 function readHooks(
   folder: string,
   files: FileTree,
-  { digest }: MachineWorld,
+  { digest }: LoadWorld,
   findings: Finding[],
 ): { readonly module: Module; readonly text: string } | null {
   const file = `${folder}/hooks.mjs`;
@@ -275,11 +266,11 @@ function* schemasOf({ stages, steps, source, document }: Machine): Generator<Sch
     what: string,
   ): SchemaToTry => ({
     schema,
-    refuse: (fault) =>
-      toProblem(
-        { ...finding, message: `${what} is no valid JSON Schema: ${fault}`, fix: "Correct the schema." },
-        null,
-      ),
+    refuse: (fault, path) => {
+      const message = `${what} is not a valid JSON Schema: ${fault}.`;
+      const pointer = finding.pointer + pointerOf(path);
+      return toProblem({ ...finding, pointer, message, fix: "Correct the schema at this place." }, null);
+    },
   });
   for (const [id, { document: file }] of stages) {
     const { answer, stage } = steps.get(id)!;

@@ -4,7 +4,7 @@ import type { FileState, Module, Parameter, Resource, StopRule } from "../flow/f
 import { isObject, readPath, type Json, type JsonObject } from "../flow/json.ts";
 import type { VerdictConfig } from "./agent-shape.ts";
 import type { Code } from "./codes.ts";
-import { isPattern } from "./guards.ts";
+import { regexFault } from "./guards.ts";
 import { escapesProject, joinPath } from "./paths.ts";
 import type { Reader } from "./shape.ts";
 import { didYouMean } from "./suggest.ts";
@@ -87,9 +87,10 @@ function fileState(target: Json | undefined, at: At): FileState | null {
   if (target === "exists" || target === "absent") return { kind: target };
   if (!target.startsWith("re:")) return { kind: "contains", text: target };
   const pattern = target.slice("re:".length);
-  if (isPattern(pattern)) return { kind: "matches", pattern };
-  const message = `targetState is "${target}", and what follows re: is no regular expression.`;
-  report(at, "AC-VALID-001", "targetState", message, "Correct the pattern.");
+  const fault = regexFault(pattern);
+  if (fault === null) return { kind: "matches", pattern };
+  const message = `The regular expression ${pattern} in targetState is not valid: ${fault}.`;
+  report(at, "AC-VALID-001", "targetState", message, "Correct the regular expression (JavaScript, flag u).");
   return null;
 }
 

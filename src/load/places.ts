@@ -43,7 +43,60 @@ export function isTooDeep(text: string): boolean {
   return false;
 }
 
-const [QUOTE, BACKSLASH, BRACE, BRACE_END, BRACKET, BRACKET_END] = [0x22, 0x5c, 0x7b, 0x7d, 0x5b, 0x5d];
+const [QUOTE, BACKSLASH, BRACE, BRACE_END, BRACKET, BRACKET_END, COMMA] = [
+  0x22, 0x5c, 0x7b, 0x7d, 0x5b, 0x5d, 0x2c,
+];
+
+/** Members whose name stood in their object before, of a text that is valid JSON. A parser keeps only the last one. */
+export function repeatedMembers(text: string): readonly Repeated[] {
+  const found: { pointer: string; offset: number }[] = [];
+  const open: { pointer: string; names: Set<string> | null; name: string; index: number }[] = [];
+  let isKey = false;
+  for (let at = 0; at < text.length; at += 1) {
+    const top = open.at(-1);
+    switch (text.charCodeAt(at)) {
+      case QUOTE: {
+        const end = endOfString(text, at);
+        if (isKey && top?.names) {
+          const raw = text.slice(at + 1, end - 1);
+          top.name = raw.includes("\\") ? (JSON.parse(text.slice(at, end)) as string) : raw;
+          if (top.names.has(top.name))
+            found.push({ pointer: `${top.pointer}/${escapeSegment(top.name)}`, offset: at });
+          top.names.add(top.name);
+          isKey = false;
+        }
+        at = end - 1;
+        break;
+      }
+      case BRACE:
+      case BRACKET: {
+        const isObject = text[at] === "{";
+        const segment =
+          top === undefined ? "" : `/${top.names === null ? top.index : escapeSegment(top.name)}`;
+        open.push({
+          pointer: `${top?.pointer ?? ""}${segment}`,
+          names: isObject ? new Set() : null,
+          name: "",
+          index: 0,
+        });
+        isKey = isObject;
+        break;
+      }
+      case BRACE_END:
+      case BRACKET_END:
+        open.pop();
+        break;
+      case COMMA:
+        if (top !== undefined) top.index += 1;
+        isKey = top?.names != null;
+    }
+  }
+  if (found.length === 0) return [];
+  const lines = lineStarts(text);
+  return found.map(({ pointer, offset }) => ({ pointer, place: placeAt(lines, offset) }));
+}
+
+export type Repeated = { readonly pointer: string; readonly place: Place };
 
 export function scanJson(text: string): Scan {
   return scan(text, null);
@@ -79,6 +132,10 @@ function scan(text: string, spans: Map<string, Span> | null): FullScan {
     const char = text[at];
     const top = open.at(-1);
 
+    if (char === "/" && /[/*]/.test(text[at + 1] ?? "")) {
+      fail("JSON has no comments");
+      break;
+    }
     if (expect === "nothing") {
       if (char !== undefined) fail("there is more text after the end of the value");
       break;
@@ -157,7 +214,7 @@ function scan(text: string, spans: Map<string, Span> | null): FullScan {
           ? "this string is not closed, or holds a character that must be escaped"
           : char === "]" || char === "}"
             ? `there is a comma before "${char}", or a value is missing`
-            : "this is no JSON value",
+            : "this is not a valid JSON value",
       );
       break;
     }

@@ -61,13 +61,14 @@ export const GATE_FIELDS = {
     default: "explicit",
   }),
   handoffFields: list("Paths, with dots, of what is handed on.", text("A path.", { filled: true }), {
+    vital: true,
     default: [],
   }),
   failFast: flag("Whether an answer without a valid intent ends the run.", { default: true }),
   fallbackIntent: text("The intent taken instead when failFast is false.", { enum: WORDS }),
   aliases: map("Further words for intents, beside the usual ones.", text("An intent.", { enum: WORDS })),
 };
-const GATE = object("How the answer becomes an intent.", GATE_FIELDS);
+const GATE = object("How the answer becomes an intent.", GATE_FIELDS, { vital: true });
 
 export const STEP_FIELDS = {
   stepId: text("The step's id, the same as its key.", { required: true, filled: true }),
@@ -86,7 +87,7 @@ export const STEP_FIELDS = {
   usesStdin: flag("Whether the prompt takes the input text.", { default: false }),
   outputSchemaRef: SCHEMA_REF,
   structuredGate: GATE,
-  transitions: map("Where each intent leads.", TRANSITION),
+  transitions: map("Where each intent leads.", TRANSITION, { vital: true }),
   inputs: map(
     "Variables that come from what other steps handed on.",
     object("One input.", {
@@ -116,7 +117,7 @@ export const STEP_FIELDS = {
 export const STEP = object("One step.", STEP_FIELDS);
 
 type ValidatorKey = {
-  readonly key: string;
+  readonly key: keyof typeof VALIDATOR_FIELDS;
   readonly types: readonly (typeof VALIDATOR_TYPES)[number][];
   readonly isNeeded: boolean;
 };
@@ -215,11 +216,11 @@ export const REGISTRY_FIELDS = {
   }),
   userPromptsBase: text("The folder of the prompts.", { filled: true }),
   schemasBase: text("The folder of the schemas.", { filled: true }),
-  entryStep: text("The first step.", { filled: true }),
-  entryStepMapping: map("The first step by verdict type.", text("A step.")),
-  failurePatterns: map("Ways to fail, by name.", FAILURE_PATTERN),
-  validators: map("Checks, by name.", VALIDATOR),
-  validationSteps: map("What must hold before the end, by closure.", VALIDATION_STEP),
+  entryStep: text("The first step.", { filled: true, vital: true }),
+  entryStepMapping: map("The first step by verdict type.", text("A step."), { vital: true }),
+  failurePatterns: map("Ways to fail, by name.", FAILURE_PATTERN, { vital: true }),
+  validators: map("Checks, by name.", VALIDATOR, { vital: true }),
+  validationSteps: map("What must hold before the end, by closure.", VALIDATION_STEP, { vital: true }),
   runtimeUvVariables: list("Further variables that are supplied at run time.", text("A name."), {
     default: [],
   }),

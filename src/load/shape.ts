@@ -18,6 +18,8 @@ export type Form = {
   readonly required?: true;
   /** Its absence only warns. */
   readonly mild?: true;
+  /** Much depends on it: under a misspelled name it is read as it was meant, and its name is the only error. */
+  readonly vital?: true;
   readonly default?: Json;
   /** The finding's code when this value is missing or wrong; otherwise the reader's. */
   readonly code?: Code;
@@ -65,6 +67,7 @@ export function readShape<T>(shape: Shape<T>, value: Json | undefined, pointer: 
 type Options = {
   readonly required?: true;
   readonly mild?: true;
+  readonly vital?: true;
   readonly code?: Code;
   readonly missing?: Code;
 };
@@ -271,8 +274,11 @@ function readObject(
   implied: boolean,
 ): unknown {
   const result: { [key: string]: unknown } = Object.create(null);
+  const misspelled = form.rest === undefined ? misspelledIn(form.fields, value) : NONE;
   for (const key of Object.keys(form.fields)) {
-    result[key] = read(form.fields[key]!, own(value, key), `${pointer}/${key}`, reader, implied);
+    const written = misspelled.get(key) ?? key;
+    const place = `${pointer}/${escapeSegment(written)}`;
+    result[key] = read(form.fields[key]!, own(value, written), place, reader, implied);
   }
   const others = Object.entries(value).filter(([key]) => !Object.hasOwn(form.fields, key));
   if (form.rest !== undefined) result.rest = readMembers(form.rest, others, pointer, reader);
@@ -280,11 +286,29 @@ function readObject(
     for (const [key] of others) {
       const known = Object.keys(form.fields);
       if (form.open === undefined ? !FOREIGN_KEYS.has(key) : onlyNear(key, known) !== null)
-        reportUnknown(key, value, known, pointer, reader);
+        reportUnknown(key, value, known, pointer, reader, [...misspelled.values()].includes(key));
     }
   }
   return result;
 }
+
+/** Fields that cannot be missing → the names under which they seem to be written. */
+function misspelledIn(fields: Fields, value: JsonObject): ReadonlyMap<string, string> {
+  const found = new Map<string, string>();
+  const lacking = Object.keys(fields).filter((key) => {
+    const { required, mild, vital } = fields[key]!;
+    return ((required && !mild) || vital) && !Object.hasOwn(value, key);
+  });
+  if (lacking.length === 0) return found;
+  for (const key of Object.keys(value)) {
+    if (Object.hasOwn(fields, key)) continue;
+    const near = onlyNear(key, Object.keys(fields));
+    if (near !== null && lacking.includes(near) && !found.has(near)) found.set(near, key);
+  }
+  return found;
+}
+
+const NONE: ReadonlyMap<string, string> = new Map();
 
 function readMembers(
   of: Form,
@@ -374,6 +398,7 @@ function reportUnknown(
   known: readonly string[],
   pointer: string,
   reader: Reader,
+  isVital: boolean,
 ): void {
   const near = onlyNear(key, known);
   const place = `${pointer}/${escapeSegment(key)}`;
@@ -384,10 +409,11 @@ function reportUnknown(
   const owner = pointer === "" ? reader.document.file : named(pointer, reader);
   reader.findings.push({
     code: "UNKNOWN-KEY",
+    ...(isVital && { severity: "error" as const }),
     document: reader.document,
     pointer: place,
     ...(mend && { mend }),
-    message: `"${clip(key)}" is no key of ${owner}.${didYouMean(key, known)}`,
+    message: `"${clip(key)}" is not a key of ${owner}.${didYouMean(key, known)}`,
     fix: `Remove "${clip(key)}", or write one of: ${known.join(", ")}.`,
   });
 }

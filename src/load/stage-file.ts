@@ -69,7 +69,7 @@ export function readStageFile(
   const yaml = readYaml(file, text, parts.front, bodyMarks(body, parts.body.from));
   if (yaml.kind === "broken") {
     for (const { document, what } of yaml.faults) {
-      const message = `The front matter of ${file} is no valid YAML: ${what}.`;
+      const message = `The front matter of ${file} is not valid YAML: ${what}.`;
       findings.push({ code: "StageDefinitionInvalid", document, pointer: "", message, fix: MEND_YAML });
     }
     return null;
@@ -88,7 +88,7 @@ export function readStageFile(
   return { document, source, body, id: FORBIDDEN_NAMES.has(id) ? "" : id };
 }
 
-export const MEND_YAML = "Mend the YAML at this place.";
+export const MEND_YAML = "Correct the YAML at this place.";
 
 /** Schemas without a word about their draft are of this one. */
 const DRAFT = "https://json-schema.org/draft/2020-12/schema";

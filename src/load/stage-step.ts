@@ -5,6 +5,7 @@ import { serverNamed } from "../flow/mcp.ts";
 import { isFieldName, parseFieldPath, RESERVED_FIELDS } from "../flow/placeholder.ts";
 import type { AgentSource } from "./agent-shape.ts";
 import { DEFAULTS, MODE_BY_KIND } from "./defaults.ts";
+import type { ToolNames } from "./check-tools.ts";
 import type { Finding } from "./finding.ts";
 import { interruptedOf } from "./people.ts";
 import { escapeSegment } from "./places.ts";
@@ -14,8 +15,7 @@ import { nextOf, onFailOf, type MoveWorld } from "./stage-moves.ts";
 import { didYouMean } from "./suggest.ts";
 
 /** The tools there are, and those that the agent may use at all: names and patterns. */
-export type ToolWorld = {
-  readonly known: ReadonlySet<string>;
+export type ToolWorld = ToolNames & {
   readonly allowed: readonly string[];
   /** Whose tools nobody knows before they are asked. */
   readonly servers: ReadonlySet<string>;
@@ -96,7 +96,7 @@ function schemaOf({ source, document }: StageFile, key: "completionSchema" | "in
 function toolsOf(
   file: StageFile,
   { runner }: AgentSource,
-  { known, allowed, servers }: ToolWorld,
+  { offered, known, allowed, servers }: ToolWorld,
   { findings }: MoveWorld,
 ): Tools {
   const { id, document, source } = file;
@@ -113,7 +113,7 @@ function toolsOf(
   }
   const allow = allowedTools.flatMap((tool, index) => {
     const server = tool.includes("*") ? null : serverNamed(tool);
-    const isThere = known.has(tool) || (server !== null && servers.has(server));
+    const isThere = offered.includes(tool) || (server !== null && servers.has(server));
     const patterns = allowed.includes("*") ? [tool] : allowed.filter((pattern) => covers(pattern, tool));
     if (!isThere || patterns.length === 0) {
       const why = isThere
@@ -122,13 +122,15 @@ function toolsOf(
           ? `"${tool}" is its completion tool, which is always there and not listed`
           : server !== null
             ? `"${tool}" is a tool of the server "${server}", which mcpServers does not declare`
-            : `there is no tool "${tool}".${didYouMean(tool, known)}`;
+            : known.has(tool)
+              ? `"${tool}" is a tool of some coding agents, and Lockstep has none of that name`
+              : `there is no tool "${tool}".${didYouMean(tool, offered)}`;
       findings.push({
         code: "StageToolUnknown",
         ...at,
         pointer: `/allowedTools/${index}`,
         message: `The stage "${id}" allows what it cannot have: ${why.replace(/\.$/, "")}${why.endsWith("?") ? "" : "."}`,
-        fix: `Write exact names. There is ${[...known].join(", ")}.`,
+        fix: `Write exact names of these: ${offered.join(", ")}; or mcp__SERVER__TOOL for a tool of a server.`,
       });
     }
     return patterns.map((pattern) => (pattern.includes("(") ? pattern : tool));

@@ -68,11 +68,14 @@ function parse(text: string): Parsed {
     return faults({ offset: 0, what: `it is longer than ${DEFAULTS.yamlLength} characters` });
   try {
     const document = parseDocument(text, OPTIONS);
-    const found = [...document.errors, ...document.warnings];
-    const wrong = [
-      ...found.map(({ pos, message }) => ({ offset: pos[0], what: inWords(message) })),
-      ...repeatedKeys(document),
-    ];
+    const inPlace = (found: readonly { pos: readonly [number, number]; message: string }[]) =>
+      found
+        .map(({ pos, message }) => ({ offset: pos[0], what: inWords(message) }))
+        .toSorted((a, b) => a.offset - b.offset);
+    // What follows the first one is most often found only because of it.
+    const [first] = inPlace(document.errors);
+    if (first !== undefined) return faults(first);
+    const wrong = [...inPlace(document.warnings), ...repeatedKeys(document)];
     if (wrong.length > 0) return faults(...wrong.toSorted((a, b) => a.offset - b.offset));
     // JSON has no such numbers, so they are the words they are written with.
     visit(document, {
@@ -111,7 +114,8 @@ function repeatedKeys(document: YamlDocument): readonly Fault[] {
       for (const { key } of items) {
         if (!isScalar(key)) continue;
         const name = isNumericKey(key.value) ? String(key.value) : key.value;
-        if (names.has(name)) found.push({ offset: key.range?.[0] ?? 0, what: "this key stands there twice" });
+        if (names.has(name))
+          found.push({ offset: key.range?.[0] ?? 0, what: `the key "${String(name)}" stands there twice` });
         names.add(name);
       }
     },
@@ -130,6 +134,8 @@ function faults(...list: readonly Fault[]): Parsed {
 function inWords(message: string): string {
   if (message.startsWith("Excessive alias count")) return "its aliases stand for too much";
   if (message.startsWith("Maximum call stack")) return "it nests too deeply";
+  if (message.startsWith("Tabs are not allowed"))
+    return "a tab is used for indentation; YAML allows only spaces";
   if (message === "With stringKeys, all keys must be strings") return "a key must be a plain word";
   return message.replace(/; please use YAML\.parseAllDocuments\(\)$/, "").replace(/\.$/, "");
 }

@@ -2,10 +2,9 @@
 import { createHash } from "node:crypto";
 import type { Flow } from "../flow/flow.ts";
 import type { FileRead, FileTree } from "../flow/files.ts";
-import { canonicalJson, type JsonSchema } from "../flow/json.ts";
+import { canonicalJson } from "../flow/json.ts";
 import { hasErrors, type Problem } from "../flow/problem.ts";
-import { hasStages, loadAgent, type LoadResult } from "../load/agent.ts";
-import type { SchemaToTry } from "../load/machine.ts";
+import { hasStages, loadAgent, type LoadResult, type LoadWorld, type SchemaToTry } from "../load/agent.ts";
 import { CODES } from "../load/codes.ts";
 import { readDocument } from "../load/document.ts";
 import { findPrompt } from "../prompts/find.ts";
@@ -40,7 +39,11 @@ export async function load(agent: string, options: LoadOptions = {}): Promise<Lo
   const { flow, problems } = hasStages(agent, files)
     ? await loadStages(agent, files)
     : await loadRegistry(agent, files);
-  const found = [...problems, ...(flow === null ? [] : await pathProblems(flow, agent, project, files))];
+  const found = [
+    ...problems,
+    ...(flow === null ? [] : await pathProblems(flow, agent, project, files)),
+    ...(flow === null ? [] : await moduleProblems(flow, files)),
+  ];
   return {
     agent,
     project,
@@ -49,18 +52,30 @@ export async function load(agent: string, options: LoadOptions = {}): Promise<Lo
   };
 }
 
-async function loadRegistry(agent: string, files: FileTree): Promise<LoadResult> {
-  const { flow, problems } = loadAgent(agent, files, (ref) => findPrompt(files, ref), sha256);
-  const schemas = flow === null ? [] : schemasOf(flow, agent);
+type Checked = Pick<LoadResult, "flow" | "problems">;
+
+async function loadRegistry(agent: string, files: FileTree): Promise<Checked> {
+  const { flow, problems, schemas } = loadAgent(
+    agent,
+    files,
+    (ref) => findPrompt(files, ref),
+    await loadWorld(),
+  );
   return { flow, problems: [...problems, ...(await schemaProblems(schemas))] };
 }
 
 /** Only an agent with stages needs the loader for them, and a parser for YAML. */
-async function loadStages(agent: string, files: FileTree): Promise<LoadResult> {
+async function loadStages(agent: string, files: FileTree): Promise<Checked> {
   const { inOrder, loadMachine } = await import("../load/machine.ts");
-  const { TOOL_NAMES } = await import("../boundaries/gate.ts");
-  const { flow, problems, schemas } = loadMachine(agent, files, { tools: TOOL_NAMES, digest: sha256 });
+  const { flow, problems, schemas } = loadMachine(agent, files, await loadWorld());
   return { flow, problems: inOrder([...problems, ...(await schemaProblems(schemas))]) };
+}
+
+/** The names of tools are those of the toolbox itself. */
+async function loadWorld(): Promise<LoadWorld> {
+  const { OFFERED } = await import("../boundaries/toolbox.ts");
+  const { TOOL_NAMES } = await import("../boundaries/gate.ts");
+  return { tools: { offered: OFFERED, known: TOOL_NAMES }, digest: sha256 };
 }
 
 /** What was read stays as it was read: a prompt is looked at by its step and again by the rules. */
@@ -119,36 +134,30 @@ function sha256(text: string): string {
 }
 
 /** Compiling every schema of a very large flow would cost more than it tells; those are compiled when first met. */
-const MOST_COMPILED = 64;
+const MOST_COMPILED = 512;
 const MOST_LENGTH = 1_000_000;
 const PAUSE_LENGTH = 50_000;
 
 async function schemaProblems(schemas: readonly SchemaToTry[]): Promise<readonly Problem[]> {
   if (schemas.length === 0 || schemas.length > MOST_COMPILED) return [];
-  const { prepareSchemas, schemaFault } = await import("../engine/schema.ts");
+  const { faultPath, prepareSchemas, schemaFault } = await import("../engine/schema.ts");
   await prepareSchemas(schemas.map(({ schema }) => schema));
-  const problems: Problem[] = [];
+  // Steps that share a part of a schema share what is wrong with it.
+  const problems = new Map<string, Problem>();
   let length = 0;
   for (const { schema, refuse } of schemas) {
     length += JSON.stringify(schema).length;
     if (length > MOST_LENGTH) break;
     const fault = schemaFault(schema);
-    if (fault !== null) problems.push(refuse(fault));
+    if (fault !== null) {
+      const problem = refuse(fault, faultPath(schema));
+      const key = `${problem.file} ${problem.pointer}`;
+      if (!problems.has(key)) problems.set(key, problem);
+    }
     // A large one takes a while: somebody may want to leave.
     if (length > PAUSE_LENGTH) await new Promise((resolve) => setImmediate(resolve));
   }
-  return problems;
-}
-
-function schemasOf(flow: Flow, agent: string): readonly SchemaToTry[] {
-  const schemas = new Map<JsonSchema, SchemaToTry>();
-  for (const { id, answer } of Object.values(flow.steps)) {
-    if (answer.kind !== "object" || answer.schema.kind !== "schema") continue;
-    const { schema, name } = answer.schema;
-    if (schemas.has(schema)) continue;
-    schemas.set(schema, { schema, refuse: (fault) => uncompilable(agent, id, name, fault) });
-  }
-  return [...schemas.values()];
+  return [...problems.values()];
 }
 
 /** Where the folders of the sandbox really lead. What the words alone tell was found before. */
@@ -185,18 +194,35 @@ async function pathProblems(
   });
 }
 
-function uncompilable(agent: string, step: string, name: string, fault: string): Problem {
-  return {
-    code: "FAILED_SCHEMA_RESOLUTION",
-    severity: "error",
-    file: `.agent/${agent}/steps_registry.json`,
-    line: 1,
-    column: 1,
-    pointer: `/steps/${step.replaceAll("~", "~0").replaceAll("/", "~1")}/outputSchemaRef`,
-    step,
-    message: `The schema ${name} of step "${step}" is no valid JSON Schema: ${fault}`,
-    why: "Every answer of the step is validated against it.",
-    fix: "Correct the schema file.",
-    witness: [],
-  };
+/** Modules that cannot be loaded, and hooks that nothing calls. Nothing of them is run. */
+async function moduleProblems(flow: Flow, files: FileTree): Promise<readonly Problem[]> {
+  const { actions } = flow.settings;
+  if (flow.hooks === undefined && flow.stop.kind === "end" && !actions.enabled) return [];
+  const { brokenModule, importedBy, modulesOf, strayHooks } = await import("../load/modules.ts");
+  const problems: Problem[] = [];
+  const seen = new Set<string>();
+  let next = modulesOf(flow, files).slice(0, MOST_MODULES);
+  while (next.length > 0) {
+    const { parseModules } = await import("../effects/module-parse.ts");
+    for (const { file } of next) seen.add(file);
+    const further = [];
+    for (const [index, parsed] of (await parseModules(next)).entries()) {
+      const module = next[index]!;
+      if (parsed.kind === "broken") {
+        const { what, line, column } = parsed;
+        problems.push(brokenModule(module, what, { line, column }));
+      }
+      if (parsed.kind !== "parsed") continue;
+      const imported = importedBy(module, parsed.imports, files);
+      problems.push(...imported.problems);
+      further.push(...imported.further);
+      if (module.file === flow.hooks?.file) problems.push(...strayHooks(module, flow));
+    }
+    next = [...new Map(further.map((module) => [module.file, module])).values()]
+      .filter(({ file }) => !seen.has(file))
+      .slice(0, Math.max(0, MOST_MODULES - seen.size));
+  }
+  return problems;
 }
+
+const MOST_MODULES = 64;

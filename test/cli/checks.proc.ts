@@ -259,15 +259,14 @@ const ENDINGS: readonly Ending[] = [
     reason: /exit code 127/,
   },
   {
-    name: "an empty output of a command that failed passes, and is noted",
+    name: "an empty output of a command that failed does not pass",
     validator: { type: "command", command: "git status --porcelain", successWhen: "empty" },
+    onFailure: { maxAttempts: 1 },
     rounds: 0,
-    exit: 0,
-    code: null,
-    attempts: [true],
-    reason: /./,
-    warning:
-      /check "proof" passed because `git status --porcelain` printed nothing, but it ended with exit code 128/,
+    exit: 6,
+    code: "AGENT_VALIDATION_ABORT",
+    attempts: [false],
+    reason: /`git status --porcelain` exited with 128|exit code 128/,
   },
 ];
 

@@ -39,7 +39,7 @@ test("a problem shows its place, three lines around it, why, fix and way", () =>
       ".agent/x/steps_registry.json:2:5  error  SR-TRANS-001",
       '  leads to "\\x1b[31mb"',
       "    1 | {",
-      "  > 2 |   x: 1,",
+      "  > 2 | → x: 1,",
       "      |      ^",
       "    3 | }",
       "  why  It must exist.",

@@ -14,6 +14,8 @@ type Row = {
   readonly step?: string | null;
   readonly says?: RegExp;
   readonly witness?: readonly string[];
+  /** Line and column. */
+  readonly place?: readonly [number, number];
 };
 
 const S = "/steps/initial.issue";
@@ -46,6 +48,11 @@ const jumping = (more: Changes = {}): Changes => ({
   ...more,
 });
 const conditional = (rule: object): Changes => ({ [`registry ${S}/transitions/next`]: rule });
+/** A switch on a field that is high or low. */
+const switching = (targets: object, more: object = {}): Changes => ({
+  ...conditional({ condition: "approach", targets, ...more }),
+  "schema /initial.issue/properties/analysis/properties/approach": { enum: ["high", "low"] },
+});
 
 const acting = (actions: object): Changes => ({ "agent /runner/actions": { enabled: true, ...actions } });
 
@@ -92,7 +99,117 @@ const served = (mcpServers: object, tools: readonly string[] = ["Read", "mcp__do
 const DOCS = { command: "docs-server", args: ["--quiet"] };
 const SERVERS = "agent.json /runner/mcpServers";
 
+/** Entries of allowedTools that allow nothing, and what is said about them. */
+const TOOLS: readonly (readonly [entry: string, says: RegExp])[] = [
+  ["Raed", /there is no tool "Raed"\. Did you mean "Read"\?/],
+  ["write", /there is no tool "write"\. Did you mean "Write"\?/],
+  ["bash(git status)", /there is no tool "bash"\. Did you mean "Bash"\?/],
+  ["Launch", /there is no tool "Launch"\.$/],
+  ["Re?d", /there is no tool "Re\?d"/],
+  ["X*", /there is no tool "X\*"/],
+  ["", /there is no tool ""/],
+  ["Read(src/**)", /only commands of Bash can be limited in parentheses/],
+];
+
+/** Failure prompts, and what is wrong with them: where, and in which words. */
+const FAILURES: readonly (readonly [
+  code: "FAILURE-NAME" | "FAILURE-BLOCK",
+  text: string,
+  place: readonly [number, number],
+  says: RegExp,
+])[] = [
+  ["FAILURE-NAME", "{{summary}}\n{{sumary}}", [2, 1], /reads "sumary".*Did you mean "summary"/],
+  ["FAILURE-NAME", "{{#each untracked}}{{this}}{{/each}}", [1, 1], /reads "untracked"/],
+  ["FAILURE-NAME", "{{#if x.y}}a{{/if}}", [1, 1], /reads "x"/],
+  ["FAILURE-NAME", "{{this}}", [1, 1], /\{\{this\}\} outside of \{\{#each\}\}/],
+  ["FAILURE-BLOCK", "---\na: b\n---\n{{#each changedFiles}}x{{/eech}}", [4, 24], /\{\{\/eech\}\} in/],
+  ["FAILURE-BLOCK", "{{#each changedFiles}}x", [1, 1], /never closed by \{\{\/each\}\}/],
+  [
+    "FAILURE-BLOCK",
+    "{{#if stdout}}{{#each changedFiles}}x{{/if}}",
+    [1, 15],
+    /never closed by \{\{\/each\}\}/,
+  ],
+  ["FAILURE-BLOCK", "x {{/if}}", [1, 3], /no open \{\{#if\}\}/],
+  ["FAILURE-BLOCK", "x {{else}}", [1, 3], /no \{\{#if\}\} around/],
+  ["FAILURE-BLOCK", "{{#unless stdout}}", [1, 1], /not a tag/],
+  ["FAILURE-BLOCK", "{{ }}", [1, 1], /names nothing/],
+  ["FAILURE-BLOCK", "Issue {uv-issue}", [1, 7], /\{uv-issue\} in .* a failure prompt reads only/],
+];
+/** What an answer of the first step may leave out, and what becomes of it. */
+const OPTIONAL: readonly (readonly [name: string, gate: object, schema: object, at: string, says: RegExp])[] =
+  [
+    [
+      "the object around the intent",
+      {},
+      { required: ["analysis"] },
+      "/properties/next_action",
+      /without "next_action\.action", which then ends the run: "next_action" is not required/,
+    ],
+    [
+      "the intent itself",
+      {},
+      { "properties/next_action/required": [] },
+      "/properties/next_action/properties/action",
+      /"action" is not required/,
+    ],
+    [
+      "the intent, for which another is taken that nobody wrote",
+      { failFast: false },
+      { required: undefined },
+      "/properties/next_action",
+      /which then counts as "next"/,
+    ],
+    [
+      "the intent, beside a fallback that is never taken",
+      { fallbackIntent: "repeat" },
+      { required: undefined },
+      "/properties/next_action",
+      /ends the run/,
+    ],
+  ];
+const answering = (more: object, schema: object): Changes => ({
+  [`registry ${S}/structuredGate`]: gate({ handoffFields: ["analysis.understanding"], ...more }),
+  ...Object.fromEntries(
+    Object.entries(schema).map(([path, value]) => [`schema /initial.issue/${path}`, value as unknown]),
+  ),
+});
+const FAILURE_PROMPT = "prompts/steps/retry/issue/f_failed_git-dirty.md";
+
 const ROWS: readonly Row[] = [
+  ...OPTIONAL.map(([name, more, schema, at, says]): Row => ({
+    code: "GATE-OPTIONAL",
+    name,
+    changes: answering(more, schema),
+    at: `schemas/issue.schema.json /initial.issue${at}`,
+    step: "initial.issue",
+    says,
+  })),
+  {
+    code: "GATE-FALLBACK-NEVER",
+    name: "beside failFast",
+    changes: { [`registry ${S}/structuredGate`]: gate({ failFast: true, fallbackIntent: "next" }) },
+    at: `steps_registry.json ${S}/structuredGate/fallbackIntent`,
+    step: "initial.issue",
+    says: /failFast is true/,
+  },
+  ...FAILURES.map(([code, text, place, says]): Row => ({
+    code,
+    name: JSON.stringify(text),
+    changes: { [FAILURE_PROMPT]: text },
+    at: "retry/issue/f_failed_git-dirty.md ",
+    step: "closure.issue",
+    place,
+    says,
+  })),
+  ...TOOLS.map(([entry, says]): Row => ({
+    code: "TOOL-UNKNOWN",
+    name: `allowedTools has "${entry}"`,
+    changes: { "agent /runner/boundaries/allowedTools": ["Read", entry] },
+    at: "agent.json /runner/boundaries/allowedTools/1",
+    step: null,
+    says,
+  })),
   // Limits.
   {
     code: "LIMIT-INVALID",
@@ -302,7 +419,7 @@ const ROWS: readonly Row[] = [
         "a broken pattern",
         polled({ path: "x", targetState: "re:(" }),
         "targetState",
-        /no regular expression/,
+        /The regular expression \( in targetState is not valid: Unterminated group/,
       ],
       ["an address of another kind", asked("file:///etc/passwd"), "url", /http/],
       ["an address without a host", asked("/status"), "url", /http/],
@@ -539,8 +656,9 @@ const ROWS: readonly Row[] = [
     code: "PR-RESOLVE-005",
     severity: "warning",
     name: "unknown placeholder in the system prompt",
-    changes: { "prompts/system.md": "{uv-issue}" },
-    at: "agent.json /runner/flow/systemPromptPath",
+    changes: { "prompts/system.md": "---\ntitle: x\n---\n\nYou work on\n  {uv-issue}." },
+    at: "prompts/system.md ",
+    place: [6, 3],
   },
   ...(
     [
@@ -1304,6 +1422,40 @@ const ROWS: readonly Row[] = [
     at: "steps_registry.json /steps/continuation.issue/transitions/next",
   },
   {
+    code: "TRANS-UNUSED",
+    name: "a case that the schema does not allow",
+    changes: switching({ hgih: "initial.issue", low: "continuation.issue", default: "continuation.issue" }),
+    at: `steps_registry.json ${S}/transitions/next/targets/hgih`,
+    step: "initial.issue",
+    says: /"hgih" of "next".*the schema allows high, low in "analysis\.approach".*Did you mean "high"\?/,
+  },
+  {
+    code: "TRANS-BOTH",
+    name: "a target beside a condition",
+    changes: switching(
+      { high: "initial.issue", default: "continuation.issue" },
+      { target: "continuation.issue" },
+    ),
+    at: `steps_registry.json ${S}/transitions/next/condition`,
+    step: "initial.issue",
+    says: /has "target" and "condition"; only "target" is read/,
+  },
+  {
+    code: "TRANS-BOTH",
+    name: "a target of null beside a condition",
+    changes: switching({ high: "initial.issue", default: "continuation.issue" }, { target: null }),
+    at: `steps_registry.json ${S}/transitions/next/target`,
+    step: "initial.issue",
+    says: /has "condition" and "target"; only "condition" is read/,
+  },
+  {
+    code: "TRANS-BOTH",
+    name: "a target beside targets",
+    changes: conditional({ target: "continuation.issue", targets: { high: "initial.issue" } }),
+    at: `steps_registry.json ${S}/transitions/next/targets`,
+    step: "initial.issue",
+  },
+  {
     code: "FLOW-HANDOFF-WORK",
     name: "handoff to work",
     changes: { "registry /steps/continuation.issue/transitions/handoff/target": "initial.issue" },
@@ -1526,10 +1678,11 @@ const ROWS: readonly Row[] = [
     name: "a section that reads what its reader has not",
     changes: {
       "registry /steps/section.context": { stepId: "section.context", c2: "section", c3: "context" },
-      "prompts/steps/section/context/f_default.md": "{uv-isue}",
+      "prompts/steps/section/context/f_default.md": "So far:\n{uv-isue}",
       "prompts/steps/initial/issue/f_default.md": "{uv-issue} {uv-section_context}",
     },
-    at: "steps_registry.json /steps/section.context/uvVariables",
+    at: "section/context/f_default.md ",
+    place: [2, 1],
     step: "initial.issue",
     says: /no supplier in the step "initial\.issue".*Did you mean "issue"/,
   },
@@ -1543,7 +1696,7 @@ const ROWS: readonly Row[] = [
       "prompts/steps/section/b/f_default.md": "x",
       "prompts/steps/initial/issue/f_default.md": "{uv-issue} {uv-section_a} {uv-section_b}",
     },
-    at: "steps_registry.json /steps/section.a/uvVariables",
+    at: "section/a/f_default.md ",
     step: "initial.issue",
     says: /takes in no other/,
   },
@@ -1551,7 +1704,9 @@ const ROWS: readonly Row[] = [
     code: "STDIN-UNDECLARED",
     name: "a prompt that reads what its step does not ask for",
     changes: { "prompts/steps/initial/issue/f_default.md": "{uv-issue} {input_text}" },
-    at: `steps_registry.json ${S}`,
+    at: "initial/issue/f_default.md ",
+    place: [1, 12],
+    step: "initial.issue",
   },
   {
     code: "STDIN-UNREAD",
@@ -1608,8 +1763,10 @@ const ROWS: readonly Row[] = [
   {
     code: "PR-RESOLVE-005",
     name: "an undeclared placeholder",
-    changes: { "prompts/steps/initial/issue/f_default.md": "{uv-isue}" },
-    at: `steps_registry.json ${S}/uvVariables`,
+    changes: { "prompts/steps/initial/issue/f_default.md": "\r\nLook\r\nat {uv-isue} and {uv-isue}." },
+    at: "initial/issue/f_default.md ",
+    place: [3, 4],
+    step: "initial.issue",
     says: /Did you mean "issue"/,
   },
   {
@@ -1638,13 +1795,17 @@ const ROWS: readonly Row[] = [
     code: "UV-UNDECLARED",
     name: "a parameter that is read but not declared",
     changes: { "prompts/steps/initial/issue/f_default.md": "{uv-issue} {uv-iterateMax}" },
-    at: `steps_registry.json ${S}/uvVariables`,
+    at: "initial/issue/f_default.md ",
+    place: [1, 12],
+    step: "initial.issue",
   },
   {
     code: "UV-PLAIN",
     name: "a placeholder without uv-",
-    changes: { "prompts/steps/initial/issue/f_default.md": "{issue} {{x}} ${y} {input_text}" },
-    at: `steps_registry.json ${S}/uvVariables`,
+    changes: { "prompts/steps/initial/issue/f_default.md": "{{x}} ${y} {issue} {input_text}" },
+    at: "initial/issue/f_default.md ",
+    place: [1, 12],
+    step: "initial.issue",
     says: /has \{issue\}, which/,
   },
 
@@ -1788,8 +1949,16 @@ const ROWS: readonly Row[] = [
   {
     code: "CHECK-SUCCESS",
     name: "broken regex",
-    changes: { "registry /validators/git-clean/successWhen": "matches:(" },
+    changes: { "registry /validators/git-clean/successWhen": "matches:a/([" },
     at: "steps_registry.json /validators/git-clean/successWhen",
+    says: /^The regular expression a\/\(\[ in successWhen of the validator "git-clean" is not valid: Unterminated character class\.$/,
+  },
+  {
+    code: "CHECK-SUCCESS",
+    name: "a rule for regexes without one",
+    changes: { "registry /validators/git-clean/successWhen": "matches:" },
+    at: "steps_registry.json /validators/git-clean/successWhen",
+    says: /is not a rule for success/,
   },
   {
     code: "CHECK-EXTRACTOR",
@@ -2018,6 +2187,7 @@ for (const row of ROWS) {
     if (row.step !== undefined) assert.equal(found.step, row.step);
     if (row.says !== undefined) assert.match(found.message, row.says);
     if (row.witness !== undefined) assert.deepEqual(found.witness, row.witness);
+    if (row.place !== undefined) assert.deepEqual([found.line, found.column], row.place);
     assert.ok(found.line >= 1 && found.column >= 1 && found.why !== "" && found.fix !== "");
   });
 }
@@ -2529,6 +2699,71 @@ const INNOCENT: readonly { readonly code: Code; readonly name: string; readonly 
     },
   })),
   {
+    code: "GATE-OPTIONAL",
+    name: "a fallback that is taken for it",
+    changes: answering({ failFast: false, fallbackIntent: "repeat" }, { required: undefined }),
+  },
+  {
+    code: "GATE-OPTIONAL",
+    name: "a schema that cannot be read so far",
+    changes: answering({}, { required: undefined, anyOf: [{ required: ["next_action"] }] }),
+  },
+  {
+    code: "GATE-FALLBACK-NEVER",
+    name: "without failFast",
+    changes: answering({ failFast: false, fallbackIntent: "repeat" }, {}),
+  },
+  ...(["FAILURE-NAME", "FAILURE-BLOCK"] as const).flatMap((code) =>
+    [
+      "{{summary}} {{stdout}} {{stderr}} {{exitCode}} {{command}} {{rootCause}} { x } ${{y",
+      "{{#each changedFiles}}{{this.path}}{{#if exitCode}}{{this}}{{else}}{{severity}}{{/if}}{{/each}}",
+    ].map((text) => ({ code, name: text, changes: { [FAILURE_PROMPT]: text } })),
+  ),
+  ...[
+    "*",
+    "Read",
+    "R*",
+    "mcp__docs__*",
+    "mcp__*",
+    "Bash(git status)",
+    "Bash (npm *)",
+    "Task",
+    "WebFetch",
+  ].map(
+    (entry) =>
+      ({
+        code: "TOOL-UNKNOWN",
+        name: `allowedTools has "${entry}"`,
+        changes: { "agent /runner/boundaries/allowedTools": [entry] },
+      }) as const,
+  ),
+  {
+    code: "FLOW-NEXT-CLOSURE",
+    name: "a verification step whose next is the closure",
+    changes: verified(["next", "repeat"], {
+      next: { target: "closure.issue" },
+      repeat: { target: "continuation.issue" },
+    }),
+  },
+  {
+    code: "TRANS-UNUSED",
+    name: "cases that the schema allows",
+    changes: switching({ high: "initial.issue", low: "continuation.issue", default: "continuation.issue" }),
+  },
+  {
+    code: "TRANS-UNUSED",
+    name: "cases of a field whose values are not listed",
+    changes: conditional({
+      condition: "approach",
+      targets: { a: "initial.issue", default: "continuation.issue" },
+    }),
+  },
+  {
+    code: "TRANS-BOTH",
+    name: "a condition alone",
+    changes: switching({ high: "initial.issue", default: "continuation.issue" }),
+  },
+  {
     code: "GITHUB-TOOL-OFF",
     name: "every tool without GitHub",
     changes: {
@@ -2596,6 +2831,12 @@ test("every code has a row here, or is about values given at the start", () => {
     "PARAM-RESERVED",
     "BUDGET-TURNS",
     "AC-SERVICE-003",
+    // Of the text of a file: keys.test.ts.
+    "DUPLICATE-KEY",
+    // What only a parser finds: modules.test.ts.
+    "MODULE-SYNTAX",
+    "MODULE-IMPORT",
+    "HOOK-UNKNOWN",
   ]);
   // Of stages: stages.test.ts.
   const isOfStages = (code: string) => /^(?:Stage[A-Z]|STAGE-|CompletionTool|InvalidParallel)/.test(code);
@@ -2642,4 +2883,20 @@ test("without an entry every step counts as live", () => {
     }),
   );
   assert.equal(problems.find((problem) => problem.code === "PR-C3L-004")?.severity, "error");
+});
+
+test("steps that share a schema without a required intent are one finding", () => {
+  const { problems } = load(
+    tree({
+      "schema /initial.issue": { $ref: "#/definitions/work" },
+      "schema /continuation.issue": { $ref: "#/definitions/work" },
+      "schema /definitions/work": { ...answerOf("next", "repeat", "handoff"), required: [] },
+      [`registry ${S}/structuredGate`]: gate({ allowedIntents: ["next", "repeat", "handoff"] }),
+      [`registry ${S}/transitions/handoff`]: { target: "closure.issue" },
+    }),
+  );
+  assert.deepEqual(
+    problems.map(({ code, file, pointer, step }) => [code, file.split("/").at(-1), pointer, step]),
+    [["GATE-OPTIONAL", "issue.schema.json", "/definitions/work/properties/next_action", "initial.issue"]],
+  );
 });

@@ -424,6 +424,13 @@ const ROWS_002: readonly Row[] = [
     at: "/steps/continuation.issue/structuredGate/fallbackIntent",
   },
   {
+    code: "GATE-FALLBACK-NEVER",
+    name: "a fallbackIntent that the schema does not list",
+    edits: { [`${I}/structuredGate/fallbackIntent`]: "repeat" },
+    at: `${I}/structuredGate/fallbackIntent`,
+    says: /the schema requires "next_action\.action" and does not list that word/,
+  },
+  {
     code: "PR-C3L-004",
     name: "no prompt, whatever the fallbackKey",
     edits: { [`${I}/c3`]: "other", [`${I}/fallbackKey`]: "initial_issue" },

@@ -36,9 +36,12 @@ const FAULTS: readonly [string, string, number, number, RegExp][] = [
   ["an open string", '{ "a": "x\n" }', 1, 8, /not closed/],
   ["an open object", '{ "a": 1', 1, 9, /ends inside an object/],
   ["an open list", '{ "a": [1', 1, 10, /ends inside a list/],
-  ["a bare word", '{ "a": yes }', 1, 8, /no JSON value/],
-  ["a comment", "{} // x", 1, 4, /more text/],
-  ["a leading zero", "[01]", 1, 2, /no JSON value/],
+  ["a bare word", '{ "a": yes }', 1, 8, /not a valid JSON value/],
+  ["a comment at the end", "{} // x", 1, 4, /JSON has no comments/],
+  ["a comment within", '{\n  /* x */ "a": 1 }', 2, 3, /JSON has no comments/],
+  ["a comment in a list", "[1, // x\n 2]", 1, 5, /JSON has no comments/],
+  ["more text", "{} x", 1, 4, /more text/],
+  ["a leading zero", "[01]", 1, 2, /not a valid JSON value/],
 ];
 
 for (const [name, text, line, column, says] of FAULTS) {

@@ -1,9 +1,9 @@
 /** A machine of stages in memory: three good stages, of which the tests change one thing at a time. */
 import { stringify } from "yaml";
-import { TOOL_NAMES } from "../../src/boundaries/gate.ts";
 import type { Problem } from "../../src/flow/problem.ts";
-import { loadMachine, type MachineResult } from "../../src/load/machine.ts";
-import { filesOf, type Tree } from "./world.ts";
+import type { LoadResult } from "../../src/load/agent.ts";
+import { loadMachine } from "../../src/load/machine.ts";
+import { filesOf, TOOLS, type Tree } from "./world.ts";
 
 export const FOLDER = ".agent/release";
 
@@ -76,8 +76,8 @@ export function stageTree(changes: StageChanges = {}): Tree {
   return files;
 }
 
-export function loadStages(tree: Tree): MachineResult {
-  return loadMachine("release", filesOf(tree), { tools: TOOL_NAMES, digest: (all) => `digest of ${all}` });
+export function loadStages(tree: Tree): LoadResult {
+  return loadMachine("release", filesOf(tree), { tools: TOOLS, digest: (all) => `digest of ${all}` });
 }
 
 /** `error StageTurnCapTooLow stages/plan.md /turnCap` */

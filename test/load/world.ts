@@ -1,5 +1,7 @@
 /** A small project in memory: files over a Map, and one good agent of which the tests change one thing at a time. */
 import { createHash } from "node:crypto";
+import { TOOL_NAMES } from "../../src/boundaries/gate.ts";
+import { OFFERED } from "../../src/boundaries/toolbox.ts";
 import type { FileTree } from "../../src/flow/files.ts";
 import type { Json } from "../../src/flow/json.ts";
 import { loadAgent, type LoadResult } from "../../src/load/agent.ts";
@@ -25,8 +27,10 @@ export function filesOf(tree: Tree): FileTree {
 
 export function load(tree: Tree, name = "iterator"): LoadResult {
   const files = filesOf(tree);
-  return loadAgent(name, files, (ref) => findPrompt(files, ref), sha256);
+  return loadAgent(name, files, (ref) => findPrompt(files, ref), { tools: TOOLS, digest: sha256 });
 }
+
+export const TOOLS = { offered: OFFERED, known: TOOL_NAMES };
 
 export function sha256(text: string): string {
   return createHash("sha256").update(text).digest("hex");

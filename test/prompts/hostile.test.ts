@@ -11,7 +11,7 @@ import { renderRetry } from "../../src/prompts/retry.ts";
 import { createFiles } from "../../src/run/files.ts";
 import { sketchFlow, text } from "../../src/testing/flows.ts";
 import { projectWith } from "../run/project.ts";
-import { tree } from "../load/world.ts";
+import { TOOLS, tree } from "../load/world.ts";
 
 const SECRET = "SECRET-OUTSIDE";
 const outside = projectWith({
@@ -193,12 +193,8 @@ test("a whole agent made of hostile words reads nothing outside", () => {
       read: (path: string) =>
         path in hostile ? ({ kind: "text", text: hostile[path]! } as const) : files.read(path),
     };
-    const { flow, problems } = loadAgent(
-      "iterator",
-      here,
-      (ref) => findPrompt(here, ref),
-      () => "",
-    );
+    const world = { tools: TOOLS, digest: () => "" };
+    const { flow, problems } = loadAgent("iterator", here, (ref) => findPrompt(here, ref), world);
     assert.doesNotMatch(
       JSON.stringify([flow, problems]),
       new RegExp(`${SECRET}|root:x:`),

@@ -611,7 +611,9 @@ const TROUBLE: readonly Row[] = [
     model: hook === "setup" || hook === "checkGate" ? [] : [done()],
     ends: "LifecycleFailure",
     exitCode: 1,
-    reason: new RegExp(`The ${hook} hook of stage "a" failed: boom`),
+    reason: new RegExp(
+      `The ${hook} hook of stage "a" failed: boom \\(\\.agent/\\w+/hooks\\.mjs:\\d+:\\d+\\)`,
+    ),
   })),
   ...(["setup", "assert"] as const).map((hook): Row => ({
     name: `${hook} hangs`,
@@ -658,13 +660,29 @@ ${hooks(`a: { exit: leave }`)}`,
     reason: /exited with 3/,
   },
   {
+    name: "a module that cannot be parsed is found before the run starts",
+    stages: { a: {} },
+    hooks: `export default {\n  a: `,
+    model: [],
+    ends: "FLOW_INVALID",
+    exitCode: 2,
+    asks: 0,
+    also: ({ result }) =>
+      assert.deepEqual(
+        result.problems.map(({ code, file, line }) => `${code} ${file}:${line}`),
+        ["MODULE-SYNTAX .agent/m/hooks.mjs:2"],
+      ),
+  },
+  {
     name: "a module that cannot be loaded",
     stages: { a: {} },
-    hooks: `export default { a: `,
+    hooks: `throw new Error("not today");`,
     model: [],
     ends: "LifecycleFailure",
     exitCode: 1,
     asks: 0,
+    reason:
+      /setup hook of stage "a" failed: \.agent\/m\/hooks\.mjs: not today \(\.agent\/m\/hooks\.mjs:1:7\)/,
   },
   {
     name: "a module without a default export, or of other stages: what is declared holds",
@@ -692,7 +710,12 @@ ${hooks(`a: { exit: leave }`)}`,
       meet: { body: "{{ctx.upstream[0].reason}} | {{ctx.upstream[1].verdict}}" },
     },
     hooks: hooks(`a: { assert: () => { throw new Error("boom"); } }`),
-    model: [of("s"), of("a"), of("b"), of("meet", done({}, { saw: ["LifecycleFailure", "boom | ok"] }))],
+    model: [
+      of("s"),
+      of("a"),
+      of("b"),
+      of("meet", done({}, { saw: ["LifecycleFailure", "boom (", ") | ok"] })),
+    ],
     path: "s:ok a:fail b:ok meet:ok",
   },
 ];

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { OFFERED } from "../../src/boundaries/toolbox.ts";
 import type { Backend, ScriptReply } from "../../src/run/index.ts";
 import {
   pathOf,
@@ -659,19 +660,19 @@ const RELATIONS: readonly Row[] = [
     asks: 0,
     also: ({ result }) => assert.equal(result.problems[0]?.code, "StageToolUnknown"),
   },
-  ...["WebFetch"].map((tool): Row => ({
-    name: `relation tools: a name that has drifted is caught at Init: ${tool}`,
-    stages: { a: { next: "b" }, b: { allowedTools: [tool] } },
-    model: [done()],
-    ends: "StageToolUnknown",
-    exitCode: 1,
-    asks: 1,
-    also: async (ran) =>
-      assert.deepEqual(
-        (await recorded(ran, "StageInitFailed")).map(({ stageId, code }) => [stageId, code]),
-        [["b", "StageToolUnknown"]],
-      ),
-  })),
+  {
+    name: "relation tools: a tool that only coding agents have is caught before anything is asked",
+    stages: { a: { next: "b" }, b: { allowedTools: ["WebFetch"] } },
+    model: [],
+    ends: "FLOW_INVALID",
+    exitCode: 2,
+    asks: 0,
+    also: ({ result }) => {
+      assert.equal(result.problems[0]?.code, "StageToolUnknown");
+      const listed = /these: (.*?);/.exec(result.problems[0]?.fix ?? "")?.[1];
+      assert.deepEqual(listed?.split(", "), OFFERED);
+    },
+  },
   {
     name: "relation providers: a stage has the model of its agent, whatever it says",
     stages: { a: { model: "other", provider: "other" } },

@@ -1,0 +1,83 @@
+/** Modules of the project, parsed and not run: a thread of its own compiles them and never evaluates anything. */
+import type { Worker } from "node:worker_threads";
+
+export type ModuleText = { readonly file: string; readonly text: string };
+
+export type ModuleParsed =
+  /** `imports`: what it names in static imports. */
+  | { readonly kind: "parsed"; readonly imports: readonly string[] }
+  | { readonly kind: "broken"; readonly what: string; readonly line: number; readonly column: number }
+  /** It could not be looked at, which says nothing about it. */
+  | { readonly kind: "unknown" };
+
+/** One result for each, in order. Only an error that ends the thread carries its place, so each broken one ends one. */
+export async function parseModules(modules: readonly ModuleText[]): Promise<readonly ModuleParsed[]> {
+  const results: ModuleParsed[] = [];
+  while (results.length < modules.length) results.push(...(await parseSome(modules.slice(results.length))));
+  return results;
+}
+
+/**
+ * In the words of a script, since the command is one bundled file that a thread could not start from. A `.js` file may be
+ * of either kind; types are replaced by blanks, so that places stay what they are.
+ */
+const PARSE = `
+  const { parentPort, workerData } = require("node:worker_threads");
+  const { stripTypeScriptTypes } = require("node:module");
+  const vm = require("node:vm");
+  for (const { file, text } of workerData) {
+    const plain = /\\.m?ts$/.test(file) ? stripTypeScriptTypes(text, { sourceUrl: file }) : text;
+    let imports = null;
+    if (/\\.js$/.test(file)) {
+      try {
+        vm.compileFunction(plain, ["exports", "require", "module", "__filename", "__dirname"]);
+        imports = [];
+      } catch {}
+    }
+    imports ??= new vm.SourceTextModule(plain, { identifier: file }).dependencySpecifiers;
+    parentPort.postMessage(imports);
+  }
+`;
+
+async function parseSome(modules: readonly ModuleText[]): Promise<readonly ModuleParsed[]> {
+  const { Worker } = await import("node:worker_threads");
+  const worker = new Worker(PARSE, {
+    eval: true,
+    workerData: modules,
+    env: {},
+    execArgv: ["--experimental-vm-modules", "--no-warnings"],
+    resourceLimits: { maxOldGenerationSizeMb: 256 },
+  });
+  try {
+    return await resultsOf(worker, modules);
+  } finally {
+    await worker.terminate();
+  }
+}
+
+function resultsOf(worker: Worker, modules: readonly ModuleText[]): Promise<readonly ModuleParsed[]> {
+  const results: ModuleParsed[] = [];
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => resolve([...results, { kind: "unknown" }]), LONGEST_MS);
+    const settle = (more: readonly ModuleParsed[]) => {
+      clearTimeout(timer);
+      resolve([...results, ...more]);
+    };
+    worker.on("message", (imports: readonly string[]) => results.push({ kind: "parsed", imports }));
+    worker.once("error", (error) => settle([faultOf(error, modules[results.length]?.text ?? "")]));
+    worker.once("exit", () => settle(results.length < modules.length ? [{ kind: "unknown" }] : []));
+  });
+}
+
+const LONGEST_MS = 60_000;
+
+/** The stack of an error that nobody caught begins with `FILE:LINE`, the line itself, and a mark below the column. */
+function faultOf(error: unknown, text: string): ModuleParsed {
+  if (!(error instanceof Error) || error.name !== "SyntaxError") return { kind: "unknown" };
+  const what = error.message.replace(/\.$/, "");
+  const [head = "", ...rest] = (error.stack ?? "").split("\n");
+  const line = Number(/:(\d+)$/.exec(head)?.[1] ?? 1);
+  const mark = rest.slice(0, 3).find((one) => /^\s*\^+\s*$/.test(one));
+  const last = text.split("\n").length;
+  return { kind: "broken", what, line: Math.min(line, last), column: (mark?.indexOf("^") ?? 0) + 1 };
+}

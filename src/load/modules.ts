@@ -1,0 +1,104 @@
+/** Modules that an agent names: what only a parser can judge of them, and the problems when it does. */
+import type { Files } from "../flow/files.ts";
+import type { Flow, StepId } from "../flow/flow.ts";
+import { partsOf } from "../flow/rules.ts";
+import type { Problem } from "../flow/problem.ts";
+import { readText } from "./document.ts";
+import { toProblem, type Finding } from "./finding.ts";
+import { defaultNames, type Named } from "./object-names.ts";
+import { escapesProject, joinPath, parentFolder } from "./paths.ts";
+import type { Place } from "./places.ts";
+import { textDocument } from "./prompt-places.ts";
+import { didYouMean } from "./suggest.ts";
+
+export type ModuleToTry = { readonly file: string; readonly text: string };
+
+/** The modules that a run of the flow may start: hooks, verdicts, handlers of actions. */
+export function modulesOf({ hooks, stop, settings }: Flow, files: Files): readonly ModuleToTry[] {
+  const verdicts = partsOf(stop).flatMap((part) => (part.kind === "module" ? [part.module] : []));
+  const handlers = settings.actions.enabled ? Object.values(settings.actions.modules ?? {}) : [];
+  const all = [...(hooks === undefined ? [] : [hooks]), ...verdicts, ...handlers];
+  return [...new Set(all.map(({ file }) => file))].flatMap((file) => moduleAt(file, files));
+}
+
+function moduleAt(file: string, files: Files): readonly ModuleToTry[] {
+  const read = readText(files, file);
+  return read.kind === "text" ? [{ file, text: read.text }] : [];
+}
+
+export function brokenModule({ file }: ModuleToTry, what: string, place: Place): Problem {
+  return atOnce({
+    code: "MODULE-SYNTAX",
+    document: { file, value: null, place: () => place },
+    message: `${file} is not a valid module: ${what}.`,
+    fix: "Correct the code at this place.",
+  });
+}
+
+/** What a module that can be parsed imports from the project: further modules to look at, and what is not there. */
+export function importedBy(
+  { file, text }: ModuleToTry,
+  imports: readonly string[],
+  files: Files,
+): { readonly further: readonly ModuleToTry[]; readonly problems: readonly Problem[] } {
+  const further: ModuleToTry[] = [];
+  const problems: Problem[] = [];
+  for (const specifier of imports) {
+    if (!/^\.{1,2}\//.test(specifier) || /[?#%]/.test(specifier)) continue;
+    const path = joinPath(parentFolder(file), specifier);
+    if (escapesProject(path)) continue;
+    if (files.read(path).kind === "missing") problems.push(missingImport(file, text, specifier, path));
+    else if (/\.m?[jt]s$/.test(path)) further.push(...moduleAt(path, files));
+  }
+  return { further, problems };
+}
+
+function missingImport(file: string, text: string, specifier: string, path: string): Problem {
+  const at = ['"', "'"].map((quote) => text.indexOf(quote + specifier + quote)).find((place) => place !== -1);
+  return atOnce({
+    code: "MODULE-IMPORT",
+    document: textDocument(file, text, at ?? 0),
+    message: `${file} imports "${specifier}", but there is no ${path}.`,
+    fix: `Create ${path}, or correct the import.`,
+  });
+}
+
+const HOOKS = ["setup", "checkGate", "assert", "exit", "next"];
+const FOR_ALL = ["grantStageTool", "guard"];
+
+/** Names in hooks.mjs that nothing calls. Only of a text that can be parsed. */
+export function strayHooks({ file, text }: ModuleToTry, { steps }: Flow): readonly Problem[] {
+  if (text.length > MOST_READ) return [];
+  const known = [...Object.keys(steps), ...FOR_ALL];
+  const report = ({ name, at }: Named, message: string, fix: string, owner: readonly StepId[] = []) =>
+    atOnce({
+      code: "HOOK-UNKNOWN",
+      document: textDocument(file, text, at),
+      ...(owner.length > 0 && { steps: owner }),
+      message: `${message}, so "${name}" is never called.`,
+      fix,
+    });
+  return (defaultNames(text)?.names ?? []).flatMap((one) => {
+    if (!known.includes(one.name)) {
+      const message = `${file} has hooks for the stage "${one.name}", but there is no such stage${withoutMark(didYouMean(one.name, known))}`;
+      return [report(one, message, `Use one of: ${known.join(", ")}.`)];
+    }
+    return (FOR_ALL.includes(one.name) ? [] : (one.members?.names ?? []))
+      .filter(({ name }) => !HOOKS.includes(name))
+      .map((hook) => {
+        const message = `${file} has "${hook.name}" for the stage "${one.name}", which is not a hook${withoutMark(didYouMean(hook.name, HOOKS))}`;
+        return report(hook, message, `Use one of: ${HOOKS.join(", ")}.`, [one.name]);
+      });
+  });
+}
+
+const MOST_READ = 1_000_000;
+
+/** ` Did you mean "x"?` within a sentence. */
+function withoutMark(hint: string): string {
+  return hint === "" ? "" : ` (${hint.trim().replace(/^D/, "d").replace(/\?$/, "")}?)`;
+}
+
+function atOnce(finding: Omit<Finding, "pointer">): Problem {
+  return toProblem({ ...finding, pointer: "" }, null);
+}

@@ -1,0 +1,187 @@
+/** Modules through the door of `check`: what is wrong with them is found, and nothing in them is run. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { defaultNames, type Names } from "../../src/load/object-names.ts";
+import { load } from "../../src/run/load.ts";
+import { stageTree, FOLDER } from "./stage-world.ts";
+import { filesOf, tree, type Tree } from "./world.ts";
+
+const GLOBAL = "lockstepRanAModule";
+const HOOKS = `${FOLDER}/hooks.mjs`;
+const hooks = (text: string, more: Tree = {}): Tree => ({ ...stageTree({}), [HOOKS]: text, ...more });
+const RUNS = `globalThis.${GLOBAL} = true;\n`;
+
+type Row = {
+  readonly name: string;
+  readonly files: Tree;
+  readonly agent?: string;
+  /** Code, file, line and column of each finding. */
+  readonly found: readonly string[];
+  readonly says?: RegExp;
+};
+
+const verdict = (path: string, text: string): Tree =>
+  tree({
+    "agent /runner/verdict": { type: "meta:custom", config: { handlerPath: path } },
+    "registry /entryStep": "initial.issue",
+    [path]: text,
+  });
+
+const ROWS: readonly Row[] = [
+  {
+    name: "hooks that are right",
+    files: hooks(`${RUNS}export default { plan: { setup() {}, "next": () => "build" }, guard() {} };`),
+    found: [],
+  },
+  {
+    name: "an unexpected token",
+    files: hooks(`${RUNS}export default {\n  plan: {\n    setup: (ctx) => { ctx.x = ; },\n  },\n};\n`),
+    found: [`MODULE-SYNTAX ${HOOKS}:4:31`],
+    says: /hooks\.mjs is not a valid module: Unexpected token ';'\./,
+  },
+  {
+    name: "a file that ends too early",
+    files: hooks(`${RUNS}export default {\n  plan: {\n    setup() {}`),
+    found: [`MODULE-SYNTAX ${HOOKS}:4:1`],
+    says: /Unexpected end of input/,
+  },
+  {
+    name: "a name that is declared twice",
+    files: hooks("const a = 1;\n  let a = 2;\nexport default {};\n"),
+    found: [`MODULE-SYNTAX ${HOOKS}:2:7`],
+  },
+  {
+    name: "an import that is not there, and one that is",
+    files: hooks(
+      `import { a } from "./lib/a.mjs";\nimport b from './b.mjs';\nimport "node:fs";\nexport default {};`,
+      {
+        [`${FOLDER}/lib/a.mjs`]: "import '../../shared.mjs';\nexport const a = 1;",
+        ".agent/shared.mjs": "",
+      },
+    ),
+    found: [`MODULE-IMPORT ${HOOKS}:2:15`],
+    says: /imports "\.\/b\.mjs", but there is no \.agent\/release\/b\.mjs/,
+  },
+  {
+    name: "a module that another imports does not parse",
+    files: hooks(`import "./a.mjs";\nexport default {};`, {
+      [`${FOLDER}/a.mjs`]: "import './hooks.mjs';\n\nexport const = 1;",
+    }),
+    found: [`MODULE-SYNTAX ${FOLDER}/a.mjs:3:14`],
+  },
+  {
+    name: "imports that are not looked at: packages, the outside of the project, a query",
+    files: hooks(`import "yaml";\nimport "../../../out.mjs";\nimport "./a.mjs?x";\nexport default {};`),
+    found: [],
+  },
+  {
+    name: "a stage that is not there",
+    files: hooks(`export default {\n  plann: { setup() {} },\n  build: { setup() {} },\n};`),
+    found: [`HOOK-UNKNOWN ${HOOKS}:2:3`],
+    says: /hooks for the stage "plann", but there is no such stage \(did you mean "plan"\?\), so "plann" is never called/,
+  },
+  {
+    name: "a hook that is not there",
+    files: hooks(`const all = {\n  plan: { setUp() {}, async exit() {} },\n};\nexport default all;`),
+    found: [`HOOK-UNKNOWN ${HOOKS}:2:11`],
+    says: /"setUp" for the stage "plan", which is not a hook \(did you mean "setup"\?\)/,
+  },
+  {
+    name: "hooks that the text does not name",
+    files: hooks("const make = () => ({ plann: {} });\nexport default make();"),
+    found: [],
+  },
+  {
+    name: "a broken module of the verdict",
+    agent: "iterator",
+    files: verdict("verdict.mjs", `${RUNS}export default () => (;`),
+    found: ["MODULE-SYNTAX .agent/iterator/verdict.mjs:2:23"],
+  },
+  {
+    name: "a module of the verdict with types",
+    agent: "iterator",
+    files: verdict(
+      "verdict.ts",
+      "export default (a: string): boolean => a === '';\ninterface B { c: string }\n",
+    ),
+    found: [],
+  },
+  ...["module.exports = require('./a.cjs'); return;", "export default await 1;"].map((text) => ({
+    name: `a module of the verdict of either kind: ${text}`,
+    agent: "iterator",
+    files: verdict("verdict.js", text),
+    found: [],
+  })),
+  {
+    name: "broken types",
+    agent: "iterator",
+    files: verdict("verdict.ts", "export default (a: string: boolean => true;"),
+    found: ["MODULE-SYNTAX .agent/iterator/verdict.ts:1:26"],
+  },
+  {
+    name: "a broken handler of an action",
+    agent: "iterator",
+    files: tree({
+      "agent /runner/actions": { enabled: true, types: ["note"], handlers: { note: "./note.mjs" } },
+      "note.mjs": "export default async () => {\n  await\n}}",
+    }),
+    found: ["MODULE-SYNTAX .agent/iterator/note.mjs:3:1"],
+  },
+  {
+    name: "a handler of actions that are switched off",
+    agent: "iterator",
+    files: tree({
+      "agent /runner/actions": { enabled: false, types: ["note"], handlers: { note: "./note.mjs" } },
+      "note.mjs": "}",
+    }),
+    found: [],
+  },
+];
+
+for (const { name, files, agent = "release", found, says } of ROWS) {
+  test(`modules: ${name}`, async () => {
+    const { problems } = await load(agent, { files: filesOf(files) });
+    const ours = problems.filter(({ code }) => /^(?:MODULE|HOOK)-/.test(code));
+    assert.deepEqual(
+      ours.map(({ code, file, line, column }) => `${code} ${file}:${line}:${column}`),
+      found,
+    );
+    if (says !== undefined) assert.match(ours[0]!.message, says);
+    assert.ok(ours.every(({ fix, why, pointer }) => fix !== "" && why !== "" && pointer === ""));
+    assert.ok(!(GLOBAL in globalThis), "a module was run");
+  });
+}
+
+const NAMES: readonly (readonly [text: string, names: string | null])[] = [
+  ["export default {}", ""],
+  ["export default { a: { b() {}, c: 1 }, 'd-e': { f }, g }", "a(b c) d-e(f) g"],
+  [
+    "export default { a: { async b() {}, *c() {}, get d() { return 1 }, async: 1, get: 2, set() {} } }",
+    "a(b c d async get set)",
+  ],
+  ["export default { ...x, [y]: { z() {} }, a: { ...b, c() {} } }", "a(c …) …"],
+  ["export default { a: f({ b: 1 }), c: { d() {} }.d, e: [{ f: 1 }], g: (h, i) => ({ j: 1 }) }", "a c e g"],
+  ["// export default { x: 1 }\n/* export default { y } */ export default { a: { b } }", "a(b)"],
+  ['const s = "export default { x }", t = `${`}`} export default { y }`;\nexport default { a }', "a"],
+  [
+    "export default { a: /[/}]{2}/g.test('}'), b: 1 / 2 / 3, c: { d: `${{ e: '}' }.e}`, f() {} } }",
+    "a b c(d f)",
+  ],
+  ["const all = { a: { b() {} } };\nexport default all;", "a(b)"],
+  ["let all = { a };\nexport default all;", null],
+  ["export default make({ a });", null],
+  ["export default class {}", null],
+  ["export const a = {};", null],
+];
+
+for (const [text, names] of NAMES) {
+  test(`names in ${text}`, () => assert.equal(shown(defaultNames(text)), names));
+}
+
+function shown(found: Names | null): string | null {
+  if (found === null) return null;
+  const names = found.names.map(
+    ({ name, members }) => name + (members === null ? "" : `(${shown(members)})`),
+  );
+  return [...names, ...(found.isOpen ? ["…"] : [])].join(" ");
+}
