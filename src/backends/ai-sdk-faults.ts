@@ -1,7 +1,7 @@
 /** What went wrong between Lockstep and a model, in the words of the engine, which alone decides about trying again. */
 import type { Fault, FaultKind } from "../flow/event.ts";
-import { shownInLine } from "../flow/harmless.ts";
-import type { Json } from "../flow/json.ts";
+import { ended, shownInLine } from "../flow/harmless.ts";
+import { isObject, type Json } from "../flow/json.ts";
 import { connectionTrouble } from "./ai-sdk-connection.ts";
 import { KNOWN, type Known, type Reason } from "./ai-sdk-known.ts";
 import { readBody, readValue, reportsError, type Said } from "./ai-sdk-said.ts";
@@ -94,10 +94,6 @@ function hidden(text: string, { apiKey, authToken, headers = {} }: ModelTarget):
   return secrets.reduce((all, one) => (one.length < 8 ? all : all.replaceAll(one, "***")), text);
 }
 
-function ended(text: string): string {
-  return /[.!?…]["')\]]?$/.test(text) ? text : `${text}.`;
-}
-
 function statusOf({ statusCode }: Trouble): number | undefined {
   return typeof statusCode === "number" && statusCode >= 300 ? statusCode : undefined;
 }
@@ -133,9 +129,10 @@ export function errorEvent(tail: string): Json | null {
 
 /** Some put an empty list of choices beside the error. */
 function dropEmpty(value: Json): Json {
+  if (!isObject(value)) return value;
   return Object.fromEntries(
-    Object.entries(value as object).filter(([, member]) => !(Array.isArray(member) && member.length === 0)),
-  ) as Json;
+    Object.entries(value).filter(([, one]) => !(Array.isArray(one) && one.length === 0)),
+  );
 }
 
 /** What the provider's package says, without what is only for its developers. */
@@ -151,8 +148,8 @@ function ownWords({ message, cause }: Trouble): string {
 function unreadable(errors: readonly unknown[]): string | null {
   for (const error of errors) {
     const value = member(error, "text") ?? member(error, "value");
-    const name = String(member(error, "name") ?? "");
-    if (!/JSONParse|TypeValidation/.test(name)) continue;
+    const name = member(error, "name");
+    if (typeof name !== "string" || !/JSONParse|TypeValidation/.test(name)) continue;
     const text = typeof value === "string" ? value : JSON.stringify(value ?? null);
     return `the server sent something that is not in the provider's format: ${text.slice(0, 200)}`;
   }

@@ -76,7 +76,7 @@ const LOADERS: { readonly [id in ProviderId]: () => Promise<Make> } = {
   },
   google: async () => {
     const { createGoogle } = await import("@ai-sdk/google");
-    return ({ model, authToken: _, ...connection }) => createGoogle(connection)(model);
+    return ({ model, ...connection }) => createGoogle(connection)(model);
   },
   "openai-compatible": loadCompatible,
   ollama: loadCompatible,

@@ -7,7 +7,7 @@ import type {
   SharedV4ProviderOptions,
 } from "@ai-sdk/provider";
 import type { Message, TurnRequest } from "../engine/ports.ts";
-import type { Call, CallResult } from "../flow/event.ts";
+import type { CallResult } from "../flow/event.ts";
 import { toolSchema } from "./wire-schema.ts";
 
 /** What a model wants back with the calls it made: its thoughts, and the marks it put on each call. */

@@ -135,9 +135,9 @@ function causeIn(value: JsonObject, words: string, depth: number): string {
 function namesIn(value: Json): readonly string[] {
   if (Array.isArray(value)) return value.slice(0, 5).flatMap(namesIn);
   if (!isObject(value)) return [];
-  const own_ = ["code", "type", "status", "error_type", "reason"].map((key) => own(value, key));
+  const here = ["code", "type", "status", "error_type", "reason"].map((key) => own(value, key));
   const below = ["error", "details"].map((key) => own(value, key) ?? null);
-  return [...own_.filter((name) => typeof name === "string"), ...below.flatMap(namesIn)];
+  return [...here.filter((name) => typeof name === "string"), ...below.flatMap(namesIn)];
 }
 
 function statusIn(value: Json): number | undefined {

@@ -95,9 +95,13 @@ async function run(command: Command, argv: readonly string[]): Promise<number> {
     if (call.on("version")) return printVersion(call.on("json"));
   }
   keepCompiled(process.env);
+  if (NAMES_A_PROXY.some((name) => process.env[name]))
+    await (await import("../run/proxy.ts")).useProxies(process.env);
   const perform = await command.load();
   return await perform(call);
 }
+
+const NAMES_A_PROXY = ["https_proxy", "HTTPS_PROXY", "http_proxy", "HTTP_PROXY"];
 
 /** Saves a tenth of a short run, and half of one from source. In the user's own folder, because it is run as code. */
 function keepCompiled({ XDG_CACHE_HOME, HOME }: NodeJS.ProcessEnv): void {

@@ -84,7 +84,7 @@ test("a run without a key says which variable to set, and names the script that 
   const ran = await world.lockstep(["run", "notes", "--topic", "tides"]);
   assert.equal(ran.code, 3);
   assert.match(ran.stderr, /needs a key: set ANTHROPIC_API_KEY/);
-  assert.match(ran.stderr, /brings a script along: lockstep run notes --topic tides --script/);
+  assert.match(ran.stderr, /can be run with its own script: lockstep run notes --topic tides --script/);
 });
 
 test("a run says before it begins what it may cost, and a model's words are asked for by name", async () => {
