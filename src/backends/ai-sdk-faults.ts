@@ -136,9 +136,10 @@ function dropEmpty(value: Json): Json {
 }
 
 /** What the provider's package says, without what is only for its developers. */
-function ownWords({ message, cause }: Trouble): string {
+function ownWords(trouble: Trouble): string {
+  const { message, cause } = trouble;
   const words = typeof message === "string" ? message : String(message);
-  const sent = unreadable([cause, { message, ...(cause as object) }]);
+  const sent = unreadable([trouble, cause]);
   if (sent !== null) return sent;
   const why = member(cause, "message");
   const known = words === "" ? "no reason was given" : words;
@@ -151,9 +152,13 @@ function unreadable(errors: readonly unknown[]): string | null {
     const name = member(error, "name");
     if (typeof name !== "string" || !/JSONParse|TypeValidation/.test(name)) continue;
     const text = typeof value === "string" ? value : JSON.stringify(value ?? null);
-    return `the server sent something that is not in the provider's format: ${text.slice(0, 200)}`;
+    return notInFormat(text);
   }
   return null;
+}
+
+export function notInFormat(text: string): string {
+  return `the server sent something that is not in the provider's format: ${text.trim().slice(0, 200)}`;
 }
 
 function isKnown({ says, when }: Known, reason: Reason): boolean {
@@ -163,7 +168,7 @@ function isKnown({ says, when }: Known, reason: Reason): boolean {
 
 /** A status says whether trying again can help; a name counts where there is no status. */
 function kindOf(said: Said, status: number | undefined, trouble: Trouble): FaultKind {
-  if (status !== undefined) return said.isPage && status < 500 ? "bad-request" : kindOfStatus(status);
+  if (status !== undefined) return kindOfStatus(status);
   if (said.isPage) return "bad-request";
   const named = said.names
     .map((name) => KIND_BY_NAME.get(name.toLowerCase()))
@@ -208,7 +213,7 @@ function plainHint(kind: FaultKind, said: Said, { status, keyEnv }: Reason, trou
   const to = member(trouble.responseHeaders, "location");
   if (status !== undefined && status < 400)
     return `Redirects are not followed${typeof to === "string" ? ` (this one leads to ${shownInLine(to, 120)})` : ""}: correct the base address.`;
-  if (said.isPage && kind === "bad-request")
+  if (said.isPage && kind !== "network" && kind !== "overloaded")
     return "Check the base address, and whether you have to sign in to a network first.";
   if (kind === "auth" && keyEnv !== undefined) return `The key is the value of ${keyEnv}.`;
   if (status === 404)

@@ -8,7 +8,7 @@ import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4Usage 
 import type { Backend, TurnRequest, TurnResult } from "../engine/ports.ts";
 import type { Call, Fault, Usage } from "../flow/event.ts";
 import { isObject, own, type Json } from "../flow/json.ts";
-import { errorEvent, faultOf, toFault } from "./ai-sdk-faults.ts";
+import { errorEvent, faultOf, notInFormat, toFault } from "./ai-sdk-faults.ts";
 import { brokenOff, hear, heardWhole, readCalls, type Heard } from "./ai-sdk-hear.ts";
 import { loadProvider } from "./ai-sdk-load.ts";
 import { toolNames, toPrompt, toTools, type Keepsake } from "./ai-sdk-prompt.ts";
@@ -128,8 +128,9 @@ export async function createAiSdk(targets: Models, options: AiSdkOptions = {}): 
     exchange: Exchange,
   ): Promise<Heard> {
     const value = jsonIn(document);
-    if (value === undefined || reportsError(value) || readBody(document).isPage)
-      return { kind: "trouble", error: { message: NOT_A_STREAM, responseBody: document } };
+    if (readBody(document).isPage || (value !== undefined && reportsError(value)))
+      return { kind: "trouble", error: { responseBody: document } };
+    if (value === undefined) return { kind: "trouble", error: { message: notInFormat(document) } };
     exchange.readAgain();
     return heardWhole(await model.doGenerate(call), request.onText);
   }
@@ -218,8 +219,6 @@ function jsonIn(text: string): Json | undefined {
     return undefined;
   }
 }
-
-const NOT_A_STREAM = "the server answered with a document that is not an answer of a model";
 
 /** OpenAI refuses a request with more of them, after the conversation was sent. */
 function tooManyTools(request: TurnRequest, target: ModelTarget): Fault | null {
