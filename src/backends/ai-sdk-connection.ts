@@ -45,6 +45,13 @@ const ROWS: readonly Row[] = [
     hint: (host) => `${host} does not speak https: begin the base address with http:// if that is intended.`,
   },
   {
+    codes: /CERT_HAS_EXPIRED|CERT_NOT_YET_VALID|ALTNAME/,
+    passes: false,
+    isUnreached: false,
+    hint: (host) =>
+      `The certificate of ${host} is not valid: check the base address, and the clock of this machine.`,
+  },
+  {
     codes: /CERT|SELF_SIGNED|UNABLE_TO_(?:VERIFY|GET)/,
     passes: false,
     isUnreached: false,
@@ -56,6 +63,13 @@ const ROWS: readonly Row[] = [
     passes: false,
     isUnreached: false,
     hint: (host) => `${host} does not speak HTTP at this port: correct the base address.`,
+  },
+  {
+    codes: /^BAD_PORT$/,
+    passes: false,
+    isUnreached: false,
+    hint: (host) =>
+      `${host} has a port that is reserved for another service: let the server listen at another one.`,
   },
   { codes: /^(?:E[A-Z]+|UND_ERR_\w+)$/, passes: true, isUnreached: false, hint: () => "" },
 ];
@@ -92,6 +106,10 @@ function causes(error: unknown, depth = 0): readonly Cause[] {
   if (!(error instanceof Error) || depth > 5) return [];
   const attempts = error instanceof AggregateError ? (error.errors as readonly unknown[]) : [];
   const inner = [error.cause, ...attempts].flatMap((one) => causes(one, depth + 1));
-  const code = "code" in error && typeof error.code === "string" ? error.code : undefined;
+  const own = "code" in error && typeof error.code === "string" ? error.code : undefined;
+  // Node gives no code to these.
+  const unnamed =
+    error.name === "HTTPParserError" ? "HPE_ERROR" : error.message === "bad port" ? "BAD_PORT" : undefined;
+  const code = own ?? unnamed;
   return [...inner, { code, message: error.message }];
 }

@@ -65,6 +65,13 @@ export const KNOWN: readonly Known[] = [
     kind: "bad-request",
     hint: (reason) => modelHint(reason),
   },
+  {
+    says: /property keys should match|input_schema|invalid.{0,40}(?:schema|function_declarations)|invalid_function_parameters/i,
+    when: ({ status }) => status === 400,
+    kind: "bad-request",
+    hint: () =>
+      "The parameters of a tool are described in a way that this provider refuses: leave that tool out of the step's allowedTools.",
+  },
   { says: /\boverloaded(?:_error)?\b/i, when: ({ status }) => status === undefined, kind: "overloaded" },
 ];
 

@@ -12,6 +12,7 @@ import { createPaint, jsonLine, shown } from "./text.ts";
 import { versionText } from "./version.ts";
 
 const OLDEST_NODE = 24;
+const NAMES_A_PROXY = ["https_proxy", "HTTPS_PROXY", "http_proxy", "HTTP_PROXY"];
 /** As shells tell the signals that ended a process. */
 const LEFT_BY = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
 
@@ -100,8 +101,6 @@ async function run(command: Command, argv: readonly string[]): Promise<number> {
   const perform = await command.load();
   return await perform(call);
 }
-
-const NAMES_A_PROXY = ["https_proxy", "HTTPS_PROXY", "http_proxy", "HTTP_PROXY"];
 
 /** Saves a tenth of a short run, and half of one from source. In the user's own folder, because it is run as code. */
 function keepCompiled({ XDG_CACHE_HOME, HOME }: NodeJS.ProcessEnv): void {

@@ -31,7 +31,7 @@ export async function reachModel(name: string, env: NodeJS.ProcessEnv): Promise<
   } catch (error) {
     const isSlow = error instanceof Error && error.name === "TimeoutError";
     const lost = isSlow ? null : connectionTrouble(error, url);
-    const why = isSlow ? `no answer within ${LONGEST_MS / 1000} s` : (lost?.words ?? String(error));
+    const why = isSlow ? `no answer within ${LONGEST_MS / 1000} s` : (lost?.words ?? messageOf(error));
     const hints = [lost?.hint, lost === null || lost.isUnreached ? proxyHint(env) : null].filter(Boolean);
     return {
       ok: false,
@@ -39,6 +39,10 @@ export async function reachModel(name: string, env: NodeJS.ProcessEnv): Promise<
       fix: hints.join(" ") || "check the base address and your network",
     };
   }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }
 
 const LONGEST_MS = 10_000;

@@ -303,6 +303,20 @@ export const ODDITIES: readonly Oddity[] = [
     "429 Request too large for gpt-5 on tokens per min (TPM): Limit 30000, Requested 40000. A single request is above the limit of this account: use another model, or let the step read less.",
   ),
 
+  stops(
+    "Anthropic: a parameter with a name that it refuses",
+    "anthropic",
+    json(400, {
+      type: "error",
+      error: {
+        type: "invalid_request_error",
+        message:
+          "tools.3.custom.input_schema.properties: Property keys should match pattern '^[a-zA-Z0-9_.-]{1,64}$'",
+      },
+    }),
+    "400 tools.3.custom.input_schema.properties: Property keys should match pattern '^[a-zA-Z0-9_.-]{1,64}$'. The parameters of a tool are described in a way that this provider refuses: leave that tool out of the step's allowedTools.",
+  ),
+
   // Keys, credit and limits.
   stops(
     "a refused key",
@@ -650,7 +664,7 @@ export const ODDITIES: readonly Oddity[] = [
     output: ANSWER,
     events: (all) => ["\uFEFF", ...all],
   }),
-  works("a byte at a time", "google", { output: ANSWER, events: (all) => [...all.join("")] }),
+  works("a byte at a time", "google", { output: ANSWER, events: (all) => Array.from(all.join("")) }),
   works("a stream that says it is JSON", "openai-compatible", {
     output: ANSWER,
     headers: { "content-type": "application/json" },
