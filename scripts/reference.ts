@@ -11,6 +11,7 @@ import { CHECK_REGISTRY } from "../src/load/questions-shape.ts";
 import { REGISTRY } from "../src/load/registry-shape.ts";
 import { MACHINE, STAGE } from "../src/load/stage-shape.ts";
 import { toJsonSchema, type Form } from "../src/load/shape.ts";
+import { CONFIG } from "../src/run/config-shape.ts";
 import { SCRIPT } from "./script-shape.ts";
 
 export function pages(): { readonly [file: string]: string } {
@@ -71,6 +72,7 @@ export function pages(): { readonly [file: string]: string } {
     ),
     "schemas/stage.schema.json": schemaFile("Front matter of a Lockstep stage file", STAGE),
     "schemas/machine.schema.json": schemaFile("machine.yaml of a Lockstep agent", MACHINE),
+    "schemas/config.schema.json": schemaFile("config.json of a Lockstep user", CONFIG),
     "schemas/script.schema.json": schemaFile("Script for the scripted model of Lockstep", SCRIPT),
     "AGENTS.md": [
       MAP_HEAD,

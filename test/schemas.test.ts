@@ -6,12 +6,14 @@ import { test } from "node:test";
 import { parse } from "yaml";
 import { initFiles } from "../src/cli/init-files.ts";
 import { parseScript } from "../src/backends/script.ts";
+import { readConfig } from "../src/run/config.ts";
+import { projectWith } from "./run/project.ts";
 
 const root = new URL("../", import.meta.url).pathname;
 const read = (file: string) => readFileSync(root + file, "utf8");
 const ajv = new Ajv({ strict: true, allowUnionTypes: true });
 const schemas = Object.fromEntries(
-  ["agent", "steps_registry", "script", "stage", "machine"].map((name) => {
+  ["agent", "config", "steps_registry", "script", "stage", "machine"].map((name) => {
     const schema = JSON.parse(read(`schemas/${name}.schema.json`)) as object;
     return [name, ajv.compile(schema)];
   }),
@@ -103,4 +105,40 @@ test("the script schema and the reader agree on what a reply may hold", async ()
   );
   await assert.rejects(parseScript(JSON.stringify({ replies: [{ ...reply, mood: 1 }] }), "s"));
   assert.equal(schemas.script!({ replies: [{ ...reply, mood: 1 }] }), false);
+});
+
+test("the config.json of the docs fits its schema, is read, and says the same of mistakes", () => {
+  const [, example = ""] = /```json\n([\s\S]+?)```/.exec(read("docs/models.md")) ?? [];
+  const said = JSON.parse(example) as { models: { router: object } };
+  const reads = (config: object) => {
+    const folder = projectWith({ "lockstep/config.json": JSON.stringify(config) });
+    return readConfig({ XDG_CONFIG_HOME: folder });
+  };
+  fits("config", said);
+  assert.equal(Object.keys(reads(said).models).length, Object.keys(said.models).length);
+  const router = (more: object) => ({ models: { router: { ...said.models.router, ...more } } });
+  const wrong = [
+    { model: {} },
+    { providers: { open: {} } },
+    { sandbox: "maybe" },
+    { acp: {} },
+    { prices: { "a/b": { input: 1 } } },
+    { limits: { turns: 0 } },
+    router({ provider: "open" }),
+    router({ model: "" }),
+    router({ baseUrl: "localhost:1" }),
+    router({ baseURL: "http://x" }),
+    router({ apiKeyEnv: "sk-1" }),
+    router({ timeoutMs: 0 }),
+    router({ toolCalling: "no" }),
+    router({ stream: 1 }),
+    router({ temperature: -1 }),
+    router({ reasoningEffort: "much" }),
+    router({ headers: { a: 1 } }),
+    router({ extraBody: [] }),
+  ];
+  for (const config of wrong) {
+    assert.equal(schemas.config!(config), false, JSON.stringify(config));
+    assert.throws(() => reads(config), { code: "CONFIG_INVALID" }, JSON.stringify(config));
+  }
 });

@@ -1,5 +1,11 @@
-/** What went wrong between us and a model, in the words of the engine, which alone decides about trying again. */
+/** What went wrong between Lockstep and a model, in the words of the engine, which alone decides about trying again. */
 import type { Fault, FaultKind } from "../flow/event.ts";
+import { ended, shownInLine } from "../flow/harmless.ts";
+import { isObject, type Json } from "../flow/json.ts";
+import { connectionTrouble } from "./ai-sdk-connection.ts";
+import { KNOWN, type Known, type Reason } from "./ai-sdk-known.ts";
+import { readBody, readValue, reportsError, type Said } from "./ai-sdk-said.ts";
+import { PROVIDERS, type ModelTarget } from "./providers.ts";
 
 /** Of an error response, of an error within a stream, or of a connection; what is not known is absent. */
 type Trouble = {
@@ -8,41 +14,171 @@ type Trouble = {
   readonly type?: unknown;
   readonly code?: unknown;
   readonly data?: unknown;
+  readonly responseBody?: unknown;
   readonly responseHeaders?: unknown;
   readonly cause?: unknown;
 };
 
-/** `secret` must not be told to anybody; some services repeat the key they refuse. */
-export function toFault(
-  error: unknown,
-  about: { readonly who: string; readonly secret?: string; readonly now: number },
-): Fault {
+export type About = {
+  readonly target: ModelTarget;
+  readonly now: number;
+  /** The last part of the response, where there was one. */
+  readonly tail?: string;
+  /** Added where no connection could be made. */
+  readonly connectionHint?: string;
+};
+
+export function toFault(error: unknown, about: About): Fault {
   const trouble = (typeof error === "object" && error !== null ? error : { message: error }) as Trouble;
-  const { statusCode } = trouble;
-  const status = typeof statusCode === "number" && statusCode >= 300 ? statusCode : undefined;
-  const words = wordsOf(trouble);
-  const said = `${about.who}: ${status === undefined ? "" : `${status} `}${words}`;
-  const hidden =
-    about.secret === undefined || about.secret.length < 8 ? said : said.replaceAll(about.secret, "***");
-  const retryAfterMs = retryAfter(trouble.responseHeaders, about.now);
-  return {
-    kind: kindOf(trouble, status),
-    message: hidden.length > LONGEST ? `${hidden.slice(0, LONGEST - 1)}…` : hidden,
-    ...(status === undefined ? {} : { status }),
-    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
-  };
+  const said = saidIn(trouble, about.tail ?? "");
+  const status = statusOf(trouble) ?? said.status;
+  const address = about.target.baseUrl ?? PROVIDERS[about.target.provider].baseUrl ?? undefined;
+  if (status === undefined && said.words === null) {
+    const lost = connectionTrouble(error, address);
+    if (lost !== null) {
+      const { kind, words, hint, retryAfterMs } = lost;
+      const hints = [hint, ...(lost.isUnreached ? [about.connectionHint] : [])];
+      return sentence(
+        { kind, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) },
+        [words],
+        hints,
+        about,
+      );
+    }
+  }
+  const words = said.words ?? ownWords(trouble);
+  const reason: Reason = { words, names: said.names, status, ...about.target };
+  const known = KNOWN.find((each) => isKnown(each, reason));
+  const retryAfterMs = retryAfter(trouble.responseHeaders, about.now) ?? said.retryAfterMs;
+  const kind = known?.kind ?? kindOf(said, status, trouble);
+  const hint = known?.hint?.(reason) ?? plainHint(kind, said, reason, trouble);
+  return sentence(
+    {
+      kind,
+      ...(status === undefined ? {} : { status }),
+      ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+    },
+    [...(status === undefined ? [] : [String(status)]), words],
+    [hint],
+    about,
+  );
+}
+
+/** A fault whose message is made of sentences. */
+export function faultOf(
+  kind: FaultKind,
+  words: string,
+  { target, hint }: { readonly target: ModelTarget; readonly hint?: string },
+): Fault {
+  return sentence({ kind }, [words], [hint], { target });
 }
 
 const LONGEST = 600;
+/** Room for what a server says; the hint comes after it and is never cut off. */
+const LONGEST_WORDS = 400;
 
-function kindOf(trouble: Trouble, status: number | undefined): FaultKind {
-  const named = namesIn(trouble)
-    .map((name) => KIND_BY_NAME.get(name))
+/** `secrets` must not be shown; some services repeat the key they refuse. */
+function sentence(
+  fault: Omit<Fault, "message">,
+  words: readonly string[],
+  hints: readonly (string | null | undefined)[],
+  { target }: Pick<About, "target">,
+): Fault {
+  const said = shownInLine(hidden(words.join(" ").trim(), target), LONGEST_WORDS);
+  const all = [ended(`${target.provider}/${target.model}: ${said}`), ...hints.filter(Boolean)];
+  return { ...fault, message: shownInLine(all.join(" "), LONGEST) };
+}
+
+function hidden(text: string, { apiKey, authToken, headers = {} }: ModelTarget): string {
+  const secrets = [apiKey, authToken, ...Object.values(headers)].filter((one) => one !== undefined);
+  return secrets.reduce((all, one) => (one.length < 8 ? all : all.replaceAll(one, "***")), text);
+}
+
+function statusOf({ statusCode }: Trouble): number | undefined {
+  return typeof statusCode === "number" && statusCode >= 300 ? statusCode : undefined;
+}
+
+/** What the server itself said: in the body of a refusal, or in the last event of a stream. */
+function saidIn({ responseBody, data, type, code, message }: Trouble, tail: string): Said {
+  if (typeof responseBody === "string" && responseBody.trim() !== "") return readBody(responseBody);
+  const event = errorEvent(tail);
+  if (event !== null) return readValue(event);
+  if (typeof data === "object" && data !== null) return readValue(data as Json);
+  const names = [type, code].filter((name) => typeof name === "string");
+  const isTheirs =
+    names.length > 0 && typeof message === "string" && !/^(?:E[A-Z]+|ERR_|UND_ERR_)/.test(names[0]!);
+  return { words: isTheirs && message !== "" ? message : null, names };
+}
+
+/** An event that reports an error, whatever the provider's package made of it. */
+export function errorEvent(tail: string): Json | null {
+  for (const [, data = ""] of [...tail.matchAll(/^data: ?(\{.*"(?:error|detail)".*)$/gm)].toReversed()) {
+    try {
+      const value = JSON.parse(data) as Json;
+      if (
+        (member(value, "error") ?? member(value, "detail") ?? null) !== null &&
+        reportsError(dropEmpty(value))
+      )
+        return value;
+    } catch {
+      // Not whole: what the package says about it is all there is.
+    }
+  }
+  return null;
+}
+
+/** Some put an empty list of choices beside the error. */
+function dropEmpty(value: Json): Json {
+  if (!isObject(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value).filter(([, one]) => !(Array.isArray(one) && one.length === 0)),
+  );
+}
+
+/** What the provider's package says, without what is only for its developers. */
+function ownWords(trouble: Trouble): string {
+  const { message, cause } = trouble;
+  const words = typeof message === "string" ? message : String(message);
+  const sent = unreadable([trouble, cause]);
+  if (sent !== null) return sent;
+  const why = member(cause, "message");
+  const known = words === "" ? "no reason was given" : words;
+  return typeof why === "string" && why !== "" && !known.includes(why) ? `${known} (${why})` : known;
+}
+
+function unreadable(errors: readonly unknown[]): string | null {
+  for (const error of errors) {
+    const value = member(error, "text") ?? member(error, "value");
+    const name = member(error, "name");
+    if (typeof name !== "string" || !/JSONParse|TypeValidation/.test(name)) continue;
+    const text = typeof value === "string" ? value : JSON.stringify(value ?? null);
+    return notInFormat(text);
+  }
+  return null;
+}
+
+export function notInFormat(text: string): string {
+  return `the server sent something that is not in the provider's format: ${text.trim().slice(0, 200)}`;
+}
+
+function isKnown({ says, when }: Known, reason: Reason): boolean {
+  const { names, words } = reason;
+  return (when?.(reason) ?? true) && says.test(`${names.join(" ")} ${words}`);
+}
+
+/** A status says whether trying again can help; a name counts where there is no status. */
+function kindOf(said: Said, status: number | undefined, trouble: Trouble): FaultKind {
+  if (status !== undefined) return kindOfStatus(status);
+  if (said.isPage) return "bad-request";
+  const named = said.names
+    .map((name) => KIND_BY_NAME.get(name.toLowerCase()))
     .find((kind) => kind !== undefined);
   if (named !== undefined) return named;
-  if (status !== undefined) return kindOfStatus(status);
-  if (isBadAnswer(trouble)) return "other";
-  return isConnection(trouble) ? "network" : "other";
+  const words = `${String(trouble.message)} ${String(member(trouble.cause, "message"))}`;
+  if (unreadable([trouble, trouble.cause]) !== null || /Unsupported chunk/.test(words)) return "other";
+  return /connect|network|fetch failed|terminated|socket|closed|stream ended/i.test(words)
+    ? "network"
+    : "other";
 }
 
 function kindOfStatus(status: number): FaultKind {
@@ -53,51 +189,36 @@ function kindOfStatus(status: number): FaultKind {
   return "bad-request";
 }
 
-/** Names that services give to their errors; they say more than the status does. */
+/** Names that services give to errors which they report without a status. */
 const KIND_BY_NAME: ReadonlyMap<string, FaultKind> = new Map([
   ["authentication_error", "auth"],
   ["permission_error", "auth"],
-  ["invalid_api_key", "auth"],
-  ["insufficient_quota", "auth"],
-  ["billing_error", "auth"],
   ["rate_limit_error", "rate-limit"],
   ["rate_limit_exceeded", "rate-limit"],
+  ["resource_exhausted", "rate-limit"],
   ["overloaded_error", "overloaded"],
+  ["unavailable", "overloaded"],
   ["server_error", "network"],
   ["api_error", "network"],
+  ["internal", "network"],
+  ["internalservererror", "network"],
   ["timeout_error", "network"],
   ["invalid_request_error", "bad-request"],
   ["not_found_error", "bad-request"],
   ["request_too_large", "bad-request"],
 ]);
 
-function namesIn({ type, code, data }: Trouble): readonly string[] {
-  const inner = member(data, "error");
-  const names = [code, member(inner, "code"), type, member(inner, "type")];
-  return names.filter((name) => typeof name === "string");
-}
-
-/** What came was read and made no sense; asking the same again seldom helps. */
-function isBadAnswer({ cause, message }: Trouble): boolean {
-  const names = [member(cause, "name"), member({ message }, "message")].map(String);
-  return names.some((name) => /JSONParse|TypeValidation|Unsupported chunk/.test(name));
-}
-
-function isConnection(trouble: Trouble): boolean {
-  const codes = [trouble, trouble.cause, member(trouble.cause, "cause")].map((each) => member(each, "code"));
-  if (codes.some((code) => typeof code === "string" && /^(?:E[A-Z]+|UND_ERR_\w+)$/.test(code))) return true;
-  const words = `${String(trouble.message)} ${String(member(trouble.cause, "message"))}`;
-  return /connect|network|fetch failed|terminated|socket|closed|stream ended/i.test(words);
-}
-
-/** The service's own sentence, and below it what the connection died of. */
-function wordsOf({ message, cause, data }: Trouble): string {
-  const said = member(member(data, "error"), "message");
-  const words =
-    typeof said === "string" && said !== "" ? said : typeof message === "string" ? message : String(message);
-  const why = member(cause, "message");
-  const known = words === "" ? "no reason was given" : words.replaceAll(/\s+/g, " ");
-  return typeof why === "string" && why !== "" && !known.includes(why) ? `${known} (${why})` : known;
+/** What helps where only the kind is known. */
+function plainHint(kind: FaultKind, said: Said, { status, keyEnv }: Reason, trouble: Trouble): string | null {
+  const to = member(trouble.responseHeaders, "location");
+  if (status !== undefined && status < 400)
+    return `Redirects are not followed${typeof to === "string" ? ` (this one leads to ${shownInLine(to, 120)})` : ""}: correct the base address.`;
+  if (said.isPage && kind !== "network" && kind !== "overloaded")
+    return "Check the base address, and whether you have to sign in to a network first.";
+  if (kind === "auth" && keyEnv !== undefined) return `The key is the value of ${keyEnv}.`;
+  if (status === 404)
+    return 'Check the name of the model and the base address, which usually ends with "/v1".';
+  return null;
 }
 
 /** Seconds, a date, or milliseconds where a service says so. A date is held against the service's own clock if it tells. */

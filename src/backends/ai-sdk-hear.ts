@@ -1,5 +1,6 @@
 /** One streamed response, put together, and whether it is one. */
 import type {
+  LanguageModelV4GenerateResult,
   LanguageModelV4StreamPart,
   LanguageModelV4ToolCall,
   LanguageModelV4Usage,
@@ -7,7 +8,9 @@ import type {
 import type { TurnRequest } from "../engine/ports.ts";
 import type { Call, Fault } from "../flow/event.ts";
 import { isObject, type JsonObject } from "../flow/json.ts";
+import { faultOf } from "./ai-sdk-faults.ts";
 import type { Keepsake } from "./ai-sdk-prompt.ts";
+import type { ModelTarget } from "./providers.ts";
 
 export type Heard =
   | {
@@ -56,10 +59,14 @@ export async function hear(
         if (part.providerExecuted !== true) calls.push(part);
         break;
       case "finish":
-        stop = part.finishReason;
+        stop =
+          part.finishReason.unified === "error" && part.finishReason.raw === undefined
+            ? null
+            : part.finishReason;
         ({ usage } = part);
         break;
       case "error":
+        if (isUnfinished(part.error)) break;
         return { kind: "trouble", error: part.error };
       default:
     }
@@ -67,32 +74,65 @@ export async function hear(
   return { kind: "heard", text, calls, thoughts: [...thoughts.values()], stop, usage };
 }
 
-/** Why what was heard is no answer; null: it is one. A part of an answer is worse than none. */
+/** The stream just ended: what was received of it says whether that is an end. */
+function isUnfinished(error: unknown): boolean {
+  return error instanceof Error && /ended without a finish reason/.test(error.message);
+}
+
+/** A response that was not streamed. */
+export function heardWhole(
+  { content, finishReason, usage }: LanguageModelV4GenerateResult,
+  onText: TurnRequest["onText"],
+): Heard {
+  const text = content.map((part) => (part.type === "text" ? part.text : "")).join("");
+  if (text !== "") onText?.(text);
+  return {
+    kind: "heard",
+    text,
+    calls: content.flatMap((part) =>
+      part.type === "tool-call" && part.providerExecuted !== true ? [part] : [],
+    ),
+    thoughts: content.flatMap((part) =>
+      part.type === "reasoning" ? [{ text: part.text, marks: part.providerMetadata ?? {} }] : [],
+    ),
+    stop: finishReason,
+    usage,
+  };
+}
+
+/** Why what was heard is not an answer; null: it is one. A part of an answer is worse than none. */
 export function brokenOff(
   { text, calls, stop, usage }: Heard & { kind: "heard" },
-  who: string,
+  target: ModelTarget,
+  tail: string,
 ): Fault | null {
   const raw = stop?.raw === undefined ? "" : ` (${stop.raw})`;
+  const isEmpty = text === "" && calls.length === 0;
   switch (stop?.unified) {
     case undefined:
     case "interrupted":
-      return { kind: "network", message: `${who}: the response broke off.` };
+      // Some servers give no reason for the end, and mark the end itself.
+      if (!isEmpty && /^data: ?\[DONE\]\s*$/m.test(tail)) return null;
+      return faultOf("network", "the response broke off", { target });
     case "error":
-      return { kind: "network", message: `${who}: the response ended with an error${raw}.` };
+      return faultOf("network", `the response ended with an error${raw}`, { target });
     case "content-filter":
-      return {
-        kind: "other",
-        message: `${who}: the model refused to answer${raw}. ${text.slice(0, 300)}`.trim(),
-      };
+      return faultOf("other", `the model refused to answer${raw}. ${text.slice(0, 300)}`, { target });
     case "length": {
+      if (stop?.raw === "model_context_window_exceeded")
+        return faultOf("other", "the conversation and the response fill the context window of the model", {
+          target,
+          hint: "Use a model with a larger one, or let the step read less.",
+        });
       const tokens = usage?.outputTokens.total;
       const length = tokens === undefined ? "its limit" : `${tokens} tokens`;
-      const message = `${who}: the response was cut off at ${length}. Raise maxOutputTokens of this model, or ask for less at once.`;
-      return { kind: "other", message };
+      return faultOf("other", `the response was cut off at ${length}`, {
+        target,
+        hint: 'Raise "maxOutputTokens" of this model in your config.json, or ask for less at once.',
+      });
     }
     case "other":
-      if (text !== "" || calls.length > 0) return null;
-      return { kind: "network", message: `${who}: the response is empty${raw}.` };
+      return isEmpty ? faultOf("network", `the response is empty${raw}`, { target }) : null;
     default:
       return null;
   }
@@ -101,9 +141,14 @@ export function brokenOff(
 export type ReadCall = Call & { readonly unreadable?: string };
 
 /** Ids are made unique; an input that cannot be read is given on as such, so that the tool can refuse it. */
-export function readCalls(calls: readonly LanguageModelV4ToolCall[], key: string): readonly ReadCall[] {
+export function readCalls(
+  calls: readonly LanguageModelV4ToolCall[],
+  key: string,
+  ours: ReadonlyMap<string, string>,
+): readonly ReadCall[] {
   const ids = new Set<string>();
-  return calls.map(({ toolCallId, toolName, input }, place) => {
+  return calls.map(({ toolCallId, toolName: wireName, input }, place) => {
+    const toolName = ours.get(wireName) ?? wireName;
     const id = toolCallId === "" || ids.has(toolCallId) ? `${key}#${place + 1}` : toolCallId;
     ids.add(id);
     const read = readInput(input);

@@ -7,6 +7,9 @@ export type Connection = {
   readonly model: string;
   readonly baseURL: string;
   readonly apiKey?: string;
+  /** Only Anthropic tells a token from a key. */
+  readonly authToken?: string;
+  readonly headers?: { readonly [name: string]: string };
   readonly fetch: typeof globalThis.fetch;
 };
 
@@ -15,7 +18,7 @@ type Make = (connection: Connection) => LanguageModelV4;
 /** NO_BACKEND with the command that installs it when the package is missing. */
 export async function loadProvider(id: ProviderId): Promise<Make> {
   try {
-    return await LOADERS[id]();
+    return await withoutEmpty(LOADERS[id]);
   } catch (cause) {
     if (!isMissing(cause)) throw cause;
     throw new RunnerError(
@@ -25,6 +28,20 @@ export async function loadProvider(id: ProviderId): Promise<Make> {
         cause,
       },
     );
+  }
+}
+
+/** The packages read these while they are loaded, and fail at one that is set to nothing. */
+const READ_AT_LOAD = ["ANTHROPIC_BASE_URL", "OPENAI_BASE_URL"];
+
+async function withoutEmpty<T>(load: () => Promise<T>): Promise<T> {
+  const empty = READ_AT_LOAD.filter((name) => process.env[name]?.trim() === "");
+  const values = empty.map((name) => [name, process.env[name]] as const);
+  for (const name of empty) delete process.env[name];
+  try {
+    return await load();
+  } finally {
+    Object.assign(process.env, Object.fromEntries(values));
   }
 }
 

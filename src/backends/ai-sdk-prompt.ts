@@ -7,7 +7,7 @@ import type {
   SharedV4ProviderOptions,
 } from "@ai-sdk/provider";
 import type { Message, TurnRequest } from "../engine/ports.ts";
-import type { Call, CallResult } from "../flow/event.ts";
+import type { CallResult } from "../flow/event.ts";
 import { toolSchema } from "./wire-schema.ts";
 
 /** What a model wants back with the calls it made: its thoughts, and the marks it put on each call. */
@@ -35,6 +35,7 @@ export function toPrompt(
   { by, kept, cacheMark }: Remembered,
 ): LanguageModelV4Message[] {
   const { system, messages, tools } = request;
+  const { wire } = toolNames(request);
   const prompt: LanguageModelV4Message[] = [];
   if (system.trim() !== "") prompt.push({ role: "system", content: system, ...marked(cacheMark) });
   const used = new Set<string>();
@@ -67,7 +68,7 @@ export function toPrompt(
             ...calls.map((call, at) => ({
               type: "tool-call" as const,
               toolCallId: ids[at]!,
-              toolName: call.name,
+              toolName: wire(call.name),
               input: call.input,
               ...marked(memory?.calls[call.id]),
             })),
@@ -78,7 +79,7 @@ export function toPrompt(
         const content = calls.map((call, at) => {
           const result = results.get(call.id);
           if (result !== undefined) answered.add(result);
-          return toolResult(ids[at]!, call, result);
+          return toolResult(ids[at]!, wire(call.name), result);
         });
         prompt.push({ role: "tool", content });
         break;
@@ -94,16 +95,52 @@ export function toPrompt(
 }
 
 /** The tools of the step and, last, the one that its result is given with. */
-export function toTools({ tools, output }: TurnRequest): LanguageModelV4FunctionTool[] {
-  const offered = tools.map(({ name, description, input }) => toTool(name, description, toolSchema(input)));
+export function toTools(request: TurnRequest): LanguageModelV4FunctionTool[] {
+  const { tools, output } = request;
+  const { wire } = toolNames(request);
+  const offered = tools.map(({ name, description, input }) =>
+    toTool(wire(name), description, toolSchema(input)),
+  );
   if (output?.channel.kind !== "tool") return offered;
-  const { name } = output.channel;
+  const name = wire(output.channel.name);
   const completion = toTool(
     name,
     "Call this, and nothing beside it, to give your result.",
     toolSchema(output.schema),
   );
   return [...offered.filter((tool) => tool.name !== name), completion];
+}
+
+/** The names of tools as every provider takes them, and back: `docs.search/all` → `docs_search_all`. */
+export function toolNames({ tools, output }: TurnRequest): {
+  readonly wire: (name: string) => string;
+  readonly ours: ReadonlyMap<string, string>;
+} {
+  const names = new Set(tools.map(({ name }) => name));
+  if (output?.channel.kind === "tool") names.add(output.channel.name);
+  const taken = new Set([...names].filter((name) => TAKEN_BY_ALL.test(name)));
+  const mapped = new Map<string, string>();
+  for (const name of names) {
+    if (TAKEN_BY_ALL.test(name)) continue;
+    const plain = plainName(name);
+    let wire = plain;
+    for (let count = 2; taken.has(wire); count += 1) wire = `${plain.slice(0, 60)}_${count}`;
+    taken.add(wire);
+    mapped.set(name, wire);
+  }
+  return {
+    // A call of a tool that is not offered any more keeps its place in the conversation.
+    wire: (name) => mapped.get(name) ?? (TAKEN_BY_ALL.test(name) ? name : plainName(name)),
+    ours: new Map([...mapped].map(([name, wire]) => [wire, name])),
+  };
+}
+
+/** Google wants a letter or `_` first; the others take up to 64 of these characters. */
+const TAKEN_BY_ALL = /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/;
+
+function plainName(name: string): string {
+  const plain = name.replaceAll(/[^A-Za-z0-9_-]/g, "_").slice(0, 64);
+  return TAKEN_BY_ALL.test(plain) ? plain : `_${plain.slice(0, 63)}`;
 }
 
 function toTool(name: string, description: string, schema: unknown): LanguageModelV4FunctionTool {
@@ -143,12 +180,12 @@ function resultsAfter(messages: readonly Message[], place: number): ReadonlyMap<
 
 function toolResult(
   toolCallId: string,
-  { name }: Call,
+  toolName: string,
   result: CallResult | undefined,
 ): LanguageModelV4ToolResultPart {
   const value = result === undefined ? "Received; nothing was run." : result.content || "(nothing)";
   const type = result?.ok === false ? "error-text" : "text";
-  return { type: "tool-result", toolCallId, toolName: name, output: { type, value } };
+  return { type: "tool-result", toolCallId, toolName, output: { type, value } };
 }
 
 function wireId(id: string, used: Set<string>): string {

@@ -4,15 +4,17 @@
  * One request is one model response: tools are described and never run here, nothing is tried again here, and whatever
  * goes wrong comes back as a fault. Responses are streamed, so that silence can be told from work.
  */
-import type { LanguageModelV4, LanguageModelV4Usage } from "@ai-sdk/provider";
+import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4Usage } from "@ai-sdk/provider";
 import type { Backend, TurnRequest, TurnResult } from "../engine/ports.ts";
 import type { Call, Fault, Usage } from "../flow/event.ts";
 import { isObject, own, type Json } from "../flow/json.ts";
-import { toFault } from "./ai-sdk-faults.ts";
-import { brokenOff, hear, readCalls, type Heard } from "./ai-sdk-hear.ts";
+import { errorEvent, faultOf, notInFormat, toFault } from "./ai-sdk-faults.ts";
+import { brokenOff, hear, heardWhole, readCalls, type Heard } from "./ai-sdk-hear.ts";
 import { loadProvider } from "./ai-sdk-load.ts";
-import { toPrompt, toTools, type Keepsake } from "./ai-sdk-prompt.ts";
-import { createEar, type Patience } from "./patience.ts";
+import { toolNames, toPrompt, toTools, type Keepsake } from "./ai-sdk-prompt.ts";
+import { readBody, reportsError } from "./ai-sdk-said.ts";
+import { createWire, type Exchange } from "./ai-sdk-wire.ts";
+import { createPatience } from "./patience.ts";
 import { costOf, priceOf } from "./prices.ts";
 import { PROVIDERS, refOf, type ModelTarget, type ProviderId } from "./providers.ts";
 import { strictSchema } from "./wire-schema.ts";
@@ -24,6 +26,8 @@ export type AiSdkOptions = {
   /** What an earlier stretch of the run was told to keep. */
   readonly marks?: readonly Json[];
   readonly fetch?: typeof globalThis.fetch;
+  /** Added to messages about servers that cannot be reached, such as a proxy that is not used. */
+  readonly connectionHint?: string;
 };
 
 /**
@@ -33,38 +37,42 @@ export type AiSdkOptions = {
  * const backend = await createAiSdk({ "*": { provider: "anthropic", model: "claude-sonnet-5-5", apiKey } });
  */
 export async function createAiSdk(targets: Models, options: AiSdkOptions = {}): Promise<Backend> {
-  const ear = createEar(options.fetch ?? fetch);
+  const wire = createWire(options.fetch ?? fetch);
   const models = new Map<string, LanguageModelV4>();
-  for (const [name, { provider, model, apiKey, baseUrl }] of Object.entries(targets)) {
+  for (const [name, target] of Object.entries(targets)) {
+    const { provider, model, apiKey, authToken, headers, baseUrl, extraBody = {} } = target;
     const make = await loadProvider(provider);
     const baseURL = baseUrl ?? PROVIDERS[provider].baseUrl ?? "";
-    models.set(name, make({ model, baseURL, fetch: ear.fetch, ...(apiKey === undefined ? {} : { apiKey }) }));
+    const key = authToken !== undefined ? { authToken } : apiKey === undefined ? {} : { apiKey };
+    const more = headers === undefined ? {} : { headers };
+    models.set(name, make({ model, baseURL, fetch: wire.fetch(extraBody), ...key, ...more }));
   }
   const kept = new Map((options.marks ?? []).flatMap(readMark));
 
   async function turn(request: TurnRequest): Promise<TurnResult> {
     const name = Object.hasOwn(targets, request.model) ? request.model : "*";
     const target = own(targets, name);
-    if (target === undefined) return fault("bad-request", `No model is configured for "${request.model}".`);
-    const who = whoIs(target);
-    const patience = ear.patience(request.signal, target.timeoutMs ?? SILENCE_MS);
+    if (target === undefined) return refused("bad-request", `No model is configured for "${request.model}".`);
     const asked = target.toolCalling === false ? { ...request, tools: [] } : request;
-    const listening = listen(asked, target, models.get(name)!, patience);
-    // Whoever ignores the signal is left behind: nothing of it is waited for, nor heard of again.
+    const many = tooManyTools(asked, target);
+    if (many !== null) return { kind: "fault", fault: many };
+    const silenceMs = target.timeoutMs ?? SILENCE_MS;
+    const patience = createPatience(request.signal, silenceMs);
+    const exchange = wire.open(patience, target.stream !== false);
+    const listening = listen(asked, target, models.get(name)!, exchange);
+    // A package that ignores the signal is left behind: nothing of it is waited for or used.
     listening.catch(() => undefined);
     try {
       const heard = await Promise.race([listening, patience.over]);
       return heard.kind === "trouble"
-        ? troubled(heard.error, target, who)
-        : toResult(heard, request, target, who);
+        ? troubled(heard.error, target, exchange)
+        : toResult(heard, asked, target, exchange);
     } catch (error) {
-      if (request.signal.aborted) return fault("other", `${who}: the request was stopped.`);
-      if (patience.isOver())
-        return fault(
-          "network",
-          `${who}: nothing was heard for ${(target.timeoutMs ?? SILENCE_MS) / 1000} s.`,
-        );
-      return troubled(error, target, who);
+      if (request.signal.aborted) return refused("other", `${whoIs(target)}: the request was stopped.`);
+      if (!patience.isOver()) return troubled(error, target, exchange);
+      const hint = 'A model that needs longer gets a larger "timeoutMs" in your config.json.';
+      const words = `nothing was received for ${silenceMs / 1000} s`;
+      return { kind: "fault", fault: faultOf("network", words, { target, hint }) };
     } finally {
       patience.end();
     }
@@ -74,35 +82,71 @@ export async function createAiSdk(targets: Models, options: AiSdkOptions = {}): 
     request: TurnRequest,
     target: ModelTarget,
     model: LanguageModelV4,
-    patience: Patience,
+    exchange: Exchange,
   ): Promise<Heard> {
-    const { provider } = target;
-    const by = whoIs(target);
+    const call = toCall(request, target, exchange.signal);
+    if (target.stream === false) return heardWhole(await model.doGenerate(call), request.onText);
+    try {
+      const { stream } = await model.doStream(call);
+      return await hear(stream, request.onText);
+    } catch (error) {
+      const document = exchange.document();
+      if (document === null) throw error;
+      return await readDocument(document, request, model, call, exchange);
+    }
+  }
+
+  function toCall(
+    request: TurnRequest,
+    target: ModelTarget,
+    abortSignal: AbortSignal,
+  ): LanguageModelV4CallOptions {
+    const { provider, temperature, reasoningEffort } = target;
     const tools = toTools(request);
     const schema = wantsFormat(request, provider) ? strictSchema(request.output?.schema ?? null) : null;
     const maxOutputTokens =
       target.maxOutputTokens ?? (provider === "anthropic" ? priceFor(target)?.maxOutput : undefined);
-    const { stream } = await model.doStream({
-      prompt: toPrompt(request, { by, kept, ...CACHE_MARKS[provider] }),
+    return {
+      prompt: toPrompt(request, { by: whoIs(target), kept, ...CACHE_MARKS[provider] }),
       ...(tools.length === 0 ? {} : { tools }),
       ...(schema === null ? {} : { responseFormat: { type: "json", schema, name: "answer" } }),
       ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
+      ...(temperature === undefined ? {} : { temperature }),
+      ...(reasoningEffort === undefined ? {} : { reasoning: reasoningEffort }),
       // What a run says is recorded here, and need not be kept there.
       ...(provider === "openai" ? { providerOptions: { openai: { store: false } } } : {}),
-      abortSignal: patience.signal,
-    });
-    return await hear(stream, request.onText);
+      abortSignal,
+    };
+  }
+
+  /** A server that does not stream sends its whole answer at once, or an error, or something else altogether. */
+  async function readDocument(
+    document: string,
+    request: TurnRequest,
+    model: LanguageModelV4,
+    call: LanguageModelV4CallOptions,
+    exchange: Exchange,
+  ): Promise<Heard> {
+    const value = jsonIn(document);
+    if (readBody(document).isPage || (value !== undefined && reportsError(value)))
+      return { kind: "trouble", error: { responseBody: document } };
+    if (value === undefined) return { kind: "trouble", error: { message: notInFormat(document) } };
+    exchange.readAgain();
+    return heardWhole(await model.doGenerate(call), request.onText);
   }
 
   function toResult(
     heard: Heard & { kind: "heard" },
     request: TurnRequest,
     target: ModelTarget,
-    who: string,
+    exchange: Exchange,
   ): TurnResult {
-    const wrong = brokenOff(heard, who);
+    const tail = exchange.tail();
+    const wrong = brokenOff(heard, target, tail);
+    if (wrong !== null && wrong.kind === "network" && errorEvent(tail) !== null)
+      return troubled(new Error(wrong.message), target, exchange);
     if (wrong !== null) return { kind: "fault", fault: wrong };
-    const calls = readCalls(heard.calls, request.asker.key);
+    const calls = readCalls(heard.calls, request.asker.key, toolNames(request).ours);
     const usage = toUsage(heard.usage, target);
     const [only] = calls;
     const { output } = request;
@@ -117,7 +161,7 @@ export async function createAiSdk(targets: Models, options: AiSdkOptions = {}): 
       return { kind: "reply", text, calls: [], usage };
     }
     const plain: readonly Call[] = calls.map(({ id, name, input }) => ({ id, name, input }));
-    const keepsake = keepsakeOf(heard, plain, who);
+    const keepsake = keepsakeOf(heard, plain, target);
     if (keepsake === null || only === undefined)
       return { kind: "reply", text: heard.text, calls: plain, usage };
     kept.set(only.id, keepsake);
@@ -127,6 +171,15 @@ export async function createAiSdk(targets: Models, options: AiSdkOptions = {}): 
       calls: plain,
       usage,
       mark: { [only.id]: keepsake as unknown as Json },
+    };
+  }
+
+  function troubled(error: unknown, target: ModelTarget, exchange: Exchange): TurnResult {
+    const { connectionHint } = options;
+    const about = { target, now: Date.now(), tail: exchange.tail() };
+    return {
+      kind: "fault",
+      fault: toFault(error, connectionHint === undefined ? about : { ...about, connectionHint }),
     };
   }
 
@@ -159,12 +212,31 @@ function wantsFormat({ output, tools }: TurnRequest, provider: ProviderId): bool
   return isSure && output?.channel.kind === "output" && tools.length === 0;
 }
 
-function troubled(error: unknown, { apiKey }: ModelTarget, who: string): TurnResult {
-  const secret = apiKey === undefined ? {} : { secret: apiKey };
-  return { kind: "fault", fault: toFault(error, { who, now: Date.now(), ...secret }) };
+function jsonIn(text: string): Json | undefined {
+  try {
+    return JSON.parse(text.trim()) as Json;
+  } catch {
+    return undefined;
+  }
 }
 
-function fault(kind: Fault["kind"], message: string): TurnResult {
+/** OpenAI refuses a request with more of them, after the conversation was sent. */
+function tooManyTools(request: TurnRequest, target: ModelTarget): Fault | null {
+  const { mostTools } = PROVIDERS[target.provider];
+  const count = toTools(request).length;
+  if (mostTools === undefined || count <= mostTools) return null;
+  const hint = "Allow fewer of them in the step's allowedTools.";
+  return faultOf(
+    "bad-request",
+    `the step offers ${count} tools, and this provider takes at most ${mostTools}`,
+    {
+      target,
+      hint,
+    },
+  );
+}
+
+function refused(kind: Fault["kind"], message: string): TurnResult {
   return { kind: "fault", fault: { kind, message } };
 }
 
@@ -182,19 +254,26 @@ function priceFor({ price, provider, model }: ModelTarget) {
   return price ?? priceOf(provider, model);
 }
 
-/** Only responses with calls are followed by a request that has to hold their thoughts. */
+/**
+ * Only responses with calls are followed by a request that has to hold their thoughts. The chat protocol has no
+ * signatures: models that think before they call a tool refuse a conversation without their own thoughts.
+ */
 function keepsakeOf(
   { thoughts, calls }: Heard & { kind: "heard" },
   plain: readonly Call[],
-  by: string,
+  target: ModelTarget,
 ): Keepsake | null {
+  const { provider } = target;
   const marks = calls.flatMap(({ providerMetadata }, at) =>
     providerMetadata === undefined ? [] : [[plain[at]!.id, providerMetadata] as const],
   );
-  const signed = thoughts.filter(({ marks: about }) => Object.keys(about).length > 0);
-  const isWanted = signed.length > 0 || (by.startsWith("google/") && marks.length > 0);
+  const isChat = provider === "openai-compatible" || provider === "ollama";
+  const wanted = thoughts.filter(({ text, marks: about }) =>
+    isChat ? text !== "" : Object.keys(about).length > 0,
+  );
+  const isWanted = wanted.length > 0 || (provider === "google" && marks.length > 0);
   if (calls.length === 0 || !isWanted) return null;
-  return { by, thoughts: signed, calls: Object.fromEntries(marks) };
+  return { by: whoIs(target), thoughts: wanted, calls: Object.fromEntries(marks) };
 }
 
 function readMark(mark: Json): (readonly [string, Keepsake])[] {

@@ -17,7 +17,8 @@ export type Peer = {
  * The package, from the folder that the user's `LOCKSTEP_PACKAGES` names, else from where Lockstep itself is installed.
  * Never from the project: what lies there runs only after trust.
  */
-export async function loadPeer(peer: Peer, { LOCKSTEP_PACKAGES }: NodeJS.ProcessEnv): Promise<unknown> {
+export async function loadPeer(peer: Peer, env: NodeJS.ProcessEnv): Promise<unknown> {
+  const LOCKSTEP_PACKAGES = env.LOCKSTEP_PACKAGES || undefined;
   try {
     const found = LOCKSTEP_PACKAGES === undefined ? peer.name : resolveFrom(LOCKSTEP_PACKAGES, peer.name);
     return (await import(found)) as unknown;

@@ -1,4 +1,5 @@
 /** What is known of each provider of models without loading its package. */
+import type { JsonObject } from "../flow/json.ts";
 import type { Price } from "./prices.ts";
 
 export type ProviderId = "anthropic" | "openai" | "openai-chat" | "openai-compatible" | "google" | "ollama";
@@ -13,6 +14,10 @@ export type Provider = {
   readonly baseUrl: string | null;
   /** The environment variable that says otherwise. */
   readonly baseUrlEnv?: string;
+  /** The version that its address ends with; added where it is missing, as other programs take the address without it. */
+  readonly addressVersion?: string;
+  /** A request with more tools is refused; absent: no such limit is known. */
+  readonly mostTools?: number;
 };
 
 /** One model and where it is. Made from the user's own configuration and environment, never from a project's files. */
@@ -23,22 +28,41 @@ export type ModelTarget = {
   readonly ref?: string;
   readonly baseUrl?: string;
   readonly apiKey?: string;
+  /** Sent as `Authorization: Bearer`, in the place of a key. Only Anthropic tells the two apart. */
+  readonly authToken?: string;
+  /** The variable that the key was read from, for messages. */
+  readonly keyEnv?: string;
   readonly maxOutputTokens?: number;
   /** Silence on the connection after which a request is given up. */
   readonly timeoutMs?: number;
   /** false: it cannot call tools, and is not offered any. */
   readonly toolCalling?: boolean;
+  /** false: the whole response is asked for at once. */
+  readonly stream?: boolean;
+  readonly temperature?: number;
+  readonly reasoningEffort?: ReasoningEffort;
+  /** Sent with each request, beside those of the provider. */
+  readonly headers?: { readonly [name: string]: string };
+  /** Merged into the body of each request. */
+  readonly extraBody?: JsonObject;
   /** Absent: what `prices.json` says. */
   readonly price?: Price;
 };
+
+export const EFFORTS = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const;
+export type ReasoningEffort = (typeof EFFORTS)[number];
+
+/** Variables whose value is a token that is sent as `Authorization: Bearer` where a key would be sent otherwise. */
+export const TOKENS: readonly string[] = ["ANTHROPIC_AUTH_TOKEN"];
 
 export const PROVIDERS: { readonly [id in ProviderId]: Provider } = {
   anthropic: {
     package: "@ai-sdk/anthropic",
     version: "4",
-    keys: ["ANTHROPIC_API_KEY"],
+    keys: ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"],
     baseUrl: "https://api.anthropic.com/v1",
     baseUrlEnv: "ANTHROPIC_BASE_URL",
+    addressVersion: "v1",
   },
   openai: {
     package: "@ai-sdk/openai",
@@ -46,6 +70,7 @@ export const PROVIDERS: { readonly [id in ProviderId]: Provider } = {
     keys: ["OPENAI_API_KEY"],
     baseUrl: "https://api.openai.com/v1",
     baseUrlEnv: "OPENAI_BASE_URL",
+    mostTools: 128,
   },
   "openai-chat": {
     package: "@ai-sdk/openai",
@@ -53,12 +78,14 @@ export const PROVIDERS: { readonly [id in ProviderId]: Provider } = {
     keys: ["OPENAI_API_KEY"],
     baseUrl: "https://api.openai.com/v1",
     baseUrlEnv: "OPENAI_BASE_URL",
+    mostTools: 128,
   },
   google: {
     package: "@ai-sdk/google",
     version: "4",
     keys: ["GEMINI_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY"],
     baseUrl: "https://generativelanguage.googleapis.com/v1beta",
+    addressVersion: "v1beta",
   },
   "openai-compatible": { package: "@ai-sdk/openai-compatible", version: "3", keys: [], baseUrl: null },
   // Ollama speaks the chat protocol too, so that it needs no package of its own.
@@ -67,6 +94,7 @@ export const PROVIDERS: { readonly [id in ProviderId]: Provider } = {
     version: "3",
     keys: [],
     baseUrl: "http://127.0.0.1:11434/v1",
+    addressVersion: "v1",
   },
 };
 
@@ -76,4 +104,10 @@ export function isProvider(word: string): word is ProviderId {
 
 export function refOf({ ref, provider, model }: ModelTarget): string {
   return ref ?? `${provider}/${model}`;
+}
+
+/** Whether an address is on this machine. */
+export function isLocal(url: string | undefined): boolean {
+  if (url === undefined || !URL.canParse(url)) return false;
+  return /^(?:localhost|.*\.localhost|127(?:\.\d+){3}|\[::1\]|0\.0\.0\.0)$/.test(new URL(url).hostname);
 }

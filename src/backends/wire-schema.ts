@@ -25,12 +25,54 @@ export function strictSchema(schema: JsonSchema | null): JsonObject | null {
 const INNER = new Set(["items", "not", "contains", "propertyNames"]);
 const MAPS = new Set(["properties", "patternProperties"]);
 const LISTS = new Set(["anyOf", "oneOf", "allOf", "prefixItems"]);
-const PLAIN = new Set(
-  (
-    "type enum const title description default format pattern required minimum maximum exclusiveMinimum " +
-    "exclusiveMaximum multipleOf minLength maxLength minItems maxItems uniqueItems minProperties maxProperties"
-  ).split(" "),
-);
+
+const isText = (value: Json) => typeof value === "string";
+const isNumber = (value: Json) => typeof value === "number" && Number.isFinite(value);
+const isCount = (value: Json) => Number.isSafeInteger(value) && (value as number) >= 0;
+const isAnything = () => true;
+
+/** Providers refuse a whole request for one keyword with a value that JSON Schema does not allow; it is left out. */
+const PLAIN: { readonly [keyword: string]: (value: Json) => boolean } = {
+  type: (value) => [value].flat().every((name) => TYPES.has(name)) && [value].flat().length > 0,
+  enum: (value) => Array.isArray(value) && value.length > 0,
+  const: isAnything,
+  title: isText,
+  description: isText,
+  default: isAnything,
+  format: isText,
+  pattern: (value) => typeof value === "string" && isPattern(value),
+  required: (value) => Array.isArray(value) && value.every(isText) && new Set(value).size === value.length,
+  minimum: isNumber,
+  maximum: isNumber,
+  exclusiveMinimum: isNumber,
+  exclusiveMaximum: isNumber,
+  multipleOf: (value) => isNumber(value) && (value as number) > 0,
+  minLength: isCount,
+  maxLength: isCount,
+  minItems: isCount,
+  maxItems: isCount,
+  uniqueItems: (value) => typeof value === "boolean",
+  minProperties: isCount,
+  maxProperties: isCount,
+};
+
+const TYPES: ReadonlySet<Json> = new Set([
+  "object",
+  "array",
+  "string",
+  "number",
+  "integer",
+  "boolean",
+  "null",
+]);
+
+function isPattern(text: string): boolean {
+  try {
+    return new RegExp(text, "u") instanceof RegExp;
+  } catch {
+    return false;
+  }
+}
 
 /** Schemas come with every request, and are always the same ones. */
 const plains = new WeakMap<JsonSchema, JsonObject>();
@@ -54,11 +96,17 @@ function plainSchema(root: JsonSchema): JsonObject {
       isObject(value) ? plain(value, within) : value === true ? {} : value;
     const kept: { [key: string]: Json } = {};
     for (const [key, value] of Object.entries(schema)) {
-      if (PLAIN.has(key)) kept[key] = value;
-      else if (key === "additionalProperties") kept[key] = isObject(value) ? inner(value) : value;
-      else if (INNER.has(key) || LISTS.has(key))
-        kept[key] = Array.isArray(value) ? value.map(inner) : inner(value);
-      else if (MAPS.has(key) && isObject(value)) {
+      const isSound = own(PLAIN, key);
+      if (isSound !== undefined) {
+        if (isSound(value)) kept[key] = value;
+      } else if (key === "additionalProperties" || INNER.has(key)) {
+        if (isObject(value) || typeof value === "boolean")
+          kept[key] = key === "additionalProperties" && !isObject(value) ? value : inner(value);
+        // A list of schemas here is from an older draft: each is for the item at its place.
+        else if (key === "items" && Array.isArray(value)) kept.prefixItems = value.map(inner);
+      } else if (LISTS.has(key)) {
+        if (Array.isArray(value) && value.length > 0) kept[key] = value.map(inner);
+      } else if (MAPS.has(key) && isObject(value)) {
         kept[key] = Object.fromEntries(Object.entries(value).map(([name, each]) => [name, inner(each)]));
       }
     }

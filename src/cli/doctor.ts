@@ -2,6 +2,7 @@
 import { spawnSync } from "node:child_process";
 import { closeSync, existsSync, fsyncSync, openSync, rmSync, writeSync } from "node:fs";
 import { dirname, join } from "node:path";
+import type { Flow } from "../flow/flow.ts";
 import { NOT_INSTALLED, type Programs } from "../flow/programs.ts";
 import { EXIT } from "../flow/verdict.ts";
 import { hasErrors } from "../flow/problem.ts";
@@ -36,6 +37,7 @@ export async function examine(call: Call): Promise<number> {
     ...(await agents(project, call)),
     ok("backend scripted", "answers from a script: lockstep run NAME --script FILE"),
     ...(await models(call)),
+    ...(await proxy(call)),
     await github(call),
   ];
   const isFit = findings.every((finding) => finding.status !== "fail");
@@ -172,10 +174,35 @@ async function agents(project: Project, call: Call): Promise<readonly Finding[]>
         ? warn(`agent ${name}`, about, `lockstep check ${name}`)
         : ok(`agent ${name}`, about),
     );
+    if (flow !== null) findings.push(...(await unknownModels(name, flow, call)));
     const [server] = Object.keys(flow?.settings.mcpServers ?? {});
     if (server !== undefined) findings.push(await servers(name, server, call));
   }
   return findings;
+}
+
+/** Names of models in the files of an agent that mean nothing here. */
+async function unknownModels(
+  agent: string,
+  flow: Flow,
+  { host: { env } }: Call,
+): Promise<readonly Finding[]> {
+  const { findModel, modelNames } = await import("../run/models.ts");
+  const { readConfig } = await import("../run/config.ts");
+  try {
+    const config = readConfig(env);
+    if (config.defaultBackend !== null && config.defaultBackend !== "ai-sdk") return [];
+    return modelNames(flow).flatMap((model) => {
+      try {
+        findModel(model, { config, env });
+        return [];
+      } catch (error) {
+        return [warn(`agent ${agent}`, `its model "${model}" is not known here`, why(error))];
+      }
+    });
+  } catch {
+    return []; // a config.json that cannot be read is reported with the models
+  }
 }
 
 /** Whether servers of tools could be spoken to; none of them is started. */
@@ -190,26 +217,36 @@ async function servers(agent: string, server: string, call: Call): Promise<Findi
 
 /** Each name of a model; `--online` asks each service once whether it is there. */
 async function models(call: Call): Promise<readonly Finding[]> {
-  const { surveyModels, reach } = await import("../run/model-survey.ts");
+  const { surveyModels } = await import("../run/model-survey.ts");
+  const { reachModel } = await import("../run/reach.ts");
   const { env } = call.host;
   try {
     const { rows } = surveyModels(env);
-    const asked = new Map<string | null, Promise<string>>();
+    const asked = new Map<string | null, ReturnType<typeof reachModel>>();
     const findings = rows.map(async (row) => {
       const name = `model ${row.name}`;
       if (row.why !== null) return warn(name, row.ref, row.why);
       if (!call.on("online")) return ok(name, `${row.ref}, not asked (--online)`);
-      const answer = asked.get(row.baseUrl) ?? reach(row, env);
+      const answer = asked.get(row.baseUrl) ?? reachModel(row.name, env);
       asked.set(row.baseUrl, answer);
-      return await answer.then(
-        (told) => ok(name, `${row.ref}, ${told}`),
-        (error: unknown) => warn(name, row.ref, `cannot be reached: ${why(error)}`),
-      );
+      const reached = await answer;
+      const detail = `${row.ref}, ${reached.detail}`;
+      return reached.ok ? ok(name, detail) : warn(name, detail, reached.fix);
     });
     return await Promise.all(findings);
   } catch (error) {
-    return [warn("models", why(error), "mend your config.json (docs/models.md)")];
+    return [warn("models", why(error), "correct your config.json (docs/models.md)")];
   }
+}
+
+/** Only where the environment names one. */
+async function proxy({ host }: Call): Promise<readonly Finding[]> {
+  const { proxyState } = await import("../run/proxy.ts");
+  const state = proxyState(host.env);
+  if (state.kind === "none") return [];
+  if (state.kind === "used")
+    return [ok("proxy", `${state.by.join(" and ")} used; this machine is asked directly`)];
+  return [warn("proxy", `${state.by.join(" and ")} not used`, state.why)];
 }
 
 /** Only agents that work on issues need it. */

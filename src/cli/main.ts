@@ -12,6 +12,7 @@ import { createPaint, jsonLine, shown } from "./text.ts";
 import { versionText } from "./version.ts";
 
 const OLDEST_NODE = 24;
+const NAMES_A_PROXY = ["https_proxy", "HTTPS_PROXY", "http_proxy", "HTTP_PROXY"];
 /** As shells tell the signals that ended a process. */
 const LEFT_BY = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
 
@@ -95,6 +96,8 @@ async function run(command: Command, argv: readonly string[]): Promise<number> {
     if (call.on("version")) return printVersion(call.on("json"));
   }
   keepCompiled(process.env);
+  if (NAMES_A_PROXY.some((name) => process.env[name]))
+    await (await import("../run/proxy.ts")).useProxies(process.env);
   const perform = await command.load();
   return await perform(call);
 }

@@ -109,7 +109,10 @@ export function entryLines(
         if (denied !== undefined) lines.push(paint("yellow", `    ${name} denied: ${shownInLine(denied)}`));
       const wait = state.pending.find((command) => command.type === "wait");
       if (reply.kind === "fault" && wait !== undefined) {
-        lines.push(dim(`${step}: ${reply.fault.message}; trying again in ${duration(wait.ms)}`));
+        const { next, of } = wait.retry ?? { next: 0, of: 0 };
+        const which = of === 0 ? "" : ` (attempt ${next} of ${of})`;
+        const said = reply.fault.message.replace(/\.$/, "");
+        lines.push(dim(`${step}: ${said}; trying again in ${duration(wait.ms)}${which}`));
       }
       if (reply.kind === "said" && isVerbose) {
         const said = reply.text === "" ? JSON.stringify(reply.output ?? {}) : reply.text;

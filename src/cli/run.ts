@@ -183,15 +183,23 @@ function wantsInput(flow: Flow): boolean {
   );
 }
 
+/** A script answers in the place of a model, and goes with neither of these flags. */
+function withoutModel(argv: readonly string[]): readonly string[] {
+  const isFlag = (word: string | undefined) => word === "--model" || word === "--backend";
+  return argv.filter(
+    (word, place) => !isFlag(word) && !isFlag(argv[place - 1]) && !/^--(?:model|backend)=/.test(word),
+  );
+}
+
 /** An agent that brings a script along can be run with it. */
 function namingScript(result: Result, call: Call, { agent, project }: Loaded): Result {
   const script = ["script.yaml", "script.json"]
     .map((file) => join(project.agentsDir, agent, file))
     .find((file) => existsSync(file));
   if (script === undefined) return result;
-  const command = ["lockstep", ...call.argv, "--script", relative(resolve(call.cwd), script)]
+  const command = ["lockstep", ...withoutModel(call.argv), "--script", relative(resolve(call.cwd), script)]
     .map(shellWord)
     .join(" ");
-  const reason = `${result.reason}\nThis agent brings a script along: ${command}`;
+  const reason = `${result.reason}\nWithout a model, the agent can be run with its own script: ${command}`;
   return { ...result, reason, completionReason: reason };
 }

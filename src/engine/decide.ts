@@ -392,7 +392,14 @@ function faulted(here: Here, fault: Fault): State {
   const waiting: Lane = { ...lane, faults: lane.faults + 1 };
   return doNext(
     { ...here, lane: waiting },
-    { type: "wait", step: step.id, visit: lane.visit, attempt: 1, ms },
+    {
+      type: "wait",
+      step: step.id,
+      visit: lane.visit,
+      attempt: 1,
+      ms,
+      retry: { next: waiting.faults + 1, of: RETRIES + 1 },
+    },
   );
 }
 

@@ -1,5 +1,6 @@
 /** The words of run-time endings. Those that begin with [StepFlow] are fixed by the written form and stay as they are. */
 import type { StepId } from "../flow/flow.ts";
+import { ended } from "../flow/harmless.ts";
 
 export const messages = {
   noIntent: (iteration: number, step: StepId, field: string) =>
@@ -32,7 +33,7 @@ export const messages = {
     `Add it to the transition's targets, or add "default".`,
 
   tooLong: (said: string, ms: number) =>
-    `${said} It asks to wait ${Math.ceil(ms / 60_000)} minutes, which is longer than a run waits. Resume it then.`,
+    `${ended(said)} It asks to wait ${Math.ceil(ms / 60_000)} minutes, which is longer than a run waits. Resume it then.`,
 
   schemaUnresolved: (step: StepId, name: string, why: string) =>
     `The schema ${name} of step "${step}" could not be resolved twice in a row: ${why}`,

@@ -434,6 +434,8 @@ export type Command =
     }
   | {
       readonly type: "wait";
+      /** The next request is this one of so many. Absent: the wait has another reason than a fault. */
+      readonly retry?: { readonly next: number; readonly of: number };
       readonly step: StepId;
       readonly visit: number;
       readonly attempt: number;

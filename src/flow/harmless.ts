@@ -18,6 +18,12 @@ export function escapedInLine(text: string, longest: number): string {
   return cut(text.slice(0, longest + 1).replaceAll(UNSEEN, spelled), longest);
 }
 
+/** A text as a sentence that another one can follow. */
+export function ended(text: string): string {
+  const trimmed = text.trimEnd();
+  return /[.!?…]["')\]]?$/.test(trimmed) ? trimmed : `${trimmed}.`;
+}
+
 /** JSON on one line; what JSON leaves raw and a terminal would obey is written as an escape. */
 export function jsonLine(value: unknown, indent?: number): string {
   return JSON.stringify(value, null, indent).replaceAll(UNSEEN, (char) =>

@@ -5,17 +5,27 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Price } from "../backends/prices.ts";
-import { isProvider, PROVIDERS, type ProviderId } from "../backends/providers.ts";
+import {
+  EFFORTS,
+  isProvider,
+  PROVIDERS,
+  type ProviderId,
+  type ReasoningEffort,
+} from "../backends/providers.ts";
 import { RunnerError } from "../engine/ports.ts";
 import type { Limits } from "../flow/flow.ts";
 import { isObject, type Json, type JsonObject } from "../flow/json.ts";
 import { faultOfHost } from "../load/check-sandbox.ts";
 import { softFault } from "../load/spending.ts";
+import { didYouMean } from "../load/suggest.ts";
+import { CONFIG_KEYS, FIGURES, MODEL_KEYS, WIRE_KEYS } from "./config-shape.ts";
 import { readTextFile } from "./files.ts";
 import { configFolder } from "./project.ts";
 
 export type UserConfig = {
   readonly models: { readonly [name: string]: ModelEntry };
+  /** How requests are sent to all models of a provider. */
+  readonly providers: { readonly [id in ProviderId]?: WireSettings };
   /** By `provider/model`, before our own figures. */
   readonly prices: { readonly [ref: string]: Price };
   readonly defaultBackend: string | null;
@@ -43,20 +53,25 @@ export type AcpEntry = {
   readonly pass?: readonly string[];
 };
 
-/** `provider/model`, or all that is to be said about it. */
-export type ModelEntry =
-  | string
-  | {
-      readonly provider: ProviderId;
-      readonly model: string;
-      readonly baseUrl?: string;
-      /** The environment variable that holds the key. */
-      readonly apiKeyEnv?: string;
-      readonly maxOutputTokens?: number;
-      readonly timeoutMs?: number;
-      /** false: it cannot call tools, and is not offered any. */
-      readonly toolCalling?: boolean;
-    };
+/** `provider/model`, or how the model is asked. */
+export type ModelEntry = string | ({ readonly provider: ProviderId; readonly model: string } & WireSettings);
+
+/** How requests to a model are sent. */
+export type WireSettings = {
+  readonly baseUrl?: string;
+  /** The environment variable that holds the key. */
+  readonly apiKeyEnv?: string;
+  readonly maxOutputTokens?: number;
+  readonly timeoutMs?: number;
+  /** false: it cannot call tools, and is not offered any. */
+  readonly toolCalling?: boolean;
+  readonly stream?: boolean;
+  readonly temperature?: number;
+  readonly reasoningEffort?: ReasoningEffort;
+  /** `${NAME}` in a value stands for a variable of the environment. */
+  readonly headers?: { readonly [name: string]: string };
+  readonly extraBody?: JsonObject;
+};
 
 /** CONFIG_INVALID names the file and what is wrong with it. */
 export function readConfig(env: NodeJS.ProcessEnv): UserConfig {
@@ -71,17 +86,20 @@ export function readConfig(env: NodeJS.ProcessEnv): UserConfig {
     throw invalid(error instanceof Error ? error.message : String(error));
   }
   if (!isObject(value)) throw invalid("it must be an object");
-  requireKeys(value, KEYS, "", invalid);
+  requireKeys(value, CONFIG_KEYS, "", invalid);
   const { safeFolders = [] } = value;
   if (!Array.isArray(safeFolders) || !safeFolders.every((one) => typeof one === "string"))
     throw invalid("safeFolders is a list of folders");
-  const { models = {}, prices = {}, defaultBackend = null, acp = null } = value;
+  const { models = {}, providers = {}, prices = {}, defaultBackend = null, acp = null } = value;
+  if (!isObject(providers)) throw invalid("providers must be an object");
+  requireKeys(providers, Object.keys(PROVIDERS), "providers", invalid);
   if (!isObject(models)) throw invalid("models must be an object");
   if (!isObject(prices)) throw invalid("prices must be an object");
   if (defaultBackend !== null && typeof defaultBackend !== "string")
     throw invalid("defaultBackend must be a name");
   return {
     models: mapped(models, (entry, name) => readModel(entry, `models.${name}`, invalid)),
+    providers: mapped(providers, (entry, id) => readWire(entry, `providers.${id}`, WIRE_KEYS, invalid)),
     prices: mapped(prices, (entry, ref) => readPrice(entry, `prices.${ref}`, invalid)),
     defaultBackend,
     acp: acp === null ? null : readAcp(acp, invalid),
@@ -92,21 +110,9 @@ export function readConfig(env: NodeJS.ProcessEnv): UserConfig {
   };
 }
 
-/** `safeFolders` is read where projects are looked for: see safe-folder.ts. */
-const KEYS = [
-  "models",
-  "prices",
-  "defaultBackend",
-  "acp",
-  "sandbox",
-  "network",
-  "env",
-  "limits",
-  "safeFolders",
-];
-
 const NOTHING_SAID: UserConfig = {
   models: {},
+  providers: {},
   prices: {},
   defaultBackend: null,
   acp: null,
@@ -188,32 +194,76 @@ type Invalid = (what: string) => RunnerError;
 function readModel(entry: Json, where: string, invalid: Invalid): ModelEntry {
   if (typeof entry === "string" && entry !== "") return entry;
   if (!isObject(entry)) throw invalid(`${where} must be "provider/model" or an object`);
-  requireKeys(
-    entry,
-    ["provider", "model", "baseUrl", "apiKeyEnv", "maxOutputTokens", "timeoutMs", "toolCalling"],
-    where,
-    invalid,
-  );
-  const { provider, model, baseUrl, apiKeyEnv, maxOutputTokens, timeoutMs } = entry;
+  const { provider, model } = entry;
+  readWire(entry, where, MODEL_KEYS, invalid);
   if (typeof provider !== "string" || !isProvider(provider))
     throw invalid(`${where}.provider must be one of ${Object.keys(PROVIDERS).join(", ")}`);
   if (typeof model !== "string" || model === "")
     throw invalid(`${where}.model must be the provider's name of a model`);
-  if (
-    baseUrl !== undefined &&
-    (typeof baseUrl !== "string" || !/^https?:\/\//.test(baseUrl) || !URL.canParse(baseUrl))
-  )
-    throw invalid(`${where}.baseUrl must be an http or https address`);
+  return entry as unknown as ModelEntry;
+}
+
+function readWire(entry: Json, where: string, keys: readonly string[], invalid: Invalid): WireSettings {
+  if (!isObject(entry)) throw invalid(`${where} must be an object`);
+  requireKeys(entry, keys, where, invalid);
+  const { baseUrl, apiKeyEnv, temperature, reasoningEffort, headers, extraBody } = entry;
+  const fault = baseUrl === undefined ? null : addressFault(baseUrl);
+  if (fault !== null) throw invalid(`${where}.baseUrl ${fault}`);
   if (apiKeyEnv !== undefined && (typeof apiKeyEnv !== "string" || !/^\w+$/.test(apiKeyEnv)))
     throw invalid(`${where}.apiKeyEnv must be the name of an environment variable, not a key`);
-  for (const [key, count] of Object.entries({ maxOutputTokens, timeoutMs })) {
+  for (const key of ["maxOutputTokens", "timeoutMs"]) {
+    const count = entry[key];
     if (count !== undefined && (!Number.isSafeInteger(count) || (count as number) < 1))
       throw invalid(`${where}.${key} must be a whole number above 0`);
   }
-  if (entry.toolCalling !== undefined && typeof entry.toolCalling !== "boolean")
-    throw invalid(`${where}.toolCalling must be true or false`);
-  return entry as unknown as ModelEntry;
+  for (const key of ["toolCalling", "stream"])
+    if (entry[key] !== undefined && typeof entry[key] !== "boolean")
+      throw invalid(`${where}.${key} must be true or false`);
+  if (temperature !== undefined && (typeof temperature !== "number" || temperature < 0))
+    throw invalid(`${where}.temperature must be a number of 0 or more`);
+  if (reasoningEffort !== undefined && !EFFORTS.some((word) => word === reasoningEffort))
+    throw invalid(`${where}.reasoningEffort must be one of ${EFFORTS.join(", ")}`);
+  if (headers !== undefined) readHeaders(headers, `${where}.headers`, invalid);
+  if (extraBody !== undefined) readBody(extraBody, `${where}.extraBody`, invalid);
+  return entry;
 }
+
+/** Why a value cannot be the address of a server; null: it can. */
+export function addressFault(value: Json): string | null {
+  const text = typeof value === "string" ? value.trim() : "";
+  const url = /^https?:\/\//i.test(text) && URL.canParse(text) ? new URL(text) : null;
+  if (url === null) {
+    const isBare = text !== "" && !text.includes("://") && URL.canParse(`http://${text}`);
+    return `must be an http or https address${isBare ? `, such as http://${text}` : ""}`;
+  }
+  if (url.username !== "" || url.password !== "")
+    return "must not hold a user name or a password: use apiKeyEnv, or headers";
+  if (url.search !== "" || url.hash !== "")
+    return "must end with its path: leave out what begins with ? or #";
+  return null;
+}
+
+function readHeaders(headers: Json, where: string, invalid: Invalid): void {
+  if (!isObject(headers)) throw invalid(`${where} must be an object`);
+  for (const [name, value] of Object.entries(headers)) {
+    if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name))
+      throw invalid(`${where}: "${name}" is not a valid header name`);
+    if (OWN_HEADERS.has(name.toLowerCase())) throw invalid(`${where}: Lockstep itself sets ${name}`);
+    if (typeof value !== "string" || !/^[\t\x20-\x7e]*$/.test(value))
+      throw invalid(`${where}.${name} must be a text of printable ASCII characters`);
+  }
+}
+
+const OWN_HEADERS = new Set(["host", "content-length", "content-type", "connection", "transfer-encoding"]);
+
+function readBody(body: Json, where: string, invalid: Invalid): void {
+  if (!isObject(body)) throw invalid(`${where} must be an object`);
+  const own = Object.keys(body).find((key) => OWN_MEMBERS.has(key));
+  if (own !== undefined) throw invalid(`${where}: Lockstep itself sets "${own}"`);
+}
+
+/** What a request is about. Another value would make the record of the run wrong. */
+const OWN_MEMBERS = new Set(["model", "messages", "system", "input", "contents", "tools", "stream", "store"]);
 
 function readAcp(entry: Json, invalid: Invalid): AcpEntry {
   if (!isObject(entry)) throw invalid("acp must be an object");
@@ -228,8 +278,6 @@ function readAcp(entry: Json, invalid: Invalid): AcpEntry {
   return entry as unknown as AcpEntry;
 }
 
-const FIGURES = ["input", "output", "cacheRead", "cacheWrite", "upTo", "maxOutput"];
-
 function readPrice(entry: Json, where: string, invalid: Invalid): Price {
   if (!isObject(entry)) throw invalid(`${where} must be an object`);
   requireKeys(entry, FIGURES, where, invalid);
@@ -242,12 +290,15 @@ function readPrice(entry: Json, where: string, invalid: Invalid): Price {
 }
 
 function requireKeys(value: JsonObject, known: readonly string[], where: string, invalid: Invalid): void {
-  const stranger = Object.keys(value).find((key) => !known.includes(key));
+  const stranger = Object.keys(value).find((key) => !known.includes(key) && !FOREIGN.has(key));
   if (stranger === undefined) return;
-  throw invalid(
-    `${where === "" ? "" : `${where}: `}there is no "${stranger}"; known are ${known.join(", ")}`,
-  );
+  const place = where === "" ? "" : `${where}: `;
+  const hint = didYouMean(stranger, known);
+  throw invalid(`${place}there is no "${stranger}".${hint} Known are ${known.join(", ")}`);
 }
+
+/** For editors. */
+const FOREIGN = new Set(["$schema", "$comment"]);
 
 function mapped<T>(record: JsonObject, read: (value: Json, key: string) => T): { readonly [key: string]: T } {
   return Object.fromEntries(Object.entries(record).map(([key, value]) => [key, read(value, key)]));

@@ -3,7 +3,7 @@ import { isInstalled } from "../backends/ai-sdk-load.ts";
 import type { Price } from "../backends/prices.ts";
 import { PROVIDERS, type ProviderId } from "../backends/providers.ts";
 import { configFile, readConfig } from "./config.ts";
-import { findModel, keyIn, knownNames, whyNot, withVersion } from "./models.ts";
+import { findModel, keyIn, knownNames, whyNot } from "./models.ts";
 
 export { PRICES_OF } from "../backends/prices.ts";
 
@@ -50,20 +50,3 @@ export function surveyModels(env: NodeJS.ProcessEnv): {
   });
   return { file: configFile(env), rows };
 }
-
-/** Whether the service behind a model answers, and takes the key. Sends the key there and nothing else. */
-export async function reach(row: ModelRow, env: NodeJS.ProcessEnv): Promise<string> {
-  const key = row.key === null ? undefined : keyIn([row.key.env, ...PROVIDERS[row.provider].keys], env);
-  const url = `${withVersion(row.provider, row.baseUrl ?? "")}/models`;
-  const headers: { [name: string]: string } = { "anthropic-version": "2023-06-01" };
-  if (key !== undefined)
-    Object.assign(headers, { authorization: `Bearer ${key}` }, KEY_HEADERS[row.provider]?.(key));
-  const { status } = await fetch(url, { headers, signal: AbortSignal.timeout(10_000) });
-  if (status === 401 || status === 403) throw new Error(`${url} refuses the key (${status})`);
-  return `${url} answers ${status}`;
-}
-
-const KEY_HEADERS: { readonly [provider: string]: (key: string) => { readonly [name: string]: string } } = {
-  anthropic: (key) => ({ "x-api-key": key }),
-  google: (key) => ({ "x-goog-api-key": key }),
-};

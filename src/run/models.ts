@@ -3,11 +3,13 @@ import type { Backend } from "../engine/ports.ts";
 import { RunnerError } from "../engine/ports.ts";
 import { installCommand, isInstalled } from "../backends/ai-sdk-load.ts";
 import { priceOf, type Price } from "../backends/prices.ts";
-import { isProvider, PROVIDERS, type ModelTarget, type ProviderId } from "../backends/providers.ts";
+import { isProvider, PROVIDERS, TOKENS, type ModelTarget, type ProviderId } from "../backends/providers.ts";
 import type { Flow } from "../flow/flow.ts";
 import { isObject, own, type Json } from "../flow/json.ts";
+import { REFERENCE, variablesIn } from "../flow/mcp.ts";
 import { didYouMean } from "../load/suggest.ts";
-import type { UserConfig } from "./config.ts";
+import { addressFault, type UserConfig, type WireSettings } from "./config.ts";
+import { proxyHint } from "./proxy.ts";
 
 export type Surroundings = { readonly config: UserConfig; readonly env: NodeJS.ProcessEnv };
 
@@ -18,11 +20,14 @@ export type NamedModel = {
   readonly provider: ProviderId;
   readonly model: string;
   readonly baseUrl: string | null;
+  /** The variable that the address comes from; null: a file says it, or nothing does. */
+  readonly baseUrlEnv: string | null;
   /** Variables of which one has to hold the key; empty: it needs none. */
   readonly keyEnv: readonly string[];
+  /** Variables with keys of other providers, which would give the name another meaning. */
+  readonly otherKeyEnv: readonly string[];
   readonly maxOutputTokens: number | null;
-  readonly timeoutMs: number | null;
-  readonly toolCalling: boolean;
+  readonly settings: WireSettings;
   readonly price: Price | null;
 };
 
@@ -53,7 +58,12 @@ export async function createModels(
     return [name, toTarget(findModel(meant, around), around.env)] as const;
   });
   const { createAiSdk } = await import("../backends/ai-sdk.ts");
-  return await createAiSdk(Object.fromEntries(targets), { marks: how.marks });
+  const hint = proxyHint(around.env);
+  const { marks } = how;
+  return await createAiSdk(
+    Object.fromEntries(targets),
+    hint === null ? { marks } : { marks, connectionHint: hint },
+  );
 }
 
 /** The names that the steps of a flow ask for. */
@@ -68,19 +78,16 @@ export function findModel(name: string, { config, env }: Surroundings): NamedMod
   const meant = followNames(name, config);
   const entry = own(config.models, meant);
   if (entry !== undefined && typeof entry !== "string") {
-    const { provider, model, baseUrl, apiKeyEnv } = entry;
-    const { maxOutputTokens = null, timeoutMs = null, toolCalling = true } = entry;
-    const plain = plainModel(provider, model, { config, env });
-    const keyEnv = apiKeyEnv === undefined ? plain.keyEnv : [apiKeyEnv];
-    const limits = { maxOutputTokens, timeoutMs, toolCalling };
-    return { ...plain, ref: meant, baseUrl: baseUrl ?? plain.baseUrl, keyEnv, ...limits };
+    const { provider, model, ...settings } = entry;
+    return { ...plainModel(provider, model, { config, env }, settings), ref: meant };
   }
   const word = own(WORDS, meant);
   if (word !== undefined) {
-    const provider = (["anthropic", "openai", "google"] as const).find(
-      (id) => keyIn(PROVIDERS[id].keys, env) !== undefined,
-    );
-    return plainModel(provider ?? "anthropic", word[provider ?? "anthropic"]!, { config, env });
+    const ids = ["anthropic", "openai", "google"] as const;
+    const provider = ids.find((id) => keyIn(PROVIDERS[id].keys, env) !== undefined);
+    const named = plainModel(provider ?? "anthropic", word[provider ?? "anthropic"]!, { config, env });
+    const others = ids.slice(1).flatMap((id) => PROVIDERS[id].keys.slice(0, 1));
+    return provider === undefined ? { ...named, otherKeyEnv: others } : named;
   }
   const [provider = "", ...rest] = meant.split("/");
   if (isProvider(provider) && rest.length > 0) return plainModel(provider, rest.join("/"), { config, env });
@@ -89,80 +96,121 @@ export function findModel(name: string, { config, env }: Surroundings): NamedMod
   throw unknown(name, meant, config);
 }
 
-/** A name may stand for another name; one that leads back to itself stands for itself. */
+/** A name may stand for another name, and the last one of them for a model. */
 function followNames(name: string, { models }: UserConfig): string {
-  const seen = new Set<string>();
+  const seen = [name];
   let meant = name;
-  for (
-    let next = own(models, meant);
-    typeof next === "string" && !seen.has(next);
-    next = own(models, meant)
-  ) {
+  for (let next = own(models, meant); typeof next === "string"; next = own(models, meant)) {
+    // A built-in name, or one of a provider, may be written as itself.
+    if (next === meant && (Object.hasOwn(WORDS, next) || next.includes("/"))) break;
+    if (seen.includes(next))
+      throw new RunnerError(
+        "NO_BACKEND",
+        `"${name}" leads back to itself under "models" in your config.json (${[...seen, next].join(" → ")}). ` +
+          `Write the model that it stands for, as in "${next}": "ollama/qwen3" (docs/models.md).`,
+      );
     meant = next;
-    seen.add(next);
+    seen.push(next);
   }
   return meant;
 }
 
-function plainModel(provider: ProviderId, model: string, { config, env }: Surroundings): NamedModel {
+function plainModel(
+  provider: ProviderId,
+  model: string,
+  { config, env }: Surroundings,
+  written: WireSettings = {},
+): NamedModel {
   const { baseUrl, baseUrlEnv, keys } = PROVIDERS[provider];
   const ref = `${provider}/${model}`;
-  const price = own(config.prices, ref) ?? priceOf(provider, model);
-  const elsewhere = baseUrlEnv === undefined ? undefined : env[baseUrlEnv];
-  const address = elsewhere === undefined || elsewhere === "" ? baseUrl : elsewhere;
+  const shared = config.providers[provider] ?? {};
+  const settings = { ...shared, ...written, headers: { ...shared.headers, ...written.headers } };
+  const given = baseUrlEnv === undefined ? undefined : filled(env[baseUrlEnv]);
+  const isFromEnv = settings.baseUrl === undefined && given !== undefined;
   return {
     ref,
     provider,
     model,
-    baseUrl: address,
-    keyEnv: keys,
-    maxOutputTokens: null,
-    timeoutMs: null,
-    toolCalling: true,
-    price,
+    baseUrl: settings.baseUrl ?? given ?? baseUrl,
+    baseUrlEnv: isFromEnv ? baseUrlEnv! : null,
+    keyEnv: settings.apiKeyEnv === undefined ? keys : [settings.apiKeyEnv],
+    otherKeyEnv: [],
+    maxOutputTokens: settings.maxOutputTokens ?? null,
+    settings,
+    price: own(config.prices, ref) ?? priceOf(provider, model),
   };
 }
 
 function toTarget(named: NamedModel, env: NodeJS.ProcessEnv): ModelTarget {
   const why = whyNot(named, env);
   if (why !== null) throw new RunnerError("NO_BACKEND", why);
-  const { ref, provider, model, baseUrl, keyEnv, maxOutputTokens, timeoutMs, toolCalling, price } = named;
-  const apiKey = keyIn(keyEnv, env);
+  const { ref, provider, model, baseUrl, keyEnv, settings, price } = named;
+  const { apiKeyEnv: _, headers = {}, ...sent } = settings;
+  const from = keyEnv.find((name) => filled(env[name]) !== undefined);
+  const filledHeaders = Object.entries(headers).map(([name, value]) => [name, fillIn(value, env)] as const);
   return {
     ref,
     provider,
     model,
+    ...sent,
     ...(baseUrl === null ? {} : { baseUrl: withVersion(provider, baseUrl) }),
-    ...(apiKey === undefined ? {} : { apiKey }),
-    ...(maxOutputTokens === null ? {} : { maxOutputTokens }),
-    ...(timeoutMs === null ? {} : { timeoutMs }),
-    ...(toolCalling ? {} : { toolCalling }),
+    ...(from === undefined
+      ? {}
+      : { keyEnv: from, [TOKENS.includes(from) ? "authToken" : "apiKey"]: filled(env[from])! }),
+    ...(filledHeaders.length === 0 ? {} : { headers: Object.fromEntries(filledHeaders) }),
     ...(price === null ? {} : { price }),
   };
 }
 
-/** Why the model cannot be asked here, with what to do about it; null: it can. */
+/** Everything that keeps the model from being asked here, with what to do about it; null: it can be asked. */
 export function whyNot(named: NamedModel, env: NodeJS.ProcessEnv): string | null {
-  const { ref, provider, baseUrl, keyEnv } = named;
-  if (baseUrl === null) {
-    return `The model ${ref} has no address: say where it is as baseUrl in the models of your config.json (docs/models.md).`;
-  }
+  const { ref, provider, baseUrl, baseUrlEnv, keyEnv, otherKeyEnv, settings } = named;
+  const faults: string[] = [];
+  if (baseUrl === null)
+    faults.push(
+      "has no address: say where it is as baseUrl under models in your config.json (docs/models.md).",
+    );
+  const wrong = baseUrlEnv === null ? null : addressFault(baseUrl);
+  if (wrong !== null)
+    faults.push(
+      // A password in it must not be repeated.
+      `cannot be asked: ${baseUrlEnv}${baseUrl?.includes("@") ? "" : ` is ${JSON.stringify(baseUrl)}, and`} ${wrong}.`,
+    );
   if (keyEnv.length > 0 && keyIn(keyEnv, env) === undefined) {
-    return `The model ${ref} needs a key: set ${keyEnv.join(" or ")} in your environment, or map its name to another model (docs/models.md).`;
+    const others =
+      otherKeyEnv.length === 0 ? "" : ` (${otherKeyEnv.join(" or ")} will do as well, for a model of theirs)`;
+    faults.push(
+      `needs a key: set ${keyEnv.join(" or ")} in your environment${others}, or map its name to another model (docs/models.md).`,
+    );
   }
+  const unset = variablesIn(settings.headers ?? {}).find((name) => filled(env[name]) === undefined);
+  if (unset !== undefined)
+    faults.push(`needs ${unset} for its headers in your config.json: set it in your environment.`);
   if (!isInstalled(provider))
-    return `The model ${ref} needs a package that is not installed: ${installCommand(provider)}`;
-  return null;
+    faults.push(`needs a package that is not installed: ${installCommand(provider)}`);
+  return faults.length === 0 ? null : `The model ${ref} ${faults.join(" It also ")}`;
 }
 
 export function keyIn(names: readonly string[], env: NodeJS.ProcessEnv): string | undefined {
-  return names.map((name) => env[name]).find((value) => value !== undefined && value !== "");
+  return names.map((name) => filled(env[name])).find((value) => value !== undefined);
 }
 
-/** Other tools take this address without its version. */
+/** A variable that is set to nothing is not set: CI systems give that for what is not defined. */
+function filled(value: string | undefined): string | undefined {
+  return value === undefined || value.trim() === "" ? undefined : value.trim();
+}
+
+function fillIn(value: string, env: NodeJS.ProcessEnv): string {
+  return value.replaceAll(REFERENCE, (_, name: string) => filled(env[name]) ?? "");
+}
+
+/** The same address serves Claude Code and others, which add the version of the protocol themselves. */
 export function withVersion(provider: ProviderId, url: string): string {
-  const trimmed = url.replace(/\/+$/, "");
-  return provider === "anthropic" && new URL(trimmed).pathname === "/" ? `${trimmed}/v1` : trimmed;
+  const trimmed = url.trim().replace(/\/+$/, "");
+  const { addressVersion } = PROVIDERS[provider];
+  return addressVersion === undefined || /\/v\d[\w.-]*$/.test(trimmed)
+    ? trimmed
+    : `${trimmed}/${addressVersion}`;
 }
 
 /** Every name that means something here. */
@@ -171,18 +219,17 @@ export function knownNames(config: UserConfig): readonly string[] {
 }
 
 function unknown(name: string, meant: string, config: UserConfig): RunnerError {
-  if (meant !== name) {
-    const what = `"${name}" means "${meant}" in your config.json, which names no provider and model.`;
-    return new RunnerError(
-      "NO_BACKEND",
-      `${what} Write it as provider/model, with one of ${Object.keys(PROVIDERS).join(", ")}.`,
-    );
-  }
-  const hint = didYouMean(name, [...knownNames(config), ...Object.keys(PROVIDERS)]);
+  const rest = meant.includes("/") ? meant.slice(meant.indexOf("/")) : "";
+  const names = knownNames(config).filter((other) => other !== name && other !== meant);
+  const hint = didYouMean(meant, [...names, ...Object.keys(PROVIDERS).map((id) => `${id}${rest}`)]);
+  const what =
+    meant === name
+      ? `There is no model "${name}".`
+      : `"${name}" means "${meant}" in your config.json, which is not the name of a model.`;
   return new RunnerError(
     "NO_BACKEND",
-    `There is no model "${name}".${hint} Known are ${knownNames(config).join(", ")} and any provider/model; ` +
-      `give it a meaning in the models of your config.json (docs/models.md).`,
+    `${what}${hint} Known are ${knownNames(config).join(", ")} and any provider/model, with one of ` +
+      `${Object.keys(PROVIDERS).join(", ")}; give it a meaning under models in your config.json (docs/models.md).`,
   );
 }
 

@@ -81,7 +81,7 @@ const STORE = "where the package manager keeps files that are also files of Lock
 function find(roots: readonly string[], env: Env): OwnFiles {
   const isWithin = (path: string) => roots.some((root) => isInside(root, path));
   const home = packageAround(dirname(fileURLToPath(import.meta.url)));
-  const others = env["LOCKSTEP_PACKAGES"] === undefined ? [] : [realPlace(resolve(env["LOCKSTEP_PACKAGES"]))];
+  const others = env["LOCKSTEP_PACKAGES"] ? [realPlace(resolve(env["LOCKSTEP_PACKAGES"]))] : [];
   const names = namesOf(home);
   const starts = [home, ...others].map((folder) => ({ folder, names }));
   const near =

@@ -57,7 +57,7 @@ function isFolder(path: string): boolean {
 export function configFolder(env: NodeJS.ProcessEnv): string | null {
   const { XDG_CONFIG_HOME: config, HOME, USERPROFILE } = env;
   if (config !== undefined && isAbsolute(config)) return join(config, "lockstep");
-  const home = HOME ?? USERPROFILE;
+  const home = HOME || USERPROFILE;
   return home !== undefined && isAbsolute(home) ? join(home, ".config", "lockstep") : null;
 }
 

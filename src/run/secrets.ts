@@ -26,11 +26,12 @@ function namedIn(flow: Flow | undefined, env: NodeJS.ProcessEnv): ReadonlySet<st
 
 function namedByUser(env: NodeJS.ProcessEnv): readonly string[] {
   try {
-    const { models, acp } = readConfig(env);
-    const keys = Object.values(models).flatMap((entry) =>
-      typeof entry === "string" ? [] : (entry.apiKeyEnv ?? []),
-    );
-    return [...keys, ...(acp?.pass ?? [])];
+    const { models, providers, acp } = readConfig(env);
+    const entries = [...Object.values(models), ...Object.values(providers)];
+    const settings = entries.filter((entry) => typeof entry !== "string");
+    const keys = settings.flatMap(({ apiKeyEnv }) => apiKeyEnv ?? []);
+    const inHeaders = settings.flatMap(({ headers }) => variablesIn(headers ?? {}));
+    return [...keys, ...inHeaders, ...(acp?.pass ?? [])];
   } catch {
     // What is wrong with the file is reported by whoever needs it.
     return [];

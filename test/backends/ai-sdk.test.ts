@@ -200,6 +200,8 @@ describe("what is sent", () => {
     anthropic: '"signature":"signed:hm"',
     openai: '"encrypted_content":"signed:hm"',
     google: '"thoughtSignature":"signed:hm"',
+    // The chat protocol has no signatures; OpenAI's own models think in secret there.
+    "openai-compatible": '"reasoning_content":"hm"',
   };
   for (const [wire, sign] of Object.entries(thinking)) {
     test(`${wire} gets its thoughts back with its calls, and nobody else does`, async () => {
@@ -230,6 +232,119 @@ describe("what is sent", () => {
       );
     });
   }
+
+  test("names of tools that providers refuse are replaced, and put back", async () => {
+    const names = [
+      "docs.search/all",
+      "docs_search_all",
+      "docs search all",
+      "7up",
+      "Read",
+      `long_${"x".repeat(80)}`,
+    ];
+    const tools = names.map((name) => ({ name, description: name, input: { type: "object" } }));
+    for (const wire of WIRES) {
+      const sent: string[] = [];
+      await using server = await modelServer(wire, ({ body }) => {
+        const found = [...JSON.stringify(body).matchAll(/"name":"([^"]+)","description":"/g)].map(
+          (match) => match[1]!,
+        );
+        sent.push(...found);
+        return { calls: found.map((name) => ({ name, input: {} })) };
+      });
+      const backend = await createAiSdk({ "*": server.target });
+      const calls = [{ id: "one", name: "docs.search/all", input: {} }];
+      const results = [{ id: "one", name: "docs.search/all", ok: true, content: "c" }];
+      const messages = [
+        ...request().messages,
+        { role: "assistant", text: "", calls },
+        { role: "tool", results },
+      ] as const;
+      const reply = await backend.turn!(request({ tools, messages }));
+      assert.equal(new Set(sent).size, names.length, wire);
+      for (const name of sent) assert.match(name, /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/);
+      assert.deepEqual(reply.kind === "reply" && reply.calls.map(({ name }) => name), names, wire);
+      assert.ok(
+        !JSON.stringify(server.seen[0]!.body.messages ?? server.seen[0]!.body).includes(
+          '"docs.search/all","arg',
+        ),
+      );
+    }
+  });
+
+  for (const [wire, most] of [
+    ["openai", 128],
+    ["openai-chat", 128],
+    ["anthropic", null],
+  ] as const) {
+    test(`${wire} is ${most === null ? "asked with any number of tools" : `not asked with more than ${most} tools`}`, async () => {
+      const tools = Array.from({ length: 129 }, (_, place) => ({ ...READ, name: `Tool${place}` }));
+      const many = await ask(wire, { text: "x" }, { tools });
+      const fewer = await ask(wire, { text: "x" }, { tools: tools.slice(1) });
+      assert.equal(fewer.result.kind, "reply");
+      assert.equal(many.server.seen.length, most === null ? 1 : 0);
+      if (most === null) return;
+      const { fault } = many.result as { fault: { kind: string; message: string } };
+      assert.equal(fault.kind, "bad-request");
+      assert.equal(
+        fault.message.split(": ")[1],
+        "the step offers 129 tools, and this provider takes at most 128. Allow fewer of them in the step's allowedTools.",
+      );
+    });
+  }
+
+  /** Where each provider looks for the effort of reasoning. */
+  const effort: { readonly [wire in Wire]: RegExp } = {
+    anthropic: /"thinking":\{|"effort":"high"/,
+    openai: /"reasoning":\{"effort":"high"/,
+    "openai-chat": /"reasoning_effort":"high"/,
+    "openai-compatible": /"reasoning_effort":"high"/,
+    google: /"thinkingConfig":\{/,
+  };
+  for (const wire of WIRES) {
+    test(`${wire} gets the user's headers, body and effort, and nothing of its own is lost`, async () => {
+      const target = {
+        headers: { "X-Team": "blue" },
+        extraBody: { user: "me", generationConfig: { seed: 7 } },
+        reasoningEffort: "high",
+        maxOutputTokens: 4000,
+      };
+      const { server, result } = await ask(wire, { text: "x" }, {}, target);
+      const plain = await ask(wire, { text: "x" });
+      assert.equal(result.kind, "reply");
+      const { headers, body } = server.seen[0]!;
+      assert.equal(headers["x-team"], "blue");
+      assert.equal(plain.server.seen[0]!.headers["x-team"], undefined);
+      assert.equal(body.user, "me");
+      assert.equal((body.generationConfig as { seed?: number }).seed, 7);
+      assert.match(JSON.stringify(body), effort[wire]);
+      assert.ok(!effort[wire].test(JSON.stringify(plain.server.seen[0]!.body)));
+      // What is merged into stays as it was.
+      if (wire === "google")
+        assert.equal((body.generationConfig as { maxOutputTokens?: number }).maxOutputTokens, 4000);
+      const key = headers["x-api-key"] ?? headers["x-goog-api-key"] ?? headers.authorization;
+      assert.ok(String(key).includes(KEY));
+    });
+
+    test(`${wire} gets the temperature`, async () => {
+      // The packages leave it out for models that are known to refuse it.
+      const older = { anthropic: "claude-haiku-4-5", openai: "gpt-4o", "openai-chat": "gpt-4o" };
+      const model = Object.hasOwn(older, wire) ? { model: older[wire as keyof typeof older] } : {};
+      const { server } = await ask(wire, { text: "x" }, {}, { temperature: 0.25, ...model });
+      assert.match(JSON.stringify(server.seen[0]!.body), /"temperature":0\.25/);
+    });
+  }
+
+  test("a token is sent as a bearer, and no key beside it", async () => {
+    const { server } = await ask(
+      "anthropic",
+      { text: "x" },
+      {},
+      { apiKey: undefined, authToken: "token-of-mine" },
+    );
+    const { headers } = server.seen[0]!;
+    assert.deepEqual([headers.authorization, headers["x-api-key"]], ["Bearer token-of-mine", undefined]);
+  });
 
   test("every call is answered once, right after it, whatever the conversation looks like", async () => {
     const call = (id: string) => ({ id, name: "Read", input: {} });

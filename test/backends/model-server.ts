@@ -357,6 +357,7 @@ function chat(deed: Deed): readonly string[] {
     event({ choices: [{ index: 0, delta, finish_reason }] });
   const events = [
     choice({ role: "assistant", content: "" }),
+    ...halves(deed.thought ?? "").map((reasoning_content) => choice({ reasoning_content })),
     ...halves(text).map((content) => choice({ content })),
   ];
   for (const [index, call] of calls.entries()) {

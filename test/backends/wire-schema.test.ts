@@ -114,3 +114,38 @@ test("a provider's own structured output is used only for what all of them take"
   ];
   for (const [name, schema, taken] of rows) assert.equal(strictSchema(schema) !== null, taken, name);
 });
+
+test("a keyword whose value JSON Schema does not allow is left out, and one that it allows stays", () => {
+  const rows: readonly (readonly [keyword: string, odd: readonly unknown[], sound: readonly unknown[]])[] = [
+    ["type", ["int", [], ["string", "date"], 1, null], ["string", ["string", "null"]]],
+    ["enum", [[], "a", {}], [["a"], [1, null]]],
+    ["required", [true, "a", [1], ["a", "a"]], [["a", "b"], []]],
+    ["minimum", ["1", true, Number.POSITIVE_INFINITY, null], [0, -1.5, 1e300]],
+    ["exclusiveMaximum", [true, "1"], [3]],
+    ["multipleOf", [0, -1, "2"], [0.5]],
+    ["minLength", [-1, 1.5, 1e300, "2"], [0, 7]],
+    ["maxItems", [-1, 2.5], [3]],
+    ["uniqueItems", ["yes", 1], [true, false]],
+    ["pattern", ["([", 1, "(?<a>x)(?<a>y)"], ["^[a-z]+$"]],
+    ["format", [1, null], ["date"]],
+    ["description", [1, ["a"]], ["words"]],
+    ["items", ["x", 1], [{ type: "string" }, false]],
+    ["anyOf", [[], {}, "x"], [[{ type: "string" }]]],
+    ["additionalProperties", ["x", 1, []], [true, false, { type: "string" }]],
+    ["properties", [[], "x"], [{ a: { type: "string" } }]],
+  ];
+  const kept = (keyword: string, value: unknown) => {
+    const schema = { type: "object", properties: { a: { title: "A", [keyword]: value } } } as JsonSchema;
+    return (toolSchema(schema).properties as { a: { readonly [key: string]: unknown } }).a;
+  };
+  for (const [keyword, odd, sound] of rows) {
+    for (const value of odd)
+      assert.deepEqual(kept(keyword, value), { title: "A" }, `${keyword}: ${String(value)}`);
+    for (const value of sound)
+      assert.deepEqual(kept(keyword, value), { title: "A", [keyword]: value }, keyword);
+  }
+  assert.deepEqual(kept("items", [{ type: "string" }, true]), {
+    title: "A",
+    prefixItems: [{ type: "string" }, {}],
+  });
+});

@@ -1,5 +1,7 @@
 /** Names of models on the command line: listed, examined, asked, and what is said when one cannot be. */
 import assert from "node:assert/strict";
+import { createServer } from "node:http";
+import { connect, type AddressInfo, type Socket } from "node:net";
 import { test } from "node:test";
 import { modelServer } from "../backends/model-server.ts";
 import { createWorld, onlyDocument, replies, writeAgent, type World } from "./world.ts";
@@ -56,8 +58,13 @@ test("models lists what each name means, its key, its package and its price", as
 test("doctor says why a model cannot be asked, and with --online whether it answers", async () => {
   using world = createWorld();
   await using server = await modelServer("openai-compatible", []);
+  const other = await modelServer("openai-compatible", []);
+  await other[Symbol.asyncDispose]();
+  const closed = new URL(other.url).port;
   const entry = (baseUrl: string) => ({ provider: "openai-compatible", model: "m", baseUrl });
-  configured(world, { models: { here: entry(`${server.url}/v1`), gone: entry("http://127.0.0.1:9/v1") } });
+  configured(world, {
+    models: { here: entry(`${server.url}/v1`), gone: entry(`http://127.0.0.1:${closed}/v1`) },
+  });
   const checks = async (...flags: readonly string[]) => {
     const ran = await world.lockstep(["doctor", "--json", ...flags]);
     assert.equal(ran.code, 0, ran.stderr);
@@ -75,16 +82,155 @@ test("doctor says why a model cannot be asked, and with --online whether it answ
   assert.equal(server.seen.length, 0);
   const online = await checks("--online");
   assert.match(online.get("model here")?.detail ?? "", /answers \d+/);
-  assert.match(online.get("model gone")?.fix ?? "", /cannot be reached/);
+  const gone = online.get("model gone");
+  const at = `127.0.0.1:${closed}`;
+  assert.equal(gone?.detail, `gone, http://${at}/v1/models cannot be reached: connect ECONNREFUSED ${at}`);
+  assert.equal(
+    gone?.fix,
+    `Nothing accepts connections at ${at}: start the server, or correct the base address.`,
+  );
 });
+
+test("doctor names models of agents that mean nothing, proxies, and what is wrong with config.json", async () => {
+  using world = createWorld();
+  writeAgent(world, "notes", {
+    agent: ({ runner }) => Object.assign((runner as { flow: object }).flow, { defaultModel: "sonet" }),
+  });
+  const env = { HTTPS_PROXY: "http://127.0.0.1:9", OPENAI_BASE_URL: "localhost:1", OPENAI_API_KEY: "k" };
+  const ran = await world.lockstep(["doctor"], { env });
+  assert.equal(ran.code, 0, ran.stderr);
+  assert.match(
+    ran.stdout,
+    /agent notes +its model "sonet" is not known here +fix: There is no model "sonet"\. Did you mean "sonnet"\?/,
+  );
+  assert.match(ran.stdout, /^ok +proxy +HTTPS_PROXY used; this machine is asked directly/m);
+  assert.match(
+    ran.stdout,
+    /model opus .*OPENAI_BASE_URL is "localhost:1", and must be an http or https address/,
+  );
+});
+
+/** A proxy that tells names apart: everything that it is asked for is at one port of this machine. */
+async function proxyTo(target: number): Promise<{ url: string; asked: string[] } & AsyncDisposable> {
+  const asked: string[] = [];
+  const server = createServer((_, response) => response.writeHead(500).end());
+  server.on("connect", (request, socket: Socket) => {
+    asked.push(request.url ?? "");
+    const behind = connect(target, "127.0.0.1", () => {
+      socket.write("HTTP/1.1 200 Connection established\r\n\r\n");
+      behind.pipe(socket).pipe(behind);
+    });
+    for (const end of [behind, socket]) end.on("error", () => undefined);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    asked,
+    [Symbol.asyncDispose]: async () => {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+test("models are asked through the proxy of the environment, but not those on this machine or in NO_PROXY", async () => {
+  using world = createWorld();
+  writeAgent(world, "notes");
+  const three = () => [replies.initial(), replies.continuation(), replies.closure()];
+  await using server = await modelServer("openai-compatible", [...three(), ...three()]);
+  const port = Number(new URL(server.url).port);
+  await using proxy = await proxyTo(port);
+  const entry = (baseUrl: string) => ({ provider: "openai-compatible", model: "m", baseUrl });
+  configured(world, {
+    models: {
+      far: entry("http://model.invalid/v1"),
+      near: entry(`${server.url}/v1`),
+      spared: entry("http://spared..invalid/v1"),
+    },
+  });
+  const env = { HTTP_PROXY: proxy.url, NO_PROXY: "spared..invalid" };
+  const ask = (model: string) =>
+    world.lockstep(["run", "notes", "--topic", "tides", "--model", model], {
+      env,
+      // Once is enough: it is not there.
+      watch: (said, child) => void (/trying again/.test(said) && child.kill("SIGINT")),
+    });
+  const far = await ask("far");
+  assert.equal(far.code, 0, far.stderr);
+  assert.ok(proxy.asked.length > 0 && proxy.asked.every((name) => name === "model.invalid:80"));
+  proxy.asked.length = 0;
+  const near = await ask("near");
+  assert.equal(near.code, 0, near.stderr);
+  const spared = await ask("spared");
+  assert.match(spared.stderr, /The name spared\.\.invalid cannot be resolved/);
+  assert.deepEqual(proxy.asked, []);
+});
+
+test("variables that are set to nothing are not set", async () => {
+  using world = createWorld();
+  writeAgent(world, "notes");
+  await using server = await modelServer("anthropic", [
+    replies.initial(),
+    replies.continuation(),
+    replies.closure(),
+  ]);
+  configured(world, { providers: { anthropic: { baseUrl: server.url } } });
+  const empty = Object.fromEntries(VARIABLES.map((name) => [name, ""]));
+  const key = { ANTHROPIC_AUTH_TOKEN: "token-of-mine" };
+  const run = ["run", "notes", "--topic", "tides", "--model", "sonnet"];
+  const ran = await world.lockstep(run, { env: { ...empty, ...key } });
+  assert.equal(ran.code, 0, ran.stderr);
+  assert.equal(server.seen[0]?.headers.authorization, "Bearer token-of-mine");
+  const [with_, without] = await Promise.all([
+    world.lockstep(["models", "--json"], { env: empty }),
+    world.lockstep(["models", "--json"]),
+  ]);
+  assert.equal(with_.stdout, without.stdout);
+});
+
+/** All that Lockstep or the packages it loads read. */
+const VARIABLES = [
+  "ANTHROPIC_API_KEY",
+  "ANTHROPIC_BASE_URL",
+  "OPENAI_API_KEY",
+  "OPENAI_BASE_URL",
+  "GEMINI_API_KEY",
+  "GOOGLE_GENERATIVE_AI_API_KEY",
+  "LOCKSTEP_PACKAGES",
+  "LOCKSTEP_TRUST",
+  "XDG_CONFIG_HOME",
+  "HTTPS_PROXY",
+  "HTTP_PROXY",
+  "https_proxy",
+  "http_proxy",
+  "NO_PROXY",
+  "NODE_USE_ENV_PROXY",
+  "OTEL_EXPORTER_OTLP_ENDPOINT",
+  "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+  "GITHUB_API_URL",
+  "GITHUB_TOKEN",
+  "GH_TOKEN",
+  "GH_REPO",
+  "GH_HOST",
+  "GITHUB_REPOSITORY",
+  "GITHUB_SERVER_URL",
+];
 
 test("a run without a key says which variable to set, and names the script that the agent brings", async () => {
   using world = createWorld();
   await world.lockstep(["init", "notes"]);
-  const ran = await world.lockstep(["run", "notes", "--topic", "tides"]);
+  const words = ["run", "notes", "--model", "sonnet", "--topic", "high tides", "--backend=ai-sdk"];
+  const ran = await world.lockstep(words);
   assert.equal(ran.code, 3);
-  assert.match(ran.stderr, /needs a key: set ANTHROPIC_API_KEY/);
-  assert.match(ran.stderr, /brings a script along: lockstep run notes --topic tides --script/);
+  assert.match(
+    ran.stderr,
+    /needs a key: set ANTHROPIC_API_KEY .*OPENAI_API_KEY or GEMINI_API_KEY will do as well/,
+  );
+  const [, command = ""] = /can be run with its own script: lockstep (run .+)$/m.exec(ran.stderr) ?? [];
+  assert.match(command, /^run notes --topic 'high tides' --script /);
+  const pasted = [...command.matchAll(/'([^']*)'|(\S+)/g)].map((word) => word[1] ?? word[2]!);
+  const again = await world.lockstep(pasted);
+  assert.equal(again.code, 0, again.stderr);
 });
 
 test("a run says before it begins what it may cost, and a model's words are asked for by name", async () => {

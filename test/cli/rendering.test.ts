@@ -228,11 +228,14 @@ const lines: readonly (readonly [
     entry({
       type: "step.answered",
       step: "a",
-      reply: { kind: "fault", fault: { kind: "network", message: "gone" } },
+      reply: { kind: "fault", fault: { kind: "network", message: "It is gone." } },
     }),
-    { ...state, pending: [{ type: "wait", ms: 5000 }] } as unknown as State,
+    {
+      ...state,
+      pending: [{ type: "wait", ms: 5000, retry: { next: 2, of: 5 } }],
+    } as unknown as State,
     false,
-    ["    a: gone; trying again in 5.0 s"],
+    ["    a: It is gone; trying again in 5.0 s (attempt 2 of 5)"],
   ],
   [
     "an answer sent back",

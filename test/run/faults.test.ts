@@ -173,8 +173,8 @@ const ROWS: readonly Row[] = [
     wire: "openai-compatible",
   }),
   // What comes with status 200 and is no answer.
-  passes("a page in the place of a stream", { events: () => ["<html>Welcome</html>"] }),
-  passes("a document in the place of a stream", { events: () => ['{"ok": true}'] }),
+  halts("a page in the place of a stream", { events: () => ["<html>Welcome</html>"] }),
+  halts("a document in the place of a stream", { events: () => ['{"ok": true}'] }),
   halts("an event that is no JSON", { error: { kind: "other" } }, undefined, { wire: "openai" }),
   halts("an event that is no JSON amid the answer", {
     text: "x",

@@ -4,7 +4,7 @@ import { describe, test } from "node:test";
 import { createMemoryJournal, resume, run } from "../../src/run/index.ts";
 import { readConfig } from "../../src/run/config.ts";
 import { surveyModels } from "../../src/run/model-survey.ts";
-import { findModel, whyNot } from "../../src/run/models.ts";
+import { findModel, whyNot, withVersion } from "../../src/run/models.ts";
 import { configFolder } from "../../src/run/project.ts";
 import { modelServer, type Seen } from "../backends/model-server.ts";
 import { agentFiles, projectWith } from "./project.ts";
@@ -42,7 +42,7 @@ test("a name means what the user says, else a word, a provider's model, or a fam
       mine: "opus",
       near: { provider: "ollama", model: "qwen" },
       far: "near",
-      round: "round",
+      sonnet: "sonnet",
     },
   };
   const rows: readonly (readonly [string, unknown, NodeJS.ProcessEnv, string])[] = [
@@ -56,6 +56,9 @@ test("a name means what the user says, else a word, a provider's model, or a fam
     ["mine", config, {}, "openai/gpt-x"],
     ["near", config, {}, "near"],
     ["far", config, {}, "near"],
+    ["sonnet", config, OPENAI, "openai/gpt-6.1-terra"],
+    ["haiku", {}, { ANTHROPIC_AUTH_TOKEN: "t", OPENAI_API_KEY: "k" }, "anthropic/claude-haiku-5-5"],
+    ["haiku", {}, { ANTHROPIC_AUTH_TOKEN: " ", OPENAI_API_KEY: "k" }, "openai/gpt-6-luna"],
     ["claude-3-haiku-20240307", {}, {}, "anthropic/claude-3-haiku-20240307"],
     ["gpt-4o", {}, {}, "openai/gpt-4o"],
     ["o4-mini", {}, {}, "openai/o4-mini"],
@@ -76,11 +79,99 @@ test("an address comes from the user's file, else from their environment, else i
     entry.baseUrl,
   );
   assert.equal(url("openai-compatible/x", {}, {}), null);
+  for (const empty of ["", " "]) {
+    assert.equal(url("opus", {}, { ANTHROPIC_BASE_URL: empty }), "https://api.anthropic.com/v1");
+    assert.equal(url("openai/x", {}, { OPENAI_BASE_URL: empty }), "https://api.openai.com/v1");
+  }
+  const providers = { ollama: { baseUrl: "http://far.example/v1" }, openai: { baseUrl: "http://o.example" } };
+  assert.equal(url("ollama/x", { providers }, {}), "http://far.example/v1");
+  assert.equal(url("openai/x", { providers }, { OPENAI_BASE_URL: "http://127.0.0.1:1" }), "http://o.example");
+  const nearer = { provider: "ollama", model: "m", baseUrl: "http://near.example/v1" };
+  assert.equal(url("x", { providers, models: { x: nearer } }, {}), "http://near.example/v1");
+});
+
+test("one address serves Lockstep and programs that add the version themselves", () => {
+  const rows: readonly (readonly [Parameters<typeof withVersion>[0], string, string])[] = [
+    ["anthropic", "https://a.example", "https://a.example/v1"],
+    ["anthropic", "https://a.example/", "https://a.example/v1"],
+    ["anthropic", "https://a.example/v1/", "https://a.example/v1"],
+    ["anthropic", "https://a.example/api/anthropic", "https://a.example/api/anthropic/v1"],
+    [
+      "anthropic",
+      "https://a.example/v1/account/gateway/anthropic",
+      "https://a.example/v1/account/gateway/anthropic/v1",
+    ],
+    ["anthropic", "https://a.example/api/v2", "https://a.example/api/v2"],
+    ["google", "https://g.example", "https://g.example/v1beta"],
+    ["google", "https://g.example/v1beta", "https://g.example/v1beta"],
+    ["google", "https://g.example/v1alpha", "https://g.example/v1alpha"],
+    ["ollama", "http://127.0.0.1:11434", "http://127.0.0.1:11434/v1"],
+    ["ollama", "http://127.0.0.1:11434/v1", "http://127.0.0.1:11434/v1"],
+    ["openai", "https://o.example", "https://o.example"],
+    ["openai-compatible", "https://c.example/inference/", "https://c.example/inference"],
+  ];
+  for (const [provider, url, asked] of rows) assert.equal(withVersion(provider, url), asked, url);
 });
 
 describe("what is said when a model cannot be asked", () => {
   const rows: readonly (readonly [string, string, unknown, NodeJS.ProcessEnv, RegExp])[] = [
-    ["no key", "opus", {}, {}, /needs a key: set ANTHROPIC_API_KEY in your environment/],
+    [
+      "no key",
+      "opus",
+      {},
+      { ANTHROPIC_API_KEY: "" },
+      /needs a key: set ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN in your environment \(OPENAI_API_KEY or GEMINI_API_KEY will do as well, for a model of theirs\)/,
+    ],
+    [
+      "no key for a name that only one provider has",
+      "claude-x",
+      {},
+      {},
+      /needs a key: set ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN in your environment, or map/,
+    ],
+    [
+      "no variable for a header",
+      "x",
+      { models: { x: { provider: "ollama", model: "m", headers: { "X-Team": "a ${TEAM_KEY}" } } } },
+      { TEAM_KEY: "" },
+      /The model x needs TEAM_KEY for its headers in your config\.json/,
+    ],
+    [
+      "an address without a scheme",
+      "openai/x",
+      {},
+      { OPENAI_API_KEY: "k", OPENAI_BASE_URL: "localhost:4000" },
+      /cannot be asked: OPENAI_BASE_URL is "localhost:4000", and must be an http or https address, such as http:\/\/localhost:4000\./,
+    ],
+    [
+      "an address that is not one, and no key",
+      "opus",
+      {},
+      { ANTHROPIC_BASE_URL: "ftp://x" },
+      /ANTHROPIC_BASE_URL is "ftp:\/\/x", and must be an http or https address\. It also needs a key: set ANTHROPIC_API_KEY/,
+    ],
+    [
+      "an address with a password",
+      "opus",
+      {},
+      { ANTHROPIC_API_KEY: "k", ANTHROPIC_BASE_URL: "http://me:secret@x" },
+      /ANTHROPIC_BASE_URL must not hold a user name or a password/,
+    ],
+    [
+      "a name that means itself",
+      "local",
+      { models: { local: "local" } },
+      {},
+      /"local" leads back to itself .*\(local → local\)/,
+    ],
+    [
+      "names that lead round",
+      "a",
+      { models: { a: "b", b: "c", c: "b" } },
+      {},
+      /"a" leads back to itself .*\(a → b → c → b\)/,
+    ],
+    ["a slip in a provider", "antropic/claude-x", {}, {}, /Did you mean "anthropic\/claude-x"\?/],
     ["no key of Gemini", "google/x", {}, {}, /set GEMINI_API_KEY or GOOGLE_GENERATIVE_AI_API_KEY/],
     [
       "no key of one's own",
@@ -103,7 +194,7 @@ describe("what is said when a model cannot be asked", () => {
       "x",
       { models: { x: "antropic/claude" } },
       {},
-      /"x" means "antropic\/claude" in your config\.json, which names no provider/,
+      /"x" means "antropic\/claude" in your config\.json, which is not the name of a model\. Did you mean "anthropic\/claude"\?/,
     ],
   ];
   for (const [name, model, config, env, says] of rows) {
@@ -130,7 +221,29 @@ describe("what is said when a model cannot be asked", () => {
   const files: readonly (readonly [string, RegExp])[] = [
     ["{", /config\.json: .*JSON/],
     ["[]", /must be an object/],
-    ['{"model": {}}', /there is no "model"; known are models/],
+    ['{"model": {}}', /there is no "model"\. Did you mean "models"\? Known are models/],
+    ['{"$schema": "x", "providers": {"open": {}}}', /providers: there is no "open"\./],
+    ['{"providers": {"openai": {"model": "m"}}}', /providers\.openai: there is no "model"/],
+    ['{"providers": []}', /providers must be an object/],
+    [
+      '{"models": {"x": {"provider": "openai", "model": "m", "baseURL": "http://x"}}}',
+      /Did you mean "baseUrl"\?/,
+    ],
+    ['{"providers": {"ollama": {"baseUrl": "localhost:1"}}}', /such as http:\/\/localhost:1/],
+    ['{"providers": {"ollama": {"baseUrl": "http://x/v1?a=b"}}}', /leave out what begins with \? or #/],
+    ['{"providers": {"ollama": {"temperature": "hot"}}}', /temperature must be a number of 0 or more/],
+    ['{"providers": {"ollama": {"temperature": -1}}}', /temperature must be a number of 0 or more/],
+    [
+      '{"providers": {"ollama": {"reasoningEffort": "much"}}}',
+      /reasoningEffort must be one of none, minimal, low/,
+    ],
+    ['{"providers": {"ollama": {"stream": 0}}}', /stream must be true or false/],
+    ['{"providers": {"ollama": {"headers": "x"}}}', /headers must be an object/],
+    ['{"providers": {"ollama": {"headers": {"a b": "x"}}}}', /"a b" is not a valid header name/],
+    ['{"providers": {"ollama": {"headers": {"Host": "x"}}}}', /Lockstep itself sets Host/],
+    ['{"providers": {"ollama": {"headers": {"x": "a\\nb"}}}}', /headers\.x must be a text of printable/],
+    ['{"providers": {"ollama": {"extraBody": []}}}', /extraBody must be an object/],
+    ['{"providers": {"ollama": {"extraBody": {"model": "y"}}}}', /extraBody: Lockstep itself sets "model"/],
     [
       '{"models": {"x": {"provider": "openai", "model": "m", "apiKey": "sk-1"}}}',
       /models\.x: there is no "apiKey"/,
