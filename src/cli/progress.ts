@@ -82,11 +82,11 @@ export function createProgress(screen: Screen, isVerbose: boolean, now: () => nu
 export function backendText({ id, options }: BackendSpec): string {
   const models = isObject(options) ? own(options, "models") : undefined;
   const named = isObject(models) ? Object.values(models) : isObject(options) ? [own(options, "model")] : [];
-  const names = new Set(named.filter((name) => typeof name === "string" && name !== ""));
-  return shownInLine([id, [...names].join(", ")].join(" ").trim());
+  const names = new Set(named.flatMap((name) => (typeof name === "string" ? [name] : [])));
+  return shownInLine(`${id} ${[...names].join(", ")}`.trim());
 }
 
-/** `continuation.issue #2 · iteration 3 · asking · 12.0 s · last next · 340 characters heard` */
+/** `continuation.issue #2 · asking · 12.0 s · iteration 3 · last next · 340 characters heard`: a narrow one is cut. */
 export function statusLine(
   state: State,
   elapsedMs: number,
@@ -97,9 +97,9 @@ export function statusLine(
   const doing = state.lanes[0]?.command.type;
   return [
     lanes.length === 0 ? "ending" : lanes.join(", "),
-    `iteration ${state.iterations}`,
     ...(doing === undefined ? [] : [waitText(state, sinceMs) ?? DOING[doing]]),
     duration(elapsedMs),
+    `iteration ${state.iterations}`,
     ...(state.last === null ? [] : [`last ${shownInLine(state.last.label, 40)}`]),
     ...heard,
   ].join(" · ");

@@ -83,14 +83,15 @@ export function age(ms: number): string {
 /** One line of text over several: broken at spaces, never within a word, and indented as it began. */
 export function wrapped(line: string, width: number): string {
   if (widthOf(stripVTControlCharacters(line)) <= width) return line;
-  const [, indent = "", text = ""] = /^(\s*)(.*)$/s.exec(line) ?? [];
-  const more = `${indent}  `;
-  const lines = [indent];
+  // Colours may begin before the indent does.
+  const [, begin = "", text = ""] = /^((?:\s|\u001b\[\d+m)*)(.*)$/s.exec(line) ?? [];
+  const more = `${stripVTControlCharacters(begin)}  `;
+  const lines = [begin];
   for (const word of text.split(" ")) {
     const last = lines.at(-1)!;
-    const joined = last.trim() === "" ? `${last}${word}` : `${last} ${word}`;
-    if (last.trim() === "" || widthOf(stripVTControlCharacters(joined)) <= width)
-      lines[lines.length - 1] = joined;
+    const isEmpty = last === begin;
+    const joined = isEmpty ? `${last}${word}` : `${last} ${word}`;
+    if (isEmpty || widthOf(stripVTControlCharacters(joined)) <= width) lines[lines.length - 1] = joined;
     else lines.push(`${more}${word}`);
   }
   return lines.join("\n");

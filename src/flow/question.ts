@@ -86,7 +86,9 @@ export function answerCommands(
   // Choices may be words of a model: what a shell would obey is quoted, and what cannot be seen is not offered.
   const pasted = choices.filter((choice) => shownInLine(choice, 400) === choice);
   const given = pasted.map((choice) =>
-    /^[a-z][a-z-]*$/.test(choice) ? `${typed} ${choice}` : `${typed} --text ${shellWord(choice)}`,
+    /^[a-z][a-z-]*$/.test(choice)
+      ? `${typed} ${choice}`
+      : `${typed} --text${choice.startsWith("-") ? "=" : " "}${shellWord(choice)}`,
   );
   return free || given.length === 0 ? [...given, `${typed} --text '…'`] : given;
 }

@@ -84,9 +84,10 @@ export function resultOf(recorded: RecordedRun, until: number | null = null): Re
 
 /** Why a visit of a run went the way it did, from its journal alone; `target` is `STEP` or `STEP@VISIT`. */
 export async function why(journal: Journal, ref: string, target?: string): Promise<Why> {
-  const { flow, adopted, entries } = await readRun(journal, ref);
+  const { row, flow, adopted, entries } = await readRun(journal, ref);
   // Loaded by those who ask only.
-  return (await import("./why.ts")).why(flow, entries, target, adopted);
+  const told = await import("./why.ts");
+  return told.asDriven(told.why(flow, entries, target, adopted), row.owned);
 }
 
 /**

@@ -23,7 +23,7 @@ const WRITES = `replies:
 
 for (const [choice, said] of [
   ["allow", /Wrote|Created|made\.txt/],
-  ["deny", /a person said no/],
+  ["deny", /the user said no/],
 ] as const) {
   test(`a tool outside of the list waits for somebody, and goes on with: ${choice}`, async () => {
     using world = createWorld();

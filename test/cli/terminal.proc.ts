@@ -88,7 +88,7 @@ describe("a run can be stopped", { concurrency: 3 }, () => {
       "trap '' TERM; echo $$ $(readlink /proc/self/ns/pid) > pid; sleep 20 & wait; sleep 20",
     );
     world.write("all.json", script(replies.initial(), replies.continuation(), replies.closure()));
-    const again = when(/Stopping after/, (child) => child.kill("SIGINT"));
+    const again = when(/Stopping: /, (child) => child.kill("SIGINT"));
     const first = when(/continuation\.note #1/, (child) => {
       const timer = setInterval(() => {
         if (!existsSync(join(world.root, "pid"))) return;
@@ -233,7 +233,7 @@ describe("on a terminal", { concurrency: 3, ...terminal }, () => {
     const seen = shown.replaceAll(ESCAPE, "<esc>");
     assert.match(seen, /<esc>\[2minitial\.note #1 · iteration 1 · asking · \d+ ms<esc>\[22m\r<esc>\[K/);
     assert.match(seen, /initial\.note <esc>\[2m#1/);
-    assert.match(shown, /\{"outcome":"success"\}\r\nexit 0/);
+    assert.match(shown, /\{"outcome":"success","result":\{"note":"[^"]+"\}\}\r\nexit 0/);
   });
 
   test("CI takes the live line and the colours away", async () => {
