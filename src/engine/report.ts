@@ -28,8 +28,8 @@ export type Report = {
   forkedFrom: Origin | null;
   /** How the commands of its newest stretch were held; null: not recorded. */
   sandbox: Confinement | null;
-  /** The newest text that a model said. */
-  said: string;
+  /** The newest text that each step was answered with. */
+  readonly said: Map<StepId, string>;
   /** How long it was driven: not between two stretches, and not by setting a clock. */
   drivenMs: number;
   /** The time of the newest entry; null: there is none. */
@@ -56,7 +56,7 @@ export function createReport(): Report {
     dryRun: false,
     forkedFrom: null,
     sandbox: null,
-    said: "",
+    said: new Map(),
     drivenMs: 0,
     lastAt: null,
   };
@@ -70,7 +70,7 @@ export function addEntry(report: Report, { at, moved = 0, event, led }: Entry): 
   if (led !== undefined) insert(report.path, led);
   // By far most entries are answers, and have nothing more to tell here.
   if (event.type === "step.answered") {
-    if (event.reply.kind === "said") report.said = event.reply.text;
+    if (event.reply.kind === "said") report.said.set(event.step, event.reply.text);
     return addDenials(report, event, judgedIn(event.reply));
   }
   if (event.type === "step.checked") {

@@ -11,10 +11,12 @@ import { isObject, own, type Json } from "../flow/json.ts";
  */
 export function productOf(flow: Flow, { last, handoff, verdict }: State, { said }: Report): Json {
   if (last === null || verdict?.outcome !== "completed") return null;
-  const step = own(flow.steps, last.step);
-  const left = own(handoff, last.step);
+  // A question about the work of a step is not what the run was for.
+  const id = own(flow.steps, last.step)?.aside ?? last.step;
+  const step = own(flow.steps, id);
+  const left = own(handoff, id);
   if (flow.dialect === "stage") return filled(own(left ?? {}, "output") ?? own(left ?? {}, "parsed") ?? null);
-  if (step?.answer.kind === "text") return filled(said);
+  if (step?.answer.kind === "text") return filled(said.get(id) ?? null);
   if (left !== undefined && Object.keys(left).length > 0) return left;
   const routing = step?.decide.by === "field" ? step.decide.path[0] : undefined;
   const rest = Object.entries(last.payload).filter(([key]) => key !== "stepId" && key !== routing);
