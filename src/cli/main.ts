@@ -158,12 +158,13 @@ function noteLost(error: NodeJS.ErrnoException): void {
 /** Ends the process once everything written has gone out, whatever else may still hold it open. */
 function leave(exitCode: number): void {
   process.exitCode = exitCode;
-  process.stdout.write("", (error) => {
-    if (error) noteLost(error);
-    const code = lost !== null && exitCode === 0 ? 1 : exitCode;
+  const end = () => {
     const words = lost === null ? "" : `lockstep: The result cannot be written to stdout: ${lost}\n`;
-    process.stderr.write(words, () => process.exit(code));
-  });
+    process.stderr.write(words, () => process.exit(lost !== null && exitCode === 0 ? 1 : exitCode));
+  };
+  // An empty write fails on a full device too, and then nothing was lost: only what is still on its way is waited for.
+  if (process.stdout.writableLength > 0) process.stdout.write("", end);
+  else setImmediate(end);
 }
 
 function interruption(): AbortSignal {

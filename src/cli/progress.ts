@@ -10,7 +10,7 @@ import {
 } from "../flow/event.ts";
 import { isObject, own } from "../flow/json.ts";
 import { denialText } from "../flow/question.ts";
-import { broken, visible } from "../flow/visible.ts";
+import { broken, gutter, visible } from "../flow/visible.ts";
 import type { DriveOptions } from "../run/index.ts";
 import type { Screen } from "./screen.ts";
 import { count, duration, shownInLine, wrapped, type Paint } from "./text.ts";
@@ -232,7 +232,9 @@ export function entryLines(
       lines.push(paint("yellow", `    ${shownInLine(event.text, 400)}`));
       break;
     case "step.asked":
-      lines.push(paint("yellow", `    ${event.question.id}: ${broken(visible(event.question.text))}`));
+      lines.push(
+        paint("yellow", gutter(`${event.question.id}: ${broken(visible(event.question.text), 72)}`, "    ")),
+      );
       break;
     case "step.told":
       lines.push(dim(`${event.answer ?? "no answer"}${event.by === undefined ? "" : ` (${event.by})`}`));
