@@ -23,7 +23,7 @@ test("npm start: the agent closes too early, is sent back, and ends with a green
       env: { ...env, TMPDIR: home },
     });
     assert.equal(status, 0, stderr);
-    assert.equal(stdout.trim().split("\n").at(-1), '{"outcome":"success"}');
+    assert.match(stdout.trim().split("\n").at(-1) ?? "", /^\{"outcome":"success"[,}]/);
     assert.match(stderr, /Its tests: 0 pass, 2 fail/);
     assert.match(stderr, /tests-pass/);
     assert.match(stderr, /Its tests now: 2 pass, 0 fail/);

@@ -65,16 +65,23 @@ export function createScripted(replies: readonly ScriptReply[], used: readonly J
   return {
     spec: { id: "scripted", options: { replies: replies as unknown as Json } },
     turn,
-    leftovers: () =>
-      replies.flatMap((reply, index) =>
-        spent.has(index)
-          ? []
-          : [
-              `script: reply ${index + 1}${reply.step === undefined ? "" : ` for "${reply.step}"`} was never asked for`,
-            ],
-      ),
+    leftovers: () => unused(replies.flatMap((reply, index) => (spent.has(index) ? [] : [{ reply, index }]))),
   };
 }
+
+/** In one line, however many they are. */
+function unused(left: readonly { readonly reply: ScriptReply; readonly index: number }[]): readonly string[] {
+  const names = left.map(
+    ({ reply, index }) => `${index + 1}${reply.step === undefined ? "" : ` for "${reply.step}"`}`,
+  );
+  if (names.length === 0) return [];
+  if (names.length === 1) return [`script: reply ${names[0]} was not used`];
+  const [some, more] = [names.slice(0, MOST_NAMED), names.length - MOST_NAMED];
+  const rest = more > 0 ? ` and ${more} more` : "";
+  return [`script: ${names.length} replies were not used: ${some.join(", ")}${rest}`];
+}
+
+const MOST_NAMED = 3;
 
 const USAGE: Usage = { turns: 1, inputTokens: 0, outputTokens: 0, costUsd: null };
 

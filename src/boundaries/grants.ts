@@ -158,9 +158,9 @@ function decidedBy({ answer, by }: Ruling, step: Step, call: Call): Decision {
 
 /** Why it was refused, as the model hears it. */
 export const WHO: { readonly [by in Teller]: string } = {
-  terminal: "a person said no",
-  answer: "a person said no",
-  file: "a person said no",
+  terminal: "the user said no",
+  answer: "the user said no",
+  file: "the user said no",
   expired: "nobody answered in time",
   hook: "the machine does not grant it",
   setting: "a setting says no",

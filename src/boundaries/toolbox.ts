@@ -105,7 +105,10 @@ export function createToolbox(options: ToolboxOptions): Toolbox {
     const isKnown = tool !== undefined || other !== undefined;
     const isOurs = isKnown || (!judgement.allow && TELLING.has(judgement.rule));
     if (!judgement.allow && permission.kind !== "allowed" && isOurs)
-      return granted(call, permission, { kind: "refused", why: refusal(judgement.reason, permission) });
+      return granted(call, permission, {
+        kind: "refused",
+        why: refusal(step, call, judgement.reason, permission),
+      });
     if (other !== undefined)
       return granted(call, permission, await attempt(call.name, signal, () => other.run(call.input, signal)));
     if (tool === undefined) return toResult(call, notRegistered(call.name, offer(step)));
@@ -140,9 +143,11 @@ function granted(call: Call, permission: Permission, outcome: Outcome): CallResu
   return { ...result, grant: { by: grantBy(permission.by), decision, argsDigest: argsDigest(call) } };
 }
 
-/** The gate speaks for the case that nobody was asked. */
-function refusal(reason: string, permission: Permission): string {
+/** As the model reads it. The gate's own reason is for the case that nobody was asked. */
+function refusal(step: Step, { name }: Call, reason: string, permission: Permission): string {
   if (permission.kind !== "denied" || permission.by === "headless") return reason;
+  if (grantBy(permission.by) === "person")
+    return `The user denied ${name} in step "${step.id}". Go on without it.`;
   return reason.replace("nobody is there to ask", WHO[permission.by]);
 }
 

@@ -1,5 +1,5 @@
 /** `lockstep answer RUN [QUESTION] [CHOICE | --text TEXT]` */
-import { choiceOf } from "../flow/question.ts";
+import { answerCommands, answerFrom, choiceOf, notAnAnswer } from "../flow/question.ts";
 import { broken, visible } from "../flow/visible.ts";
 import { answerQuestion, answerWith, questionsOf, type Questions } from "../run/answer.ts";
 import { acceptImported } from "../run/foreign.ts";
@@ -68,9 +68,8 @@ function readAnswer(call: Call, { run, questions }: Questions): Said | null {
     throw new UsageError(why, { word: first ?? "", candidates: ids });
   }
   const question = isNamed ? named(questions, first ?? "") : only!;
-  const choice = text ?? choiceOf(question.choices, word) ?? (question.free ? word : null);
-  if (choice === null || (!question.free && !question.choices.includes(choice)))
-    throw new UsageError(`"${word}" is no answer to that.`, { word, candidates: question.choices });
+  const choice = text !== undefined && question.free ? text : answerFrom(question, word);
+  if (choice === null) throw new UsageError(notAnAnswer(word, question.choices));
   return { question, answer: choice };
 }
 
@@ -89,17 +88,11 @@ function showQuestions(call: Call, { run, agent, questions }: Questions): number
   return 0;
 }
 
-function questionText(
-  run: string,
-  { id, step, visit, question, choices, free, expiresAt }: OpenQuestion,
-): string {
-  const typed = id === "-" ? `lockstep answer ${run}` : `lockstep answer ${run} ${id}`;
+function questionText(run: string, open: OpenQuestion): string {
+  const { id, step, visit, question, expiresAt } = open;
   return [
     `${id === "-" ? "" : `${id} · `}${step}@${visit}${expiresAt === null ? "" : ` · open until ${expiresAt}`}`,
     broken(visible(question)),
-    ...choices.map(
-      (choice) => `  ${typed} ${choice.includes(" ") ? `--text '${shown(choice)}'` : shown(choice)}`,
-    ),
-    ...(free ? [`  ${typed} --text '…'`] : []),
+    ...answerCommands(`lockstep answer ${run}`, open).map((command) => `  ${command}`),
   ].join("\n");
 }

@@ -42,14 +42,14 @@ export async function runIssues(call: Call, loaded: Loaded): Promise<number> {
     items,
     concurrency,
     observe: ({ name }, entry, state) => {
-      if (call.on("events")) screen.print(jsonLine({ item: name, ...entry }));
+      if (call.on("events")) screen.emit(jsonLine({ item: name, ...entry }));
       board.observe(name, state);
     },
     onResult: ({ name }, result) => board.done(name, result),
   }).finally(board.stop);
   screen.tell(renderBatch(call, batch, screen.err));
   if (call.on("json")) screen.document(batch);
-  else if (!call.on("events")) screen.print(`{"outcome":"${batch.success ? "success" : "failed"}"}`);
+  else if (!call.on("events")) screen.emit(`{"outcome":"${batch.success ? "success" : "failed"}"}`);
   return batch.exitCode;
 }
 

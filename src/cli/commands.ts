@@ -224,7 +224,7 @@ export const COMMANDS: readonly Command[] = [
       "on a throw-away machine LOCKSTEP_TRUST=all in the environment trusts everything.",
       "What becomes of the work is told by runner.execution of agent.json, or by the flags from --worktree on.",
       "With --issues or --label there is one run for each issue; one that fails does not stop the others.",
-      'The last line on stdout is {"outcome":"success"} or {"outcome":"failed"}.',
+      'The last line on stdout is {"outcome":"success","result":…}, or has the outcome "failed", "waiting" or "paused".',
     ],
     examples: [
       "lockstep run iterator --issue 12",
@@ -455,6 +455,7 @@ export const COMMANDS: readonly Command[] = [
     flags: [
       { ...EVENTS, help: "print its journal as JSON lines instead" },
       { name: "audit", help: "print the life of its stages: phases, outcomes, grants, transitions" },
+      { name: "result", help: "print only what the run made; exit 1 where there is nothing" },
       {
         name: "follow",
         short: "f",
@@ -462,7 +463,12 @@ export const COMMANDS: readonly Command[] = [
       },
     ],
     details: [RUN_IDS, "Showing a failed run is no failure: the exit code is 0."],
-    examples: ["lockstep show @last", "lockstep show @failed --json", "lockstep show @last -f"],
+    examples: [
+      "lockstep show @last",
+      "lockstep show @last --result",
+      "lockstep show @failed --json",
+      "lockstep show @last -f",
+    ],
     document: "result",
     load: async () => (await import("./show.ts")).showRun,
   },

@@ -13,7 +13,7 @@ export function printCompletion({ words: [shell = ""], screen }: Call): Promise<
       candidates,
     });
   }
-  screen.print(SHELLS[shell as keyof typeof SHELLS]());
+  screen.emit(SHELLS[shell as keyof typeof SHELLS]());
   return Promise.resolve(0);
 }
 

@@ -1,6 +1,6 @@
 /** Starting and resuming look the same from outside: progress, a signal to stop, one result at the end. */
 import { resolve } from "node:path";
-import { choiceOf, offer } from "../flow/question.ts";
+import { answerFrom, notAnAnswer, offer } from "../flow/question.ts";
 import { EXIT } from "../flow/verdict.ts";
 import { broken, visible, visibleInLine } from "../flow/visible.ts";
 import { RunnerError, type DriveOptions, type Result } from "../run/index.ts";
@@ -15,7 +15,7 @@ import { amount, spending } from "./limits.ts";
 import { renderProblems } from "./problems.ts";
 import { createProgress } from "./progress.ts";
 import { renderReport } from "./report.ts";
-import { jsonLine, shellWord, shown } from "./text.ts";
+import { jsonLine, shellWord, shown, wrapped } from "./text.ts";
 
 type Confirm = NonNullable<NonNullable<DriveOptions["trust"]>["confirm"]>;
 
@@ -32,7 +32,7 @@ export async function conduct(
   const result = await drive({
     ...options,
     ...(screen.isLive ? { onText: progress.hear } : {}),
-    observe: call.on("events") ? (entry) => screen.print(jsonLine(entry)) : progress.observe,
+    observe: call.on("events") ? (entry) => screen.emit(jsonLine(entry)) : progress.observe,
   });
   progress.stop();
   return tellResult(call, signal.aborted ? stoppedBy(signal, stoppedEarly(result)) : result, said);
@@ -77,24 +77,35 @@ export function driveOptions(call: Call, signal: AbortSignal, said = new Set<str
   };
 }
 
-/** The report for the person, without what was said already; then the result for whoever reads stdout. */
+/** The report for the person, without what was said already; then the result on stdout. */
 export function tellResult(call: Call, result: Result, said: ReadonlySet<string> = new Set()): number {
   const { screen } = call;
-  if (result.problems.length > 0 && !result.success && !call.on("json")) {
+  const errors = result.problems.filter(({ severity }) => severity === "error");
+  if (errors.length > 0 && !result.success && !call.on("json")) {
     const { root } = findProject(call.cwd);
-    screen.tell(`${renderProblems(result.problems, createFiles(root), screen.err)}\n`);
+    screen.tell(`${renderProblems(errors, createFiles(root), screen.err)}\n`);
   }
   const warnings = result.warnings.filter((text) => !said.has(text));
-  const report = renderReport({ ...result, warnings }, resumeCommand(call, result), screen.err);
+  const lines = renderReport({ ...result, warnings }, resumeCommand(call, result), screen.err).split("\n");
+  // A terminal breaks a command where it can still be copied whole.
+  const fits = (line: string) => !screen.isLive || line.includes("lockstep ");
+  const report = lines.map((line) => (fits(line) ? line : wrapped(line, screen.width))).join("\n");
   if (result.success) screen.tell(report);
   else screen.complain(call.on("quiet") ? report.split("\n").slice(0, 2).join("\n") : report);
   if (call.on("json")) screen.document(result);
-  else if (!call.on("events")) screen.print(`{"outcome":"${result.success ? "success" : "failed"}"}`);
+  else if (!call.on("events")) screen.emit(jsonLine(lastLine(result)));
   return result.exitCode;
 }
 
+/** The last line on stdout: the outcome in one word, with what the run made. */
+function lastLine({ success, outcome, code, result }: Result): object {
+  if (success) return { outcome: "success", ...(result !== null && { result }) };
+  if (code === "PAUSED" || code === "RUN_PAUSED") return { outcome: "paused" };
+  return { outcome: outcome === "waiting" ? "waiting" : "failed" };
+}
+
 /** With the flags that lead to the same journal. */
-export function resumeCommand(call: Call, { run }: Result): string {
+export function resumeCommand(call: Call, { run }: Pick<Result, "run">): string {
   const flags = ["cwd", "state"].flatMap((flag) => {
     const value = call.text(flag);
     return value === undefined ? [] : [`--${flag}`, shellWord(value)];
@@ -164,22 +175,23 @@ export function networkOf(call: Call): Pick<DriveOptions, "network"> {
   return { network: read.wish };
 }
 
-/** An answer that is none of the choices counts as a no. */
+/** Asks until the answer is one of the choices: no answer is ever guessed. */
 function askPerson({ screen, host }: Call): NonNullable<DriveOptions["ask"]> {
-  return async (question, choices, signal, free) => {
-    screen.complain(`${broken(visible(question))}\n${broken(visibleInLine(offer(choices, free)))}`);
-    const line = await readLine(host, signal);
-    if (line === null) return null;
-    const word = line.trim();
-    const chosen = choiceOf(choices, word) ?? choiceOf(choices, word.toLowerCase());
-    if (chosen !== null) return chosen;
-    if (free) return word === "" ? null : word;
-    return choices.includes("deny") ? "deny" : (choices.at(-1) ?? null);
+  return async (question, choices, signal, free = false) => {
+    const offered = broken(visibleInLine(offer(choices, free)));
+    let asked = `${broken(visible(question))}\n${offered}`;
+    for (;;) {
+      const line = await screen.ask(asked, async () => await readLine(host, signal));
+      if (line === null) return null;
+      const answer = answerFrom({ choices, free }, line);
+      if (answer !== null) return answer;
+      asked = `${broken(visibleInLine(notAnAnswer(line, choices)))}\n${offered}`;
+    }
   };
 }
 
 /** null: nobody answered. Not read as a terminal of its own: so Ctrl-C stays a signal. */
-export async function readLine(host: Call["host"], signal: AbortSignal): Promise<string | null> {
+async function readLine(host: Call["host"], signal: AbortSignal): Promise<string | null> {
   const { createInterface } = await import("node:readline/promises");
   const lines = createInterface({ input: host.stdin.open(), terminal: false });
   try {
@@ -198,30 +210,36 @@ export function journalAccess(call: Call, signal: AbortSignal): TrustJournal {
   return call.screen.isAnswering ? { env, trustJournal: askForJournal(call, signal) } : { env };
 }
 
-function askForJournal({ screen, host }: Call, signal: AbortSignal): Yes {
-  return async (question) => {
-    screen.complain(
+/** A question whose answer is no unless somebody says yes. */
+export async function isYes({ screen, host }: Call, question: string, signal: AbortSignal): Promise<boolean> {
+  const line = await screen.ask(`${question} [y/N]`, async () => await readLine(host, signal));
+  return /^\s*y(es)?\s*$/i.test(line ?? "");
+}
+
+function askForJournal(call: Call, signal: AbortSignal): Yes {
+  return async (question) =>
+    await isYes(
+      call,
       [
         `The record of runs in ${visibleInLine(question.stateDir)} is foreign: ${shown(question.why)}.`,
         ...foreignLines(question).map((line) => `  ${shown(line).replaceAll("\n", "\n    ")}`),
-        "Use it as your own from now on, with what it records: commands, folders, replies? [y/N]",
+        "Use it as your own from now on, with what it records: commands, folders, replies?",
       ].join("\n"),
+      signal,
     );
-    return /^\s*y(es)?\s*$/i.test((await readLine(host, signal)) ?? "");
-  };
 }
 
-/** Everything that is to be trusted, line by line, and a question whose answer is no unless somebody says yes. */
-function askForTrust({ screen, host }: Call, signal: AbortSignal): Confirm {
-  return async ({ root, agent, digest, commands, change }) => {
-    screen.complain(
+/** Everything that is to be trusted, line by line. */
+function askForTrust(call: Call, signal: AbortSignal): Confirm {
+  return async ({ root, agent, digest, commands, change }) =>
+    await isYes(
+      call,
       [
         `Agent ${visibleInLine(agent)} of the project ${visibleInLine(root)} makes Lockstep do this:`,
         ...(change === null ? [] : ["It changed since you trusted it: + is new, - is gone."]),
         ...commandLines(commands, change).map((line) => broken(line)),
-        `Trust exactly this from now on (${digest})? [y/N]`,
+        `Trust exactly this from now on (${digest})?`,
       ].join("\n"),
+      signal,
     );
-    return /^\s*y(es)?\s*$/i.test((await readLine(host, signal)) ?? "");
-  };
 }

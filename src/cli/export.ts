@@ -29,8 +29,8 @@ export async function exportToFile(call: Call): Promise<number> {
   });
   const text = jsonLine(bundle, 1);
   const { run, redacted, entries } = bundle;
-  if (out === undefined) screen.print(text);
-  else writeFileSync(resolve(call.cwd, out), `${text}\n`);
+  if (out === undefined) screen.emit(text);
+  else writeTo(out, resolve(call.cwd, out), `${text}\n`);
   if (call.on("json"))
     screen.document({ v: 1, run: run.id, file: out, redacted, events: entries.length, kept });
   else if (out !== undefined)
@@ -60,5 +60,14 @@ export async function importFromFile(call: Call): Promise<number> {
     return 0;
   } finally {
     await journal.close();
+  }
+}
+
+function writeTo(name: string, path: string, text: string): void {
+  try {
+    writeFileSync(path, text);
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new RunnerError("USAGE", `The run cannot be written to ${name}: ${why}`, { cause });
   }
 }

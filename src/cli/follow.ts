@@ -14,7 +14,7 @@ export async function followShown(call: Call, journal: Journal, run: string): Pr
   if (call.on("audit")) throw new UsageError("--audit tells of a whole run; it cannot be followed.");
   const signal = call.host.interruption();
   for await (const { entry, state } of followRun(journal, run, systemClock, signal)) {
-    if (call.on("events")) screen.print(jsonLine(entry));
+    if (call.on("events")) screen.emit(jsonLine(entry));
     else if (!call.on("json")) for (const line of visitLines(entry, screen.out)) screen.print(line);
     screen.status(state.verdict === null ? statusLine(state, Date.now() - entry.at) : null);
   }

@@ -26,10 +26,8 @@ export async function drawGraph(call: Call): Promise<number> {
   requireSize(outline, format);
   if (file === undefined) {
     if (format === "json") screen.document(graphDocument(loaded, outline));
-    else
-      screen.print(
-        format === "text" ? renderText(outline, screen.width, screen.out) : render(format, outline),
-      );
+    else if (format === "text") screen.print(renderText(outline, screen.width, screen.out));
+    else screen.emit(render(format, outline));
     return 0;
   }
   const path = resolve(call.cwd, file);

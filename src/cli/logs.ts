@@ -36,7 +36,9 @@ export async function printLogs(call: Call): Promise<number> {
           : transcript(entry, before, after).map((said) =>
               isJson ? jsonLine(said) : utteranceText(said, screen.out),
             );
-      for (const text of texts) screen.print(text);
+      for (const text of texts)
+        if (isJson) screen.emit(text);
+        else screen.print(text);
     }
     return 0;
   });

@@ -44,9 +44,9 @@ const host: Host = {
 void main(process.argv.slice(2));
 
 async function main(argv: readonly string[]): Promise<void> {
-  // Whoever reads our output may go away early, as `head` does. The work goes on all the same.
-  process.stdout.on("error", ignoreBrokenPipe);
-  process.stderr.on("error", ignoreBrokenPipe);
+  process.stdout.on("error", noteLost);
+  // Nothing is left to report it to.
+  process.stderr.on("error", () => undefined);
   process.on("uncaughtException", (error) => void crash(error, argv));
   // Node ends without a word when nothing is left to wait for, although the command has not answered.
   process.once(
@@ -150,14 +150,24 @@ function asJson(json: boolean): readonly string[] {
   return json ? ["--json"] : [];
 }
 
-function ignoreBrokenPipe(error: NodeJS.ErrnoException): void {
-  if (error.code !== "EPIPE") throw error;
+/** Why the result could not be written; null: it could. */
+let lost: string | null = null;
+
+/** A reader may go away early, as `head` does: the work goes on all the same. Anything else loses the result. */
+function noteLost(error: NodeJS.ErrnoException): void {
+  if (error.code !== "EPIPE") lost ??= error.message;
 }
 
 /** Ends the process once everything written has gone out, whatever else may still hold it open. */
 function leave(exitCode: number): void {
   process.exitCode = exitCode;
-  process.stdout.write("", () => process.stderr.write("", () => process.exit(exitCode)));
+  const end = () => {
+    const words = lost === null ? "" : `lockstep: The result cannot be written to stdout: ${lost}\n`;
+    process.stderr.write(words, () => process.exit(lost !== null && exitCode === 0 ? 1 : exitCode));
+  };
+  // An empty write fails on a full device too, and then nothing was lost: only what is still on its way is waited for.
+  if (process.stdout.writableLength > 0) process.stdout.write("", end);
+  else setImmediate(end);
 }
 
 function interruption(): AbortSignal {
@@ -195,9 +205,9 @@ function listen(controller: AbortController): () => void {
     return () => void process.off(signal, hear);
   };
   const ends = [
-    heard("SIGINT", "Stopping after what is under way; press Ctrl-C again to leave at once."),
-    heard("SIGTERM", "Told to end; stopping after what is under way."),
-    heard("SIGHUP", "The terminal is gone; stopping after what is under way."),
+    heard("SIGINT", "Stopping: what is under way is given up. Press Ctrl-C again to leave at once."),
+    heard("SIGTERM", "SIGTERM received, stopping: what is under way is given up."),
+    heard("SIGHUP", "The terminal is gone, stopping: what is under way is given up."),
   ];
   return () => ends.forEach((end) => end());
 }

@@ -1,9 +1,19 @@
 /** What a person sees while a run goes on: a line for every settled visit, and on a terminal one line that lives. */
-import { judgedIn, type CheckResult, type Entry, type Led } from "../flow/event.ts";
-import { broken, visible } from "../flow/visible.ts";
+import {
+  judgedIn,
+  type BackendSpec,
+  type Call,
+  type CallResult,
+  type CheckResult,
+  type Entry,
+  type Led,
+} from "../flow/event.ts";
+import { isObject, own } from "../flow/json.ts";
+import { denialText } from "../flow/question.ts";
+import { broken, gutter, visible } from "../flow/visible.ts";
 import type { DriveOptions } from "../run/index.ts";
 import type { Screen } from "./screen.ts";
-import { count, duration, shownInLine, type Paint } from "./text.ts";
+import { count, duration, shownInLine, wrapped, type Paint } from "./text.ts";
 
 type Observe = NonNullable<DriveOptions["observe"]>;
 type State = Parameters<Observe>[1];
@@ -15,27 +25,41 @@ export type Progress = {
 };
 
 export function createProgress(screen: Screen, isVerbose: boolean, now: () => number): Progress {
-  const from = now();
+  // Questions that come before the run are not part of its time.
+  let from: number | null = null;
+  let since = 0;
   let state: State | null = null;
   let heard = { characters: 0, tail: "" };
+  let calls: readonly Call[] = [];
   const hearing = () => {
     if (heard.characters === 0) return [];
     return [isVerbose ? `… ${shownInLine(heard.tail)}` : `${count(heard.characters, "character")} heard`];
   };
-  const refresh = () => screen.status(state === null ? null : statusLine(state, now() - from, hearing()));
+  const refresh = () => {
+    const at = now();
+    screen.status(state === null ? null : statusLine(state, at - (from ?? at), hearing(), at - since));
+  };
   const timer = screen.isLive ? setInterval(refresh, 200) : null;
   timer?.unref();
+  const tell = (line: string) => screen.tell(screen.isLive ? wrapped(line, screen.width) : line);
   return {
     observe: (entry, after, flow) => {
+      const { event } = entry;
+      since = now();
+      from ??= since;
       state = after;
       heard = { characters: 0, tail: "" };
-      for (const line of entryLines(entry, after, screen.err, isVerbose)) screen.tell(line);
-      if (entry.event.type === "run.started") {
-        const { run, backend, worktree } = entry.event;
+      // The person at the terminal is asked, and that shows the question.
+      if (event.type !== "step.asked" || !screen.isAnswering)
+        for (const line of entryLines(entry, after, screen.err, isVerbose, calls)) tell(line);
+      if (event.type === "step.answered") calls = event.reply.kind === "said" ? event.reply.calls : [];
+      if (event.type === "run.started") {
+        const { run, backend, worktree } = event;
         const steps = count(Object.keys(flow.steps).length, "step");
-        screen.tell(screen.err("bold", `${shownInLine(flow.agent)} · run ${run} · ${steps} · ${backend.id}`));
+        const facts = [shownInLine(flow.agent), `run ${run}`, steps, backendText(backend)];
+        tell(screen.err("bold", facts.join(" · ")));
         if (worktree !== undefined)
-          screen.tell(
+          tell(
             screen.err(
               "dim",
               `in ${shownInLine(worktree.path, 400)}, branch ${shownInLine(worktree.branch)}`,
@@ -54,18 +78,38 @@ export function createProgress(screen: Screen, isVerbose: boolean, now: () => nu
   };
 }
 
-/** `continuation.issue #2 · iteration 3 · asking · 12.0 s · last next · 340 characters heard` */
-export function statusLine(state: State, elapsedMs: number, heard: readonly string[] = []): string {
+/** `ai-sdk anthropic/claude-sonnet-5`: the backend with the models that it asks, as far as they are recorded. */
+export function backendText({ id, options }: BackendSpec): string {
+  const models = isObject(options) ? own(options, "models") : undefined;
+  const named = isObject(models) ? Object.values(models) : isObject(options) ? [own(options, "model")] : [];
+  const names = new Set(named.flatMap((name) => (typeof name === "string" ? [name] : [])));
+  return shownInLine(`${id} ${[...names].join(", ")}`.trim());
+}
+
+/** `continuation.issue #2 · asking · 12.0 s · iteration 3 · last next · 340 characters heard`: a narrow one is cut. */
+export function statusLine(
+  state: State,
+  elapsedMs: number,
+  heard: readonly string[] = [],
+  sinceMs = 0,
+): string {
   const lanes = state.lanes.map(({ step, visit }) => `${shownInLine(step, 60)} #${visit}`);
   const doing = state.lanes[0]?.command.type;
   return [
     lanes.length === 0 ? "ending" : lanes.join(", "),
-    `iteration ${state.iterations}`,
-    ...(doing === undefined ? [] : [DOING[doing]]),
+    ...(doing === undefined ? [] : [waitText(state, sinceMs) ?? DOING[doing]]),
     duration(elapsedMs),
+    `iteration ${state.iterations}`,
     ...(state.last === null ? [] : [`last ${shownInLine(state.last.label, 40)}`]),
     ...heard,
   ].join(" · ");
+}
+
+/** `attempt 2 in 12.0 s`, while a failed request waits to be sent again; null: nothing of the kind is waited for. */
+function waitText({ lanes }: State, sinceMs: number): string | null {
+  const waiting = lanes.find(({ command, faults }) => command.type === "wait" && faults > 0);
+  if (waiting?.command.type !== "wait") return null;
+  return `attempt ${waiting.faults + 1} in ${duration(Math.max(0, waiting.command.ms - sinceMs))}`;
 }
 
 const DOING = {
@@ -79,12 +123,13 @@ const DOING = {
   end: "ending",
 } as const;
 
-/** What an entry of the journal has to say to a person; mostly nothing. */
+/** What an entry of the journal says to a person; mostly nothing. `calls`: those that its results belong to. */
 export function entryLines(
   { event, led }: Entry,
   state: State,
   paint: Paint,
   isVerbose: boolean,
+  calls: readonly Call[] = [],
 ): readonly string[] {
   const dim = (text: string) => paint("dim", `    ${shownInLine(text, 400)}`);
   const lines: string[] = [];
@@ -105,21 +150,23 @@ export function entryLines(
       break;
     case "step.answered": {
       const { reply, step } = event;
-      for (const { name, denied } of judgedIn(reply))
-        if (denied !== undefined) lines.push(paint("yellow", `    ${name} denied: ${shownInLine(denied)}`));
+      const judged = judgedIn(reply);
+      lines.push(...denials(step, judged, paint));
+      const used = judged.filter(({ denied }) => denied === undefined).map(({ name }) => name);
+      if (used.length > 0) lines.push(dim(toolsText(used)));
       const wait = state.pending.find((command) => command.type === "wait");
       if (reply.kind === "fault" && wait !== undefined) {
         const { next, of } = wait.retry ?? { next: 0, of: 0 };
         const which = of === 0 ? "" : ` (attempt ${next} of ${of})`;
-        const said = reply.fault.message.replace(/\.$/, "");
+        const said = reply.fault.message.replace(/[\s.;]+$/, "");
         lines.push(dim(`${step}: ${said}; trying again in ${duration(wait.ms)}${which}`));
       }
       if (reply.kind === "said" && isVerbose) {
-        const said = reply.text === "" ? JSON.stringify(reply.output ?? {}) : reply.text;
-        lines.push(
-          dim(`${step} said: ${said}`),
-          ...reply.calls.map((call) => dim(`${step} calls ${call.name}`)),
-        );
+        const output = reply.output === undefined ? "" : JSON.stringify(reply.output);
+        const said = reply.text === "" ? output : reply.text;
+        if (said !== "") lines.push(dim(`${step} said: ${said}`));
+        for (const { name, input } of reply.calls)
+          lines.push(dim(`${step} calls ${name} ${JSON.stringify(input)}`));
       }
       const sentBack = state.lanes.flatMap((lane) => lane.say).find((say) => say.kind === "repair");
       if (led === undefined && sentBack !== undefined)
@@ -127,10 +174,24 @@ export function entryLines(
       break;
     }
     case "step.called":
-      for (const { name, ok, denied } of event.results) {
-        if (denied !== undefined) lines.push(paint("yellow", `    ${name} denied: ${shownInLine(denied)}`));
-        else if (isVerbose) lines.push(dim(`${name} ${ok ? "done" : "failed"}`));
-      }
+      lines.push(...denials(event.step, event.results, paint));
+      if (isVerbose)
+        lines.push(
+          ...ran(event.results).map(({ name, ok, content }) =>
+            dim(ok ? `${name} done` : `${name} failed: ${content}`),
+          ),
+        );
+      else if (ran(event.results).length > 0)
+        lines.push(
+          dim(
+            toolsText(
+              ran(event.results).map((result) => {
+                const call = calls.find(({ id }) => id === result.id);
+                return `${result.name}${call === undefined ? "" : objectOf(call)}${result.ok ? "" : " (failed)"}`;
+              }),
+            ),
+          ),
+        );
       break;
     case "step.checked":
       if (isVerbose)
@@ -172,14 +233,18 @@ export function entryLines(
       lines.push(paint("yellow", `    ${shownInLine(event.text, 400)}`));
       break;
     case "step.asked":
-      lines.push(paint("yellow", `    ${event.question.id}: ${broken(visible(event.question.text))}`));
+      lines.push(
+        paint("yellow", gutter(`${event.question.id}: ${broken(visible(event.question.text), 72)}`, "    ")),
+      );
       break;
     case "step.told":
       lines.push(dim(`${event.answer ?? "no answer"}${event.by === undefined ? "" : ` (${event.by})`}`));
       break;
     case "run.paused":
+      lines.push(paint("yellow", "    paused from another process"));
+      break;
     case "run.stopped":
-      lines.push(paint("yellow", `    ${event.type.slice("run.".length)} from outside`));
+      if (event.by === undefined) lines.push(paint("yellow", "    stopped from another process"));
       break;
     case "run.started":
     case "step.waited":
@@ -191,6 +256,35 @@ export function entryLines(
     lines.push(ledLine(led, failed, paint), ...(led.notes ?? []).map((note) => dim(note)));
   }
   return lines;
+}
+
+function ran(results: readonly CallResult[]): readonly CallResult[] {
+  return results.filter(({ denied }) => denied === undefined);
+}
+
+function denials(
+  step: string,
+  judged: readonly Pick<CallResult, "name" | "denied" | "grant">[],
+  paint: Paint,
+): readonly string[] {
+  return judged.flatMap((one) => {
+    const denial = denialText(step, one);
+    return denial === null ? [] : [paint("yellow", `    ${shownInLine(denial)}`)];
+  });
+}
+
+/** `Read a.md, Bash npm test ×2` */
+function toolsText(names: readonly string[]): string {
+  const times = Map.groupBy(names, (name) => name);
+  return [...times].map(([name, all]) => (all.length === 1 ? name : `${name} ×${all.length}`)).join(", ");
+}
+
+/** What a call is about, in a few words. */
+function objectOf({ input }: Call): string {
+  const about = ["command", "file_path", "path", "pattern", "url"]
+    .map((key) => own(input, key))
+    .find((value) => typeof value === "string");
+  return typeof about === "string" ? ` ${shownInLine(about, 60)}` : "";
 }
 
 /** `closure.issue #1 → closing ✗ git-clean (git-dirty) → continuation.issue` */

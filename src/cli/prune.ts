@@ -3,7 +3,7 @@ import type { Journal } from "../run/index.ts";
 import { prunable, prune } from "../run/prune.ts";
 import { UsageError } from "./args.ts";
 import type { Call } from "./call.ts";
-import { readLine } from "./conduct.ts";
+import { isYes } from "./conduct.ts";
 import { age, count, shownInLine, size, table } from "./text.ts";
 
 const USUAL_AGE = "30d";
@@ -49,8 +49,7 @@ async function isConfirmed(call: Call, what: string): Promise<boolean> {
     throw new UsageError(
       `Nobody can be asked whether to remove ${what}: pass --yes, or look with --dry-run.`,
     );
-  call.screen.complain(`Remove ${what} for good? [y/N]`);
-  return /^\s*y(es)?\s*$/i.test((await readLine(call.host, call.host.stopped())) ?? "");
+  return await isYes(call, `Remove ${what} for good?`, call.host.stopped());
 }
 
 const UNITS = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 } as const;

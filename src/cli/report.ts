@@ -1,10 +1,12 @@
 /** How a run went, as a person reads it. Pure: the result document in, lines out. */
+import { isObject, own } from "../flow/json.ts";
+import { answerCommands } from "../flow/question.ts";
 import { broken, visible } from "../flow/visible.ts";
-import type { Result } from "../run/index.ts";
-import { count, duration, shown, shownInLine, type Paint } from "./text.ts";
+import type { Result, Shown } from "../run/index.ts";
+import { count, duration, jsonLine, shown, shownInLine, type Paint } from "./text.ts";
 
 /** `resume`: the command that goes on with the run. */
-export function renderReport(result: Result, resume: string, paint: Paint): string {
+export function renderReport(result: Shown, resume: string, paint: Paint): string {
   const row = (name: string, text: string) => `  ${paint("dim", name.padEnd(9))} ${text}`;
   const rows = (name: string, texts: readonly string[]) =>
     texts.map((text, place) => row(place === 0 ? name : "", text));
@@ -13,6 +15,7 @@ export function renderReport(result: Result, resume: string, paint: Paint): stri
     ...reasonOf(result)
       .split("\n")
       .map((line) => `  ${line}`),
+    ...rows("result", resultLines(result)),
     ...(result.forkedFrom === null ? [] : [row("forked", origin(result.forkedFrom))]),
     ...(result.path.length === 0 ? [] : [row("path", chain(result, paint))]),
     ...rows("checks", checks(result, paint)),
@@ -26,7 +29,7 @@ export function renderReport(result: Result, resume: string, paint: Paint): stri
     ...(result.run === null ? [] : [row("usage", usage(result))]),
     ...rows(
       "warnings",
-      result.warnings.map((text) => paint("yellow", shownInLine(text, 400))),
+      warnings(result).map((text) => paint("yellow", shownInLine(text, 400))),
     ),
     ...rows(
       "next",
@@ -35,9 +38,64 @@ export function renderReport(result: Result, resume: string, paint: Paint): stri
   ].join("\n");
 }
 
-/** What a run waits for is a question: it is shown as it would be asked. */
-function reasonOf({ outcome, reason }: Result): string {
-  return outcome === "waiting" ? broken(visible(reason)) : shown(reason);
+/** What a run waits for is shown as it would be asked; the commands that answer it come at the end. */
+function reasonOf(result: Shown): string {
+  const { outcome, reason, questions } = result;
+  if (outcome !== "waiting") return [...causeOf(result), shown(reason)].join("\n");
+  if (questions.length === 0) return broken(visible(reason));
+  return questions.map(({ question }) => broken(visible(question))).join("\n");
+}
+
+/** Why no way on was found, before the words that the written form fixes for such an end. */
+function causeOf({ code, path }: Shown): readonly string[] {
+  const last = path.at(-1);
+  const notes = code === "FAILED_STEP_ROUTING" && last?.label === null ? (last.notes ?? []) : [];
+  if (notes.length === 0) return [];
+  return [`Step "${shownInLine(last!.step, 80)}" gave no usable answer: ${shown(notes.join("; "))}`];
+}
+
+const MOST_LINES = 20;
+
+/** What the run made; of a long text the beginning. */
+function resultLines({ result, run }: Shown): readonly string[] {
+  const lines = result === null ? [] : resultText(result).split("\n");
+  if (lines.length <= MOST_LINES) return lines;
+  const more = lines.length - MOST_LINES + 1;
+  return [...lines.slice(0, MOST_LINES - 1), `… ${more} more lines: lockstep show ${run} --result`];
+}
+
+/** A text as it is, also where it is the only member; several members each under its name. */
+export function resultText(result: Result["result"]): string {
+  if (typeof result === "string") return shown(result.trimEnd());
+  if (!isObject(result)) return jsonLine(result);
+  const members = Object.entries(result);
+  const [first] = members;
+  if (members.length === 1 && typeof first?.[1] === "string") return resultText(first[1]);
+  return members
+    .map(([name, value]) => {
+      const text = typeof value === "string" ? shown(value.trimEnd()) : jsonLine(value);
+      return text.includes("\n")
+        ? `${shownInLine(name, 80)}:\n  ${text.replaceAll("\n", "\n  ")}`
+        : `${shownInLine(name, 80)}: ${text}`;
+    })
+    .join("\n");
+}
+
+const NOWHERE: Pick<Result["path"][number], "step" | "visit" | "notes"> = { step: "", visit: 0 };
+
+/** What `check` found is named in one line: it was there before the run, and is not why the run ended as it did. */
+function warnings(result: Shown): readonly string[] {
+  const { warnings: all, problems, agent, path } = result;
+  const { step, visit, notes = [] } = causeOf(result).length === 0 ? NOWHERE : path.at(-1)!;
+  const found = problems.filter(({ severity }) => severity === "warning");
+  const known = new Set([
+    ...found.map(({ message }) => message),
+    ...notes.map((note) => `${step}@${visit}: ${note}`),
+  ]);
+  const others = all.filter((text) => !known.has(text));
+  if (found.length === 0) return others;
+  const seen = `shown by: lockstep check ${shownInLine(agent)}`;
+  return [...others, `${count(found.length, "warning")} from check, ${seen}`];
 }
 
 function origin({ run, seq, edits = [] }: NonNullable<Result["forkedFrom"]>): string {
@@ -45,23 +103,24 @@ function origin({ run, seq, edits = [] }: NonNullable<Result["forkedFrom"]>): st
   return shownInLine(`from run ${run} after entry ${seq}${edited}`, 400);
 }
 
-const MARKS = { completed: "✓", failed: "✗", waiting: "…", interrupted: "■" } as const;
+const MARKS = { completed: "✓", failed: "✗", waiting: "…", interrupted: "■", running: "▶" } as const;
 
-function headline({ outcome, code, agent, run, iterations, durationMs }: Result, paint: Paint): string {
+function headline({ outcome, code, agent, run, iterations, durationMs }: Shown, paint: Paint): string {
   const colour = outcome === "completed" ? "green" : outcome === "failed" ? "red" : "yellow";
   const facts = [
     shownInLine(agent),
     ...(run === null ? [] : [`run ${run}`, count(iterations, "iteration"), duration(durationMs)]),
   ].filter((fact) => fact !== "");
   const isPaused = code === "PAUSED";
-  const why = code === null || isPaused || outcome === "interrupted" ? "" : ` ${code}`;
+  const isPlain = isPaused || outcome === "interrupted" || outcome === "running";
+  const why = code === null || isPlain ? "" : ` ${code}`;
   return `${paint(colour, `${MARKS[outcome]} ${isPaused ? "paused" : outcome}${why}`)}  ${facts.join(" · ")}`.trimEnd();
 }
 
 const MOST_LINKS = 12;
 
 /** Equal neighbours once with their number; the middle of a long way is left out. */
-function chain({ path, outcome }: Result, paint: Paint): string {
+function chain({ path, outcome }: Shown, paint: Paint): string {
   const links: { text: string; times: number }[] = [];
   for (const led of path) {
     const text = `${shownInLine(led.step, 80)}${led.overturned ? paint("red", " ✗") : ""}`;
@@ -82,7 +141,7 @@ function chain({ path, outcome }: Result, paint: Paint): string {
 }
 
 /** One line for each check, its tries in order. */
-function checks(result: Result, paint: Paint): readonly string[] {
+function checks(result: Shown, paint: Paint): readonly string[] {
   const byName = Map.groupBy(result.checks, (check) => check.name);
   return [...byName].map(([name, tries]) => {
     const marks = tries.map(({ ok, pattern }) =>
@@ -92,10 +151,13 @@ function checks(result: Result, paint: Paint): readonly string[] {
   });
 }
 
-function handoff(result: Result): readonly string[] {
-  return Object.entries(result.handoff)
-    .filter(([, data]) => Object.keys(data).length > 0)
-    .map(([step, data]) => `${shownInLine(step, 80)}: ${shownInLine(Object.keys(data).join(", "))}`);
+/** The names of what each step handed on; of a stage, of what it completed with. */
+function handoff({ handoff: all, flow }: Shown): readonly string[] {
+  return Object.entries(all).flatMap(([step, data]) => {
+    const parsed = flow?.dialect === "stage" ? own(data, "parsed") : data;
+    const names = isObject(parsed) ? Object.keys(parsed) : [];
+    return names.length === 0 ? [] : [`${shownInLine(step, 80)}: ${shownInLine(names.join(", "))}`];
+  });
 }
 
 const EFFECTS = {
@@ -114,7 +176,7 @@ function worktreeLine({ path, branch, base }: NonNullable<Result["worktree"]>): 
   return `${shownInLine(path, 400)}, branch ${shownInLine(branch, 80)} from ${shownInLine(base, 80)}`;
 }
 
-function usage({ usage, costUsd, knownCostUsd }: Result): string {
+function usage({ usage, costUsd, knownCostUsd }: Shown): string {
   const tokens = usage.inputTokens + usage.outputTokens;
   return [
     count(usage.turns, "turn"),
@@ -127,7 +189,7 @@ function usage({ usage, costUsd, knownCostUsd }: Result): string {
 }
 
 /** What to type next. What to change in the flow is said by the reason itself. */
-function nextAction(result: Result, resume: string): readonly string[] {
+function nextAction(result: Shown, resume: string): readonly string[] {
   const { code, run, agent } = result;
   switch (code) {
     case "SCRIPT_EXHAUSTED":
@@ -137,7 +199,7 @@ function nextAction(result: Result, resume: string): readonly string[] {
     case "BUDGET_EXHAUSTED":
       return [`${resume} --max WHAT=N`];
     case "FLOW_INVALID":
-      return [`mend the problems, then: lockstep check ${shownInLine(agent)}`];
+      return [`fix the problems, then: lockstep check ${shownInLine(agent)}`];
     case "PARAMETERS_INVALID":
       return [`lockstep run ${shownInLine(agent)} --help`];
     case "PAUSED":
@@ -146,10 +208,9 @@ function nextAction(result: Result, resume: string): readonly string[] {
     case "AnswerRequired":
       return result.questions.length === 0
         ? [resume]
-        : result.questions.map(({ id, choices, free }) => {
-            const typed = resume.replace("lockstep resume", "lockstep answer");
-            return `${typed} ${id} ${[...choices, ...(free ? ["--text '…'"] : [])].join(" | ")}`;
-          });
+        : result.questions.flatMap((question) =>
+            answerCommands(resume.replace("lockstep resume", "lockstep answer"), question),
+          );
     case "RUN_OWNED_ELSEWHERE":
       return ["lockstep runs"];
     case "AGENT_MAX_ITERATIONS":
@@ -158,6 +219,6 @@ function nextAction(result: Result, resume: string): readonly string[] {
     case "GATE_INTERPRETATION_ERROR":
       return [`lockstep why ${run}`];
     default:
-      return result.resumable && result.code !== "RUNNING" ? [resume] : [];
+      return result.resumable ? [resume] : [];
   }
 }

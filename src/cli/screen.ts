@@ -1,9 +1,12 @@
 /** Where a command writes: the result to stdout, everything else to stderr. Knows what the terminal can bear. */
+import { asciiOf, isAscii } from "./ascii.ts";
 import { createPaint, jsonLine, type Paint } from "./text.ts";
 
 export type Screen = {
-  /** The result, a line or several. */
+  /** The result for people, a line or several. */
   readonly print: (text: string) => void;
+  /** A result for programs, which stays as it is. */
+  readonly emit: (text: string) => void;
   /** The one document of `--json`. */
   readonly document: (value: unknown) => void;
   /** For the person at the keyboard; not said under `--quiet`. */
@@ -12,6 +15,11 @@ export type Screen = {
   readonly complain: (text: string) => void;
   /** The line, or lines, written over and over; null takes them away. Nothing where `isLive` is false. */
   readonly status: (text: string | null) => void;
+  /**
+   * Gives the last line to a person who types an answer: the live line is gone meanwhile, and what is only told comes
+   * after the answer. `read` gives null where nobody answered.
+   */
+  readonly ask: (question: string, read: () => Promise<string | null>) => Promise<string | null>;
   readonly isLive: boolean;
   /** Whether somebody can be asked. */
   readonly isAnswering: boolean;
@@ -39,35 +47,64 @@ export type Manners = { readonly quiet: boolean; readonly color: boolean | null 
 export function createScreen({ stdin, stdout, stderr, env }: Terminal, { quiet, color }: Manners): Screen {
   const isPlain = isOn(env.CI) || env.TERM === "dumb";
   const isLive = !quiet && !isPlain && stderr.isTTY === true;
+  const drawn = isAscii(env) ? asciiOf : (text: string) => text;
   let status: string | null = null;
+  /** What was told while a person typed; null: nobody types. */
+  let held: string[] | null = null;
   const erase = () => {
     if (status === null) return;
     const above = status.split("\n").length - 1;
     stderr.write(`\r\u001b[K${"\u001b[1A\u001b[K".repeat(above)}`);
   };
   const say = (text: string) => {
+    if (held !== null) {
+      stderr.write(`\n${drawn(text)}\n${PROMPT}`);
+      return;
+    }
     erase();
-    stderr.write(`${text}\n`);
+    stderr.write(`${drawn(text)}\n`);
     if (status !== null) stderr.write(status);
+  };
+  const put = (text: string) => {
+    const isShared = stdout.isTTY === true;
+    if (isShared && held !== null) stderr.write("\n");
+    if (isShared) erase();
+    stdout.write(`${text}\n`);
+    if (isShared && (held !== null || status !== null)) stderr.write(held === null ? status! : PROMPT);
+  };
+  const tell = (text: string) => {
+    if (quiet) return;
+    if (held === null) say(text);
+    else held.push(text);
   };
   const err = createPaint(hasColours(stderr, env, color, isPlain));
   const width = () => Math.max(20, stderr.columns || 80);
   return {
-    print: (text) => {
-      if (stdout.isTTY === true) erase();
-      stdout.write(`${text}\n`);
-      if (stdout.isTTY === true && status !== null) stderr.write(status);
-    },
+    print: (text) => put(drawn(text)),
+    emit: put,
     document: (value) => stdout.write(`${jsonLine(value, stdout.isTTY === true ? 2 : undefined)}\n`),
-    tell: (text) => {
-      if (!quiet) say(text);
-    },
+    tell,
     complain: say,
+    ask: async (question, read) => {
+      erase();
+      status = null;
+      stderr.write(`${drawn(question)}\n${PROMPT}`);
+      held = [];
+      let line: string | null = null;
+      try {
+        return (line = await read());
+      } finally {
+        if (line === null) stderr.write("\n");
+        const late = held;
+        held = null;
+        late.forEach(tell);
+      }
+    },
     status: (text) => {
-      if (!isLive) return;
+      if (!isLive || held !== null) return;
       erase();
       const cut = (line: string) => err("dim", line.slice(0, width() - 1));
-      status = text === null ? null : text.split("\n").map(cut).join("\n");
+      status = text === null ? null : drawn(text).split("\n").map(cut).join("\n");
       if (status !== null) stderr.write(status);
     },
     isLive,
@@ -79,6 +116,8 @@ export function createScreen({ stdin, stdout, stderr, env }: Terminal, { quiet, 
     err,
   };
 }
+
+const PROMPT = "> ";
 
 /** `--color` and `--no-color`, then FORCE_COLOR, then NO_COLOR, then what the stream is: the order Node itself keeps. */
 function hasColours(stream: Stream, env: Terminal["env"], color: boolean | null, isPlain: boolean): boolean {

@@ -1,12 +1,12 @@
 /** `lockstep show RUN` */
 import type { Entry, Sight } from "../flow/event.ts";
-import { findRun, RunnerError, show, type Journal, type Result } from "../run/index.ts";
+import { findRun, RunnerError, show, type Journal, type Shown } from "../run/index.ts";
 import type { Call } from "./call.ts";
 import { resumeCommand } from "./conduct.ts";
 import { UsageError } from "./args.ts";
 import { withJournal } from "./journal.ts";
 import { ledLine } from "./progress.ts";
-import { renderReport } from "./report.ts";
+import { renderReport, resultText } from "./report.ts";
 import { duration, jsonLine, shownInLine, table, type Paint } from "./text.ts";
 
 export async function showRun(call: Call): Promise<number> {
@@ -22,11 +22,12 @@ export async function showRun(call: Call): Promise<number> {
     if (call.on("follow")) return await (await import("./follow.ts")).followShown(call, journal, row.id);
     const entries = await journal.read(row.id);
     if (call.on("events")) {
-      for (const entry of entries) screen.print(jsonLine(entry));
+      for (const entry of entries) screen.emit(jsonLine(entry));
       return 0;
     }
     if (call.on("audit")) return await tellAudit(call, journal, row.id);
     const result = await show(journal, row.id);
+    if (call.on("result")) return printResult(call, result);
     if (call.on("json")) {
       screen.document(result);
       return 0;
@@ -38,8 +39,19 @@ export async function showRun(call: Call): Promise<number> {
   });
 }
 
+/** Only what the run made: text as it is but for what a terminal would obey, anything else as JSON. */
+function printResult({ screen, on }: Call, { run, result, outcome }: Shown): number {
+  if (on("json")) screen.document({ v: 1, run, result });
+  else if (result !== null) screen.emit(resultText(result));
+  if (result !== null) return 0;
+  screen.complain(
+    `Run ${run} has no result: ${outcome === "completed" ? "its last answer holds no data" : `it is ${outcome}`}.`,
+  );
+  return 1;
+}
+
 /** What each step took. */
-function stepTable({ steps }: Result, paint: Paint): readonly string[] {
+function stepTable({ steps }: Shown, paint: Paint): readonly string[] {
   if (steps.length === 0) return [];
   const rows = steps.map(({ step, visits, turns, inputTokens, outputTokens, ms, costUsd }) => [
     shownInLine(step, 60),

@@ -1,5 +1,5 @@
 /** Words and figures for people. Pure. What comes from a model or a file is made harmless before it is shown. */
-import util from "node:util";
+import util, { stripVTControlCharacters } from "node:util";
 
 export type Style = "bold" | "dim" | "red" | "green" | "yellow" | "cyan";
 
@@ -12,7 +12,7 @@ export function createPaint(colours: boolean): Paint {
     : (_, text) => text;
 }
 
-export { jsonLine, shown, shownInLine } from "../flow/harmless.ts";
+export { jsonLine, shellWord, shown, shownInLine } from "../flow/harmless.ts";
 
 /** Columns as wide as their widest cell; the last one is not padded. */
 export function table(rows: readonly (readonly string[])[]): readonly string[] {
@@ -80,7 +80,19 @@ export function age(ms: number): string {
   return seconds < 172_800 ? `${Math.floor(seconds / 3600)}h` : `${Math.floor(seconds / 86_400)}d`;
 }
 
-/** A word as a shell would read it back. */
-export function shellWord(word: string): string {
-  return /^[A-Za-z0-9_@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
+/** One line of text over several: broken at spaces, never within a word, and indented as it began. */
+export function wrapped(line: string, width: number): string {
+  if (widthOf(stripVTControlCharacters(line)) <= width) return line;
+  // Colours may begin before the indent does.
+  const [, begin = "", text = ""] = /^((?:\s|\u001b\[\d+m)*)(.*)$/s.exec(line) ?? [];
+  const more = `${stripVTControlCharacters(begin)}  `;
+  const lines = [begin];
+  for (const word of text.split(" ")) {
+    const last = lines.at(-1)!;
+    const isEmpty = last === begin;
+    const joined = isEmpty ? `${last}${word}` : `${last} ${word}`;
+    if (isEmpty || widthOf(stripVTControlCharacters(joined)) <= width) lines[lines.length - 1] = joined;
+    else lines.push(`${more}${word}`);
+  }
+  return lines.join("\n");
 }

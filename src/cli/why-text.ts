@@ -285,9 +285,12 @@ function otherLines(event: Event, page: Page): readonly string[] {
       );
     case "step.hooked": {
       const { hook, result } = event;
-      const came = { gave: "gave", threw: "failed:", absent: "is not there" }[result.kind];
-      const what = result.kind === "gave" ? result.value : result.kind === "threw" ? result.message : "";
-      return page.section("hook", [[hook, `${came} ${page.line(what, 160)}`.trimEnd()]]);
+      if (result.kind === "absent") return [];
+      const came =
+        result.kind === "gave"
+          ? `gave ${page.line(result.value, 160)}`
+          : `failed: ${page.line(result.message, 160)}`;
+      return page.section("hook", [[hook, came.trimEnd()]]);
     }
     case "step.asked":
       return page.section("person", [["asked", page.line(event.question.text, 400)]]);
@@ -297,9 +300,11 @@ function otherLines(event: Event, page: Page): readonly string[] {
       return page.section("person", [["said", `${page.line(event.answer ?? nothing, 160)}${by}`]]);
     }
     case "run.paused":
-      return page.section("paused", [["by", "somebody who asked for it"]]);
-    case "run.stopped":
-      return page.section("stopped", [["by", "somebody who asked for it"]]);
+      return page.section("paused", [["by", "lockstep pause, from another process"]]);
+    case "run.stopped": {
+      const by = event.by === "signal" ? "a signal, such as Ctrl-C" : "lockstep stop, from another process";
+      return page.section("stopped", [["by", by]]);
+    }
     case "step.suspended":
       return page.section("suspended", [[shownInLine(event.code, 40), page.line(event.why, 400)]]);
     case "step.warned":

@@ -193,8 +193,16 @@ async function driveOn(
   const why = signal.aborted && state.verdict === null ? stopped() : null;
   if (why !== null) await commit({ type: "run.limited", why });
   else if (!signal.aborted && isPausing()) await endPaused();
-  else if (wishes?.stop.aborted === true && state.verdict === null) await commit({ type: "run.stopped" });
+  else if (signal.aborted && state.verdict === null) await recordStop();
   return state;
+
+  /** How long what was under way went on is known only here. A stop counts also where it cannot be recorded. */
+  async function recordStop(): Promise<void> {
+    const at = state.lanes.map(({ step }) => step);
+    const isWished = wishes?.stop.aborted === true;
+    const stopped = commit({ type: "run.stopped", ...(!isWished && { by: "signal" }), at });
+    await (isWished ? stopped : stopped.catch(() => undefined));
+  }
 
   /** A run that is over, or is about to be, is not paused any more. */
   function isPausing(): boolean {

@@ -97,7 +97,11 @@ export function gateOf(
       approved.add(JSON.stringify(call));
       return { allow: true };
     }
-    return { allow: false, reason: answer === null ? reason : `${reason} A person was asked and said no.` };
+    return {
+      allow: false,
+      reason:
+        answer === null ? reason : `The user denied ${call.name} in step "${step.id}". Go on without it.`,
+    };
   }
 
   const isServed = (name: string) => toolbox.served?.some((tool) => tool.name === name) === true;

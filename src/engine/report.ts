@@ -1,6 +1,7 @@
 /** What a run did, as people and programs read it afterwards: a fold of its journal beside the state. */
 import {
   judgedIn,
+  type CallResult,
   type Confinement,
   type Entry,
   type Event,
@@ -10,6 +11,7 @@ import {
   type Worktree,
 } from "../flow/event.ts";
 import type { StepId } from "../flow/flow.ts";
+import { denialText } from "../flow/question.ts";
 
 export type Report = {
   readonly path: Led[];
@@ -26,8 +28,12 @@ export type Report = {
   forkedFrom: Origin | null;
   /** How the commands of its newest stretch were held; null: not recorded. */
   sandbox: Confinement | null;
-  startedAt: number;
-  endedAt: number;
+  /** The newest text that each step was answered with. */
+  readonly said: Map<StepId, string>;
+  /** How long it was driven: not between two stretches, and not by setting a clock. */
+  drivenMs: number;
+  /** The time of the newest entry; null: there is none. */
+  lastAt: number | null;
 };
 
 /** What was done to the world, or was meant to be. `intended`: nobody has heard how that went. */
@@ -50,18 +56,23 @@ export function createReport(): Report {
     dryRun: false,
     forkedFrom: null,
     sandbox: null,
-    startedAt: 0,
-    endedAt: 0,
+    said: new Map(),
+    drivenMs: 0,
+    lastAt: null,
   };
 }
 
 /** Adds one entry; entries come in order. */
-export function addEntry(report: Report, { at, event, led }: Entry): void {
-  if (report.startedAt === 0) report.startedAt = at;
-  report.endedAt = at;
+export function addEntry(report: Report, { at, moved = 0, event, led }: Entry): void {
+  if (report.lastAt !== null && event.type !== "run.resumed")
+    report.drivenMs += Math.max(0, at - report.lastAt - moved);
+  report.lastAt = at;
   if (led !== undefined) insert(report.path, led);
   // By far most entries are answers, and have nothing more to tell here.
-  if (event.type === "step.answered") return addDenials(report, event, judgedIn(event.reply));
+  if (event.type === "step.answered") {
+    if (event.reply.kind === "said") report.said.set(event.step, event.reply.text);
+    return addDenials(report, event, judgedIn(event.reply));
+  }
   if (event.type === "step.checked") {
     for (const { name, ok, pattern, summary } of event.results) {
       const attempt = report.checks.filter((other) => other.name === name).length + 1;
@@ -83,10 +94,12 @@ export function addEntry(report: Report, { at, event, led }: Entry): void {
 function addDenials(
   { denials }: Report,
   { step, visit }: { readonly step: StepId; readonly visit: number },
-  judged: readonly Judged[],
+  judged: readonly (Judged & Pick<CallResult, "grant">)[],
 ): void {
-  for (const { name, denied } of judged)
-    if (denied !== undefined) denials.push(`${step}@${visit}: ${name} was denied: ${denied}`);
+  for (const one of judged) {
+    const denial = denialText(step, one);
+    if (denial !== null) denials.push(`${step}@${visit}: ${denial}`);
+  }
 }
 
 /** An act that an answer asked for by the way: the run goes on without it. */

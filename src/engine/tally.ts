@@ -51,6 +51,9 @@ export function addToTally(tally: Tally, entry: Entry, after: State): void {
       }
     }
   }
+  // What was under way when the stretch ended was work too, although nothing else is recorded of it.
+  if (event.type === "run.stopped" || event.type === "run.limited" || event.type === "run.paused")
+    addUntil(tally, entry.at);
   if (event.type === "run.resumed") tally.visits = [];
   const lane = after.lanes[0];
   const mark = tally.visits[0];
@@ -65,6 +68,15 @@ export function addToTally(tally: Tally, entry: Entry, after: State): void {
     visits.push(known ?? begin(tally, { step: "", visit: 0, since: 0 }, one, at));
   }
   tally.visits = visits;
+}
+
+/** Counts what is under way as work up to a time. */
+export function addUntil({ steps, visits, moved }: Tally, at: number): void {
+  for (const mark of visits) {
+    const spent = steps.get(mark.step);
+    if (spent !== undefined) spent.ms += Math.max(0, at - moved - mark.since);
+    mark.since = at - moved;
+  }
 }
 
 export function tallied({ steps }: Tally): readonly StepTally[] {

@@ -8,8 +8,8 @@ export type CallShown = {
   readonly isCut: boolean;
 };
 
-/** Beyond this a call is cut, with a mark. A person does not read more than that. */
-const MOST = 8000;
+/** Beyond this a call is cut, with a mark: more than that does not fit into what a terminal keeps. */
+const MOST = 100_000;
 /** So many lines fit on any screen. */
 const SCREENFUL = 20;
 
@@ -44,5 +44,5 @@ function cut(text: string): string {
   if (text.length <= MOST) return text;
   // Never between the two halves of a character.
   const end = /[\ud800-\udbff]/.test(text[MOST - 1]!) ? MOST - 1 : MOST;
-  return `${text.slice(0, end)}\n… ${text.length - end} more characters`;
+  return `${text.slice(0, end)}\n… ${text.length - end} more characters (see them with: lockstep show RUN --events)`;
 }

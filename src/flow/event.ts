@@ -8,7 +8,10 @@ import type { Verdict } from "./verdict.ts";
 export type Entry = {
   readonly seq: number;
   readonly at: number;
-  /** How far the clock was set since the entry before, in milliseconds; absent: it was not. */
+  /**
+   * How far the clock was set since the entry before, in milliseconds; absent: it was not. At the parting of a fork: how
+   * much later it was made than the entry before.
+   */
   readonly moved?: number;
   readonly event: Event;
   /** The decision this event led to, kept so that a replay can be compared with what was done. */
@@ -84,8 +87,14 @@ export type Event =
     }
   /** Somebody told it to go no further for now: what was under way is recorded, and `continue` goes on. */
   | { readonly type: "run.paused" }
-  /** Somebody told it from outside to stop at once: what was under way is given up, as with Ctrl-C. */
-  | { readonly type: "run.stopped" }
+  /** It was stopped at once: what was under way is given up. */
+  | {
+      readonly type: "run.stopped";
+      /** `signal`: by Ctrl-C or another signal to its own process; absent: from outside. */
+      readonly by?: "signal";
+      /** The steps that were under way; absent in records of earlier versions. */
+      readonly at?: readonly StepId[];
+    }
   /** Its time is up, or that `of` a step. */
   | { readonly type: "run.limited"; readonly why: string; readonly of?: StepId }
   /** Before it is asked, the model is to be told that a limit of time is near. */

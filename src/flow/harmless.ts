@@ -31,6 +31,11 @@ export function jsonLine(value: unknown, indent?: number): string {
   );
 }
 
+/** A word as a shell reads it back. */
+export function shellWord(word: string): string {
+  return /^[A-Za-z0-9_@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
+}
+
 /** Every run of spaces that holds a line end or a tab becomes one space. */
 function folded(text: string): string {
   return text.replaceAll(/\s+/g, (spaces) => (/[\n\t]/.test(spaces) ? " " : spaces));

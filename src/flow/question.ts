@@ -1,5 +1,7 @@
-/** Questions to people: how they are named, what can be said to them, and how that is typed. */
-import type { Question, Ruling } from "./event.ts";
+/** Questions to people: how they are named, which answers they take, and how an answer is typed. */
+import type { CallResult, Question, Ruling } from "./event.ts";
+import type { StepId } from "./flow.ts";
+import { shellWord, shownInLine } from "./harmless.ts";
 
 export const PERMISSION_CHOICES = ["allow", "allow-run", "deny", "stop"] as const;
 export const GRANT_CHOICES = ["allow", "deny", "stop"] as const;
@@ -12,18 +14,56 @@ const OFFERED: { readonly [choice: string]: string } = {
   stop: "[s]top the run",
 };
 
-/** What can be said, on one line. */
+/** Other words for the choices about a tool call; a choice that is not offered has no other words either. */
+const MEANT: { readonly [word: string]: string } = {
+  y: "allow",
+  yes: "allow",
+  once: "allow",
+  r: "allow-run",
+  run: "allow-run",
+  n: "deny",
+  no: "deny",
+};
+
+/** The choices on one line. */
 export function offer(choices: readonly string[], free = false): string {
-  if (choices.length > 0 && !free && choices.every((choice) => Object.hasOwn(OFFERED, choice)))
-    return choices.map((choice) => OFFERED[choice]!).join(" · ");
+  if (!free && isAboutCall(choices)) return choices.map((choice) => OFFERED[choice]!).join(" · ");
   return `[${[...choices, ...(free ? ["your own words"] : [])].join("/")}]`;
 }
 
-/** The choice that a word means: the word itself, or what all that begin with it begin with, as `allow` of `a`. */
+function isAboutCall(choices: readonly string[]): boolean {
+  return choices.length > 0 && choices.every((choice) => Object.hasOwn(OFFERED, choice));
+}
+
+/**
+ * The answer that typed words mean, in any case; null: none, so the question is asked again. A choice may be shortened
+ * where that cannot mean another one. Where own words are an answer too, only a whole choice is read as that choice.
+ */
+export function answerFrom(
+  { choices, free = false }: { readonly choices: readonly string[]; readonly free?: boolean },
+  typed: string,
+): string | null {
+  const words = typed.trim();
+  const word = words.toLowerCase();
+  if (word === "") return null;
+  const whole =
+    choices.find((choice) => choice === words) ?? choices.find((choice) => choice.toLowerCase() === word);
+  if (whole !== undefined) return whole;
+  if (free) return words;
+  const meant = isAboutCall(choices) && Object.hasOwn(MEANT, word) ? MEANT[word]! : null;
+  return meant === null ? choiceOf(choices, word) : choices.includes(meant) ? meant : null;
+}
+
+/** What to say to words that are not an answer. */
+export function notAnAnswer(typed: string, choices: readonly string[]): string {
+  const said = typed.trim();
+  return `${said === "" ? "An empty line" : JSON.stringify(said)} is not one of the choices: ${choices.join(", ")}.`;
+}
+
+/** The one that a word is the beginning of; of several, the one that all the others begin with, as `allow` of `a`. */
 export function choiceOf(choices: readonly string[], word: string): string | null {
-  if (choices.includes(word)) return word;
-  if (["r", "run"].includes(word) && choices.includes("allow-run")) return "allow-run";
-  const meant = word === "" ? [] : choices.filter((choice) => choice.startsWith(word));
+  const begins = (choice: string) => choice.toLowerCase().startsWith(word.toLowerCase());
+  const meant = word === "" ? [] : choices.filter(begins);
   return meant.find((choice) => meant.every((other) => other.startsWith(choice))) ?? null;
 }
 
@@ -37,17 +77,34 @@ export function questionId(...parts: readonly (string | number)[]): string {
   return `q${(hash >>> 0).toString(36).padStart(7, "0")}`;
 }
 
-/** What to type, with the first choice as the example. */
-export function howToAnswer(run: string, { id, choices, free }: Question): string {
-  const [first, ...others] = choices;
-  const typed = `lockstep answer ${run} ${id} ${first ?? "--text '…'"}`;
-  const rest = [...others, ...(free && first !== undefined ? ["--text '…'"] : [])];
-  return rest.length === 0 ? typed : `${typed} (or ${rest.join(", ")})`;
+/** The commands that answer a question, one for each choice; each can be pasted into a shell. */
+export function answerCommands(
+  command: string,
+  { id, choices, free = false }: Pick<Question, "id" | "choices"> & { readonly free?: boolean },
+): readonly string[] {
+  const typed = id === "-" ? command : `${command} ${id}`;
+  // Choices may be words of a model: what a shell would obey is quoted, and what cannot be seen is not offered.
+  const pasted = choices.filter((choice) => shownInLine(choice, 400) === choice);
+  const given = pasted.map((choice) =>
+    /^[a-z][a-z-]*$/.test(choice)
+      ? `${typed} ${choice}`
+      : `${typed} --text${choice.startsWith("-") ? "=" : " "}${shellWord(choice)}`,
+  );
+  return free || given.length === 0 ? [...given, `${typed} --text '…'`] : given;
 }
 
 /** What was decided about a call; undefined: nothing yet. */
 export function rulingOn(ruled: readonly Ruling[] | undefined, call: number): Ruling | undefined {
   return ruled?.find((other) => other.call === call);
+}
+
+/** A denied call, as people read it; null: it was not denied. `denied` itself is addressed to the model. */
+export function denialText(
+  step: StepId,
+  { name, denied, grant }: Pick<CallResult, "name" | "denied" | "grant">,
+): string | null {
+  if (denied === undefined) return null;
+  return grant?.by === "person" ? `You denied ${name} in step ${step}.` : `${name} was denied: ${denied}`;
 }
 
 /** Code of a run that waits for the answer to such a question. */

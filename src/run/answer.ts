@@ -2,6 +2,7 @@
 import { fold } from "../engine/drive.ts";
 import { RunnerError, type Journal } from "../engine/ports.ts";
 import type { Entry } from "../flow/event.ts";
+import { notAnAnswer } from "../flow/question.ts";
 import { requireKnownState } from "./foreign.ts";
 import { fileOf, fits, postAnswer } from "./mailbox.ts";
 import { openQuestion, waitingQuestions, type OpenQuestion } from "./questions.ts";
@@ -30,7 +31,7 @@ export async function questionsOf(journal: Journal, ref: string): Promise<Questi
   if (questions.length === 0)
     throw new RunnerError(
       "NO_QUESTION",
-      `Run ${run} of "${agent}" waits for no answer. \`lockstep show ${run}\` tells how it stands.`,
+      `Run ${run} of "${agent}" waits for no answer. \`lockstep show ${run}\` shows its state.`,
     );
   return { run, agent, isDriven, isPaused, isNameless: nameless.length > 0, questions };
 }
@@ -46,8 +47,7 @@ export function answerQuestion(
 ): void {
   requireKnownState(stateDir, env);
   const { id, expiresAt } = question;
-  if (!fits(question, answer))
-    throw new RunnerError("NO_QUESTION", `"${answer}" is none of ${question.choices.join(", ")}.`);
+  if (!fits(question, answer)) throw new RunnerError("NO_QUESTION", notAnAnswer(answer, question.choices));
   if (expiresAt !== null && Date.parse(expiresAt) <= now)
     throw new RunnerError(
       "QUESTION_EXPIRED",

@@ -113,7 +113,13 @@ async function makeFork(
   let state = fold(flow, entries, adopted);
   const add = (held: Flow, event: Event) => {
     state = decide(held, state, event);
-    const entry: Entry = { seq: entries.length + 1, at: now, event };
+    const before = entries.at(-1)?.at ?? now;
+    const entry: Entry = {
+      seq: entries.length + 1,
+      at: now,
+      ...(now !== before && { moved: now - before }),
+      event,
+    };
     entries.push(state.settled === null ? entry : { ...entry, led: state.settled });
   };
   if (wanted !== cut.flow) add(wanted, { type: "run.adopted", flow: digest });

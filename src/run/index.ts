@@ -10,7 +10,17 @@ export { runBatch, type Batch, type BatchItem, type BatchOptions } from "./batch
 export type { DriveOptions, ResumeOptions, RunOptions } from "./options.ts";
 export { resume } from "./resume.ts";
 export { run, runLoaded } from "./run.ts";
-export { findRun, listRuns, logs, readRun, show, why, type RecordedRun, type RunSummary } from "./runs.ts";
+export {
+  findRun,
+  listRuns,
+  logs,
+  readRun,
+  show,
+  why,
+  type RecordedRun,
+  type RunSummary,
+  type Shown,
+} from "./runs.ts";
 export type { ForeignQuestion, ForeignRun, TrustJournal } from "./foreign.ts";
 export type { WorktreeOptions } from "./worktree.ts";
 export { compareRuns, exportRun, followRun, fork, importRun, replayRun, whatIf } from "./afterwards.ts";

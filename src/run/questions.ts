@@ -2,7 +2,7 @@
 import { openQuestions } from "../engine/people.ts";
 import type { State } from "../engine/state.ts";
 import type { Question } from "../flow/event.ts";
-import { howToAnswer, waitingCode } from "../flow/question.ts";
+import { answerCommands, waitingCode } from "../flow/question.ts";
 
 export type OpenQuestion = {
   readonly id: string;
@@ -13,10 +13,10 @@ export type OpenQuestion = {
   readonly code: string;
   readonly question: string;
   readonly choices: readonly string[];
-  /** Any other words will do as well. */
+  /** Any other words are an answer too. */
   readonly free: boolean;
   readonly expiresAt: string | null;
-  /** What to type. */
+  /** A command that answers it: the first choice, or words of one's own. */
   readonly answer: string;
 };
 
@@ -36,6 +36,6 @@ export function openQuestion(run: string, step: string, visit: number, question:
     choices,
     free,
     expiresAt: expiresAt === undefined ? null : new Date(expiresAt).toISOString(),
-    answer: howToAnswer(run, question),
+    answer: answerCommands(`lockstep answer ${run}`, question)[0]!,
   };
 }

@@ -4,8 +4,9 @@ import type { State } from "../engine/state.ts";
 import type { StepTally } from "../engine/tally.ts";
 import type { Confinement, Led, Origin } from "../flow/event.ts";
 import type { Flow } from "../flow/flow.ts";
-import { own, type JsonObject } from "../flow/json.ts";
+import { own, type Json, type JsonObject } from "../flow/json.ts";
 import { hasErrors, type Problem } from "../flow/problem.ts";
+import { productOf } from "./product.ts";
 import { waitingQuestions, type OpenQuestion } from "./questions.ts";
 import { EXIT, exitCode, type Outcome, type Verdict } from "../flow/verdict.ts";
 
@@ -28,6 +29,8 @@ export type Result = {
   readonly iterations: number;
   readonly path: readonly Led[];
   readonly handoff: { readonly [step: string]: JsonObject };
+  /** What the run made: the data, or the text, of the answer that completed it. */
+  readonly result: Json;
   /** The `verdict` member of the closing answer, where it has one. */
   readonly verdict: string | null;
   readonly checks: Report["checks"];
@@ -88,6 +91,7 @@ export function toResult(told: Told): Result {
     iterations: state.iterations,
     path: report.path,
     handoff: state.handoff,
+    result: over === null ? null : productOf(flow, state, report),
     verdict: typeof said === "string" ? said : null,
     checks: report.checks,
     effects: [...report.effects.values()],
@@ -101,7 +105,7 @@ export function toResult(told: Told): Result {
     },
     ...costOf(state.usage),
     steps: told.steps,
-    durationMs: report.endedAt - report.startedAt,
+    durationMs: report.drivenMs,
     sandbox: report.sandbox,
     warnings: [
       ...told.problems.filter((problem) => problem.severity === "warning").map((problem) => problem.message),
@@ -125,7 +129,7 @@ function withRemedy(run: string, verdict: Verdict, questions: readonly OpenQuest
 }
 
 /** How the run ended. An end that is decided and not recorded is none yet: something that is due before is not done. */
-export function recordedEnd({ pending, verdict }: State): Verdict | null {
+function recordedEnd({ pending, verdict }: State): Verdict | null {
   return pending.length === 0 ? verdict : null;
 }
 
@@ -207,6 +211,7 @@ function blank(agent: string, verdict: Verdict, problems: readonly Problem[]): R
     iterations: 0,
     path: [],
     handoff: {},
+    result: null,
     verdict: null,
     checks: [],
     effects: [],

@@ -18,7 +18,7 @@ import type { ResumeOptions } from "./options.ts";
 import { requirePlace, restorePlace, surroundings } from "./place.ts";
 import { findProject, type Project } from "./project.ts";
 import type { Result } from "./result.ts";
-import { findRun, readRow, show, type RecordedRun } from "./runs.ts";
+import { findRun, readRow, readRun, resultOf, type RecordedRun } from "./runs.ts";
 import { closingOf, driveTo, held, redactorOf, reported, requireToolCalling } from "./stretch.ts";
 import { requireTrust, trusting } from "./trust.ts";
 import { forgetWish, wishFor } from "./wishes.ts";
@@ -182,7 +182,7 @@ function isOver({ flow, entries, adopted }: RecordedRun): boolean {
 }
 
 async function showOver(journal: Journal, id: string): Promise<Result> {
-  const result = await show(journal, id);
+  const result = resultOf(await readRun(journal, id));
   return {
     ...result,
     warnings: [...result.warnings, `run ${id} had ended before; there was nothing to resume`],

@@ -4,13 +4,13 @@ import { RunnerError, type Journal, type RunRow } from "../engine/ports.ts";
 import { addEntry, createReport, isSideNote } from "../engine/report.ts";
 import { prepareSchemas, schemasOf } from "../engine/schema.ts";
 import { EMPTY_STATE } from "../engine/state.ts";
-import { addToTally, createTally, tallied } from "../engine/tally.ts";
+import { addToTally, addUntil, createTally, tallied } from "../engine/tally.ts";
 import type { Entry } from "../flow/event.ts";
 import { adoptions, flowFrom } from "../flow/adopted.ts";
 import type { Flow, Flows } from "../flow/flow.ts";
 import type { LogLine } from "./log-line.ts";
 import type { Verdict } from "../flow/verdict.ts";
-import { BEGIN_FAILED, FINALIZE_FAILED, isBeginning, recordedEnd, toResult, type Result } from "./result.ts";
+import { BEGIN_FAILED, FINALIZE_FAILED, isBeginning, toResult, type Result } from "./result.ts";
 import type { Why } from "./why.ts";
 
 export type RunSummary = {
@@ -30,9 +30,32 @@ export async function listRuns(journal: Journal): Promise<readonly RunSummary[]>
   return (await journal.list()).map(summarise);
 }
 
-/** The result document of a run, from its journal alone. */
-export async function show(journal: Journal, ref: string): Promise<Result> {
-  const { row, flow, adopted, current, entries } = await readRun(journal, ref);
+/** How a recorded run stands: its result, or `running` while a living process drives it. Then it has no exit code yet. */
+export type Shown = Omit<Result, "outcome" | "exitCode"> & {
+  readonly outcome: Result["outcome"] | "running";
+  readonly exitCode: number | null;
+};
+
+/** The document of a run, from its journal alone. Only what a running run took so far is asked of the clock. */
+export async function show(journal: Journal, ref: string, now: number = Date.now()): Promise<Shown> {
+  const recorded = await readRun(journal, ref);
+  const isRunning = recorded.row.owned && recorded.entries.at(-1)?.event.type !== "run.ended";
+  if (!isRunning) return resultOf(recorded);
+  const reason = "The run is in progress, driven by another process.";
+  return {
+    ...resultOf(recorded, now),
+    outcome: "running",
+    code: "RUNNING",
+    exitCode: null,
+    resumable: false,
+    reason,
+    completionReason: reason,
+  };
+}
+
+/** `until`: what is under way counts as work up to then. */
+export function resultOf(recorded: RecordedRun, until: number | null = null): Result {
+  const { row, flow, adopted, current, entries } = recorded;
   const report = createReport();
   const tally = createTally();
   let state = EMPTY_STATE;
@@ -43,7 +66,11 @@ export async function show(journal: Journal, ref: string): Promise<Result> {
     addEntry(report, entry);
     addToTally(tally, entry, state);
   }
-  const result = toResult({
+  if (until !== null) {
+    addUntil(tally, until);
+    report.drivenMs += Math.max(0, until - (report.lastAt ?? until));
+  }
+  return toResult({
     run: row.id,
     flow: current,
     digest: adoptions(entries).at(-1) ?? row.digest,
@@ -53,16 +80,14 @@ export async function show(journal: Journal, ref: string): Promise<Result> {
     problems: [],
     warnings: [],
   });
-  if (!row.owned || recordedEnd(state) !== null) return result;
-  const reason = "The run is being driven by a living process.";
-  return { ...result, code: "RUNNING", reason, completionReason: reason };
 }
 
 /** Why a visit of a run went the way it did, from its journal alone; `target` is `STEP` or `STEP@VISIT`. */
 export async function why(journal: Journal, ref: string, target?: string): Promise<Why> {
-  const { flow, adopted, entries } = await readRun(journal, ref);
+  const { row, flow, adopted, entries } = await readRun(journal, ref);
   // Loaded by those who ask only.
-  return (await import("./why.ts")).why(flow, entries, target, adopted);
+  const told = await import("./why.ts");
+  return told.asDriven(told.why(flow, entries, target, adopted), row.owned);
 }
 
 /**
@@ -162,5 +187,6 @@ function undelivered({ last, owned }: RunRow): Verdict | null {
 function stepOf(entry: Entry | null): string | null {
   if (entry === null) return null;
   if (entry.led?.to !== undefined && entry.led.to !== null) return entry.led.to;
+  if (entry.event.type === "run.stopped") return entry.event.at?.[0] ?? null;
   return "step" in entry.event ? entry.event.step : null;
 }

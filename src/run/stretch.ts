@@ -112,7 +112,8 @@ export async function driveTo(driven: Driven): Promise<Result> {
         options.observe?.(entry, after, flow);
       },
     });
-    return await tell(state, state.verdict === null ? [] : redactor.value(backend.leftovers?.() ?? []));
+    const left = isDone(state) ? (backend.leftovers?.() ?? []) : [];
+    return await tell(state, redactor.value(left));
   } catch (error) {
     // The journal or a port broke: what was committed stays, and the run can be resumed from there.
     if (!(error instanceof RunnerError) || newest === null) throw error;
@@ -126,6 +127,11 @@ export async function driveTo(driven: Driven): Promise<Result> {
     await acting?.close();
     await driven.closing.close();
   }
+}
+
+/** Whether what the model has left will never be used: a run that waits needs it when it goes on, and so does a script that does not fit. */
+function isDone({ verdict }: State): boolean {
+  return verdict !== null && verdict.outcome !== "waiting" && verdict.code !== "SCRIPT_MISMATCH";
 }
 
 /** The run's own trees are git's to look at where the run's commands were: in its sandbox. */

@@ -62,6 +62,11 @@ export function why(flow: Flow, entries: readonly Entry[], target?: string, adop
   return toWhy(entries, trace, visit);
 }
 
+/** A journal does not record that its process died: what is open in a run that no living process drives has stopped. */
+export function asDriven(one: Why, isDriven: boolean): Why {
+  return one.state === "open" && !isDriven ? { ...one, state: "stopped" } : one;
+}
+
 /** The same for every visit, in the order in which they were begun. */
 export function whyAll(flow: Flow, entries: readonly Entry[], adopted?: Flows): readonly Why[] {
   const trace = traceOf(flow, entries, adopted);

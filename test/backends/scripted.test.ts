@@ -43,10 +43,10 @@ for (const [name, words, outcome] of sights) {
   });
 }
 
-test("what was never asked for is told", async () => {
+test("replies that were not used are named in one line", async () => {
   const backend = createScripted([{ text: "one" }, { step: "z", text: "two" }]);
   await backend.turn!(request());
-  assert.deepEqual(backend.leftovers!(), ['script: reply 2 for "z" was never asked for']);
+  assert.deepEqual(backend.leftovers!(), ['script: reply 2 for "z" was not used']);
 });
 
 test("a script may be YAML or JSON, with or without the key", async () => {

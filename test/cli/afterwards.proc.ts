@@ -90,7 +90,7 @@ test("fork goes on from a visit with what was edited, and diff tells where the t
     "more.json",
   ]);
   assert.equal(forked.code, 0, forked.stderr);
-  assert.equal(lastLine(forked.stdout), '{"outcome":"success"}');
+  assert.match(lastLine(forked.stdout), /^\{"outcome":"success"[,}]/);
   assert.match(forked.stderr, new RegExp(`forked +from run ${id} after entry 3, with another output of`));
 
   const diff = await world.lockstep(["diff", id, "@last"]);

@@ -23,7 +23,7 @@ const WRITES = `replies:
 
 for (const [choice, said] of [
   ["allow", /Wrote|Created|made\.txt/],
-  ["deny", /a person said no/],
+  ["deny", /the user said no/],
 ] as const) {
   test(`a tool outside of the list waits for somebody, and goes on with: ${choice}`, async () => {
     using world = createWorld();
@@ -45,6 +45,7 @@ for (const [choice, said] of [
     const asked = await world.lockstep(["answer", run]);
     assert.match(asked.stdout, new RegExp(`wants to call Write[^]*lockstep answer ${run} \\w+ allow`));
     const nonsense = await world.lockstep(["answer", run, "perhaps"]);
+    assert.match(nonsense.stderr, /"perhaps" is not one of the choices: allow, deny, stop\./);
     assert.equal(nonsense.code, 2);
 
     const answered = await world.lockstep(["answer", run, choice, "--json"]);

@@ -34,7 +34,9 @@ test("init writes an agent that passes check and runs as it says", async () => {
     ".agent/notes/script.yaml",
   ]);
   assert.equal(ran.code, 0, ran.stderr);
-  assert.equal(ran.stdout, '{"outcome":"success"}\n');
+  const note = "Two bulges, one turning earth, two tides a day.";
+  assert.equal(ran.stdout, `{"outcome":"success","result":{"note":"${note}"}}\n`);
+  assert.match(ran.stderr, new RegExp(`^  result    ${note}$`, "m"));
   assert.match(ran.stderr, /^ {2}initial\.note #1 → next → continuation\.note$/m);
   assert.match(ran.stderr, /✓ completed/);
   assert.ok(!ran.stderr.includes(ESCAPE));

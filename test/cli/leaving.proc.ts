@@ -153,7 +153,7 @@ describe("a second Ctrl-C leaves at once while", { concurrency: 2 }, () => {
       const { child, heard, over, until } = begin(world, args);
       await until(() => isThere(world, heard.text));
       child.kill("SIGINT");
-      await until(() => /Stopping after/.test(heard.text));
+      await until(() => /Stopping: /.test(heard.text));
       child.kill("SIGINT");
       assert.deepEqual(await over, [130, null], heard.text);
       if (!written(world)) return;

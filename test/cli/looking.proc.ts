@@ -62,7 +62,7 @@ test("check holds a flow to a budget, and run tells it before the start", async 
   const told = await world.lockstep(line);
   assert.equal(told.code, 0, told.stderr);
   assert.match(told.stderr, /^Costs at most \d+ answers: /m);
-  assert.equal(told.stdout, '{"outcome":"success"}\n');
+  assert.equal(told.stdout, '{"outcome":"success","result":{"note":"n"}}\n');
   assert.doesNotMatch((await world.lockstep([...line, "--quiet"])).stderr, /Costs/);
 });
 

@@ -12,7 +12,7 @@ type Document = {
   readonly run: string;
   readonly outcome: string;
   readonly code: string | null;
-  readonly exitCode: number;
+  readonly exitCode: number | null;
   readonly questions: readonly { readonly id: string; readonly answer: string; readonly expiresAt: string }[];
 };
 
@@ -79,7 +79,10 @@ describe("a question of a run", { concurrency: 2 }, () => {
     const { heard, over, saying } = begin(world, [...RUN, "--wait"]);
     await saying(/wants to call Write/);
     const { run, id } = await openQuestion(world);
-    const answered = await world.lockstep(["answer", run, id, "allow"]);
+    const mistyped = await world.lockstep(["answer", run, "perhaps"]);
+    assert.equal(mistyped.code, 2);
+    assert.match(mistyped.stderr, /"perhaps" is not one of the choices: allow, allow-run, deny, stop\./);
+    const answered = await world.lockstep(["answer", run, id, "Y"]);
     assert.deepEqual(
       [answered.code, /drives the run goes on/.test(answered.stdout)],
       [0, true],
@@ -133,8 +136,14 @@ describe("a question of a run", { concurrency: 2 }, () => {
     const ran = await world.lockstep([...RUN, "--on-permission", "halt", "--expire", "24h"]);
     assert.equal(ran.code, 5, ran.stderr);
     const { questions } = resultOf(ran.stdout);
-    const [command = ""] = (questions[0]?.answer ?? "").split(" (");
-    assert.match(ran.stderr, /next +lockstep answer \w+ q\w+ allow \| allow-run \| deny \| stop/);
+    const { answer: command = "" } = questions[0] ?? {};
+    const commands = ["allow", "allow-run", "deny", "stop"].map((choice) =>
+      command.replace(/allow$/, choice),
+    );
+    assert.ok(ran.stderr.endsWith(`  next      ${commands.join("\n            ")}\n`), ran.stderr);
+    // What check found is a line at the end, and not in the way of the question.
+    assert.match(ran.stderr, /warnings {2}1 warning from check, shown by: lockstep check notes\n/);
+    assert.doesNotMatch(ran.stderr, /^ {2}(?:why|fix) /m);
     assert.match(ran.stdout, /"expiresAt":"20/);
     const answered = await world.lockstep([...command.split(" ").slice(1), "--json"]);
     assert.deepEqual([answered.code, resultOf(answered.stdout).outcome], [0, "completed"], answered.stderr);
@@ -164,6 +173,19 @@ describe("a run that another process drives", { concurrency: 2 }, () => {
     writeAsking(world, SLOW);
     const { heard, over, saying } = begin(world, RUN);
     await saying(/trying again/);
+    const [text, json, rows] = await Promise.all([
+      world.lockstep(["show", "@last"]),
+      world.lockstep(["show", "@last", "--json"]),
+      world.lockstep(["runs"]),
+    ]);
+    assert.match(
+      text.stdout,
+      /▶ running {2}notes · run \w+ · 1 iteration · [\d.]+ m?s\n {2}The run is in progress/,
+    );
+    assert.doesNotMatch(text.stdout, /next +lockstep/);
+    const { outcome, exitCode } = resultOf(json.stdout);
+    assert.deepEqual([outcome, exitCode], ["running", null]);
+    assert.match(rows.stdout, /\brunning\b/);
     const paused = await world.lockstep(["pause", "@last"]);
     assert.equal(paused.code, 0, paused.stderr);
     assert.equal(await over, 5, heard.stderr);
@@ -172,8 +194,8 @@ describe("a run that another process drives", { concurrency: 2 }, () => {
     assert.match((await world.lockstep(["show", "@last"])).stdout, /paused/);
     const refused = await world.lockstep(["resume", "@last"]);
     assert.deepEqual(
-      [refused.code, /is paused\. Go on with: lockstep continue/.test(refused.stderr)],
-      [5, true],
+      [refused.code, refused.stdout, /is paused\. Go on with: lockstep continue/.test(refused.stderr)],
+      [5, '{"outcome":"paused"}\n', true],
     );
     const whole = await world.lockstep(["continue", "@last", "--json"]);
     assert.deepEqual([whole.code, resultOf(whole.stdout).outcome], [0, "completed"], whole.stderr);

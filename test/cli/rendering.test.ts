@@ -3,14 +3,14 @@ import { test } from "node:test";
 import { COMMANDS } from "../../src/cli/commands.ts";
 import { commandHelp, mainHelp } from "../../src/cli/help.ts";
 import { countProblems, renderProblems } from "../../src/cli/problems.ts";
-import { entryLines, ledLine, statusLine } from "../../src/cli/progress.ts";
+import { backendText, createProgress, entryLines, ledLine, statusLine } from "../../src/cli/progress.ts";
 import { renderReport } from "../../src/cli/report.ts";
 import { createScreen, type Manners } from "../../src/cli/screen.ts";
 import { createPaint } from "../../src/cli/text.ts";
 import type { CheckResult, Entry } from "../../src/flow/event.ts";
 import type { Parameter } from "../../src/flow/flow.ts";
 import type { Problem } from "../../src/flow/problem.ts";
-import type { DriveOptions, Result } from "../../src/run/index.ts";
+import type { DriveOptions, Result, Shown } from "../../src/run/index.ts";
 import { toFailure } from "../../src/run/result.ts";
 
 const plain = createPaint(false);
@@ -127,6 +127,77 @@ test("a cost of which only a part is known is told as such", () => {
   assert.match(report, /usage +0 turns · at least \$0\.2500, as not all prices are known/);
 });
 
+test("what a run made is shown, and of much of it the beginning", () => {
+  const text = Array.from({ length: 30 }, (_, at) => `line ${at}\u001b[2J`).join("\n");
+  const cases = [
+    [{ note: "short" }, "  result    short"],
+    ["in words", "  result    in words"],
+    [
+      { note: "a\nb", points: [1, 2] },
+      "  result    note:\n              a\n              b\n            points: [1,2]",
+    ],
+    [{ text }, "            line 18\\x1b[2J\n            … 11 more lines: lockstep show 0123456789 --result"],
+    [null, "  Because.\n  usage"],
+  ] as const;
+  for (const [made, shown] of cases) {
+    const report = renderReport({ ...result, result: made }, "", plain);
+    assert.ok(report.includes(`${shown}`), report);
+    assert.equal(report.includes("\n  result"), made !== null);
+  }
+});
+
+const warning = (message: string): Problem => ({ ...problem, severity: "warning", message });
+
+test("what check found is one line of the report, and the cause comes first", () => {
+  const problems = [warning("w1"), warning("w2"), problem];
+  const report = renderReport(failed("X", { problems, warnings: ["w1", "w2", "real"] }), "", plain);
+  assert.deepEqual(report.split("\n").slice(0, 2), [
+    "✗ failed X  notes · run 0123456789 · 3 iterations · 1.5 s",
+    "  Because.",
+  ]);
+  assert.match(report, /warnings {2}real\n {12}2 warnings from check, shown by: lockstep check notes$/);
+  assert.doesNotMatch(renderReport(failed("X", { warnings: ["w1"] }), "", plain), /from check/);
+});
+
+test("an answer that could not be used is named before the words that the written form fixes", () => {
+  const last = { step: "a", visit: 2, label: null, to: null, notes: ["no JSON"] };
+  const more = { path: [last], warnings: ["a@2: no JSON", "other"], reason: "[StepFlow] No intent" };
+  const report = renderReport(failed("FAILED_STEP_ROUTING", more), "", plain);
+  assert.match(report, /\n {2}Step "a" gave no usable answer: no JSON\n {2}\[StepFlow\] No intent\n/);
+  assert.match(report, /warnings {2}other$/m);
+  // Another end, or a label that was read: then the reason says it all.
+  for (const [code, label] of [
+    ["AGENT_ABORTED", null],
+    ["FAILED_STEP_ROUTING", "next"],
+  ] as const)
+    assert.match(
+      renderReport(failed(code, { ...more, path: [{ ...last, label }] }), "", plain),
+      /s\n {2}\[StepFlow\] No intent\n[^]*warnings {2}a@2: no JSON\n {12}other/,
+    );
+});
+
+test("a run that waits shows its questions once, and a command for each answer on one line", () => {
+  const question = {
+    id: "q1",
+    step: "a",
+    visit: 1,
+    about: "permission",
+    code: "PermissionRequired",
+    question: `Step "a" wants to call Bash:\n  | ${"x".repeat(100)}`,
+    choices: ["allow", "deny"],
+    free: false,
+    expiresAt: null,
+    answer: "lockstep answer 0123456789 q1 allow",
+  } as const;
+  const reason = `${question.question}\nNobody is there to answer. Answer with: ${question.answer}`;
+  const more = { outcome: "waiting", reason, questions: [question] } as const;
+  const resume = `lockstep resume 0123456789 --state ${"long-".repeat(12)}folder`;
+  const report = renderReport(failed("PermissionRequired", more), resume, plain);
+  assert.equal(report.split("wants to call").length, 2);
+  const typed = resume.replace("resume", "answer");
+  assert.ok(report.endsWith(`\n  next      ${typed} q1 allow\n            ${typed} q1 deny`), report);
+});
+
 test("the middle of a long way is left out", () => {
   const path = Array.from({ length: 1000 }, (_, at) => ({
     step: `s${at}`,
@@ -138,7 +209,7 @@ test("the middle of a long way is left out", () => {
   assert.match(report, /s5 → \(988 more\) → s994/);
 });
 
-const failed = (code: string, more: Partial<Result> = {}): Result => ({
+const failed = (code: string, more: Partial<Shown> = {}): Shown => ({
   ...result,
   outcome: "failed",
   success: false,
@@ -146,7 +217,7 @@ const failed = (code: string, more: Partial<Result> = {}): Result => ({
   ...more,
 });
 
-const nexts: readonly (readonly [code: string, more: Partial<Result>, next: RegExp | null])[] = [
+const nexts: readonly (readonly [code: string, more: Partial<Shown>, next: RegExp | null])[] = [
   ["SCRIPT_EXHAUSTED", {}, /next +RESUME --script MORE$/],
   ["SCRIPT_MISMATCH", {}, /RESUME --script FILE$/],
   ["AGENT_RATE_LIMIT", { resumable: true }, /next +RESUME$/],
@@ -155,7 +226,7 @@ const nexts: readonly (readonly [code: string, more: Partial<Result>, next: RegE
   ["JOURNAL_UNAVAILABLE", { resumable: true }, /next +RESUME$/],
   ["INTERRUPTED", { outcome: "interrupted", resumable: true }, /next +RESUME$/],
   ["WAITS", { outcome: "waiting", resumable: true }, /next +RESUME$/],
-  ["RUNNING", { outcome: "interrupted", resumable: true }, null],
+  ["RUNNING", { outcome: "running", exitCode: null, resumable: false }, null],
   ["FLOW_INVALID", { run: null }, /lockstep check notes$/],
   ["PARAMETERS_INVALID", { run: null }, /lockstep run notes --help$/],
   ["AGENT_MAX_ITERATIONS", {}, /lockstep why 0123456789/],
@@ -199,14 +270,42 @@ const state = {
 } as unknown as State;
 
 test("the live line tells step, visit, iteration, what is done, how long, and the last label", () => {
-  assert.equal(statusLine(state, 12_000), "a #2 · iteration 3 · checking · 12.0 s · last next");
+  assert.equal(statusLine(state, 12_000), "a #2 · checking · 12.0 s · iteration 3 · last next");
   assert.match(statusLine(state, 12_000, ["340 characters heard"]), / · last next · 340 characters heard$/);
-  assert.equal(statusLine({ ...state, lanes: [], last: null }, 5), "ending · iteration 3 · 5 ms");
+  assert.equal(statusLine({ ...state, lanes: [], last: null }, 5), "ending · 5 ms · iteration 3");
+});
+
+test("while a failed request waits, the live line counts down to the next attempt", () => {
+  const waiting = {
+    ...lane,
+    faults: 2,
+    command: { type: "wait", step: "a", visit: 2, attempt: 1, ms: 5000 },
+  };
+  const at = (ms: number, faults = 2) =>
+    statusLine({ ...state, last: null, lanes: [{ ...waiting, faults }] } as unknown as State, 9000, [], ms);
+  assert.equal(at(0), "a #2 · attempt 3 in 5.0 s · 9.0 s · iteration 3");
+  assert.equal(at(3500), "a #2 · attempt 3 in 1.5 s · 9.0 s · iteration 3");
+  assert.equal(at(9999), "a #2 · attempt 3 in 0 ms · 9.0 s · iteration 3");
+  assert.equal(at(0, 0), "a #2 · waiting · 9.0 s · iteration 3");
+});
+
+test("the header names the backend with its models", () => {
+  const cases = [
+    [{ id: "scripted", options: { replies: [] } }, "scripted"],
+    [{ id: "acp", options: null }, "acp"],
+    [{ id: "claude-agent", options: { model: "opus\u001b[2J" } }, "claude-agent opus\\x1b[2J"],
+    [{ id: "ai-sdk", options: { models: { a: "x/1", b: "y/2", c: "x/1" } } }, "ai-sdk x/1, y/2"],
+  ] as const;
+  for (const [spec, text] of cases) assert.equal(backendText(spec), text);
 });
 
 const entry = (event: unknown, led?: Entry["led"]): Entry =>
   ({ seq: 1, at: 1, event, ...(led === undefined ? {} : { led }) }) as Entry;
-const said = { kind: "said", text: "\u001b[2Jhello", calls: [{ id: "1", name: "Bash", input: {} }] };
+const said = {
+  kind: "said",
+  text: "\u001b[2Jhello",
+  calls: [{ id: "1", name: "Bash", input: { command: "ls" } }],
+};
 
 const lines: readonly (readonly [
   name: string,
@@ -221,7 +320,7 @@ const lines: readonly (readonly [
     entry({ type: "step.answered", step: "a", reply: said }),
     state,
     true,
-    ["    a said: \\x1b[2Jhello", "    a calls Bash"],
+    ["    a said: \\x1b[2Jhello", '    a calls Bash {"command":"ls"}'],
   ],
   [
     "trouble that is waited out",
@@ -253,7 +352,7 @@ const lines: readonly (readonly [
     }),
     state,
     false,
-    ["    Bash denied: not here"],
+    ["    Bash was denied: not here"],
   ],
   [
     "an overturned visit with notes",
@@ -265,12 +364,92 @@ const lines: readonly (readonly [
     false,
     ["  a #2 → closing ✗ tests (red) → b", "    n"],
   ],
+  [
+    "a tool that a person denied",
+    entry({
+      type: "step.called",
+      step: "a",
+      results: [
+        {
+          id: "1",
+          name: "Bash",
+          ok: false,
+          content: "",
+          denied: 'The user denied Bash in step "a".',
+          grant: { by: "person", decision: "deny", argsDigest: "" },
+        },
+      ],
+    }),
+    state,
+    false,
+    ["    You denied Bash in step a."],
+  ],
+  [
+    "tools in a line",
+    entry({
+      type: "step.called",
+      step: "a",
+      results: [
+        { id: "1", name: "Bash", ok: false, content: "exit 1\n\u001b[2J" },
+        { id: "2", name: "Glob", ok: true, content: "" },
+        { id: "3", name: "Glob", ok: true, content: "" },
+      ],
+    }),
+    state,
+    false,
+    ["    Bash ls\\x1b[2J (failed), Glob ×2"],
+  ],
+  [
+    "tools in full",
+    entry({
+      type: "step.called",
+      step: "a",
+      results: [
+        { id: "1", name: "Bash", ok: false, content: "exit 1\n\u001b[2J" },
+        { id: "2", name: "Glob", ok: true, content: "" },
+      ],
+    }),
+    state,
+    true,
+    ["    Bash failed: exit 1 \\x1b[2J", "    Glob done"],
+  ],
+  [
+    "calls without words",
+    entry({ type: "step.answered", step: "a", reply: { ...said, text: "" } }),
+    state,
+    true,
+    ['    a calls Bash {"command":"ls"}'],
+  ],
+  [
+    "tools of an agent with a loop of its own",
+    entry({
+      type: "step.answered",
+      step: "a",
+      reply: { ...said, judged: [{ name: "Read" }, { name: "Bash", denied: "no" }, { name: "Read" }] },
+    }),
+    state,
+    false,
+    ["    Bash was denied: no", "    Read ×2"],
+  ],
+  [
+    "stopped from outside",
+    entry({ type: "run.stopped" }),
+    state,
+    false,
+    ["    stopped from another process"],
+  ],
+  ["stopped by a signal", entry({ type: "run.stopped", by: "signal" }), state, false, []],
   ["a resumed run", entry({ type: "run.resumed", epoch: 2 }), state, false, ["resumed run r at a"]],
   ["the end says nothing", entry({ type: "run.ended" }), state, true, []],
 ];
 
+const CALLS = [
+  { id: "1", name: "Bash", input: { command: "ls\u001b[2J" } },
+  { id: "2", name: "Glob", input: {} },
+];
+
 for (const [name, one, at, verbose, expected] of lines) {
-  test(`progress: ${name}`, () => assert.deepEqual(entryLines(one, at, plain, verbose), expected));
+  test(`progress: ${name}`, () => assert.deepEqual(entryLines(one, at, plain, verbose, CALLS), expected));
 }
 
 // The screen.
@@ -322,6 +501,85 @@ test("the live line is taken away before anything else is written, and put back"
   screen.status(null);
   assert.deepEqual(stderr.written, ["x".repeat(39), "\r\u001b[K", "hello\n", "x".repeat(39), "\r\u001b[K"]);
 });
+
+test("while a person types, their line is theirs: no live line, and what is told comes afterwards", async () => {
+  const stderr = stream(true);
+  const screen = createScreen(
+    { stdin: { isTTY: true }, stdout: stream(true), stderr, env: { NO_COLOR: "1" } },
+    manners,
+  );
+  screen.status("live");
+  const answer = await screen.ask("Really?", () => {
+    screen.status("live again");
+    screen.tell("told meanwhile");
+    screen.complain("at once");
+    return Promise.resolve("y");
+  });
+  assert.equal(answer, "y");
+  screen.status("and again");
+  assert.deepEqual(stderr.written, [
+    "live",
+    "\r\u001b[K",
+    "Really?\n> ",
+    "\nat once\n> ",
+    "told meanwhile\n",
+    "and again",
+  ]);
+  await assert.rejects(screen.ask("Once more?", () => Promise.reject(new Error("gone"))));
+  assert.deepEqual(stderr.written.slice(6), ["\r\u001b[K", "Once more?\n> ", "\n"]);
+});
+
+for (const [isAnswering, shows] of [
+  [true, false],
+  [false, true],
+] as const) {
+  test(`a question is ${shows ? "told" : "not told as well"} where somebody ${isAnswering ? "is" : "cannot be"} asked, and time begins with the run`, () => {
+    const stderr = stream(true);
+    const screen = createScreen(
+      { stdin: { isTTY: isAnswering }, stdout: stream(false), stderr, env: { NO_COLOR: "1" } },
+      manners,
+    );
+    let now = 0;
+    const progress = createProgress(screen, false, () => now);
+    now = 60_000;
+    const question = { id: "q1", text: "May I?" };
+    progress.observe(entry({ type: "step.asked", step: "a", question }), state, {
+      agent: "x",
+      steps: {},
+    } as never);
+    progress.stop();
+    assert.equal(stderr.written.join("").includes("May I?"), shows);
+    assert.match(stderr.written.join(""), /a #2 · checking · 0 ms/);
+  });
+}
+
+const SIGNS = "✓ a → b … ✗ c · ×2 ■ │ ╭─╮";
+const PLAIN_SIGNS = "+ a > b ... x c - x2 # | +-+";
+for (const [env, isAscii] of [
+  [{}, false],
+  [{ LANG: "C" }, true],
+  [{ LANG: "POSIX" }, true],
+  [{ LANG: "de_DE.ISO-8859-1" }, true],
+  [{ LANG: "C.UTF-8" }, false],
+  [{ LANG: "en_US.utf8" }, false],
+  [{ LANG: "C", LC_CTYPE: "en_US.UTF-8" }, false],
+  [{ LANG: "en_US.UTF-8", LC_ALL: "C" }, true],
+  [{ LANG: "en_US.UTF-8", LC_ALL: "" }, false],
+  [{ LANG: "en_US.UTF-8", TERM: "dumb" }, true],
+] as const) {
+  test(`signs are ${isAscii ? "ASCII" : "Unicode"} with ${JSON.stringify(env)}, and programs get what they always get`, () => {
+    const [stdout, stderr] = [stream(false), stream(false)];
+    const screen = createScreen({ stdin: {}, stdout, stderr, env }, manners);
+    screen.print(SIGNS);
+    screen.tell(SIGNS);
+    screen.complain(SIGNS);
+    const shown = isAscii ? PLAIN_SIGNS : SIGNS;
+    assert.deepEqual([stdout.written, stderr.written], [[`${shown}\n`], [`${shown}\n`, `${shown}\n`]]);
+    screen.emit(SIGNS);
+    screen.document({ SIGNS });
+    assert.deepEqual(stdout.written.slice(1), [`${SIGNS}\n`, `${JSON.stringify({ SIGNS })}\n`]);
+  });
+}
 
 for (const [name, isTTY, env, quiet] of [
   ["off a terminal", false, {}, false],

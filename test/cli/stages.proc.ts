@@ -77,7 +77,7 @@ describe("an agent made of stages", { concurrency: 2 }, () => {
     fresh.write("script.json", JSON.stringify({ replies: [{ calls: wish }, { output: plan }] }));
     const run = ["run", "planner", "--input", "task=t", "--script", "script.json", "--on-permission", "halt"];
     const waiting = await fresh.lockstep(run);
-    assert.deepEqual([waiting.code, waiting.stdout], [5, '{"outcome":"failed"}\n'], waiting.stderr);
+    assert.deepEqual([waiting.code, waiting.stdout], [5, '{"outcome":"waiting"}\n'], waiting.stderr);
     assert.match(waiting.stderr, /PermissionRequired[^]*wants to call Write[^]*lockstep answer/);
     assert.match((await fresh.lockstep(["runs"])).stdout, /waiting/);
     assert.ok(!existsSync(join(fresh.root, "plan.txt")));

@@ -52,6 +52,7 @@ describe("a run can be stopped", { concurrency: 3 }, () => {
       );
       assert.equal(ran.code, code, ran.stderr);
       assert.equal(lastLine(ran.stdout), '{"outcome":"failed"}');
+      assert.match(ran.stderr, /what is under way is given up\./);
       assert.match(ran.stderr, /next +lockstep resume \w{10} --state kept$/m);
 
       world.write("rest.json", script(replies.continuation(), replies.closure()));
@@ -88,7 +89,7 @@ describe("a run can be stopped", { concurrency: 3 }, () => {
       "trap '' TERM; echo $$ $(readlink /proc/self/ns/pid) > pid; sleep 20 & wait; sleep 20",
     );
     world.write("all.json", script(replies.initial(), replies.continuation(), replies.closure()));
-    const again = when(/Stopping after/, (child) => child.kill("SIGINT"));
+    const again = when(/Stopping: /, (child) => child.kill("SIGINT"));
     const first = when(/continuation\.note #1/, (child) => {
       const timer = setInterval(() => {
         if (!existsSync(join(world.root, "pid"))) return;
@@ -132,6 +133,33 @@ test("whoever reads stdout may leave early", async () => {
   const ran = await start("bash", ["-c", line], world.root, { env: world.env });
   assert.match(ran.stdout, /^\{"seq":1.*\ncodes 0 0\n$/);
   assert.match(ran.stderr, /✓ completed/);
+});
+
+test("a result that cannot be written is a failure, and says so", async () => {
+  using world = createWorld();
+  writeAgent(world, "notes");
+  const run = "run notes --topic t --script .agent/notes/script.yaml";
+  const calls = [run, `${run} --json`, "show @last", "export @last --out /dev/full", "run nobody"];
+  const line = calls
+    .map(
+      (call) => `'${process.execPath}' '${MAIN}' ${call} > /dev/full 2> err; echo "$? $(tail -n 1 err)" >&2`,
+    )
+    .join("; ");
+  const { stderr } = await start("bash", ["-c", line], world.root, { env: world.env });
+  const lost = "lockstep: The result cannot be written to stdout: ENOSPC";
+  assert.deepEqual(
+    stderr.split("\n").map((text) => text.split(/:[^:]*$/)[0]),
+    [
+      `1 ${lost}`,
+      `1 ${lost}`,
+      `1 ${lost}`,
+      "2 lockstep: The run cannot be written to /dev/full: ENOSPC",
+      // What went wrong before is still what the exit code says.
+      `2 ${lost}`,
+      "",
+    ],
+    stderr,
+  );
 });
 
 test("what a model says cannot steer the terminal", async () => {
@@ -218,6 +246,29 @@ async function onTerminal(
   return (await start("bash", ["-c", line], world.root, { env })).stdout;
 }
 
+/** The same, with a line typed each time that the program waits for one. */
+async function typedAt(world: World, args: readonly string[], lines: readonly string[]): Promise<string> {
+  const words = [process.execPath, MAIN, ...args].map((word) => `'${word}'`).join(" ");
+  const left = [...lines];
+  let asked = 0;
+  const ran = await start(
+    "script",
+    ["-qec", `stty cols 100; ${words}; echo exit $?`, "/dev/null"],
+    world.root,
+    {
+      env: { ...world.env, TERM: "xterm" },
+      input: null,
+      watch: (output, child) => {
+        const prompts = output.split("\r\n> ").length - 1;
+        if (prompts > asked && left.length > 0) child.stdin?.write(`${left.shift()}\n`);
+        if (left.length === 0) child.stdin?.end();
+        asked = prompts;
+      },
+    },
+  );
+  return ran.stdout;
+}
+
 describe("on a terminal", { concurrency: 3, ...terminal }, () => {
   test("a live line runs beside the lines that stay", async () => {
     using world = createWorld();
@@ -231,9 +282,9 @@ describe("on a terminal", { concurrency: 3, ...terminal }, () => {
       ".agent/notes/script.yaml",
     ]);
     const seen = shown.replaceAll(ESCAPE, "<esc>");
-    assert.match(seen, /<esc>\[2minitial\.note #1 · iteration 1 · asking · \d+ ms<esc>\[22m\r<esc>\[K/);
+    assert.match(seen, /<esc>\[2minitial\.note #1 · asking · \d+ ms · iteration 1<esc>\[22m\r<esc>\[K/);
     assert.match(seen, /initial\.note <esc>\[2m#1/);
-    assert.match(shown, /\{"outcome":"success"\}\r\nexit 0/);
+    assert.match(shown, /\{"outcome":"success","result":\{"note":"[^"]+"\}\}\r\nexit 0/);
   });
 
   test("CI takes the live line and the colours away", async () => {
@@ -249,11 +300,10 @@ describe("on a terminal", { concurrency: 3, ...terminal }, () => {
   });
 
   for (const [typed, isMade] of [
-    ["a\n", true],
-    ["allow-run\n", true],
-    ["what?\n", false],
+    [["maybe", "", "Y"], true],
+    [["allowed", "n"], false],
   ] as const) {
-    test(`a tool that the mode asks about, answered with ${JSON.stringify(typed)}`, async () => {
+    test(`a question about a tool is asked until it is answered: ${JSON.stringify(typed)}`, async () => {
       using world = createWorld();
       writeAgent(world, "notes", {
         agent: (agent) => {
@@ -268,14 +318,18 @@ describe("on a terminal", { concurrency: 3, ...terminal }, () => {
       const wish = { calls: [{ name: "Write", input: { file_path: "made.txt", content: "hi" } }] };
       const all = [wish, replies.initial(), replies.continuation(), replies.closure()];
       world.write("all.json", script(...all));
-      const shown = await onTerminal(world, ["run", "notes", "--topic", "t", "--script", "all.json"], {
-        type: typed,
-      });
-      assert.match(
-        shown,
-        /wants to call Write[^]*\[a\]llow once · allow for this \[r\]un · \[d\]eny · \[s\]top the run[^]*exit 0/,
-      );
+      const shown = await typedAt(world, ["run", "notes", "--topic", "t", "--script", "all.json"], typed);
+      assert.match(shown, /exit 0/);
       assert.equal(existsSync(join(world.root, "made.txt")), isMade);
+      // The question once, the choices as often as it was asked, and every answer on a line of its own.
+      assert.equal(shown.split("wants to call Write").length, 2, shown);
+      const choices = "[a]llow once · allow for this [r]un · [d]eny · [s]top the run\r\n";
+      assert.deepEqual(
+        shown.split(`${choices}> `).map((part) => part.split("\r\n", 1)[0]),
+        [shown.split("\r\n", 1)[0], ...typed],
+      );
+      assert.match(shown, /is not one of the choices: allow, allow-run, deny, stop\./);
+      assert.equal(/You denied Write in step initial\.note\./.test(shown), !isMade);
     });
   }
 

@@ -9,6 +9,7 @@ import {
   shown,
   shownInLine,
   table,
+  wrapped,
 } from "../../src/cli/text.ts";
 
 const HOSTILE = "a\u001b[31mb\u0007\u009b2J\u202ec\r\u0000";
@@ -73,3 +74,15 @@ for (const [word, quoted] of [
 ] as const) {
   test(`a shell reads ${quoted} as one word`, () => assert.equal(shellWord(word), quoted));
 }
+
+test("a line that is too long is broken between words, and goes on behind its indent", () => {
+  const cases = [
+    ["  short", 10, "  short"],
+    ["  one two three", 9, "  one two\n    three"],
+    ["  onewordthatislong x", 8, "  onewordthatislong\n    x"],
+    ["漢漢 漢漢", 8, "漢漢\n  漢漢"],
+    ["\u001b[2m    dim one two\u001b[22m", 11, "\u001b[2m    dim one\n      two\u001b[22m"],
+    ["", 5, ""],
+  ] as const;
+  for (const [line, width, expected] of cases) assert.equal(wrapped(line, width), expected);
+});

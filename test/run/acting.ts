@@ -145,6 +145,6 @@ export async function withActing(settings: Settings, use: (world: World) => Prom
   }
 }
 
-export function effectsOf({ effects }: Result): readonly string[] {
+export function effectsOf({ effects }: Pick<Result, "effects">): readonly string[] {
   return effects.map(({ kind, state }) => `${kind}:${state}`);
 }

@@ -41,7 +41,7 @@ const LABELS = { blocked: "stuck", size: "big", completion: { add: ["ready"], re
 const bodies = (issue: { readonly comments: readonly { readonly body: string }[] }) =>
   issue.comments.map(({ body }) => body.replace(/\n\n<!-- lockstep [0-9a-f]{32} -->$/, " (signed)"));
 
-const notesIn = ({ warnings, problems }: Result) =>
+const notesIn = ({ warnings, problems }: Pick<Result, "warnings" | "problems">) =>
   besidesUnconfined(warnings).filter((warning) => !problems.some(({ message }) => message === warning));
 
 // The answer in a message with blocks.

@@ -79,7 +79,7 @@ for (const { name, options = {}, isWritten, by } of ROWS) {
     assert.equal(names.has("GrantConsumed"), isWritten);
     assert.equal(names.has("ToolInvocationCancelled"), !isWritten);
     assert.equal(
-      ran.result.warnings.some((warning) => warning.includes("ApprovalDenied")),
+      ran.result.warnings.some((warning) => /ApprovalDenied|You denied Write in step a\./.test(warning)),
       !isWritten,
     );
   });
@@ -134,7 +134,7 @@ for (const [then, decision] of [
     });
     const { result } = ran;
     assert.deepEqual([result.outcome, result.code, result.exitCode], ["waiting", "PermissionRequired", 5]);
-    assert.match(result.reason, /lockstep answer \S+ \S+ allow \(or deny, stop\)/);
+    assert.match(result.reason, /lockstep answer \S+ \S+ allow$/);
     assert.deepEqual([result.resumable, isThere(ran, "out.txt")], [true, false]);
     assert.ok(ran.entries.every(({ event }) => event.type !== "step.called"));
 

@@ -3,7 +3,13 @@ import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { choiceOf, offer, PERMISSION_CHOICES } from "../../src/flow/question.ts";
+import {
+  answerCommands,
+  answerFrom,
+  GRANT_CHOICES,
+  offer,
+  PERMISSION_CHOICES,
+} from "../../src/flow/question.ts";
 import { createMemoryJournal, run, type Backend, type ScriptReply } from "../../src/run/index.ts";
 import { agentFiles, projectWith } from "./project.ts";
 import { machineFiles } from "./stage-project.ts";
@@ -131,12 +137,20 @@ for (const [door, ask] of Object.entries(DOORS)) {
   }
 
   test(`asked for ${door}: what is too long is cut with a mark, and can be allowed only once`, async () => {
-    const [asked] = await ask("Bash", { command: `echo ${"x".repeat(8500)}${EVIL}` });
-    assert.match(asked!.text, /\n… \d{3,} more characters$/m);
+    const [asked] = await ask("Bash", { command: `echo ${"x".repeat(100_500)}${EVIL}` });
+    assert.match(asked!.text, /\n… \d{3,} more characters \(see them with: lockstep show RUN --events\)$/m);
     assert.ok(!asked!.choices.includes("allow-run") && asked!.choices.includes("allow"));
     assert.doesNotMatch(asked!.text, /for this run/);
   });
 }
+
+test("a long call is shown whole", async () => {
+  for (const [door, ask] of Object.entries(DOORS)) {
+    const [asked] = await ask("Bash", { command: `echo ${"x".repeat(50_000)}${EVIL}` });
+    assert.ok(asked!.text.includes(`${"x".repeat(50_000)}${EVIL}\n`), door);
+    assert.equal(asked!.choices.includes("allow-run"), door !== "a stage", door);
+  }
+});
 
 test("a long command warns that it does not fit on a screen", async () => {
   const [asked] = await DOORS["a step"]!("Bash", { command: Array.from({ length: 50 }, String).join("\n") });
@@ -157,28 +171,68 @@ test("allowed for the run is named whole, or as the command above", async () => 
   }
 });
 
-test("choices by letter and by their old words", () => {
+test("the choices about a call are offered with their letters", () => {
   const line = "[a]llow once · allow for this [r]un · [d]eny · [s]top the run";
   assert.equal(offer(PERMISSION_CHOICES), line);
-  const typed = ["a", "r", "run", "d", "s", "allow", "allow-run", "deny", "stop", "al", "x", ""];
-  const meant = [
-    "allow",
-    "allow-run",
-    "allow-run",
-    "deny",
-    "stop",
-    "allow",
-    "allow-run",
-    "deny",
-    "stop",
-    "allow",
-    null,
-    null,
-  ];
-  assert.deepEqual(
-    typed.map((word) => choiceOf(PERMISSION_CHOICES, word)),
-    meant,
-  );
-  assert.equal(choiceOf(["allow", "deny"], "r"), null);
+  assert.equal(offer(GRANT_CHOICES), "[a]llow once · [d]eny · [s]top the run");
   assert.equal(offer(["red", "blue"], true), "[red/blue/your own words]");
+});
+
+const GATE = ["proceed", "skip", "fail"];
+const TYPED: readonly (readonly [
+  choices: readonly string[],
+  free: boolean,
+  words: readonly string[],
+  answer: string | null,
+])[] = [
+  [
+    PERMISSION_CHOICES,
+    false,
+    ["y", "Y", "yes", "YES", "a", "A", "al", "allow", "Allow", " allow ", "once"],
+    "allow",
+  ],
+  [PERMISSION_CHOICES, false, ["r", "R", "run", "allow-run", "ALLOW-RUN", "allow-r"], "allow-run"],
+  [PERMISSION_CHOICES, false, ["n", "N", "no", "No", "d", "deny", "DENY"], "deny"],
+  [PERMISSION_CHOICES, false, ["s", "S", "stop", "st"], "stop"],
+  [
+    PERMISSION_CHOICES,
+    false,
+    ["", " ", "x", "maybe", "yep", "allowed", "y y", "1", "\u001b[A", "\u0443"],
+    null,
+  ],
+  [GRANT_CHOICES, false, ["r", "run", "allow-run"], null],
+  [GRANT_CHOICES, false, ["y"], "allow"],
+  [GATE, false, ["P", "proceed"], "proceed"],
+  [GATE, false, ["y", "n", "r", ""], null],
+  [["retry", "fail"], false, ["r"], "retry"],
+  [["Red", "Blue"], true, ["red", "RED", " Red"], "Red"],
+  [["Red", "Blue"], true, ["r"], "r"],
+  [["none of these"], true, [" no "], "no"],
+  [["Red", "Blue"], true, ["", "  "], null],
+  [["yes", "yes, and more"], false, ["ye"], "yes"],
+  [["left", "lower"], false, ["l"], null],
+];
+
+for (const [choices, free, words, answer] of TYPED) {
+  test(`typed for ${choices.join("/")}${free ? " or own words" : ""}: ${words.map((word) => JSON.stringify(word)).join(" ")} → ${answer}`, () => {
+    for (const word of words) assert.equal(answerFrom({ choices, free }, word), answer, word);
+  });
+}
+
+test("a command that answers can be pasted, whatever a model wrote into the choices", () => {
+  const question = {
+    id: "q1",
+    choices: ["a b", "$(id)", "it's", "--json", "plain", "two\nlines", "\u001b[2J"],
+  };
+  assert.deepEqual(answerCommands("lockstep answer r", { ...question, free: true }), [
+    "lockstep answer r q1 --text 'a b'",
+    "lockstep answer r q1 --text '$(id)'",
+    `lockstep answer r q1 --text 'it'\\''s'`,
+    "lockstep answer r q1 --text=--json",
+    "lockstep answer r q1 plain",
+    "lockstep answer r q1 --text '…'",
+  ]);
+  assert.deepEqual(answerCommands("lockstep answer r", { id: "-", choices: ["proceed"] }), [
+    "lockstep answer r proceed",
+  ]);
 });

@@ -588,22 +588,31 @@ test("why without a step is the last decision of a run that is still under way, 
   const stopper = new AbortController();
   const journal = createMemoryJournal();
   const cwd = projectWith(files());
+  const during: ReturnType<typeof why>[] = [];
   const result = await run({
     agent: "a",
     cwd,
     journal,
     signal: stopper.signal,
     observe: ({ led }) => {
-      if (led !== undefined) stopper.abort();
+      if (led === undefined) return;
+      during.push(why(journal, "@last", "continuation.a"));
+      stopper.abort();
     },
     script: [say("next"), say("handoff"), say("closing")],
   });
   assert.equal(result.outcome, "interrupted");
+  const [running] = await Promise.all(during);
+  assert.deepEqual([running?.state, running?.pending?.command.type], ["open", "ask"]);
+  assert.match(whyText(running!, createPaint(false), false), /under way\n +next +turn 1 is asked\n/);
   assert.equal((await why(journal, "@last")).step, "initial.a");
   const open = await why(journal, "@last", "continuation.a");
-  assert.deepEqual([open.state, open.decision, open.ended], ["open", null, null]);
+  assert.deepEqual([open.state, open.decision, open.ended], ["stopped", null, null]);
   assert.equal(open.pending?.command.type, "ask");
-  assert.match(whyText(open, createPaint(false), false), /under way\n +next +turn 1 is asked\n/);
+  assert.match(
+    whyText(open, createPaint(false), false),
+    /when the run is resumed\n +next +turn 1 is asked\n/,
+  );
 
   await resume({ run: "@last", cwd, journal });
   const after = chainOf(await why(journal, "@last", "continuation.a"));
@@ -682,7 +691,7 @@ test("what happens around a stage is told in a line each", async () => {
       { type: "step.hooked", ...at, hook: "assert", result: { kind: "threw", code: "X", message: "no" } },
       /assert +failed: no/,
     ],
-    [{ type: "step.hooked", ...at, hook: "next", result: { kind: "absent" } }, /next +is not there\n/],
+    [{ type: "step.hooked", ...at, hook: "next", result: { kind: "absent" } }, /decided .*\n\n--full/],
     [{ type: "step.told", ...at, answer: null }, /said +nothing: nobody was there/],
     [{ type: "step.suspended", ...at, code: "NEEDS_HELP", why: "ask Ann" }, /NEEDS_HELP +ask Ann/],
     [
