@@ -54,7 +54,13 @@ export function createCall(
       ? parseLine(argv, { flags: [...GLOBAL_FLAGS, ...command.flags], declared: reading.declared })
       : parseLine(argv, { flags: everyFlag(), lenient: true });
   const [, ...words] = line.words;
-  const text = (flag: string) => line.flags.get(flag)?.at(-1);
+  const declares = new Set([...GLOBAL_FLAGS, ...command.flags].map(({ name }) => name));
+  const all = (flag: string) => {
+    // A flag that is read but not declared could never be given.
+    if (!declares.has(flag)) throw new Error(`${command.name} reads --${flag} and does not declare it`);
+    return line.flags.get(flag) ?? [];
+  };
+  const text = (flag: string) => all(flag).at(-1);
   const on = (flag: string) => text(flag) === "true";
   const color = text("color");
   const call: Call = {
@@ -63,7 +69,7 @@ export function createCall(
     words,
     on,
     text,
-    all: (flag) => line.flags.get(flag) ?? [],
+    all,
     declared: line.declared,
     cwd: text("cwd") ?? host.cwd(),
     stateDir: text("state"),
@@ -76,12 +82,11 @@ export function createCall(
   return call;
 }
 
-function requireWords(command: Command, words: readonly string[]): void {
-  const surplus = command.words.at(-1)?.repeats ? undefined : words[command.words.length];
-  if (surplus !== undefined)
-    throw new UsageError(`${command.name} does not know what to do with "${surplus}".`);
-  const missing = command.words[words.length];
-  if (missing !== undefined && missing.optional === undefined) {
-    throw new UsageError(`${command.name} needs ${missing.name}.`);
-  }
+function requireWords({ name, words: takes }: Command, words: readonly string[]): void {
+  const surplus = takes.at(-1)?.repeats ? undefined : words[takes.length];
+  if (surplus !== undefined) throw new UsageError(`${name} does not know what to do with "${surplus}".`);
+  const needed = takes.filter(({ optional }) => optional === undefined);
+  if (words.length >= needed.length) return;
+  const given = words.length === 0 ? "" : `; only ${words.map((word) => `"${word}"`).join(" ")} was given`;
+  throw new UsageError(`${name} needs ${needed.map((word) => word.name).join(" and ")}${given}.`);
 }

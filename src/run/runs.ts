@@ -3,11 +3,12 @@ import { decide } from "../engine/decide.ts";
 import { RunnerError, type Journal, type RunRow } from "../engine/ports.ts";
 import { addEntry, createReport, isSideNote } from "../engine/report.ts";
 import { prepareSchemas, schemasOf } from "../engine/schema.ts";
-import { EMPTY_STATE } from "../engine/state.ts";
-import { addToTally, createTally, tallied } from "../engine/tally.ts";
+import { addUsage, EMPTY_STATE } from "../engine/state.ts";
+import { addToTally, createTally, tallied, usageOf } from "../engine/tally.ts";
 import type { Entry } from "../flow/event.ts";
 import { adoptions, flowFrom } from "../flow/adopted.ts";
 import type { Flow, Flows } from "../flow/flow.ts";
+import type { JsonObject } from "../flow/json.ts";
 import type { LogLine } from "./log-line.ts";
 import type { Verdict } from "../flow/verdict.ts";
 import { BEGIN_FAILED, FINALIZE_FAILED, isBeginning, recordedEnd, toResult, type Result } from "./result.ts";
@@ -28,6 +29,20 @@ export type RunSummary = {
 /** Newest first. */
 export async function listRuns(journal: Journal): Promise<readonly RunSummary[]> {
   return (await journal.list()).map(summarise);
+}
+
+/** What a run was started with, and what it cost so far as prices are known; `costUsd` is null where none is. */
+export type Particulars = { readonly args: JsonObject; readonly costUsd: number | null };
+
+export async function particularsOf(journal: Journal, run: string): Promise<Particulars> {
+  let args: JsonObject = {};
+  let { usage } = EMPTY_STATE;
+  for (const { event } of await journal.read(run)) {
+    if (event.type === "run.started") ({ args } = event);
+    const spent = event.type === "step.answered" ? usageOf(event.reply) : undefined;
+    if (spent !== undefined) usage = addUsage(usage, spent);
+  }
+  return { args, costUsd: usage.costUsd };
 }
 
 /** The result document of a run, from its journal alone. */
