@@ -31,7 +31,7 @@ export async function examine(call: Call): Promise<number> {
     git(programs),
     ripgrep(programs),
     await sandbox(call, project),
-    stateFolder(project),
+    await stateFolder(project, call),
     await journal(call),
     ...(await agents(project, call)),
     ok("backend scripted", "answers from a script: lockstep run NAME --script FILE"),
@@ -123,7 +123,21 @@ async function sandbox(call: Call, project: Project): Promise<Finding> {
 }
 
 /** Writes and syncs a file where the journal is, or in the nearest folder that is there. */
-function stateFolder({ stateDir }: Project): Finding {
+async function stateFolder({ stateDir }: Project, call: Call): Promise<Finding> {
+  const { standingOf } = await import("../run/states.ts");
+  try {
+    const standing = standingOf(stateDir, call.host.env);
+    if (standing.kind === "foreign")
+      return standing.isRefused
+        ? fail("state folder", `${stateDir} is not used: ${standing.why}`, "choose another with --state DIR")
+        : warn(
+            "state folder",
+            `${stateDir} can only be looked at: ${standing.why}`,
+            "if you know it, pass --trust-journal to the next run; else move it away",
+          );
+  } catch (error) {
+    return fail("state folder", why(error), "move it away, or choose another with --state DIR");
+  }
   let folder = stateDir;
   while (!existsSync(folder) && folder !== dirname(folder)) folder = dirname(folder);
   const file = join(folder, `.lockstep-doctor-${process.pid}`);
