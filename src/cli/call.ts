@@ -2,6 +2,7 @@
 import { parseLine, UsageError, type Flag, type Given } from "./args.ts";
 import { everyFlag, GLOBAL_FLAGS, type Command } from "./commands.ts";
 import { createScreen, type Screen, type Terminal } from "./screen.ts";
+import { asTyped } from "./typed.ts";
 
 export type Call = {
   readonly command: Command;
@@ -19,12 +20,16 @@ export type Call = {
   readonly stateDir: string | undefined;
   readonly screen: Screen;
   readonly host: Host;
+  /** Our own words with the commands in them as the user types them. Not for `--json`, and not for what others wrote. */
+  readonly typed: (text: string) => string;
   /** The same line read again, strictly, now that the agent's own flags are known. */
   readonly declare: (flags: readonly Flag[]) => Call;
 };
 
 /** The process around the call. */
 export type Host = Terminal & {
+  /** How the user calls this program. */
+  readonly program: string;
   readonly cwd: () => string;
   /** Opened only when it is read: an open stdin holds the process. */
   readonly stdin: { readonly isTTY: boolean; readonly open: () => NodeJS.ReadStream };
@@ -75,6 +80,7 @@ export function createCall(
     stateDir: text("state"),
     screen: createScreen(host, { quiet: on("quiet"), color: color === undefined ? null : color === "true" }),
     host,
+    typed: (text) => asTyped(text, host.program),
     declare: (flags) => createCall(command, argv, host, { kind: "strict", declared: flags }, onRead),
   };
   onRead(call);

@@ -66,7 +66,7 @@ export function driveOptions(call: Call, signal: AbortSignal, said = new Set<str
     ...waiting(call),
     notify: (text) => {
       said.add(text);
-      screen.complain(shown(text));
+      screen.complain(shown(call.typed(text)));
     },
     ...spending(call),
     ...sandboxOf(call),
@@ -82,10 +82,11 @@ export function tellResult(call: Call, result: Result, said: ReadonlySet<string>
   const { screen } = call;
   if (result.problems.length > 0 && !result.success && !call.on("json")) {
     const { root } = findProject(call.cwd);
-    screen.tell(`${renderProblems(result.problems, createFiles(root), screen.err)}\n`);
+    screen.tell(`${renderProblems(result.problems, createFiles(root), screen.err, call.typed)}\n`);
   }
-  const warnings = result.warnings.filter((text) => !said.has(text));
-  const report = renderReport({ ...result, warnings }, resumeCommand(call, result), screen.err);
+  const warnings = result.warnings.filter((text) => !said.has(text)).map(call.typed);
+  const told = { ...result, warnings, reason: call.typed(result.reason) };
+  const report = renderReport(told, resumeCommand(call, result), screen.err, call.typed);
   if (result.success) screen.tell(report);
   else screen.complain(call.on("quiet") ? report.split("\n").slice(0, 2).join("\n") : report);
   if (call.on("json")) screen.document(result);

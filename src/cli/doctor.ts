@@ -43,9 +43,11 @@ export async function examine(call: Call): Promise<number> {
     screen.document({ v: 1, ok: isFit, root: project.root, stateDir: project.stateDir, checks: findings });
   else {
     const colours = { ok: "green", warn: "yellow", fail: "red" } as const;
-    const rows = table(findings.map(({ name, detail }) => [shownInLine(name, 60), shownInLine(detail, 300)]));
+    const rows = table(
+      findings.map(({ name, detail }) => [shownInLine(name, 60), shownInLine(call.typed(detail), 300)]),
+    );
     for (const [place, { status, fix }] of findings.entries()) {
-      const hint = fix === null ? "" : screen.out("cyan", `  fix: ${shownInLine(fix, 300)}`);
+      const hint = fix === null ? "" : screen.out("cyan", `  fix: ${shownInLine(call.typed(fix), 300)}`);
       screen.print(`${screen.out(colours[status], status.padEnd(4))}  ${rows[place]}${hint}`);
     }
   }

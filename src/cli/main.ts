@@ -9,6 +9,7 @@ import { parseLine, UsageError } from "./args.ts";
 import { createCall, type Call, type Host } from "./call.ts";
 import { commandNamed, everyFlag, GLOBAL_FLAGS, type Command } from "./commands.ts";
 import { createPaint, jsonLine, shown } from "./text.ts";
+import { asTyped, programName } from "./typed.ts";
 import { versionText } from "./version.ts";
 
 const OLDEST_NODE = 24;
@@ -33,6 +34,7 @@ const host: Host = {
   stdout: process.stdout,
   stderr: process.stderr,
   env: process.env,
+  program: programName(process.argv[1], process.env),
   cwd: () => process.cwd(),
   stopped: () => (stopping ??= new AbortController()).signal,
   interruption,
@@ -130,7 +132,7 @@ function printVersion(json: boolean): number {
 async function printUsage(json: boolean): Promise<number> {
   if (json) throw new UsageError("A command is needed.");
   const { mainHelp } = await import("./help.ts");
-  process.stderr.write(`${mainHelp(createPaint(false))}\n`);
+  process.stderr.write(`${mainHelp(createPaint(false), host.program)}\n`);
   return 2;
 }
 
@@ -145,7 +147,7 @@ async function fail(error: unknown, argv: readonly string[]): Promise<number> {
   const agent = asked?.words[0]?.is === "agent" ? ((current?.words ?? words.slice(1))[0] ?? "") : "";
   const failure = toFailing(error, asked, agent);
   current?.screen.status(null);
-  process.stderr.write(`lockstep: ${shown(failure.reason)}\n`);
+  process.stderr.write(`lockstep: ${shown(asTyped(failure.reason, host.program))}\n`);
   if (failure.stack !== null) process.stderr.write(`${shown(failure.stack)}\n`);
   if (isOn("json")) process.stdout.write(`${jsonLine(failureDocument(failure, asked, agent))}\n`);
   else if (isRunning(asked) && !isOn("events")) process.stdout.write('{"outcome":"failed"}\n');

@@ -26,7 +26,9 @@ export async function listRecorded(call: Call): Promise<number> {
     else if (newest.length === 0) screen.tell(`No runs are recorded in ${stateDir}.`);
     else screen.print(runTable(newest, Date.now(), screen.out));
     if (newest.length < runs.length)
-      screen.tell(`${runs.length - newest.length} more; to list all: lockstep runs --limit ${runs.length}`);
+      screen.tell(
+        call.typed(`${runs.length - newest.length} more; to list all: lockstep runs --limit ${runs.length}`),
+      );
     return 0;
   });
 }

@@ -54,7 +54,7 @@ async function show(call: Call): Promise<number> {
   );
   const isFree = state.state !== "new" && state.state !== "changed";
   if (call.on("json")) call.screen.document({ v: 1, ...state, trusted: isFree });
-  else call.screen.print(stateText(state, requiredFlags(flow)));
+  else call.screen.print(stateText(call, state, requiredFlags(flow)));
   return isFree ? EXIT.completed : EXIT.unavailable;
 }
 
@@ -64,7 +64,11 @@ function requiredFlags({ parameters }: Flow): string {
   return needed.map(({ flag }) => ` ${flag} …`).join("");
 }
 
-function stateText({ agent, root, digest, commands, change, state, at }: TrustState, needed: string): string {
+function stateText(
+  { typed }: Call,
+  { agent, root, digest, commands, change, state, at }: TrustState,
+  needed: string,
+): string {
   if (state === "nothing")
     return `${visibleInLine(agent)} needs no trust: its files make Lockstep run nothing.`;
   const words: { readonly [state in TrustState["state"]]: string } = {
@@ -80,7 +84,9 @@ function stateText({ agent, root, digest, commands, change, state, at }: TrustSt
     ...commandLines(commands, isOpen ? change : null).map((line) => broken(line)),
     `digest ${digest}`,
     ...(isOpen
-      ? [`To trust it: lockstep run ${visibleInLine(agent)}${visibleInLine(needed)} --trust ${digest}`]
+      ? [
+          `${typed("To trust it: lockstep run")} ${visibleInLine(agent)}${visibleInLine(needed)} --trust ${digest}`,
+        ]
       : []),
   ].join("\n");
 }
