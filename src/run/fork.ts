@@ -109,9 +109,14 @@ function withDraft(journal: Journal, { run, entries, adopted }: Draft): Journal 
   const isDraft = (other: string) => made === null && other === id;
   return {
     ...journal,
-    list: async () => [...(made === null ? [row] : []), ...(await journal.list())],
-    read: async (other, after = 0) =>
-      isDraft(other) ? entries.slice(after) : await journal.read(other, after),
+    list: async (which = {}) => [
+      ...(made === null && which.before === undefined && id.startsWith(which.prefix ?? "") ? [row] : []),
+      ...(await journal.list(which)),
+    ],
+    read: async (other, after = 0, limit) =>
+      isDraft(other)
+        ? entries.slice(after, limit && after + limit)
+        : await journal.read(other, after, limit),
     flow: async (wanted) => own(adopted, wanted) ?? (await journal.flow(wanted)),
     claim: async (other, how) => (isDraft(other) ? handle : await journal.claim(other, how)),
   };

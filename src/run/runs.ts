@@ -34,10 +34,15 @@ export async function listRuns(journal: Journal): Promise<readonly RunSummary[]>
 /** What a run was started with, and what it cost so far as prices are known; `costUsd` is null where none is. */
 export type Particulars = { readonly args: JsonObject; readonly costUsd: number | null };
 
+/** A damaged run has none. */
 export async function particularsOf(journal: Journal, run: string): Promise<Particulars> {
   let args: JsonObject = {};
   let { usage } = EMPTY_STATE;
-  for (const { event } of await journal.read(run)) {
+  const entries = await journal.read(run).catch((error: unknown) => {
+    if (error instanceof RunnerError) return [];
+    throw error;
+  });
+  for (const { event } of entries) {
     if (event.type === "run.started") ({ args } = event);
     const spent = event.type === "step.answered" ? usageOf(event.reply) : undefined;
     if (spent !== undefined) usage = addUsage(usage, spent);
