@@ -8,10 +8,25 @@ export type Flag = {
   readonly takes?: string;
   /** It may be given more than once. */
   readonly repeats?: true;
+  /** What its value can be, for shells to offer. */
+  readonly offers?: Offer;
   /** About safety, limits, places or output: no parameter of an agent can take its name, so it always means this flag. */
   readonly reserved?: true;
   readonly help: string;
 };
+
+/** Words that can be offered as they are, or where to look for them. `step`: of the agent or run that the line names. */
+export type Offer =
+  | readonly string[]
+  | "agent"
+  | "run"
+  | "step"
+  | "question"
+  | "command"
+  | "model"
+  | "file"
+  | "folder"
+  | "new";
 
 export type Grammar = {
   readonly flags: readonly Flag[];

@@ -154,7 +154,9 @@ function renderBatch(call: Call, { agent, items, durationMs, costUsd }: Batch, p
   const complete = items.filter(({ result }) => result?.success === true).length;
   const cost = costUsd === null ? "" : ` · $${costUsd.toFixed(4)}`;
   const next = items.flatMap(({ result }) =>
-    result?.resumable === true && !result.success ? [paint("cyan", resumeCommand(call, result))] : [],
+    result?.resumable === true && !result.success
+      ? [paint("cyan", call.typed(resumeCommand(call, result)))]
+      : [],
   );
   return [
     "",

@@ -2,6 +2,7 @@
 import { parseLine, UsageError, type Flag, type Given } from "./args.ts";
 import { everyFlag, GLOBAL_FLAGS, type Command } from "./commands.ts";
 import { createScreen, type Screen, type Terminal } from "./screen.ts";
+import { asTyped } from "./typed.ts";
 
 export type Call = {
   readonly command: Command;
@@ -19,12 +20,16 @@ export type Call = {
   readonly stateDir: string | undefined;
   readonly screen: Screen;
   readonly host: Host;
+  /** Our own words with the commands in them as the user types them. Not for `--json`, and not for what others wrote. */
+  readonly typed: (text: string) => string;
   /** The same line read again, strictly, now that the agent's own flags are known. */
   readonly declare: (flags: readonly Flag[]) => Call;
 };
 
 /** The process around the call. */
 export type Host = Terminal & {
+  /** How the user calls this program. */
+  readonly program: string;
   readonly cwd: () => string;
   /** Opened only when it is read: an open stdin holds the process. */
   readonly stdin: { readonly isTTY: boolean; readonly open: () => NodeJS.ReadStream };
@@ -54,7 +59,13 @@ export function createCall(
       ? parseLine(argv, { flags: [...GLOBAL_FLAGS, ...command.flags], declared: reading.declared })
       : parseLine(argv, { flags: everyFlag(), lenient: true });
   const [, ...words] = line.words;
-  const text = (flag: string) => line.flags.get(flag)?.at(-1);
+  const declares = new Set([...GLOBAL_FLAGS, ...command.flags].map(({ name }) => name));
+  const all = (flag: string) => {
+    // A flag that is read but not declared could never be given.
+    if (!declares.has(flag)) throw new Error(`${command.name} reads --${flag} and does not declare it`);
+    return line.flags.get(flag) ?? [];
+  };
+  const text = (flag: string) => all(flag).at(-1);
   const on = (flag: string) => text(flag) === "true";
   const color = text("color");
   const call: Call = {
@@ -63,12 +74,13 @@ export function createCall(
     words,
     on,
     text,
-    all: (flag) => line.flags.get(flag) ?? [],
+    all,
     declared: line.declared,
     cwd: text("cwd") ?? host.cwd(),
     stateDir: text("state"),
     screen: createScreen(host, { quiet: on("quiet"), color: color === undefined ? null : color === "true" }),
     host,
+    typed: (text) => asTyped(text, host.program),
     declare: (flags) => createCall(command, argv, host, { kind: "strict", declared: flags }, onRead),
   };
   onRead(call);
@@ -76,12 +88,11 @@ export function createCall(
   return call;
 }
 
-function requireWords(command: Command, words: readonly string[]): void {
-  const surplus = command.words.at(-1)?.repeats ? undefined : words[command.words.length];
-  if (surplus !== undefined)
-    throw new UsageError(`${command.name} does not know what to do with "${surplus}".`);
-  const missing = command.words[words.length];
-  if (missing !== undefined && missing.optional === undefined) {
-    throw new UsageError(`${command.name} needs ${missing.name}.`);
-  }
+function requireWords({ name, words: takes }: Command, words: readonly string[]): void {
+  const surplus = takes.at(-1)?.repeats ? undefined : words[takes.length];
+  if (surplus !== undefined) throw new UsageError(`${name} does not know what to do with "${surplus}".`);
+  const needed = takes.filter(({ optional }) => optional === undefined);
+  if (words.length >= needed.length) return;
+  const given = words.length === 0 ? "" : `; only ${words.map((word) => `"${word}"`).join(" ")} was given`;
+  throw new UsageError(`${name} needs ${needed.map((word) => word.name).join(" and ")}${given}.`);
 }

@@ -100,7 +100,7 @@ async function watchFindings(call: Call, root: string): Promise<number> {
 
 /** `name` is null when all agents were asked for. `more`: what else the document tells. */
 export function tellFindings(
-  { on, screen }: Call,
+  { on, screen, typed }: Call,
   agents: readonly Loaded[],
   name: string | null,
   more: object = {},
@@ -117,7 +117,7 @@ export function tellFindings(
       ...more,
     });
   else {
-    for (const agent of agents) screen.print(findingsText(agent, screen.out));
+    for (const agent of agents) screen.print(findingsText(agent, { screen, typed }));
     if (agents.length > 1) {
       const bad = agents.filter((agent) => hasErrors(agent.problems)).length;
       screen.print(
@@ -128,12 +128,15 @@ export function tellFindings(
   return ok ? EXIT.completed : EXIT.invalid;
 }
 
-function findingsText({ agent, flow, project, problems }: Loaded, paint: Paint): string {
+function findingsText(
+  { agent, flow, project, problems }: Loaded,
+  { screen: { out: paint }, typed }: Pick<Call, "screen" | "typed">,
+): string {
   const steps = flow === null ? "" : ` (${count(Object.keys(flow.steps).length, "step")})`;
   const name = shownInLine(agent);
   if (problems.length === 0) return `${paint("green", "✓")} ${name}: no problems${steps}`;
   const mark = hasErrors(problems) ? paint("red", "✗") : paint("yellow", "!");
-  return `${renderProblems(inOrder(problems), createFiles(project.root), paint)}\n\n${mark} ${name}: ${countProblems(problems)}${steps}`;
+  return `${renderProblems(inOrder(problems), createFiles(project.root), paint, typed)}\n\n${mark} ${name}: ${countProblems(problems)}${steps}`;
 }
 
 /** Errors last: they are what a reader sees first at the end of the output. */

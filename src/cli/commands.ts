@@ -1,5 +1,5 @@
 /** Every command and its flags: what the parser, the help and the shell completions are made from. Loads nothing. */
-import { UsageError, type Flag } from "./args.ts";
+import { UsageError, type Flag, type Offer } from "./args.ts";
 import type { Call } from "./call.ts";
 
 export type Command = {
@@ -17,13 +17,13 @@ export type Command = {
   readonly load: () => Promise<(call: Call) => Promise<number>>;
 };
 
-/** What a command is told beside flags. `is` tells a shell what to offer. */
+/** What a command takes besides flags. `is`: what a shell offers there. */
 export type Word = {
   readonly name: string;
   readonly optional?: true;
   /** Of the last one there may be several. */
   readonly repeats?: true;
-  readonly is: "agent" | "run" | "shell" | "command" | "new" | "step" | "file" | "worktrees" | "trust";
+  readonly is: Offer;
 };
 
 export const GLOBAL_FLAGS: readonly Flag[] = [
@@ -31,8 +31,21 @@ export const GLOBAL_FLAGS: readonly Flag[] = [
   { name: "quiet", short: "q", reserved: true, help: "no progress and no report, errors only" },
   { name: "verbose", short: "v", reserved: true, help: "show every answer, tool call and retry" },
   { name: "color", reserved: true, help: "colours even off a terminal; --no-color for none" },
-  { name: "cwd", short: "C", takes: "DIR", reserved: true, help: "work as if started in DIR" },
-  { name: "state", takes: "DIR", reserved: true, help: "keep run state in DIR instead of .lockstep" },
+  {
+    name: "cwd",
+    short: "C",
+    takes: "DIR",
+    offers: "folder",
+    reserved: true,
+    help: "work as if started in DIR",
+  },
+  {
+    name: "state",
+    takes: "DIR",
+    offers: "folder",
+    reserved: true,
+    help: "keep run state in DIR instead of .lockstep",
+  },
   { name: "help", short: "h", reserved: true, help: "show help, also for a single command" },
   { name: "version", reserved: true, help: "show the version" },
 ];
@@ -40,18 +53,21 @@ export const GLOBAL_FLAGS: readonly Flag[] = [
 const SCRIPT: Flag = {
   name: "script",
   takes: "FILE",
+  offers: "file",
   reserved: true,
   help: "let a script answer instead of a model (YAML or JSON)",
 };
 const MODEL: Flag = {
   name: "model",
   takes: "NAME",
+  offers: "model",
   reserved: true,
   help: "the model that all steps ask: a name of yours, or provider/model",
 };
 const BACKEND: Flag = {
   name: "backend",
   takes: "ID",
+  offers: ["ai-sdk", "claude-agent", "acp"],
   reserved: true,
   help: "what drives the model: ai-sdk, unless you say otherwise",
 };
@@ -70,6 +86,7 @@ const TRUST_JOURNAL: Flag = {
 const ON_PERMISSION: Flag = {
   name: "on-permission",
   takes: "WHAT",
+  offers: ["deny", "halt", "allow"],
   reserved: true,
   help: "deny, halt or allow: what becomes of a question when nobody can be asked",
 };
@@ -99,6 +116,7 @@ const SPENDING: readonly Flag[] = [
   {
     name: "max",
     takes: "WHAT=N",
+    offers: ["turns=", "tokens=", "costUsd=", "wallMs=", "soft="],
     repeats: true,
     reserved: true,
     help: "any limit, also of a step: STEP.turns=20, STEP.perAttempt.wallMs=90s, soft=0.9",
@@ -107,18 +125,21 @@ const SPENDING: readonly Flag[] = [
 const SANDBOX: Flag = {
   name: "sandbox",
   takes: "WHEN",
+  offers: ["auto", "on", "off"],
   reserved: true,
   help: "auto: confine commands wherever that is possible; on: or do not run; off: do not confine them",
 };
 const NETWORK: Flag = {
   name: "network",
   takes: "HOSTS",
+  offers: ["none", "usual", "all"],
   reserved: true,
   help: "what confined commands may reach: none, usual (package registries), all, or HOST,HOST…",
 };
 const LOG: Flag = {
   name: "log",
   takes: "DIR",
+  offers: "folder",
   reserved: true,
   help: "write a log file into DIR, also where the agent asks for none",
 };
@@ -182,7 +203,22 @@ const ADOPT: Flag = {
   name: "adopt",
   help: "go on with the flow that the files hold now, if the run is compatible with it",
 };
-const OUT: Flag = { name: "out", short: "o", takes: "FILE", help: "write to FILE" };
+const PARTS = [
+  "memory",
+  "durable",
+  "growth",
+  "concurrency",
+  "resume",
+  "load",
+  "cold",
+  "stages",
+  "http",
+  "gate",
+  "replay",
+  "life",
+  "batch",
+];
+const OUT: Flag = { name: "out", short: "o", takes: "FILE", offers: "file", help: "write to FILE" };
 
 const AGENT: Word = { name: "NAME", is: "agent" };
 const RUN: Word = { name: "RUN", is: "run" };
@@ -249,9 +285,10 @@ export const COMMANDS: readonly Command[] = [
       {
         name: "from",
         takes: "STEP[@VISIT]",
+        offers: "step",
         help: "go on from just before that visit, as a new run that shares the past before it",
       },
-      { name: "invalidate", takes: "STEP", help: "the same, from the first visit of STEP" },
+      { name: "invalidate", takes: "STEP", offers: "step", help: "the same, from the first visit of STEP" },
       { name: "take-over", help: "also if a process drives it: one that hangs. It can record nothing more" },
     ],
     details: [
@@ -276,8 +313,8 @@ export const COMMANDS: readonly Command[] = [
     summary: "answer a question of a run, and let the run go on",
     words: [
       RUN,
-      { name: "QUESTION", is: "new", optional: true },
-      { name: "CHOICE", is: "new", optional: true },
+      { name: "QUESTION", is: "question", optional: true },
+      { name: "CHOICE", is: "question", optional: true },
     ],
     flags: [
       { name: "text", takes: "TEXT", help: "answer in words of your own, where the question takes them" },
@@ -367,6 +404,7 @@ export const COMMANDS: readonly Command[] = [
       {
         name: "format",
         takes: "FORMAT",
+        offers: ["text", "mermaid", "dot", "svg", "json"],
         help: "text, mermaid, dot, svg or json; by default as --out is called, or text",
       },
       { ...OUT, help: "write the drawing to FILE" },
@@ -422,7 +460,8 @@ export const COMMANDS: readonly Command[] = [
     summary: "list the recorded runs, newest first",
     words: [],
     flags: [
-      { name: "max", takes: "N", help: "list at most N runs (20)" },
+      { name: "limit", takes: "N", help: "list at most N runs (20)" },
+      { name: "max", takes: "N", help: "the same as --limit" },
       { name: "watch", help: "list again whenever something changes, until Ctrl-C" },
       {
         name: "prune",
@@ -431,7 +470,7 @@ export const COMMANDS: readonly Command[] = [
       {
         name: "older-than",
         takes: "AGE",
-        help: "with --prune: runs untouched for AGE, such as 12h, 30d or 8w",
+        help: "with --prune: runs untouched for AGE, such as 90s, 12h, 30d or 8w",
       },
       { name: "keep", takes: "N", help: "with --prune: all but the newest N" },
       { name: "dry-run", help: "with --prune: only say what would be removed" },
@@ -492,7 +531,12 @@ export const COMMANDS: readonly Command[] = [
     words: [RUN],
     flags: [
       { name: "follow", short: "f", help: "go on printing until the run has ended" },
-      { name: "level", takes: "LEVEL", help: "debug, info, warn or error, and whatever is worse (info)" },
+      {
+        name: "level",
+        takes: "LEVEL",
+        offers: ["debug", "info", "warn", "error"],
+        help: "debug, info, warn or error, and whatever is worse (info)",
+      },
       {
         name: "transcript",
         help: "print what was said to the model and by it, tool calls and results included",
@@ -535,7 +579,7 @@ export const COMMANDS: readonly Command[] = [
   {
     name: "worktree",
     summary: "list the worktrees that runs have left, or remove those that nothing is lost with",
-    words: [{ name: "list|prune", is: "worktrees" }],
+    words: [{ name: "list|prune", is: ["list", "prune"] }],
     flags: [{ name: "dry-run", help: "with prune: only say what would be removed" }, TRUST_JOURNAL],
     details: [
       "prune removes the worktrees of ended runs in which everything is committed. A branch goes with its worktree only",
@@ -571,20 +615,18 @@ export const COMMANDS: readonly Command[] = [
       {
         name: "at",
         takes: "STEP[@VISIT]",
+        offers: "step",
         help: "the first visit that is not shared; without VISIT the last one",
       },
       {
         name: "edit",
         takes: "WHAT=FILE",
+        offers: ["output=", "handoff=", "prompt=", "model="],
         repeats: true,
         help: "output=FILE, handoff=FILE, prompt=STEP:FILE or model=STEP:NAME",
       },
       ADOPT,
-      SCRIPT,
-      EVENTS,
-      TRUST,
-      TRUST_JOURNAL,
-      ON_PERMISSION,
+      ...GOING_ON,
     ],
     details: [
       RUN_IDS,
@@ -613,7 +655,7 @@ export const COMMANDS: readonly Command[] = [
     summary: "tell which recorded runs would go another way with the files as they are now",
     words: [{ ...RUN, repeats: true, optional: true }],
     flags: [
-      { name: "agent", takes: "NAME", help: "the agent whose files are tried" },
+      { name: "agent", takes: "NAME", offers: "agent", help: "the agent whose files are tried" },
       { name: "check", help: "exit 1 when a run would go another way" },
     ],
     details: [
@@ -650,7 +692,7 @@ export const COMMANDS: readonly Command[] = [
     name: "trust",
     summary: "show what an agent needs your trust for, list what you trust, or take it back",
     words: [
-      { name: "show|list|revoke", is: "trust" },
+      { name: "show|list|revoke", is: ["show", "list", "revoke"] },
       { name: "NAME|DIGEST|DIR", optional: true, is: "agent" },
     ],
     flags: [{ name: "all", help: "with revoke: trust nothing any more" }, SANDBOX],
@@ -719,7 +761,8 @@ export const COMMANDS: readonly Command[] = [
       {
         name: "part",
         takes: "PART",
-        help: "only memory, durable, growth, concurrency, resume, load, cold, stages, http, gate, replay, life or batch",
+        offers: PARTS,
+        help: `only one of ${PARTS.join(", ")}`,
       },
     ],
     examples: ["lockstep bench", "lockstep bench --check --json"],
@@ -729,10 +772,15 @@ export const COMMANDS: readonly Command[] = [
   {
     name: "completion",
     summary: "print a script that completes commands in your shell",
-    words: [{ name: "bash|zsh|fish", is: "shell" }],
+    words: [{ name: "bash|zsh|fish", is: ["bash", "zsh", "fish"] }],
     flags: [],
+    details: [
+      "Commands, flags and their values, agents with their parameters, steps and runs are completed.",
+      "In zsh the folder must be in fpath before compinit runs: fpath=(~/.zfunc $fpath).",
+    ],
     examples: [
       "lockstep completion bash > ~/.local/share/bash-completion/completions/lockstep",
+      "lockstep completion zsh > ~/.zfunc/_lockstep",
       "lockstep completion fish > ~/.config/fish/completions/lockstep.fish",
     ],
     document: "plain",

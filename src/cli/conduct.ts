@@ -66,7 +66,7 @@ export function driveOptions(call: Call, signal: AbortSignal, said = new Set<str
     ...waiting(call),
     notify: (text) => {
       said.add(text);
-      screen.complain(shown(text));
+      screen.complain(shown(call.typed(text)));
     },
     ...spending(call),
     ...sandboxOf(call),
@@ -83,13 +83,17 @@ export function tellResult(call: Call, result: Result, said: ReadonlySet<string>
   const errors = result.problems.filter(({ severity }) => severity === "error");
   if (errors.length > 0 && !result.success && !call.on("json")) {
     const { root } = findProject(call.cwd);
-    screen.tell(`${renderProblems(errors, createFiles(root), screen.err)}\n`);
+    screen.tell(`${renderProblems(errors, createFiles(root), screen.err, call.typed)}\n`);
   }
-  const warnings = result.warnings.filter((text) => !said.has(text));
-  const lines = renderReport({ ...result, warnings }, resumeCommand(call, result), screen.err).split("\n");
+  const warnings = result.warnings.filter((text) => !said.has(text)).map(call.typed);
+  const described = { ...result, warnings, reason: call.typed(result.reason) };
+  const rendered = renderReport(described, resumeCommand(call, result), screen.err, call.typed);
   // A terminal breaks a command where it can still be copied whole.
   const fits = (line: string) => !screen.isLive || line.includes("lockstep ");
-  const report = lines.map((line) => (fits(line) ? line : wrapped(line, screen.width))).join("\n");
+  const report = rendered
+    .split("\n")
+    .map((line) => (fits(line) ? line : wrapped(line, screen.width)))
+    .join("\n");
   if (result.success) screen.tell(report);
   else screen.complain(call.on("quiet") ? report.split("\n").slice(0, 2).join("\n") : report);
   if (call.on("json")) screen.document(result);

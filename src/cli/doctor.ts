@@ -32,7 +32,7 @@ export async function examine(call: Call): Promise<number> {
     git(programs),
     ripgrep(programs),
     await sandbox(call, project),
-    stateFolder(project),
+    await stateFolder(project, call),
     await journal(call),
     ...(await agents(project, call)),
     ok("backend scripted", "answers from a script: lockstep run NAME --script FILE"),
@@ -45,9 +45,11 @@ export async function examine(call: Call): Promise<number> {
     screen.document({ v: 1, ok: isFit, root: project.root, stateDir: project.stateDir, checks: findings });
   else {
     const colours = { ok: "green", warn: "yellow", fail: "red" } as const;
-    const rows = table(findings.map(({ name, detail }) => [shownInLine(name, 60), shownInLine(detail, 300)]));
+    const rows = table(
+      findings.map(({ name, detail }) => [shownInLine(name, 60), shownInLine(call.typed(detail), 300)]),
+    );
     for (const [place, { status, fix }] of findings.entries()) {
-      const hint = fix === null ? "" : screen.out("cyan", `  fix: ${shownInLine(fix, 300)}`);
+      const hint = fix === null ? "" : screen.out("cyan", `  fix: ${shownInLine(call.typed(fix), 300)}`);
       screen.print(`${screen.out(colours[status], status.padEnd(4))}  ${rows[place]}${hint}`);
     }
   }
@@ -125,7 +127,21 @@ async function sandbox(call: Call, project: Project): Promise<Finding> {
 }
 
 /** Writes and syncs a file where the journal is, or in the nearest folder that is there. */
-function stateFolder({ stateDir }: Project): Finding {
+async function stateFolder({ stateDir }: Project, call: Call): Promise<Finding> {
+  const { standingOf } = await import("../run/states.ts");
+  try {
+    const standing = standingOf(stateDir, call.host.env);
+    if (standing.kind === "foreign")
+      return standing.isRefused
+        ? fail("state folder", `${stateDir} is not used: ${standing.why}`, "choose another with --state DIR")
+        : warn(
+            "state folder",
+            `${stateDir} can only be looked at: ${standing.why}`,
+            "if you know it, pass --trust-journal to the next run; else move it away",
+          );
+  } catch (error) {
+    return fail("state folder", why(error), "move it away, or choose another with --state DIR");
+  }
   let folder = stateDir;
   while (!existsSync(folder) && folder !== dirname(folder)) folder = dirname(folder);
   const file = join(folder, `.lockstep-doctor-${process.pid}`);

@@ -56,7 +56,9 @@ export async function importFromFile(call: Call): Promise<number> {
     if (call.on("json")) screen.document({ v: 1, run, agent: bundle.run.agent, difference });
     else screen.print(run);
     if (difference !== null)
-      screen.complain(`Entry ${difference.seq} comes out another way here. See: lockstep replay ${run}`);
+      screen.complain(
+        call.typed(`Entry ${difference.seq} comes out another way here. See: lockstep replay ${run}`),
+      );
     return 0;
   } finally {
     await journal.close();

@@ -22,6 +22,6 @@ export async function followShown(call: Call, journal: Journal, run: string): Pr
   if (call.on("events")) return 0;
   const result = await show(journal, run);
   if (call.on("json")) screen.document(result);
-  else screen.print(renderReport(result, resumeCommand(call, result), screen.out));
+  else screen.print(renderReport(result, resumeCommand(call, result), screen.out, call.typed));
   return 0;
 }

@@ -4,16 +4,21 @@ import type { Flag } from "./args.ts";
 import type { Call } from "./call.ts";
 import { commandNamed, COMMANDS, GLOBAL_FLAGS, type Command } from "./commands.ts";
 import { shownInLine, table, type Paint } from "./text.ts";
+import { asTyped } from "./typed.ts";
 
 /** `lockstep help [COMMAND]` */
-export function printHelp({ words: [name], on, screen }: Call): Promise<number> {
+export function printHelp({ words: [name], on, screen, host: { program } }: Call): Promise<number> {
   const command = name === undefined ? null : commandNamed(name);
   if (on("json")) screen.document(describe(command === null ? COMMANDS : [command]));
-  else screen.print(command === null ? mainHelp(screen.out) : commandHelp(command, screen.out));
+  else
+    screen.print(
+      command === null ? mainHelp(screen.out, program) : commandHelp(command, screen.out, null, program),
+    );
   return Promise.resolve(0);
 }
 
-export function mainHelp(paint: Paint): string {
+export function mainHelp(paint: Paint, program = "lockstep"): string {
+  const typed = (text: string) => asTyped(text, program);
   const commands = COMMANDS.map((command) => [
     [command.name, ...command.words.map(wordText)].join(" "),
     command.summary,
@@ -21,16 +26,16 @@ export function mainHelp(paint: Paint): string {
   return [
     "Runs LLM agents as declared step flows: .agent/NAME/ holds an agent.",
     "",
-    `${paint("bold", "Usage")}  lockstep COMMAND [flags]`,
+    `${paint("bold", "Usage")}  ${program} COMMAND [flags]`,
     "",
     paint("bold", "Commands"),
     ...indent(table(commands)),
     "",
     paint("bold", "Flags for every command"),
-    ...indent(flagRows(GLOBAL_FLAGS)),
+    ...indent(flagRows(GLOBAL_FLAGS, typed)),
     "",
     paint("bold", "Begin with"),
-    ...indent(["lockstep init notes", "lockstep check notes", "lockstep help run"]),
+    ...indent(["lockstep init notes", "lockstep check notes", "lockstep help run"].map(typed)),
     "",
     paint("bold", "Exit codes"),
     ...indent([
@@ -45,22 +50,27 @@ export function commandHelp(
   command: Command,
   paint: Paint,
   parameters: readonly Parameter[] | null = null,
+  program = "lockstep",
 ): string {
   const flags = parameters === null ? command.flags : command.flags.map((flag) => besides(flag, parameters));
+  const typed = (text: string) => asTyped(text, program);
   const section = (title: string, lines: readonly string[]) =>
     lines.length === 0 ? [] : ["", paint("bold", title), ...indent(lines)];
   return [
-    `lockstep ${command.name}: ${command.summary}`,
+    typed(`lockstep ${command.name}: ${command.summary}`),
     "",
-    `${paint("bold", "Usage")}  ${["lockstep", command.name, ...command.words.map(wordText), "[flags]"].join(" ")}`,
+    `${paint("bold", "Usage")}  ${[program, command.name, ...command.words.map(wordText), "[flags]"].join(" ")}`,
     ...section("Parameters of the agent", parameters === null ? [] : parameterRows(parameters)),
-    ...section("Flags", flagRows(flags)),
+    ...section("Flags", flagRows(flags, typed)),
     ...section(
       "Flags for every command",
-      flagRows(GLOBAL_FLAGS.map((flag) => besides(flag, parameters ?? []))),
+      flagRows(
+        GLOBAL_FLAGS.map((flag) => besides(flag, parameters ?? [])),
+        typed,
+      ),
     ),
-    ...section("Notes", command.details ?? []),
-    ...section("Examples", command.examples),
+    ...section("Notes", (command.details ?? []).map(typed)),
+    ...section("Examples", command.examples.map(typed)),
   ].join("\n");
 }
 
@@ -95,11 +105,11 @@ function besides(flag: Flag, parameters: readonly Parameter[]): Flag {
     : flag;
 }
 
-function flagRows(flags: readonly Flag[]): readonly string[] {
+function flagRows(flags: readonly Flag[], typed: (text: string) => string): readonly string[] {
   return table(
     flags.map(({ name, short, takes, help }) => {
       const long = `--${name}${takes === undefined ? "" : ` ${takes}`}`;
-      return [short === undefined ? `    ${long}` : `-${short}, ${long}`, help];
+      return [short === undefined ? `    ${long}` : `-${short}, ${long}`, typed(help)];
     }),
   );
 }

@@ -45,7 +45,12 @@ export function initAgent(call: Call): Promise<number> {
     call.screen.document({ v: 1, agent: name, files: files.map(({ path }) => shown(path)), next });
   else {
     call.screen.print(
-      [...files.map(({ path }) => shown(path)), "", "Next:", ...next.map((line) => `  ${line}`)].join("\n"),
+      [
+        ...files.map(({ path }) => shown(path)),
+        "",
+        "Next:",
+        ...next.map((line) => `  ${call.typed(line)}`),
+      ].join("\n"),
     );
   }
   return Promise.resolve(0);

@@ -8,13 +8,13 @@ import type { Call } from "./call.ts";
 import { countProblems } from "./problems.ts";
 import { shownInLine, table } from "./text.ts";
 
-export async function listProject({ cwd, stateDir, on, screen }: Call): Promise<number> {
+export async function listProject({ cwd, stateDir, on, screen, typed }: Call): Promise<number> {
   const project = findProject(cwd, stateDir);
   const agents: Loaded[] = [];
   for (const name of listAgents(project)) agents.push(await loadAgent(name, cwd));
   if (on("json")) screen.document({ v: 1, root: project.root, agents: agents.map(describe) });
   else if (agents.length === 0) {
-    screen.tell(`There is no agent in ${project.agentsDir}. Make one with: lockstep init NAME`);
+    screen.tell(typed(`There is no agent in ${project.agentsDir}. Make one with: lockstep init NAME`));
   } else {
     const rows = agents.map(({ agent, flow, problems }) => [
       agent,

@@ -7,8 +7,9 @@ import module from "node:module";
 import { isAbsolute, join } from "node:path";
 import { parseLine, UsageError } from "./args.ts";
 import { createCall, type Call, type Host } from "./call.ts";
-import { commandNamed, everyFlag, type Command } from "./commands.ts";
+import { commandNamed, everyFlag, GLOBAL_FLAGS, type Command } from "./commands.ts";
 import { createPaint, jsonLine, shown } from "./text.ts";
+import { asTyped, programName } from "./typed.ts";
 import { versionText } from "./version.ts";
 
 const OLDEST_NODE = 24;
@@ -34,6 +35,7 @@ const host: Host = {
   stdout: process.stdout,
   stderr: process.stderr,
   env: process.env,
+  program: programName(process.argv[1], process.env),
   cwd: () => process.cwd(),
   stopped: () => (stopping ??= new AbortController()).signal,
   interruption,
@@ -72,13 +74,26 @@ async function crash(error: unknown, argv: readonly string[]): Promise<void> {
   leave(await fail(error, argv));
 }
 
+/** For the completions of shells: an answer or nothing, since an error would be written over the line. */
+async function offer(typed: readonly string[]): Promise<number> {
+  keepCompiled(process.env);
+  const { complete, offeredText } = await import("./complete.ts");
+  const offered = await complete(typed, { cwd: process.cwd(), env: process.env }).catch(() => null);
+  if (offered !== null) process.stdout.write(`${offeredText(offered)}\n`);
+  return 0;
+}
+
 async function answer(argv: readonly string[]): Promise<number> {
+  if (argv[0] === "__complete") return await offer(argv.slice(argv[1] === "--" ? 2 : 1));
   const { words, flags } = parseLine(argv, { flags: everyFlag(), lenient: true });
   const [word] = words;
   const isAsked = (flag: string) => flags.get(flag)?.at(-1) === "true";
   if (word === undefined && isAsked("version")) return printVersion(isAsked("json"));
   if (word === undefined && isAsked("help")) return await run(commandNamed("help"), ["help", ...argv]);
-  if (word === undefined) return await printUsage(isAsked("json"));
+  if (word === undefined) {
+    parseLine(argv, { flags: GLOBAL_FLAGS });
+    return await printUsage(isAsked("json"));
+  }
   return await run(commandNamed(word), argv);
 }
 
@@ -107,7 +122,8 @@ function keepCompiled({ XDG_CACHE_HOME, HOME }: NodeJS.ProcessEnv): void {
   const folder = XDG_CACHE_HOME || (HOME ? join(HOME, ".cache") : "");
   // Node tries for ever to make a folder where none can be made, as below /proc.
   if (isAbsolute(folder) && !folder.startsWith("/proc/") && !folder.startsWith("/dev/"))
-    module.enableCompileCache(join(folder, "lockstep", "compiled"));
+    // Missing in Deno.
+    module.enableCompileCache?.(join(folder, "lockstep", "compiled"));
 }
 
 function printVersion(json: boolean): number {
@@ -119,7 +135,7 @@ function printVersion(json: boolean): number {
 async function printUsage(json: boolean): Promise<number> {
   if (json) throw new UsageError("A command is needed.");
   const { mainHelp } = await import("./help.ts");
-  process.stderr.write(`${mainHelp(createPaint(false))}\n`);
+  process.stderr.write(`${mainHelp(createPaint(false), host.program)}\n`);
   return 2;
 }
 
@@ -134,7 +150,7 @@ async function fail(error: unknown, argv: readonly string[]): Promise<number> {
   const agent = asked?.words[0]?.is === "agent" ? ((current?.words ?? words.slice(1))[0] ?? "") : "";
   const failure = toFailing(error, asked, agent);
   current?.screen.status(null);
-  process.stderr.write(`lockstep: ${shown(failure.reason)}\n`);
+  process.stderr.write(`lockstep: ${shown(asTyped(failure.reason, host.program))}\n`);
   if (failure.stack !== null) process.stderr.write(`${shown(failure.stack)}\n`);
   if (isOn("json")) process.stdout.write(`${jsonLine(failureDocument(failure, asked, agent))}\n`);
   else if (isRunning(asked) && !isOn("events")) process.stdout.write('{"outcome":"failed"}\n');

@@ -4,7 +4,12 @@ import type { Problem } from "../flow/problem.ts";
 import { count, shown, shownInLine, type Paint } from "./text.ts";
 
 /** Every problem in full, with a blank line between them. */
-export function renderProblems(problems: readonly Problem[], files: Files, paint: Paint): string {
+export function renderProblems(
+  problems: readonly Problem[],
+  files: Files,
+  paint: Paint,
+  typed: (text: string) => string = (text) => text,
+): string {
   const known = new Map<string, readonly string[]>();
   const linesOf: LinesOf = (file) => {
     const before = known.get(file);
@@ -14,7 +19,9 @@ export function renderProblems(problems: readonly Problem[], files: Files, paint
     known.set(file, lines);
     return lines;
   };
-  return problems.map((problem) => renderProblem(problem, linesOf, paint)).join("\n\n");
+  return problems
+    .map((problem) => renderProblem({ ...problem, fix: typed(problem.fix) }, linesOf, paint))
+    .join("\n\n");
 }
 
 /** Each file is read once, however many problems it has. */

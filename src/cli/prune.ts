@@ -52,12 +52,12 @@ async function isConfirmed(call: Call, what: string): Promise<boolean> {
   return await isYes(call, `Remove ${what} for good?`, call.host.stopped());
 }
 
-const UNITS = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 } as const;
+const UNITS = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 } as const;
 
 function ageOf(text: string): number {
-  const [, number, unit] = /^(\d+)([mhdw])$/.exec(text) ?? [];
+  const [, number, unit] = /^(\d+)([smhdw])$/.exec(text) ?? [];
   if (number === undefined)
-    throw new UsageError(`--older-than is "${text}"; it must be a number with m, h, d or w, such as 30d.`);
+    throw new UsageError(`--older-than is "${text}"; it must be a number with s, m, h, d or w, such as 30d.`);
   return Number(number) * UNITS[unit as keyof typeof UNITS];
 }
 

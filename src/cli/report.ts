@@ -5,8 +5,13 @@ import { broken, visible } from "../flow/visible.ts";
 import type { Result, Shown } from "../run/index.ts";
 import { count, duration, jsonLine, shown, shownInLine, type Paint } from "./text.ts";
 
-/** `resume`: the command that goes on with the run. */
-export function renderReport(result: Shown, resume: string, paint: Paint): string {
+/** `resume`: the command that goes on with the run. `typed`: commands as the user types them. */
+export function renderReport(
+  result: Shown,
+  resume: string,
+  paint: Paint,
+  typed: (text: string) => string = (text) => text,
+): string {
   const row = (name: string, text: string) => `  ${paint("dim", name.padEnd(9))} ${text}`;
   const rows = (name: string, texts: readonly string[]) =>
     texts.map((text, place) => row(place === 0 ? name : "", text));
@@ -33,7 +38,7 @@ export function renderReport(result: Shown, resume: string, paint: Paint): strin
     ),
     ...rows(
       "next",
-      nextAction(result, resume).map((text) => paint("cyan", text)),
+      nextAction(result, resume).map((text) => paint("cyan", typed(text))),
     ),
   ].join("\n");
 }

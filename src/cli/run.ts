@@ -26,7 +26,7 @@ export async function runAgent(first: Call): Promise<number> {
   const parameters = parametersOf(loaded.flow);
   if (call.on("help")) {
     const { commandHelp } = await import("./help.ts");
-    call.screen.print(commandHelp(call.command, call.screen.out, parameters));
+    call.screen.print(commandHelp(call.command, call.screen.out, parameters, call.host.program));
     return 0;
   }
   if (call.on("validate")) return (await import("./check.ts")).tellFindings(call, [loaded], name);
@@ -71,7 +71,7 @@ function nameOf(call: Call): string | undefined {
 async function withoutAgent(first: Call): Promise<number> {
   const call = first.declare([]);
   const { commandHelp } = await import("./help.ts");
-  call.screen.print(commandHelp(call.command, call.screen.out));
+  call.screen.print(commandHelp(call.command, call.screen.out, null, call.host.program));
   return 0;
 }
 

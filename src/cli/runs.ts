@@ -1,6 +1,7 @@
 /** `lockstep runs` */
 import { listRuns, type Journal, type RunSummary } from "../run/index.ts";
 import { sizeOfRun } from "../run/prune.ts";
+import { particularsOf, type Particulars } from "../run/runs.ts";
 import { UsageError } from "./args.ts";
 import type { Call } from "./call.ts";
 import { withJournal, withOwnJournal } from "./journal.ts";
@@ -10,7 +11,7 @@ const USUAL_LIMIT = 20;
 
 export async function listRecorded(call: Call): Promise<number> {
   const { screen } = call;
-  const limit = limitOf(call.text("limit"));
+  const limit = limitOf(call);
   requirePrune(call);
   if (call.on("prune") && !call.on("dry-run"))
     return await withOwnJournal(call, null, async (journal, stateDir) => {
@@ -20,12 +21,14 @@ export async function listRecorded(call: Call): Promise<number> {
     if (call.on("prune")) return await (await import("./prune.ts")).pruneRuns(call, journal, stateDir);
     if (call.on("watch")) return await watchRuns(call, journal, stateDir, limit);
     const runs = journal === null ? [] : await listRuns(journal);
-    const newest = journal === null ? [] : await sized(journal, runs.slice(0, limit), stateDir);
+    const newest = journal === null ? [] : await rowsOf(journal, runs.slice(0, limit), stateDir);
     if (call.on("json")) screen.document({ v: 1, runs: newest, total: runs.length });
     else if (newest.length === 0) screen.tell(`No runs are recorded in ${stateDir}.`);
     else screen.print(runTable(newest, Date.now(), screen.out));
     if (newest.length < runs.length)
-      screen.tell(`${runs.length - newest.length} more; see them with --limit ${runs.length}`);
+      screen.tell(
+        call.typed(`${runs.length - newest.length} more; to list all: lockstep runs --limit ${runs.length}`),
+      );
     return 0;
   });
 }
@@ -57,8 +60,15 @@ function drawer(
   stateDir: string,
 ): (runs: readonly RunSummary[]) => Promise<void> {
   let before = "";
+  let known: readonly Row[] = [];
   return async (runs) => {
-    const drawn = runTable(await sized(journal, runs, stateDir), Date.now(), screen.out, host.stdout.columns);
+    // Only what has changed is read again.
+    const isKnown = (row: Row) => runs.some(({ run, events }) => run === row.run && events === row.events);
+    const same = known.filter(isKnown);
+    const news = runs.filter(({ run }) => same.every((row) => row.run !== run));
+    const read = [...same, ...(await rowsOf(journal, news, stateDir))];
+    known = runs.map((summary) => ({ ...read.find(({ run }) => run === summary.run)!, ...summary }));
+    const drawn = runTable(known, Date.now(), screen.out, host.stdout.columns);
     if (drawn === before) return;
     const back = before === "" ? "" : `\u001b[${before.split("\n").length}A\u001b[J`;
     before = drawn;
@@ -87,32 +97,60 @@ function stateText({ run, agent, state, code, step, events }: RunSummary): strin
   ].join("  ");
 }
 
-type Sized = RunSummary & { readonly bytes: number };
+type Row = RunSummary & Particulars & { readonly bytes: number };
 
-async function sized(
+async function rowsOf(
   journal: Journal,
   runs: readonly RunSummary[],
   stateDir: string,
-): Promise<readonly Sized[]> {
+): Promise<readonly Row[]> {
   return await Promise.all(
-    runs.map(async (run) => ({ ...run, bytes: await sizeOfRun(journal, run.run, stateDir) })),
+    runs.map(async (run) => ({
+      ...run,
+      ...(await particularsOf(journal, run.run)),
+      bytes: await sizeOfRun(journal, run.run, stateDir),
+    })),
   );
 }
 
+const HEAD = ["RUN", "AGENT", "STATE", "STEP", "STARTED", "AGE", "COST", "EVENTS", "SIZE", "ARGUMENTS"];
+
 /** `width`: longer lines are cut. */
-function runTable(runs: readonly Sized[], now: number, paint: Paint, width = Infinity): string {
-  const rows = runs.map(({ run, agent, state, code, step, updatedAt, events, bytes }) => [
-    run,
-    shownInLine(agent, 40),
-    code === null ? state : `${state} ${code}`,
-    shownInLine(step ?? "-", 60),
-    age(now - Date.parse(updatedAt)),
-    String(events),
-    size(bytes),
+function runTable(runs: readonly Row[], now: number, paint: Paint, width = Infinity): string {
+  const rows = runs.map((row) => [
+    row.run,
+    shownInLine(row.agent, 40),
+    row.code === null ? row.state : `${row.state} ${row.code}`,
+    shownInLine(row.step ?? "-", 60),
+    timeText(row.createdAt),
+    age(now - Date.parse(row.updatedAt)),
+    row.costUsd === null ? "-" : `$${row.costUsd.toFixed(4)}`,
+    String(row.events),
+    size(row.bytes),
+    argumentText(row.args),
   ]);
-  const [head = "", ...lines] = table([["RUN", "AGENT", "STATE", "STEP", "AGE", "EVENTS", "SIZE"], ...rows]);
+  const [head = "", ...lines] = table([HEAD, ...rows]);
   const cut = (line: string) => (widthOf(line) > width ? fit(line, width) : line);
   return [paint("dim", cut(head)), ...lines.map(cut)].join("\n");
+}
+
+/** In the user's own time zone, to the minute. */
+function timeText(iso: string): string {
+  const time = new Date(iso);
+  const [month, day, hours, minutes] = [
+    time.getMonth() + 1,
+    time.getDate(),
+    time.getHours(),
+    time.getMinutes(),
+  ].map((part) => String(part).padStart(2, "0"));
+  return `${time.getFullYear()}-${month}-${day} ${hours}:${minutes}`;
+}
+
+function argumentText(args: Row["args"]): string {
+  const shown = Object.entries(args).map(
+    ([name, value]) => `${name}=${typeof value === "string" ? value : JSON.stringify(value)}`,
+  );
+  return shownInLine(shown.join(" ") || "-", 80);
 }
 
 function requirePrune(call: Call): void {
@@ -121,9 +159,13 @@ function requirePrune(call: Call): void {
   if (stray !== undefined) throw new UsageError(`--${stray} goes with --prune.`);
 }
 
-function limitOf(text: string | undefined): number {
+function limitOf(call: Call): number {
+  const [limit, max] = [call.text("limit"), call.text("max")];
+  if (limit !== undefined && max !== undefined)
+    throw new UsageError("--limit and --max are the same; give one of them.");
+  const text = limit ?? max;
   if (text === undefined) return USUAL_LIMIT;
-  const limit = /^\d+$/.test(text) ? Number(text) : 0;
-  if (limit < 1) throw new UsageError(`--limit is "${text}"; it must be a whole number above 0.`);
-  return limit;
+  if (!/^[1-9]\d{0,8}$/.test(text))
+    throw new UsageError(`--limit is "${text}"; it must be a whole number above 0.`);
+  return Number(text);
 }

@@ -33,7 +33,7 @@ export async function showRun(call: Call): Promise<number> {
       return 0;
     }
     const visits = entries.flatMap((entry) => visitLines(entry, screen.out));
-    const report = renderReport(result, resumeCommand(call, result), screen.out);
+    const report = renderReport(result, resumeCommand(call, result), screen.out, call.typed);
     screen.print([...visits, report, ...stepTable(result, screen.out)].join("\n"));
     return 0;
   });

@@ -28,7 +28,7 @@ async function steer(call: Call, how: typeof pauseRun): Promise<Steered> {
   });
 }
 
-function tell({ screen, on }: Call, steered: Steered, next: string): number {
+function tell({ screen, on, typed }: Call, steered: Steered, next: string): number {
   const { run, state } = steered;
   const said = {
     asked: `Run ${run} was asked, and rests as soon as what is under way is through.`,
@@ -37,6 +37,6 @@ function tell({ screen, on }: Call, steered: Steered, next: string): number {
     stopped: `Run ${run} is stopped. Go on with: ${next} ${run}`,
   }[state];
   if (on("json")) screen.document({ v: 1, ...steered });
-  else screen.print(said);
+  else screen.print(typed(said));
   return 0;
 }

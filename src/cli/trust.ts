@@ -1,6 +1,7 @@
 /** `lockstep trust show NAME`, `lockstep trust list` and `lockstep trust revoke [NAME|DIGEST|DIR|--all]` */
 import { existsSync, realpathSync } from "node:fs";
 import { resolve } from "node:path";
+import type { Flow } from "../flow/flow.ts";
 import { hasErrors } from "../flow/problem.ts";
 import { EXIT } from "../flow/verdict.ts";
 import { broken, visibleInLine } from "../flow/visible.ts";
@@ -53,11 +54,21 @@ async function show(call: Call): Promise<number> {
   );
   const isFree = state.state !== "new" && state.state !== "changed";
   if (call.on("json")) call.screen.document({ v: 1, ...state, trusted: isFree });
-  else call.screen.print(stateText(state));
+  else call.screen.print(stateText(call, state, requiredFlags(flow)));
   return isFree ? EXIT.completed : EXIT.unavailable;
 }
 
-function stateText({ agent, root, digest, commands, change, state, at }: TrustState): string {
+/** What a run cannot be started without, each with a place for its value. */
+function requiredFlags({ parameters }: Flow): string {
+  const needed = parameters.filter((parameter) => parameter.required && parameter.default === undefined);
+  return needed.map(({ flag }) => ` ${flag} …`).join("");
+}
+
+function stateText(
+  { typed }: Call,
+  { agent, root, digest, commands, change, state, at }: TrustState,
+  needed: string,
+): string {
   if (state === "nothing")
     return `${visibleInLine(agent)} needs no trust: its files make Lockstep run nothing.`;
   const words: { readonly [state in TrustState["state"]]: string } = {
@@ -72,7 +83,11 @@ function stateText({ agent, root, digest, commands, change, state, at }: TrustSt
     `${visibleInLine(agent)} in ${visibleInLine(root)}: ${words[state]}`,
     ...commandLines(commands, isOpen ? change : null).map((line) => broken(line)),
     `digest ${digest}`,
-    ...(isOpen ? [`To trust it: lockstep run ${visibleInLine(agent)} --trust ${digest}`] : []),
+    ...(isOpen
+      ? [
+          `${typed("To trust it: lockstep run")} ${visibleInLine(agent)}${visibleInLine(needed)} --trust ${digest}`,
+        ]
+      : []),
   ].join("\n");
 }
 

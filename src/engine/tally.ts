@@ -106,6 +106,6 @@ function markOf(marks: readonly Mark[], step: StepId, visit: number): Mark | und
   return undefined;
 }
 
-function usageOf(reply: Reply): Usage | undefined {
+export function usageOf(reply: Reply): Usage | undefined {
   return reply.kind === "said" ? reply.usage : reply.kind === "fault" ? reply.fault.usage : undefined;
 }

@@ -87,7 +87,8 @@ async function requireCommon({ flow, project }: Loaded, options: BatchOptions): 
   if (options.backend === undefined) await backend.close?.();
   const { settled } = await settleStart(flow, backend, project, options);
   await using ground = settled;
-  await requireTrust(flow, trusting(root, !ground.isFree, options));
+  const isOpen = options.journal === undefined && options.trustJournal !== true;
+  await requireTrust(flow, trusting(root, !ground.isFree, options, isOpen ? stateDir : undefined));
   return tellLoudly(ground, options);
 }
 

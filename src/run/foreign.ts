@@ -13,6 +13,8 @@ export type Yes = boolean | ((question: ForeignQuestion) => Promise<boolean>);
 export type TrustJournal = {
   readonly trustJournal?: Yes;
   readonly env?: NodeJS.ProcessEnv;
+  /** Hears what the user should know. */
+  readonly notify?: (text: string) => void;
 };
 
 export type ForeignQuestion = {
@@ -35,7 +37,7 @@ export type ForeignRun = {
 /** Returns when the state folder may be written to and obeyed; STATE_FOREIGN otherwise. A yes is recorded. */
 export async function requireOwnState(
   stateDir: string,
-  { trustJournal, env = process.env }: TrustJournal,
+  { trustJournal, env = process.env, notify }: TrustJournal,
   now: number,
   run: () => Promise<ForeignRun | null> = () => Promise.resolve(null),
 ): Promise<void> {
@@ -45,7 +47,8 @@ export async function requireOwnState(
   if (isRefused) throw stateForeign({ stateDir, why, run: null }, isRefused);
   const question = { stateDir, why, run: await run() };
   if (!(await isAccepted(question, trustJournal, env))) throw stateForeign(question);
-  rememberState(stateDir, env, "accepted", now);
+  const unknown = rememberState(stateDir, env, "accepted", now);
+  if (unknown !== null) notify?.(unknown);
 }
 
 /** Throws STATE_FOREIGN without asking. */

@@ -1,11 +1,11 @@
 /** A new run that shares the past of another one up to a visit, and goes on from there on its own. */
 import { decide } from "../engine/decide.ts";
 import { fold } from "../engine/drive.ts";
-import { RunnerError, type Journal } from "../engine/ports.ts";
+import { RunnerError, type Journal, type NewRun, type RunHandle, type RunRow } from "../engine/ports.ts";
 import { inItsOwnRun, retell } from "../engine/retell.ts";
 import type { State } from "../engine/state.ts";
 import type { Entry, Event, Origin, Reply } from "../flow/event.ts";
-import type { Flow, Step, StepId } from "../flow/flow.ts";
+import type { Flow, Flows, Step, StepId } from "../flow/flow.ts";
 import { own, type Json, type JsonObject } from "../flow/json.ts";
 import { didYouMean } from "../load/suggest.ts";
 import { stripFrontMatter } from "../prompts/find.ts";
@@ -61,17 +61,17 @@ export async function fork(options: ForkOptions): Promise<Result> {
       const { cwd, worktree } = recallBackend(recorded.entries);
       requirePlace(root, { cwd, worktree }, recorded.current, recorded.row.id);
     }
-    const id = await makeFork(journal, recorded, options, clock.now());
+    const draft = draftOf(recorded, options, clock.now());
+    const drafted = withDraft(journal, draft);
     const { adopt = false } = options;
-    const result = await resume({
+    return await resume({
       steered: options.journal === undefined,
       ...options,
       ...(accepted && { trustJournal: true }),
-      run: id,
-      journal,
+      run: draft.run.id,
+      journal: drafted,
       adopt,
     });
-    return { ...result, run: id };
   } catch (error) {
     if (!(error instanceof RunnerError)) throw error;
     return toFailure("", error.code, error.message);
@@ -80,13 +80,47 @@ export async function fork(options: ForkOptions): Promise<Result> {
   }
 }
 
-/** All or nothing: once it is there, the new run can be resumed like any other. */
-async function makeFork(
-  journal: Journal,
-  recorded: RecordedRun,
-  { at, edits = {} }: ForkOptions,
-  now: number,
-): Promise<string> {
+/** A run that is whole but not recorded yet. */
+type Draft = { readonly run: NewRun; readonly entries: readonly Entry[]; readonly adopted: Flows };
+
+/**
+ * The journal as it is once the draft is recorded. It is recorded when it is first written to: a run that is refused
+ * before that (no trust, no sandbox, no model) leaves nothing behind.
+ */
+function withDraft(journal: Journal, { run, entries, adopted }: Draft): Journal {
+  const { id, agent, digest, at } = run;
+  let made: Promise<RunHandle> | null = null;
+  const make = () => (made ??= journal.create(run, entries, adopted));
+  const row: RunRow = {
+    id,
+    agent,
+    digest,
+    createdAt: at,
+    events: entries.length,
+    last: entries.at(-1) ?? null,
+    owned: false,
+  };
+  const handle: RunHandle = {
+    run: id,
+    epoch: 1,
+    append: async (more, flows) => await (await make()).append(more, flows),
+    release: async () => await (await made)?.release(),
+  };
+  const isDraft = (other: string) => made === null && other === id;
+  return {
+    ...journal,
+    list: async (which = {}) => [
+      ...(made === null && which.before === undefined && id.startsWith(which.prefix ?? "") ? [row] : []),
+      ...(await journal.list(which)),
+    ],
+    read: async (other, after = 0, limit) =>
+      isDraft(other) ? entries.slice(after, limit && after + limit) : await journal.read(other, after, limit),
+    flow: async (wanted) => own(adopted, wanted) ?? (await journal.flow(wanted)),
+    claim: async (other, how) => (isDraft(other) ? handle : await journal.claim(other, how)),
+  };
+}
+
+function draftOf(recorded: RecordedRun, { at, edits = {} }: ForkOptions, now: number): Draft {
   const id = newRunId();
   const cut = cutAt(recorded, at, edits.output !== undefined);
   const shared = recorded.entries.slice(0, cut.seq);
@@ -127,12 +161,11 @@ async function makeFork(
     add(wanted, { type: "run.edited", handoff: knownSteps(wanted, edits.handoff) });
   if (edits.output !== undefined) add(wanted, answerOf(wanted, state, cut, edits.output));
   const { agent, digest: began } = recorded.row;
-  const handle = await journal.create({ id, agent, at: now, digest: began, flow }, entries, {
-    ...adopted,
-    ...(wanted !== cut.flow && { [digest]: wanted }),
-  });
-  await handle.release();
-  return id;
+  return {
+    run: { id, agent, at: now, digest: began, flow },
+    entries,
+    adopted: { ...adopted, ...(wanted !== cut.flow && { [digest]: wanted }) },
+  };
 }
 
 type Cut = {

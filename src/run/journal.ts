@@ -26,7 +26,8 @@ export async function openJournal(
     await requireOwnState(stateDir, access, clock.now(), about);
   }
   makeFolder(stateDir);
-  if (kind === "absent") rememberState(stateDir, env, "made", clock.now());
+  const unknown = kind === "absent" ? rememberState(stateDir, env, "made", clock.now()) : null;
+  if (unknown !== null) access.notify?.(unknown);
   const isNew = kind !== "ours" || !standing.isBound || !existsSync(join(stateDir, "runs.db"));
   if (isNew) bindDatabase(stateDir, env, false);
   const journal = await openSqliteJournal(optionsFor(stateDir, clock));

@@ -13,7 +13,6 @@ import {
   statSync,
   writeFileSync,
 } from "node:fs";
-import { homedir } from "node:os";
 import { delimiter, dirname, isAbsolute, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { findPlace } from "../effects/git-place.ts";
@@ -31,7 +30,7 @@ import {
   type Scene,
   type Told,
 } from "./probe-table.ts";
-import { settingsFolder, type Ground } from "./sandbox.ts";
+import { homeFolder, settingsFolder, type Ground } from "./sandbox.ts";
 
 type Attempt = {
   readonly limit: string;
@@ -64,7 +63,7 @@ export async function commandProbes(scene: Scene, planted: Planted): Promise<rea
 
 /** All of them do no harm where they succeed: what they make is removed again, and files are opened and not written. */
 function attemptsOf({ project, cwd, env }: Surroundings, planted: Planted): readonly Attempt[] {
-  const home = env.HOME || homedir();
+  const home = homeFolder(env);
   const settings = settingsFolder(env);
   const make = (limit: string, folder: string, missing = `there is no ${folder}`): Attempt => {
     const trace = join(folder, newName());
@@ -214,7 +213,7 @@ async function inSandbox(
 /** A module of our own, started as those of an agent are, says where it is and tries to write to the home folder. */
 async function tryModule(ground: Ground, { cwd, env }: Surroundings): Promise<Told> {
   const file = join(cwd, `${newName()}.mjs`);
-  const trace = join(env.HOME || homedir(), `.${newName()}`);
+  const trace = join(homeFolder(env), `.${newName()}`);
   const source = `import { readlinkSync, writeFileSync } from "node:fs";
 export default () => {
   try { writeFileSync(${JSON.stringify(trace)}, ""); } catch {}

@@ -1,13 +1,13 @@
 /** Things outside of the sandbox that a command must not reach: a pipe, sockets and a server of our own. */
 import { closeSync, constants, lstatSync, openSync, readSync, rmSync } from "node:fs";
 import { createServer, type AddressInfo, type Server } from "node:net";
-import { homedir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { childEnv, runProcess, type ProcessOptions } from "../effects/process.ts";
 import type { Surroundings } from "./boundary.ts";
 import { newName } from "./probe-table.ts";
 import { findProgram, programsFor } from "./programs.ts";
+import { homeFolder } from "./project.ts";
 
 export type Planted = AsyncDisposable & {
   readonly pipe: Plant;
@@ -26,7 +26,7 @@ type Removable = Plant & { readonly remove: () => unknown };
 /** In the home folder, which commands see. Nothing is made unless it is `wanted`. */
 export async function plant(around: Surroundings, wanted: boolean): Promise<Planted> {
   if (!wanted) return NOTHING;
-  const home = around.env.HOME || homedir();
+  const home = homeFolder(around.env);
   const path = () => join(home, `.${newName()}`);
   const pipe = await plantPipe(path(), around);
   const socket = await plantSocket(path());

@@ -1,6 +1,5 @@
 /** Calls that a model must not get through, made with the tools of a run in the working directory. */
 import { existsSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { createGround } from "../boundaries/paths.ts";
@@ -27,7 +26,7 @@ import {
   type Trial,
 } from "./probe-table.ts";
 import { programsFor } from "./programs.ts";
-import { settingsFolder } from "./sandbox.ts";
+import { homeFolder, settingsFolder } from "./sandbox.ts";
 
 /** A call that must be denied, and what it would have made. */
 type Attempt = { readonly name: string; readonly input: JsonObject; readonly trace?: string };
@@ -44,7 +43,7 @@ export const TOOL_TRIALS: readonly Trial[] = [
       return await denied(scene, "every path is followed to where it leads", [
         write(join(outside.path, newName())),
         write(join(link.name, newName())),
-        write(join(scene.around.env.HOME || homedir(), `.${newName()}`)),
+        write(join(homeFolder(scene.around.env), `.${newName()}`)),
         read(join(outside.path, "there")),
         read(join(link.name, "there")),
         edit(join(link.name, "there")),

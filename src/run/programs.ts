@@ -3,6 +3,7 @@ import { lstatSync, realpathSync } from "node:fs";
 import { basename, dirname, isAbsolute, join, resolve } from "node:path";
 import { outside, pick, readShelves, type Shelf } from "../boundaries/program.ts";
 import { PROGRAM_NAMES, type Programs } from "../flow/programs.ts";
+import { homeFolder } from "./project.ts";
 
 /** Where programs are looked for when there is no PATH, as the C library does it. */
 const DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin";
@@ -22,7 +23,7 @@ export function programsFor(env: NodeJS.ProcessEnv, folders: readonly string[]):
   shelves.set(PATH, known);
   const left = [...new Set(folders.flatMap(around))];
   // What lies in the home folder counts only where the system has none: a program there is easily put in place.
-  const home = env.HOME === undefined ? left : [...left, realPlace(resolve(env.HOME))];
+  const home = env.HOME === undefined ? left : [...left, realPlace(homeFolder(env))];
   const found = PROGRAM_NAMES.map(
     (name) => [name, pick(name, known, home) ?? pick(name, known, left)] as const,
   );

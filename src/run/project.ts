@@ -1,6 +1,6 @@
 /** Where things are: the project around a working directory, its agents, its run state. */
 import { existsSync, readdirSync, statSync } from "node:fs";
-import { homedir } from "node:os";
+import { userInfo } from "node:os";
 import { dirname, isAbsolute, join, resolve } from "node:path";
 import { RunnerError } from "../engine/ports.ts";
 import { requireSafeFolder } from "./safe-folder.ts";
@@ -63,5 +63,11 @@ export function configFolder(env: NodeJS.ProcessEnv): string | null {
 
 /** Where the user's settings are, or would be. */
 export function settingsFolder(env: NodeJS.ProcessEnv): string {
-  return configFolder(env) ?? join(homedir(), ".config", "lockstep");
+  return configFolder(env) ?? join(homeFolder(env), ".config", "lockstep");
+}
+
+/** The user's own folder. A HOME that is not a full path would mean another place in every folder, so it is passed over. */
+export function homeFolder({ HOME, USERPROFILE }: NodeJS.ProcessEnv): string {
+  const named = HOME ?? USERPROFILE ?? "";
+  return isAbsolute(named) ? named : userInfo().homedir;
 }

@@ -70,7 +70,9 @@ export function runLoaded(loaded: Loaded, options: Omit<RunOptions, "agent">): P
     requireToolCalling(flow, backend);
     const { config, settled } = await settleStart(flow, backend, project, options);
     await using ground = settled;
-    await requireTrust(flow, trusting(project.root, !ground.isFree, options));
+    const isOpen = options.journal === undefined && options.trustJournal !== true;
+    const state = isOpen ? project.stateDir : undefined;
+    await requireTrust(flow, trusting(project.root, !ground.isFree, options, state));
     tellLoudly(ground, options);
     options.onBegin?.();
     // Awaited here, so that the way to the network stays open as long as the run.
@@ -134,7 +136,7 @@ export function runLoaded(loaded: Loaded, options: Omit<RunOptions, "agent">): P
 
 export async function withJournal<T>(
   stateDir: string,
-  options: Pick<DriveOptions, "journal" | "clock" | "env" | "trustJournal">,
+  options: Pick<DriveOptions, "journal" | "clock" | "env" | "trustJournal" | "notify">,
   use: (journal: Journal, clock: Clock) => Promise<T>,
 ): Promise<T> {
   const clock = options.clock ?? systemClock;

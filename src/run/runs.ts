@@ -3,11 +3,12 @@ import { decide } from "../engine/decide.ts";
 import { RunnerError, type Journal, type RunRow } from "../engine/ports.ts";
 import { addEntry, createReport, isSideNote } from "../engine/report.ts";
 import { prepareSchemas, schemasOf } from "../engine/schema.ts";
-import { EMPTY_STATE } from "../engine/state.ts";
-import { addToTally, addUntil, createTally, tallied } from "../engine/tally.ts";
+import { addUsage, EMPTY_STATE } from "../engine/state.ts";
+import { addToTally, addUntil, createTally, tallied, usageOf } from "../engine/tally.ts";
 import type { Entry } from "../flow/event.ts";
 import { adoptions, flowFrom } from "../flow/adopted.ts";
 import type { Flow, Flows } from "../flow/flow.ts";
+import type { JsonObject } from "../flow/json.ts";
 import type { LogLine } from "./log-line.ts";
 import type { Verdict } from "../flow/verdict.ts";
 import { BEGIN_FAILED, FINALIZE_FAILED, isBeginning, toResult, type Result } from "./result.ts";
@@ -28,6 +29,25 @@ export type RunSummary = {
 /** Newest first. */
 export async function listRuns(journal: Journal): Promise<readonly RunSummary[]> {
   return (await journal.list()).map(summarise);
+}
+
+/** What a run was started with, and what it cost so far as prices are known; `costUsd` is null where none is. */
+export type Particulars = { readonly args: JsonObject; readonly costUsd: number | null };
+
+/** A damaged run has none. */
+export async function particularsOf(journal: Journal, run: string): Promise<Particulars> {
+  let args: JsonObject = {};
+  let { usage } = EMPTY_STATE;
+  const entries = await journal.read(run).catch((error: unknown) => {
+    if (error instanceof RunnerError) return [];
+    throw error;
+  });
+  for (const { event } of entries) {
+    if (event.type === "run.started") ({ args } = event);
+    const spent = event.type === "step.answered" ? usageOf(event.reply) : undefined;
+    if (spent !== undefined) usage = addUsage(usage, spent);
+  }
+  return { args, costUsd: usage.costUsd };
 }
 
 /** How a recorded run stands: its result, or `running` while a living process drives it. Then it has no exit code yet. */

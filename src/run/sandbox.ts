@@ -15,10 +15,10 @@ import type { Confinement } from "../flow/event.ts";
 import type { NetworkWish } from "./config.ts";
 import { keptIn } from "./own-files.ts";
 import { programsFor } from "./programs.ts";
-import { settingsFolder, type Project } from "./project.ts";
+import { homeFolder, settingsFolder, type Project } from "./project.ts";
 import { unconfinedWarning, type Confine, type Decision, type Warning } from "./sandbox-decision.ts";
 
-export { settingsFolder } from "./project.ts";
+export { homeFolder, settingsFolder } from "./project.ts";
 
 /** How a run starts processes. */
 export type Ground = {
@@ -236,7 +236,7 @@ export function placesOf(
   const { root, agentsDir, stateDir } = project;
   const own = (roots: readonly string[]) => keptIn(roots, env, modules);
   const programs = (env.PATH ?? "").split(delimiter).filter((folder) => folder !== "");
-  const home = env.HOME || homedir();
+  const home = homeFolder(env);
   return { cwd, root, agentsDir, stateDir, configDir: settingsFolder(env), home, programs, own };
 }
 

@@ -4,7 +4,10 @@
  */
 import { randomBytes } from "node:crypto";
 import {
+  accessSync,
   chmodSync,
+  constants,
+  existsSync,
   linkSync,
   lstatSync,
   mkdirSync,
@@ -15,7 +18,7 @@ import {
   rmSync,
   writeFileSync,
 } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { RunnerError } from "../engine/ports.ts";
 import { isObject, own, type Json } from "../flow/json.ts";
 import { fileInside, requirePlainState } from "../journal/inside.ts";
@@ -69,16 +72,28 @@ export function standingOf(stateDir: string, env: NodeJS.ProcessEnv): Standing {
   if (id === null)
     return foreign("it was not made by you on this machine, or by an earlier version of Lockstep");
   if (ofThisProcess.get(path) === id) return { kind: "ours", isBound: true };
-  if (statesFolder(env) === null)
-    return foreign(
-      "no home folder is known (HOME is not set), so Lockstep cannot know which state folders you made",
-    );
   const record = readRecord(env, id);
-  if (record === null) return foreign("you did not make it on this machine");
+  if (record === null) return foreign(whyNotRecorded(env) ?? "you did not make it on this machine");
   if (record.path !== path) return foreign(`it is a copy of ${record.path}, or was moved from there`);
   if (record.database !== null && isReplaced(join(path, "runs.db"), record.database))
     return foreign("its runs.db is not the file that Lockstep made there: something has replaced it");
   return { kind: "ours", isBound: record.database !== null };
+}
+
+/** Why Lockstep cannot know which state folders the user made; null: it can. */
+function whyNotRecorded(env: NodeJS.ProcessEnv): string | null {
+  const folder = statesFolder(env);
+  const consequence = "so Lockstep cannot know which state folders you made";
+  if (folder === null) return `no home folder is known (HOME is not set), ${consequence}`;
+  let place = folder;
+  while (!existsSync(place) && place !== dirname(place)) place = dirname(place);
+  try {
+    accessSync(place, constants.W_OK | constants.X_OK);
+    return null;
+  } catch (error) {
+    const { code = "" } = error as NodeJS.ErrnoException;
+    return `${place} cannot be written (${code}), ${consequence}`;
+  }
 }
 
 function foreign(why: string, isRefused = false): Standing {
@@ -87,14 +102,15 @@ function foreign(why: string, isRefused = false): Standing {
 
 /**
  * Records a state folder that exists as the user's own. `made` by many processes at once, one of them wins; `accepted`
- * gives it a new id, so that it is not taken for the one it was copied from.
+ * gives it a new id, so that it is not taken for the one it was copied from. Gives what the user has to know: that it
+ * holds for this process only; else null.
  */
 export function rememberState(
   stateDir: string,
   env: NodeJS.ProcessEnv,
   how: KnownState["how"],
   now: number,
-): void {
+): string | null {
   const path = realpathSync.native(stateDir);
   const id = randomBytes(16).toString("hex");
   const file = fileInside(stateDir, ID_FILE);
@@ -115,6 +131,12 @@ export function rememberState(
   } finally {
     rmSync(draft, { force: true });
   }
+  if (isRecorded) return null;
+  const why = whyNotRecorded(env) ?? "your settings folder cannot be written";
+  return (
+    `The next command will not know that ${stateDir} is yours: ${why}. ` +
+    "Fix that, or pass --trust-journal to commands that go on with its runs."
+  );
 }
 
 /** A full disk, or a folder that cannot be written. */
@@ -223,7 +245,7 @@ function writeRecord(env: NodeJS.ProcessEnv, record: StateRecord): boolean {
     renameSync(draft, file);
     return true;
   } catch {
-    rmSync(draft, { force: true });
+    if (existsSync(draft)) rmSync(draft, { force: true });
     return false;
   }
 }

@@ -9,6 +9,7 @@ import type { McpServer } from "../flow/mcp.ts";
 import { partsOf } from "../flow/rules.ts";
 import type { Actions, Finalize, GitHub, Settings } from "../flow/settings.ts";
 import { DEFAULTS } from "../load/defaults.ts";
+import { IN_WORKTREE } from "./trust-store.ts";
 
 /** Sorted, each once. `confined`: the commands of the run are in a sandbox. */
 export async function trustLines(
@@ -137,7 +138,7 @@ function worktreeLines({ worktree, finalize }: Settings): readonly string[] {
   // Recorded flows of earlier versions have no copies.
   const { enabled, root, copy }: Partial<Settings["worktree"]> = worktree;
   return [
-    ...(enabled ? ["git: makes a worktree and a branch for each run"] : []),
+    ...(enabled ? [IN_WORKTREE] : []),
     ...(root === undefined || root === DEFAULTS.worktreeRoot
       ? []
       : [`git: keeps worktrees in ${word(root)}`]),

@@ -22,8 +22,8 @@ export type Trusted = {
 };
 
 export type TrustStore = {
-  /** Whether exactly this is trusted; the lines themselves are compared. */
-  readonly holds: (wanted: Wanted) => boolean;
+  /** The yes that covers this: to the same lines, or to these and more. The lines themselves are compared. */
+  readonly covering: (wanted: Wanted) => Trusted | null;
   readonly list: () => readonly Trusted[];
   /** Throws what the disk says. */
   readonly add: (entry: Trusted) => void;
@@ -31,6 +31,9 @@ export type TrustStore = {
   /** Also what cannot be read. */
   readonly clear: () => void;
 };
+
+/** Work apart from the user's own folder: of all lines the one that takes something away from the others. */
+export const IN_WORKTREE = "git: makes a worktree and a branch for each run";
 
 export type Wanted = Pick<Trusted, "root" | "agent" | "digest" | "lines">;
 
@@ -60,9 +63,10 @@ export function openTrust(env: NodeJS.ProcessEnv): TrustStore | null {
     ...readOld(old),
   ];
   return {
-    holds: (wanted) => {
+    covering: (wanted) => {
       const entry = readEntry(fileOf(wanted));
-      return entry !== null && canonicalJson(onlyWanted(entry)) === canonicalJson(onlyWanted(wanted));
+      const isSame = entry !== null && canonicalJson(onlyWanted(entry)) === canonicalJson(onlyWanted(wanted));
+      return isSame ? entry : (list().find((other) => covers(other, wanted)) ?? null);
     },
     list,
     add: (entry) => {
@@ -93,6 +97,17 @@ export function openTrust(env: NodeJS.ProcessEnv): TrustStore | null {
       rmSync(old, { force: true });
     },
   };
+}
+
+/** Less than what was trusted needs no new yes, unless what is gone kept the rest away from the user's own folder. */
+function covers({ root, agent, digest, lines, at }: Trusted, wanted: Wanted): boolean {
+  if (at === null || root !== wanted.root || agent !== wanted.agent) return false;
+  if (digestOf(agent, lines) !== digest) return false;
+  const known = new Set(lines);
+  return (
+    wanted.lines.every((line) => known.has(line)) &&
+    (!known.has(IN_WORKTREE) || wanted.lines.includes(IN_WORKTREE))
+  );
 }
 
 function onlyWanted({ root, agent, digest, lines }: Wanted): Json {

@@ -3,11 +3,11 @@
  * That is done only once somebody who owns this machine said so: for exactly this, in exactly this place.
  */
 import { realpathSync } from "node:fs";
-import { homedir } from "node:os";
 import { RunnerError } from "../engine/ports.ts";
 import type { Flow } from "../flow/flow.ts";
 import { gutter, visible, visibleInLine } from "../flow/visible.ts";
 import type { DriveOptions } from "./options.ts";
+import { homeFolder } from "./project.ts";
 import type { Trusted, TrustStore } from "./trust-store.ts";
 
 export type TrustOptions = {
@@ -21,6 +21,8 @@ export type TrustOptions = {
   readonly confirm?: (question: TrustQuestion) => Promise<boolean>;
   /** Hears of what was recorded. */
   readonly notify?: (text: string) => void;
+  /** Where the run is to be recorded, if that needs a yes of its own which was not given yet. */
+  readonly stateDir?: string;
 };
 
 export type TrustQuestion = {
@@ -43,30 +45,48 @@ export type TrustState = TrustQuestion & {
   readonly at: string | null;
 };
 
-/** Returns when the flow may run, NOT_TRUSTED otherwise. A flow that could do nothing needs no trust. */
+/**
+ * Returns when the flow may run, NOT_TRUSTED otherwise. A flow that could do nothing needs no trust. A digest that is given
+ * must be the right one, also where it is not needed: whoever wrote it down meant something else.
+ */
 export async function requireTrust(flow: Flow, options: TrustOptions): Promise<void> {
   const { env, digest: given, confirm, notify } = options;
-  if (env.LOCKSTEP_TRUST === "all") return;
+  const isFree = env.LOCKSTEP_TRUST === "all";
+  if (isFree && given === undefined) return;
   const lines = await linesFor(flow, options);
   if (lines.length === 0) return;
   const { store, wanted } = await standing(flow, lines, options);
-  if (store?.holds(wanted) === true) return;
-  const change = changeSince(store, wanted);
+  const held = store?.covering(wanted) ?? null;
   const { root, agent, digest } = wanted;
-  const isGiven = given !== undefined && isDigest(given, digest);
-  if (isGiven || (await confirm?.({ root, agent, digest, commands: lines, change })) === true) {
+  const isGiven = given !== undefined && (isDigest(given, digest) || isDigest(given, held?.digest ?? ""));
+  const isWrong = given !== undefined && !isGiven;
+  if (!isWrong && (isFree || held !== null)) return;
+  const change = changeSince(store, wanted);
+  if (!isWrong && (isGiven || (await confirm?.({ root, agent, digest, commands: lines, change })) === true)) {
     record(store, { ...wanted, at: new Date().toISOString() }, notify);
     return;
   }
-  const stale =
-    given === undefined || isGiven ? "" : `\n--trust ${visibleInLine(given)} is not the digest of this.`;
+  const foreign = await foreignness(options);
   throw new RunnerError(
     "NOT_TRUSTED",
     `Agent "${flow.agent}" needs your trust first. Its files make Lockstep do this:\n` +
+      (change === null ? "" : "(It changed since you trusted it: + is new, - is gone.)\n") +
       commandLines(lines, change).join("\n") +
-      `${stale}\nRead it, then pass --trust ${digest}, or answer the question on a terminal. ` +
-      `On a throw-away machine LOCKSTEP_TRUST=all in the environment trusts everything.`,
+      `\nWho wrote these files decides what happens here in your name, so read them before you agree.` +
+      (isWrong ? `\n--trust ${visibleInLine(given)} is not the digest of this.` : "") +
+      (foreign === null ? "" : `\nThe state folder ${foreign}.`) +
+      `\nTo agree, pass --trust ${digest}${foreign === null ? "" : " --trust-journal"}, or answer the question on a ` +
+      `terminal. On a throw-away machine LOCKSTEP_TRUST=all in the environment trusts everything.`,
   );
+}
+
+/** What else would be refused next; null: nothing. */
+async function foreignness({ stateDir, env }: TrustOptions): Promise<string | null> {
+  if (stateDir === undefined) return null;
+  const { standingOf } = await import("./states.ts");
+  const standing = standingOf(stateDir, env);
+  if (standing.kind !== "foreign" || standing.isRefused) return null;
+  return `${stateDir} needs a yes too: ${standing.why}`;
 }
 
 /** The same without asking: for those who want to know. */
@@ -77,10 +97,9 @@ export async function trustState(flow: Flow, options: TrustOptions): Promise<Tru
   const question = { root, agent, digest, commands: lines, change: changeSince(store, wanted) };
   if (lines.length === 0) return { ...question, change: null, state: "nothing", at: null };
   if (options.env.LOCKSTEP_TRUST === "all") return { ...question, state: "everything", at: null };
-  if (store?.holds(wanted) !== true)
-    return { ...question, state: question.change === null ? "new" : "changed", at: null };
-  const entry = store.list().find((other) => other.root === root && other.digest === digest);
-  return { ...question, change: null, state: "trusted", at: entry?.at ?? null };
+  const held = store?.covering(wanted) ?? null;
+  if (held === null) return { ...question, state: question.change === null ? "new" : "changed", at: null };
+  return { ...question, change: null, state: "trusted", at: held.at };
 }
 
 /** What trust depends on, from what a run is started with. */
@@ -88,13 +107,15 @@ export function trusting(
   root: string,
   confined: boolean,
   { env = process.env, trust, notify }: Pick<DriveOptions, "env" | "trust" | "notify">,
+  stateDir?: string,
 ): TrustOptions {
-  return { root, env, confined, ...trust, ...(notify !== undefined && { notify }) };
+  const state = stateDir !== undefined && { stateDir };
+  return { root, env, confined, ...trust, ...(notify !== undefined && { notify }), ...state };
 }
 
 async function linesFor(flow: Flow, { root, env, confined }: TrustOptions): Promise<readonly string[]> {
   const { trustLines } = await import("./trust-lines.ts");
-  return await trustLines(flow, confined, () => ({ root, home: env.HOME || homedir() }));
+  return await trustLines(flow, confined, () => ({ root, home: homeFolder(env) }));
 }
 
 async function standing(flow: Flow, lines: readonly string[], options: TrustOptions) {
@@ -146,10 +167,10 @@ function changeSince(store: TrustStore | null, { root, agent, lines }: Trusted):
   if (newest === undefined) return null;
   // Older versions wrote a command without a mark before it.
   const before = newest.at === null ? newest.lines.map((line) => sameAs(line, lines)) : newest.lines;
-  return {
-    added: lines.filter((line) => !before.includes(line)),
-    removed: before.filter((line) => !lines.includes(line)),
-  };
+  const added = lines.filter((line) => !before.includes(line));
+  const removed = before.filter((line) => !lines.includes(line));
+  // The same lines, but recorded by an older version, whose yes does not count.
+  return added.length + removed.length === 0 ? null : { added, removed };
 }
 
 function sameAs(line: string, lines: readonly string[]): string {

@@ -18,6 +18,7 @@ export async function enter(args: readonly string[], cwd: string, env: NodeJS.Pr
     stdout: stream("stdout"),
     stderr: stream("stderr"),
     env,
+    program: "lockstep",
     cwd: () => cwd,
     stopped: () => new AbortController().signal,
     interruption: () => new AbortController().signal,

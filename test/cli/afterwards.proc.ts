@@ -129,6 +129,32 @@ test("fork goes on from a visit with what was edited, and diff tells where the t
   assert.equal((await idsIn(world)).length, 2);
 });
 
+test("a fork that is refused leaves no run behind, and takes the flags that resume takes", async () => {
+  using world = createWorld();
+  writeCheckedAgent(world, "notes", "true");
+  world.write("replies.json", script(...ALL));
+  const trusted = { env: { LOCKSTEP_TRUST: "all" } };
+  const ran = await world.lockstep(["run", "notes", "--topic", "t", "--script", "replies.json"], trusted);
+  assert.equal(ran.code, 0, ran.stderr);
+  const before = await idsIn(world);
+  const at = ["fork", "@last", "--at", "closure.note", "--script", "replies.json"];
+  for (const [words, code] of [
+    [[], "NOT_TRUSTED"],
+    [["--adopt"], "NOT_TRUSTED"],
+    [["--edit", "model=closure.note:haiku"], "NOT_TRUSTED"],
+  ] as const) {
+    const refused = onlyDocument(await world.lockstep([...at, ...words, "--json"]));
+    assert.deepEqual([refused.code, refused.exitCode, refused.run], [code, 3, null], String(refused.reason));
+    assert.deepEqual(await idsIn(world), before);
+  }
+  const limits = ["--max-turns", "5", "--max-tokens", "99", "--max-time", "5m", "--max", "soft=0.9"];
+  const flags = [...limits, "--sandbox", "off", "--network", "none", "--log", "logs", "--wait"];
+  const forked = await world.lockstep([...at, ...flags, "--expire", "1h", "--json"], trusted);
+  assert.notEqual(onlyDocument(forked).code, "USAGE", forked.stderr);
+  assert.equal((await idsIn(world)).length, 2);
+  assert.equal(existsSync(join(world.root, "logs")), true);
+});
+
 test("resume --from and --invalidate go on as a new run; the old one stays", async () => {
   using world = createWorld();
   const id = await recorded(world);
@@ -254,8 +280,24 @@ test("prune removes what is old, asks before, and tells what it would do", async
   const id = await recorded(world);
   const forked = onlyDocument(await world.lockstep(["fork", id, "--at", "closure.note", "--json"])).run;
   const listed = await world.lockstep(["runs"]);
-  assert.match(listed.stdout, /^RUN +AGENT +STATE +STEP +AGE +EVENTS +SIZE\n/);
-  assert.match(listed.stdout, / 5 +\d+ kB\n/);
+  assert.match(
+    listed.stdout,
+    /^RUN +AGENT +STATE +STEP +STARTED +AGE +COST +EVENTS +SIZE +ARGUMENTS\n\w+ +notes +completed +closure\.note +\d{4}-\d\d-\d\d \d\d:\d\d +\d+s +- +\d+ +\d+ kB +topic=tides\n/,
+  );
+  const { runs } = onlyDocument(await world.lockstep(["runs", "--json"])) as { runs: object[] };
+  assert.deepEqual(
+    runs.map((row) => ("args" in row && "costUsd" in row ? [row.args, row.costUsd] : [])),
+    [
+      [{ topic: "tides" }, null],
+      [{ topic: "tides" }, null],
+    ],
+  );
+  for (const flag of ["--limit", "--max"]) {
+    const one = await world.lockstep(["runs", flag, "1"]);
+    assert.equal(one.stdout.trim().split("\n").length, 2, flag);
+    const hint = /to list all: lockstep (runs --limit 2)$/m.exec(one.stderr)?.[1];
+    assert.equal((await world.lockstep(hint!.split(" "))).stdout.trim().split("\n").length, 3, flag);
+  }
 
   const nothing = await world.lockstep(["runs", "--prune", "--yes"]);
   assert.deepEqual([nothing.code, nothing.stderr], [0, "There is nothing to remove.\n"]);
@@ -268,7 +310,7 @@ test("prune removes what is old, asks before, and tells what it would do", async
   assert.equal(unasked.code, 2);
   assert.match(unasked.stderr, /pass --yes, or look with --dry-run/);
   assert.equal((await idsIn(world)).length, 2);
-  const pruned = await world.lockstep(["runs", "--prune", "--keep", "1", "--older-than", "0m", "--yes"]);
+  const pruned = await world.lockstep(["runs", "--prune", "--keep", "1", "--older-than", "0s", "--yes"]);
   assert.equal(pruned.code, 0, pruned.stderr);
   assert.match(pruned.stderr, /Removed 1 run, \d+ kB\./);
   assert.deepEqual(await idsIn(world), [forked]);
@@ -277,6 +319,10 @@ test("prune removes what is old, asks before, and tells what it would do", async
     ["--keep", "1"],
     ["--prune", "--keep", "few"],
     ["--prune", "--older-than", "30"],
+    ["--limit", "x"],
+    ["--limit", "0"],
+    ["--max", "x"],
+    ["--limit", "1", "--max", "1"],
   ])
     assert.equal((await world.lockstep(["runs", ...words])).code, 2, words.join(" "));
 });

@@ -1,6 +1,6 @@
 /** `lockstep trust`: what an agent needs trust for, what is trusted, and taking it back. */
 import assert from "node:assert/strict";
-import { existsSync } from "node:fs";
+import { existsSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { createWorld, onlyDocument, replies, script, writeAgent, writeCheckedAgent } from "./world.ts";
@@ -16,7 +16,7 @@ test("show, trust, list, change and revoke", async () => {
   assert.equal(shown.code, 3, shown.stderr);
   const digest = /^digest ([0-9a-f]{64})$/m.exec(shown.stdout)![1]!;
   assert.match(shown.stdout, /notes in .*: not trusted\n {2}\$ touch ran\n/);
-  assert.match(shown.stdout, new RegExp(`lockstep run notes --trust ${digest}`));
+  assert.match(shown.stdout, new RegExp(`lockstep run notes --topic … --trust ${digest}`));
   assert.equal((await world.lockstep(RUN)).code, 3);
   assert.equal(existsSync(join(world.root, "ran")), false);
 
@@ -77,4 +77,61 @@ test("what is not understood is a usage error, and an agent that could do nothin
     assert.equal((await world.lockstep(["trust", ...words])).code, 2, words.join(" "));
   const free = await world.lockstep(["trust", "show", "notes"]);
   assert.deepEqual([free.code, /needs no trust/.test(free.stdout)], [0, true], free.stdout);
+});
+
+test("a clone that needs trust and brings a record says both at once, with the flags that answer both", async () => {
+  using world = createWorld();
+  writeCheckedAgent(world, "notes", "true");
+  world.write("all.json", all);
+  world.write(".lockstep/runs.db", "planted");
+  const refused = onlyDocument(await world.lockstep(RUN));
+  assert.deepEqual([refused.code, refused.exitCode], ["NOT_TRUSTED", 3]);
+  const reason = String(refused.reason);
+  assert.match(reason, /state folder .*\.lockstep needs a yes too: it was not made by you/);
+  const flags = /pass (--trust [0-9a-f]{64} --trust-journal),/.exec(reason)![1]!.split(" ");
+  rmSync(join(world.root, ".lockstep/runs.db"));
+  world.write(".lockstep/answers/x", "planted");
+  const ran = await world.lockstep([...RUN, ...flags]);
+  assert.equal(ran.code, 0, ran.stderr);
+  // Nothing of it is said where there is nothing to say.
+  writeCheckedAgent(world, "notes", "true # changed");
+  assert.doesNotMatch(String(onlyDocument(await world.lockstep(RUN)).reason), /trust-journal/);
+});
+
+test("where settings cannot be written, the first run warns, and nothing untrue is said afterwards", async () => {
+  using world = createWorld();
+  writeAgent(world, "notes");
+  world.write("all.json", all);
+  world.writeHome("file", "");
+  const env = { XDG_CONFIG_HOME: join(world.env.HOME!, "file") };
+  const first = await world.lockstep(RUN, { env });
+  assert.equal(first.code, 0, first.stderr);
+  assert.match(
+    first.stderr,
+    /The next command will not know that .*\.lockstep is yours: .*file cannot be written/,
+  );
+  const next = onlyDocument(await world.lockstep(RUN, { env }));
+  assert.equal(next.code, "STATE_FOREIGN");
+  assert.match(String(next.reason), /file cannot be written \(E\w+\), so Lockstep cannot know/);
+  const looked = onlyDocument(await world.lockstep(["doctor", "--json"], { env }));
+  const checks = looked.checks as readonly { name: string; status: string; detail: string }[];
+  const found = checks.find(({ name }) => name === "state folder")!;
+  assert.deepEqual(
+    [found.status, /can only be looked at: .*cannot be written/.test(found.detail)],
+    ["warn", true],
+  );
+  const fine = onlyDocument(await world.lockstep(RUN));
+  assert.equal(fine.code, "STATE_FOREIGN", "it is not known to anybody");
+  assert.match(String(fine.reason), /you did not make it on this machine/);
+});
+
+test("a HOME that is not a full path makes no folder in the project", async () => {
+  using world = createWorld();
+  writeCheckedAgent(world, "notes", "true");
+  world.write("all.json", all);
+  const before = readdirSync(world.root).toSorted();
+  const env = { HOME: "relative", LOCKSTEP_TRUST: "all" };
+  for (const words of [RUN, ["doctor"], ["probe", "notes"], ["trust", "list"], ["models"]])
+    await world.lockstep(words, { env });
+  assert.deepEqual(readdirSync(world.root).toSorted(), [".lockstep", ...before].toSorted());
 });

@@ -248,6 +248,26 @@ test("a fork of a fork, and of a run that is still to be resumed", async () => {
   assert.equal((await resume({ run: open.run!, script: SCRIPT.slice(2), ...around })).outcome, "completed");
 });
 
+test("a fork that is refused leaves nothing behind", async () => {
+  const around = { cwd: projectWith(FILES), journal: createMemoryJournal() };
+  const first = await run({ agent: "a", script: SCRIPT, ...around });
+  assert.equal(first.outcome, "completed", first.reason);
+  const listed = await around.journal.list();
+  const at = "closure.a";
+  const cases = [
+    // Found out after the past of the fork is known, and before anything is done.
+    { code: "NO_BACKEND", options: { at, use: "nobody" } },
+    { code: "SANDBOX_UNAVAILABLE", options: { at, script: [], sandbox: "on", env: { PATH: "/nowhere" } } },
+    { code: "FLOW_INVALID", options: { at, script: [], adopt: true, cwd: projectWith({}) } },
+    { code: "STEP_UNKNOWN", options: { at: "nowhere", script: [] } },
+  ] as const;
+  for (const { code, options } of cases) {
+    const refused = await fork({ run: first.run!, ...around, ...options });
+    assert.deepEqual([refused.code, refused.run], [code, null], refused.reason);
+    assert.deepEqual(await around.journal.list(), listed, code);
+  }
+});
+
 for (const name of readdirSync(JOURNALS)) {
   test(`every visit of the golden journal ${name} can be forked at, and the fork replays`, async () => {
     const bundle = parseBundle(readFileSync(join(JOURNALS, name), "utf8"), name);
@@ -258,8 +278,10 @@ for (const name of readdirSync(JOURNALS)) {
     const visits = whyAll(flow, entries, adopted).map(({ step: id, visit }) => `${id}@${visit}`);
     assert.ok(visits.length > 0);
     for (const at of visits) {
-      // Nothing is trusted here, and no model is there: a fork is made, and stops where something would be done.
-      const about = { run: bundle.run.id, at, script: [], env: { HOME: homeBeside() }, cwd, journal };
+      // A fork is made, and stopped before anything is done.
+      const env = { HOME: homeBeside(), LOCKSTEP_TRUST: "all" };
+      const signal = AbortSignal.abort();
+      const about = { run: bundle.run.id, at, script: [], env, signal, cwd, journal };
       const forked = await fork({ ...about, trustJournal: true });
       assert.notEqual(forked.run, null, forked.reason);
       const { difference } = await replayRun(journal, forked.run!);

@@ -11,6 +11,15 @@ const bundle = parseBundle(readFileSync(join(JOURNALS, "gate.json"), "utf8"), "g
 for (let round = 0; ; round++) {
   const as = `r${name}-${round}`;
   await importRun(journal, bundle, { as, cwd, now: Date.now() });
-  await fork({ run: as, at: "continuation.a@1", cwd, journal });
+  const env = { LOCKSTEP_TRUST: "all" };
+  const { forkedFrom, reason } = await fork({
+    run: as,
+    at: "continuation.a@1",
+    script: [],
+    cwd,
+    journal,
+    env,
+  });
+  if (forkedFrom?.run !== as) throw new Error(reason);
   if (round === 0) process.stdout.write("begun\n");
 }

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { createScripted } from "../../src/backends/scripted.ts";
 import { createMemoryJournal, resume, run, type ScriptReply } from "../../src/run/index.ts";
+import { digestOf, openTrust, type Trusted } from "../../src/run/trust-store.ts";
 import type { TrustQuestion } from "../../src/run/trust.ts";
 import { agentFiles, homeBeside, projectWith } from "./project.ts";
 
@@ -152,6 +153,86 @@ test("an entry of an older version counts for nothing, and shows what changed", 
   assert.equal(result.code, "NOT_TRUSTED");
   assert.match(result.reason, /\n- \$ true\n\+ \$ touch ran\n/);
   assert.throws(() => readFileSync(join(cwd, "ran")));
+});
+
+test("an entry of an older version with the same lines asks again, and does not say that anything changed", async () => {
+  const cwd = project("touch ran");
+  const asked: TrustQuestion[] = [];
+  const confirm = (question: TrustQuestion) => {
+    asked.push(question);
+    return Promise.resolve(false);
+  };
+  const env = { PATH: process.env.PATH, HOME: homeOf(cwd) };
+  const about = { agent: "trusting", cwd, journal: createMemoryJournal(), script, env, trust: { confirm } };
+  await run(about);
+  const { commands } = asked[0]!;
+  oldStore(cwd, { digest: short(commands), agent: "trusting", commands });
+  const refused = await run(about);
+  assert.deepEqual([refused.code, asked.map(({ change }) => change)], ["NOT_TRUSTED", [null, null]]);
+  assert.doesNotMatch(refused.reason, /changed/);
+});
+
+test("what is refused off a terminal says what changed, and why it matters", async () => {
+  const cwd = project("true # one");
+  const fresh = (await attempt(cwd)).reason;
+  assert.match(fresh, /decides what happens here in your name/);
+  assert.doesNotMatch(fresh, /is new, - is gone/);
+  await attempt(cwd, { trust: { confirm: () => Promise.resolve(true) } });
+  const file = join(cwd, ".agent/trusting/steps_registry.json");
+  writeFileSync(file, readFileSync(file, "utf8").replace("# one", "# two"));
+  assert.match((await attempt(cwd)).reason, /\+ is new, - is gone[^]*\n- \$ true # one\n\+ \$ true # two\n/);
+});
+
+test("less than what was trusted is trusted, unless what is gone was the worktree", () => {
+  const root = "/p";
+  const entry = (lines: readonly string[], more: Partial<Trusted> = {}): Trusted => {
+    const agent = more.agent ?? "a";
+    return { root, agent, lines, digest: digestOf(agent, lines), at: "2026-01-01", ...more };
+  };
+  const A = "$ true";
+  const B = "commands may reach x";
+  const tree = "git: makes a worktree and a branch for each run";
+  const cases: readonly (readonly [
+    name: string,
+    kept: Trusted,
+    wanted: readonly string[],
+    covered: boolean,
+  ])[] = [
+    ["the same", entry([A, B]), [A, B], true],
+    ["one less", entry([A, B]), [A], true],
+    ["one more", entry([A]), [A, B], false],
+    ["another", entry([A, B]), ["$ false"], false],
+    ["of another agent", entry([A, B], { agent: "b" }), [A], false],
+    ["in another project", entry([A, B], { root: "/q" }), [A], false],
+    ["a digest of something else", entry([A, B], { digest: digestOf("a", [A]) }), [A, B], false],
+    ["less, and the worktree stays", entry([A, B, tree]), [A, tree], true],
+    ["only the worktree is gone", entry([A, tree]), [A], false],
+  ];
+  for (const [name, kept, lines, covered] of cases) {
+    const store = openTrust({ HOME: homeBeside() })!;
+    store.add(kept);
+    const wanted = { root, agent: "a", digest: digestOf("a", lines), lines };
+    assert.equal(store.covering(wanted) !== null, covered, name);
+  }
+});
+
+test("a digest that is given must be right, also where it is not needed", async () => {
+  const cwd = project("true");
+  const digest = /--trust ([0-9a-f]+)/.exec((await attempt(cwd)).reason)![1]!;
+  assert.equal((await attempt(cwd, { trust: { digest } })).outcome, "completed");
+  const wrong = "deadbeef".repeat(8);
+  const env = { PATH: process.env.PATH, HOME: homeOf(cwd), LOCKSTEP_TRUST: "all" };
+  for (const [given, more, code] of [
+    [digest, {}, null],
+    [digest, { env }, null],
+    [wrong, {}, "NOT_TRUSTED"],
+    [wrong, { env }, "NOT_TRUSTED"],
+    ["deadbeef", {}, "NOT_TRUSTED"],
+  ] as const) {
+    const result = await attempt(cwd, { ...more, trust: { digest: given } });
+    assert.equal(result.code, code, given);
+    if (code !== null) assert.match(result.reason, new RegExp(`--trust ${given} is not the digest of this`));
+  }
 });
 
 /** The one file of the store, changed. */
