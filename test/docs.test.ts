@@ -1,8 +1,12 @@
-/** The pages: every link between them leads to a file that is there, and to a heading that is in it. */
+/** The pages: their links lead somewhere, their pictures are those of the flows, and what they show is in the files. */
 import assert from "node:assert/strict";
-import { existsSync, globSync, readFileSync } from "node:fs";
+import { existsSync, globSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { dirname, join, relative, resolve } from "node:path";
 import { test } from "node:test";
+import { stepsOf, write } from "../scripts/pages.ts";
+import { pictures } from "../scripts/pictures.ts";
+import { check } from "../src/run/load.ts";
 
 const ROOT = join(import.meta.dirname, "..");
 const PAGES = globSync(["*.md", "docs/**/*.md", "examples/**/*.md"], {
@@ -41,7 +45,8 @@ function anchorsOf(page: string): ReadonlySet<string> {
 
 function* brokenLinks(page: string): Generator<string> {
   const text = wordsOf(page).replaceAll(/`[^`\n]*`/g, "``");
-  for (const [, link = ""] of text.matchAll(/\]\(([^()\s]+)\)/g)) {
+  const links = [...text.matchAll(/\]\(([^()\s]+)\)/g), ...text.matchAll(/<img [^>]*\bsrc="([^"]+)"/g)];
+  for (const [, link = ""] of links) {
     if (/^[a-z]+:/i.test(link) || link === "") continue;
     const [path = "", anchor] = link.split("#");
     const target = path === "" ? page : resolve(dirname(page), path);
@@ -66,3 +71,57 @@ for (const page of PAGES) {
     assert.deepEqual([...brokenLinks(join(ROOT, page)), ...missingFiles(join(ROOT, page))], []);
   });
 }
+
+for (const [file, drawn] of Object.entries(await pictures())) {
+  test(`${file} is up to date (npm run reference)`, () => {
+    assert.equal(readFileSync(join(ROOT, file), "utf8"), drawn);
+  });
+}
+
+test("every picture is on a page", () => {
+  const text = PAGES.map((page) => readFileSync(join(ROOT, page), "utf8")).join("\n");
+  const drawn = globSync("docs/pictures/*", { cwd: ROOT }).map((file) => file.split("/").at(-1)!);
+  assert.deepEqual(
+    drawn.filter((name) => !text.includes(`pictures/${name}`)),
+    [],
+  );
+});
+
+test("the step in the README is one of example 01", () => {
+  const [, shown = ""] = /```json\n([^]*?)```/.exec(readFileSync(join(ROOT, "README.md"), "utf8")) ?? [];
+  const registry = join(ROOT, "examples/01-fix-a-test/.agent/fixer/steps_registry.json");
+  const { steps } = JSON.parse(readFileSync(registry, "utf8")) as { readonly steps: object };
+  assert.partialDeepStrictEqual(steps, JSON.parse(`{${shown}}`));
+});
+
+test("what is typed can be pasted into any shell: zsh does not know comments there", () => {
+  const typed = PAGES.flatMap((page) =>
+    stepsOf(readFileSync(join(ROOT, page), "utf8")).flatMap((step) =>
+      step.kind === "typed" ? step.commands.map((command) => `${page}:${step.line}: ${command}`) : [],
+    ),
+  );
+  assert.ok(typed.length > 20);
+  assert.deepEqual(
+    typed.filter((line) => / #/.test(line)),
+    [],
+  );
+});
+
+test("docs/registry-flows.md: check has nothing to say about any of its flows", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "lockstep-tour-"));
+  try {
+    let flows = 0;
+    for (const step of stepsOf(readFileSync(join(ROOT, "docs/registry-flows.md"), "utf8"))) {
+      if (step.kind !== "typed") {
+        write(folder, step);
+        continue;
+      }
+      const { problems } = await check("tour", { cwd: folder });
+      assert.deepEqual(problems, [], step.heading);
+      flows += 1;
+    }
+    assert.ok(flows > 9);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});

@@ -1,7 +1,7 @@
 /** A newcomer: the README, the tutorial and pages of the docs, typed into a real terminal word for word. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, before, describe, test } from "node:test";
@@ -56,14 +56,14 @@ describe("a newcomer at a terminal", { ...terminal }, () => {
     // What a clone has: the files of the repository, without what was built or recorded in it.
     cpSync(root, clone, {
       recursive: true,
-      filter: (from) => !/^(?:\.git|node_modules|dist|\.lockstep[^/]*|[^/]+\.tgz)$/.test(from.slice(root.length)),
+      filter: (from) =>
+        !/^(?:\.git|node_modules|dist|\.lockstep[^/]*|[^/]+\.tgz)$/.test(from.slice(root.length)),
     });
     // Stands for `npm ci`, which the first npm script of a fresh clone does.
     symlinkSync(join(root, "node_modules"), join(clone, "node_modules"));
     writeFileSync(join(home, ".gitconfig"), "[user]\n  name = A Newcomer\n  email = new@example.invalid\n");
     await mock.start();
-    const npm = (key: string) =>
-      spawnSync("npm", ["config", "get", key], { encoding: "utf8" }).stdout.trim();
+    const npm = (key: string) => spawnSync("npm", ["config", "get", key], { encoding: "utf8" }).stdout.trim();
     shell = await openShell(clone, {
       PATH: `${dirname(process.execPath)}:${process.env.PATH}`,
       HOME: home,
@@ -100,4 +100,9 @@ describe("a newcomer at a terminal", { ...terminal }, () => {
     });
     assert.deepEqual(replies, [], "the model was asked everything");
   });
+
+  for (const name of ["docs/registry-flows.md"])
+    test(`${name}, every flow on it`, async () => {
+      await follow(shell!, page(name), { folder: () => project });
+    });
 });

@@ -4,7 +4,7 @@ import { spawn, spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { needs } from "./needs.ts";
-import { stepsOf, write, type Typed } from "./pages.ts";
+import { stepsOf, write, type Typed } from "../scripts/pages.ts";
 
 const hasScript =
   spawnSync("script", ["--version"], { encoding: "utf8" }).stdout?.includes("util-linux") ?? false;
@@ -58,8 +58,14 @@ export async function openShell(cwd: string, env: NodeJS.ProcessEnv): Promise<Sh
     output = "";
     child.stdin.write(`${command}\n`);
     for (const { question, answer } of answers) {
-      await until(() => onScreen(output).includes(question) || PROMPT.test(output), `the question "${question}"`);
-      assert.ok(onScreen(output).includes(question), `${command} did not ask "${question}":\n${onScreen(output)}`);
+      await until(
+        () => onScreen(output).includes(question) || PROMPT.test(output),
+        `the question "${question}"`,
+      );
+      assert.ok(
+        onScreen(output).includes(question),
+        `${command} did not ask "${question}":\n${onScreen(output)}`,
+      );
       child.stdin.write(`${answer}\n`);
     }
     await until(() => PROMPT.test(output), `the end of "${command}"`);
@@ -81,7 +87,11 @@ export async function openShell(cwd: string, env: NodeJS.ProcessEnv): Promise<Sh
 export async function follow(
   shell: Shell,
   page: string,
-  { folder, heading, typed = (command) => command }: {
+  {
+    folder,
+    heading,
+    typed = (command) => command,
+  }: {
     /** Where the files of the page are. */
     readonly folder: () => string;
     readonly heading?: string;
@@ -90,7 +100,9 @@ export async function follow(
   },
 ): Promise<void> {
   const text = readFileSync(page, "utf8");
-  for (const step of stepsOf(text, heading)) {
+  const steps = stepsOf(text).filter((step) => heading === undefined || step.heading === heading);
+  assert.ok(steps.length > 0, `there is nothing to do in ${page}`);
+  for (const step of steps) {
     if (step.kind === "typed") await typeAll(shell, page, step, typed);
     else write(folder(), step);
   }

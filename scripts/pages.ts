@@ -15,36 +15,41 @@ import { dirname, join } from "node:path";
 export type Typed = {
   readonly kind: "typed";
   readonly line: number;
+  readonly heading: string;
   readonly commands: readonly string[];
   readonly shown: readonly string[];
 };
 export type Written = {
   readonly kind: "file" | "below" | "instead";
   readonly line: number;
+  readonly heading: string;
   readonly path: string;
   /** The line of the file that is meant; empty for a whole file. */
   readonly at: string;
   readonly text: string;
 };
 
-type Fence = { readonly line: number; readonly info: string; readonly text: string; readonly above: string };
+type Fence = {
+  readonly line: number;
+  readonly heading: string;
+  readonly info: string;
+  readonly text: string;
+  /** The paragraph before it; empty after another block. */
+  readonly above: string;
+};
 
-/** Everything on the page, or only what is below one of its headings. */
-export function stepsOf(page: string, heading?: string): readonly (Typed | Written)[] {
-  const steps: (Typed | Written)[] = [];
-  const fences = fencesIn(page, heading);
-  for (const [index, { line, info, text, above }] of fences.entries()) {
-    const written = writtenIn(above, line, text);
-    if (written !== null) steps.push(written);
-    else if (info === "sh") {
-      const next = fences[index + 1];
-      const isShown = next?.info === "text" && next.above === "";
-      const shown = isShown ? next.text.split("\n").filter((one) => one.trim() !== "") : [];
-      steps.push({ kind: "typed", line, commands: commandsIn(text), shown });
-    }
-  }
-  assert.ok(steps.length > 0, `there is nothing to do on this page${heading ? ` below "${heading}"` : ""}`);
-  return steps;
+export function stepsOf(page: string): readonly (Typed | Written)[] {
+  const fences = fencesIn(page);
+  return fences.flatMap((fence, index): readonly (Typed | Written)[] => {
+    const written = writtenIn(fence);
+    if (written !== null) return [written];
+    if (fence.info !== "sh") return [];
+    const next = fences[index + 1];
+    const isShown = next?.info === "text" && next.above === "";
+    const shown = isShown ? next.text.split("\n").filter((one) => one.trim() !== "") : [];
+    const { line, heading } = fence;
+    return [{ kind: "typed", line, heading, commands: commandsIn(fence.text), shown }];
+  });
 }
 
 /** Does in `folder` what the page has the reader do with an editor. */
@@ -69,43 +74,36 @@ function commandsIn(text: string): readonly string[] {
     .filter((line) => line !== "" && !line.startsWith("#"));
 }
 
-function writtenIn(above: string, line: number, text: string): Written | null {
-  const edit = /^In `([^`]+)`, (below|replace) the line `([^`]+)`(?:, add|, with| with):$/.exec(above);
+function writtenIn({ above, line, heading, text }: Fence): Written | null {
+  const edit = /^In `([^`]+)`, (below|replace) the line `([^`]+)`(?:, add| with):$/.exec(above);
   if (edit !== null) {
     const [, path = "", how, at = ""] = edit;
-    return { kind: how === "below" ? "below" : "instead", line, path, at, text };
+    return { kind: how === "below" ? "below" : "instead", line, heading, path, at, text };
   }
-  const whole = /^`([^`]+)`:$/.exec(above);
-  return whole === null ? null : { kind: "file", line, path: whole[1]!, at: "", text };
+  const [, path] = /^`([^`]+)`:$/.exec(above) ?? [];
+  return path === undefined ? null : { kind: "file", line, heading, path, at: "", text };
 }
 
-/** The fenced blocks; `above` is the paragraph before one, on one line, and empty after another block. */
-function fencesIn(page: string, heading: string | undefined): readonly Fence[] {
+function fencesIn(page: string): readonly Fence[] {
   const fences: Fence[] = [];
-  let inSection = heading === undefined;
+  let heading = "";
   let above = "";
+  let before = "";
   let open: { line: number; info: string; mark: string; text: string[] } | null = null;
   for (const [index, line] of page.split("\n").entries()) {
-    if (open !== null) {
-      if (line.trim() !== open.mark) {
-        open.text.push(line);
-        continue;
-      }
-      if (inSection) fences.push({ line: open.line, info: open.info, text: open.text.join("\n"), above });
+    if (open !== null && line.trim() !== open.mark) open.text.push(line);
+    else if (open !== null) {
+      const { info, text } = open;
+      fences.push({ line: open.line, heading, info, text: text.join("\n"), above });
       open = null;
       above = "";
-      continue;
+    } else {
+      const [, mark, info] = /^(`{3,})([a-z]*)/.exec(line) ?? [];
+      if (mark !== undefined) open = { line: index + 1, mark, info: info!, text: [] };
+      else if (line.startsWith("#")) [heading, above] = [line.replace(/^#+ /, ""), ""];
+      else if (line.trim() !== "") above = before.trim() === "" ? line : `${above} ${line}`;
+      before = line;
     }
-    const fence = /^(`{3,})\s*([^\s`]*)/.exec(line);
-    if (fence !== null) open = { line: index + 1, mark: fence[1]!, info: fence[2]!, text: [] };
-    else if (line.startsWith("#")) {
-      if (heading !== undefined) inSection = line.replace(/^#+ /, "") === heading;
-      above = "";
-    } else if (line.trim() !== "") above = isNewParagraph(page, index) ? line : `${above} ${line}`;
   }
   return fences;
-}
-
-function isNewParagraph(page: string, index: number): boolean {
-  return (page.split("\n")[index - 1] ?? "").trim() === "";
 }
