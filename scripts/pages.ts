@@ -12,6 +12,14 @@ import assert from "node:assert/strict";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
+/** The pages that a test types into a terminal, in this order; those of the examples are typed too. */
+export const FOLLOWED: readonly string[] = [
+  "README.md",
+  "docs/first-agent.md",
+  "examples/README.md",
+  "docs/registry-flows.md",
+];
+
 export type Typed = {
   readonly kind: "typed";
   readonly line: number;

@@ -4,7 +4,7 @@ import { existsSync, globSync, mkdtempSync, readFileSync, rmSync } from "node:fs
 import { tmpdir } from "node:os";
 import { dirname, join, relative, resolve } from "node:path";
 import { test } from "node:test";
-import { stepsOf, write } from "../scripts/pages.ts";
+import { FOLLOWED, stepsOf, write } from "../scripts/pages.ts";
 import { pictures } from "../scripts/pictures.ts";
 import { check } from "../src/run/load.ts";
 
@@ -95,10 +95,11 @@ test("the step in the README is one of example 01", () => {
 });
 
 test("what is typed can be pasted into any shell: zsh does not know comments there", () => {
-  const typed = PAGES.flatMap((page) =>
-    stepsOf(readFileSync(join(ROOT, page), "utf8")).flatMap((step) =>
-      step.kind === "typed" ? step.commands.map((command) => `${page}:${step.line}: ${command}`) : [],
-    ),
+  const typed = PAGES.filter((page) => FOLLOWED.includes(page) || page.startsWith("examples/")).flatMap(
+    (page) =>
+      stepsOf(readFileSync(join(ROOT, page), "utf8")).flatMap((step) =>
+        step.kind === "typed" ? step.commands.map((command) => `${page}:${step.line}: ${command}`) : [],
+      ),
   );
   assert.ok(typed.length > 20);
   assert.deepEqual(
@@ -124,4 +125,29 @@ test("docs/registry-flows.md: check has nothing to say about any of its flows", 
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+});
+
+test("docs/troubleshooting.md has a line for every code that ends a run or a command", () => {
+  const codesIn = (text: string) => [
+    ...text.matchAll(/["`]((?:[A-Z]+_)+[A-Z]+|[A-Z][a-z]+(?:[A-Z][a-z]+)+|PR-[\w-]+)["`]/g),
+  ];
+  const page = readFileSync(join(ROOT, "docs/troubleshooting.md"), "utf8");
+  const there = new Set(codesIn(page).map(([, code]) => code!));
+  const [, table = ""] = readFileSync(join(ROOT, "docs/how-a-run-ends.md"), "utf8").split("## Codes");
+  const rows = table.split("\n").map((row) => row.split("|")[1] ?? "");
+  const exits = readFileSync(join(ROOT, "src/flow/verdict.ts"), "utf8");
+  const wanted = [...codesIn(rows.join("\n")), ...codesIn(exits)].map(([, code]) => code!);
+  assert.ok(wanted.length > 60);
+  assert.deepEqual(
+    wanted.filter((code) => !there.has(code)),
+    [],
+  );
+  const sources = globSync("src/**/*.ts", { cwd: ROOT }).map((file) =>
+    readFileSync(join(ROOT, file), "utf8"),
+  );
+  const known = sources.join("\n");
+  assert.deepEqual(
+    [...there].filter((code) => !known.includes(code)),
+    [],
+  );
 });

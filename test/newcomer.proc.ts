@@ -7,6 +7,7 @@ import { dirname, join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { LLMock } from "@copilotkit/aimock";
+import { FOLLOWED } from "../scripts/pages.ts";
 import { follow, openShell, terminal, type Shell } from "./shell.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -14,8 +15,6 @@ const home = mkdtempSync(join(tmpdir(), "lockstep-newcomer-"));
 const clone = join(home, "lockstep");
 const project = join(home, "my-project");
 after(() => rmSync(home, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 }));
-
-const page = (name: string) => join(clone, name);
 
 /** A model that does as the tutorial asks, behind the protocol of Anthropic. */
 const mock = new LLMock({ port: 0, logLevel: "silent" });
@@ -82,27 +81,20 @@ describe("a newcomer at a terminal", { ...terminal }, () => {
     await mock.stop();
   });
 
-  test("the README: the demo, the install into a project, a first run", async () => {
-    await follow(shell!, page("README.md"), { folder: () => project });
-  });
-
-  test("the tutorial, with a mistake, a check, a model and a repository", async () => {
-    await follow(shell!, page("docs/first-agent.md"), {
-      folder: () => project,
-      typed: (command) => {
-        const install = /^npm install --save-dev (@ai-sdk\/[a-z]+)@4$/.exec(command);
-        if (install === null) return command;
-        // The package and what it needs are here already: a copy stands for fetching them once more.
-        for (const name of withDependencies(install[1]!))
-          cpSync(join(root, "node_modules", name), join(project, "node_modules", name), { recursive: true });
-        return null;
-      },
+  for (const name of FOLLOWED)
+    test(`${name}, word for word`, async () => {
+      await shell!.type(`cd ${name === "README.md" ? clone : project}`);
+      await follow(shell!, join(clone, name), { folder: () => project, typed: withoutNetwork });
     });
-    assert.deepEqual(replies, [], "the model was asked everything");
-  });
 
-  for (const name of ["docs/registry-flows.md"])
-    test(`${name}, every flow on it`, async () => {
-      await follow(shell!, page(name), { folder: () => project });
-    });
+  test("the model was asked all that the tutorial has it asked", () => assert.deepEqual(replies, []));
 });
+
+/** The packages of providers are here already: a copy stands for fetching them once more. */
+function withoutNetwork(command: string): string | null {
+  const install = /^npm install --save-dev (@ai-sdk\/[a-z]+)@4$/.exec(command);
+  if (install === null) return command;
+  for (const name of withDependencies(install[1]!))
+    cpSync(join(root, "node_modules", name), join(project, "node_modules", name), { recursive: true });
+  return null;
+}
