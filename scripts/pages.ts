@@ -18,6 +18,8 @@ export const FOLLOWED: readonly string[] = [
   "docs/first-agent.md",
   "examples/README.md",
   "docs/registry-flows.md",
+  "docs/stage-machines.md",
+  "docs/checks.md",
 ];
 
 export type Typed = {
