@@ -528,7 +528,7 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     name: "worktree",
-    summary: "list the worktrees that runs have left, or remove those that nothing is lost with",
+    summary: "list the worktrees that runs have left, or remove those with no unsaved work",
     words: [{ name: "list|prune", is: "worktrees" }],
     flags: [{ name: "dry-run", help: "with prune: only say what would be removed" }, TRUST_JOURNAL],
     details: [
@@ -604,7 +604,7 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     name: "whatif",
-    summary: "tell which recorded runs would go another way with the files as they are now",
+    summary: "show which recorded runs would take a different path with the current files",
     words: [{ ...RUN, repeats: true, optional: true }],
     flags: [
       { name: "agent", takes: "NAME", help: "the agent whose files are tried" },
