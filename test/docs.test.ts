@@ -6,6 +6,7 @@ import { dirname, join, relative, resolve } from "node:path";
 import { test } from "node:test";
 import { FOLLOWED, stepsOf, write } from "../scripts/pages.ts";
 import { pictures } from "../scripts/pictures.ts";
+import { manual } from "../src/flow/manual.ts";
 import { check } from "../src/run/load.ts";
 
 const ROOT = join(import.meta.dirname, "..");
@@ -108,24 +109,28 @@ test("what is typed can be pasted into any shell: zsh does not know comments the
   );
 });
 
-test("docs/registry-flows.md: check has nothing to say about any of its flows", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "lockstep-tour-"));
-  try {
-    let flows = 0;
-    for (const step of stepsOf(readFileSync(join(ROOT, "docs/registry-flows.md"), "utf8"))) {
-      if (step.kind !== "typed") {
-        write(folder, step);
-        continue;
+for (const [page, agent, least] of [
+  ["docs/registry-flows.md", "tour", 10],
+  ["docs/stage-machines.md", "change", 2],
+] as const)
+  test(`${page}: check has nothing to say about any of its flows`, async () => {
+    const folder = mkdtempSync(join(tmpdir(), "lockstep-tour-"));
+    try {
+      let flows = 0;
+      for (const step of stepsOf(readFileSync(join(ROOT, page), "utf8"))) {
+        if (step.kind !== "typed") {
+          write(folder, step);
+          continue;
+        }
+        const { problems } = await check(agent, { cwd: folder });
+        assert.deepEqual(problems, [], step.heading);
+        flows += 1;
       }
-      const { problems } = await check("tour", { cwd: folder });
-      assert.deepEqual(problems, [], step.heading);
-      flows += 1;
+      assert.ok(flows >= least);
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
     }
-    assert.ok(flows > 9);
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
-});
+  });
 
 test("docs/troubleshooting.md has a line for every code that ends a run or a command", () => {
   const codesIn = (text: string) => [
@@ -167,3 +172,15 @@ for (const page of PAGES.filter((one) => !NOT_YET_PLAIN.test(one))) {
     assert.deepEqual(found, []);
   });
 }
+
+test("messages name pages by the path they have here, and the pages are there", () => {
+  const wrong = globSync("src/**/*.ts", { cwd: ROOT }).flatMap((file) => {
+    const code = readFileSync(join(ROOT, file), "utf8").replaceAll(/\/\*[^]*?\*\/|^\s*\/\/.*$/gm, "");
+    const bare = [...code.matchAll(/docs\/[a-z-]+\.md/g)].map(([path]) => `${file}: ${path}, use manual()`);
+    const named = [...code.matchAll(/\bmanual\("([^"]+)"\)/g)].map(([, name]) => name!);
+    const absent = named.filter((name) => !existsSync(manual(name)));
+    return [...bare, ...absent.map((name) => `${file}: there is no page ${name}`)];
+  });
+  assert.deepEqual(wrong, []);
+  assert.equal(manual("models"), join(ROOT, "docs/models.md"));
+});

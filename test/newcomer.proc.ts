@@ -1,7 +1,7 @@
 /** A newcomer: the README, the tutorial and pages of the docs, typed into a real terminal word for word. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, before, describe, test } from "node:test";
@@ -86,6 +86,13 @@ describe("a newcomer at a terminal", { ...terminal }, () => {
       await shell!.type(`cd ${name === "README.md" ? clone : project}`);
       await follow(shell!, join(clone, name), { folder: () => project, typed: withoutNetwork });
     });
+
+  test("the page that a message names is in the installed package", async () => {
+    const { screen } = await shell!.type("npx lockstep models");
+    const [, path = ""] = /\((\S+\/docs\/models\.md)\)/.exec(screen) ?? [];
+    assert.equal(path, join(project, "node_modules/lockstep/docs/models.md"), screen);
+    assert.ok(existsSync(path));
+  });
 
   test("the model was asked all that the tutorial has it asked", () => assert.deepEqual(replies, []));
 });

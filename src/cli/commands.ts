@@ -1,4 +1,5 @@
 /** Every command and its flags: what the parser, the help and the shell completions are made from. Loads nothing. */
+import { manual } from "../flow/manual.ts";
 import { UsageError, type Flag } from "./args.ts";
 import type { Call } from "./call.ts";
 
@@ -689,7 +690,7 @@ export const COMMANDS: readonly Command[] = [
     words: [],
     flags: [],
     details: [
-      "Names are given a meaning in lockstep/config.json in your config folder (docs/models.md). Nothing is asked.",
+      `Give names a meaning in lockstep/config.json in your config folder (${manual("models")}). No model is asked.`,
     ],
     examples: ["lockstep models", "lockstep models --json"],
     document: "plain",

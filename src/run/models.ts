@@ -1,4 +1,5 @@
 /** From the names that steps use to models that can be asked: the user's configuration, the environment, a few words. */
+import { manual } from "../flow/manual.ts";
 import type { Backend } from "../engine/ports.ts";
 import { RunnerError } from "../engine/ports.ts";
 import { installCommand, isInstalled } from "../backends/ai-sdk-load.ts";
@@ -145,10 +146,10 @@ function toTarget(named: NamedModel, env: NodeJS.ProcessEnv): ModelTarget {
 export function whyNot(named: NamedModel, env: NodeJS.ProcessEnv): string | null {
   const { ref, provider, baseUrl, keyEnv } = named;
   if (baseUrl === null) {
-    return `The model ${ref} has no address: say where it is as baseUrl in the models of your config.json (docs/models.md).`;
+    return `The model ${ref} has no address: say where it is as baseUrl in the models of your config.json (${manual("models")}).`;
   }
   if (keyEnv.length > 0 && keyIn(keyEnv, env) === undefined) {
-    return `The model ${ref} needs a key: set ${keyEnv.join(" or ")} in your environment, or map its name to another model (docs/models.md).`;
+    return `The model ${ref} needs a key: set ${keyEnv.join(" or ")} in your environment, or map its name to another model (${manual("models")}).`;
   }
   if (!isInstalled(provider))
     return `The model ${ref} needs a package that is not installed: ${installCommand(provider)}`;
@@ -182,7 +183,7 @@ function unknown(name: string, meant: string, config: UserConfig): RunnerError {
   return new RunnerError(
     "NO_BACKEND",
     `There is no model "${name}".${hint} Known are ${knownNames(config).join(", ")} and any provider/model; ` +
-      `give it a meaning in the models of your config.json (docs/models.md).`,
+      `give it a meaning in the models of your config.json (${manual("models")}).`,
   );
 }
 
