@@ -9,7 +9,7 @@ const example = fileURLToPath(new URL("01-fix-a-test/", import.meta.url));
 const lockstep = fileURLToPath(new URL("../src/cli/main.ts", import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), "lockstep-demo-"));
 
-say("A project whose tests fail, and an agent of three steps: analyse, mend, close.");
+say("A project whose tests fail, and an agent of three steps: analyse, fix, close.");
 cpSync(join(example, "project"), folder, { recursive: true });
 cpSync(join(example, ".agent"), join(folder, ".agent"), { recursive: true });
 git("init", "-q", "-b", "main");

@@ -1,17 +1,30 @@
 /** Every example runs as its page says. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { test } from "node:test";
+import { dirname, join } from "node:path";
+import { describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { builtCommand } from "./built.ts";
 import { homeBeside } from "./run/project.ts";
+import { follow, openShell, terminal } from "./shell.ts";
 
 const MAIN = await builtCommand();
 
 const root = fileURLToPath(new URL("..", import.meta.url));
+const EXAMPLES = readdirSync(join(root, "examples"), { withFileTypes: true }).filter((one) =>
+  one.isDirectory(),
+);
 
 test("npm start: the agent closes too early, is sent back, and ends with a green suite", () => {
   const home = mkdtempSync(join(tmpdir(), "lockstep-start-"));
@@ -116,7 +129,7 @@ test("05: one stage file is an agent", () => {
     });
     assert.equal(status, 0, stdout);
     const { handoff } = JSON.parse(stdout) as { handoff: { plan: { parsed: { steps: readonly string[] } } } };
-    assert.deepEqual(handoff.plan.parsed.steps, ["rename the file", "mend the imports"]);
+    assert.deepEqual(handoff.plan.parsed.steps, ["rename the file", "fix the imports"]);
   } finally {
     rmSync(state, { recursive: true, force: true });
   }
@@ -235,8 +248,7 @@ test("07: the work of a run comes as one merge, and a dry run only says so", () 
 });
 
 test("the example agents pass check", () => {
-  for (const example of readdirSync(join(root, "examples"), { withFileTypes: true })) {
-    if (!example.isDirectory()) continue;
+  for (const example of EXAMPLES) {
     const main = MAIN;
     const cwd = join(root, "examples", example.name);
     const { status, stdout } = spawnSync(process.execPath, [main, "check", "--strict", "--json"], {
@@ -282,4 +294,39 @@ for (const [agent, iterations, reason, flags = []] of ENDS) {
 test("example 04 has a script and a row for every agent", () => {
   const agents = readdirSync(join(root, "examples/04-verdict-types/.agent"));
   assert.deepEqual(agents.toSorted(), ENDS.map(([agent]) => agent).toSorted());
+});
+
+describe("the page of every example can be followed word for word", { ...terminal }, () => {
+  for (const { name } of EXAMPLES) {
+    test(name, async () => {
+      const home = mkdtempSync(join(tmpdir(), "lockstep-followed-"));
+      try {
+        const copy = join(home, "lockstep-examples");
+        cpSync(join(root, "examples", name), join(copy, name), { recursive: true });
+        writeFileSync(
+          join(home, ".gitconfig"),
+          "[user]\n  name = A Reader\n  email = reader@example.invalid\n",
+        );
+        const bin = join(home, "bin");
+        mkdirSync(bin);
+        writeFileSync(join(bin, "lockstep"), `#!/bin/sh\nexec '${process.execPath}' '${MAIN}' "$@"\n`);
+        chmodSync(join(bin, "lockstep"), 0o755);
+        const PATH = `${bin}:${dirname(process.execPath)}:${process.env.PATH}`;
+        await using shell = await openShell(join(copy, name), { PATH, HOME: home, LANG: "C.UTF-8" });
+        await follow(shell, join(copy, name, "README.md"), { folder: () => join(copy, name) });
+      } finally {
+        rmSync(home, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+      }
+    });
+  }
+});
+
+test("the index names every example, with its title", () => {
+  const index = readFileSync(join(root, "examples/README.md"), "utf8");
+  const rows = [...index.matchAll(/^\| \[([^\]]+)\]\(([^)]+)\/\)/gm)].map(([, title, path]) => [path, title]);
+  const titles = EXAMPLES.map(({ name }) => {
+    const [first = ""] = readFileSync(join(root, "examples", name, "README.md"), "utf8").split("\n");
+    return [name, first.slice("# ".length)];
+  });
+  assert.deepEqual(rows, titles);
 });

@@ -1,4 +1,5 @@
 /** Packages that only some users need: looked for when they are asked for. */
+import { manual } from "../flow/manual.ts";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -33,7 +34,7 @@ function resolveFrom(folder: string, name: string): string {
 }
 
 function absent(
-  { name, whose, page = "docs/agents.md" }: Peer,
+  { name, whose, page = manual("agents") }: Peer,
   error: unknown,
   folder: string | undefined,
 ): string {
@@ -42,5 +43,5 @@ function absent(
     return `${whose} needs ${name}, which is there but cannot be loaded: ${message}`;
   }
   const where = folder === undefined ? "beside Lockstep" : `in ${folder} (LOCKSTEP_PACKAGES)`;
-  return `${whose} needs ${name}, which is not installed ${where}. Install it: npm install ${name}. See ${page}.`;
+  return `${whose} needs ${name}, which is not installed ${where}. Install it: npm install ${name}. See ${page}`;
 }

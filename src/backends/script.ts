@@ -1,4 +1,5 @@
 /** Script files: what a scripted model says, one reply per model response. YAML or JSON. */
+import { manual } from "../flow/manual.ts";
 import { RunnerError } from "../engine/ports.ts";
 import type { FaultKind } from "../flow/event.ts";
 import type { StepId } from "../flow/flow.ts";
@@ -135,5 +136,8 @@ function readError(value: Json, which: string, file: string): NonNullable<Script
 }
 
 function invalid(file: string, what: string): RunnerError {
-  return new RunnerError("SCRIPT_INVALID", `${file}: ${what}. See docs/scripts.md for the format.`);
+  return new RunnerError(
+    "SCRIPT_INVALID",
+    `${file}: ${what}. The format is described in ${manual("scripts")}`,
+  );
 }

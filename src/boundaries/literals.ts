@@ -1,4 +1,4 @@
-/** Texts of which one stands in every line that a pattern matches: whoever has none of them need not be searched. */
+/** Literals required by a regex: files that contain none of them are skipped. */
 
 /**
  * For a JavaScript pattern that is valid without the `u` and `v` flags. null: nothing certain can be said. What is left

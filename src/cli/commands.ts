@@ -1,4 +1,5 @@
 /** Every command and its flags: what the parser, the help and the shell completions are made from. Loads nothing. */
+import { manual } from "../flow/manual.ts";
 import { UsageError, type Flag, type Offer } from "./args.ts";
 import type { Call } from "./call.ts";
 
@@ -578,7 +579,7 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     name: "worktree",
-    summary: "list the worktrees that runs have left, or remove those that nothing is lost with",
+    summary: "list the worktrees that runs have left, or remove those with no unsaved work",
     words: [{ name: "list|prune", is: ["list", "prune"] }],
     flags: [{ name: "dry-run", help: "with prune: only say what would be removed" }, TRUST_JOURNAL],
     details: [
@@ -652,7 +653,7 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     name: "whatif",
-    summary: "tell which recorded runs would go another way with the files as they are now",
+    summary: "show which recorded runs would take a different path with the current files",
     words: [{ ...RUN, repeats: true, optional: true }],
     flags: [
       { name: "agent", takes: "NAME", offers: "agent", help: "the agent whose files are tried" },
@@ -737,7 +738,7 @@ export const COMMANDS: readonly Command[] = [
     words: [],
     flags: [],
     details: [
-      "Names are given a meaning in lockstep/config.json in your config folder (docs/models.md). Nothing is asked.",
+      `Give names a meaning in lockstep/config.json in your config folder (${manual("models")}). No model is asked.`,
     ],
     examples: ["lockstep models", "lockstep models --json"],
     document: "plain",

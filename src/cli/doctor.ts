@@ -1,4 +1,5 @@
 /** `lockstep doctor`: what a run needs, looked at one by one. Offline unless told otherwise, and it leaves nothing behind. */
+import { manual } from "../flow/manual.ts";
 import { spawnSync } from "node:child_process";
 import { closeSync, existsSync, fsyncSync, openSync, rmSync, writeSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -122,7 +123,7 @@ async function sandbox(call: Call, project: Project): Promise<Finding> {
       );
     return ok("sandbox", `bubblewrap confines commands; network: ${await networkHere(network)}`);
   } catch (error) {
-    return warn("sandbox", why(error), "fix your config.json (docs/models.md)");
+    return warn("sandbox", why(error), `fix your config.json (${manual("models")})`);
   }
 }
 
@@ -251,7 +252,7 @@ async function models(call: Call): Promise<readonly Finding[]> {
     });
     return await Promise.all(findings);
   } catch (error) {
-    return [warn("models", why(error), "correct your config.json (docs/models.md)")];
+    return [warn("models", why(error), `correct your config.json (${manual("models")})`)];
   }
 }
 

@@ -1,4 +1,5 @@
 /** `lockstep models`: the names of models, what each means, and why one cannot be asked. Asks nobody. */
+import { manual } from "../flow/manual.ts";
 import { PRICES_OF, surveyModels, type ModelRow } from "../run/model-survey.ts";
 import type { Call } from "./call.ts";
 import { shownInLine, table } from "./text.ts";
@@ -20,7 +21,9 @@ export async function listModels({ on, screen, host }: Call): Promise<number> {
   screen.print([screen.out("dim", head), ...lines].join("\n"));
   for (const { name, why } of rows)
     if (why !== null) screen.tell(`${shownInLine(name, 40)}: ${shownInLine(why, 300)}`);
-  screen.tell(`Prices as of ${PRICES_OF}. Names of your own: ${file ?? "set HOME first"} (docs/models.md)`);
+  screen.tell(
+    `Prices as of ${PRICES_OF}. Names of your own: ${file ?? "set HOME first"} (${manual("models")})`,
+  );
   return 0;
 }
 

@@ -202,7 +202,7 @@ function onGitHub(key: string, world: World) {
   return { key, mark: markOf(run, key), github, passing, own };
 }
 
-/** Says nothing to whoever reads it. */
+/** Meaningless to readers (a hash). */
 function markOf(run: string, key: string): string {
   return createHash("sha256").update(`${run}\0${key}`).digest("hex").slice(0, 32);
 }

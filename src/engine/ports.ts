@@ -44,7 +44,7 @@ export type Ports = {
   readonly onText?: (step: StepId, delta: string) => void;
 };
 
-/** Epoch milliseconds, and sleeping. `sleep` resolves early when the signal aborts, and does not mind a clock that is set. */
+/** Epoch milliseconds, and sleeping. `sleep` resolves early when the signal aborts, and is not affected by system clock changes. */
 export type Clock = {
   readonly now: () => number;
   /** Milliseconds of a clock that nobody sets, from any beginning. Absent: nobody sets `now` either. */

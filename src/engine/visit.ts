@@ -1,4 +1,4 @@
-/** What can become of a visit: entered, asked again, settled, ended. The small steps that `decide` is made of. */
+/** Transitions of a visit: entered, asked again, settled, ended. The small steps that `decide` is made of. */
 import type { Command, Led, Say } from "../flow/event.ts";
 import type { Flow, Label, Step, StepId } from "../flow/flow.ts";
 import { own } from "../flow/json.ts";

@@ -104,7 +104,7 @@ export const STEP_FIELDS = {
   runner: object("A command that takes the place of the model.", {
     command: text("The program.", { required: true, filled: true }),
     args: list(
-      'Its arguments; ${context.name} is a value of the handoff: put "--" before one that may begin with a dash.',
+      'Its arguments; ${context.name} is a parameter of the run: put "--" before one that may begin with a dash.',
       text("An argument."),
       { default: [] },
     ),

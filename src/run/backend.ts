@@ -1,4 +1,5 @@
 /** Which model a run asks, and how far an earlier stretch of the run had come with it. */
+import { manual } from "../flow/manual.ts";
 import type { AiSdkOptions, Models } from "../backends/ai-sdk.ts";
 import { parseScript, type ScriptReply } from "../backends/script.ts";
 import { createScripted } from "../backends/scripted.ts";
@@ -58,14 +59,14 @@ const BACKENDS: { readonly [id: string]: (need: Need) => Promise<Backend> } = {
     if (acp === null)
       throw new RunnerError(
         "NO_BACKEND",
-        'The backend "acp" starts an agent that your own config.json names: { "acp": { "command": "…" } }. See docs/agents.md.',
+        `The backend "acp" starts an agent that your own config.json names: { "acp": { "command": "…" } }. See ${manual("agents")}`,
       );
     const command = findProgram(acp.command, env, [root]);
     if (command === null)
       throw new RunnerError(
         "BACKEND_UNAVAILABLE",
         `The agent "${acp.command}" of "acp" in your config.json is not found: name it by its absolute path, or by a name ` +
-          `that is on your PATH outside of the project and of node_modules/.bin. See docs/agents.md.`,
+          `that is on your PATH outside of the project and of node_modules/.bin. See ${manual("agents")}`,
       );
     return await createAcp({ env, ...acp, command, stdioOf });
   },
@@ -117,7 +118,7 @@ function scriptedAgain({ recorded, marks }: Need): Backend {
   if (recorded === undefined)
     throw new RunnerError(
       "NO_BACKEND",
-      "A scripted model needs its script: pass --script FILE (see docs/scripts.md).",
+      `A scripted model needs its script: pass --script FILE (see ${manual("scripts")}).`,
     );
   return createScripted((recorded as { readonly replies: readonly ScriptReply[] }).replies, marks);
 }

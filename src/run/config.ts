@@ -2,6 +2,7 @@
  * The user's own configuration: `lockstep/config.json` in their config folder. Where a model is and which key it gets is
  * said here or in the environment, never in a project's files.
  */
+import { manual } from "../flow/manual.ts";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Price } from "../backends/prices.ts";
@@ -78,7 +79,7 @@ export function readConfig(env: NodeJS.ProcessEnv): UserConfig {
   const file = configFile(env);
   if (file === null || !existsSync(file)) return NOTHING_SAID;
   const invalid = (what: string) =>
-    new RunnerError("CONFIG_INVALID", `${file}: ${what}. See docs/models.md.`);
+    new RunnerError("CONFIG_INVALID", `${file}: ${what}. See ${manual("models")}`);
   let value: unknown;
   try {
     value = JSON.parse(readTextFile(file));

@@ -1,4 +1,5 @@
 /** The servers of tools of a run: started before anything is recorded, behind the run's sandbox, and gone when it ends. */
+import { manual } from "../flow/manual.ts";
 import { loadPeer } from "../backends/peer.ts";
 import { TOOL_NAMES } from "../boundaries/gate.ts";
 import type { ServedTool } from "../boundaries/toolbox.ts";
@@ -75,7 +76,7 @@ function peerOf(server: string) {
   return {
     name: "@modelcontextprotocol/client",
     whose: `The server of tools "${server}"`,
-    page: "docs/mcp.md",
+    page: manual("mcp"),
     code: "MCP_UNAVAILABLE",
   };
 }
@@ -176,7 +177,7 @@ function missingTools(
 function unavailable(name: string, server: McpServer, why: string, cause?: unknown): RunnerError {
   return new RunnerError(
     "MCP_UNAVAILABLE",
-    `The server of tools "${name}" (${shownInLine(aboutServer(server))}) cannot be used: ${why}. See docs/mcp.md.`,
+    `The server of tools "${name}" (${shownInLine(aboutServer(server))}) cannot be used: ${why}. See ${manual("mcp")}`,
     { cause },
   );
 }

@@ -1,4 +1,5 @@
 /** From the names that steps use to models that can be asked: the user's configuration, the environment, a few words. */
+import { manual } from "../flow/manual.ts";
 import type { Backend } from "../engine/ports.ts";
 import { RunnerError } from "../engine/ports.ts";
 import { installCommand, isInstalled } from "../backends/ai-sdk-load.ts";
@@ -107,7 +108,7 @@ function followNames(name: string, { models }: UserConfig): string {
       throw new RunnerError(
         "NO_BACKEND",
         `"${name}" leads back to itself under "models" in your config.json (${[...seen, next].join(" → ")}). ` +
-          `Write the model that it stands for, as in "${next}": "ollama/qwen3" (docs/models.md).`,
+          `Write the model that it stands for, as in "${next}": "ollama/qwen3" (${manual("models")}).`,
       );
     meant = next;
     seen.push(next);
@@ -168,7 +169,7 @@ export function whyNot(named: NamedModel, env: NodeJS.ProcessEnv): string | null
   const faults: string[] = [];
   if (baseUrl === null)
     faults.push(
-      "has no address: say where it is as baseUrl under models in your config.json (docs/models.md).",
+      `has no address: say where it is as baseUrl under models in your config.json (${manual("models")}).`,
     );
   const wrong = baseUrlEnv === null ? null : addressFault(baseUrl);
   if (wrong !== null)
@@ -180,7 +181,7 @@ export function whyNot(named: NamedModel, env: NodeJS.ProcessEnv): string | null
     const others =
       otherKeyEnv.length === 0 ? "" : ` (${otherKeyEnv.join(" or ")} will do as well, for a model of theirs)`;
     faults.push(
-      `needs a key: set ${keyEnv.join(" or ")} in your environment${others}, or map its name to another model (docs/models.md).`,
+      `needs a key: set ${keyEnv.join(" or ")} in your environment${others}, or map its name to another model (${manual("models")}).`,
     );
   }
   const unset = variablesIn(settings.headers ?? {}).find((name) => filled(env[name]) === undefined);
@@ -229,7 +230,7 @@ function unknown(name: string, meant: string, config: UserConfig): RunnerError {
   return new RunnerError(
     "NO_BACKEND",
     `${what}${hint} Known are ${knownNames(config).join(", ")} and any provider/model, with one of ` +
-      `${Object.keys(PROVIDERS).join(", ")}; give it a meaning under models in your config.json (docs/models.md).`,
+      `${Object.keys(PROVIDERS).join(", ")}; give it a meaning under models in your config.json (${manual("models")}).`,
   );
 }
 

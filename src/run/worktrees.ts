@@ -1,4 +1,4 @@
-/** The worktrees that runs have left behind, and being rid of those that nothing is lost with. */
+/** The worktrees that runs have left behind, and removing those with no unsaved work. */
 import { existsSync, lstatSync } from "node:fs";
 import { isAncestor, tipOf, treesOf, type Git, type Tree } from "../effects/git.ts";
 import { leftIn, named, NOTHING_LEFT, removeWorktree } from "../effects/worktree.ts";

@@ -37,12 +37,12 @@ const absent: readonly [name: string, create: () => Promise<unknown>, message: R
   [
     "claude-agent",
     () => createClaudeAgent({ env: { LOCKSTEP_PACKAGES: folder } }),
-    /npm install @anthropic-ai\/claude-agent-sdk\. See docs\/agents\.md/,
+    /npm install @anthropic-ai\/claude-agent-sdk\. See \S+docs\/agents\.md/,
   ],
   [
     "acp",
     () => createAcp({ env: { LOCKSTEP_PACKAGES: folder }, command: "true" }),
-    /npm install @agentclientprotocol\/sdk\. See docs\/agents\.md/,
+    /npm install @agentclientprotocol\/sdk\. See \S+docs\/agents\.md/,
   ],
 ];
 for (const [name, create, message] of absent) {

@@ -30,7 +30,7 @@ const SETTINGS: readonly (readonly [string, Settings])[] = [
   ["back by a second, again and again", [20, 90, 100, 150].map((s) => ({ after: s * SECOND, by: -1500 }))],
 ];
 
-describe("a clock that is set in the middle of a run", () => {
+describe("system clock changes in the middle of a run", () => {
   for (const [name, settings] of SETTINGS) {
     it(`${name}: a limit on time fires when it would have, also over two stretches`, async () => {
       for (const wallMs of [170 * SECOND, 250 * SECOND]) {

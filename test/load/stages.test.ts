@@ -1250,16 +1250,6 @@ test("docs/stages.md shows files that load", () => {
   assert.deepEqual(problems.map(told), []);
 });
 
-test("docs/stage-machines.md builds a machine that loads", () => {
-  const page = readFileSync(new URL("../../docs/stage-machines.md", import.meta.url), "utf8");
-  const blocks = (language: string) =>
-    [...page.matchAll(new RegExp("```" + language + "\\n([\\s\\S]*?)```", "g"))].map(([, text]) => text!);
-  const [plan, build] = blocks("markdown");
-  const [machine] = blocks("yaml");
-  const tree = stageTree({ plan: plan!, build: build!, "machine.yaml": machine!, review: undefined });
-  assert.deepEqual(loadStages(tree).problems.map(told), []);
-});
-
 /** A fault of the YAML is one finding, whatever a parser makes of the lines after it. */
 const BROKEN: readonly (readonly [name: string, yaml: string, found: readonly string[]])[] = [
   ["a tab before a key", "entry: plan\nlimits:\n\tvisits: 3\n", ["3:1 a tab is used for indentation"]],
