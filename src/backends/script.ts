@@ -32,22 +32,29 @@ export async function parseScript(text: string, file: string): Promise<readonly 
 async function parseText(text: string, file: string): Promise<Json> {
   try {
     if (/^\s*[{[]/.test(text)) return JSON.parse(text) as Json;
-    const { isScalar, parseDocument, visit } = await import("yaml");
+    const { isScalar, LineCounter, parseDocument, visit } = await import("yaml");
     if (text.length > LONGEST_YAML)
       throw new Error(`it is longer than ${LONGEST_YAML} characters; write it as JSON`);
+    const lineCounter = new LineCounter();
+    const fail = (offset: number, what: string) => {
+      const { line, col } = lineCounter.linePos(offset);
+      throw new Error(`line ${line}, column ${col}: ${what}`);
+    };
     // The parser would compare every key with every other one.
-    const document = parseDocument(text, { uniqueKeys: false });
+    const document = parseDocument(text, { uniqueKeys: false, prettyErrors: false, lineCounter });
+    const [fault] = document.errors;
+    if (fault !== undefined) fail(fault.pos[0], fault.message.replace(/\.$/, ""));
     visit(document, {
       Map: (_, { items }) => {
         const names = new Set<unknown>();
         for (const { key } of items) {
           const name = isScalar(key) ? key.value : key;
-          if (names.has(name)) throw new Error(`Map keys must be unique: ${String(name)}`);
+          if (names.has(name))
+            fail(isScalar(key) ? (key.range?.[0] ?? 0) : 0, `the key "${String(name)}" stands there twice`);
           names.add(name);
         }
       },
     });
-    if (document.errors.length > 0) throw document.errors[0]!;
     return document.toJS({ maxAliasCount: 100 }) as Json;
   } catch (error) {
     throw invalid(file, error instanceof Error ? error.message : String(error));
@@ -97,7 +104,8 @@ function readWords(reply: JsonObject, key: "saw" | "unseen", which: string, file
   for (const word of words) {
     if (!word.startsWith("re:")) continue;
     const fault = regexFault(word.slice(3));
-    if (fault !== null) throw invalid(file, `${which}: ${key} "${word}" is no regular expression: ${fault}`);
+    if (fault !== null)
+      throw invalid(file, `${which}: ${key} "${word}" is not a valid regular expression: ${fault}`);
   }
   return { [key]: words };
 }

@@ -25,6 +25,7 @@ import { findInert } from "./inert.ts";
 import { modernAgent, modernRegistry } from "./legacy.ts";
 import { atStep, schemaPlace, type Loaded } from "./loaded.ts";
 import { mcpSetting, serversOf, type Declared } from "./mcp.ts";
+import { defaultModel, modelsToTry, type ModelToTry } from "./models.ts";
 import { loadParameters } from "./parameters.ts";
 import { escapesProject, joinPath } from "./paths.ts";
 import { peopleOf } from "./people.ts";
@@ -45,6 +46,7 @@ export type LoadResult = {
   readonly flow: Flow | null;
   readonly problems: readonly Problem[];
   readonly schemas: readonly SchemaToTry[];
+  readonly models: readonly ModelToTry[];
 };
 
 /** What only a compiler can judge, and the problem when it does not compile; `path` is where in the schema. */
@@ -77,6 +79,7 @@ export function loadAgent(
     flow: null,
     problems: findings.map((finding) => toProblem(finding, null)),
     schemas: [],
+    models: [],
   });
 
   const agentAsWritten = open(files, `${folder}/agent.json`, aboutAgent(name, folder), findings);
@@ -142,7 +145,12 @@ export function loadAgent(
   findings.push(...checkFlow(loaded), ...findInert(sources, graph));
   const live = reach?.steps ?? null;
   const problems = findings.map((finding) => toProblem(withStep(finding, registryDocument), live));
-  return { flow, problems, schemas: schemasOf(loaded) };
+  const steps = [...(questions ?? registry).steps].map(([id, { model }]) => ({
+    name: model,
+    at: atStep(loaded, id, "model"),
+  }));
+  const models = modelsToTry([defaultModel(agent.runner.flow.defaultModel, agentDocument), ...steps], live);
+  return { flow, problems, schemas: schemasOf(loaded), models };
 }
 
 /** Each schema once, with all the steps that are asked for it. */

@@ -14,6 +14,7 @@ import { checkGitHubTool, checkServers } from "./mcp.ts";
 import { atStage, wayTo, type Machine } from "./machine-parts.ts";
 import { escapeSegment, pointerOf } from "./places.ts";
 import { promiseOf, valuesAt } from "./promises.ts";
+import { checkSizes } from "./prompt-sizes.ts";
 import { didYouMean } from "./suggest.ts";
 import { waysFrom } from "./ways.ts";
 
@@ -29,6 +30,7 @@ export function* checkMachine(machine: Machine): Generator<Finding> {
   // Code may lead where no file says.
   if (!speaksOf(machine, "next")) yield* checkWays(machine);
   yield* checkPlaceholders(machine);
+  yield* checkSizes([...machine.steps.values()].map(({ id, prompt }) => ({ prompt, steps: [id] })));
   yield* checkInert(machine);
   yield* checkSpending(machine);
 }

@@ -6,6 +6,7 @@ import type { Finding } from "./finding.ts";
 import { atStep, type Loaded } from "./loaded.ts";
 import { pointerOf } from "./places.ts";
 import { inPrompt } from "./prompt-places.ts";
+import { checkSizes, type Sized } from "./prompt-sizes.ts";
 import type { StepSource } from "./registry-shape.ts";
 import type { Section } from "./sections.ts";
 import { didYouMean } from "./suggest.ts";
@@ -19,6 +20,17 @@ export function* checkPromptFiles(loaded: Loaded): Generator<Finding> {
   }
   for (const section of loaded.graph.sections) yield* checkSection(loaded, section);
   yield* checkClimpt(loaded);
+  yield* checkSizes(promptsOf(loaded));
+}
+
+export function* promptsOf({ flow, graph }: Loaded): Generator<Sized> {
+  yield { prompt: flow.system };
+  for (const { id, prompt, guard } of graph.steps.values()) {
+    yield { prompt, steps: [id] };
+    for (const { edition } of guard?.checks ?? []) yield { prompt: edition, steps: [id] };
+  }
+  for (const { prompt } of graph.sections) yield { prompt };
+  for (const { edition } of flow.stopGuard?.checks ?? []) yield { prompt: edition };
 }
 
 const SYSTEM_NAMES: readonly string[] = ["agent_name", "verdict_criteria"];
@@ -36,13 +48,13 @@ export function* checkSystem({ sources, flow, files }: Loaded): Generator<Findin
       message: `There is no system prompt: the built-in prompt "system" is said instead. Tried: ${tried}.`,
       fix: `Create ${flow.system.tried[0]}.`,
     };
-  } else if (flow.system.file === null && path !== undefined) {
+  } else if (flow.system.file === null && (path !== undefined || tried.includes(" (unreadable: "))) {
     yield {
       code: "PR-SYSTEM",
       document,
       pointer,
       message: `The system prompt cannot be read: ${tried}.`,
-      fix: "Create the file, or correct systemPromptPath.",
+      fix: "Make it a readable file in the project, or correct systemPromptPath.",
     };
   }
   const known = new Set([...SYSTEM_NAMES, ...Object.keys(flow.constants), "input_text"]);

@@ -1,13 +1,14 @@
 /** Rules about steps with check prompts. */
 import type { Prompt, StepId } from "../flow/flow.ts";
 import { FORBIDDEN_NAMES } from "../flow/json.ts";
-import { checkSystem } from "./check-prompt-files.ts";
+import { checkSystem, promptsOf } from "./check-prompt-files.ts";
 import { isWritten } from "./document.ts";
 import type { Finding } from "./finding.ts";
 import { stepsWithoutEnd } from "./graph.ts";
 import { atStep, witness, type Loaded } from "./loaded.ts";
 import { escapesProject } from "./paths.ts";
 import { inPrompt } from "./prompt-places.ts";
+import { checkSizes } from "./prompt-sizes.ts";
 import { foldersNamed } from "./prompts.ts";
 import { onwardKey, questionOf } from "./questions.ts";
 import type { CheckedStep, CheckRegistry, Onward, PromptPlace, Question } from "./questions-shape.ts";
@@ -19,6 +20,7 @@ export function* checkQuestions(loaded: Loaded): Generator<Finding> {
   if (questions === undefined) return;
   // The form has words of its own for a system prompt that is not there.
   for (const finding of checkSystem(loaded)) yield { ...finding, severity: "warning" };
+  yield* checkSizes(promptsOf(loaded));
   yield* checkSize(loaded, questions);
   yield* checkBasePath(loaded, questions);
   yield* checkLimit(loaded);

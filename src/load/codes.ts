@@ -153,6 +153,10 @@ export const CODES = {
     "Where GitHub is not used, no step is offered the tool that reads it; its name looks as if it were there.",
   ),
   "CONFIG-NOT-ACTED-ON": warning("not acted on", "A setting without effect must not look as if it had one."),
+  "MODEL-UNKNOWN": warning(
+    "misspelled model",
+    "A name that means no model stops the run at its start, unless the user's own settings give it a meaning.",
+  ),
   "PR-SYSTEM": error(
     "system prompt not found",
     "The agent would run without the instructions its author wrote.",
@@ -356,6 +360,10 @@ export const CODES = {
   "PROMPT-FALLBACK-USED": warning(
     "built-in prompt",
     "What a step is asked should be the author's words; built-in ones know nothing of the work.",
+  ),
+  "PROMPT-SIZE": warning(
+    "very long prompt",
+    "A prompt is sent with every request of its step, and one that no model can take fails the run.",
   ),
   "FALLBACK-KEY": warning("unknown fallbackKey", "A key that is not in the catalogue stands in for nothing."),
   "PR-EDITION": warning(

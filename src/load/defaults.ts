@@ -47,6 +47,8 @@ export const DEFAULTS = {
   /** Levels of nesting in one JSON file. */
   jsonDepth: 200,
   /** Characters in one YAML file, or in the front matter of all stages of a machine together. */
+  /** Characters of one prompt. About a quarter of a million tokens. */
+  promptLength: 1_000_000,
   yamlLength: 256 * 1024,
   /** Levels of nesting, and values in all once aliases are replaced, in one YAML file. */
   yamlDepth: 64,

@@ -17,6 +17,7 @@ import { reachFrom } from "./graph.ts";
 import { buildCheck } from "./guards.ts";
 import { modernAgent } from "./legacy.ts";
 import { serversOf, type Declared } from "./mcp.ts";
+import { defaultModel, modelsToTry } from "./models.ts";
 import { findEntry, type Machine } from "./machine-parts.ts";
 import { joinPath } from "./paths.ts";
 import { pointerOf } from "./places.ts";
@@ -120,13 +121,14 @@ export function loadMachine(name: string, files: FileTree, world: LoadWorld): Lo
     reach: steps.has(entry.step) ? reachFrom(entry.step, steps) : null,
   };
   findings.push(...checkMachine(whole));
-  return { flow, problems: toProblems(findings, stages), schemas: [...schemasOf(whole)] };
+  const models = modelsToTry([defaultModel(agent.runner.flow.defaultModel, agentDocument)], null);
+  return { flow, problems: toProblems(findings, stages), schemas: [...schemasOf(whole)], models };
 }
 
 const NO_PROMPT: Prompt = { file: null, text: "", tried: [], variables: [] };
 
 function onlyProblems(findings: readonly Finding[]): LoadResult {
-  return { flow: null, problems: toProblems(findings), schemas: [] };
+  return { flow: null, problems: toProblems(findings), schemas: [], models: [] };
 }
 
 /** A stage that nothing leads to must be sound all the same, so that every stage counts. */

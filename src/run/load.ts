@@ -6,6 +6,7 @@ import { canonicalJson } from "../flow/json.ts";
 import { hasErrors, type Problem } from "../flow/problem.ts";
 import { hasStages, loadAgent, type LoadResult, type LoadWorld, type SchemaToTry } from "../load/agent.ts";
 import { CODES } from "../load/codes.ts";
+import type { ModelToTry } from "../load/models.ts";
 import { readDocument } from "../load/document.ts";
 import { findPrompt } from "../prompts/find.ts";
 import { createFiles } from "./files.ts";
@@ -55,20 +56,20 @@ export async function load(agent: string, options: LoadOptions = {}): Promise<Lo
 type Checked = Pick<LoadResult, "flow" | "problems">;
 
 async function loadRegistry(agent: string, files: FileTree): Promise<Checked> {
-  const { flow, problems, schemas } = loadAgent(
-    agent,
-    files,
-    (ref) => findPrompt(files, ref),
-    await loadWorld(),
-  );
-  return { flow, problems: [...problems, ...(await schemaProblems(schemas))] };
+  const world = await loadWorld();
+  const { flow, problems, schemas, models } = loadAgent(agent, files, (ref) => findPrompt(files, ref), world);
+  return {
+    flow,
+    problems: [...problems, ...(await schemaProblems(schemas)), ...(await modelProblems(models))],
+  };
 }
 
 /** Only an agent with stages needs the loader for them, and a parser for YAML. */
 async function loadStages(agent: string, files: FileTree): Promise<Checked> {
   const { inOrder, loadMachine } = await import("../load/machine.ts");
-  const { flow, problems, schemas } = loadMachine(agent, files, await loadWorld());
-  return { flow, problems: inOrder([...problems, ...(await schemaProblems(schemas))]) };
+  const { flow, problems, schemas, models } = loadMachine(agent, files, await loadWorld());
+  const found = [...problems, ...(await schemaProblems(schemas)), ...(await modelProblems(models))];
+  return { flow, problems: inOrder(found) };
 }
 
 /** The names of tools are those of the toolbox itself. */
@@ -158,6 +159,16 @@ async function schemaProblems(schemas: readonly SchemaToTry[]): Promise<readonly
     if (length > PAUSE_LENGTH) await new Promise((resolve) => setImmediate(resolve));
   }
   return [...problems.values()];
+}
+
+/** Names that are one slip away from a name that means something here. Any other may be for a coding agent to know. */
+async function modelProblems(models: readonly ModelToTry[]): Promise<readonly Problem[]> {
+  if (models.length === 0) return [];
+  const { misspelledModel } = await import("./models.ts");
+  return models.flatMap(({ name, doubt }) => {
+    const meant = misspelledModel(name, process.env);
+    return meant === null ? [] : [doubt(meant)];
+  });
 }
 
 /** Where the folders of the sandbox really lead. What the words alone tell was found before. */

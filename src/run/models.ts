@@ -8,8 +8,8 @@ import { isProvider, PROVIDERS, TOKENS, type ModelTarget, type ProviderId } from
 import type { Flow } from "../flow/flow.ts";
 import { isObject, own, type Json } from "../flow/json.ts";
 import { REFERENCE, variablesIn } from "../flow/mcp.ts";
-import { didYouMean } from "../load/suggest.ts";
-import { addressFault, type UserConfig, type WireSettings } from "./config.ts";
+import { didYouMean, onlyNear } from "../load/suggest.ts";
+import { addressFault, readConfig, type UserConfig, type WireSettings } from "./config.ts";
 import { proxyHint } from "./proxy.ts";
 
 export type Surroundings = { readonly config: UserConfig; readonly env: NodeJS.ProcessEnv };
@@ -215,8 +215,27 @@ export function withVersion(provider: ProviderId, url: string): string {
 }
 
 /** Every name that means something here. */
-export function knownNames(config: UserConfig): readonly string[] {
+export function knownNames(config: Pick<UserConfig, "models">): readonly string[] {
   return [...new Set([...Object.keys(config.models), ...Object.keys(WORDS)])];
+}
+
+/** The name that a name is most likely a misspelling of; null: it means something, or nobody can tell. */
+export function misspelledModel(name: string, env: NodeJS.ProcessEnv): string | null {
+  const names = knownNames(configOr(env));
+  if (names.includes(name)) return null;
+  const [provider = "", ...rest] = name.split("/");
+  if (rest.length === 0) return onlyNear(name, names);
+  const near = isProvider(provider) ? null : onlyNear(provider, Object.keys(PROVIDERS));
+  return near === null ? null : [near, ...rest].join("/");
+}
+
+/** What is wrong with the user's settings is reported when they are used. */
+function configOr(env: NodeJS.ProcessEnv): Pick<UserConfig, "models"> {
+  try {
+    return readConfig(env);
+  } catch {
+    return { models: {} };
+  }
 }
 
 function unknown(name: string, meant: string, config: UserConfig): RunnerError {

@@ -61,8 +61,22 @@ const wrong: readonly [name: string, text: string, message: RegExp][] = [
   ["an unknown key", "replies: [{ text: a, ouput: 1 }]", /reply 1 has the unknown key "ouput"/],
   ["an unknown error kind", "replies: [{ error: { kind: boom } }]", /error\.kind must be one of auth/],
   ["a call without a name", "replies: [{ calls: [{ input: {} }] }]", /a call needs a name/],
-  ["a broken pattern", 'replies: [{ text: a, saw: ["re:("] }]', /is no regular expression/],
-  ["broken YAML", "replies: [", /s\.yaml: /],
+  ["a broken pattern", 'replies: [{ text: a, saw: ["re:("] }]', /is not a valid regular expression/],
+  [
+    "broken YAML",
+    "replies:\n  - text: [a\n",
+    /^s\.yaml: line 3, column 1: Flow sequence in block collection must be sufficiently indented and end with a \]\. See docs\/scripts\.md for the format\.$/,
+  ],
+  [
+    "a tab",
+    "replies:\n\t- text: a\n",
+    /^s\.yaml: line 2, column 1: Tabs are not allowed as indentation\. See/,
+  ],
+  [
+    "a key twice",
+    "replies:\n  - text: a\n    text: b\n",
+    /^s\.yaml: line 3, column 5: the key "text" stands there twice\. See/,
+  ],
 ];
 for (const [name, text, message] of wrong) {
   test(`a script with ${name} is refused with its place`, async () => {

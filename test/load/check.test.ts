@@ -2,7 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Problem } from "../../src/flow/problem.ts";
 import { CODES, type Code } from "../../src/load/codes.ts";
-import { answerOf, load, tree, type Changes } from "./world.ts";
+import { loadAgent } from "../../src/load/agent.ts";
+import { findPrompt } from "../../src/prompts/find.ts";
+import { answerOf, filesOf, load, sha256, tree, type Changes } from "./world.ts";
 
 /** One change to the good agent, and the one finding it must bring. `at` is the file and the JSON pointer. */
 type Row = {
@@ -176,7 +178,24 @@ const answering = (more: object, schema: object): Changes => ({
 });
 const FAILURE_PROMPT = "prompts/steps/retry/issue/f_failed_git-dirty.md";
 
+const LONG = "x".repeat(1_000_001);
+
 const ROWS: readonly Row[] = [
+  ...(
+    [
+      ["prompts/system.md", null],
+      ["prompts/steps/initial/issue/f_default.md", "initial.issue"],
+      [FAILURE_PROMPT, "closure.issue"],
+    ] as const
+  ).map(([file, step]): Row => ({
+    code: "PROMPT-SIZE",
+    name: file!,
+    changes: { [file!]: LONG },
+    at: `${file} `,
+    step,
+    place: [1, 1],
+    says: /a prompt of 1000001 characters/,
+  })),
   ...OPTIONAL.map(([name, more, schema, at, says]): Row => ({
     code: "GATE-OPTIONAL",
     name,
@@ -2699,6 +2718,11 @@ const INNOCENT: readonly { readonly code: Code; readonly name: string; readonly 
     },
   })),
   {
+    code: "PROMPT-SIZE",
+    name: "a long prompt",
+    changes: { "prompts/system.md": LONG.slice(1) },
+  },
+  {
     code: "GATE-OPTIONAL",
     name: "a fallback that is taken for it",
     changes: answering({ failFast: false, fallbackIntent: "repeat" }, { required: undefined }),
@@ -2837,6 +2861,8 @@ test("every code has a row here, or is about values given at the start", () => {
     "MODULE-SYNTAX",
     "MODULE-IMPORT",
     "HOOK-UNKNOWN",
+    // Of what the user's own settings say: compiled.test.ts.
+    "MODEL-UNKNOWN",
   ]);
   // Of stages: stages.test.ts.
   const isOfStages = (code: string) => /^(?:Stage[A-Z]|STAGE-|CompletionTool|InvalidParallel)/.test(code);
@@ -2899,4 +2925,22 @@ test("steps that share a schema without a required intent are one finding", () =
     problems.map(({ code, file, pointer, step }) => [code, file.split("/").at(-1), pointer, step]),
     [["GATE-OPTIONAL", "issue.schema.json", "/definitions/work/properties/next_action", "initial.issue"]],
   );
+});
+
+test("a system prompt that is there and cannot be read is an error, named or not", () => {
+  for (const path of ["prompts/system.md", undefined]) {
+    const files = filesOf(tree({ "agent /runner/flow/systemPromptPath": path }));
+    const why = "it has 30000000 bytes";
+    const read: typeof files.read = (file) =>
+      file.endsWith("prompts/system.md") ? { kind: "unreadable", why } : files.read(file);
+    const world = {
+      tools: { offered: [], known: new Set<string>(["Read", "Write", "Bash"]) },
+      digest: sha256,
+    };
+    const { problems } = loadAgent("iterator", { read }, (ref) => findPrompt({ read }, ref), world);
+    assert.deepEqual(
+      problems.map(({ code, severity, message }) => [code, severity, message.includes(why)]),
+      [["PR-SYSTEM", "error", true]],
+    );
+  }
 });

@@ -122,3 +122,41 @@ test("a schema file that cannot be read is one finding, where it is broken", asy
     ["AC-SERVICE-002 .agent/iterator/schemas/issue.schema.json:3:1"],
   );
 });
+
+const MODELS: readonly (readonly [name: string, at: string, found: string | null])[] = [
+  ["sonet", "agent.json /runner/flow/defaultModel", "sonnet"],
+  ["Opus", "agent.json /runner/flow/defaultModel", "opus"],
+  ["antropic/claude-x", "agent.json /runner/flow/defaultModel", "anthropic/claude-x"],
+  ["hiaku", "steps_registry.json /steps/initial.issue/model", "haiku"],
+  ["sonnet", "agent.json /runner/flow/defaultModel", null],
+  ["anthropic/claude-x", "steps_registry.json /steps/initial.issue/model", null],
+  // A coding agent, or settings elsewhere, may know it.
+  ["our-own", "agent.json /runner/flow/defaultModel", null],
+];
+
+for (const [name, at, meant] of MODELS) {
+  test(`the model "${name}" at ${at}`, async () => {
+    const [file = "", pointer = ""] = at.split(" ");
+    const document = file === "agent.json" ? "agent" : "registry";
+    const { problems } = await load("iterator", {
+      files: filesOf(tree({ [`${document} ${pointer}`]: name })),
+    });
+    assert.deepEqual(
+      problems.map((one) => `${one.severity} ${one.code} ${one.file} ${one.pointer} ${one.message}`),
+      meant === null
+        ? []
+        : [
+            `warning MODEL-UNKNOWN .agent/iterator/${at} There is no model "${name}". Did you mean "${meant}"?`,
+          ],
+    );
+  });
+}
+
+test("the model of a machine is looked at too", async () => {
+  const agent = '{\n  "runner": { "flow": {\n    "defaultModel": "sonet" } }\n}';
+  const { problems } = await load("release", { files: filesOf(stageTree({ "agent.json": agent })) });
+  assert.deepEqual(
+    problems.map(({ code, file, line, column }) => `${code} ${file}:${line}:${column}`),
+    ["MODEL-UNKNOWN .agent/release/agent.json:3:5"],
+  );
+});

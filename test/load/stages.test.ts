@@ -178,6 +178,7 @@ const FIELD_ROWS: readonly Row[] = [
     "StageToolUnknown",
     "/allowedTools/1",
   ),
+  ["a very long body", { plan: { body: "x".repeat(1_000_001) } }, [plan("", "PROMPT-SIZE", "warning")]],
   onPlan("allowedTools: a pattern", { allowedTools: ["*"] }, "StageToolUnknown", "/allowedTools/0"),
   onPlan(
     "allowedTools: its own completion tool",
