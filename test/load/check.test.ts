@@ -189,8 +189,8 @@ const ROWS: readonly Row[] = [
     ] as const
   ).map(([file, step]): Row => ({
     code: "PROMPT-SIZE",
-    name: file!,
-    changes: { [file!]: LONG },
+    name: file,
+    changes: { [file]: LONG },
     at: `${file} `,
     step,
     place: [1, 1],
