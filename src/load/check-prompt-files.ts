@@ -63,8 +63,11 @@ export function* checkSystem({ sources, flow, files }: Loaded): Generator<Findin
   yield {
     code: "PR-RESOLVE-005",
     severity: "warning",
-    ...inPrompt(files, flow.system, flow.system.text.indexOf(`{uv-${unknown[0]}}`)),
-    message: `${flow.system.file} reads ${unknown.map((name) => `{uv-${name}}`).join(", ")}, which has no value in a system prompt.${didYouMean(unknown[0]!, known)}`,
+    // Without a file the agent's own description is said.
+    ...(flow.system.file === null
+      ? { document, pointer: "/description" }
+      : inPrompt(files, flow.system, flow.system.text.indexOf(`{uv-${unknown[0]}}`))),
+    message: `${flow.system.file ?? "The description of the agent"} reads ${unknown.map((name) => `{uv-${name}}`).join(", ")}, which has no value in a system prompt.${didYouMean(unknown[0]!, known)}`,
     fix: `Use only: ${[...SYSTEM_NAMES, ...Object.keys(flow.constants)].map((name) => `{uv-${name}}`).join(", ")}.`,
   };
 }

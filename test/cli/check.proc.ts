@@ -84,6 +84,70 @@ test("--sarif holds the findings of --json, with rules, places and ways", async 
   assert.deepEqual(way, ["initial.note", "continuation.note", "closure.nte"]);
 });
 
+/** What a stranger types wrong in files that were good: text → text, and the one finding that it must bring. */
+const SPOILED: readonly (readonly [file: string, from: string, to: string, found: string])[] = [
+  ["notes/agent.json", '"Read", "Glob"', '"Raed", "Glob"', "TOOL-UNKNOWN agent.json"],
+  ["notes/agent.json", '"version"', '"version": "0.0.1",\n  "version"', "DUPLICATE-KEY agent.json"],
+  [
+    "notes/steps_registry.json",
+    '"structuredGate": {',
+    '"StructuredGate": {',
+    "UNKNOWN-KEY steps_registry.json",
+  ],
+  [
+    "notes/schemas/note.schema.json",
+    '"type": "array"',
+    '"type": "array",\n          "maxItems": "one"',
+    "FAILED_SCHEMA_RESOLUTION schemas/note.schema.json",
+  ],
+  [
+    "notes/prompts/steps/initial/note/f_default.md",
+    "{uv-topic}",
+    "{uv-topic} {uv-topc}",
+    "PR-RESOLVE-005 prompts/steps/initial/note/f_default.md",
+  ],
+  ["ship/stages/1-plan.md", "[Read, Glob, Grep]", "[Read, WebSearch]", "StageToolUnknown stages/1-plan.md"],
+  ["ship/hooks.mjs", "", "export default {\n  plan: { setup() { } \n", "MODULE-SYNTAX hooks.mjs"],
+];
+
+test("text, --json and --sarif hold the same findings, each with file, line, column and fix", async () => {
+  using world = createWorld();
+  writeAgent(world, "notes");
+  await world.lockstep(["init", "ship", "--stages"]);
+  for (const [file, from, to] of SPOILED) {
+    const path = join(world.root, ".agent", file);
+    const text = from === "" ? "" : readFileSync(path, "utf8");
+    assert.ok(text.includes(from), `${file}: ${from}`);
+    world.write(`.agent/${file}`, text.replace(from, to));
+  }
+  const text = await world.lockstep(["check"]);
+  const json = await world.lockstep(["check", "--json"]);
+  const sarif = await world.lockstep(["check", "--sarif"]);
+  const { problems } = JSON.parse(json.stdout) as { problems: readonly Problem[] };
+  const told = problems.map((one) => `${one.file}:${one.line}:${one.column} ${one.severity} ${one.code}`);
+  assert.deepEqual(
+    problems.map((one) => `${one.code} ${one.file.split("/").slice(2).join("/")}`).toSorted(),
+    SPOILED.map(([, , , found]) => found).toSorted(),
+  );
+  assert.ok(problems.every(({ message, why, fix }) => message !== "" && why !== "" && fix !== ""));
+  assert.deepEqual(
+    [...text.stdout.matchAll(/^(\S+:\d+:\d+) {2}(\w+) {2}(\S+)$/gm)]
+      .map(([, place, severity, code]) => `${place} ${severity} ${code}`)
+      .toSorted(),
+    told.toSorted(),
+  );
+  assert.equal([...text.stdout.matchAll(/^ {2}fix {2}\S/gm)].length, problems.length);
+  const results = (JSON.parse(sarif.stdout) as Sarif).runs[0]!.results;
+  assert.deepEqual(
+    results.map(({ ruleId, level, locations: [place] }) => {
+      const { artifactLocation, region } = place!.physicalLocation;
+      return `${artifactLocation.uri}:${region.startLine}:${region.startColumn} ${level} ${ruleId}`;
+    }),
+    told,
+  );
+  assert.deepEqual([text.code, json.code, sarif.code], [2, 2, 2]);
+});
+
 type Sarif = {
   readonly version: string;
   readonly runs: readonly {
@@ -103,7 +167,7 @@ type Sarif = {
       readonly locations: readonly {
         readonly physicalLocation: {
           readonly artifactLocation: { readonly uri: string };
-          readonly region: { readonly startLine: number };
+          readonly region: { readonly startLine: number; readonly startColumn: number };
         };
       }[];
       readonly codeFlows?: readonly {

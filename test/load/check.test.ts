@@ -679,6 +679,18 @@ const ROWS: readonly Row[] = [
     at: "prompts/system.md ",
     place: [6, 3],
   },
+  {
+    code: "PR-RESOLVE-005",
+    severity: "warning",
+    name: "unknown placeholder in the description that stands in for a system prompt",
+    changes: {
+      "prompts/system.md": undefined,
+      "agent /runner/flow/prompts/strict": true,
+      "agent /description": "Works on {uv-issue}",
+    },
+    at: "agent.json /description",
+    says: /^The description of the agent reads \{uv-issue\}/,
+  },
   ...(
     [
       [
