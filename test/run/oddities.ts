@@ -210,7 +210,7 @@ export const ODDITIES: readonly Oddity[] = [
   stops(
     "a redirect",
     "anthropic",
-    { ...text(308, ""), headers: { location: "https://elsewhere.example/v1" } },
+    { ...text(308, ""), headers: { location: "https://elsewhere.example/v1?ticket=mine" } },
     "308 Permanent Redirect. Redirects are not followed (this one leads to https://elsewhere.example/v1): correct the base address.",
   ),
   stops(
