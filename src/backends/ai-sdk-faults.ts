@@ -90,13 +90,10 @@ function sentence(
 }
 
 function hidden(text: string, { apiKey, authToken, headers = {} }: ModelTarget): string {
-  const sent = [
-    apiKey,
-    authToken,
-    ...Object.values(headers).flatMap((value) => [value, ...value.split(/\s+/)]),
-  ];
-  const secrets = sent.filter((one) => one !== undefined);
-  return secrets.reduce((all, one) => (one.length < 8 ? all : all.replaceAll(one, "***")), text);
+  const values = Object.values(headers);
+  const sent = [apiKey, authToken, ...values, ...values.flatMap((value) => value.split(/\s+/))];
+  const secrets = sent.filter((one) => one !== undefined && one.length >= 8) as readonly string[];
+  return secrets.reduce((all, one) => all.replaceAll(one, "***"), text);
 }
 
 function statusOf({ statusCode }: Trouble): number | undefined {
