@@ -658,6 +658,12 @@ export const ODDITIES: readonly Oddity[] = [
     "openai-compatible",
     events(data(choice({ content: SAID })), "data: [DONE]\n\n"),
   ),
+  waits(
+    "an end without an answer",
+    "openai-compatible",
+    events("data: [DONE]\n\n"),
+    "the response broke off.",
+  ),
   waits("nothing at all", "openai-compatible", events("\n"), "the response broke off."),
 
   // Odd, and understood.
