@@ -90,8 +90,10 @@ function sentence(
 }
 
 function hidden(text: string, { apiKey, authToken, headers = {} }: ModelTarget): string {
-  const secrets = [apiKey, authToken, ...Object.values(headers)].filter((one) => one !== undefined);
-  return secrets.reduce((all, one) => (one.length < 8 ? all : all.replaceAll(one, "***")), text);
+  const values = Object.values(headers);
+  const sent = [apiKey, authToken, ...values, ...values.flatMap((value) => value.split(/\s+/))];
+  const secrets = sent.filter((one) => one !== undefined && one.length >= 8) as readonly string[];
+  return secrets.reduce((all, one) => all.replaceAll(one, "***"), text);
 }
 
 function statusOf({ statusCode }: Trouble): number | undefined {
@@ -210,15 +212,20 @@ const KIND_BY_NAME: ReadonlyMap<string, FaultKind> = new Map([
 
 /** What helps where only the kind is known. */
 function plainHint(kind: FaultKind, said: Said, { status, keyEnv }: Reason, trouble: Trouble): string | null {
-  const to = member(trouble.responseHeaders, "location");
   if (status !== undefined && status < 400)
-    return `Redirects are not followed${typeof to === "string" ? ` (this one leads to ${shownInLine(to, 120)})` : ""}: correct the base address.`;
+    return `Redirects are not followed${placeOf(member(trouble.responseHeaders, "location"))}: correct the base address.`;
   if (said.isPage && kind !== "network" && kind !== "overloaded")
     return "Check the base address, and whether you have to sign in to a network first.";
   if (kind === "auth" && keyEnv !== undefined) return `The key is the value of ${keyEnv}.`;
   if (status === 404)
     return 'Check the name of the model and the base address, which usually ends with "/v1".';
   return null;
+}
+
+/** Without what comes after the path: it may be meant for one person. */
+function placeOf(location: unknown): string {
+  const url = typeof location === "string" && URL.canParse(location) ? new URL(location) : null;
+  return url === null ? "" : ` (this one leads to ${shownInLine(url.origin + url.pathname, 120)})`;
 }
 
 /** Seconds, a date, or milliseconds where a service says so. A date is held against the service's own clock if it tells. */

@@ -55,7 +55,7 @@ export function createWire(fetch: typeof globalThis.fetch): Wire {
         line.document = await readWhole(reader, first, line);
         throw new Error("The server did not answer with a stream.");
       }
-      return new Response(received(reader, first, line), response);
+      return new Response(received(reader, first, line, response.ok ? Infinity : LONGEST_ERROR), response);
     },
   };
 }
@@ -119,11 +119,19 @@ async function readWhole(reader: Reader, first: readonly Uint8Array[], line: Lin
 }
 
 const LONGEST_TAIL = 64 * 1024;
+/** The reason for a refusal is at its beginning. */
+const LONGEST_ERROR = 1024 * 1024;
 
 /** The same bytes. Read only when they are asked for: a transform in between would cost more than the request. */
-function received(reader: Reader, first: readonly Uint8Array[], line: Line): ReadableStream<Uint8Array> {
+function received(
+  reader: Reader,
+  first: readonly Uint8Array[],
+  line: Line,
+  longest: number,
+): ReadableStream<Uint8Array> {
   const waiting = [...first];
   let kept = 0;
+  let size = 0;
   const keep = (chunk: Uint8Array) => {
     line.tail.push(chunk);
     kept += chunk.length;
@@ -139,6 +147,10 @@ function received(reader: Reader, first: readonly Uint8Array[], line: Line): Rea
         if (done || value === undefined) return controller.close();
         keep(value);
         controller.enqueue(value);
+        size += value.length;
+        if (size <= longest) return;
+        controller.close();
+        await reader.cancel();
       },
       cancel: async (reason) => await reader.cancel(reason),
     },

@@ -52,10 +52,13 @@ const CONFIG_FIELDS = {
     "Names of models: another name, provider/model, or how the model is asked.",
     anything("A model.", { schema: { anyOf: [{ type: "string", minLength: 1 }, toJsonSchema(MODEL)] } }),
   ),
-  providers: group(
-    "How requests are sent to all models of a provider.",
-    Object.fromEntries(Object.keys(PROVIDERS).map((id) => [id, object(`Models of ${id}.`, WIRE_FIELDS)])),
-  ),
+  providers: anything("How requests are sent to all models of a provider.", {
+    schema: {
+      type: "object",
+      propertyNames: { enum: Object.keys(PROVIDERS) },
+      additionalProperties: toJsonSchema(object("Models of the provider.", WIRE_FIELDS)),
+    },
+  }),
   prices: map("Prices by provider/model, before those of Lockstep.", object("A price.", PRICE_FIELDS)),
   defaultBackend: text("The backend of runs that name none.", { default: "ai-sdk" }),
   acp: object("The coding agent that the backend acp starts.", {

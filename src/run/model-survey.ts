@@ -32,7 +32,8 @@ export function surveyModels(env: NodeJS.ProcessEnv): {
     const named = findModel(name, { config, env });
     const { ref, provider, model, baseUrl, keyEnv, price } = named;
     const isSet = keyIn(keyEnv, env) !== undefined;
-    const key = keyEnv[0] === undefined ? null : { env: keyEnv[0], isSet };
+    const given = keyEnv.find((one) => keyIn([one], env) !== undefined) ?? keyEnv[0];
+    const key = given === undefined ? null : { env: given, isSet };
     const pack = PROVIDERS[provider].package;
     const why = whyNot(named, env);
     return {

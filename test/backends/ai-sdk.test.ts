@@ -1,5 +1,7 @@
 /** Models of many providers, asked through the real packages over loopback. */
 import assert from "node:assert/strict";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { describe, test } from "node:test";
 import { createAiSdk } from "../../src/backends/ai-sdk.ts";
 import type { Backend } from "../../src/engine/ports.ts";
@@ -119,6 +121,42 @@ test("a stream without an end is given up", async () => {
   };
   const { result } = await ask("anthropic", { text: "words words", events: endless });
   assert.match(result.kind === "fault" ? result.fault.message : "", /longer than/);
+});
+
+test("a refusal without an end is given up, and its beginning is read", async () => {
+  const server = createServer((_, response) => {
+    response.writeHead(400, { "content-type": "text/plain" });
+    const more = () => {
+      while (!response.destroyed && response.write("not so. ".repeat(8192)));
+      response.once("drain", more);
+    };
+    more();
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  const baseUrl = `http://127.0.0.1:${port}/v1`;
+  try {
+    const backend = await createAiSdk({ "*": { provider: "openai-compatible", model: "m", baseUrl } });
+    const result = await backend.turn!(request());
+    assert.match(
+      result.kind === "fault" ? result.fault.message : "",
+      /^openai-compatible\/m: 400 not so\. not so\. /,
+    );
+  } finally {
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  }
+});
+
+test("a server that repeats the headers it was sent does not give away what is in them", async () => {
+  const headers = { Authorization: "Bearer secret-of-the-gateway", "X-Team": "blue" };
+  const { result } = await ask(
+    "openai-chat",
+    { status: 400, body: "no secret-of-the-gateway for blue" },
+    {},
+    { headers },
+  );
+  assert.match(result.kind === "fault" ? result.fault.message : "", /400 no \*\*\* for blue\.$/);
 });
 
 test("a name that no model is configured for is a fault", async () => {

@@ -43,6 +43,7 @@ test("a name means what the user says, else a word, a provider's model, or a fam
       near: { provider: "ollama", model: "qwen" },
       far: "near",
       sonnet: "sonnet",
+      "ollama/x": "ollama/x",
     },
   };
   const rows: readonly (readonly [string, unknown, NodeJS.ProcessEnv, string])[] = [
@@ -57,6 +58,7 @@ test("a name means what the user says, else a word, a provider's model, or a fam
     ["near", config, {}, "near"],
     ["far", config, {}, "near"],
     ["sonnet", config, OPENAI, "openai/gpt-6.1-terra"],
+    ["ollama/x", config, {}, "ollama/x"],
     ["haiku", {}, { ANTHROPIC_AUTH_TOKEN: "t", OPENAI_API_KEY: "k" }, "anthropic/claude-haiku-5-5"],
     ["haiku", {}, { ANTHROPIC_AUTH_TOKEN: " ", OPENAI_API_KEY: "k" }, "openai/gpt-6-luna"],
     ["claude-3-haiku-20240307", {}, {}, "anthropic/claude-3-haiku-20240307"],
@@ -330,6 +332,49 @@ test("a run goes on with another model when one is named, and keeps to it", asyn
     event.type === "run.resumed" ? [event.backend?.options] : [],
   );
   assert.deepEqual(backends, [{ models: { opus: "good", small: "good" } }]);
+});
+
+test("settings of a provider hold for its models, and those of a model come first", async () => {
+  await using server = await modelServer("openai-compatible", answers);
+  const { baseUrl } = server.target;
+  const shared = {
+    baseUrl,
+    apiKeyEnv: "SHARED",
+    temperature: 0.5,
+    reasoningEffort: "low",
+    headers: { "X-Team": "${TEAM}-blue", "X-Room": "one" },
+    extraBody: { seed: 1 },
+  };
+  const small = {
+    provider: "openai-compatible",
+    model: "little",
+    apiKeyEnv: "OWN",
+    temperature: 0,
+    headers: { "X-Room": "two" },
+    extraBody: { top_k: 2 },
+  };
+  const env = home(
+    { models: { opus: "openai-compatible/large", small }, providers: { "openai-compatible": shared } },
+    { SHARED: "shared-key", OWN: "own-key", TEAM: "light" },
+  );
+  const result = await run({ agent: "t", cwd: projectWith(FILES), env, journal: createMemoryJournal() });
+  assert.equal(result.success, true, result.reason);
+  assert.deepEqual(
+    server.seen.map(({ headers, body }) => [
+      body.model,
+      headers.authorization,
+      headers["x-team"],
+      headers["x-room"],
+      body.temperature,
+      body.reasoning_effort,
+      body.seed,
+      body.top_k,
+    ]),
+    [
+      ["large", "Bearer shared-key", "light-blue", "one", 0.5, "low", 1, undefined],
+      ["little", "Bearer own-key", "light-blue", "two", 0, "low", undefined, 2],
+    ],
+  );
 });
 
 test("a journal that names an address leads nowhere", async () => {

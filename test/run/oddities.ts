@@ -210,7 +210,7 @@ export const ODDITIES: readonly Oddity[] = [
   stops(
     "a redirect",
     "anthropic",
-    { ...text(308, ""), headers: { location: "https://elsewhere.example/v1" } },
+    { ...text(308, ""), headers: { location: "https://elsewhere.example/v1?ticket=mine" } },
     "308 Permanent Redirect. Redirects are not followed (this one leads to https://elsewhere.example/v1): correct the base address.",
   ),
   stops(
@@ -315,6 +315,14 @@ export const ODDITIES: readonly Oddity[] = [
       },
     }),
     "400 tools.3.custom.input_schema.properties: Property keys should match pattern '^[a-zA-Z0-9_.-]{1,64}$'. The parameters of a tool are described in a way that this provider refuses: leave that tool out of the step's allowedTools.",
+  ),
+
+  waits(
+    "too many tokens for now",
+    "openai-compatible",
+    json(429, { message: "Too many tokens, please wait before trying again." }),
+    "429 Too many tokens, please wait before trying again.",
+    { exit: 3 },
   ),
 
   // Keys, credit and limits.
@@ -506,6 +514,13 @@ export const ODDITIES: readonly Oddity[] = [
     'the server sent something that is not in the provider\'s format: {"candidates":"none"}.',
   ),
 
+  stops(
+    "a refusal that is sent as an event",
+    "openai-compatible",
+    text(400, ': ping\n\nevent: error\ndata: {"error":{"message":"no such voice"}}\n\n', "text/event-stream"),
+    "400 no such voice.",
+  ),
+
   // Documents where a stream was asked for.
   stops("a page with 200", "openai-compatible", text(200, PAGE, "text/html"), PAGE_SAYS),
   stops("a page that says it is a stream", "google", events(PAGE), PAGE_SAYS),
@@ -528,6 +543,11 @@ export const ODDITIES: readonly Oddity[] = [
     'the server sent something that is not in the provider\'s format: {"ok":true}.',
   ),
   works("no streaming, chat", "openai-compatible", json(200, chat({ content: SAID }))),
+  works(
+    "no streaming, and a word of success beside the answer",
+    "openai-compatible",
+    json(200, chat({ content: SAID }, { code: 0, message: "success", error: "" })),
+  ),
   works("no streaming, OpenAI's chat", "openai-chat", json(200, chat({ content: SAID }))),
   works(
     "no streaming, Responses",
@@ -637,6 +657,12 @@ export const ODDITIES: readonly Oddity[] = [
     "chat: no reason for the end, but an end",
     "openai-compatible",
     events(data(choice({ content: SAID })), "data: [DONE]\n\n"),
+  ),
+  waits(
+    "an end without an answer",
+    "openai-compatible",
+    events("data: [DONE]\n\n"),
+    "the response broke off.",
   ),
   waits("nothing at all", "openai-compatible", events("\n"), "the response broke off."),
 

@@ -47,6 +47,22 @@ const CASES: { readonly [name: string]: Case } = {
       }),
     },
   },
+  "a key that providers.*.apiKeyEnv names": {
+    secret: "canaryoflettersonly",
+    env: { CORP_GATEWAY: "canaryoflettersonly" },
+    files: {
+      "config/lockstep/config.json": JSON.stringify({ providers: { openai: { apiKeyEnv: "CORP_GATEWAY" } } }),
+    },
+  },
+  "a variable that a header of a model names": {
+    secret: "canaryoflettersonly",
+    env: { CORP_GATEWAY: "canaryoflettersonly" },
+    files: {
+      "config/lockstep/config.json": JSON.stringify({
+        models: { corp: { provider: "openai", model: "x", headers: { "X-Door": "open ${CORP_GATEWAY}" } } },
+      }),
+    },
+  },
   "a variable that acp.pass names": {
     secret: "canaryoflettersonly",
     env: { AGENT_LOGIN: "canaryoflettersonly" },
