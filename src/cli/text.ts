@@ -82,10 +82,13 @@ export function age(ms: number): string {
 
 /** One line of text over several: broken at spaces, never within a word, and indented as it began. */
 export function wrapped(line: string, width: number): string {
-  if (widthOf(stripVTControlCharacters(line)) <= width) return line;
+  const plain = stripVTControlCharacters(line);
+  if (widthOf(plain) <= width) return line;
+  const [indent = ""] = /^ */.exec(plain) ?? [];
   // Colours may begin before the indent does.
-  const [, begin = "", text = ""] = /^((?:\s|\u001b\[\d+m)*)(.*)$/s.exec(line) ?? [];
-  const more = `${stripVTControlCharacters(begin)}  `;
+  const begin = line.slice(0, line.indexOf(indent) + indent.length);
+  const text = line.slice(begin.length);
+  const more = `${indent}  `;
   const lines = [begin];
   for (const word of text.split(" ")) {
     const last = lines.at(-1)!;

@@ -141,7 +141,7 @@ test("what a run made is shown, and of much of it the beginning", () => {
   ] as const;
   for (const [made, shown] of cases) {
     const report = renderReport({ ...result, result: made }, "", plain);
-    assert.ok(report.includes(`${shown}`), report);
+    assert.ok(report.includes(shown), report);
     assert.equal(report.includes("\n  result"), made !== null);
   }
 });
