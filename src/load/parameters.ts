@@ -247,7 +247,8 @@ function refuse(why: string): Coerced {
 function emptyFault({ type, required, validation }: Parameter, value: Json): string | null {
   const { min, pattern, enum: values } = validation ?? {};
   const isRuled = min !== undefined || pattern !== undefined || values !== undefined;
-  return required && type === "string" && !isRuled && String(value).trim() === "" ? "is empty" : null;
+  const isEmpty = typeof value === "string" && value.trim() === "";
+  return required && type === "string" && !isRuled && isEmpty ? "is empty" : null;
 }
 
 /** Why the value is not among those that make sense, or null. Lengths count for texts and lists. */
