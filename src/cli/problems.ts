@@ -19,7 +19,7 @@ export function renderProblems(
     known.set(file, lines);
     return lines;
   };
-  return problems
+  return folded(problems)
     .map((problem) => renderProblem({ ...problem, fix: typed(problem.fix) }, linesOf, paint))
     .join("\n\n");
 }

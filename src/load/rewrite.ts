@@ -41,7 +41,7 @@ function knownIn(value: Json, { spans }: Layout): ReadonlyMap<string, Span> {
     const span = spans.get(pointer);
     const key = canonicalJson(part);
     if (span !== undefined && !known.has(key)) known.set(key, span);
-    for (const [name, member] of Object.entries(part)) look(member as Json, under(pointer, name));
+    for (const [name, member] of Object.entries(part)) look(member, under(pointer, name));
   };
   look(value, "");
   return known;
@@ -137,7 +137,7 @@ function written(sheet: Sheet, value: Json, indent: string): string {
     return ["[", items.map((item) => deeper + item).join(`,${style.eol}`), `${indent}]`].join(style.eol);
   }
   const members = Object.entries(value).map(
-    ([name, member]) => `${deeper}${JSON.stringify(name)}: ${written(sheet, member as Json, deeper)}`,
+    ([name, member]) => `${deeper}${JSON.stringify(name)}: ${written(sheet, member, deeper)}`,
   );
   return members.length === 0 ? "{}" : ["{", members.join(`,${style.eol}`), `${indent}}`].join(style.eol);
 }
