@@ -1,9 +1,10 @@
 /**
  * Writes the pages that are made from the code: docs/registry.md (every key of the files), docs/findings.md (every
- * code that `check` knows), schemas/ (the same tables for editors) and AGENTS.md (the first sentence of every source
- * file). A test fails when they are not up to date: `npm run reference` mends that.
+ * code that `check` knows), the exit codes in docs/cli.md, schemas/ (the same tables for editors) and AGENTS.md (the
+ * first sentence of every source file). A test fails when they are not up to date: `npm run reference` mends that.
  */
 import { globSync, readFileSync, writeFileSync } from "node:fs";
+import { EXIT_MEANINGS } from "../src/flow/verdict.ts";
 import { AGENT } from "../src/load/agent-shape.ts";
 import { CODES } from "../src/load/codes.ts";
 import { COMPLETE_REGISTRY } from "../src/load/complete-shape.ts";
@@ -63,6 +64,7 @@ export function pages(): { readonly [file: string]: string } {
       ),
       "",
     ].join("\n"),
+    "docs/cli.md": withExitCodes(readFileSync("docs/cli.md", "utf8")),
     "schemas/agent.schema.json": schemaFile("agent.json of a Lockstep agent", AGENT),
     "schemas/steps_registry.schema.json": schemaFile(
       "steps_registry.json of a Lockstep agent",
@@ -80,6 +82,13 @@ export function pages(): { readonly [file: string]: string } {
       "",
     ].join("\n"),
   };
+}
+
+/** The table under the heading, up to the next paragraph. */
+function withExitCodes(page: string): string {
+  const rows = EXIT_MEANINGS.map(([codes, meaning]) => `| ${codes.join(", ")} | ${meaning} |`);
+  const table = ["## Exit codes", "", "| code | means |", "|---|---|", ...rows, "", ""].join("\n");
+  return page.replace(/## Exit codes\n\n(?:\|.*\n)*\n/, () => table);
 }
 
 const root = new URL("../", import.meta.url).pathname;

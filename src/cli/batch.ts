@@ -1,6 +1,7 @@
 /** `lockstep run NAME --issues LIST` and `--label NAME`: one run for each issue, told of in one table. */
 import type { Flow } from "../flow/flow.ts";
 import { runBatch, type Batch, type BatchItem, type Loaded, type Result } from "../run/index.ts";
+import type { Labelled } from "../run/issues.ts";
 import { parametersOf } from "./agent.ts";
 import { UsageError } from "./args.ts";
 import { costLine } from "./budget.ts";
@@ -22,9 +23,15 @@ export async function runIssues(call: Call, loaded: Loaded): Promise<number> {
   if (where.branch !== undefined)
     throw new UsageError("--branch names one branch, and each run of a batch has its own: leave it out.");
   const concurrency = amount(call, "concurrency") ?? (where.worktree ? 2 : 1);
-  const issues = await host.interruptible(async () => await issuesOf(call, signal));
+  const { numbers: issues, left } = await host.interruptible(async () => await issuesOf(call, signal));
   if (issues.length === 0)
     screen.tell(`No open issue has the label "${shownInLine(call.text("label") ?? "")}".`);
+  if (left > 0) {
+    const all = issues.length + left;
+    screen.tell(
+      `${left} more open issues have the label; --limit ${Math.min(all, MOST_AT_ONCE)} takes them too.`,
+    );
+  }
   const items = issues.map((issue) => ({ name: `#${issue}`, args: { issue: String(issue) } }));
   if (!call.on("json") && !call.on("events")) {
     const money = call.text("script") === undefined ? await moneyOf(call, flow) : null;
@@ -48,7 +55,7 @@ export async function runIssues(call: Call, loaded: Loaded): Promise<number> {
     onResult: ({ name }, result) => board.done(name, result),
   }).finally(board.stop);
   screen.tell(renderBatch(call, batch, screen.err));
-  if (call.on("json")) screen.document(batch);
+  if (call.on("json")) screen.document({ ...batch, left });
   else if (!call.on("events")) screen.emit(`{"outcome":"${batch.success ? "success" : "failed"}"}`);
   return batch.exitCode;
 }
@@ -69,15 +76,17 @@ function requireIssue(call: Call, flow: Flow): void {
     throw new UsageError("--limit belongs to --label.");
 }
 
-async function issuesOf(call: Call, signal: AbortSignal): Promise<readonly number[]> {
+/** `left`: open issues with the label that this batch leaves out. */
+async function issuesOf(call: Call, signal: AbortSignal): Promise<Labelled> {
   const list = call.text("issues");
-  if (list !== undefined) return parseIssues(list);
+  if (list !== undefined) return { numbers: parseIssues(list), left: 0 };
   const { labelledIssues } = await import("../run/issues.ts");
   const most = amount(call, "limit") ?? USUAL_LIMIT;
   return await labelledIssues(call.text("label") ?? "", most, { cwd: call.cwd, env: call.host.env, signal });
 }
 
 const USUAL_LIMIT = 10;
+const MOST_AT_ONCE = 999;
 
 /** `12,15,20-24` */
 export function parseIssues(list: string): readonly number[] {
@@ -100,7 +109,7 @@ function amount(call: Call, flag: string): number | null {
   const text = call.text(flag);
   if (text === undefined) return null;
   if (!/^[1-9]\d{0,2}$/.test(text))
-    throw new UsageError(`--${flag} takes a whole number from 1 to 999, not "${text}".`);
+    throw new UsageError(`--${flag} takes a whole number from 1 to ${MOST_AT_ONCE}, not "${text}".`);
   return Number(text);
 }
 

@@ -94,5 +94,5 @@ function requireWords({ name, words: takes }: Command, words: readonly string[])
   const needed = takes.filter(({ optional }) => optional === undefined);
   if (words.length >= needed.length) return;
   const given = words.length === 0 ? "" : `; only ${words.map((word) => `"${word}"`).join(" ")} was given`;
-  throw new UsageError(`${name} needs ${needed.map((word) => word.name).join(" and ")}${given}.`);
+  throw new UsageError(`${name} needs ${needed.map((word) => word.name).join(" ")}${given}.`);
 }

@@ -70,16 +70,23 @@ const FORMAT_BY_ENDING: ReadonlyMap<string, Format> = new Map([
   [".gv", "dot"],
   [".svg", "svg"],
   [".json", "json"],
+  [".txt", "text"],
 ]);
 
 /** As it was said; else as the file is called; else for reading. */
 function formatOf(said: string | undefined, file: string | undefined, isJson: boolean): Format {
   if (said === undefined) {
-    return isJson ? "json" : (FORMAT_BY_ENDING.get(extname(file ?? "").toLowerCase()) ?? "text");
+    const ending = extname(file ?? "").toLowerCase();
+    const named = ending === "" ? "text" : FORMAT_BY_ENDING.get(ending);
+    if (named === undefined)
+      throw new UsageError(
+        `--out ${file}: there is no format for ${ending}. Name the file ${[...FORMAT_BY_ENDING.keys()].join(", ")}, or choose one with --format ${FORMATS.join("|")}.`,
+      );
+    return isJson ? "json" : named;
   }
   const format = FORMATS.find((one) => one === said);
   if (format === undefined) {
-    throw new UsageError(`"${said}" is no format: there is ${FORMATS.join(", ")}.`, {
+    throw new UsageError(`"${said}" is not a valid format: use ${FORMATS.join(", ")}.`, {
       word: said,
       candidates: FORMATS,
     });

@@ -1,5 +1,6 @@
 /** Help texts, made from the table of commands. */
 import type { Parameter } from "../flow/flow.ts";
+import { EXIT_MEANINGS } from "../flow/verdict.ts";
 import type { Flag } from "./args.ts";
 import type { Call } from "./call.ts";
 import { commandNamed, COMMANDS, GLOBAL_FLAGS, type Command } from "./commands.ts";
@@ -38,10 +39,7 @@ export function mainHelp(paint: Paint, program = "lockstep"): string {
     ...indent(["lockstep init notes", "lockstep check notes", "lockstep help run"].map(typed)),
     "",
     paint("bold", "Exit codes"),
-    ...indent([
-      "0 completed · 1 failed or aborted · 2 usage error or invalid flow · 3 configuration or backend unavailable",
-      "4 limit reached · 5 waiting for a human · 6 checks never passed · 7 flow tests failed · 130 interrupted · 143 terminated",
-    ]),
+    ...indent(table(EXIT_MEANINGS.map(([codes, meaning]) => [codes.join(", "), meaning]))),
   ].join("\n");
 }
 

@@ -1,9 +1,31 @@
 /** The agent that `lockstep init` writes: it plans a note, drafts it and closes. Path below .agent/NAME/ → text. */
 
-export function initFiles(name: string): { readonly [path: string]: string } {
-  const filled = Object.entries(TEMPLATES).map(
-    ([path, text]) => [path, text.replaceAll("@NAME@", name)] as const,
-  );
+/** `schemas`: where the schemas for editors are, from the agent's folder; null: nowhere in the project. */
+export function initFiles(
+  name: string,
+  schemas: string | null = SCHEMAS,
+): { readonly [path: string]: string } {
+  return fill(TEMPLATES, name, schemas);
+}
+
+/** Where a package of the project has them. */
+export const SCHEMAS = "../../node_modules/lockstep/schemas";
+
+export function fill(
+  templates: { readonly [path: string]: string },
+  name: string,
+  schemas: string | null,
+): { readonly [path: string]: string } {
+  const filled = Object.entries(templates).map(([path, text]) => {
+    const lines = text.split("\n").filter((line) => schemas !== null || !line.includes(SCHEMAS));
+    return [
+      path,
+      lines
+        .join("\n")
+        .replaceAll(SCHEMAS, schemas ?? "")
+        .replaceAll("@NAME@", name),
+    ] as const;
+  });
   return Object.fromEntries(filled);
 }
 

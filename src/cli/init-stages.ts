@@ -1,10 +1,11 @@
 /** The machine that `lockstep init --stages` writes: it plans a note, drafts it, and drafts again until a review approves. Path below .agent/NAME/ → text. */
+import { fill, SCHEMAS } from "./init-files.ts";
 
-export function initStages(name: string): { readonly [path: string]: string } {
-  const filled = Object.entries(TEMPLATES).map(
-    ([path, text]) => [path, text.replaceAll("@NAME@", name)] as const,
-  );
-  return Object.fromEntries(filled);
+export function initStages(
+  name: string,
+  schemas: string | null = SCHEMAS,
+): { readonly [path: string]: string } {
+  return fill(TEMPLATES, name, schemas);
 }
 
 const MACHINE = `# yaml-language-server: $schema=../../node_modules/lockstep/schemas/machine.schema.json

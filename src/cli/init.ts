@@ -1,6 +1,6 @@
 /** `lockstep init NAME`: an agent of steps, or with `--stages` a machine of stages. */
-import { mkdirSync, statSync, writeFileSync } from "node:fs";
-import { dirname, join, relative, resolve } from "node:path";
+import { existsSync, mkdirSync, statSync, writeFileSync } from "node:fs";
+import { dirname, join, relative, resolve, sep } from "node:path";
 import { RunnerError } from "../run/errors.ts";
 import { findProject } from "../run/project.ts";
 import { UsageError } from "./args.ts";
@@ -16,7 +16,7 @@ export function initAgent(call: Call): Promise<number> {
       `"${name}" cannot name an agent: use lower-case letters, digits and single dashes, as in my-agent.`,
     );
   }
-  const { agentsDir } = findProject(call.cwd);
+  const { agentsDir, root } = findProject(call.cwd);
   const folder = join(agentsDir, name);
   if (statSync(folder, { throwIfNoEntry: false }) !== undefined) {
     throw new RunnerError(
@@ -24,7 +24,8 @@ export function initAgent(call: Call): Promise<number> {
       `${folder} is there already, and nothing in it is overwritten. Choose another name.`,
     );
   }
-  const texts = call.on("stages") ? initStages(name) : initFiles(name);
+  const schemas = schemasFrom(root, folder);
+  const texts = call.on("stages") ? initStages(name, schemas) : initFiles(name, schemas);
   const files = Object.entries(texts).map(([path, text]) => ({ path: join(folder, path), text }));
   try {
     for (const { path, text } of files) {
@@ -33,7 +34,11 @@ export function initAgent(call: Call): Promise<number> {
     }
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
-    throw new RunnerError("NOT_WRITABLE", `The agent cannot be written: ${why}`, { cause });
+    throw new RunnerError(
+      "NOT_WRITABLE",
+      `The agent cannot be written: ${why}. Make ${root} writable, or choose another folder with --cwd DIR.`,
+      { cause },
+    );
   }
   const shown = (path: string) => relative(resolve(call.cwd), path);
   const where = call.text("cwd") === undefined ? "" : ` --cwd ${shellWord(call.text("cwd")!)}`;
@@ -54,4 +59,17 @@ export function initAgent(call: Call): Promise<number> {
     );
   }
   return Promise.resolve(0);
+}
+
+/**
+ * The schemas for editors, if the project or a folder above it has the package: files are shared, and a path into an
+ * installation of this machine would be wrong for everybody else.
+ */
+function schemasFrom(root: string, folder: string): string | null {
+  for (let place = resolve(root); ; place = dirname(place)) {
+    const schemas = join(place, "node_modules", "lockstep", "schemas");
+    if (existsSync(join(schemas, "agent.schema.json")))
+      return relative(resolve(folder), schemas).split(sep).join("/");
+    if (place === dirname(place)) return null;
+  }
 }

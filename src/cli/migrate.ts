@@ -51,8 +51,13 @@ export async function migrateFiles(call: Call): Promise<number> {
 /** Whole or not at all. */
 function write(root: string, { path, after }: FileChange): void {
   const file = join(root, path);
-  writeFileSync(`${file}.new`, after);
-  renameSync(`${file}.new`, file);
+  try {
+    writeFileSync(`${file}.new`, after);
+    renameSync(`${file}.new`, file);
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new RunnerError("NOT_WRITABLE", `${path} cannot be migrated: ${why}`, { cause });
+  }
 }
 
 const CONTEXT = 3;

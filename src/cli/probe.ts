@@ -19,6 +19,10 @@ export async function probeAgent(call: Call): Promise<number> {
   if (call.on("json")) screen.document({ ...probed, probes: groups.flatMap(({ probes }) => probes) });
   else {
     for (const group of groups) printGroup(call, group);
+    if (groups.some(({ probes }) => probes.some(({ state }) => state === "advisory")))
+      screen.tell(
+        "enforced: tried here and refused. advisory: nothing here stops it, or it cannot be tried here.",
+      );
     screen.tell(sandboxLines(probed.sandbox, screen.err).slice(0, 3).join("\n"));
   }
   return probed.ok ? EXIT.completed : EXIT.unavailable;

@@ -19,9 +19,34 @@ export function renderProblems(
     known.set(file, lines);
     return lines;
   };
-  return problems
+  return folded(problems)
     .map((problem) => renderProblem({ ...problem, fix: typed(problem.fix) }, linesOf, paint))
     .join("\n\n");
+}
+
+/** Old names of one agent are one thing to do: they are told once, with the command that does it. */
+function folded(problems: readonly Problem[]): readonly Problem[] {
+  const old = Map.groupBy(
+    problems.filter(({ code, severity }) => code === "OLD-NAME" && severity === "warning"),
+    ({ file }) => agentIn(file),
+  );
+  return problems.flatMap((problem) => {
+    const agent = agentIn(problem.file);
+    const group = problem.code === "OLD-NAME" && agent !== null ? (old.get(agent) ?? []) : [];
+    if (group.length < 2) return [problem];
+    if (group[0] !== problem) return [];
+    const names = group.slice(0, MOST_NAMES).map(({ pointer }) => pointer.slice(1).replaceAll("/", "."));
+    const more = group.length > MOST_NAMES ? ` and ${group.length - MOST_NAMES} more` : "";
+    const message = `${group.length} old names: ${names.join(", ")}${more}.`;
+    return [{ ...problem, message, fix: `lockstep migrate ${agent} --write` }];
+  });
+}
+
+const MOST_NAMES = 5;
+
+/** null: a name that a shell would not take as it is. */
+function agentIn(file: string): string | null {
+  return /^\.agent\/([\w.-]+)\//.exec(file)?.[1] ?? null;
 }
 
 /** Each file is read once, however many problems it has. */

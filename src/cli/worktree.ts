@@ -46,12 +46,20 @@ function listing(rows: readonly WorktreeRow[], paint: Paint): string {
     row.run,
     row.state,
     `${shownInLine(row.branch, 60)} → ${shownInLine(row.base, 60)}`,
-    row.merged === null ? "unknown" : row.merged ? "merged" : "not merged",
+    standing(row),
     inIt(row),
     shownInLine(row.path, 400),
   ]);
   const [head = "", ...lines] = table([["RUN", "STATE", "BRANCH", "", "UNCOMMITTED", "PATH"], ...cells]);
   return [paint("dim", head), ...lines].join("\n");
+}
+
+/** What is not committed is not on the branch, so that a branch without it counts for nothing. */
+function standing({ merged, uncommitted, held }: WorktreeRow): string {
+  if (merged === null) return "unknown";
+  if (uncommitted !== null && uncommitted.length > 0) return held ? "held, uncommitted" : "uncommitted";
+  if (held && !merged) return "held";
+  return merged ? "merged" : "not merged";
 }
 
 function inIt({ exists, uncommitted }: WorktreeRow): string {

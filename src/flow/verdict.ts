@@ -25,6 +25,19 @@ export const EXIT = {
   terminated: 143,
 } as const;
 
+/** What the exit codes mean, as the help and the docs say it. */
+export const EXIT_MEANINGS: readonly (readonly [codes: readonly number[], meaning: string])[] = [
+  [[EXIT.completed], "completed"],
+  [[EXIT.failed], "the run failed or was aborted, or something that belongs to it could not be done outside"],
+  [[EXIT.invalid], "usage error or invalid flow"],
+  [[EXIT.unavailable], "configuration, backend, sandbox, trust, worktree or state folder unavailable"],
+  [[EXIT.limit], "limit reached"],
+  [[EXIT.waiting], "waiting for a person, or paused"],
+  [[EXIT.unchecked], "checks never passed"],
+  [[EXIT.testsFailed], "flow tests failed (not used yet)"],
+  [[EXIT.hungUp, EXIT.interrupted, EXIT.terminated], "stopped by SIGHUP, Ctrl-C or SIGTERM"],
+];
+
 /** Codes whose exit code is not simply 1. */
 const EXIT_BY_CODE: ReadonlyMap<string, number> = new Map([
   ["AGENT_MAX_ITERATIONS", EXIT.limit],
@@ -42,6 +55,7 @@ const EXIT_BY_CODE: ReadonlyMap<string, number> = new Map([
   ["PLACE_FOREIGN", EXIT.unavailable],
   ["SANDBOX_UNAVAILABLE", EXIT.unavailable],
   ["CONFIG_INVALID", EXIT.unavailable],
+  ["NOT_WRITABLE", EXIT.unavailable],
   ["MissingCapability", EXIT.unavailable],
   ["NO_BACKEND", EXIT.unavailable],
   ["WORKTREE_UNAVAILABLE", EXIT.unavailable],

@@ -188,12 +188,13 @@ function isWritable(path: string): boolean {
 
 /**
  * Where its log cannot be opened, SQLite reads a database only if told that it does not change. That is true as long
- * as there is no log: nobody is writing, and nothing is left that was never folded back.
+ * as there is nothing in a log: nobody is writing, and nothing is left that was never folded back.
  */
 function openForReading(directory: string, file: string, leaveNoTrace: boolean): DatabaseSync {
   const url = pathToFileURL(file);
   const isStill = leaveNoTrace || !isWritable(directory);
-  if (isStill && !existsSync(`${file}-wal`)) url.searchParams.set("immutable", "1");
+  const logged = statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0;
+  if (isStill && logged === 0) url.searchParams.set("immutable", "1");
   return new DatabaseSync(url, { ...DEFENSIVE, readOnly: true });
 }
 

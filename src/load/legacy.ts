@@ -141,7 +141,7 @@ function applyRow(draft: Draft, row: LegacyRow, path: Path, rows: readonly Legac
       draft.value = put(draft.value, to, row.turn === undefined ? value : row.turn(value));
       draft.moved.push({ from: pointerOf(path), to: pointerOf(to) });
       const message = `"${was}" is the former place of "${now}". ${row.note ?? ""}`;
-      report("OLD-NAME", pointer, message, `Move it to "${now}".`);
+      report("OLD-NAME", pointer, message, `Move it to "${now}".${migrating(draft.original.file)}`);
       return;
     }
     case "gone":
@@ -177,6 +177,11 @@ function applyRow(draft: Draft, row: LegacyRow, path: Path, rows: readonly Legac
       }
     }
   }
+}
+
+function migrating(file: string): string {
+  const agent = /^\.agent\/([\w.-]+)\//.exec(file)?.[1];
+  return agent === undefined ? "" : ` \`lockstep migrate ${agent} --write\` does it.`;
 }
 
 /** Every path in the value that a pattern with `*` names. */

@@ -14,6 +14,7 @@ import { readDocument, type Document } from "./document.ts";
 import type { Finding } from "./finding.ts";
 import { modernAgent, modernRegistry } from "./legacy.ts";
 import { joinPath } from "./paths.ts";
+import { rewriteJson } from "./rewrite.ts";
 import { FORMER_TYPES } from "./verdict-types.ts";
 
 export type Migration = {
@@ -74,7 +75,7 @@ function changeOf(files: Files, path: string, value: Json): readonly FileChange[
   const before = found.kind === "text" ? found.text : "";
   const unchanged =
     found.kind === "text" && JSON.stringify(read(files, path).value) === JSON.stringify(value);
-  return unchanged ? [] : [{ path, before, after: `${JSON.stringify(value, null, 2)}\n` }];
+  return unchanged ? [] : [{ path, before, after: rewriteJson(before, value) }];
 }
 
 /** Names of verdict types of earlier versions, at this place and as keys of the entries. */

@@ -94,7 +94,7 @@ export function coerceParameters(
       report("PARAM-TYPE", name, `${flag} ${coerced.why}.`, `Give ${flag} ${WANTED[parameter.type]}.`);
     else {
       values.set(name, coerced.value);
-      const why = rangeFault(parameter, coerced.value);
+      const why = emptyFault(parameter, coerced.value) ?? rangeFault(parameter, coerced.value);
       if (why !== null) report("PARAM-RANGE", name, `${flag} ${why}.`, `Give ${flag} a value that fits.`);
     }
   }
@@ -241,6 +241,14 @@ function accept(value: Json): Coerced {
 
 function refuse(why: string): Coerced {
   return { kind: "refused", why };
+}
+
+/** A text that is required is not empty, unless a rule of its own lets it be. */
+function emptyFault({ type, required, validation }: Parameter, value: Json): string | null {
+  const { min, pattern, enum: values } = validation ?? {};
+  const isRuled = min !== undefined || pattern !== undefined || values !== undefined;
+  const isEmpty = typeof value === "string" && value.trim() === "";
+  return required && type === "string" && !isRuled && isEmpty ? "is empty" : null;
 }
 
 /** Why the value is not among those that make sense, or null. Lengths count for texts and lists. */

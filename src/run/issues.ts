@@ -11,12 +11,11 @@ export type Asking = {
   readonly signal: AbortSignal;
 };
 
-/** The numbers of open issues that have a label, those first that were opened first. GITHUB_UNAVAILABLE: it cannot be asked. */
-export async function labelledIssues(
-  label: string,
-  most: number,
-  asking: Asking,
-): Promise<readonly number[]> {
+/** Open issues, those first that were opened first. `left`: how many more there are, as far as they were counted. */
+export type Labelled = { readonly numbers: readonly number[]; readonly left: number };
+
+/** The open issues that have a label, at most so many. GITHUB_UNAVAILABLE: it cannot be asked. */
+export async function labelledIssues(label: string, most: number, asking: Asking): Promise<Labelled> {
   const github = await openGitHub({
     ...asking,
     programs: programsFor(asking.env, [asking.cwd]),
@@ -26,8 +25,8 @@ export async function labelledIssues(
   if (!github.ok) throw unavailable(github.why);
   const found = await github.value.issues({ state: "open", labels: [label], limit: MOST_SEEN });
   if (!found.ok) throw unavailable(found.why);
-  const numbers = found.value.items.map(({ number }) => number);
-  return numbers.toSorted((one, other) => one - other).slice(0, most);
+  const all = found.value.items.map(({ number }) => number).toSorted((one, other) => one - other);
+  return { numbers: all.slice(0, most), left: Math.max(0, all.length - most) };
 }
 
 const MOST_SEEN = 1000;

@@ -1,6 +1,6 @@
 /** The project's journal, opened where its run state lives: to be written by whoever made it, to be looked at by anybody. */
 import { randomUUID } from "node:crypto";
-import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { RunnerError, type Clock, type Journal } from "../engine/ports.ts";
 import { fileInside } from "../journal/inside.ts";
@@ -28,6 +28,7 @@ export async function openJournal(
   makeFolder(stateDir);
   const unknown = kind === "absent" ? rememberState(stateDir, env, "made", clock.now()) : null;
   if (unknown !== null) access.notify?.(unknown);
+  if (kind === "ours" && standing.isBound) requireContent(stateDir);
   const isNew = kind !== "ours" || !standing.isBound || !existsSync(join(stateDir, "runs.db"));
   if (isNew) bindDatabase(stateDir, env, false);
   const journal = await openSqliteJournal(optionsFor(stateDir, clock));
@@ -43,10 +44,27 @@ export async function openExistingJournal(
 ): Promise<Journal | null> {
   const standing = standingOf(stateDir, env);
   if (!existsSync(join(stateDir, "runs.db"))) return null;
-  if (standing.kind !== "foreign") return await openJournal(stateDir, clock, { env });
+  if (standing.kind !== "foreign") return await openToRead(stateDir, clock, { env });
   const { stateForeign } = await import("./foreign.ts");
   const refuseWrites = () => stateForeign({ stateDir, why: standing.why, run: null }, standing.isRefused);
   return await openSqliteJournal({ ...optionsFor(stateDir, clock), refuseWrites });
+}
+
+/** What cannot be written, as on a full disk, may still be read. */
+async function openToRead(
+  stateDir: string,
+  clock: Pick<Clock, "now">,
+  access: TrustJournal,
+): Promise<Journal> {
+  try {
+    return await openJournal(stateDir, clock, access);
+  } catch (error) {
+    if (!(error instanceof RunnerError) || error.code !== "JOURNAL_UNAVAILABLE") throw error;
+    const refuseWrites = () => error;
+    return await openSqliteJournal({ ...optionsFor(stateDir, clock), refuseWrites }).catch(() => {
+      throw error;
+    });
+  }
 }
 
 /** An existing journal that is to be obeyed or changed: where it is foreign, `ref` names the run that is asked about. */
@@ -73,6 +91,18 @@ export async function openOwnJournal(
       await journal.close();
     }
   });
+}
+
+/** SQLite takes an empty file for a new database: the runs that were in it would be gone without a word. */
+function requireContent(stateDir: string): void {
+  const file = join(stateDir, "runs.db");
+  const isEmpty = statSync(file, { throwIfNoEntry: false })?.size === 0;
+  if (!isEmpty || (statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0) return;
+  throw new RunnerError(
+    "JOURNAL_UNAVAILABLE",
+    `${file} is empty (0 bytes), and runs were recorded in it: something has truncated it. Restore it from a backup, or ` +
+      "remove it to begin anew.",
+  );
 }
 
 function optionsFor(stateDir: string, { now }: Pick<Clock, "now">) {

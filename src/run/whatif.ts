@@ -4,6 +4,7 @@ import { reroute, type Rerouted } from "../engine/reroute.ts";
 import { prepareSchemas, schemasOf } from "../engine/schema.ts";
 import type { Entry, Led } from "../flow/event.ts";
 import type { Flow } from "../flow/flow.ts";
+import { own } from "../flow/json.ts";
 import { hasErrors } from "../flow/problem.ts";
 import type { Verdict } from "../flow/verdict.ts";
 import { coerceParameters } from "../load/parameters.ts";
@@ -73,10 +74,8 @@ function ifSo(flow: Flow, run: string, entries: readonly Entry[]): RunWhatIf {
     return { run, kind: "stuck", at: null, recorded, derived: null, stuck };
   }
   const { path, state, stuck } = reroute(flow, { ...started, args }, entries);
-  const at = parting(
-    entries.flatMap(({ led }) => led ?? []),
-    path,
-  );
+  const recordedPath = entries.flatMap(({ led }) => led ?? []);
+  const at = parting(recordedPath, path, (led) => renamed(led, flow));
   const derived = state.verdict;
   return { run, kind: kindOf(at, recorded, derived, stuck), at, recorded, derived, stuck };
 }
@@ -104,11 +103,23 @@ function sameVerdict(a: Verdict | null, b: Verdict | null): boolean {
   return a?.outcome === b?.outcome && a?.code === b?.code && a?.step === b?.step;
 }
 
-function parting(recorded: readonly Led[], derived: readonly Led[]): RunWhatIf["at"] {
+/** A label that the flow of the files still understands under its old name is the same label. */
+function renamed(led: Led, { steps }: Flow): Led {
+  const decide = own(steps, led.step)?.decide;
+  const label = decide?.by === "field" && led.label !== null ? own(decide.alias, led.label) : undefined;
+  return label === undefined ? led : { ...led, label };
+}
+
+function parting(
+  recorded: readonly Led[],
+  derived: readonly Led[],
+  meant: (led: Led) => Led,
+): RunWhatIf["at"] {
   const length = Math.max(recorded.length, derived.length);
   for (let place = 0; place < length; place++) {
     const [was, is] = [recorded[place] ?? null, derived[place] ?? null];
-    if (was === null || is === null || !sameWay(was, is)) return { recorded: was, derived: is };
+    if (was === null || is === null || !(sameWay(was, is) || sameWay(meant(was), is)))
+      return { recorded: was, derived: is };
   }
   return null;
 }

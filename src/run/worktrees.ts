@@ -3,6 +3,7 @@ import { existsSync, lstatSync } from "node:fs";
 import { isAncestor, tipOf, treesOf, type Git, type Tree } from "../effects/git.ts";
 import { leftIn, named, NOTHING_LEFT, removeWorktree } from "../effects/worktree.ts";
 import type { Journal } from "../engine/ports.ts";
+import { addEntry, createReport } from "../engine/report.ts";
 import type { Worktree } from "../flow/event.ts";
 import { placeFault } from "./place.ts";
 import { realPath, repositoryAround } from "./repository.ts";
@@ -22,6 +23,8 @@ export type WorktreeRow = {
   readonly merged: boolean | null;
   /** What is not committed in it; null: git cannot tell. */
   readonly uncommitted: readonly string[] | null;
+  /** The run was to merge or push its work, and a person has to do it: `lockstep effects RUN` says how. */
+  readonly held: boolean;
 };
 
 /** `root` is that of the project. Without `isOurs`, git is not started anywhere: somebody else wrote the journal. */
@@ -97,7 +100,8 @@ async function recorded(journal: Journal, around: Around): Promise<readonly Reco
     const { worktree, cwd } = first;
     const { path, branch, base } = worktree;
     const { agent, state } = summarise(run);
-    const about = { run: run.id, agent, state, path, branch, base };
+    const held = await isHeld(journal, run.id);
+    const about = { run: run.id, agent, state, path, branch, base, held };
     const flow = await journal.flow(run.digest);
     const copy = flow?.settings.worktree.copy ?? [];
     const misplaced = isOurs
@@ -120,6 +124,15 @@ async function recorded(journal: Journal, around: Around): Promise<readonly Reco
     found.push({ row, worktree, copy, git, fault });
   }
   return found;
+}
+
+const OUTCOMES = new Set(["merge", "push", "pull-request"]);
+
+/** Whether a merge, a push or a pull request is left to a person. */
+async function isHeld(journal: Journal, run: string): Promise<boolean> {
+  const report = createReport();
+  for (const entry of await journal.read(run)) addEntry(report, entry);
+  return [...report.effects.values()].some(({ kind, state }) => OUTCOMES.has(kind) && state === "held");
 }
 
 async function factsOf(

@@ -1,15 +1,19 @@
 /** replay, fork, diff, whatif, export, import, prune and following, through the real command. */
 import assert from "node:assert/strict";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
+import { canMount, mounted } from "../mounted.ts";
+import { needs } from "../needs.ts";
 import {
   createWorld,
   lastLine,
+  MAIN,
   onlyDocument,
   replies,
   script,
+  start,
   writeAgent,
   writeCheckedAgent,
   type World,
@@ -325,6 +329,45 @@ test("prune removes what is old, asks before, and tells what it would do", async
     ["--limit", "1", "--max", "1"],
   ])
     assert.equal((await world.lockstep(["runs", ...words])).code, 2, words.join(" "));
+});
+
+test("runs are listed and shown on a full disk", needs(...canMount()), async () => {
+  using world = createWorld();
+  writeAgent(world, "notes");
+  world.write("replies.json", script(...ALL));
+  const disk = join(world.root, "disk");
+  mkdirSync(disk);
+  const lockstep = `"${process.execPath}" "${MAIN}"`;
+  const state = `--state "${disk}/state"`;
+  const [program = "", ...before] = mounted(`mount -t tmpfs -o size=2m none "${disk}"`);
+  const lines = [
+    `${lockstep} run notes --topic t --script replies.json -q ${state} >&2`,
+    `dd if=/dev/zero of="${disk}/fill" bs=1k >&2 2>/dev/null`,
+    `${lockstep} runs ${state}`,
+    `${lockstep} show @last --json ${state}`,
+    `${lockstep} run notes --topic t --script replies.json -q ${state} >&2; echo "run: $?"`,
+  ];
+  const ran = await start(program, [...before, "sh", "-c", lines.join("\n")], world.root, { env: world.env });
+  assert.match(ran.stdout, /^RUN [^]*notes +completed[^]*"outcome":"completed"[^]*run: 3\n$/, ran.stderr);
+});
+
+test("a journal that was emptied is reported, and not taken for a new one", async () => {
+  using world = createWorld();
+  await recorded(world);
+  const file = join(world.root, ".lockstep/runs.db");
+  writeFileSync(file, "");
+  for (const words of [
+    ["runs"],
+    ["show", "@last"],
+    ["run", "notes", "--topic", "t", "--script", "replies.json"],
+  ]) {
+    const refused = await world.lockstep(words);
+    assert.deepEqual([refused.code, statSync(file).size], [3, 0], words.join(" "));
+    assert.match(refused.stderr, /runs\.db is empty \(0 bytes\).* remove it to begin anew/s);
+  }
+  rmSync(file);
+  assert.equal((await world.lockstep(["runs"])).code, 0);
+  await recorded(world);
 });
 
 test("show --follow and runs --watch see a run of another process, to its end", async () => {

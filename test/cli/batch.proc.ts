@@ -155,6 +155,10 @@ test("the open issues that have a label, oldest first", async () => {
     batch.items.map(({ name, result }) => [name, result?.success]),
     [0, 2].map((place) => [`#${numbers[place]}`, true]),
   );
+  const { left } = batch as unknown as { left: number };
+  assert.equal(left, 1);
+  const most = await world.lockstep([...RUN, "--worktree", "--label", "ready", "--limit", "1"], { env });
+  assert.match(most.stderr, /2 more open issues have the label; --limit 3 takes them too\./);
   const none = await world.lockstep([...RUN, "--worktree", "--label", "nobody's"], { env });
   assert.equal(none.code, 0, none.stderr);
   assert.match(none.stderr, /No open issue has the label "nobody's"/);

@@ -86,6 +86,12 @@ const results: readonly Case[] = [
     says: "PARAMETERS_INVALID",
   },
   {
+    name: "a parameter without a value",
+    args: ["run", "notes", "--topic", "", "--script", "full.json"],
+    code: 2,
+    says: "PARAMETERS_INVALID",
+  },
+  {
     name: "a parameter missing",
     args: ["run", "notes", "--script", "full.json"],
     code: 2,
@@ -209,6 +215,25 @@ const others: readonly Case[] = [
     args: ["run", "notes", "--validate"],
     code: 0,
     says: '"agent":"notes","ok":true,"problems":\\[\\]',
+  },
+  {
+    name: "a word too few",
+    args: ["diff", "@last"],
+    code: 2,
+    says: 'diff needs RUN RUN; only \\\\"@last\\\\" was given',
+  },
+  { name: "an unknown flag and no command", args: ["-V"], code: 2, says: "There is no flag -V here" },
+  {
+    name: "an unknown long flag and no command",
+    args: ["--wat"],
+    code: 2,
+    says: "There is no flag --wat here",
+  },
+  {
+    name: "a drawing in a form that there is not",
+    args: ["graph", "notes", "--out", "flow.png"],
+    code: 2,
+    says: "no format for .png. Name the file .mmd.*--format text",
   },
   { name: "a limit that is no number", args: ["runs", "--limit", "many"], code: 2, says: '"code":"USAGE"' },
   {

@@ -6,6 +6,9 @@ import { test } from "node:test";
 import { parseLine, type Flag } from "../../src/cli/args.ts";
 import { createCall, type Host } from "../../src/cli/call.ts";
 import { COMMANDS, commandNamed, GLOBAL_FLAGS } from "../../src/cli/commands.ts";
+import { mainHelp } from "../../src/cli/help.ts";
+import { createPaint } from "../../src/cli/text.ts";
+import { EXIT, EXIT_MEANINGS } from "../../src/flow/verdict.ts";
 
 const root = join(import.meta.dirname, "../..");
 const cli = join(root, "src/cli");
@@ -145,4 +148,17 @@ test("every flag with a value says what a shell can offer for it, or is one of t
     for (const flag of [...flags, ...GLOBAL_FLAGS])
       if (flag.takes !== undefined && flag.offers === undefined)
         assert.ok(free.has(flag.name), `${name} --${flag.name}`);
+});
+
+test("help and docs give every exit code the same meaning", () => {
+  assert.deepEqual(
+    EXIT_MEANINGS.flatMap(([codes]) => codes).toSorted((a, b) => a - b),
+    Object.values(EXIT).toSorted((a, b) => a - b),
+  );
+  const help = mainHelp(createPaint(false));
+  const docs = readFileSync(join(root, "docs/cli.md"), "utf8");
+  for (const [codes, meaning] of EXIT_MEANINGS) {
+    assert.ok(docs.includes(`| ${codes.join(", ")} | ${meaning} |`), meaning);
+    assert.match(help, new RegExp(`^ {2}${codes.join(", ")} +${meaning.replaceAll(/[()]/g, "\\$&")}$`, "m"));
+  }
 });

@@ -24,19 +24,27 @@ test("shows the difference, writes with --write, and has nothing to do afterward
   });
   const { runner, ...rest } = JSON.parse(files[".agent/old/agent.json"]!) as { runner: { verdict: object } };
   const { verdict, ...others } = runner;
-  const v112 = JSON.stringify({
-    ...rest,
-    runner: { ...others, completion: { ...verdict, type: "stepMachine" } },
-  });
+  const value = { ...rest, runner: { ...others, completion: { ...verdict, type: "stepMachine" } } };
+  // Written by a person: wide, and a list in one line.
+  const v112 = JSON.stringify(value, null, 4).replace(/\[\s*"\*"\s*\]/, '[ "*" ]');
   const cwd = projectWith({ ...files, ".agent/old/agent.json": v112 });
   const file = join(cwd, ".agent/old/agent.json");
 
   const shown = migrate(cwd, "old");
   assert.equal(shown.status, 0, shown.stderr);
   assert.match(shown.stdout, /^--- \.agent\/old\/agent\.json$/m);
-  assert.match(shown.stdout, /^\+ {5}"verdict": \{$/m);
+  const changed = shown.stdout.split("\n").filter((line) => /^[-+] /.test(line));
+  assert.deepEqual(
+    changed.map((line) => line.replaceAll(/ +/g, " ")),
+    ['- "completion": {', '- "type": "stepMachine",', '+ "verdict": {', '+ "type": "detect:graph",'],
+    "only what has to change does",
+  );
   assert.match(shown.stderr, /--write/);
   assert.equal(readFileSync(file, "utf8"), v112, "nothing is written yet");
+
+  const checked = spawnSync(process.execPath, [MAIN, "check", "old"], { cwd, encoding: "utf8" });
+  assert.match(checked.stdout, /OLD-NAME\n {2}2 old names: [^]*fix {2}lockstep migrate old --write/);
+  assert.equal(checked.stdout.match(/OLD-NAME/g)?.length, 1, checked.stdout);
 
   const written = migrate(cwd, "old", "--write", "--json");
   assert.equal(written.status, 0, written.stderr);

@@ -135,6 +135,13 @@ test("the flags say what becomes of the branch", async () => {
       [[], false],
     ],
   );
+  // Nothing of the dry run is committed, so that its branch, which has nothing of its own, is not called merged.
+  const table = (await world.lockstep(["worktree", "list"])).stdout.split("\n").slice(1, -1);
+  assert.deepEqual(
+    table.map((line) => / (held, uncommitted|held|uncommitted|merged|not merged) {2}/.exec(line)?.[1]),
+    ["held", "held, uncommitted", "not merged"],
+    table.join("\n"),
+  );
   const pruned = await world.lockstep(["worktree", "prune", "--dry-run"]);
   assert.match(pruned.stdout, /would be folder removed[^]*kept .*not committed: note\.md/);
   await world.lockstep(["worktree", "prune"]);

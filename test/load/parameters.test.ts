@@ -100,3 +100,29 @@ for (const [name, given, code, says] of BAD) {
     assert.ok(problems[0]!.fix !== "" && problems[0]!.file !== "");
   });
 }
+
+test("a required text is not empty, unless a rule of its own lets it be", () => {
+  const text: Parameter = { name: "t", type: "string", description: "", flag: "--t", required: true };
+  const cases: readonly (readonly [parameter: Parameter, value: string, refused: boolean])[] = [
+    [text, "", true],
+    [text, " \t", true],
+    [text, "x", false],
+    [{ ...text, required: false }, "", false],
+    [{ ...text, validation: { min: 0 } }, "", false],
+    [{ ...text, validation: { min: 1 } }, "", true],
+    [{ ...text, validation: { max: 9 } }, "", true],
+    [{ ...text, validation: { pattern: "^x*$" } }, "", false],
+    [{ ...text, validation: { pattern: "^x+$" } }, "", true],
+    [{ ...text, validation: { enum: ["", "a"] } }, "", false],
+    [{ ...text, validation: { enum: ["a"] } }, "", true],
+    [{ ...text, type: "array" }, "", false],
+  ];
+  for (const [parameter, value, refused] of cases) {
+    const { problems } = coerceParameters([parameter], { t: value });
+    assert.deepEqual(
+      problems.map(({ code }) => code),
+      refused ? ["PARAM-RANGE"] : [],
+      JSON.stringify([parameter, value]),
+    );
+  }
+});

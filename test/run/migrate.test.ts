@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { migrateAgent } from "../../src/load/migrate.ts";
 import { createFiles } from "../../src/run/files.ts";
-import { check, createMemoryJournal, run, type ScriptReply } from "../../src/run/index.ts";
+import { check, createMemoryJournal, load, run, whatIf, type ScriptReply } from "../../src/run/index.ts";
 import { tree } from "../load/world.ts";
 import { projectWith } from "./project.ts";
 
@@ -157,6 +157,23 @@ test("a flow with complete intents and a flat agent file becomes one of gates, a
     const [old, now] = [await wayOf(before, "old", script), await wayOf(after, "old", script)];
     assert.deepEqual(now, { ...old, reason: now.reason }, `${old.reason}\n${now.reason}`);
   }
+});
+
+test("what was recorded before goes the same way afterwards: a label with a new name is no other way", async () => {
+  const root = projectWith(complete());
+  const journal = createMemoryJournal();
+  for (const script of ways) await run({ agent: "old", cwd: root, journal, script });
+  write(root, migrateAgent("old", createFiles(root)).changes);
+  const migrated = await whatIf(journal, await load("old", { cwd: root }));
+  assert.deepEqual(
+    migrated.runs.map(({ kind }) => kind),
+    ways.map(() => "same"),
+    JSON.stringify(migrated.runs),
+  );
+  // Another word for another way is still one.
+  const file = join(root, ".agent/old/steps_registry.json");
+  writeFileSync(file, readFileSync(file, "utf8").replaceAll('"complete":"handoff"', '"complete":"next"'));
+  assert.equal((await whatIf(journal, await load("old", { cwd: root }))).runs.at(-1)!.kind, "path");
 });
 
 test("what is migrated is in the current form: migrating again changes nothing", () => {
