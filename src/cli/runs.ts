@@ -134,16 +134,9 @@ function runTable(runs: readonly Row[], now: number, paint: Paint, width = Infin
   return [paint("dim", cut(head)), ...lines.map(cut)].join("\n");
 }
 
-/** In the user's own time zone, to the minute. */
+/** In UTC, as in logs and documents, to the minute. */
 function timeText(iso: string): string {
-  const time = new Date(iso);
-  const [month, day, hours, minutes] = [
-    time.getMonth() + 1,
-    time.getDate(),
-    time.getHours(),
-    time.getMinutes(),
-  ].map((part) => String(part).padStart(2, "0"));
-  return `${time.getFullYear()}-${month}-${day} ${hours}:${minutes}`;
+  return `${iso.slice(0, 16).replace("T", " ")}Z`;
 }
 
 function argumentText(args: Row["args"]): string {

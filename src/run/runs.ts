@@ -17,8 +17,11 @@ import type { Why } from "./why.ts";
 export type RunSummary = {
   readonly run: string;
   readonly agent: string;
-  /** `running` while a living process drives it; `interrupted` when none does and it has not ended. */
-  readonly state: "running" | "completed" | "failed" | "waiting" | "paused" | "interrupted";
+  /**
+   * `running` while a living process drives it; `interrupted` when none does and it has not ended; `damaged` when its
+   * newest entry cannot be read.
+   */
+  readonly state: "running" | "completed" | "failed" | "waiting" | "paused" | "interrupted" | "damaged";
   readonly code: string | null;
   readonly createdAt: string;
   readonly updatedAt: string;
@@ -163,32 +166,49 @@ export async function flowOf(journal: Journal, run: string, digest: string): Pro
 
 /** The one run that an id, a unique prefix, `@last` or `@failed` means. */
 export async function findRun(journal: Journal, ref: string): Promise<RunRow> {
-  const rows = await journal.list();
   if (ref === "@last" || ref === "@failed") {
-    const row = ref === "@last" ? rows[0] : rows.find((other) => summarise(other).state === "failed");
+    const row = ref === "@last" ? (await journal.list({ limit: 1 }))[0] : await newestFailed(journal);
     if (row === undefined) throw new RunnerError("RUN_UNKNOWN", `There is no run that ${ref} could mean.`);
     return row;
   }
-  const matches = rows.filter((row) => row.id.startsWith(ref));
+  const matches = ref === "" ? [] : await journal.list({ prefix: ref });
   const exact = matches.find((row) => row.id === ref);
   if (exact !== undefined) return exact;
   if (matches.length === 1) return matches[0]!;
-  if (matches.length === 0 || ref === "") {
+  if (matches.length === 0) {
     throw new RunnerError("RUN_UNKNOWN", `There is no run "${ref}". \`lockstep runs\` lists what there is.`);
   }
   const ids = matches.slice(0, 8).map((row) => row.id);
   throw new RunnerError("RUN_AMBIGUOUS", `"${ref}" could be any of ${ids.join(", ")}; give more of the id.`);
 }
 
+function standingOf({ owned, damaged }: RunRow, ended: Verdict | null): Pick<RunSummary, "state" | "code"> {
+  if (damaged !== undefined) return { state: "damaged", code: "JOURNAL_UNAVAILABLE" };
+  if (ended?.code === "PAUSED") return { state: "paused", code: null };
+  const open = owned ? "running" : "interrupted";
+  return { state: ended?.outcome ?? open, code: ended?.code ?? null };
+}
+
+/** Page by page: most often it is among the newest. */
+async function newestFailed(journal: Journal): Promise<RunRow | undefined> {
+  let before: string | undefined;
+  for (;;) {
+    const page = await journal.list({ limit: PAGE, ...(before !== undefined && { before }) });
+    const found = page.find((row) => summarise(row).state === "failed");
+    if (found !== undefined || page.length < PAGE) return found;
+    before = page.at(-1)!.id;
+  }
+}
+
+const PAGE = 100;
+
 export function summarise(row: RunRow): RunSummary {
   const { last } = row;
   const ended = last?.event.type === "run.ended" ? last.event.verdict : undelivered(row);
-  const isPaused = ended?.code === "PAUSED";
   return {
     run: row.id,
     agent: row.agent,
-    state: isPaused ? "paused" : (ended?.outcome ?? (row.owned ? "running" : "interrupted")),
-    code: isPaused ? null : (ended?.code ?? null),
+    ...standingOf(row, ended),
     createdAt: new Date(row.createdAt).toISOString(),
     updatedAt: new Date(last?.at ?? row.createdAt).toISOString(),
     events: row.events,

