@@ -137,3 +137,35 @@ test("the check above sees every way to do it", () => {
   for (const line of ['spawn("/bin/sh", [])', "spawn(file, args)", "exec({ command: [program, name] })"])
     assert.deepEqual(bareIn(line), [], line);
 });
+
+test("what holds something while a promise is under way is async, so that the linter asks for its await", () => {
+  const wrong = files.flatMap((file) =>
+    heldInPlain(readFileSync(root + file, "utf8")).map((at) => `${file}: ${at}`),
+  );
+  assert.deepEqual(wrong, []);
+  const held = (head: string) => `${head} {\n  using x = open();\n  return work(x);\n}\n`;
+  assert.equal(heldInPlain(held("function a(): Promise<number>")).length, 1);
+  assert.equal(heldInPlain(held("function a(\n  b: number,\n): Promise<number>")).length, 1);
+  assert.equal(heldInPlain(held("const a = (): Promise<number> =>")).length, 1);
+  assert.equal(heldInPlain(held("async function a(): Promise<number>")).length, 0);
+  assert.equal(heldInPlain(held("async function a(\n  b: number,\n): Promise<number>")).length, 0);
+  assert.equal(heldInPlain(held("function a(): number")).length, 0);
+});
+
+/** Heads of functions that give a promise back, are not async, and hold something with `using`. */
+function heldInPlain(text: string): readonly string[] {
+  const lines = text.split("\n");
+  const depth = (line: string) => line.length - line.trimStart().length;
+  return lines.flatMap((line, at) => {
+    if (!/^\s+(?:await )?using \w/.test(line)) return [];
+    const opens = lines.findLastIndex(
+      (other, place) => place < at && other !== "" && depth(other) < depth(line),
+    );
+    const isHeadsEnd = /^\s*\)/.test(lines[opens] ?? "");
+    const begins = isHeadsEnd
+      ? lines.findLastIndex((other, place) => place < opens && depth(other) <= depth(lines[opens]!))
+      : opens;
+    const head = lines.slice(begins, opens + 1).join(" ");
+    return /: Promise<.*(?:\{|=>)$/.test(head) && !/\basync\b/.test(head) ? [head.trim()] : [];
+  });
+}
