@@ -2,11 +2,12 @@
 import { statSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
+import { withSettings } from "../flow/git-variables.ts";
 import { NOT_INSTALLED, type Programs } from "../flow/programs.ts";
 import { findPlace, pointerIn, type GitPlace } from "./git-place.ts";
 import { includedBy, overrule, parseSettings, type Overruled } from "./git-settings.ts";
 import { firstLines } from "./output.ts";
-import { childEnv, endingOf, isFinished, withSettings, type Env, type RunProcess } from "./process.ts";
+import { childEnv, endingOf, isFinished, type Env, type RunProcess } from "./process.ts";
 
 /** Runs git in a folder. */
 export type Git = (cwd: string, args: readonly string[], how?: How) => Promise<Answer>;

@@ -3,6 +3,7 @@ import type { ChildProcessByStdio } from "node:child_process";
 import { once } from "node:events";
 import type { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
+import { WARY, withSettings } from "../flow/git-variables.ts";
 import { SHELL } from "../flow/programs.ts";
 import { createCapture } from "./capture.ts";
 import { stdioOf } from "./descriptors.ts";
@@ -117,20 +118,6 @@ export function childEnv(env: Env, more: readonly string[] = []): Env {
   const isListed = (name: string) => CHILD_ENV.has(name) || LOCALE.test(name) || more.includes(name);
   const listed = Object.fromEntries(Object.entries(env).filter(([name]) => isListed(name)));
   return { ...listed, ...withSettings(listed, WARY) };
-}
-
-/** A folder that only looks like a repository is none: its settings would be obeyed, and any tool can write one. */
-const WARY = [["safe.bareRepository", "explicit"]] as const;
-
-/** Variables by which git takes further settings, after those that are given already. */
-export function withSettings(env: Env, settings: readonly (readonly [string, string])[]): Env {
-  const given = Number(env["GIT_CONFIG_COUNT"] ?? 0);
-  const from = Number.isSafeInteger(given) && given > 0 ? given : 0;
-  const pairs = settings.flatMap(([key, value], index) => [
-    [`GIT_CONFIG_KEY_${from + index}`, key] as const,
-    [`GIT_CONFIG_VALUE_${from + index}`, value] as const,
-  ]);
-  return { ...Object.fromEntries(pairs), GIT_CONFIG_COUNT: String(from + settings.length) };
 }
 
 const LOCALE = /^LC_[A-Z]+$/;
