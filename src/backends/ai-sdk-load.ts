@@ -1,6 +1,7 @@
 /** The providers' packages, each loaded when a model of it is asked for the first time. */
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import { RunnerError } from "../engine/ports.ts";
+import { installCommand as commandFor } from "../flow/install.ts";
 import { PROVIDERS, type ProviderId } from "./providers.ts";
 
 export type Connection = {
@@ -54,11 +55,10 @@ export function isInstalled(id: ProviderId): boolean {
   }
 }
 
-/** Where this program is installed for everybody, its optional parts have to be as well. */
+/** Its optional parts have to be where this program is installed. */
 export function installCommand(id: ProviderId): string {
   const { package: name, version } = PROVIDERS[id];
-  const isGlobal = import.meta.url.includes("/lib/node_modules/");
-  return `npm install ${isGlobal ? "--global " : ""}${name}@${version}`;
+  return commandFor(`${name}@${version}`, import.meta.url);
 }
 
 const LOADERS: { readonly [id in ProviderId]: () => Promise<Make> } = {

@@ -4,9 +4,12 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { RunnerError } from "../engine/ports.ts";
+import { installCommand } from "../flow/install.ts";
 
 export type Peer = {
   readonly name: string;
+  /** The versions that fit, as npm takes them. */
+  readonly version?: string;
   /** What it is for, as in "… needs". */
   readonly whose: string;
   /** Where it is told of, and the code for its absence; those of backends where they are not said. */
@@ -34,7 +37,7 @@ function resolveFrom(folder: string, name: string): string {
 }
 
 function absent(
-  { name, whose, page = manual("agents") }: Peer,
+  { name, version, whose, page = manual("agents") }: Peer,
   error: unknown,
   folder: string | undefined,
 ): string {
@@ -43,5 +46,10 @@ function absent(
     return `${whose} needs ${name}, which is there but cannot be loaded: ${message}`;
   }
   const where = folder === undefined ? "beside Lockstep" : `in ${folder} (LOCKSTEP_PACKAGES)`;
-  return `${whose} needs ${name}, which is not installed ${where}. Install it: npm install ${name}. See ${page}`;
+  const install = installCommand(
+    version === undefined ? name : `${name}@${version}`,
+    import.meta.url,
+    folder,
+  );
+  return `${whose} needs ${name}, which is not installed ${where}. Install it: ${install} (see ${page})`;
 }

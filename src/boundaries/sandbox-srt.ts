@@ -3,6 +3,7 @@
  * Only its proxy is used. Its own file-system profile puts empty files into the project and lets a worktree's commands
  * write git hooks, so files stay with ours.
  */
+import { installCommand } from "../flow/install.ts";
 import type { Bridge } from "./sandbox-bwrap.ts";
 
 export const SRT = "@anthropic-ai/sandbox-runtime";
@@ -70,7 +71,7 @@ async function start(hosts: readonly string[], load: () => Promise<Srt>): Promis
   try {
     srt = (await load()).SandboxManager;
   } catch {
-    const why = `${SRT} is not installed; install it (npm install ${SRT}@${SRT_VERSION})`;
+    const why = `${SRT} is not installed; install it (${installCommand(`${SRT}@${SRT_VERSION}`, import.meta.url)})`;
     return { kind: "closed", why, isMissing: true };
   }
   try {

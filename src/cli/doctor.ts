@@ -4,6 +4,7 @@ import { spawnSync } from "node:child_process";
 import { closeSync, existsSync, fsyncSync, openSync, rmSync, writeSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Flow } from "../flow/flow.ts";
+import { installCommand } from "../flow/install.ts";
 import { NOT_INSTALLED, type Programs } from "../flow/programs.ts";
 import { EXIT } from "../flow/verdict.ts";
 import { hasErrors } from "../flow/problem.ts";
@@ -229,7 +230,11 @@ async function servers(agent: string, server: string, call: Call): Promise<Findi
   const name = `servers of ${agent}`;
   return trouble === null
     ? ok(name, "@modelcontextprotocol/client is there; they are started when a run begins")
-    : warn(name, trouble, "npm install @modelcontextprotocol/client");
+    : warn(
+        name,
+        trouble,
+        installCommand("@modelcontextprotocol/client@2", import.meta.url, call.host.env.LOCKSTEP_PACKAGES),
+      );
 }
 
 /** Each name of a model; `--online` asks each service once whether it is there. */

@@ -75,6 +75,7 @@ export async function whyNoServers(server: string, env: NodeJS.ProcessEnv): Prom
 function peerOf(server: string) {
   return {
     name: "@modelcontextprotocol/client",
+    version: "2",
     whose: `The server of tools "${server}"`,
     page: manual("mcp"),
     code: "MCP_UNAVAILABLE",

@@ -7,6 +7,7 @@ import { after, test } from "node:test";
 import { createAcp } from "../../src/backends/acp.ts";
 import { createClaudeAgent } from "../../src/backends/claude-agent.ts";
 import { loadPeer } from "../../src/backends/peer.ts";
+import { createAgentProcesses } from "../../src/effects/agent-processes.ts";
 import { exitCode } from "../../src/flow/verdict.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "lockstep-peer-"));
@@ -33,16 +34,17 @@ test("one that is there and broken is told apart from one that is not there", as
   });
 });
 
+const processes = createAgentProcesses("lockstep-peer-", folder);
 const absent: readonly [name: string, create: () => Promise<unknown>, message: RegExp][] = [
   [
     "claude-agent",
-    () => createClaudeAgent({ env: { LOCKSTEP_PACKAGES: folder } }),
-    /npm install @anthropic-ai\/claude-agent-sdk\. See \S+docs\/agents\.md/,
+    () => createClaudeAgent({ env: { LOCKSTEP_PACKAGES: folder }, processes }),
+    /npm install @anthropic-ai\/claude-agent-sdk@0\.3 --prefix \S+\/lockstep-peer-\w+ \(see \S+docs\/agents\.md\)/,
   ],
   [
     "acp",
-    () => createAcp({ env: { LOCKSTEP_PACKAGES: folder }, command: "true" }),
-    /npm install @agentclientprotocol\/sdk\. See \S+docs\/agents\.md/,
+    () => createAcp({ env: { LOCKSTEP_PACKAGES: folder }, command: "true", processes }),
+    /npm install @agentclientprotocol\/sdk@2 --prefix \S+\/lockstep-peer-\w+ \(see \S+docs\/agents\.md\)/,
   ],
 ];
 for (const [name, create, message] of absent) {

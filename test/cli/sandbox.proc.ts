@@ -259,7 +259,7 @@ describe("before any model or command, the end is", () => {
     assert.equal(ran.code, 3);
     assert.match(
       ran.stdout,
-      /npm install @anthropic-ai\/sandbox-runtime@[\d.]+\)\. Or run without a network: --network none/,
+      /npm install @anthropic-ai\/sandbox-runtime@[\d.]+ --prefix \S+\)\. Or run without a network: --network none/,
     );
   });
 });
