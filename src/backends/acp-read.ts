@@ -1,7 +1,10 @@
 /** What an agent says over the Agent Client Protocol, in our words. Pure. */
+import { stripVTControlCharacters } from "node:util";
 import type { ToolSpec } from "../engine/ports.ts";
 import type { Fault } from "../flow/event.ts";
+import { shown } from "../flow/harmless.ts";
 import { isObject, own, type Json, type JsonObject } from "../flow/json.ts";
+import { toolNameOf } from "../flow/mcp.ts";
 import { at, listIn, numberIn, textIn } from "./untyped.ts";
 
 /** The one tool of the server that we hand to an agent, for its answer. */
@@ -11,20 +14,29 @@ export const SUBMIT = "submit";
 /** One prompt so far. */
 export type Heard = {
   readonly text: string;
-  /** The protocol does not tell where a response ends: each tool call counts as one. */
-  readonly calls: ReadonlySet<string>;
+  /** What was said of each tool call. The protocol does not tell where a response ends: each call counts as one. */
+  readonly calls: ReadonlyMap<string, Announced>;
   /** Money of the whole session. */
   readonly costUsd: number | null;
 };
 
-export const NOTHING: Heard = { text: "", calls: new Set(), costUsd: null };
+/** What an agent said of a tool call before it asked: at first, and with all that followed. */
+export type Announced = { readonly first: JsonObject; readonly now: JsonObject };
+
+export const NOTHING: Heard = { text: "", calls: new Map(), costUsd: null };
 
 export function hear(heard: Heard, update: JsonObject): Heard {
   switch (update.sessionUpdate) {
     case "agent_message_chunk":
       return { ...heard, text: heard.text + textIn(at(update, "content", "text")) };
     case "tool_call":
-      return { ...heard, calls: new Set([...heard.calls, textIn(update.toolCallId)]) };
+    case "tool_call_update": {
+      const id = textIn(update.toolCallId);
+      const said = given(update, ABOUT_CALL);
+      const before = heard.calls.get(id) ?? { first: said, now: {} };
+      const call = { first: before.first, now: { ...before.now, ...said } };
+      return { ...heard, calls: new Map([...heard.calls, [id, call]]) };
+    }
     case "usage_update": {
       const { cost } = update;
       const isUsd = isObject(cost) && cost.currency === "USD" && typeof cost.amount === "number";
@@ -35,33 +47,124 @@ export function hear(heard: Heard, update: JsonObject): Heard {
   }
 }
 
+/** Not its output, which may be long. */
+const ABOUT_CALL = ["kind", "title", "name", "rawInput", "locations", "_meta"];
+
+/** A field that is absent or null leaves what was said before. */
+function given(update: JsonObject, names: readonly string[] = Object.keys(update)): JsonObject {
+  const fields = names.map((name) => [name, own(update, name)] as const);
+  return Object.fromEntries(
+    fields.filter(([, value]) => value !== undefined && value !== null),
+  ) as JsonObject;
+}
+
 export type Judged = { readonly name: string; readonly input: JsonObject };
 
+/** What is known when an agent asks for permission. */
+export type Asking = {
+  /** What the program calls itself. */
+  readonly agent?: string;
+  /** Where the session works, by all its paths. */
+  readonly cwds?: readonly string[];
+  readonly announced?: Announced | undefined;
+  /** Tools of ours that it was handed, beside the one for its answer. */
+  readonly served?: readonly ToolSpec[] | undefined;
+};
+
 /**
- * What an agent asks leave for, as calls that our gate knows: each must pass. Tools are told apart by their kind, as
- * every agent has names of its own. An empty list: our own tool, which needs no leave.
+ * What an agent asks permission for, as calls that our gate knows: each must pass. An empty list: the tool for its answer,
+ * which needs no permission. Tools are told apart by their kind, as every agent has names of its own. A tool of ours is
+ * known by what the program itself says of it and never by words that a model may have chosen: for many tools the title
+ * is such a text. What is not certain is judged as a tool that is not known.
  */
-export function toCalls(toolCall: JsonObject, served: readonly ToolSpec[] = []): readonly Judged[] {
-  const { kind, rawInput, locations } = toolCall;
-  const input = isObject(rawInput) ? rawInput : {};
-  if (isSubmit(toolCall)) return [];
-  const ours = served.find(({ name }) => plain(name) === plain(nameOf(toolCall)));
-  if (ours !== undefined) return [{ name: ours.name, input }];
+export function toCalls(toolCall: JsonObject, asking: Asking = {}): readonly Judged[] {
+  const { agent = "", cwds = [], announced = UNANNOUNCED, served = [] } = asking;
+  const call = { ...announced.now, ...given(toolCall) };
+  const { kind, rawInput } = call;
+  const raw = isObject(rawInput) ? rawInput : {};
+  const { name, input = raw, by } = toolOf(call, announced.first, agent);
+  if (isUnspecific(kind) && by !== "nothing") {
+    if (plain(name) === OUR_NAME) return [];
+    const ours = served.filter((tool) => plain(tool.name) === plain(name));
+    if (ours.length > 0) return ours.map((tool) => ({ name: tool.name, input }));
+  }
   switch (kind) {
     case "execute":
-      return [{ name: "Bash", input: { command: commandOf(input) } }];
+      return [{ name: "Bash", input: { command: commandOf(call, raw, agent, cwds) } }];
     case "read":
-      return onPaths("Read", input, locations);
+      return onPaths("Read", call, raw);
     case "search":
-      return onPaths("Grep", input, locations);
+      return onPaths("Grep", call, raw);
     case "edit":
     case "delete":
     case "move":
-      return onPaths("Edit", input, locations);
+      return onPaths("Edit", call, raw);
     case "fetch":
-      return [{ name: "WebFetch", input }];
+      return [{ name: "WebFetch", input: raw }];
     default:
-      return [{ name: nameOf(toolCall), input }];
+      // In quotes it is not the name of any tool: a title must not pass as one that is allowed.
+      return [{ name: by === "name" ? name : JSON.stringify(name), input }];
+  }
+}
+
+function isUnspecific(kind: Json | undefined): boolean {
+  return kind === undefined || kind === "other";
+}
+
+const UNANNOUNCED: Announced = { first: {}, now: {} };
+
+/** Programs that have a shape of their own for what they ask. */
+const CODEX = "codex-acp";
+const GEMINI = "gemini-cli";
+
+/** `by`: what the name was taken from. A title may be anything, unless the kind says that it is the name of a tool. */
+type Tool = {
+  readonly name: string;
+  readonly input?: JsonObject;
+  readonly by: "name" | "title" | "nothing";
+};
+
+function toolOf(call: JsonObject, first: JsonObject, agent: string): Tool {
+  if (agent === CODEX) return codexTool(call, first);
+  if (agent === GEMINI) return geminiTool(call);
+  const named = textIn(at(call, "_meta", "claudeCode", "toolName")) || textIn(call.name);
+  if (named !== "") return { name: named, by: "name" };
+  // The first title is the name of the tool for the agents that were tried; later ones say what is done with it.
+  const title = textIn(first.title) || titleOf(call);
+  return { name: title, by: call.kind === "other" ? "title" : "nothing" };
+}
+
+function titleOf({ title }: JsonObject): string {
+  return textIn(title) || "an unnamed tool";
+}
+
+/** It asks for any tool of a server in the same words, and names server and tool before. */
+function codexTool(call: JsonObject, first: JsonObject): Tool {
+  const { kind, rawInput } = call;
+  const isAsked = at(rawInput, "request", "_meta", "codex_approval_kind") === "mcp_tool_call";
+  const server = textIn(at(rawInput, "server_name"));
+  const isAnnounced = at(first, "rawInput", "server") === server;
+  if (kind !== undefined || !isAsked || server === "" || !isAnnounced)
+    return { name: titleOf(call), by: "nothing" };
+  const name = toolNameOf(server, textIn(at(first, "rawInput", "tool")));
+  const input = at(rawInput, "request", "_meta", "tool_params");
+  return { name, input: isObject(input) ? input : {}, by: "name" };
+}
+
+/** Its ids begin with the name of the tool. The title of a tool of a server can be a text of the model. */
+function geminiTool(call: JsonObject): Tool {
+  const [, name] = /^(mcp_.+?)(?:__.*|-\d+-\d+)$/s.exec(textIn(call.toolCallId)) ?? [];
+  if (name === undefined) return { name: titleOf(call), by: "nothing" };
+  const told = textIn(at(listIn(call.content)[0], "content", "text"));
+  return { name, input: parsed(told), by: "name" };
+}
+
+function parsed(text: string): JsonObject {
+  try {
+    const value = JSON.parse(text) as Json;
+    return isObject(value) ? value : {};
+  } catch {
+    return {};
   }
 }
 
@@ -78,40 +181,74 @@ export function choose(options: Json | undefined, allow: boolean): JsonObject {
   };
 }
 
-/** Tokens, where the agent tells them. */
+/** Tokens, where the agent reports them. */
 export function tokensOf(response: JsonObject): {
   readonly inputTokens: number;
   readonly outputTokens: number;
 } {
   const figure = (name: string) => numberIn(at(response, "usage", name));
+  const quota = (name: string) => numberIn(at(response, "_meta", "quota", "token_count", name));
+  const input = figure("inputTokens") + figure("cachedReadTokens") + figure("cachedWriteTokens");
   return {
-    inputTokens: figure("inputTokens") + figure("cachedReadTokens") + figure("cachedWriteTokens"),
-    outputTokens: figure("outputTokens"),
+    inputTokens: input || quota("input_tokens"),
+    outputTokens: figure("outputTokens") || quota("output_tokens"),
   };
 }
 
-export function toFault(error: unknown): Fault {
+/** `printed`: what the agent wrote to stderr. */
+export function toFault(error: unknown, printed = ""): Fault {
   const code: unknown = typeof error === "object" && error !== null && "code" in error ? error.code : null;
   const message = error instanceof Error ? error.message : String(error);
+  const data = typeof error === "object" && error !== null && "data" in error ? (error.data as Json) : null;
+  const details = textIn(data) || textIn(at(data, "details")) || textIn(at(data, "message"));
+  const reason = details === "" || message.includes(details) ? message : `${message}: ${details}`;
+  const last = shown(stripVTControlCharacters(printed).trim());
+  const words = last === "" ? "" : `\nIt printed:\n${last}`;
   if (code === -32000) {
-    return { kind: "auth", message: `The agent wants you to sign in first: ${message}` };
+    return { kind: "auth", message: `The agent wants you to sign in first: ${shown(reason)}${words}` };
   }
-  return { kind: code === null ? "process" : "other", message: `The agent failed: ${message}` };
+  return { kind: code === null ? "process" : "other", message: `The agent failed: ${shown(reason)}${words}` };
 }
 
-function onPaths(name: string, input: JsonObject, locations: Json | undefined): readonly Judged[] {
+/** Every place that it names, in the fields of the agents that were tried. */
+function onPaths(name: string, { locations, content }: JsonObject, input: JsonObject): readonly Judged[] {
+  const { changes } = input;
+  const changed = isObject(changes) ? Object.entries(changes) : [];
   const paths = [
-    ...["file_path", "path", "abs_path", "notebook_path"].map((field) => own(input, field)),
-    ...listIn(locations).map((place) => (isObject(place) ? place.path : undefined)),
+    ...PATHS.map((field) => own(input, field)),
+    ...listIn(locations).map((place) => at(place, "path")),
+    ...listIn(content).map((part) => (at(part, "type") === "diff" ? at(part, "path") : undefined)),
+    ...changed.flatMap(([path, change]) => [path, at(change, "move_path")]),
   ].filter((path) => typeof path === "string");
   // A change that does not say where cannot be judged: a path that is refused stands for it.
-  const known = paths.length > 0 || name !== "Edit" ? paths : [""];
-  return known.length === 0
-    ? [{ name, input: {} }]
-    : known.map((path) => ({ name, input: { file_path: path } }));
+  const known = paths.length > 0 || name !== "Edit" ? new Set(paths) : [""];
+  const calls = [...known].map((path) => ({ name, input: { file_path: path } }));
+  return calls.length === 0 ? [{ name, input: {} }] : calls;
 }
 
-function commandOf({ command }: JsonObject): Json {
+const PATHS = ["file_path", "path", "abs_path", "notebook_path", "filePath", "filepath"];
+
+/** null: not known. A command that is to run elsewhere is judged with the way there. */
+function commandOf(
+  { title, content }: JsonObject,
+  input: JsonObject,
+  agent: string,
+  cwds: readonly string[],
+): Json {
+  const command = agent === GEMINI && input.command === undefined ? (title ?? null) : lineOf(input);
+  if (typeof command !== "string") return command;
+  const told = textIn(at(listIn(content)[0], "content", "text"));
+  // Gemini CLI says where before anything else, so no word of the model can stand there.
+  const elsewhere = agent === GEMINI ? /^\[in (.*)\]/s.exec(told)?.[1] : (input.cwd ?? input.workdir);
+  if (elsewhere === undefined || elsewhere === null || cwds.includes(textIn(elsewhere))) return command;
+  return `cd ${quoted(textIn(elsewhere))} && ${command}`;
+}
+
+function quoted(path: string): string {
+  return `'${path.replaceAll("'", String.raw`'\''`)}'`;
+}
+
+function lineOf({ command }: JsonObject): Json {
   if (!Array.isArray(command)) return command ?? null;
   const words = listIn(command).map(textIn);
   // `bash -lc LINE` is the line; other words are put together again.
@@ -119,19 +256,9 @@ function commandOf({ command }: JsonObject): Json {
   return isShell ? words[2]! : words.join(" ");
 }
 
-function nameOf({ name, title }: JsonObject): string {
-  return typeof name === "string" ? name : typeof title === "string" ? title : "an unnamed tool";
-}
-
-/** `mcp__docs__search`, `docs: search` and `docs.search` are the same tool. */
+/** `mcp__docs__search`, `mcp_docs_search`, `docs: search` and `docs.search` are the same tool. */
 function plain(name: string): string {
-  return name.replace(/^mcp__/, "").replaceAll(/[^A-Za-z0-9-]+/g, "_");
+  return name.replace(/^mcp__?/, "").replaceAll(/[^A-Za-z0-9-]+/g, "_");
 }
 
-function isSubmit(toolCall: JsonObject): boolean {
-  const { kind } = toolCall;
-  const isPlain = kind === undefined || kind === null || kind === "other";
-  return isPlain && OUR_NAMES.test(nameOf(toolCall));
-}
-
-const OUR_NAMES = new RegExp(`^(?:mcp__)?${SERVER}(?:__|[.:/ ]|: )${SUBMIT}$`);
+const OUR_NAME = plain(toolNameOf(SERVER, SUBMIT));

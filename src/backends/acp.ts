@@ -4,21 +4,20 @@
  * Our gate answers the permissions that the agent asks for; what it does without asking, it does by its own rules. The
  * answer comes through a tool of ours, which the agent is handed as an MCP server.
  */
-import { spawn, type ChildProcess, type ChildProcessByStdio } from "node:child_process";
-import { mkdtemp, readFile, rm, stat } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, realpath, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { Readable, Writable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Backend, Gate, Message, RunRequest, ToolSpec, TurnResult } from "../engine/ports.ts";
-import type { Stdio } from "../flow/descriptors.ts";
+import type { Usage } from "../flow/event.ts";
 import type { Json, JsonObject } from "../flow/json.ts";
 import { choose, hear, NOTHING, SERVER, SUBMIT, toCalls, toFault, tokensOf, type Heard } from "./acp-read.ts";
 import { SUBMIT_SERVER } from "./acp-submit.ts";
+import type { AgentProcess, AgentProcesses } from "./agent-processes.ts";
 import { passOn } from "./environment.ts";
 import type { Bridge, BridgedCall } from "./mcp-bridge.ts";
 import { loadPeer } from "./peer.ts";
-import { textIn } from "./untyped.ts";
+import { at, textIn } from "./untyped.ts";
 
 export type AcpOptions = {
   /** The agent, from the user's own settings: a project must not choose what is started here. */
@@ -27,8 +26,10 @@ export type AcpOptions = {
   /** The user's environment, and the names of what the agent needs of it beside the usual: its key. */
   readonly env: NodeJS.ProcessEnv;
   readonly pass?: readonly string[];
-  /** The descriptors that the agent is given; those three, unless said. */
-  readonly stdioOf?: (own: readonly Stdio[]) => Stdio[];
+  /** How it is started, and ended with everything that it started. */
+  readonly processes: AgentProcesses;
+  /** How long it may take to answer after it was started; a minute unless said. */
+  readonly startMs?: number;
 };
 
 /** What we use of the SDK. */
@@ -57,6 +58,7 @@ type Connection = {
 type Session = {
   readonly id: string;
   readonly submitted: string;
+  readonly cwds: readonly string[];
   gate: Gate;
   served: readonly ToolSpec[] | undefined;
   call: BridgedCall;
@@ -65,58 +67,64 @@ type Session = {
   onCall: () => void;
 };
 
-type Child = ChildProcessByStdio<Writable, Readable, null>;
-
 type Agent = {
-  readonly child: ChildProcess;
+  readonly process: AgentProcess;
   readonly connection: Connection;
   readonly canLoad: boolean;
+  /** What the program calls itself. */
+  readonly name: string;
   /** Settles when the process has ended, with why. */
   readonly gone: Promise<Error>;
 };
 
 /** BACKEND_UNAVAILABLE if the SDK is not installed. */
 export async function createAcp(options: AcpOptions): Promise<Backend> {
-  const { command, args = [], pass = [], stdioOf = (own) => [...own] } = options;
+  const { command, args = [], pass = [], processes, startMs = START_MS } = options;
   const sdk = (await loadPeer(SDK, options.env)) as Sdk;
   const env = passOn(options.env, (name) => pass.includes(name));
-  const temp = await mkdtemp(join(tmpdir(), "lockstep-acp-"));
   const sessions = new Map<string, Session>();
   let agent: Promise<Agent> | null = null;
-  let started: ChildProcess | null = null;
+  let started: AgentProcess | null = null;
   const bridges: Bridge[] = [];
   let opened = 0;
 
-  async function start(cwd: string): Promise<Agent> {
-    const stdio = stdioOf(["pipe", "pipe", "ignore"]);
-    const child = spawn(command, args, { cwd, env, stdio }) as Child;
-    started = child;
-    const gone = new Promise<Error>((resolve) => {
-      const end = (why: string) => {
-        agent = null;
-        sessions.clear();
-        resolve(new Error(`${command} ${why}`));
-      };
-      child.once("error", (error) => end(`could not be started: ${error.message}`));
-      child.once("exit", (code, signal) => end(`ended (${signal ?? code})`));
-    });
+  async function start(run: string, cwd: string): Promise<Agent> {
+    await processes.open(run);
+    const process = processes.start({ file: command, args, cwd, env });
+    started = process;
+    const { stdin, stdout } = process.child;
+    const forget = () => {
+      agent = null;
+      sessions.clear();
+    };
+    process.child.once("exit", forget).once("error", forget);
+    const gone = process.gone.then((how) => new Error(`${command} ${how}`));
     const connection = sdk
       .client({ name: SERVER })
       .onRequest("session/request_permission", ({ params }) => permit(params))
       .onNotification("session/update", ({ params }) => note(params))
-      .connect(sdk.ndJsonStream(Writable.toWeb(child.stdin), Readable.toWeb(child.stdout)));
+      .connect(sdk.ndJsonStream(Writable.toWeb(stdin), Readable.toWeb(stdout)));
     const hello = { protocolVersion: sdk.PROTOCOL_VERSION, clientCapabilities: {} };
-    const { agentCapabilities } = await orGone(connection.agent.request("initialize", hello), gone);
-    const canLoad = (agentCapabilities as JsonObject | undefined)?.loadSession === true;
-    return { child, connection, canLoad, gone };
+    const asked = orGone(connection.agent.request("initialize", hello), gone);
+    const { agentCapabilities, agentInfo } = await inTime(asked, startMs, () => {
+      agent = null;
+      process.kill();
+      return new Error(`${command} was started and has not answered for ${startMs / 1000} s`);
+    });
+    const canLoad = at(agentCapabilities, "loadSession") === true;
+    const name = textIn(at(agentInfo, "name"));
+    return { process, connection, canLoad, name, gone };
   }
 
   /** Closed unless each call that is asked for passes; a session that nobody asked anything gets nothing. */
   async function permit({ sessionId, toolCall, options }: JsonObject): Promise<JsonObject> {
     try {
       const session = sessions.get(textIn(sessionId));
-      if (session === undefined) return choose(options, false);
-      for (const call of toCalls(toolCall as JsonObject, session.served)) {
+      if (session === undefined || agent === null) return choose(options, false);
+      const { name } = await agent;
+      const { cwds, served, heard } = session;
+      const announced = heard.calls.get(textIn(at(toolCall, "toolCallId")));
+      for (const call of toCalls(toolCall as JsonObject, { agent: name, cwds, served, announced })) {
         if (!(await session.gate(call, null)).allow) return choose(options, false);
       }
       return choose(options, true);
@@ -134,10 +142,11 @@ export async function createAcp(options: AcpOptions): Promise<Backend> {
 
   async function open(
     at: Agent,
-    { cwd, session: id, gate, served, call: callTool, signal }: RunRequest,
+    { asker, cwd, session: id, gate, served, call: callTool, signal }: RunRequest,
   ): Promise<Session> {
     const known = id === undefined ? undefined : sessions.get(id);
     if (known !== undefined) return known;
+    const temp = await processes.open(runOf(asker.key));
     const submitted = join(temp, `${++opened}.json`);
     if (id !== undefined && !at.canLoad) {
       throw new Error(
@@ -148,7 +157,7 @@ export async function createAcp(options: AcpOptions): Promise<Backend> {
       orGone(at.connection.agent.request(method, params), at.gone);
     const call: BridgedCall = (name, input) => callTool({ name, input }, signal);
     const others =
-      served === undefined ? [] : await bridged(served, () => sessions.get(session.id)?.call ?? call);
+      served === undefined ? [] : await bridged(temp, served, () => sessions.get(session.id)?.call ?? call);
     const place = { cwd, mcpServers: [submitServer(submitted), ...others] };
     const found =
       id === undefined
@@ -157,6 +166,7 @@ export async function createAcp(options: AcpOptions): Promise<Backend> {
     const session: Session = {
       id: id ?? textIn(found.sessionId),
       submitted,
+      cwds: [cwd, await realpath(cwd).catch(() => cwd)],
       gate,
       served,
       call,
@@ -169,7 +179,11 @@ export async function createAcp(options: AcpOptions): Promise<Backend> {
   }
 
   /** An agent keeps its servers for the whole session, so they have all tools; the gate knows which step is asked. */
-  async function bridged(served: readonly ToolSpec[], now: () => BridgedCall): Promise<readonly Json[]> {
+  async function bridged(
+    temp: string,
+    served: readonly ToolSpec[],
+    now: () => BridgedCall,
+  ): Promise<readonly Json[]> {
     const { openBridge } = await import("./mcp-bridge.ts");
     const bridge = await openBridge(temp, served, now);
     bridges.push(bridge);
@@ -183,15 +197,15 @@ export async function createAcp(options: AcpOptions): Promise<Backend> {
     if (signal.aborted) return INTERRUPTED;
     let stopped: "cap" | null = null;
     // Before it has a conversation there is nothing that could be cancelled.
-    const giveUp = () => void started?.kill("SIGKILL");
+    const giveUp = () => started?.kill();
     signal.addEventListener("abort", giveUp);
     try {
-      agent ??= start(request.cwd);
+      agent ??= start(runOf(request.asker.key), request.cwd);
       const at = await agent;
       const isNew = request.session === undefined;
       const session = await open(at, request);
       signal.removeEventListener("abort", giveUp);
-      // Who came too late to be heard by those who listen below.
+      // An abort that came too late for the listener above, and too early for the one below.
       if (signal.aborted) return INTERRUPTED;
       const cancel = () => void at.connection.agent.notify("session/cancel", { sessionId: session.id });
       Object.assign(session, {
@@ -211,14 +225,15 @@ export async function createAcp(options: AcpOptions): Promise<Backend> {
         const prompt = [{ type: "text", text: toPrompt(request, isNew) }];
         const asked = at.connection.agent.request("session/prompt", { sessionId: session.id, prompt });
         const response = await orGone(Promise.race([asked, unanswered(signal, settled.signal)]), at.gone);
-        if (response === null) at.child.kill("SIGKILL");
-        if (signal.aborted || response === null) return INTERRUPTED;
+        if (response === null) at.process.kill();
+        if (signal.aborted || response === null) return interrupted(session, response);
         return await toResult(session, response, stopped === "cap");
       } finally {
         settled.abort();
       }
     } catch (error) {
-      return signal.aborted ? INTERRUPTED : { kind: "fault", fault: toFault(error) };
+      if (signal.aborted) return INTERRUPTED;
+      return { kind: "fault", fault: toFault(error, started?.printed()) };
     } finally {
       signal.removeEventListener("abort", giveUp);
     }
@@ -227,9 +242,8 @@ export async function createAcp(options: AcpOptions): Promise<Backend> {
   async function close(): Promise<void> {
     const at = await agent?.catch(() => null);
     at?.connection.close();
-    at?.child.kill();
     for (const bridge of bridges) await bridge.close();
-    await rm(temp, { recursive: true, force: true });
+    await processes.close();
   }
 
   // Its tool calls cannot be held back until a response is whole, so it is not for stages.
@@ -243,24 +257,44 @@ export async function createAcp(options: AcpOptions): Promise<Backend> {
   };
 }
 
-const SDK = { name: "@agentclientprotocol/sdk", whose: "The acp backend" };
+const SDK = { name: "@agentclientprotocol/sdk", version: "2", whose: "The acp backend" };
 
-const INTERRUPTED: TurnResult = {
-  kind: "fault",
-  fault: { kind: "other", message: "The query was interrupted." },
-};
+/** An agent loads itself first, and may fetch something. */
+const START_MS = 60_000;
 
-async function toResult(session: Session, response: JsonObject, capped: boolean): Promise<TurnResult> {
-  const { text, calls, costUsd } = session.heard;
+const INTERRUPTED_FAULT = { kind: "other", message: "The query was interrupted." } as const;
+const INTERRUPTED: TurnResult = { kind: "fault", fault: INTERRUPTED_FAULT };
+
+/** It counts with what is known of its cost so far. */
+function interrupted(session: Session, response: JsonObject | null): TurnResult {
+  const usage = usageOf(session, response ?? {});
+  const isFree =
+    usage.inputTokens + usage.outputTokens === 0 && !usage.costUsd && session.heard.calls.size === 0;
+  return isFree ? INTERRUPTED : { kind: "fault", fault: { ...INTERRUPTED_FAULT, usage } };
+}
+
+function usageOf(session: Session, response: JsonObject): Usage {
+  const { calls, costUsd } = session.heard;
   const spent = costUsd === null ? null : costUsd - (session.costUsd ?? 0);
   session.costUsd = costUsd;
+  return { turns: Math.max(1, calls.size), ...tokensOf(response), costUsd: spent };
+}
+
+/** The run that an asker belongs to. */
+function runOf(key: string): string {
+  return key.split("/", 1)[0]!;
+}
+
+async function toResult(session: Session, response: JsonObject, capped: boolean): Promise<TurnResult> {
+  const { text } = session.heard;
+  const usage = usageOf(session, response);
   const output = await takeSubmitted(session.submitted);
   return {
     kind: "reply",
     text,
     calls: [],
     ...(output === undefined ? {} : { output }),
-    usage: { turns: Math.max(1, calls.size), ...tokensOf(response), costUsd: spent },
+    usage,
     session: session.id,
     ...(capped || response.stopReason === "max_turn_requests" ? { capped: true } : {}),
   };
@@ -300,6 +334,8 @@ function submitServer(file: string): Json {
   return { name: SERVER, command: process.execPath, args, env: [] };
 }
 
+const LINE_BREAKS_MS = 2000;
+
 /** What was asked for, unless the process ends first; then why it did. */
 async function orGone<T>(work: Promise<T>, gone: Promise<Error>): Promise<T> {
   try {
@@ -307,7 +343,19 @@ async function orGone<T>(work: Promise<T>, gone: Promise<Error>): Promise<T> {
   } catch (error) {
     // Its line breaks a moment before it ends.
     if (typeof error === "object" && error !== null && "code" in error) throw error;
-    throw (await Promise.race([gone, delay(500, null)])) ?? error;
+    throw (await Promise.race([gone, delay(LINE_BREAKS_MS, null)])) ?? error;
+  }
+}
+
+async function inTime<T>(work: Promise<T>, ms: number, late: () => Error): Promise<T> {
+  const over = new AbortController();
+  const timer = delay(ms, undefined, { signal: over.signal, ref: false });
+  try {
+    return await Promise.race([work, timer.then(() => Promise.reject(late()))]);
+  } finally {
+    over.abort();
+    timer.catch(() => undefined);
+    work.catch(() => undefined);
   }
 }
 

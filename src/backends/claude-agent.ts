@@ -5,14 +5,24 @@
  * config folder of its own and none of the user's or the project's Claude settings. It never runs in a mode that skips
  * permissions. The engine owns the retries, the limits and the validation of the answer.
  */
-import { mkdir, mkdtemp, readdir, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Backend, Message, RunRequest, TurnResult } from "../engine/ports.ts";
-import type { Judged } from "../flow/event.ts";
+import type { Fault, Judged } from "../flow/event.ts";
 import type { Json, JsonObject } from "../flow/json.ts";
+import type { AgentProcess, AgentProcesses } from "./agent-processes.ts";
 import { createBatches, createHook, type HookInput, type HookOutput } from "./claude-gate.ts";
-import { ANSWER_TOOL, asksToWait, hear, NO_TOTALS, NOTHING, readMarks, toResult } from "./claude-read.ts";
+import {
+  ANSWER_TOOL,
+  asksToWait,
+  hear,
+  NO_TOTALS,
+  NOTHING,
+  readMarks,
+  toResult,
+  usageSoFar,
+  type Heard,
+} from "./claude-read.ts";
 import { toDraft07 } from "./draft-07.ts";
 import { passOn, type Environment } from "./environment.ts";
 import { toolOptions } from "./claude-tools.ts";
@@ -23,6 +33,8 @@ export type ClaudeAgentOptions = {
   readonly env: NodeJS.ProcessEnv;
   /** Where conversations are kept, so that a run can be resumed; absent: they go when the backend is closed. */
   readonly stateDir?: string;
+  /** How the program is started, and ended with everything that it started. */
+  readonly processes: AgentProcesses;
   /** Of earlier replies of the same run. */
   readonly marks?: readonly Json[];
   /** The model that all steps ask, whatever they name. */
@@ -39,6 +51,15 @@ type Sdk = {
   }) => AsyncIterable<JsonObject>;
 };
 
+type SpawnOptions = {
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly cwd?: string;
+  readonly env: NodeJS.ProcessEnv;
+  /** Aborts when the program has had its time to end by itself. */
+  readonly signal: AbortSignal;
+};
+
 type SdkOptions = {
   readonly abortController: AbortController;
   readonly hooks: {
@@ -53,24 +74,31 @@ type SdkOptions = {
 
 /** BACKEND_UNAVAILABLE if the SDK is not installed. */
 export async function createClaudeAgent(options: ClaudeAgentOptions): Promise<Backend> {
-  const { env, stateDir, marks = [], model, silenceMs = SILENCE_MS } = options;
+  const { env, stateDir, processes, marks = [], model, silenceMs = SILENCE_MS } = options;
   const { query } = (await loadPeer(SDK, env)) as Sdk;
-  const temp = await mkdtemp(join(tmpdir(), "lockstep-claude-"));
   const totals = new Map(readMarks(marks));
-  const homes = new Set<string>();
 
-  async function openHome(run: string): Promise<string> {
+  async function openHome(run: string): Promise<{ readonly temp: string; readonly home: string }> {
+    const temp = await processes.open(run);
     // A journal may come from elsewhere: no name in it leads out of the folder.
     const name = run.replaceAll(/[^\w-]/g, "_");
     const home = stateDir === undefined ? join(temp, "config") : join(stateDir, "runs", name, "claude");
-    if (!homes.has(home)) await mkdir(home, { recursive: true });
-    homes.add(home);
-    return home;
+    await mkdir(home, { recursive: true });
+    // Caches and copies of settings go; what was said stays, for a run that is resumed.
+    if (stateDir !== undefined) processes.tidy(home, "projects");
+    return { temp, home };
   }
 
   async function run(request: RunRequest): Promise<TurnResult> {
     if (request.signal.aborted) return INTERRUPTED;
-    const home = await openHome(request.asker.key.split("/", 1)[0]!);
+    const { temp, home } = await openHome(request.asker.key.split("/", 1)[0]!);
+    const started: AgentProcess[] = [];
+    const spawn = ({ command, args, cwd = request.cwd, env: seen, signal }: SpawnOptions) => {
+      const agent = processes.start({ file: command, args, cwd, env: seen });
+      signal.addEventListener("abort", () => agent.kill());
+      started.push(agent);
+      return agent.child;
+    };
     const batches = createBatches();
     const stop = new AbortController();
     const abort = () => stop.abort();
@@ -97,6 +125,7 @@ export async function createClaudeAgent(options: ClaudeAgentOptions): Promise<Ba
         options: {
           ...toOptions({ ...request, call, ...(model !== undefined && { model }) }, stop.signal),
           env: toEnv(env, home, temp),
+          spawnClaudeCodeProcess: spawn,
           abortController: stop,
           hooks: {
             PreToolUse: [
@@ -122,40 +151,46 @@ export async function createClaudeAgent(options: ClaudeAgentOptions): Promise<Ba
       // A command that is still running when the program is gone is ended too.
       stop.abort();
       clearTimeout(patience);
-      await Promise.allSettled(running);
+      await Promise.allSettled([...running, ...started.map((agent) => agent.end())]);
       batches.end();
       request.signal.removeEventListener("abort", abort);
     }
-    if (request.signal.aborted) return INTERRUPTED;
-    if (silent) return toSilence(silenceMs);
+    if (request.signal.aborted) return interrupted(heard);
+    if (silent) return toSilence(silenceMs, heard);
     const before = (request.session === undefined ? undefined : totals.get(request.session)) ?? NO_TOTALS;
-    const result = toResult(heard, { structured: request.output !== undefined, before, thrown });
+    const printed = started.map((agent) => agent.printed()).join("\n");
+    const result = toResult(heard, { structured: request.output !== undefined, before, thrown, printed });
     if (result.mark !== undefined)
       for (const [session, figures] of readMarks([result.mark])) totals.set(session, figures);
     return judged.length === 0 ? result : { ...result, judged };
   }
 
-  async function close(): Promise<void> {
-    for (const home of homes) await keepConversations(home);
-    await rm(temp, { recursive: true, force: true });
-  }
-
   const recorded = model === undefined ? {} : { model };
-  return { spec: { id: "claude-agent", options: recorded }, run, close };
+  return { spec: { id: "claude-agent", options: recorded }, run, close: processes.close };
 }
 
-const SDK = { name: "@anthropic-ai/claude-agent-sdk", whose: "The claude-agent backend" };
+const SDK = { name: "@anthropic-ai/claude-agent-sdk", version: "0.3", whose: "The claude-agent backend" };
 
-const INTERRUPTED: TurnResult = {
+const INTERRUPTED = {
   kind: "fault",
   fault: { kind: "other", message: "The query was interrupted." },
-};
+} as const;
+
+/** It counts with what it cost so far. */
+function interrupted(heard: Heard): TurnResult {
+  return { kind: "fault", fault: withUsage(INTERRUPTED.fault, heard) };
+}
+
+function withUsage(fault: Fault, heard: Heard): Fault {
+  const usage = usageSoFar(heard);
+  return usage === null ? fault : { ...fault, usage };
+}
 
 const SILENCE_MS = 5 * 60_000;
 
-function toSilence(ms: number): TurnResult {
+function toSilence(ms: number, heard: Heard): TurnResult {
   const message = `Nothing was heard of Claude Code for ${ms / 1000} s.`;
-  return { kind: "fault", fault: { kind: "network", message } };
+  return { kind: "fault", fault: withUsage({ kind: "network", message }, heard) };
 }
 
 function toOptions(request: RunRequest, signal: AbortSignal): JsonObject {
@@ -224,11 +259,3 @@ const OURS = {
   // Else a tool that nobody offered stands beside the step's own.
   ENABLE_TOOL_SEARCH: "false",
 } as const;
-
-/** Caches and copies of settings go; what was said stays, for a run that is resumed. */
-async function keepConversations(home: string): Promise<void> {
-  const entries = await readdir(home).catch(() => []);
-  for (const entry of entries) {
-    if (entry !== "projects") await rm(join(home, entry), { recursive: true, force: true });
-  }
-}

@@ -1,7 +1,10 @@
 /** What Claude Code says during one query, and what that means to us. Pure: messages in, a result out. */
+import { stripVTControlCharacters } from "node:util";
 import type { TurnResult } from "../engine/ports.ts";
 import type { Fault, FaultKind, Usage } from "../flow/event.ts";
+import { shown } from "../flow/harmless.ts";
 import { isObject, own, type Json, type JsonObject } from "../flow/json.ts";
+import { costOf, priceOf, type Tokens } from "./prices.ts";
 import { at, listIn, numberIn, textIn } from "./untyped.ts";
 
 /** The tool by which Claude Code takes a structured answer. */
@@ -17,6 +20,8 @@ export type Heard = {
   readonly offered: Json | undefined;
   /** Why the provider refused, in the word that Claude Code has for it. */
   readonly trouble: string | null;
+  /** What was used by each response so far, as it was streamed. */
+  readonly used: readonly Used[];
   /** A retry that was announced: the wait that the provider asked for. */
   readonly retry: { readonly ms: number; readonly status: number | null; readonly trouble: string } | null;
   readonly result: JsonObject | null;
@@ -27,9 +32,12 @@ export const NOTHING: Heard = {
   texts: [],
   offered: undefined,
   trouble: null,
+  used: [],
   retry: null,
   result: null,
 };
+
+type Used = { readonly model: string; readonly tokens: Tokens };
 
 /** Tokens and money of a session since it began; a resumed one goes on counting where it stood. */
 export type Totals = {
@@ -43,9 +51,7 @@ export const NO_TOTALS: Totals = { inputTokens: 0, outputTokens: 0, costUsd: 0 }
 export function hear(heard: Heard, message: JsonObject): Heard {
   switch (message.type) {
     case "stream_event":
-      return at(message, "event", "type") === "message_start"
-        ? { ...heard, turns: heard.turns + 1, texts: [...heard.texts.slice(-1), ""], retry: null }
-        : heard;
+      return streamed(heard, at(message, "event"));
     case "assistant":
       return typeof message.error === "string"
         ? { ...heard, trouble: message.error }
@@ -61,6 +67,45 @@ export function hear(heard: Heard, message: JsonObject): Heard {
     default:
       return heard;
   }
+}
+
+function streamed(heard: Heard, event: Json | undefined): Heard {
+  switch (at(event, "type")) {
+    case "message_start": {
+      const figure = (name: string) => numberIn(at(event, "message", "usage", name));
+      const [cacheRead, cacheWrite] = [
+        figure("cache_read_input_tokens"),
+        figure("cache_creation_input_tokens"),
+      ];
+      const input = figure("input_tokens") + cacheRead + cacheWrite;
+      const tokens = { input, output: figure("output_tokens"), cacheRead, cacheWrite };
+      const used = [...heard.used, { model: textIn(at(event, "message", "model")), tokens }];
+      return { ...heard, turns: heard.turns + 1, texts: [...heard.texts.slice(-1), ""], used, retry: null };
+    }
+    case "message_delta": {
+      const last = heard.used.at(-1);
+      const output = numberIn(at(event, "usage", "output_tokens"));
+      if (last === undefined || output === 0) return heard;
+      return {
+        ...heard,
+        used: [...heard.used.slice(0, -1), { ...last, tokens: { ...last.tokens, output } }],
+      };
+    }
+    default:
+      return heard;
+  }
+}
+
+/** Of a query that was stopped before it told its figures; null: no response had begun. */
+export function usageSoFar({ turns, used }: Heard): Usage | null {
+  if (turns === 0) return null;
+  const costs = used.map(({ model, tokens }) => costOf(priceOf("anthropic", model), tokens));
+  return {
+    turns,
+    inputTokens: used.reduce((sum, { tokens }) => sum + tokens.input, 0),
+    outputTokens: used.reduce((sum, { tokens }) => sum + tokens.output, 0),
+    costUsd: costs.reduce((sum, cost) => (sum === null || cost === null ? null : sum + cost), 0),
+  };
 }
 
 /** A wait worth handing on. A short one is Claude Code's own pause before its one retry, and not the provider's wish. */
@@ -86,13 +131,15 @@ export type Reading = {
   readonly before: Totals;
   /** What the iterator threw. An error result is thrown too, after it was given: then the result counts. */
   readonly thrown: string | null;
+  /** What the program wrote to stderr. */
+  readonly printed?: string;
 };
 
 export function toResult(heard: Heard, reading: Reading): TurnResult {
   const { result } = heard;
   if (result === null || (result.is_error === true && !isEnough(result))) {
-    const fault = toFault(heard, reading.thrown);
-    const spent = result === null ? null : toUsage(heard, result, reading.before).usage;
+    const fault = toFault(heard, reading);
+    const spent = result === null ? usageSoFar(heard) : toUsage(heard, result, reading.before).usage;
     const isFree = spent === null || spent.inputTokens + spent.outputTokens === 0;
     return { kind: "fault", fault: isFree ? fault : { ...fault, usage: spent } };
   }
@@ -165,7 +212,7 @@ export function readMarks(marks: readonly Json[]): ReadonlyMap<string, Totals> {
 
 // Faults.
 
-function toFault(heard: Heard, thrown: string | null): Fault {
+function toFault(heard: Heard, { thrown, printed = "" }: Reading): Fault {
   const { result, trouble, retry } = heard;
   if (result === null && retry !== null && asksToWait(heard)) {
     const kind = kindOf(retry.status, retry.trouble);
@@ -173,7 +220,9 @@ function toFault(heard: Heard, thrown: string | null): Fault {
     return { kind, message, ...withStatus(retry.status), retryAfterMs: retry.ms };
   }
   if (result === null) {
-    const message = thrown ?? "Claude Code ended without a result.";
+    const last = shown(stripVTControlCharacters(printed).trim());
+    const reason = thrown ?? "Claude Code ended without a result.";
+    const message = last === "" || reason.includes(last) ? reason : `${reason}\nIt printed:\n${last}`;
     return { kind: /--json-schema is not a valid/.test(message) ? "bad-request" : "process", message };
   }
   const errors = listIn(result.errors).map(textIn);

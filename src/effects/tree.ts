@@ -50,6 +50,39 @@ export function killTree(leader: number, mark: string | null): void {
   else send(-leader, "SIGKILL");
 }
 
+/** Every process that carries the mark: waits for them to be gone, asks them to end, then forces them. */
+export async function endMarked(mark: string, patienceMs: number, graceMs: number): Promise<void> {
+  // No group has this number, so only the mark counts.
+  await endTree({ leader: NO_GROUP, mark }, patienceMs, graceMs);
+}
+
+const NO_GROUP = 2 ** 30;
+
+/** One process, and not another one that got its number later. */
+export type Known = { readonly pid: number; readonly since: string };
+
+/** What a process has started, and what that has started; nothing where the system has no /proc. */
+export function descendantsOf(leader: number): readonly Known[] {
+  const all = (runningPids() ?? []).map((pid) => ({ pid, stat: statOf(pid) }));
+  const found = new Set([leader]);
+  for (let size = 0; size !== found.size;) {
+    size = found.size;
+    for (const { pid, stat } of all) if (found.has(Number(stat.parent))) found.add(pid);
+  }
+  found.delete(leader);
+  return all.flatMap(({ pid, stat: { since = "" } }) => (found.has(pid) ? [{ pid, since }] : []));
+}
+
+/** Those that left their group and wiped their environment are known by their parents only, as long as these live. */
+export async function endProcesses(known: readonly Known[]): Promise<void> {
+  const living = () => known.filter(({ pid, since }) => isLiving(pid) && statOf(pid).since === since);
+  for (let round = 0; round < KILL_ROUNDS && living().length > 0; round += 1) {
+    // Those whose input has ended are about to end.
+    if (round > 0) for (const { pid } of living()) send(pid, round < 20 ? "SIGTERM" : "SIGKILL");
+    await sleep(POLL_MS);
+  }
+}
+
 const POLL_MS = 10;
 /** A tree that forks faster than it is read needs more than one round; one that cannot die must not hold us. */
 const KILL_ROUNDS = 200;
@@ -104,11 +137,19 @@ function isAlive(state: string | undefined): boolean {
   return state !== undefined && state !== "" && state !== "Z" && state !== "X";
 }
 
-function statOf(pid: number): { readonly state: string | undefined; readonly pgrp: string | undefined } {
+type Stat = {
+  readonly state?: string | undefined;
+  readonly parent?: string | undefined;
+  readonly pgrp?: string | undefined;
+  readonly since?: string | undefined;
+};
+
+function statOf(pid: number): Stat {
   // "pid (name) state ppid pgrp …": the name may hold anything, so reading starts after its last parenthesis.
   const stat = readProc(pid, "stat");
-  const [state, , pgrp] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  return { state, pgrp };
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  const [state, parent, pgrp] = fields;
+  return { state, parent, pgrp, since: fields[19] };
 }
 
 function readProc(pid: number, file: "environ" | "stat"): string {

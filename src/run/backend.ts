@@ -43,17 +43,21 @@ const BACKENDS: { readonly [id: string]: (need: Need) => Promise<Backend> } = {
     return await createModels(flow, { config: readConfig(env), env }, how);
   },
   "claude-agent": async ({ env, marks, model, recorded, stateDir }) => {
-    const { createClaudeAgent } = await import("../backends/claude-agent.ts");
+    const [{ createClaudeAgent }, { createAgentProcesses }] = await Promise.all([
+      import("../backends/claude-agent.ts"),
+      import("../effects/agent-processes.ts"),
+    ]);
+    const processes = createAgentProcesses("lockstep-claude-", stateDir);
     const named = model ?? (isObject(recorded) ? own(recorded, "model") : undefined);
     const chosen = typeof named === "string" ? { model: named } : {};
-    return await createClaudeAgent({ env, marks, stateDir, ...chosen });
+    return await createClaudeAgent({ env, marks, stateDir, processes, ...chosen });
   },
-  acp: async ({ env, root }) => {
-    const [{ createAcp }, { readConfig }, { findProgram }, { stdioOf }] = await Promise.all([
+  acp: async ({ env, root, stateDir }) => {
+    const [{ createAcp }, { readConfig }, { findProgram }, { createAgentProcesses }] = await Promise.all([
       import("../backends/acp.ts"),
       import("./config.ts"),
       import("./programs.ts"),
-      import("../effects/descriptors.ts"),
+      import("../effects/agent-processes.ts"),
     ]);
     const { acp } = readConfig(env);
     if (acp === null)
@@ -68,7 +72,8 @@ const BACKENDS: { readonly [id: string]: (need: Need) => Promise<Backend> } = {
         `The agent "${acp.command}" of "acp" in your config.json is not found: name it by its absolute path, or by a name ` +
           `that is on your PATH outside of the project and of node_modules/.bin. See ${manual("agents")}`,
       );
-    return await createAcp({ env, ...acp, command, stdioOf });
+    const processes = createAgentProcesses("lockstep-acp-", stateDir);
+    return await createAcp({ env, ...acp, command, processes });
   },
 };
 
@@ -107,6 +112,12 @@ export async function chooseBackend(
     ...(model === undefined ? {} : { model }),
     ...(again === undefined ? {} : { recorded: again.options }),
   });
+}
+
+/** A coding agent that outlived the process that drove the run would go on beside the one that is started now. */
+export async function endStrays({ id }: BackendSpec, stateDir: string, run: string): Promise<void> {
+  if (id !== "acp" && id !== "claude-agent") return;
+  await (await import("../effects/agent-processes.ts")).endStrayAgents(stateDir, run);
 }
 
 async function defaultBackend(env: NodeJS.ProcessEnv): Promise<string> {

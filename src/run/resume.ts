@@ -5,7 +5,7 @@ import { RunnerError, type Journal, type RunHandle } from "../engine/ports.ts";
 import { adoptions } from "../flow/adopted.ts";
 import type { Entry } from "../flow/event.ts";
 import type { Flow } from "../flow/flow.ts";
-import { chooseBackend, recallBackend } from "./backend.ts";
+import { chooseBackend, endStrays, recallBackend } from "./backend.ts";
 import { systemClock } from "./clock.ts";
 import { readConfig } from "./config.ts";
 import { discreetSpec } from "./discreet.ts";
@@ -67,6 +67,7 @@ async function resumeFrom(
       : null;
     const flow = wanted?.flow ?? recorded.current;
     const { cwd, worktree, spec, marks } = recallBackend(entries);
+    await endStrays(spec, stateDir, row.id);
     known.flow = flow;
     if (options.journal === undefined) requirePlace(root, { cwd, worktree }, flow, row.id);
     const redactor = redactorOf(options, flow);

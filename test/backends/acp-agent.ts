@@ -2,7 +2,8 @@
  * An agent that speaks the Agent Client Protocol for real, and does what its script says: one list of acts a prompt.
  * It calls the tool for its answer through the official MCP client.
  */
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
+import { writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { Readable, Writable } from "node:stream";
@@ -16,6 +17,14 @@ export type Act =
   /** Calls a tool of a server that it was handed, without asking anybody, and says what came of it. */
   | { readonly use: string; readonly of: string; readonly input: object }
   | { readonly cost: number }
+  /** To stderr. */
+  | { readonly print: string }
+  /** Starts a program in a session of its own, with its environment or without, and says its process id. */
+  | { readonly leave: "marked" | "bare" }
+  /** Makes an empty file where it works. */
+  | { readonly touch: string }
+  /** It does not end when its input does. */
+  | { readonly stay: true }
   | { readonly tell: "prompt" | "environment" }
   | { readonly fail: number }
   | { readonly hang: true }
@@ -80,6 +89,18 @@ if (process.argv[2] === "act") {
         if ("cost" in act) {
           const cost = { amount: act.cost, currency: "USD" };
           await update({ sessionUpdate: "usage_update", used: 1, size: 2, cost });
+        }
+        if ("print" in act) await new Promise((resolve) => process.stderr.write(act.print, resolve));
+        if ("touch" in act) writeFileSync(join(session.cwd, act.touch), "");
+        if ("stay" in act) setInterval(() => undefined, 60_000);
+        if ("leave" in act) {
+          const env = act.leave === "bare" ? {} : process.env;
+          const left = spawn("sleep", ["600"], {
+            detached: true,
+            stdio: "ignore",
+            env: { PATH: process.env.PATH, ...env },
+          });
+          await say(`${left.pid} `);
         }
         if ("tell" in act) await say(act.tell === "prompt" ? prompt[0]!.text : JSON.stringify(process.env));
         if ("ask" in act) {

@@ -8,6 +8,7 @@ import {
   toCalls,
   toFault,
   tokensOf,
+  type Heard,
   type Judged,
 } from "../../src/backends/acp-read.ts";
 import type { Json, JsonObject } from "../../src/flow/json.ts";
@@ -42,9 +43,46 @@ const calls: readonly [name: string, toolCall: JsonObject, expected: readonly Ju
     { kind: "other", name: "deploy", title: "Deploy it" },
     [{ name: "deploy", input: {} }],
   ],
-  ["a tool by its title", { title: "Deploy it" }, [{ name: "Deploy it", input: {} }]],
+  ["a tool by its title", { title: "Deploy it" }, [{ name: '"Deploy it"', input: {} }]],
   ["our own tool", { kind: "other", title: "mcp__lockstep__submit" }, []],
   ["our own tool, written otherwise", { name: "lockstep: submit" }, []],
+  [
+    "one with our name as its title and nothing else",
+    { title: "mcp__lockstep__submit" },
+    [{ name: '"mcp__lockstep__submit"', input: {} }],
+  ],
+  [
+    "one with our name as its title, which has another name",
+    { kind: "other", name: "Task", title: "mcp__lockstep__submit" },
+    [{ name: "Task", input: {} }],
+  ],
+  [
+    "one that thinks under our name",
+    { kind: "think", title: "mcp__lockstep__submit" },
+    [{ name: '"mcp__lockstep__submit"', input: {} }],
+  ],
+  [
+    "one with the name of an allowed tool as its title",
+    { kind: "other", title: "Read" },
+    [{ name: '"Read"', input: {} }],
+  ],
+  [
+    "an edit in several places",
+    {
+      kind: "edit",
+      rawInput: { filepath: "a", changes: { b: { type: "update", move_path: "c" }, d: { move_path: null } } },
+      content: [
+        { type: "diff", path: "e" },
+        { type: "content", path: "f" },
+      ],
+    },
+    edit("a", "e", "b", "c", "d"),
+  ],
+  [
+    "a command elsewhere",
+    { kind: "execute", rawInput: { command: "ls", cwd: "/it's" } },
+    bash("cd '/it'\\''s' && ls"),
+  ],
   [
     "a command under our name",
     { kind: "execute", title: "lockstep submit", rawInput: { command: "rm a" } },
@@ -53,11 +91,263 @@ const calls: readonly [name: string, toolCall: JsonObject, expected: readonly Ju
   [
     "one that only sounds like ours",
     { title: "run mcp__lockstep__submit" },
-    [{ name: "run mcp__lockstep__submit", input: {} }],
+    [{ name: '"run mcp__lockstep__submit"', input: {} }],
   ],
 ];
 for (const [name, toolCall, expected] of calls) {
   test(`an agent asks for ${name}`, () => assert.deepEqual(toCalls(toolCall), expected));
+}
+
+/** What the programs really sent, each with the name that it gives of itself and what it announced before. */
+const CODEX_ASK = {
+  toolCallId: "call_15",
+  title: "Approve MCP tool call",
+  rawInput: {
+    server_name: "lockstep",
+    request: { mode: "form", _meta: { codex_approval_kind: "mcp_tool_call", tool_params: { a: 1 } } },
+  },
+};
+const CODEX_ANNOUNCED = { title: "Tool: lockstep/submit", rawInput: { server: "lockstep", tool: "submit" } };
+const gemini = (id: string, more: JsonObject) => ({
+  toolCallId: id,
+  status: "pending",
+  locations: [],
+  ...more,
+});
+const geminiOf = (text: string) => [{ type: "content", content: { type: "text", text } }];
+const served = ["mcp__docs__search", "mcp__docs__a_b", "mcp__docs_a__b"].map((name) => ({
+  name,
+  description: "",
+  input: {},
+}));
+
+const shapes: readonly [
+  name: string,
+  agent: string,
+  announced: JsonObject | null,
+  toolCall: JsonObject,
+  expected: readonly Judged[],
+][] = [
+  [
+    "claude-code-acp, its own edit",
+    "@zed-industries/claude-code-acp",
+    {
+      title: "Write",
+      kind: "edit",
+      rawInput: {},
+      locations: [{ path: "b.txt" }],
+      _meta: { claudeCode: { toolName: "Write" } },
+    },
+    { toolCallId: "1", rawInput: { file_path: "b.txt", content: "x" }, title: "Write b.txt" },
+    edit("b.txt"),
+  ],
+  [
+    "claude-code-acp, a command",
+    "@zed-industries/claude-code-acp",
+    { title: "Terminal", kind: "execute", _meta: { claudeCode: { toolName: "Bash" } } },
+    { toolCallId: "1", rawInput: { command: "ls" }, title: "`ls`" },
+    bash("ls"),
+  ],
+  [
+    "claude-code-acp, a sub-agent that is described as our tool",
+    "@zed-industries/claude-code-acp",
+    { title: "Task", kind: "think", _meta: { claudeCode: { toolName: "Task" } } },
+    { toolCallId: "1", rawInput: { description: "mcp__lockstep__submit" }, title: "mcp__lockstep__submit" },
+    [{ name: "Task", input: { description: "mcp__lockstep__submit" } }],
+  ],
+  [
+    "claude-code-acp, our tool",
+    "@zed-industries/claude-code-acp",
+    {
+      title: "mcp__lockstep__submit",
+      kind: "other",
+      _meta: { claudeCode: { toolName: "mcp__lockstep__submit" } },
+    },
+    { toolCallId: "1", rawInput: { a: 1 }, title: "mcp__lockstep__submit" },
+    [],
+  ],
+  [
+    "opencode, our tool",
+    "OpenCode",
+    { title: "lockstep_submit", kind: "other" },
+    { toolCallId: "1", title: "lockstep_submit", kind: "other", rawInput: {} },
+    [],
+  ],
+  [
+    "opencode, another tool with a title of the model",
+    "OpenCode",
+    { title: "deploy", kind: "other" },
+    { toolCallId: "1", title: "lockstep_submit", kind: "other", rawInput: {} },
+    [{ name: '"deploy"', input: {} }],
+  ],
+  ["Codex, our tool", "codex-acp", CODEX_ANNOUNCED, CODEX_ASK, []],
+  [
+    "Codex, our tool that was not announced",
+    "codex-acp",
+    null,
+    CODEX_ASK,
+    [{ name: '"Approve MCP tool call"', input: CODEX_ASK.rawInput }],
+  ],
+  [
+    "Codex, another server",
+    "codex-acp",
+    { rawInput: { server: "mine", tool: "submit" } },
+    { ...CODEX_ASK, rawInput: { ...CODEX_ASK.rawInput, server_name: "mine" } },
+    [{ name: "mcp__mine__submit", input: { a: 1 } }],
+  ],
+  [
+    "Codex, a server that asks something under our name",
+    "codex-acp",
+    CODEX_ANNOUNCED,
+    { ...CODEX_ASK, rawInput: { server_name: "lockstep", request: { mode: "form" } } },
+    [{ name: '"Approve MCP tool call"', input: { server_name: "lockstep", request: { mode: "form" } } }],
+  ],
+  [
+    "Codex, a tool that it was handed",
+    "codex-acp",
+    { rawInput: { server: "docs", tool: "search" } },
+    { ...CODEX_ASK, rawInput: { ...CODEX_ASK.rawInput, server_name: "docs" } },
+    [{ name: "mcp__docs__search", input: { a: 1 } }],
+  ],
+  [
+    "a tool of another agent whose input looks like Codex",
+    "OpenCode",
+    { title: "deploy", kind: "other" },
+    { ...CODEX_ASK, kind: "other" },
+    [{ name: '"deploy"', input: CODEX_ASK.rawInput }],
+  ],
+  [
+    "Codex, a command in its folder",
+    "codex-acp",
+    null,
+    { kind: "execute", title: "touch a", rawInput: { command: ["/bin/bash", "-lc", "touch a"], cwd: "/w" } },
+    bash("touch a"),
+  ],
+  [
+    "Codex, a command in another folder",
+    "codex-acp",
+    null,
+    {
+      kind: "execute",
+      title: "touch a",
+      rawInput: { command: ["/bin/bash", "-lc", "touch a"], cwd: "/etc" },
+    },
+    bash("cd '/etc' && touch a"),
+  ],
+  [
+    "Gemini CLI, our tool",
+    "gemini-cli",
+    null,
+    gemini("mcp_lockstep_submit__mcp_lockstep_submit_1_0", {
+      title: "submit (lockstep MCP Server)",
+      kind: "other",
+      content: geminiOf('{"a":1}'),
+    }),
+    [],
+  ],
+  [
+    "Gemini CLI, our tool with an answer that has a command in it",
+    "gemini-cli",
+    null,
+    gemini("mcp_lockstep_submit-1794-1", { title: "rm -rf /", kind: "other" }),
+    [],
+  ],
+  [
+    "Gemini CLI, another server's tool with our title",
+    "gemini-cli",
+    null,
+    gemini("mcp_mine_deploy__1", {
+      title: "submit (lockstep MCP Server)",
+      kind: "other",
+      content: geminiOf('{"command":"x"}'),
+    }),
+    [{ name: "mcp_mine_deploy", input: { command: "x" } }],
+  ],
+  [
+    "Gemini CLI, a mode with our title",
+    "gemini-cli",
+    null,
+    gemini("enter_plan_mode__1", { title: "submit (lockstep MCP Server)", kind: "other" }),
+    [{ name: '"submit (lockstep MCP Server)"', input: {} }],
+  ],
+  [
+    "Gemini CLI, a tool that it was handed",
+    "gemini-cli",
+    null,
+    gemini("mcp_docs_search__1", {
+      title: "search (docs MCP Server)",
+      kind: "other",
+      content: geminiOf('{"q":"x"}'),
+    }),
+    [{ name: "mcp__docs__search", input: { q: "x" } }],
+  ],
+  [
+    "Gemini CLI, one of two tools that it calls the same",
+    "gemini-cli",
+    null,
+    gemini("mcp_docs_a_b__1", { kind: "other" }),
+    [
+      { name: "mcp__docs__a_b", input: {} },
+      { name: "mcp__docs_a__b", input: {} },
+    ],
+  ],
+  [
+    "Gemini CLI, a command",
+    "gemini-cli",
+    null,
+    gemini("run_shell_command__1", {
+      title: "touch a && ls",
+      kind: "execute",
+      content: geminiOf("[current working directory /w] ([in /etc])"),
+    }),
+    bash("touch a && ls"),
+  ],
+  [
+    "Gemini CLI, a command in another folder",
+    "gemini-cli",
+    null,
+    gemini("run_shell_command__1", {
+      title: "touch a",
+      kind: "execute",
+      content: geminiOf("[in /etc] (fine)"),
+    }),
+    bash("cd '/etc' && touch a"),
+  ],
+  [
+    "an agent that is not known, a command in its title only",
+    "other-agent",
+    null,
+    { title: "git status", kind: "execute" },
+    bash(null),
+  ],
+  [
+    "Gemini CLI, an edit",
+    "gemini-cli",
+    null,
+    gemini("replace__1", {
+      title: "cart.js: 1 => 2",
+      kind: "edit",
+      content: [{ type: "diff", path: "/w/cart.js" }],
+      locations: [{ path: "/w/cart.js" }],
+    }),
+    edit("/w/cart.js"),
+  ],
+  [
+    "Gemini CLI, reading what a prompt mentions",
+    "gemini-cli",
+    null,
+    gemini("resolve-prompt-x", { title: "Allow access to absolute path: /etc/passwd", kind: "read" }),
+    [{ name: "Read", input: {} }],
+  ],
+];
+for (const [name, agent, announced, toolCall, expected] of shapes) {
+  test(`${name} is judged as what it is`, () => {
+    const first = announced ?? {};
+    assert.deepEqual(
+      toCalls(toolCall, { agent, cwds: ["/w"], served, announced: { first, now: first } }),
+      expected,
+    );
+  });
 }
 
 const option = (kind: string): JsonObject => ({ optionId: `id-${kind}`, name: kind, kind });
@@ -86,10 +376,28 @@ test("what is heard: words, each call once, dollars", () => {
     { sessionUpdate: "usage_update", cost: { amount: 0.5, currency: "USD" } },
     { sessionUpdate: "usage_update", cost: { amount: 9, currency: "EUR" } },
   ];
-  assert.deepEqual(updates.reduce(hear, NOTHING), { text: "ab", calls: new Set(["1"]), costUsd: 0.5 });
+  const { text, calls: heard, costUsd } = updates.reduce(hear, NOTHING);
+  assert.deepEqual([text, [...heard.keys()], costUsd], ["ab", ["1"], 0.5]);
   const usage = { inputTokens: 1, cachedReadTokens: 2, outputTokens: 3 };
   assert.deepEqual(tokensOf({ usage }), { inputTokens: 3, outputTokens: 3 });
   assert.deepEqual(tokensOf({}), { inputTokens: 0, outputTokens: 0 });
+  const quota = { token_count: { input_tokens: 5, output_tokens: 1 } };
+  assert.deepEqual(tokensOf({ _meta: { quota } }), { inputTokens: 5, outputTokens: 1 });
+});
+
+test("what is said of a call is kept: at first, and with all that followed", () => {
+  const { calls: heard } = [
+    { sessionUpdate: "tool_call", toolCallId: "1", title: "bash", kind: "execute", rawOutput: "long" },
+    { sessionUpdate: "tool_call_update", toolCallId: "1", title: "ls", kind: null },
+    { sessionUpdate: "tool_call_update", toolCallId: "2", title: "only then" },
+  ].reduce<Heard>((before, update) => hear(before, update), NOTHING);
+  assert.deepEqual(
+    [...heard],
+    [
+      ["1", { first: { title: "bash", kind: "execute" }, now: { title: "ls", kind: "execute" } }],
+      ["2", { first: { title: "only then" }, now: { title: "only then" } }],
+    ],
+  );
 });
 
 test("faults", () => {
@@ -97,5 +405,13 @@ test("faults", () => {
   assert.deepEqual(
     [coded(-32000), coded(-32603), new Error("x")].map((error) => toFault(error).kind),
     ["auth", "other", "process"],
+  );
+  const detailed = Object.assign(new Error("Internal error"), {
+    code: -32603,
+    data: { details: "no such model" },
+  });
+  assert.equal(
+    toFault(detailed, "\u001b[31mbad\u001b[0m\u0007 day\n").message,
+    "The agent failed: Internal error: no such model\nIt printed:\nbad\\x07 day",
   );
 });

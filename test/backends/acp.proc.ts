@@ -1,13 +1,22 @@
 /** An agent in a process of its own, over the Agent Client Protocol. Needs its SDK in the folder LOCKSTEP_PACKAGES names. */
 import assert from "node:assert/strict";
-import { existsSync, mkdtempSync, readdirSync, realpathSync, rmSync } from "node:fs";
+import {
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+  rmSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { createAcp } from "../../src/backends/acp.ts";
+import { createAcp, type AcpOptions } from "../../src/backends/acp.ts";
 import { createToolbox } from "../../src/boundaries/toolbox.ts";
+import { createAgentProcesses } from "../../src/effects/agent-processes.ts";
 import type { Gate, RunRequest, TurnResult } from "../../src/engine/ports.ts";
 import { request } from "../../src/testing/backend-suite.ts";
 import { stepWith } from "../boundaries/step.ts";
@@ -32,11 +41,15 @@ suiteOffline("backend acp", import.meta.url, { skip }, () => {
   const base = realpathSync(mkdtempSync(join(tmpdir(), "lockstep-acp-test-")));
   after(() => rmSync(base, { recursive: true, force: true }));
 
-  async function world(...script: readonly (readonly Act[])[]) {
+  const world = (...script: readonly (readonly Act[])[]) => worldWith({}, ...script);
+
+  async function worldWith(options: Partial<AcpOptions>, ...script: readonly (readonly Act[])[]) {
     const cwd = mkdtempSync(join(base, "w-"));
     const env = { PATH: process.env.PATH, LOCKSTEP_PACKAGES: packages, SOME_TOKEN: "a-secret" };
     const args = [agent, "act", JSON.stringify(script)];
-    const backend = await createAcp({ command: process.execPath, args, env, pass: ["LOCKSTEP_PACKAGES"] });
+    const processes = createAgentProcesses("lockstep-acp-", cwd);
+    const pass = ["LOCKSTEP_PACKAGES"];
+    const backend = await createAcp({ command: process.execPath, args, env, pass, processes, ...options });
     const toolbox = createToolbox({
       cwd,
       protect: [],
@@ -203,6 +216,55 @@ suiteOffline("backend acp", import.meta.url, { skip }, () => {
     });
   }
 
+  test("what an agent printed is shown when it fails, and nothing of it reaches a terminal", async () => {
+    await using w = await world([{ print: "\u001b[31mno key\u001b[0m\u0007 here\n" }, { exit: true }]);
+    assert.match(faultOf(await w.ask()).message, /ended \(3\)\nIt printed:\nno key\\x07 here$/);
+  });
+
+  test("an agent that says nothing after its start is given up, with what it printed", async () => {
+    const args = ["-c", "echo where is my key >&2; exec sleep 600"];
+    await using w = await worldWith({ command: "/bin/sh", args, startMs: 3000 });
+    const fault = faultOf(await w.ask());
+    assert.equal(fault.kind, "process");
+    assert.match(fault.message, /sh was started and has not answered for 3 s\nIt printed:\nwhere is my key$/);
+  });
+
+  const endings: readonly [how: string, last: readonly Act[]][] = [
+    ["has answered", []],
+    ["has failed", [{ fail: -32603 }]],
+    ["has ended by itself", [{ exit: true }]],
+    ["does not end with its input", [{ stay: true }]],
+  ];
+  for (const [how, last] of endings) {
+    test(`nothing that an agent started is left when it ${how}`, async () => {
+      const w = await world([{ leave: "marked" }, ...last]);
+      await w.ask();
+      const left = startedBy(w.cwd);
+      assert.equal(left.filter((line) => line.includes("sleep 600")).length, 1);
+      await w.backend.close!();
+      assert.deepEqual(startedBy(w.cwd), []);
+    });
+  }
+
+  test("nor what has left its group and wiped its environment", async () => {
+    const w = await world([{ leave: "bare" }]);
+    const pid = Number(said(await w.ask()).text);
+    assert.equal(isAlive(pid), true);
+    await w.backend.close!();
+    assert.equal(isAlive(pid), false);
+  });
+
+  test("a query that is interrupted counts with what it cost so far", { timeout: 60_000 }, async () => {
+    const act: Act = { ask: { kind: "execute", rawInput: { command: "touch a" } }, run: "touch a" };
+    await using w = await world([{ cost: 0.25 }, act, { hang: true }]);
+    const stop = new AbortController();
+    const asking = w.ask({ signal: stop.signal });
+    while (!existsSync(join(w.cwd, "a"))) await delay(20);
+    stop.abort();
+    const usage = { turns: 1, inputTokens: 0, outputTokens: 0, costUsd: 0.25 };
+    assert.deepEqual(faultOf(await asking).usage, usage);
+  });
+
   test("a conversation that went with its process cannot be gone on with, and one says so", async () => {
     await using w = await world([{ exit: true }]);
     await w.ask();
@@ -211,7 +273,11 @@ suiteOffline("backend acp", import.meta.url, { skip }, () => {
 
   test("an agent that does not exist is a fault, and its environment is what it was given", async () => {
     const env = { PATH: process.env.PATH, LOCKSTEP_PACKAGES: packages };
-    const backend = await createAcp({ command: "no-such-agent", env });
+    const backend = await createAcp({
+      command: "no-such-agent",
+      env,
+      processes: createAgentProcesses("x-", base),
+    });
     const gate: Gate = () => Promise.resolve({ allow: true });
     const result = await backend.run!({ ...request(), cwd: base, maxTurns: 1, gate, call: never });
     assert.match(faultOf(result).message, /no-such-agent could not be started/);
@@ -219,8 +285,28 @@ suiteOffline("backend acp", import.meta.url, { skip }, () => {
     await using w = await world([{ tell: "environment" }]);
     const seen = Object.keys(JSON.parse(said(await w.ask()).text) as object);
     const git = ["GIT_CONFIG_COUNT", "GIT_CONFIG_KEY_0", "GIT_CONFIG_VALUE_0"];
-    assert.deepEqual(seen.toSorted(), [...git, "LOCKSTEP_PACKAGES", "PATH"]);
+    assert.deepEqual(seen.toSorted(), [...git, "LOCKSTEP_PACKAGES", "LOCKSTEP_TREE", "PATH"]);
   });
+
+  /** By the folder that they work in. */
+  function startedBy(cwd: string): readonly string[] {
+    return readdirSync("/proc").flatMap((pid) => {
+      try {
+        if (!/^\d+$/.test(pid) || readlinkSync(`/proc/${pid}/cwd`) !== cwd) return [];
+        return [`${pid} ${readFileSync(`/proc/${pid}/cmdline`, "utf8").replaceAll("\0", " ")}`];
+      } catch {
+        return [];
+      }
+    });
+  }
+
+  function isAlive(pid: number): boolean {
+    try {
+      return !/^\d+ \(.*\) [ZX]/s.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
+    } catch {
+      return false;
+    }
+  }
 
   function said(result: TurnResult): TurnResult & { kind: "reply" } {
     if (result.kind !== "reply") assert.fail(JSON.stringify(result));

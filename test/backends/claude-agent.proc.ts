@@ -24,6 +24,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { createClaudeAgent } from "../../src/backends/claude-agent.ts";
 import { createToolbox } from "../../src/boundaries/toolbox.ts";
+import { createAgentProcesses } from "../../src/effects/agent-processes.ts";
 import { childEnv, runProcess } from "../../src/effects/process.ts";
 import type { Backend, Gate, RunRequest, TurnResult } from "../../src/engine/ports.ts";
 import type { Json, JsonSchema } from "../../src/flow/json.ts";
@@ -54,6 +55,8 @@ const ANSWER: JsonSchema = {
   $defs: { word: { type: "string", "x-note": "not a word of JSON Schema" } },
 };
 
+const processesIn = (folder: string) => createAgentProcesses("lockstep-claude-", folder);
+
 function suite(): void {
   const base = realpathSync(mkdtempSync(join(tmpdir(), "lockstep-claude-test-")));
   after(() => rmSync(base, { recursive: true, force: true }));
@@ -75,7 +78,7 @@ function suite(): void {
       SOME_TOKEN: "a-secret-of-the-user",
     };
     const open = (marks: readonly Json[] = []) =>
-      createClaudeAgent({ env, stateDir: join(root, ".lockstep"), marks });
+      createClaudeAgent({ env, stateDir: join(root, ".lockstep"), marks, processes: processesIn(root) });
     const backend = await open().catch(async (error: unknown) => {
       await server.close();
       throw error;
@@ -442,7 +445,7 @@ function suite(): void {
   test("without a key it says so, and asks nobody", async () => {
     await using w = await world([]);
     const { ANTHROPIC_API_KEY: _, ...env } = w.env;
-    const backend = await createClaudeAgent({ env });
+    const backend = await createClaudeAgent({ env, processes: processesIn(w.root) });
     try {
       assert.equal(faultOf(await w.ask({}, backend)).kind, "auth");
       assert.equal(w.server.asked.length, 0);
@@ -501,11 +504,13 @@ function suite(): void {
     const before = process.env.TMPDIR;
     const temp = mkdtempSync(join(base, "temp-"));
     process.env.TMPDIR = temp;
-    const backend = await createClaudeAgent({ env: w.env });
+    const backend = await createClaudeAgent({ env: w.env, processes: processesIn(w.root) });
+    assert.deepEqual(readdirSync(temp), [], "nothing is made before it is needed");
+    const asked = Promise.all([w.ask({}, backend), w.ask({}, backend)]);
+    while (readdirSync(temp).length === 0) await delay(5);
     if (before === undefined) delete process.env.TMPDIR;
     else process.env.TMPDIR = before;
-    assert.equal(readdirSync(temp).length, 1);
-    const [one, two] = await Promise.all([w.ask({}, backend), w.ask({}, backend)]);
+    const [one, two] = await asked;
     assert.equal(said(one).text, "same");
     assert.notEqual(said(one).session, said(two).session);
     await backend.close!();

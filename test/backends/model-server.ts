@@ -310,11 +310,14 @@ function responses(deed: Deed): readonly string[] {
   for (const call of calls) {
     const id = newId("fc");
     const json = deed.rawInput ?? JSON.stringify(call.input);
+    // Codex offers the tools of a server as a namespace: `server/tool` here.
+    const [name = "", namespace] = call.name.split("/").toReversed();
     const item = {
       type: "function_call",
       id,
       call_id: call.id ?? newId("call"),
-      name: call.name,
+      name,
+      ...(namespace === undefined ? {} : { namespace }),
       arguments: "",
       status: "in_progress",
     };

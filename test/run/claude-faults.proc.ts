@@ -21,6 +21,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
 import { createClaudeAgent } from "../../src/backends/claude-agent.ts";
+import { createAgentProcesses } from "../../src/effects/agent-processes.ts";
 import { createMemoryJournal, resume, run, type Backend } from "../../src/run/index.ts";
 import { fakeClock } from "../../src/testing/scenario.ts";
 import { modelServer, type Deed } from "../backends/model-server.ts";
@@ -28,6 +29,7 @@ import { needs } from "../needs.ts";
 import { homeBeside, agentFiles, projectWith } from "./project.ts";
 
 const packages = process.env.LOCKSTEP_PACKAGES ?? "";
+const processesIn = (folder: string) => createAgentProcesses("lockstep-claude-", folder);
 const SDK = "node_modules/@anthropic-ai/claude-agent-sdk";
 const { skip } = needs(
   existsSync(join(packages, SDK, "package.json")),
@@ -179,8 +181,15 @@ async function world(row: Row, at: number, isIll: (query: number) => boolean) {
   };
   const bad = row.program === undefined ? packages : packagesWith(row.program, key);
   const silenceMs = row.name.includes("silent") || row.name.includes("says nothing") ? 2500 : 60_000;
-  const ill = await createClaudeAgent({ env: { ...env, LOCKSTEP_PACKAGES: bad }, silenceMs });
-  const well = await createClaudeAgent({ env: { ...env, LOCKSTEP_PACKAGES: packages } });
+  const ill = await createClaudeAgent({
+    env: { ...env, LOCKSTEP_PACKAGES: bad },
+    silenceMs,
+    processes: processesIn(cwd),
+  });
+  const well = await createClaudeAgent({
+    env: { ...env, LOCKSTEP_PACKAGES: packages },
+    processes: processesIn(cwd),
+  });
   const asked: string[] = [];
   const backend: Backend = {
     spec: { id: "claude-agent", options: null },
