@@ -67,6 +67,8 @@ export type Asking = {
   /** Where the session works, by all its paths. */
   readonly cwds?: readonly string[];
   readonly announced?: Announced | undefined;
+  /** What the request says beside the call. */
+  readonly meta?: Json | undefined;
   /** Tools of ours that it was handed, beside the one for its answer. */
   readonly served?: readonly ToolSpec[] | undefined;
 };
@@ -82,11 +84,12 @@ export function toCalls(toolCall: JsonObject, asking: Asking = {}): readonly Jud
   const call = { ...announced.now, ...given(toolCall) };
   const { kind, rawInput } = call;
   const raw = isObject(rawInput) ? rawInput : {};
-  const { name, input = raw, by } = toolOf(call, announced.first, agent);
-  if (isUnspecific(kind) && by !== "nothing") {
+  const { name, input = raw, by } = toolOf(call, announced.first, agent, asking.meta);
+  if (by === "server" || (isUnspecific(kind) && by !== "nothing")) {
     if (plain(name) === OUR_NAME) return [];
     const ours = served.filter((tool) => plain(tool.name) === plain(name));
     if (ours.length > 0) return ours.map((tool) => ({ name: tool.name, input }));
+    if (by === "server") return [{ name, input }];
   }
   switch (kind) {
     case "execute":
@@ -114,18 +117,39 @@ function isUnspecific(kind: Json | undefined): boolean {
 const UNANNOUNCED: Announced = { first: {}, now: {} };
 
 /** Programs that have a shape of their own for what they ask. */
-const CODEX = "codex-acp";
+const CODEX = "@agentclientprotocol/codex-acp";
+const EARLIER_CODEX = "codex-acp";
 const GEMINI = "gemini-cli";
 
-/** `by`: what the name was taken from. A title may be anything, unless the kind says that it is the name of a tool. */
+/** The mode in which a program asks before it changes anything; null: it is in that mode, or has none that is known. */
+export function modeToAsk(agent: string, modes: Json | undefined): string | null {
+  const mode = own(ASKING_MODES, agent);
+  const isThere = listIn(at(modes, "availableModes")).some((one) => at(one, "id") === mode);
+  return mode === undefined || !isThere || at(modes, "currentModeId") === mode ? null : mode;
+}
+
+/** By default, or by the user's own settings, some of them ask a model instead, or nobody. */
+const ASKING_MODES: { readonly [agent: string]: string } = {
+  [CODEX]: "read-only",
+  [EARLIER_CODEX]: "read-only",
+  [GEMINI]: "default",
+  "@zed-industries/claude-code-acp": "default",
+  "@agentclientprotocol/claude-agent-acp": "default",
+};
+
+/**
+ * `by`: what the name was taken from. `server`: the program says that it is a tool of a server. A title may be anything,
+ * unless the kind says that it is the name of a tool.
+ */
 type Tool = {
   readonly name: string;
   readonly input?: JsonObject;
-  readonly by: "name" | "title" | "nothing";
+  readonly by: "server" | "name" | "title" | "nothing";
 };
 
-function toolOf(call: JsonObject, first: JsonObject, agent: string): Tool {
-  if (agent === CODEX) return codexTool(call, first);
+function toolOf(call: JsonObject, first: JsonObject, agent: string, asked: Json | undefined): Tool {
+  if (agent === CODEX) return codexTool(call, first, asked);
+  if (agent === EARLIER_CODEX) return earlierCodexTool(call, first);
   if (agent === GEMINI) return geminiTool(call);
   const named = textIn(at(call, "_meta", "claudeCode", "toolName")) || textIn(call.name);
   if (named !== "") return { name: named, by: "name" };
@@ -138,8 +162,18 @@ function titleOf({ title }: JsonObject): string {
   return textIn(title) || "an unnamed tool";
 }
 
-/** It asks for any tool of a server in the same words, and names server and tool before. */
-function codexTool(call: JsonObject, first: JsonObject): Tool {
+/** It marks what belongs to a server, and names server and tool before it asks. */
+function codexTool(call: JsonObject, first: JsonObject, asked: Json | undefined): Tool {
+  const isOfServer =
+    at(first, "_meta", "is_mcp_tool_call") === true && at(asked, "is_mcp_tool_approval") === true;
+  if (!isOfServer) return { name: titleOf(call), by: "nothing" };
+  const [server, tool] = [textIn(at(first, "rawInput", "server")), textIn(at(first, "rawInput", "tool"))];
+  const input = at(first, "rawInput", "arguments");
+  return { name: toolNameOf(server, tool), input: isObject(input) ? input : {}, by: "server" };
+}
+
+/** The same in other fields. */
+function earlierCodexTool(call: JsonObject, first: JsonObject): Tool {
   const { kind, rawInput } = call;
   const isAsked = at(rawInput, "request", "_meta", "codex_approval_kind") === "mcp_tool_call";
   const server = textIn(at(rawInput, "server_name"));
@@ -148,7 +182,7 @@ function codexTool(call: JsonObject, first: JsonObject): Tool {
     return { name: titleOf(call), by: "nothing" };
   const name = toolNameOf(server, textIn(at(first, "rawInput", "tool")));
   const input = at(rawInput, "request", "_meta", "tool_params");
-  return { name, input: isObject(input) ? input : {}, by: "name" };
+  return { name, input: isObject(input) ? input : {}, by: "server" };
 }
 
 /** Its ids begin with the name of the tool. The title of a tool of a server can be a text of the model. */
@@ -156,7 +190,7 @@ function geminiTool(call: JsonObject): Tool {
   const [, name] = /^(mcp_.+?)(?:__.*|-\d+-\d+)$/s.exec(textIn(call.toolCallId)) ?? [];
   if (name === undefined) return { name: titleOf(call), by: "nothing" };
   const told = textIn(at(listIn(call.content)[0], "content", "text"));
-  return { name, input: parsed(told), by: "name" };
+  return { name, input: parsed(told), by: "server" };
 }
 
 function parsed(text: string): JsonObject {

@@ -11,7 +11,18 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Backend, Gate, Message, RunRequest, ToolSpec, TurnResult } from "../engine/ports.ts";
 import type { Usage } from "../flow/event.ts";
 import type { Json, JsonObject } from "../flow/json.ts";
-import { choose, hear, NOTHING, SERVER, SUBMIT, toCalls, toFault, tokensOf, type Heard } from "./acp-read.ts";
+import {
+  choose,
+  hear,
+  modeToAsk,
+  NOTHING,
+  SERVER,
+  SUBMIT,
+  toCalls,
+  toFault,
+  tokensOf,
+  type Heard,
+} from "./acp-read.ts";
 import { SUBMIT_SERVER } from "./acp-submit.ts";
 import type { AgentProcess, AgentProcesses } from "./agent-processes.ts";
 import { passOn } from "./environment.ts";
@@ -117,14 +128,14 @@ export async function createAcp(options: AcpOptions): Promise<Backend> {
   }
 
   /** Closed unless each call that is asked for passes; a session that nobody asked anything gets nothing. */
-  async function permit({ sessionId, toolCall, options }: JsonObject): Promise<JsonObject> {
+  async function permit({ sessionId, toolCall, options, _meta: meta }: JsonObject): Promise<JsonObject> {
     try {
       const session = sessions.get(textIn(sessionId));
       if (session === undefined || agent === null) return choose(options, false);
       const { name } = await agent;
       const { cwds, served, heard } = session;
       const announced = heard.calls.get(textIn(at(toolCall, "toolCallId")));
-      for (const call of toCalls(toolCall as JsonObject, { agent: name, cwds, served, announced })) {
+      for (const call of toCalls(toolCall as JsonObject, { agent: name, cwds, served, announced, meta })) {
         if (!(await session.gate(call, null)).allow) return choose(options, false);
       }
       return choose(options, true);
@@ -163,8 +174,11 @@ export async function createAcp(options: AcpOptions): Promise<Backend> {
       id === undefined
         ? await request("session/new", place)
         : await request("session/load", { ...place, sessionId: id });
+    const sessionId = id ?? textIn(found.sessionId);
+    const modeId = modeToAsk(at.name, found.modes);
+    if (modeId !== null) await request("session/set_mode", { sessionId, modeId });
     const session: Session = {
-      id: id ?? textIn(found.sessionId),
+      id: sessionId,
       submitted,
       cwds: [cwd, await realpath(cwd).catch(() => cwd)],
       gate,

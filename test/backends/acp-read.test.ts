@@ -4,6 +4,7 @@ import { test } from "node:test";
 import {
   choose,
   hear,
+  modeToAsk,
   NOTHING,
   toCalls,
   toFault,
@@ -99,7 +100,7 @@ for (const [name, toolCall, expected] of calls) {
 }
 
 /** What the programs really sent, each with the name that it gives of itself and what it announced before. */
-const CODEX_ASK = {
+const EARLIER_ASK = {
   toolCallId: "call_15",
   title: "Approve MCP tool call",
   rawInput: {
@@ -107,7 +108,15 @@ const CODEX_ASK = {
     request: { mode: "form", _meta: { codex_approval_kind: "mcp_tool_call", tool_params: { a: 1 } } },
   },
 };
-const CODEX_ANNOUNCED = { title: "Tool: lockstep/submit", rawInput: { server: "lockstep", tool: "submit" } };
+const EARLIER_TOLD = { title: "Tool: lockstep/submit", rawInput: { server: "lockstep", tool: "submit" } };
+const CODEX = "@agentclientprotocol/codex-acp";
+const CODEX_ASKS = { toolCallId: "call_9", kind: "execute", status: "pending" };
+const CODEX_TOLD = {
+  kind: "execute",
+  title: "mcp.lockstep.submit",
+  rawInput: { server: "lockstep", tool: "submit", arguments: { a: 1 } },
+  _meta: { is_mcp_tool_call: true },
+};
 const gemini = (id: string, more: JsonObject) => ({
   toolCallId: id,
   status: "pending",
@@ -127,7 +136,41 @@ const shapes: readonly [
   announced: JsonObject | null,
   toolCall: JsonObject,
   expected: readonly Judged[],
+  meta?: Json,
 ][] = [
+  ["Codex, our tool", CODEX, CODEX_TOLD, CODEX_ASKS, [], { is_mcp_tool_approval: true }],
+  ["Codex, our tool that is not asked for as one", CODEX, CODEX_TOLD, CODEX_ASKS, bash(null)],
+  [
+    "Codex, a command that was announced with our names in it",
+    CODEX,
+    { ...CODEX_TOLD, _meta: {} },
+    { ...CODEX_ASKS, rawInput: { command: "rm a", server: "lockstep", tool: "submit" } },
+    bash("rm a"),
+    { is_mcp_tool_approval: true },
+  ],
+  [
+    "Codex, a tool that it was handed",
+    CODEX,
+    { ...CODEX_TOLD, rawInput: { server: "docs", tool: "search", arguments: { q: 1 } } },
+    CODEX_ASKS,
+    [{ name: "mcp__docs__search", input: { q: 1 } }],
+    { is_mcp_tool_approval: true },
+  ],
+  [
+    "Codex, a tool of a server of its own",
+    CODEX,
+    { ...CODEX_TOLD, rawInput: { server: "mine", tool: "deploy", arguments: { command: "ls" } } },
+    CODEX_ASKS,
+    [{ name: "mcp__mine__deploy", input: { command: "ls" } }],
+    { is_mcp_tool_approval: true },
+  ],
+  [
+    "Codex, an edit",
+    CODEX,
+    { kind: "edit", title: "Editing files" },
+    { toolCallId: "call_6", title: "Edit files", kind: "edit", locations: [{ path: "/w/a" }] },
+    edit("/w/a"),
+  ],
   [
     "claude-code-acp, its own edit",
     "@zed-industries/claude-code-acp",
@@ -180,51 +223,51 @@ const shapes: readonly [
     { toolCallId: "1", title: "lockstep_submit", kind: "other", rawInput: {} },
     [{ name: '"deploy"', input: {} }],
   ],
-  ["Codex, our tool", "codex-acp", CODEX_ANNOUNCED, CODEX_ASK, []],
+  ["earlier Codex, our tool", "codex-acp", EARLIER_TOLD, EARLIER_ASK, []],
   [
-    "Codex, our tool that was not announced",
+    "earlier Codex, our tool that was not announced",
     "codex-acp",
     null,
-    CODEX_ASK,
-    [{ name: '"Approve MCP tool call"', input: CODEX_ASK.rawInput }],
+    EARLIER_ASK,
+    [{ name: '"Approve MCP tool call"', input: EARLIER_ASK.rawInput }],
   ],
   [
-    "Codex, another server",
+    "earlier Codex, another server",
     "codex-acp",
     { rawInput: { server: "mine", tool: "submit" } },
-    { ...CODEX_ASK, rawInput: { ...CODEX_ASK.rawInput, server_name: "mine" } },
+    { ...EARLIER_ASK, rawInput: { ...EARLIER_ASK.rawInput, server_name: "mine" } },
     [{ name: "mcp__mine__submit", input: { a: 1 } }],
   ],
   [
-    "Codex, a server that asks something under our name",
+    "earlier Codex, a server that asks something under our name",
     "codex-acp",
-    CODEX_ANNOUNCED,
-    { ...CODEX_ASK, rawInput: { server_name: "lockstep", request: { mode: "form" } } },
+    EARLIER_TOLD,
+    { ...EARLIER_ASK, rawInput: { server_name: "lockstep", request: { mode: "form" } } },
     [{ name: '"Approve MCP tool call"', input: { server_name: "lockstep", request: { mode: "form" } } }],
   ],
   [
-    "Codex, a tool that it was handed",
+    "earlier Codex, a tool that it was handed",
     "codex-acp",
     { rawInput: { server: "docs", tool: "search" } },
-    { ...CODEX_ASK, rawInput: { ...CODEX_ASK.rawInput, server_name: "docs" } },
+    { ...EARLIER_ASK, rawInput: { ...EARLIER_ASK.rawInput, server_name: "docs" } },
     [{ name: "mcp__docs__search", input: { a: 1 } }],
   ],
   [
     "a tool of another agent whose input looks like Codex",
     "OpenCode",
     { title: "deploy", kind: "other" },
-    { ...CODEX_ASK, kind: "other" },
-    [{ name: '"deploy"', input: CODEX_ASK.rawInput }],
+    { ...EARLIER_ASK, kind: "other" },
+    [{ name: '"deploy"', input: EARLIER_ASK.rawInput }],
   ],
   [
-    "Codex, a command in its folder",
+    "earlier Codex, a command in its folder",
     "codex-acp",
     null,
     { kind: "execute", title: "touch a", rawInput: { command: ["/bin/bash", "-lc", "touch a"], cwd: "/w" } },
     bash("touch a"),
   ],
   [
-    "Codex, a command in another folder",
+    "earlier Codex, a command in another folder",
     "codex-acp",
     null,
     {
@@ -340,13 +383,27 @@ const shapes: readonly [
     [{ name: "Read", input: {} }],
   ],
 ];
-for (const [name, agent, announced, toolCall, expected] of shapes) {
+for (const [name, agent, announced, toolCall, expected, meta] of shapes) {
   test(`${name} is judged as what it is`, () => {
     const first = announced ?? {};
     assert.deepEqual(
-      toCalls(toolCall, { agent, cwds: ["/w"], served, announced: { first, now: first } }),
+      toCalls(toolCall, { agent, cwds: ["/w"], served, meta, announced: { first, now: first } }),
       expected,
     );
+  });
+}
+
+const modes: readonly [agent: string, modes: JsonObject | undefined, expected: string | null][] = [
+  [CODEX, { currentModeId: "agent", availableModes: [{ id: "agent" }, { id: "read-only" }] }, "read-only"],
+  [CODEX, { currentModeId: "read-only", availableModes: [{ id: "agent" }, { id: "read-only" }] }, null],
+  [CODEX, { currentModeId: "agent", availableModes: [{ id: "agent" }] }, null],
+  [CODEX, undefined, null],
+  ["gemini-cli", { currentModeId: "yolo", availableModes: [{ id: "yolo" }, { id: "default" }] }, "default"],
+  ["OpenCode", { currentModeId: "build", availableModes: [{ id: "build" }, { id: "read-only" }] }, null],
+];
+for (const [agent, offered, expected] of modes) {
+  test(`the mode in which ${agent} asks, where it is in ${String(offered?.currentModeId)}: ${expected}`, () => {
+    assert.equal(modeToAsk(agent, offered), expected);
   });
 }
 

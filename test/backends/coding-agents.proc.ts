@@ -26,6 +26,7 @@ import { fileURLToPath } from "node:url";
 import { MAIN, onlyDocument, start } from "../cli/world.ts";
 import { needs } from "../needs.ts";
 import { CODING_AGENTS, missingIn, writeAll, type CodingAgent } from "./coding-agents.ts";
+import { suiteOffline } from "./loopback.ts";
 import { modelServer, type Deed, type Seen } from "./model-server.ts";
 
 const packages = process.env.LOCKSTEP_PACKAGES ?? "";
@@ -41,35 +42,37 @@ const example = fileURLToPath(new URL("../../examples/01-fix-a-test/", import.me
 /** In every request of the conversation that is meant, and in none that an agent makes for itself. */
 const WORDS = "call the tool submit";
 
-describe("example 01 on coding agents", { skip, concurrency: 2 }, () => {
-  for (const agent of CODING_AGENTS) {
-    test(`${agent.name} is killed with its runner, and completes the flow when it is resumed`, async () => {
-      await using w = await world(agent);
-      const killed = w.start(["run", "fixer", "--issue", "7", ...w.flags]);
-      await w.reached;
-      killed.kill("SIGKILL");
-      await nothingLeft(w.root);
-
-      const ran = await w.run(["resume", "@last", "--json", "--sandbox", "off"]);
-      assert.equal(ran.code, 0, `${ran.stdout}\n${ran.stderr}\n${JSON.stringify(w.asked(), null, 1)}`);
-      const { path } = onlyDocument(ran) as { path: { step: string; label: string }[] };
-      assert.deepEqual(
-        path.map(({ step, label }) => `${step} ${label}`),
-        [
-          "initial.issue next",
-          "continuation.issue handoff",
-          "closure.issue closing",
-          "continuation.issue handoff",
-          "closure.issue closing",
-        ],
-      );
-      assert.equal(w.git("log", "--format=%s"), "Two\nOne\nBegin\n");
-      assert.equal(w.git("status", "--porcelain").replace("?? .lockstep/\n", ""), "");
-      assert.equal(w.git("tag"), "", "what the gate denied was not done");
-      await nothingLeft(w.root);
-    });
-  }
+suiteOffline("coding agents", import.meta.url, { skip, curious: true }, () => {
+  describe("example 01", { concurrency: 2 }, () => CODING_AGENTS.forEach(complete));
 });
+
+function complete(agent: CodingAgent): void {
+  test(`${agent.name} is killed with its runner, and completes the flow when it is resumed`, async () => {
+    await using w = await world(agent);
+    const killed = w.start(["run", "fixer", "--issue", "7", ...w.flags]);
+    await w.reached;
+    killed.kill("SIGKILL");
+    await nothingLeft(w.root);
+
+    const ran = await w.run(["resume", "@last", "--json", "--sandbox", "off"]);
+    assert.equal(ran.code, 0, `${ran.stdout}\n${ran.stderr}\n${JSON.stringify(w.asked(), null, 1)}`);
+    const { path } = onlyDocument(ran) as { path: { step: string; label: string }[] };
+    assert.deepEqual(
+      path.map(({ step, label }) => `${step} ${label}`),
+      [
+        "initial.issue next",
+        "continuation.issue handoff",
+        "closure.issue closing",
+        "continuation.issue handoff",
+        "closure.issue closing",
+      ],
+    );
+    assert.equal(w.git("log", "--format=%s"), "Two\nOne\nBegin\n");
+    assert.equal(w.git("status", "--porcelain").replace("?? .lockstep/\n", ""), "");
+    assert.equal(w.git("tag"), "", "what the gate denied was not done");
+    await nothingLeft(w.root);
+  });
+}
 
 async function world(agent: CodingAgent) {
   const root = realpathSync(mkdtempSync(join(tmpdir(), "lockstep-agents-")));

@@ -70,10 +70,13 @@ export const CODING_AGENTS: readonly CodingAgent[] = [
     command: (packages) => [join(packages, "node_modules/.bin/opencode"), "acp"],
     env: (url) => ({
       OPENCODE_DISABLE_MODELS_FETCH: "1",
+      OPENCODE_DISABLE_LSP_DOWNLOAD: "1",
       OPENCODE_CONFIG_CONTENT: JSON.stringify({
         model: "anthropic/claude-sonnet-4-5",
         autoupdate: false,
         share: "disabled",
+        lsp: false,
+        formatter: false,
         permission: { "*": "ask" },
         provider: { anthropic: { options: { apiKey: "k", baseURL: `${url}/v1` } } },
       }),
@@ -114,9 +117,9 @@ export const CODING_AGENTS: readonly CodingAgent[] = [
   },
   {
     name: "Codex",
-    package: "@zed-industries/codex-acp",
+    package: "@agentclientprotocol/codex-acp",
     wire: "openai",
-    command: (packages) => node(packages, "@zed-industries/codex-acp/bin/codex-acp.js"),
+    command: (packages) => node(packages, "@agentclientprotocol/codex-acp/dist/index.js"),
     env: () => ({ OPENAI_API_KEY: "k" }),
     files: (url) => ({
       ".codex/config.toml": [

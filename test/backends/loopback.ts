@@ -73,11 +73,14 @@ export const isolation = needs(
 /** Whether this process is inside already. */
 const isInside = process.env.LOCKSTEP_LOOPBACK_ONLY === "1";
 
-/** All tests of a file, run once more by itself where there is only loopback; where that cannot be had, just run. */
+/**
+ * All tests of a file, run once more by itself where there is only loopback; where that cannot be had, just run.
+ * `curious`: programs of others, which may try to reach more than that.
+ */
 export function suiteOffline(
   name: string,
   url: string,
-  { skip }: { readonly skip: string | false },
+  { skip, curious = false }: { readonly skip: string | false; readonly curious?: boolean },
   suite: () => void,
 ): void {
   if (isInside || skip !== false || isolation.skip !== false) {
@@ -88,6 +91,6 @@ export function suiteOffline(
     const ran = offline([process.execPath, "--test", "--test-reporter=spec", fileURLToPath(url)]);
     assert.equal(ran.status, 0, ran.output);
     assert.match(ran.output, /^ℹ pass [1-9]/m);
-    assert.equal(ran.attempts, 0, "nobody was tried to be reached beyond this machine");
+    if (!curious) assert.equal(ran.attempts, 0, "nobody was tried to be reached beyond this machine");
   });
 }
