@@ -229,7 +229,20 @@ function toFault(heard: Heard, { thrown, printed = "" }: Reading): Fault {
   const message = textIn(result.result) || errors.join("; ") || thrown || textIn(result.subtype);
   const status = statusOf(result.api_error_status);
   if (result.terminal_reason !== "api_error" && status === null) return { kind: "process", message };
+  // It tries once more after a wait of up to a minute. Without that, it was asked for a longer one.
+  if (retry === null && status === 429) return longWait(status, message);
   return { kind: kindOf(status, trouble ?? ""), message, ...withStatus(status) };
+}
+
+/** Asking again soon would be in vain: the run stops, and is resumed by hand. */
+function longWait(status: number, said: string): Fault {
+  const why = "The provider wants a wait of more than a minute; Claude Code does not say how long.";
+  return {
+    kind: "other",
+    code: "AGENT_RATE_LIMIT",
+    status,
+    message: `${said}. ${why} Resume the run later.`,
+  };
 }
 
 function kindOf(status: number | null, trouble: string): FaultKind {

@@ -421,6 +421,11 @@ function suite(): void {
       { kind: "rate-limit", status: 429, retryAfterMs: 7000 },
     ],
     ["429", { status: 429, ...error("rate_limit_error") }, { kind: "rate-limit", status: 429 }],
+    [
+      "429 with a wish to wait for an hour",
+      { status: 429, headers: { "retry-after": "3600" }, ...error("rate_limit_error") },
+      { kind: "other", code: "AGENT_RATE_LIMIT", status: 429 },
+    ],
     ["529", { status: 529, ...error("overloaded_error") }, { kind: "overloaded", status: 529 }],
     ["500", { status: 500, ...error("api_error") }, { kind: "overloaded", status: 500 }],
     ["400", { status: 400, ...error("invalid_request_error") }, { kind: "bad-request", status: 400 }],

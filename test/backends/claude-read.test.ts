@@ -9,6 +9,7 @@ import {
   NOTHING,
   readMarks,
   toResult,
+  usageSoFar,
   type Reading,
 } from "../../src/backends/claude-read.ts";
 import type { JsonObject } from "../../src/flow/json.ts";
@@ -124,7 +125,16 @@ const faults: readonly [name: string, messages: readonly JsonObject[], expected:
   ["402", [refused("billing_error"), api(402)], { kind: "auth", status: 402 }],
   ["403", [api(403)], { kind: "auth", status: 403 }],
   ["408", [api(408)], { kind: "network", status: 408 }],
-  ["429", [refused("rate_limit"), api(429)], { kind: "rate-limit", status: 429 }],
+  [
+    "429",
+    [retry(570, 429, "rate_limit"), refused("rate_limit"), api(429)],
+    { kind: "rate-limit", status: 429 },
+  ],
+  [
+    "429 that it does not try again",
+    [refused("rate_limit"), api(429)],
+    { kind: "other", code: "AGENT_RATE_LIMIT", status: 429 },
+  ],
   ["500", [api(500)], { kind: "overloaded", status: 500 }],
   ["529", [refused("overloaded"), api(529)], { kind: "overloaded", status: 529 }],
   ["400", [refused("invalid_request"), api(400)], { kind: "bad-request", status: 400 }],
@@ -158,6 +168,31 @@ const faults: readonly [name: string, messages: readonly JsonObject[], expected:
     { kind: "process" },
   ],
 ];
+test("a query that is stopped counts with what its responses used so far", () => {
+  const begun = (model: string, input_tokens: number, cache_read_input_tokens: number) => ({
+    type: "stream_event",
+    event: {
+      type: "message_start",
+      message: { model, usage: { input_tokens, cache_read_input_tokens, output_tokens: 1 } },
+    },
+  });
+  const went = (output_tokens: number) => ({
+    type: "stream_event",
+    event: { type: "message_delta", usage: { output_tokens } },
+  });
+  const soFar = (...messages: readonly JsonObject[]) => usageSoFar(messages.reduce(hear, NOTHING));
+  assert.equal(soFar(retry(570, 429, "rate_limit")), null);
+  const priced = soFar(
+    begun("claude-haiku-5-5", 100, 0),
+    went(20),
+    begun("claude-haiku-5-5-20261001", 50, 0),
+  );
+  assert.deepEqual({ ...priced, costUsd: 0 }, { turns: 2, inputTokens: 150, outputTokens: 21, costUsd: 0 });
+  assert.ok(priced!.costUsd! > 0);
+  const unpriced = soFar(begun("no-such-model", 100, 7), went(20));
+  assert.deepEqual(unpriced, { turns: 1, inputTokens: 107, outputTokens: 20, costUsd: null });
+});
+
 for (const [name, messages, expected] of faults) {
   test(`a fault: ${name}`, () => {
     const found = read(messages, { thrown: "it threw" });

@@ -100,7 +100,7 @@ const ROWS: readonly Row[] = [
     // Claude Code gives up by itself, and does not tell how long it should have waited.
     name: "429 for an hour",
     deed: status(429, "rate_limit_error", { "retry-after": "3600" }),
-    then: "passes",
+    then: "halts",
     code: LIMIT,
   },
   { name: "500", deed: status(500, "api_error"), then: "passes", code: LIMIT },
