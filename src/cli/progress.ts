@@ -214,6 +214,9 @@ export function entryLines(
     case "run.limited":
       lines.push(paint("yellow", `    ${shownInLine(event.why)}`));
       break;
+    case "step.cut":
+      lines.push(dim(`    ${event.step}: interrupted after ${event.usage.turns} responses`));
+      break;
     case "run.left":
       lines.push(paint("yellow", `    did not stop in time: ${shownInLine(event.still.join(", "))}`));
       break;

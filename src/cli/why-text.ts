@@ -311,6 +311,11 @@ function otherLines(event: Event, page: Page): readonly string[] {
       return page.section("limit", [["near", page.line(event.text, 400)]]);
     case "run.limited":
       return page.section("limit", [["reached", page.line(event.why, 400)]]);
+    case "step.cut": {
+      const { turns, inputTokens, outputTokens } = event.usage;
+      const spent = `${turns} responses, ${inputTokens} tokens in, ${outputTokens} out`;
+      return page.section("interrupted", [["spent", spent]]);
+    }
     case "run.left":
       return page.section("left", [["still running", page.line(event.still.join(", "), 160)]]);
     case "effect.intended":

@@ -2,7 +2,7 @@
  * The heart: a flow, a state and what happened give the next state, whose `pending` says what to do next.
  * Pure. Starting, resuming, replaying and reporting are all folds of this one function.
  */
-import type { Call, CallResult, CheckResult, Event, Fault, Led, Reply, Say } from "../flow/event.ts";
+import type { Call, CallResult, CheckResult, Event, Fault, Led, Reply, Say, Usage } from "../flow/event.ts";
 import type { Answer, Flow, Guard, Label, Step, StepId } from "../flow/flow.ts";
 import { own, type JsonObject } from "../flow/json.ts";
 import { readAnswer, readCarry, readReason } from "./gate.ts";
@@ -94,7 +94,9 @@ function next(flow: Flow, state: State, event: Event): State {
     case "run.paused":
       return paused(state);
     case "run.limited":
-      return haltAll(state, "BUDGET_EXHAUSTED", event.why, event.of);
+      return haltAll(withUsage(state, event.spent), "BUDGET_EXHAUSTED", event.why, event.of);
+    case "step.cut":
+      return { ...withUsage(state, event.usage), settled: null };
     case "step.warned":
       return tell({ ...state, settled: null }, find(flow, state, event).lane, event.limit, event.text);
     case "run.adopted": {
@@ -115,6 +117,10 @@ function next(flow: Flow, state: State, event: Event): State {
   }
 }
 
+function withUsage(state: State, usage: Usage | undefined): State {
+  return usage === undefined ? state : { ...state, usage: addUsage(state.usage, usage) };
+}
+
 function merged(handoff: State["handoff"], edited: State["handoff"]): State["handoff"] {
   const changed = Object.entries(edited).map(([step, data]) => [step, { ...own(handoff, step), ...data }]);
   return { ...handoff, ...Object.fromEntries(changed) };
@@ -128,10 +134,7 @@ function answered(here: Here, reply: Reply): State {
     case "unaskable":
       return unaskable(here, reply.code, reply.why);
     case "fault": {
-      const { usage } = reply.fault;
-      const spent =
-        usage === undefined ? here : { ...here, state: { ...state, usage: addUsage(state.usage, usage) } };
-      return faulted(spent, reply.fault);
+      return faulted({ ...here, state: withUsage(state, reply.fault.usage) }, reply.fault);
     }
     case "oversized":
       return breakOff(here, "GATE_INTERPRETATION_ERROR", messages.oversized(step.id, reply.why));

@@ -12,7 +12,7 @@ import type { Ports, RunHandle } from "./ports.ts";
 import { createStamp, drivenMs } from "./stamp.ts";
 import { EMPTY_STATE, type State } from "./state.ts";
 import { createTalk } from "./talk.ts";
-import { createStopwatch, isWhole, type Stopwatch } from "./time.ts";
+import { createStopwatch, isWhole, spentBy, type Stopwatch } from "./time.ts";
 
 export type Drive = {
   /** The one that the run began with. */
@@ -184,7 +184,10 @@ async function driveOn(
     else {
       const command = only as Doable;
       const event = await act(flow, state, command, ports, talk, signalFor(command, signal));
-      if (isCutOff(command) && !isWhole(event)) break;
+      if (isCutOff(command) && !isWhole(event)) {
+        await commitCut(event);
+        break;
+      }
       const staged = stage(event);
       await handle.append(staged.entries);
       believe(staged);
@@ -202,6 +205,14 @@ async function driveOn(
     const isWished = wishes?.stop.aborted === true;
     const stopped = commit({ type: "run.stopped", ...(!isWished && { by: "signal" }), at });
     await (isWished ? stopped : stopped.catch(() => undefined));
+  }
+
+  /** What a stopped query gave is not recorded, only what it cost. */
+  async function commitCut(event: Event): Promise<void> {
+    const usage = spentBy(event);
+    if (usage === undefined || event.type !== "step.answered" || state.verdict !== null) return;
+    const { step, visit } = event;
+    await commit({ type: "step.cut", step, visit, usage }, false);
   }
 
   /** A run that is over, or is about to be, is not paused any more. */
@@ -240,6 +251,7 @@ async function driveOn(
         const { key, event, command } = await Promise.race([...running.values()].map(({ done }) => done));
         running.delete(key);
         if (!isCutOff(command) || isWhole(event)) await commit(event, running.size === 0);
+        else await commitCut(event);
       }
     } finally {
       await giveUp(running, [...running]);
@@ -260,11 +272,15 @@ async function driveOn(
   ): Promise<void> {
     if (given.length === 0) return;
     const still = new Set<string>();
+    const came: Event[] = [];
     for (const [key, { stop, done }] of given) {
       running.delete(key);
       still.add(key);
       const settle = () => void still.delete(key);
-      done.then(settle, settle);
+      done.then(({ event }) => {
+        settle();
+        came.push(event);
+      }, settle);
       stop.abort();
     }
     const over = new AbortController();
@@ -273,6 +289,7 @@ async function driveOn(
     over.abort();
     // One more turn of the loop for what has settled in this very moment.
     await Promise.resolve();
+    for (const event of [...came]) await commitCut(event);
     if (still.size > 0) await commit({ type: "run.left", still: [...still] }, false);
   }
 }

@@ -1,5 +1,5 @@
 /** What each step of a run took: visits, responses, tokens, time and money. A fold of the journal beside the state. */
-import type { Entry, Reply, Usage } from "../flow/event.ts";
+import type { Entry, Event, Usage } from "../flow/event.ts";
 import type { StepId } from "../flow/flow.ts";
 import type { Lane, State } from "./state.ts";
 
@@ -41,16 +41,11 @@ export function addToTally(tally: Tally, entry: Entry, after: State): void {
     if (mark !== undefined && spent !== undefined) {
       spent.ms += Math.max(0, at - mark.since);
       mark.since = at;
-      const usage = event.type === "step.answered" ? usageOf(event.reply) : undefined;
-      if (usage !== undefined) {
-        const { turns, inputTokens, outputTokens, costUsd } = usage;
-        if (turns > 0 || spent.turns === 0) spent.costUsd = costOf(spent, costUsd);
-        spent.turns += turns;
-        spent.inputTokens += inputTokens;
-        spent.outputTokens += outputTokens;
-      }
+      count(spent, usageIn(event));
     }
   }
+  if (event.type === "run.limited" && event.of !== undefined)
+    count(tally.steps.get(event.of), usageIn(event));
   // What was under way when the stretch ended was work too, although nothing else is recorded of it.
   if (event.type === "run.stopped" || event.type === "run.limited" || event.type === "run.paused")
     addUntil(tally, entry.at);
@@ -68,6 +63,15 @@ export function addToTally(tally: Tally, entry: Entry, after: State): void {
     visits.push(known ?? begin(tally, { step: "", visit: 0, since: 0 }, one, at));
   }
   tally.visits = visits;
+}
+
+function count(spent: Spent | undefined, usage: Usage | undefined): void {
+  if (spent === undefined || usage === undefined) return;
+  const { turns, inputTokens, outputTokens, costUsd } = usage;
+  if (turns > 0 || spent.turns === 0) spent.costUsd = costOf(spent, costUsd);
+  spent.turns += turns;
+  spent.inputTokens += inputTokens;
+  spent.outputTokens += outputTokens;
 }
 
 /** Counts what is under way as work up to a time. */
@@ -106,6 +110,11 @@ function markOf(marks: readonly Mark[], step: StepId, visit: number): Mark | und
   return undefined;
 }
 
-export function usageOf(reply: Reply): Usage | undefined {
+/** What an event says that models cost. */
+export function usageIn(event: Event): Usage | undefined {
+  if (event.type === "step.cut") return event.usage;
+  if (event.type === "run.limited") return event.spent;
+  if (event.type !== "step.answered") return undefined;
+  const { reply } = event;
   return reply.kind === "said" ? reply.usage : reply.kind === "fault" ? reply.fault.usage : undefined;
 }

@@ -1,5 +1,5 @@
 /** The time that a run, its steps and their attempts take: an end to what takes longer than it may. */
-import type { Entry, Event } from "../flow/event.ts";
+import type { Entry, Event, Usage } from "../flow/event.ts";
 import type { StepId } from "../flow/flow.ts";
 import { perform } from "./perform.ts";
 import { attemptOf, exhausted, isTold, limitsOn, nearing, softly, type Scope } from "./spend.ts";
@@ -91,7 +91,9 @@ export function createStopwatch(): Stopwatch {
       const both = AbortSignal.any([signal, late.signal]);
       const event = await perform(flow, state, command, ports, talk, both);
       const isLate = late.signal.aborted && !signal.aborted && !isWhole(event);
-      return isLate ? { type: "run.limited", why: due.why, of: step } : event;
+      if (!isLate) return event;
+      const spent = spentBy(event);
+      return { type: "run.limited", why: due.why, of: step, ...(spent !== undefined && { spent }) };
     } finally {
       over.abort();
     }
@@ -104,4 +106,9 @@ export function createStopwatch(): Stopwatch {
  * stopped has failed for no reason of its own, so what it gave is not recorded. */
 export function isWhole(event: Event): boolean {
   return event.type === "step.answered" && event.reply.kind === "said";
+}
+
+/** What a query had cost that came to nothing. */
+export function spentBy(event: Event): Usage | undefined {
+  return event.type === "step.answered" && event.reply.kind === "fault" ? event.reply.fault.usage : undefined;
 }

@@ -96,7 +96,13 @@ export type Event =
       readonly at?: readonly StepId[];
     }
   /** Its time is up, or that `of` a step. */
-  | { readonly type: "run.limited"; readonly why: string; readonly of?: StepId }
+  | {
+      readonly type: "run.limited";
+      readonly why: string;
+      readonly of?: StepId;
+      /** What a query had cost that was stopped by the limit. */
+      readonly spent?: Usage;
+    }
   /** Before it is asked, the model is to be told that a limit of time is near. */
   | {
       readonly type: "step.warned";
@@ -176,6 +182,13 @@ export type Event =
       readonly id?: string;
     }
   | { readonly type: "run.ended"; readonly verdict: Verdict }
+  /** A query that was stopped before it was answered. It is asked again when the run goes on; what it cost counts. */
+  | {
+      readonly type: "step.cut";
+      readonly step: StepId;
+      readonly visit: number;
+      readonly usage: Usage;
+    }
   /** Visits that were told to stop and had not done so when the run was given up. */
   | { readonly type: "run.left"; readonly still: readonly string[] }
   | EffectEvent;

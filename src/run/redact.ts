@@ -190,6 +190,7 @@ function reworded(event: Event, is: State, hide: Hide, open: Open): Event {
     case "run.adopted":
     case "step.waited":
     case "run.left":
+    case "step.cut":
       return event;
   }
 }

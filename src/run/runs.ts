@@ -4,7 +4,7 @@ import { RunnerError, type Journal, type RunRow } from "../engine/ports.ts";
 import { addEntry, createReport, isSideNote } from "../engine/report.ts";
 import { prepareSchemas, schemasOf } from "../engine/schema.ts";
 import { addUsage, EMPTY_STATE } from "../engine/state.ts";
-import { addToTally, addUntil, createTally, tallied, usageOf } from "../engine/tally.ts";
+import { addToTally, addUntil, createTally, tallied, usageIn } from "../engine/tally.ts";
 import type { Entry } from "../flow/event.ts";
 import { adoptions, flowFrom } from "../flow/adopted.ts";
 import type { Flow, Flows } from "../flow/flow.ts";
@@ -47,7 +47,7 @@ export async function particularsOf(journal: Journal, run: string): Promise<Part
   });
   for (const { event } of entries) {
     if (event.type === "run.started") ({ args } = event);
-    const spent = event.type === "step.answered" ? usageOf(event.reply) : undefined;
+    const spent = usageIn(event);
     if (spent !== undefined) usage = addUsage(usage, spent);
   }
   return { args, costUsd: usage.costUsd };

@@ -146,6 +146,7 @@ export function momentOf(happened: Happened): Moment {
     case "step.asked":
     case "step.told":
     case "step.suspended":
+    case "step.cut":
       return plain;
   }
 }

@@ -402,7 +402,7 @@ const modes: readonly [agent: string, modes: JsonObject | undefined, expected: s
   ["OpenCode", { currentModeId: "build", availableModes: [{ id: "build" }, { id: "read-only" }] }, null],
 ];
 for (const [agent, offered, expected] of modes) {
-  test(`the mode in which ${agent} asks, where it is in ${String(offered?.currentModeId)}: ${expected}`, () => {
+  test(`the mode in which ${agent} asks, where it is in ${JSON.stringify(offered?.currentModeId)}: ${expected}`, () => {
     assert.equal(modeToAsk(agent, offered), expected);
   });
 }

@@ -407,8 +407,9 @@ function suite(): void {
     const asking = w.ask({ signal: stop.signal });
     while (!w.wrote("began")) await delay(20);
     stop.abort();
-    faultOf(await asking);
+    const { usage } = faultOf(await asking);
     assert.equal(w.wrote("after"), false);
+    assert.deepEqual([usage?.turns, usage?.inputTokens], [1, 10], "what it had cost counts");
   });
 
   const error = (type: string) => ({ error: { type, message: "scripted" } });

@@ -1,0 +1,69 @@
+/** A query of a coding agent that is stopped: what it had cost counts, and nothing else of it does. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Backend, TurnResult } from "../../src/engine/ports.ts";
+import type { Usage } from "../../src/flow/event.ts";
+import { createMemoryJournal } from "../../src/journal/memory.ts";
+import { resume } from "../../src/run/resume.ts";
+import { run } from "../../src/run/run.ts";
+import { show } from "../../src/run/runs.ts";
+import { agentFiles, projectWith, stepTo } from "./project.ts";
+
+const SPENT: Usage = { turns: 3, inputTokens: 300, outputTokens: 30, costUsd: 0.25 };
+const ANSWERED: Usage = { turns: 1, inputTokens: 100, outputTokens: 10, costUsd: 0.5 };
+const CUT = { kind: "other", message: "The query was interrupted." } as const;
+
+/** Its first query waits for the signal, and then tells what it had cost; the next one answers. */
+function agent(usage: Usage | undefined, begun: () => void): Backend {
+  let queries = 0;
+  return {
+    spec: { id: "mine", options: null },
+    run: async ({ signal }): Promise<TurnResult> => {
+      queries += 1;
+      if (queries > 1) {
+        const output = { stepId: "closure.t", next_action: { action: "closing" } };
+        return { kind: "reply", text: "", calls: [], output, usage: ANSWERED };
+      }
+      const stopped = new Promise((resolve) => signal.addEventListener("abort", resolve));
+      begun();
+      await stopped;
+      return { kind: "fault", fault: usage === undefined ? CUT : { ...CUT, usage } };
+    },
+  };
+}
+
+const cases: readonly [name: string, usage: Usage | undefined, expected: object][] = [
+  ["that says what it had cost", SPENT, { turns: 4, inputTokens: 400, outputTokens: 40 }],
+  ["that says nothing", undefined, { turns: 1, inputTokens: 100, outputTokens: 10 }],
+];
+for (const [name, usage, expected] of cases) {
+  test(`a query ${name} is interrupted and asked again`, async () => {
+    const cwd = projectWith(agentFiles("t", { "closure.t": stepTo("closure", { closing: null }) }));
+    const journal = createMemoryJournal();
+    const stop = new AbortController();
+    const backend = agent(usage, () => stop.abort());
+    const common = { cwd, journal, backend, env: { LOCKSTEP_TRUST: "all" } };
+    const cut = await run({ agent: "t", ...common, signal: stop.signal });
+    assert.deepEqual([cut.exitCode, cut.resumable], [130, true]);
+    assert.equal(cut.usage.turns, usage?.turns ?? 0);
+    assert.equal(cut.costUsd, usage?.costUsd ?? null);
+    assert.equal(cut.steps[0]?.turns, usage?.turns ?? 0);
+
+    const done = await resume({ run: cut.run!, ...common });
+    assert.equal(done.exitCode, 0, done.reason);
+    const { turns, inputTokens, outputTokens } = done.usage;
+    assert.deepEqual({ turns, inputTokens, outputTokens }, expected);
+    assert.equal(done.costUsd, usage === undefined ? 0.5 : 0.75);
+    assert.deepEqual((await show(journal, cut.run!)).usage, done.usage, "and so says the journal");
+  });
+}
+
+test("a query that the time of its step ends counts, too", async () => {
+  const step = stepTo("closure", { closing: null }, { more: { limits: { wallMs: 50 } } });
+  const cwd = projectWith(agentFiles("t", { "closure.t": step }));
+  const journal = createMemoryJournal();
+  const backend = agent(SPENT, () => undefined);
+  const ended = await run({ agent: "t", cwd, journal, backend, env: { LOCKSTEP_TRUST: "all" } });
+  assert.equal(ended.code, "BUDGET_EXHAUSTED", ended.reason);
+  assert.deepEqual([ended.usage.turns, ended.costUsd, ended.steps[0]?.turns], [3, 0.25, 3]);
+});
