@@ -210,7 +210,7 @@ async function driveOn(
   /** What a stopped query gave is not recorded, only what it cost. */
   async function commitCut(event: Event): Promise<void> {
     const usage = spentBy(event);
-    if (usage === undefined || event.type !== "step.answered" || state.verdict !== null) return;
+    if (usage === undefined || event.type !== "step.answered") return;
     const { step, visit } = event;
     await commit({ type: "step.cut", step, visit, usage }, false);
   }
@@ -277,10 +277,7 @@ async function driveOn(
       running.delete(key);
       still.add(key);
       const settle = () => void still.delete(key);
-      done.then(({ event }) => {
-        settle();
-        came.push(event);
-      }, settle);
+      done.then(({ event }) => came.push(event)).then(settle, settle);
       stop.abort();
     }
     const over = new AbortController();
@@ -289,7 +286,7 @@ async function driveOn(
     over.abort();
     // One more turn of the loop for what has settled in this very moment.
     await Promise.resolve();
-    for (const event of [...came]) await commitCut(event);
+    for (const event of came) await commitCut(event);
     if (still.size > 0) await commit({ type: "run.left", still: [...still] }, false);
   }
 }

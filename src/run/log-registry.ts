@@ -53,6 +53,9 @@ function* happened(moment: Moment, event: Event): Generator<Told> {
     case "step.warned":
       yield ["warn", event.text, at];
       return;
+    case "step.cut":
+      yield ["info", `Interrupted: ${event.step}`, { ...at, turns: event.usage.turns }];
+      return;
     case "step.suspended":
       yield ["warn", `Suspended: ${event.why}`, { ...at, code: event.code }];
       return;
