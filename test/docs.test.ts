@@ -179,7 +179,7 @@ test("messages name pages by the path they have here, and the pages are there", 
     const bare = [...code.matchAll(/docs\/[a-z-]+\.md/g)].map(([path]) => `${file}: ${path}, use manual()`);
     const named = [...code.matchAll(/\bmanual\("([^"]+)"\)/g)].map(([, name]) => name!);
     const absent = named.filter((name) => !existsSync(manual(name)));
-    return [...bare, ...absent.map((name) => `${file}: there is no page ${name}`)];
+    return bare.concat(absent.map((name) => `${file}: there is no page ${name}`));
   });
   assert.deepEqual(wrong, []);
   assert.equal(manual("models"), join(ROOT, "docs/models.md"));
