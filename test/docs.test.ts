@@ -44,6 +44,13 @@ function anchorsOf(page: string): ReadonlySet<string> {
   return anchors;
 }
 
+/** What is published: a reader of the installed package follows the same links. */
+const { files: PUBLISHED } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as {
+  readonly files: readonly string[];
+};
+const isPublished = (path: string) =>
+  ["README.md", "LICENSE", ...PUBLISHED].some((one) => path === one || path.startsWith(`${one}/`));
+
 function* brokenLinks(page: string): Generator<string> {
   const text = wordsOf(page).replaceAll(/`[^`\n]*`/g, "``");
   const links = [...text.matchAll(/\]\(([^()\s]+)\)/g), ...text.matchAll(/<img [^>]*\bsrc="([^"]+)"/g)];
@@ -53,6 +60,8 @@ function* brokenLinks(page: string): Generator<string> {
     const target = path === "" ? page : resolve(dirname(page), path);
     if (!existsSync(target)) yield `${link}: there is no such file`;
     else if (relative(ROOT, target).startsWith("..")) yield `${link}: it leads out of the project`;
+    else if (isPublished(relative(ROOT, page)) && !isPublished(relative(ROOT, target)))
+      yield `${link}: it is not in the published package`;
     else if (anchor !== undefined && target.endsWith(".md") && !anchorsOf(target).has(anchor))
       yield `${link}: there is no such heading`;
   }
