@@ -2,8 +2,8 @@
  * What a page asks its reader to do, in order: what is typed, what the screen then shows, and which files are written.
  *
  * ```sh            typed, line by line
- * ```text          after ```sh: these lines are on the screen, in this order; `…` stands for anything, and `[y/N] y`
- *                  at the end of a line is a question with the answer that is typed
+ * ```text          after ```sh: these lines are on the screen, in this order; `…` stands for anything. `[y/N] y` at
+ *                  the end of a line, and a line `> y`, are a question with the answer that is typed
  * `PATH`:          right above a block: it is the whole file
  * In `PATH`, below the line `LINE`, add:
  * In `PATH`, replace the line `LINE` with:
@@ -20,6 +20,7 @@ export const FOLLOWED: readonly string[] = [
   "docs/registry-flows.md",
   "docs/stage-machines.md",
   "docs/checks.md",
+  "docs/people.md",
 ];
 
 export type Typed = {

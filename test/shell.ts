@@ -57,15 +57,12 @@ export async function openShell(cwd: string, env: NodeJS.ProcessEnv): Promise<Sh
   const type: Shell["type"] = async (command, answers = []) => {
     output = "";
     child.stdin.write(`${command}\n`);
+    let answered = 0;
     for (const { question, answer } of answers) {
-      await until(
-        () => onScreen(output).includes(question) || PROMPT.test(output),
-        `the question "${question}"`,
-      );
-      assert.ok(
-        onScreen(output).includes(question),
-        `${command} did not ask "${question}":\n${onScreen(output)}`,
-      );
+      const isAsked = () => onScreen(output.slice(answered)).includes(question);
+      await until(() => isAsked() || PROMPT.test(output), `the question "${question}"`);
+      assert.ok(isAsked(), `${command} did not ask "${question}":\n${onScreen(output)}`);
+      answered = output.length;
       child.stdin.write(`${answer}\n`);
     }
     await until(() => PROMPT.test(output), `the end of "${command}"`);
@@ -115,7 +112,7 @@ async function typeAll(
   typed: (command: string) => string | null,
 ): Promise<void> {
   const where = `${page}:${line}`;
-  const fails = shown.some((one) => one.startsWith("✗"));
+  const fails = shown.some((one) => /^(?:✗|… waiting)/.test(one));
   let screens = "";
   for (const [index, command] of commands.entries()) {
     const meant = typed(command);
@@ -134,12 +131,15 @@ async function typeAll(
   }
 }
 
-const ANSWER = /^(.*\[y\/N\]) (\w+)$/;
+const ANSWER = /^(.*\[y\/N\]|>) (\w+)$/;
 
+/** A question ends with `[y/N]`, or is on the line above a `>`. */
 function answersIn(shown: readonly string[]): readonly Answer[] {
-  return shown.flatMap((line) => {
-    const asked = ANSWER.exec(line.trim());
-    return asked === null ? [] : [{ question: asked[1]!.split("…").at(-1)!.trim(), answer: asked[2]! }];
+  return shown.flatMap((line, index) => {
+    const [, asked, answer] = ANSWER.exec(line.trim()) ?? [];
+    if (asked === undefined || answer === undefined) return [];
+    const question = asked === ">" ? `${shown[index - 1]?.trim()}\n>` : asked;
+    return [{ question: question.split("…").at(-1)!.trim(), answer }];
   });
 }
 

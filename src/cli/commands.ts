@@ -378,7 +378,7 @@ export const COMMANDS: readonly Command[] = [
     flags: [
       STRICT,
       { name: "fix", help: "mend what has one right answer, and check again" },
-      { name: "dry-run", help: "with --fix: only say what would be mended" },
+      { name: "dry-run", help: "with --fix: only say what would be fixed" },
       { name: "sarif", help: "print the findings as SARIF 2.1.0, for code hosts and editors" },
       { name: "max-turns", takes: "N", help: "fail when a run could take more than N answers of the model" },
       { name: "watch", help: "check again whenever a file of the agent changes, until Ctrl-C" },

@@ -1,4 +1,4 @@
-/** `check --fix`: what has one right answer is mended in the files, and told. */
+/** `check --fix`: corrects in the files what has one right answer, and reports it. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { mendAll, type Mended } from "../load/mend.ts";
@@ -30,7 +30,7 @@ export async function fixAgents(
 
 export function fixesText(changes: readonly Mended[], dryRun: boolean, paint: Paint): string {
   if (changes.length === 0) return "Nothing that has one right answer is left to mend.";
-  const word = dryRun ? "would mend" : "mended";
+  const word = dryRun ? "would fix" : "fixed";
   return changes
     .map(({ code, file, line, before, after }) => {
       const change = before === "" ? `+ ${after}` : `${before} → ${after}`;
@@ -45,6 +45,6 @@ function write(path: string, text: string): void {
     writeFileSync(path, text);
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
-    throw new RunnerError("NOT_WRITABLE", `${path} cannot be mended: ${why}`, { cause });
+    throw new RunnerError("NOT_WRITABLE", `${path} cannot be fixed: ${why}`, { cause });
   }
 }

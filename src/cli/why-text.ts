@@ -237,8 +237,7 @@ function checkLines({ decision }: Why, checked: Checked, page: Page): readonly s
   const { on, results, notRun, failures, maxFailures, overturned, onFailure } = checked;
   const to = decision?.to ?? null;
   const then = to === null ? "the run ends" : `the run goes on at ${shownInLine(to, 80)}`;
-  const most =
-    onFailure === "retry" ? `failure ${failures} of ${maxFailures}` : "a failure may not be mended";
+  const most = onFailure === "retry" ? `failure ${failures} of ${maxFailures}` : "a failure is not retried";
   return page.section(`checks before ${on === null ? "the end" : shownInLine(on, 40)}`, [
     ...results.flatMap(({ name, ok, pattern, attempt, summary, params, unrecoverable }) => {
       const sign = ok ? paint("green", "✓") : paint("red", `✗ ${shownInLine(pattern, 60)}`);

@@ -25,7 +25,7 @@ test("--fix mends what has one right answer, tells it, and finds nothing to do t
   assert.equal(first.code, 0, first.stdout + first.stderr);
   assert.match(
     first.stdout,
-    /steps_registry\.json:\d+ {2}mended {2}SR-VALID-004\n {2}"continuation\.nte" → "continuation\.note"/,
+    /steps_registry\.json:\d+ {2}fixed {2}SR-VALID-004\n {2}"continuation\.nte" → "continuation\.note"/,
   );
   assert.match(first.stdout, /✓ notes: no problems/);
   const after = readFileSync(join(world.root, REGISTRY), "utf8");
@@ -41,7 +41,7 @@ test("--fix --dry-run only says so, in text and in the document", async () => {
   const before = readFileSync(join(world.root, REGISTRY), "utf8");
   const text = await world.lockstep(["check", "notes", "--fix", "--dry-run"]);
   assert.equal(text.code, 2);
-  assert.match(text.stdout, /would mend {2}SR-TRANS-006/);
+  assert.match(text.stdout, /would fix {2}SR-TRANS-006/);
   const { code, stdout } = await world.lockstep(["check", "notes", "--fix", "--dry-run", "--json"]);
   const document = JSON.parse(stdout) as { ok: boolean; fixable: { code: string; before: string }[] };
   assert.deepEqual([code, document.ok], [2, false]);
