@@ -327,6 +327,25 @@ describe("looking at it", needs(hasBwrap, NO_BWRAP), () => {
     assert.match(missing.stdout, /advisory .*bubblewrap is not installed/);
   });
 
+  test("explain says the same with and without --boundary, whatever holds", async () => {
+    const world = project({});
+    for (const [flags, env, confined] of [
+      [[], {}, true],
+      [["--sandbox", "off"], {}, false],
+      [[], { PATH: withoutBwrap() }, false],
+    ] as const) {
+      const [plain, boundary] = await Promise.all(
+        [[], ["--boundary"]].map(async (more) => {
+          const told = onlyDocument(await go(world, ["explain", "busy", "--json", ...flags, ...more], env));
+          return (told.sandbox as { confined: boolean }).confined;
+        }),
+      );
+      assert.deepEqual([plain, boundary], [confined, confined], flags.join(" "));
+      const text = (await go(world, ["explain", "busy", ...flags], env)).stdout;
+      assert.match(text, confined ? /^ {2}commands +confined by bwrap/m : /^ {2}commands +not confined: /m);
+    }
+  });
+
   test("doctor tells whether there could be one", async () => {
     const world = project({});
     assert.match((await go(world, ["doctor"])).stdout, /ok +sandbox +bubblewrap confines/);
