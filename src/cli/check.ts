@@ -14,7 +14,7 @@ import type { Call } from "./call.ts";
 import { fixAgents, fixesText } from "./fix.ts";
 import { countProblems, renderProblems } from "./problems.ts";
 import { toSarif } from "./sarif.ts";
-import { count, shownInLine, type Paint } from "./text.ts";
+import { count, shownInLine } from "./text.ts";
 import { versionText } from "./version.ts";
 import { repeatOnChange } from "./watch.ts";
 
