@@ -16,7 +16,7 @@ export type ModuleToTry = { readonly file: string; readonly text: string };
 /** The modules that a run of the flow may start: hooks, verdicts, handlers of actions. */
 export function modulesOf({ hooks, stop, settings }: Flow, files: Files): readonly ModuleToTry[] {
   const verdicts = partsOf(stop).flatMap((part) => (part.kind === "module" ? [part.module] : []));
-  const handlers = settings.actions.enabled ? Object.values(settings.actions.modules ?? {}) : [];
+  const handlers = Object.values(settings.actions.modules ?? {});
   const all = [...(hooks === undefined ? [] : [hooks]), ...verdicts, ...handlers];
   return [...new Set(all.map(({ file }) => file))].flatMap((file) => moduleAt(file, files));
 }

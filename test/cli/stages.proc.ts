@@ -118,7 +118,7 @@ describe("an agent made of stages", { concurrency: 2 }, () => {
         "StageDefinitionInvalid machine.yaml /joinRule 3",
         "StageTurnCapTooLow stages/plan.md /turnCap 17",
         "FLOW-UNREACHABLE stages/work.md /id 2",
-        "StageCompletionSchemaInvalid stages/work.md /completionSchema 6",
+        "StageCompletionSchemaInvalid stages/work.md /completionSchema/properties/steps/items/type 13",
       ],
     );
   });

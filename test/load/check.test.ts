@@ -181,6 +181,17 @@ const FAILURE_PROMPT = "prompts/steps/retry/issue/f_failed_git-dirty.md";
 const LONG = "x".repeat(1_000_001);
 
 const ROWS: readonly Row[] = [
+  {
+    code: "FAILURE-NAME",
+    name: "an explanation that no extractor gives",
+    changes: {
+      ...running("npm test"),
+      [FAILURE_PROMPT]: "{{stdout}} {{rootCause}}",
+    },
+    at: "retry/issue/f_failed_git-dirty.md ",
+    place: [1, 12],
+    says: /reads "rootCause"/,
+  },
   ...(
     [
       ["prompts/system.md", null],

@@ -93,6 +93,19 @@ const STAGES: readonly (readonly [name: string, changes: StageChanges, found: st
     "StageCompletionSchemaInvalid .agent/release/stages/review.md /completionSchema/properties/a/minLength",
   ],
   [
+    "beside a part that means nothing by itself",
+    {
+      review: {
+        completionSchema: {
+          type: "object",
+          $defs: { t: { type: "string" } },
+          properties: { a: { $ref: "#/$defs/t" }, b: { maxLength: "one" } },
+        },
+      },
+    },
+    "StageCompletionSchemaInvalid .agent/release/stages/review.md /completionSchema/properties/b/maxLength",
+  ],
+  [
     "inputsSchema",
     { build: { inputsSchema: { required: "x" } } },
     "StageInputsInvalid .agent/release/stages/build.md /inputsSchema/required",

@@ -141,6 +141,25 @@ test("the same wrong key in two steps is two errors, and nothing else", () => {
   );
 });
 
+test("a misspelled key with a default only warns, and is not read, also where vital keys are missing", () => {
+  const { problems, flow } = load(tree({ "registry /pathTemplates": "nowhere/{c3}.md" }));
+  assert.deepEqual(
+    problems.map((one) => [one.code, one.severity, one.pointer]),
+    [["UNKNOWN-KEY", "warning", "/pathTemplates"]],
+  );
+  assert.match(flow?.steps["initial.issue"]?.prompt.file ?? "", /initial\/issue\/f_default\.md$/);
+});
+
+test("a key whose absence only warns does no more than warn under a wrong name", () => {
+  const { problems } = load(
+    tree({ "agent /displayName": undefined, "agent /displayname": "Iterator Agent" }),
+  );
+  assert.deepEqual(
+    problems.map((one) => one.severity),
+    ["warning", "warning"],
+  );
+});
+
 test("a key without which a run is the same only warns, and is not read", () => {
   const { problems, flow } = load(tree({ "agent /runner/boundaries/permissionmode": "bypassPermissions" }));
   assert.deepEqual(

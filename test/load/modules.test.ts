@@ -128,6 +128,21 @@ const ROWS: readonly Row[] = [
     found: ["MODULE-SYNTAX .agent/iterator/note.mjs:3:1"],
   },
   {
+    name: "two broken handlers, and one between them that is right",
+    agent: "iterator",
+    files: tree({
+      "agent /runner/actions": {
+        enabled: true,
+        types: ["a", "b", "c"],
+        handlers: { a: "./a.mjs", b: "./b.mjs", c: "./c.mjs" },
+      },
+      "a.mjs": "(",
+      "b.mjs": "export default 1;",
+      "c.mjs": "\n)",
+    }),
+    found: ["MODULE-SYNTAX .agent/iterator/a.mjs:1:1", "MODULE-SYNTAX .agent/iterator/c.mjs:2:1"],
+  },
+  {
     name: "a handler of actions that are switched off",
     agent: "iterator",
     files: tree({
