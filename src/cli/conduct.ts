@@ -19,7 +19,7 @@ import { jsonLine, shellWord, shown, wrapped } from "./text.ts";
 
 type Confirm = NonNullable<NonNullable<DriveOptions["trust"]>["confirm"]>;
 
-/** Drives a run and tells of it; the exit code is the result's. */
+/** Drives a run and reports it; the exit code is the result's. */
 export async function conduct(
   call: Call,
   drive: (options: DriveOptions) => Promise<Result>,
@@ -38,7 +38,7 @@ export async function conduct(
   return tellResult(call, signal.aborted ? stoppedBy(signal, stoppedEarly(result)) : result, said);
 }
 
-/** What the line says about how a run is driven. `said`: what was told on the way. */
+/** How the command line wants a run to be driven. `said`: what was printed on the way. */
 export function driveOptions(call: Call, signal: AbortSignal, said = new Set<string>()): DriveOptions {
   const { screen, host } = call;
   if (call.on("json") && call.on("events"))
@@ -141,7 +141,7 @@ function stoppedEarly(result: Result): Result {
   };
 }
 
-/** Those who end processes tell a signal by its number. */
+/** Programs that end processes know a signal by its number. */
 function stoppedBy({ reason }: AbortSignal, result: Result): Result {
   const exitCode = reason === "SIGTERM" ? EXIT.terminated : reason === "SIGHUP" ? EXIT.hungUp : null;
   return result.outcome === "interrupted" && exitCode !== null ? { ...result, exitCode } : result;

@@ -1,4 +1,4 @@
-/** What a command that could not do its work tells: words for people, one document for programs. */
+/** What a command that failed prints: words for people, one document for programs. */
 import { EXIT, exitCode } from "../flow/verdict.ts";
 import type { Problem } from "../flow/problem.ts";
 import { didYouMean } from "../load/suggest.ts";

@@ -11,7 +11,7 @@ import { jsonLine } from "./text.ts";
 
 export async function followShown(call: Call, journal: Journal, run: string): Promise<number> {
   const { screen } = call;
-  if (call.on("audit")) throw new UsageError("--audit tells of a whole run; it cannot be followed.");
+  if (call.on("audit")) throw new UsageError("--audit shows a whole run and cannot be followed.");
   const signal = call.host.interruption();
   for await (const { entry, state } of followRun(journal, run, systemClock, signal)) {
     if (call.on("events")) screen.emit(jsonLine(entry));

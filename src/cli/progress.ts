@@ -105,11 +105,14 @@ export function statusLine(
   ].join(" · ");
 }
 
-/** `attempt 2 in 12.0 s`, while a failed request waits to be sent again; null: nothing of the kind is waited for. */
+/** `attempt 2 of 5 in 12.0 s`, while a failed request waits to be sent again; null: nothing of the kind is waited for. */
 function waitText({ lanes }: State, sinceMs: number): string | null {
-  const waiting = lanes.find(({ command, faults }) => command.type === "wait" && faults > 0);
-  if (waiting?.command.type !== "wait") return null;
-  return `attempt ${waiting.faults + 1} in ${duration(Math.max(0, waiting.command.ms - sinceMs))}`;
+  for (const { command } of lanes)
+    if (command.type === "wait" && command.retry !== undefined) {
+      const { next, of } = command.retry;
+      return `attempt ${next} of ${of} in ${duration(Math.max(0, command.ms - sinceMs))}`;
+    }
+  return null;
 }
 
 const DOING = {

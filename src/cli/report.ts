@@ -1,5 +1,5 @@
 /** How a run went, as a person reads it. Pure: the result document in, lines out. */
-import { isObject, own } from "../flow/json.ts";
+import { isObject, own, sameJson } from "../flow/json.ts";
 import { answerCommands } from "../flow/question.ts";
 import { broken, visible } from "../flow/visible.ts";
 import type { Result, Shown } from "../run/index.ts";
@@ -156,11 +156,12 @@ function checks(result: Shown, paint: Paint): readonly string[] {
   });
 }
 
-/** The names of what each step handed on; of a stage, of what it completed with. */
-function handoff({ handoff: all, flow }: Shown): readonly string[] {
+/** The names of what each step handed on, or a stage completed with, unless it is the result itself. */
+function handoff({ handoff: all, flow, result }: Shown): readonly string[] {
   return Object.entries(all).flatMap(([step, data]) => {
     const parsed = flow?.dialect === "stage" ? own(data, "parsed") : data;
-    const names = isObject(parsed) ? Object.keys(parsed) : [];
+    const isShown = result !== null && parsed !== undefined && sameJson(parsed, result);
+    const names = isObject(parsed) && !isShown ? Object.keys(parsed) : [];
     return names.length === 0 ? [] : [`${shownInLine(step, 80)}: ${shownInLine(names.join(", "))}`];
   });
 }

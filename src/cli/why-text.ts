@@ -26,7 +26,7 @@ export function whyText(why: Why, paint: Paint, full: boolean): string {
       ["decided", decisionText(why, paint)],
       ...(why.decision?.notes ?? []).map((note): Fact => ["", paint("yellow", page.line(note, 400))]),
     ]),
-    ...(full ? page.section("system prompt", page.block("told", why.system.text)) : []),
+    ...(full ? page.section("system prompt", page.block("sent", why.system.text)) : []),
     ...why.moments.flatMap((moment) => momentLines(why, moment, page)),
     ...(why.pending === null ? [] : pendingLines(why, why.pending, page)),
     ...(full
@@ -104,7 +104,7 @@ function toldRows({ say, prompt, variables, words }: Told, page: Page): readonly
         return `${named} = ${page.line(value, 80)}${from}`;
       }),
     ),
-    ...(words === null ? [] : words.kind === "text" ? page.block("told", words.text) : []),
+    ...(words === null ? [] : words.kind === "text" ? page.block("sent", words.text) : []),
     ...(words?.kind === "unaskable" ? page.block("not asked", `${words.code}: ${words.why}`) : []),
   ];
 }
@@ -124,7 +124,7 @@ function sayRows(say: Say): readonly Fact[] {
     case "budget":
       return [["because", "a limit is near"]];
     case "results":
-      return [["told", `what came of ${count(say.results.length, "tool call")}`]];
+      return [["sent", `the results of ${count(say.results.length, "tool call")}`]];
     case "prompt":
       return [];
   }

@@ -14,12 +14,12 @@ export type Questions = {
   /** Whether a living process drives the run, and so waits for the answer itself. */
   readonly isDriven: boolean;
   readonly isPaused: boolean;
-  /** It was asked before questions had names, and is asked again by whoever goes on with the run. */
+  /** It was asked before questions had names, and is asked again by the process that goes on with the run. */
   readonly isNameless: boolean;
   readonly questions: readonly OpenQuestion[];
 };
 
-/** What the run waits to be told; NO_QUESTION when it waits for nothing of the kind. */
+/** The open questions of a run; NO_QUESTION where there are none. */
 export async function questionsOf(journal: Journal, ref: string): Promise<Questions> {
   const { row, flow, adopted, entries } = await readRun(journal, ref);
   const { id: run, agent, owned: isDriven } = row;

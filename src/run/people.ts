@@ -10,7 +10,7 @@ export type People = {
   readonly clock: Clock;
   /** The terminal; absent: nobody is there. */
   readonly ask?: Ask;
-  /** Stays until somebody answers from elsewhere. */
+  /** Waits until somebody answers from elsewhere. */
   readonly wait: boolean;
   /** Hears of answers that cannot be used. */
   readonly notify: (text: string) => void;
@@ -54,7 +54,7 @@ export function createAsking(people: People): Person["ask"] {
         if (typeof said === "string") return { answer: said, by: "terminal" };
         const told = await settled(question);
         if (told !== null || (said === null && !wait)) return told;
-        // Whoever was at the terminal has gone.
+        // Nobody is at the terminal any more.
         if (said === null) saying = never();
       }
       return null;

@@ -112,7 +112,7 @@ export function toResult(told: Told): Result {
       ...report.path.flatMap((led) => (led.notes ?? []).map((note) => `${led.step}@${led.visit}: ${note}`)),
       ...report.denials,
       ...leftUndone(report, over !== null),
-      ...report.left.map((visit) => `${visit} was told to stop and did not do so in time`),
+      ...report.left.map((visit) => `${visit} was asked to stop and did not stop in time`),
       ...told.warnings,
     ],
   };
@@ -128,7 +128,7 @@ function withRemedy(run: string, verdict: Verdict, questions: readonly OpenQuest
   return typed.length === 0 ? verdict : { ...verdict, reason: [verdict.reason, ...typed].join("\n") };
 }
 
-/** How the run ended. An end that is decided and not recorded is none yet: something that is due before is not done. */
+/** How the run ended. An end that is decided but not recorded does not count yet: something due before it is not done. */
 function recordedEnd({ pending, verdict }: State): Verdict | null {
   return pending.length === 0 ? verdict : null;
 }

@@ -276,17 +276,15 @@ test("the live line tells step, visit, iteration, what is done, how long, and th
 });
 
 test("while a failed request waits, the live line counts down to the next attempt", () => {
-  const waiting = {
-    ...lane,
-    faults: 2,
-    command: { type: "wait", step: "a", visit: 2, attempt: 1, ms: 5000 },
+  const wait = { type: "wait", step: "a", visit: 2, attempt: 1, ms: 5000 };
+  const at = (ms: number, more: object = { retry: { next: 3, of: 5 } }) => {
+    const lanes = [{ ...lane, command: { ...wait, ...more } }];
+    return statusLine({ ...state, last: null, lanes } as unknown as State, 9000, [], ms);
   };
-  const at = (ms: number, faults = 2) =>
-    statusLine({ ...state, last: null, lanes: [{ ...waiting, faults }] } as unknown as State, 9000, [], ms);
-  assert.equal(at(0), "a #2 · attempt 3 in 5.0 s · 9.0 s · iteration 3");
-  assert.equal(at(3500), "a #2 · attempt 3 in 1.5 s · 9.0 s · iteration 3");
-  assert.equal(at(9999), "a #2 · attempt 3 in 0 ms · 9.0 s · iteration 3");
-  assert.equal(at(0, 0), "a #2 · waiting · 9.0 s · iteration 3");
+  assert.equal(at(0), "a #2 · attempt 3 of 5 in 5.0 s · 9.0 s · iteration 3");
+  assert.equal(at(3500), "a #2 · attempt 3 of 5 in 1.5 s · 9.0 s · iteration 3");
+  assert.equal(at(9999), "a #2 · attempt 3 of 5 in 0 ms · 9.0 s · iteration 3");
+  assert.equal(at(0, {}), "a #2 · waiting · 9.0 s · iteration 3");
 });
 
 test("the header names the backend with its models", () => {

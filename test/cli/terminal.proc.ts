@@ -197,37 +197,6 @@ test("FORCE_COLOR colours, NO_COLOR and --no-color do not", async () => {
   assert.match(flag.stdout, /^✓/);
 });
 
-test("completions are scripts that their shells can read", async () => {
-  using world = createWorld();
-  const [bash, zsh, fish] = await Promise.all(
-    ["bash", "zsh", "fish"].map((shell) => world.lockstep(["completion", shell])),
-  );
-  assert.deepEqual([bash!.code, zsh!.code, fish!.code], [0, 0, 0]);
-  for (const { stdout } of [bash!, zsh!, fish!]) assert.match(stdout, /resume/);
-  writeAgent(world, "notes");
-  world.write(".agent/n$(touch pwned)/agent.json", "{}");
-  world.write("complete.bash", bash!.stdout);
-  const checks = [
-    "bash -n complete.bash",
-    complete("run", "n"),
-    complete("resume", "@l"),
-    complete("res"),
-    complete("check", "--str"),
-  ];
-  const ran = checks.map((line) => spawnSync("bash", ["-c", line], { cwd: world.root, encoding: "utf8" }));
-  assert.deepEqual(
-    ran.map(({ stdout, stderr }) => stdout.trim() + stderr.trim()),
-    ["", "notes", "@last", "resume", "--strict"],
-  );
-  assert.equal(existsSync(join(world.root, "pwned")), false, "a folder's name was run");
-});
-
-/** A killed process may stay as a zombie until somebody asks for it; that one does nothing any more. */
-function complete(...words: readonly string[]): string {
-  const line = ["lockstep", ...words];
-  return `. ./complete.bash; COMP_WORDS=(${line.join(" ")}); COMP_CWORD=${line.length - 1}; _lockstep; echo "\${COMPREPLY[@]}"`;
-}
-
 // A real terminal, by way of util-linux' `script`.
 
 const hasScript =

@@ -44,8 +44,8 @@ test("a sibling that does not stop is given a while, then it is recorded and war
   const left = ran.entries.flatMap(({ event }) => (event.type === "run.left" ? [event.still] : []));
   assert.deepEqual(left, [["b@1", "c@1"]]);
   assert.deepEqual(ran.result.warnings, [
-    "b@1 was told to stop and did not do so in time",
-    "c@1 was told to stop and did not do so in time",
+    "b@1 was asked to stop and did not stop in time",
+    "c@1 was asked to stop and did not stop in time",
   ]);
   assert.equal(pathOf(ran.result), "s:ok a:cap", "each visit is told once");
   assert.deepEqual(
