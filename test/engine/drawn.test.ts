@@ -2,9 +2,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { decide } from "../../src/engine/decide.ts";
+import { replay } from "../../src/engine/replay.ts";
+import { addEntry, createReport } from "../../src/engine/report.ts";
 import { prepareSchemas, schemasOf } from "../../src/engine/schema.ts";
-import { EMPTY_STATE, type State } from "../../src/engine/state.ts";
-import type { Command, Event, Led } from "../../src/flow/event.ts";
+import { EMPTY_STATE, recordedWith, type State } from "../../src/engine/state.ts";
+import type { Command, Entry, Event, Led } from "../../src/flow/event.ts";
 import type { Flow, Move } from "../../src/flow/flow.ts";
 import { outlineOf, type Edge } from "../../src/flow/outline.ts";
 import { sketchCheck, sketchMachine, type StageSketch } from "../../src/testing/flows.ts";
@@ -19,7 +21,8 @@ test(`${MACHINES} generated machines: every recorded decision is drawn, and sibl
     const flow = machine(next);
     if (round === 0) await prepareSchemas(schemasOf(flow));
     const { edges } = outlineOf(flow);
-    const path = drive(flow, next);
+    const entries = drive(flow, next);
+    const path = entries.flatMap(({ led }) => led ?? []);
     for (const led of path) {
       assert.ok(edges.some(isEdgeOf(led)), `${told(led)} is not drawn:\n${JSON.stringify(edges, null, 1)}`);
       for (const id of led.fork ?? []) {
@@ -35,6 +38,49 @@ test(`${MACHINES} generated machines: every recorded decision is drawn, and sibl
     }
   }
   for (const [what, times] of Object.entries(met)) assert.ok(times > 20, `${what}: ${times}`);
+});
+
+test("what an earlier version recorded of a fork replays as well, and a wrong record of one is noticed", async () => {
+  const next = random(7);
+  let forks = 0;
+  for (let round = 0; round < 100; round += 1) {
+    const flow = machine(next);
+    await prepareSchemas(schemasOf(flow));
+    const entries = drive(flow, next);
+    const earlier = entries.map(({ underWay: _, ...entry }): Entry => {
+      if (entry.led?.fork === undefined) return entry;
+      const { fork: __, ...led } = entry.led;
+      return { ...entry, led };
+    });
+    assert.deepEqual(replay(flow, entries).difference, null);
+    assert.deepEqual(replay(flow, earlier).difference, null);
+    const place = entries.findIndex(({ led }) => led?.fork !== undefined);
+    if (place === -1) continue;
+    forks += 1;
+    const { led } = entries[place]!;
+    const wrong = entries.with(place, {
+      ...entries[place]!,
+      led: { ...led!, fork: led!.fork!.toReversed() },
+    });
+    assert.equal(replay(flow, wrong).difference?.seq, place + 1);
+  }
+  assert.ok(forks > 20);
+});
+
+test("siblings stand in the path in the order of the flow, and a failed one's own way comes after it", () => {
+  const report = createReport();
+  const entry = (step: string, place?: number): Entry => ({
+    seq: 1,
+    at: 0,
+    event: started,
+    led: { step, visit: 1, label: "ok", to: null, ...(place !== undefined && { place }) },
+  });
+  for (const [step, place] of [["start"], ["b", 1], ["a", 0], ["rescue", -1]] as const)
+    addEntry(report, entry(step, place));
+  assert.deepEqual(
+    report.path.map(({ step }) => step),
+    ["start", "a", "b", "rescue"],
+  );
 });
 
 function isTo({ to }: Edge, id: string | null): boolean {
@@ -84,17 +130,20 @@ function machine(next: () => number): Flow {
   return sketchMachine(stages, { entry: "f0", checks: { proof: sketchCheck("proof", "true") } });
 }
 
-/** The decisions of one run in which everything happens by chance. */
-function drive(flow: Flow, next: () => number): readonly Led[] {
-  const path: Led[] = [];
-  let state: State = decide(flow, EMPTY_STATE, started);
-  for (let events = 0; state.verdict === null; events += 1) {
-    assert.ok(events < 500, "a machine that does not end");
-    const command = state.pending[Math.floor(next() * state.pending.length)]!;
-    state = decide(flow, state, outcome(command, next));
-    if (state.settled !== null) path.push(state.settled);
+/** One run in which everything happens by chance. */
+function drive(flow: Flow, next: () => number): readonly Entry[] {
+  const entries: Entry[] = [];
+  let state: State = EMPTY_STATE;
+  const add = (event: Event) => {
+    state = decide(flow, state, event);
+    entries.push({ seq: entries.length + 1, at: 0, event, ...recordedWith(state) });
+  };
+  add(started);
+  while (state.verdict === null) {
+    assert.ok(entries.length < 500, "a machine that does not end");
+    add(outcome(state.pending[Math.floor(next() * state.pending.length)]!, next));
   }
-  return path;
+  return entries;
 }
 
 const usage = { turns: 1, inputTokens: 0, outputTokens: 0, costUsd: null };
