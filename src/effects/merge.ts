@@ -2,12 +2,12 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Finalizing } from "./finalize.ts";
-import { controlChanges, heldFor } from "./control-changes.ts";
+import { heldChanges, heldFor, isHeld } from "./control-changes.ts";
 import { branchesOf, changesOf, CHECKOUT_MS, isAncestor, mergedTip, tipOf, type Git } from "./git.ts";
 import { findPlace } from "./git-place.ts";
 import { applied, failed, held, type Done } from "./ledger.ts";
 import { inTurn, takeTurn } from "./turn.ts";
-import { named, quoted } from "./worktree.ts";
+import { named, quoted } from "./words.ts";
 
 export async function mergeBranch(it: Finalizing): Promise<boolean> {
   const { git, ledger, worktree } = it;
@@ -81,11 +81,16 @@ async function mergeOnce({ git, worktree, run, agent }: Finalizing): Promise<Don
   if (!merged.ok) return failed(`not merged: ${merged.why}`);
   if (tree === into.tree && (await isAncestor(git, home, tip, old)))
     return applied(`${branch} is in ${base}`);
-  const obeyed = await controlChanges(git, home, old, tree);
-  if (obeyed === null || obeyed.length > 0)
+  const changes = await heldChanges(git, home, old, tree);
+  if (isHeld(changes)) {
+    const at = `git -C ${quoted(home)}`;
     return held(
-      heldFor(obeyed, "not merged", worktree, branch, `git -C ${quoted(home)} merge ${quoted(branch)}`),
+      heldFor(changes, "not merged", worktree, branch, {
+        command: `${at} merge ${quoted(branch)}`,
+        last: (paths) => `${at} submodule update --no-fetch -- ${paths.map(quoted).join(" ")}`,
+      }),
     );
+  }
   const message = `Merge branch '${branch}' into ${base}\n\nRun ${run} of ${agent}.`;
   const made = await git(home, ["commit-tree", tree, "-p", old, "-p", tip, "-m", message]);
   if (!made.ok) return failed(`not merged: ${made.why}`);

@@ -1,7 +1,8 @@
 /** The worktrees that runs have left behind, and removing those with no unsaved work. */
 import { existsSync, lstatSync } from "node:fs";
 import { isAncestor, tipOf, treesOf, type Git, type Tree } from "../effects/git.ts";
-import { leftIn, named, NOTHING_LEFT, removeWorktree } from "../effects/worktree.ts";
+import { named } from "../effects/words.ts";
+import { leftIn, NOTHING_LEFT, removeWorktree } from "../effects/worktree.ts";
 import type { Journal } from "../engine/ports.ts";
 import { addEntry, createReport } from "../engine/report.ts";
 import type { Worktree } from "../flow/event.ts";

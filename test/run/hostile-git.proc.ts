@@ -395,26 +395,22 @@ describe("a repository inside of the worktree", () => {
     [
       "committed and changed",
       [`${NESTED}; git commit -qm nested; sleep 0.01; echo two > sub/f; touch sub/f`],
-      ["merge:applied", "remove:held"],
+      ["merge:held"],
     ],
-    [
-      "staged only",
-      [`${NESTED}; sleep 0.01; echo two > sub/f`],
-      ["commit:applied", "merge:applied", "remove:held"],
-    ],
+    ["staged only", [`${NESTED}; sleep 0.01; echo two > sub/f`], ["commit:applied", "merge:held"]],
     [
       "with a newer commit of its own, and other work left",
       [
         `${NESTED}; git commit -qm nested; cd sub; git -c filter.x.clean=cat commit -q --allow-empty -m more; sleep 0.01; echo two > f; cd ..; ${LEAVE}`,
       ],
-      ["commit:applied", "merge:applied", "remove:held"],
+      ["commit:applied", "merge:held"],
     ],
     [
       "named in .gitmodules as one to be looked at",
       [
         `${NESTED}; printf '[submodule "sub"]\\n\\tpath = sub\\n\\turl = ./sub\\n\\tignore = none\\n' > .gitmodules; git add .gitmodules; git commit -qm nested; sleep 0.01; echo two > sub/f`,
       ],
-      ["merge:applied", "remove:held"],
+      ["merge:held"],
     ],
   ];
   for (const sandbox of ["off", "on"] as const) {
