@@ -114,11 +114,34 @@ function treeAt(place: string, home: string): string {
 
 type Moved = { readonly ok: true } | { readonly ok: false; readonly why: string };
 
+/** What git was asked to do in a working tree and waits with. A stash would be refused then. */
+function unfinishedAt(place: string): string | null {
+  const folder = findPlace(place)?.gitDir;
+  if (folder === undefined) return null;
+  return UNFINISHED.find(([file]) => existsSync(join(folder, file)))?.[1] ?? null;
+}
+
+const UNFINISHED = [
+  ["MERGE_HEAD", "merge"],
+  ["CHERRY_PICK_HEAD", "cherry-pick"],
+  ["REVERT_HEAD", "revert"],
+] as const;
+
 async function bringUpToDate(git: Git, place: string, base: string, commit: string): Promise<Moved> {
   const all = await changesOf(git, place, "no");
   if (all === null) return { ok: false, why: `git cannot tell what is in ${place}` };
   // An agent may be run while its files are being written; those that the merge would change, git refuses by itself.
   const changes = all.filter(({ path }) => !path.split("/").includes(".agent"));
+  const begun = unfinishedAt(place);
+  if (begun !== null) {
+    const files = changes.length === 0 ? "" : ` (${named(changes)})`;
+    return {
+      ok: false,
+      why:
+        `${base} is checked out at ${place}, where a ${begun} is not finished${files}; finish it, or give it up ` +
+        `with: git -C ${quoted(place)} ${begun} --abort`,
+    };
+  }
   if (changes.length > 0)
     return {
       ok: false,
