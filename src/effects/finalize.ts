@@ -62,7 +62,8 @@ async function lookAtLeft({ git, worktree, copy }: Finalizing): Promise<Uncommit
   const left = await leftIn(git, worktree, copy);
   if (left === null) return { paths: [], fault: `git cannot tell what is in ${path}` };
   // A repository inside of the worktree cannot become part of it; it keeps the worktree from being removed.
-  const paths = left.work.filter((change) => !change.path.endsWith("/"));
+  // Nor is what was taken from commands to be committed, should they have made git see it.
+  const paths = left.work.filter(({ path: name }) => !name.endsWith("/") && !REFUSED.test(name));
   const unmerged = paths.filter(({ kind }) => kind === "unmerged");
   if (unmerged.length > 0)
     return {
@@ -72,6 +73,9 @@ async function lookAtLeft({ git, worktree, copy }: Finalizing): Promise<Uncommit
   const fault = (await uncommittedIn(git, worktree)) ?? (await strayed(git, path, branch, paths));
   return { paths, fault };
 }
+
+/** As the sandbox calls what it moves away. */
+const REFUSED = /(?:^|\/)lockstep-refused-[^/]*(?:\/|$)/;
 
 /** Commits that are not on the run's branch would not be merged, and could be lost with the worktree. */
 async function strayed(

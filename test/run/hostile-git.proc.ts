@@ -436,6 +436,47 @@ describe("a repository inside of the worktree", () => {
 });
 
 test(
+  "what was taken from a command is not committed, although a later command shows it to git",
+  needs(hasBwrap, NO_BWRAP),
+  async () => {
+    const world = repository();
+    const result = await world.run(
+      [NESTED, "rm sub/lockstep-refused-.git/.gitignore; ls -A sub >&2; echo new > b.txt"],
+      { sandbox: "on" },
+    );
+    assert.deepEqual(states(result), ["commit:applied", "merge:held"], details(result));
+    const { branch } = result.worktree!;
+    const files = world.git(world.home, "ls-tree", "-r", "--name-only", branch);
+    assert.match(files, /^b\.txt$/m);
+    assert.doesNotMatch(files, /lockstep-refused/);
+  },
+);
+
+test(
+  "a git index that is not understood ends the run, which goes on when it is put right",
+  needs(hasBwrap, NO_BWRAP),
+  async () => {
+    for (const worktree of [true, false]) {
+      const world = repository();
+      // The command that was under way is done again when the run goes on.
+      const spoil =
+        'if test -e b.txt; then exit 0; fi; echo new > b.txt; truncate -s 60 "$(git rev-parse --git-dir)/index"';
+      const result = await world.run([spoil], { sandbox: "on", worktree });
+      assert.deepEqual(
+        [result.code, result.exitCode, result.outcome, result.resumable],
+        ["SANDBOX_UNAVAILABLE", 3, "failed", true],
+        result.reason,
+      );
+      assert.match(result.reason, /index is not understood/);
+      const tree = result.worktree?.path ?? world.home;
+      world.shell('rm "$(git rev-parse --git-dir)/index"; git reset -q', tree);
+      const again = await world.resume(result, { sandbox: "on" });
+      assert.equal(again.outcome, "completed", again.reason);
+    }
+  },
+);
+
+test(
   "nor is one left for the person's own git where the run works in place",
   needs(hasBwrap, NO_BWRAP),
   async () => {
