@@ -140,7 +140,10 @@ describe("the sandbox keeps", { skip: bwrap.skip }, () => {
       "mkdir -p .agent/evil .lockstep/answers; echo {} > .agent/evil/agent.json; echo mine > file",
     );
     assert.match(stderr, /sub\/\.agent is not for commands to make/);
-    assert.match(stderr, /sub\/\.lockstep is not for commands to make/);
+    assert.match(stderr, /sub\/\.lockstep is not for commands to make: it was moved away, to \S+\/refused\]/);
+    const inGit = { cwd: project, encoding: "utf8" } as const;
+    execFileSync("git", ["add", "-A"], inGit);
+    assert.doesNotMatch(execFileSync("git", ["ls-files"], inGit), /lockstep-refused/);
     assert.deepEqual(
       readdirSync(join(project, "sub")).filter((name) => !name.startsWith("lockstep-refused")),
       ["file"],

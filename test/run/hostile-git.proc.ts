@@ -441,10 +441,14 @@ test(
   async () => {
     const world = repository();
     const result = await world.run(
-      [NESTED, "rm sub/lockstep-refused-.git/.gitignore; ls -A sub >&2; echo new > b.txt"],
+      [
+        "mkdir .lockstep; echo x > .lockstep/id",
+        "test -e lockstep-refused-.lockstep/refused/id; rm lockstep-refused-.lockstep/.gitignore; echo new > b.txt",
+      ],
       { sandbox: "on" },
     );
-    assert.deepEqual(states(result), ["commit:applied", "merge:held"], details(result));
+    assert.deepEqual(states(result), ["commit:applied", "merge:applied", "remove:held"], details(result));
+    assert.match(details(result), /is kept: .*lockstep-refused-\.lockstep/);
     const { branch } = result.worktree!;
     const files = world.git(world.home, "ls-tree", "-r", "--name-only", branch);
     assert.match(files, /^b\.txt$/m);

@@ -109,6 +109,23 @@ test("what is not committed in one is said, with the command, and the run goes o
   assert.equal(world.git(world.home, "status", "--porcelain"), "");
 });
 
+test("a worktree stays while a submodule in it has commits that nobody else has", async () => {
+  const world = withSubmodules();
+  const aside = "git switch -qc aside; echo two > f.txt; git commit -qam two; git switch -q -";
+  const result = await world.run([`${NAMED} cd lib; ${aside}; cd ..; echo new > b.txt`]);
+  assert.deepEqual(effectsOf(result), ["commit:applied", "merge:applied", "remove:held"], details(result));
+  assert.match(
+    details(result),
+    /is kept: the submodule lib has commits that \S+ does not have: [0-9a-f]{10} in /,
+  );
+  const lib = join(worktreeOf(result), "lib");
+  assert.equal(world.git(lib, "show", "aside:f.txt"), "two");
+  // Brought to the user's copy, it holds nothing back.
+  world.git(world.lib, "fetch", "-q", lib, "aside:aside");
+  await pruneWorktrees(world.journal, around(world));
+  assert.equal(existsSync(worktreeOf(result)), false);
+});
+
 test("a branch that moves a submodule is not pushed before its commit is", async () => {
   const world = withSubmodules();
   const work = `${NAMED} cd lib; echo two > f.txt; git commit -qam two; cd ..; git commit -qam up`;
