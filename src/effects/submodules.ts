@@ -13,7 +13,7 @@ import {
 import { dirname, join } from "node:path";
 import type { Worktree } from "../flow/event.ts";
 import { findPlace } from "./git-place.ts";
-import { changesOf, CHECKOUT_MS, tipOf, type Git } from "./git.ts";
+import { changesOf, CHECKOUT_MS, tipOf, type Change, type Git } from "./git.ts";
 import { named, quoted } from "./words.ts";
 
 /** A folder that an index records as a repository of its own. */
@@ -145,18 +145,31 @@ export async function filledIn(
   return all;
 }
 
-/** What the run left uncommitted in submodules, and how to commit it; null: nothing. */
-export async function uncommittedIn(git: Git, worktree: Tree): Promise<string | null> {
+/** A submodule with what is not committed in it. */
+type Dirty = { readonly place: string; readonly to: string; readonly changes: readonly Change[] };
+
+/** Those of a worktree that hold anything of the kind, inner ones first; null: git cannot tell. */
+export async function dirtyIn(git: Git, worktree: Tree): Promise<readonly Dirty[] | null> {
   const filled = await filledIn(git, worktree);
-  if (filled === null) return `git cannot list the submodules of ${worktree.path}`;
+  if (filled === null) return null;
+  const dirty: Dirty[] = [];
   for (const { place, to } of filled) {
     const changes = await changesOf(git, to, "all");
-    if (changes === null) return `git cannot tell what is in the submodule ${place} of ${worktree.path}`;
-    if (changes.length === 0) continue;
-    const commit = `git -C ${quoted(to)} add -A && git -C ${quoted(to)} commit -m MESSAGE`;
-    return `work in the submodule ${place} is not committed (${named(changes)}); commit it with: ${commit}`;
+    if (changes === null) return null;
+    if (changes.length > 0) dirty.push({ place, to, changes });
   }
-  return null;
+  return dirty;
+}
+
+/** What the run left uncommitted in submodules, and how to commit it; null: nothing. */
+export async function uncommittedIn(git: Git, worktree: Tree): Promise<string | null> {
+  const dirty = await dirtyIn(git, worktree);
+  if (dirty === null) return `git cannot tell what is in the submodules of ${worktree.path}`;
+  const [first] = dirty;
+  if (first === undefined) return null;
+  const { place, to, changes } = first;
+  const commit = `git -C ${quoted(to)} add -A && git -C ${quoted(to)} commit -m MESSAGE`;
+  return `work in the submodule ${place} is not committed (${named(changes)}); commit it with: ${commit}`;
 }
 
 /** The commit that a submodule is at, where the user's copy has it not; null: there is none. */
@@ -168,14 +181,24 @@ export async function newCommitIn(git: Git, { from, to }: Filled): Promise<strin
 /** The user's copy gets the commit, on a branch of its own. Gives the name of that, or why there is none. */
 export async function bringHome(
   git: Git,
-  { from, to }: Filled,
+  { from, to, gitDir }: Filled,
   branch: string,
   commit: string,
 ): Promise<{ readonly branch: string } | { readonly why: string }> {
   const name = await freeName(git, from, branch);
-  const flags = ["--quiet", "--no-tags", "--no-write-fetch-head", "--upload-pack=git-upload-pack"];
-  const answer = await git(from, ["fetch", ...flags, to, `HEAD:refs/heads/${name}`], { whole: true });
-  if (!answer.ok) return { why: answer.why };
+  // By a file: a git at the other end would obey the settings there, which the run could write.
+  const bundle = join(gitDir, "lockstep.bundle");
+  try {
+    const known = await tipOf(git, from, "HEAD");
+    const without = known === null ? [] : ["--not", known];
+    const packed = await git(to, ["bundle", "create", "--quiet", bundle, "HEAD", ...without]);
+    if (!packed.ok) return { why: packed.why };
+    const flags = ["--quiet", "--no-tags", "--no-write-fetch-head"];
+    const answer = await git(from, ["fetch", ...flags, bundle, `HEAD:refs/heads/${name}`], { whole: true });
+    if (!answer.ok) return { why: answer.why };
+  } finally {
+    rmSync(bundle, { force: true });
+  }
   return (await hasCommit(git, from, commit)) ? { branch: name } : { why: `${to} has moved on meanwhile` };
 }
 

@@ -4,7 +4,7 @@ import { existsSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import type { Result } from "../../src/run/index.ts";
-import { pruneWorktrees } from "../../src/run/worktrees.ts";
+import { listWorktrees, pruneWorktrees } from "../../src/run/worktrees.ts";
 import { hasBwrap, NO_BWRAP } from "../boundaries/confined.ts";
 import { needs } from "../needs.ts";
 import { replies, repository, type Repository } from "./repository.ts";
@@ -94,6 +94,8 @@ test("what is not committed in one is said, with the command, and the run goes o
   const world = withSubmodules(true);
   const result = await world.run(["echo two > lib/inner/f.txt; echo new > b.txt"]);
   assert.deepEqual([result.code, ...effectsOf(result)], ["FINALIZE_FAILED", "commit:failed"]);
+  const [listed] = await listWorktrees(world.journal, around(world));
+  assert.deepEqual(listed?.uncommitted, ["b.txt", "lib/inner/f.txt"]);
   const told = details(result);
   assert.match(told, /work in the submodule lib\/inner is not committed \(f\.txt\); commit it with: /);
   world.shell(/commit it with: (.*)$/m.exec(told)![1]!.replace("MESSAGE", "two"));
@@ -112,7 +114,7 @@ test("what is not committed in one is said, with the command, and the run goes o
 test("a worktree stays while a submodule in it has commits that nobody else has", async () => {
   const world = withSubmodules();
   const aside = "git switch -qc aside; echo two > f.txt; git commit -qam two; git switch -q -";
-  const result = await world.run([`${NAMED} cd lib; ${aside}; cd ..; echo new > b.txt`]);
+  const result = await world.run([`${NAMED} cd lib; ${aside}; cd ..; echo new > b.txt`], { sandbox: "off" });
   assert.deepEqual(effectsOf(result), ["commit:applied", "merge:applied", "remove:held"], details(result));
   assert.match(
     details(result),
@@ -124,6 +126,21 @@ test("a worktree stays while a submodule in it has commits that nobody else has"
   world.git(world.lib, "fetch", "-q", lib, "aside:aside");
   await pruneWorktrees(world.journal, around(world));
   assert.equal(existsSync(worktreeOf(result)), false);
+});
+
+test("settings that a run leaves in a submodule are not obeyed", async () => {
+  const world = withSubmodules();
+  const pwned = join(world.temp, "pwned");
+  const trap = `d="$(git -C lib rev-parse --absolute-git-dir)"; mkdir -p "$d/info" "$d/hooks"
+    printf '* filter=x\n' > "$d/info/attributes"; printf '#!/bin/sh\ntouch ${pwned}\n' > "$d/hooks/pre-commit"; chmod +x "$d/hooks/pre-commit"
+    git -C lib config filter.x.clean 'touch ${pwned}; cat'; git -C lib config core.fsmonitor 'touch ${pwned}'
+    git -C lib config remote.x.url .; git -C lib config remote.x.promisor true; git -C lib config remote.x.uploadpack 'touch ${pwned};'`;
+  const work = `${NAMED} cd lib; echo two > f.txt; git commit -qam two; cd ..; ${trap}; sleep 0.01; touch lib/f.txt`;
+  const result = await world.run([work], { sandbox: "off" });
+  assert.deepEqual(effectsOf(result), ["commit:applied", "submodule:applied", "merge:held"], details(result));
+  await listWorktrees(world.journal, around(world));
+  await pruneWorktrees(world.journal, around(world));
+  assert.equal(existsSync(pwned), false);
 });
 
 test("a branch that moves a submodule is not pushed before its commit is", async () => {
@@ -144,10 +161,10 @@ test("a branch that moves a submodule is not pushed before its commit is", async
 
 test("a worktree that was removed by hand is made again with its submodules", async () => {
   const world = withSubmodules();
-  const result = await world.run([], { script: replies(["true"], world.env).slice(0, 1) });
+  const result = await world.run([], { script: replies(["true"], world.env).slice(0, 1), sandbox: "off" });
   rmSync(worktreeOf(result), { recursive: true });
   const script = replies(["test lib = $(cat lib/f.txt); echo c > c.txt"], world.env);
-  const again = await world.resume(result, { script });
+  const again = await world.resume(result, { script, sandbox: "off" });
   assert.deepEqual(effectsOf(again), ["commit:applied", "merge:applied", "remove:applied"], again.reason);
   assert.equal(world.read("c.txt"), "c\n");
 });
@@ -155,7 +172,7 @@ test("a worktree that was removed by hand is made again with its submodules", as
 test("one that cannot be filled stays empty, and the reason and the command are said", async () => {
   const world = withSubmodules();
   world.shell("git submodule --quiet deinit -f lib");
-  const result = await world.run(['test -z "$(ls lib)"; echo new > b.txt']);
+  const result = await world.run(['test -z "$(ls lib)"; echo new > b.txt'], { sandbox: "off" });
   assert.equal(result.outcome, "completed", result.reason);
   const told = result.warnings.find((text) => text.includes("submodule")) ?? "";
   assert.match(
@@ -169,12 +186,12 @@ test("one that cannot be filled stays empty, and the reason and the command are 
   world.shell(`cd ../lib; echo three > f.txt; git commit -qam three; git push -q origin HEAD`);
   const newer = world.git(join(world.temp, "lib"), "rev-parse", "HEAD");
   world.shell(`git update-index --cacheinfo 160000,${newer},lib; git commit -qm newer`);
-  const older = await world.run(['test -z "$(ls lib)"']);
+  const older = await world.run(['test -z "$(ls lib)"'], { sandbox: "off" });
   assert.match(older.warnings.join(), new RegExp(`its commit ${newer.slice(0, 10)} is not in `));
 
   // A folder that leads elsewhere is not taken for the user's copy.
   world.shell("mv lib ../lib-elsewhere; ln -s ../lib-elsewhere lib");
-  const behind = await world.run(['test -z "$(ls lib)"'], { finalize: { autoMerge: false } });
+  const behind = await world.run(['test -z "$(ls lib)"'], { finalize: { autoMerge: false }, sandbox: "off" });
   assert.match(behind.warnings.join(), /the submodule lib is empty in the worktree: it is not initialised/);
 });
 
