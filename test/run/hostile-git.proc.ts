@@ -5,11 +5,11 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import type { Result, RunOptions } from "../../src/run/index.ts";
+import { run, type Backend, type Result, type RunOptions } from "../../src/run/index.ts";
 import { listWorktrees, pruneWorktrees } from "../../src/run/worktrees.ts";
 import { hasBwrap, NO_BWRAP } from "../boundaries/confined.ts";
 import { needs } from "../needs.ts";
-import { repository, type Repository } from "./repository.ts";
+import { repository, WORKER, type Repository } from "./repository.ts";
 
 const COMMIT = "echo new > b.txt; git add b.txt; git commit -qm work";
 const LEAVE = "echo left > left.txt";
@@ -479,6 +479,31 @@ test(
     }
   },
 );
+
+test("nor does a run go on whose coding agent had the command done", needs(hasBwrap, NO_BWRAP), async () => {
+  const world = repository();
+  const usage = { turns: 1, inputTokens: 0, outputTokens: 0, costUsd: null };
+  let asked = 0;
+  const backend: Backend = {
+    spec: { id: "agent", options: null },
+    run: async ({ call, signal }) => {
+      asked += 1;
+      const { ok } = await call({ name: "Bash", input: { command: "truncate -s 60 .git/index" } }, signal);
+      const output = { stepId: "initial.work", next_action: { action: "handoff" } };
+      return { kind: "reply", text: String(ok), calls: [], output, usage };
+    },
+  };
+  const here = { env: { ...world.env, LOCKSTEP_TRUST: "all" }, journal: world.journal };
+  const result = await run({
+    agent: WORKER,
+    cwd: world.home,
+    worktree: false,
+    sandbox: "on",
+    backend,
+    ...here,
+  });
+  assert.deepEqual([result.code, result.exitCode, asked], ["SANDBOX_UNAVAILABLE", 3, 1], result.reason);
+});
 
 test(
   "nor is one left for the person's own git where the run works in place",
