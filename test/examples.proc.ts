@@ -159,7 +159,7 @@ test("06: six stages, two of them side by side, with checks and a repair, end in
     const ran = lockstep("run", "ship", "--task", "make the tests pass", "--script", script, "--json");
     assert.equal(ran.status, 0, ran.stdout);
     const { path, warnings } = JSON.parse(ran.stdout) as {
-      path: readonly { step: string; label: string }[];
+      path: readonly { step: string; label: string; to: string | null }[];
       warnings: readonly string[];
     };
     assert.deepEqual(
@@ -179,6 +179,17 @@ test("06: six stages, two of them side by side, with checks and a repair, end in
       ["graph", "ship"],
     ])
       assert.equal(lockstep(...words).status, 0, words.join(" "));
+    const drawn = JSON.parse(lockstep("graph", "ship", "--format", "json").stdout) as {
+      edges: readonly { from: string; label: string; to: { step?: string } }[];
+    };
+    const ways = drawn.edges.map(({ from, label, to }) => `${from} ${label} ${to.step ?? null}`);
+    for (const { step, label, to } of path)
+      assert.ok(ways.includes(`${step} ${label} ${to}`), `${step} → ${to}`);
+    for (const sibling of ["build-slug", "build-count"])
+      assert.deepEqual(
+        ways.filter((way) => way.startsWith(`${sibling} ok `)),
+        [`${sibling} ok review`, `${sibling} ok ${sibling}`],
+      );
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

@@ -31,9 +31,9 @@ export function gitPlaces(root: string, above: boolean): GitPlaces {
   const pointer = { path: dot, as: "ro" } as const;
   if (link === null) return { mounts: [pointer], watched: [] };
   const common = controlFolder(link.common);
-  const own = fixed(link.admin, ["commondir", "gitdir", "config.worktree"]);
+  const own = controlFolder(link.admin, ["commondir", "gitdir", "config.worktree"]);
   return {
-    mounts: [pointer, ...common.mounts, { path: link.admin, as: "rw" }, ...own.mounts],
+    mounts: [pointer, ...common.mounts, ...own.mounts],
     watched: [...common.watched, ...own.watched],
   };
 }
@@ -156,11 +156,15 @@ const NOTHING: GitPlaces = { mounts: [], watched: [] };
 /** What git obeys when it is started outside: programs, settings, and where to look for them. */
 const FIXED = ["config", "config.worktree", "hooks", "info", "commondir", "worktrees"];
 
-function controlFolder(folder: string): GitPlaces {
+/** `names`: what is fixed in the folder itself; in the repositories of submodules below it, it is always the same. */
+function controlFolder(folder: string, names: readonly string[] = FIXED): GitPlaces {
   const modules = join(folder, "modules");
   const found = moduleFolders(modules);
   const folders = [folder, ...(found ?? [])];
-  const places = folders.map((path) => fixed(path, path === folder || isRepository(path) ? FIXED : []));
+  const places = [
+    fixed(folder, names),
+    ...(found ?? []).map((path) => fixed(path, isRepository(path) ? FIXED : [])),
+  ];
   return {
     mounts: [
       ...folders.map((path) => ({ path, as: "rw" }) as const),

@@ -2,11 +2,13 @@
 import {
   existsSync,
   lstatSync,
+  mkdirSync,
   readFileSync,
   readlinkSync,
   realpathSync,
   renameSync,
   symlinkSync,
+  writeFileSync,
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { RunnerError } from "../engine/ports.ts";
@@ -114,8 +116,11 @@ export function unfinished(policy: SandboxPolicy): readonly string[] {
 
 type Planted = { readonly path: string | Buffer; readonly link: string | null };
 
+/** What was put back as it was, and where what was found there is now; null: nothing was. */
+export type Refused = { readonly path: string; readonly to: string | null };
+
 /** Puts things back as they were. Nothing is deleted: should it be somebody else's after all, it is still there. */
-export function quarantine(watched: readonly Planted[]): readonly string[] {
+export function quarantine(watched: readonly Planted[]): readonly Refused[] {
   return watched.flatMap(({ path: said, link }) => {
     // One byte is one character here: a command may use any bytes.
     const named = Buffer.from(said).toString("latin1");
@@ -124,11 +129,21 @@ export function quarantine(watched: readonly Planted[]): readonly string[] {
     const found = lstatSync(bytes(path), { throwIfNoEntry: false });
     const now = found?.isSymbolicLink() ? readlinkSync(bytes(path)) : null;
     if (link === null ? found === undefined : now === link) return [];
-    if (found !== undefined)
-      renameSync(bytes(path), bytes(unused(join(dirname(path), `lockstep-refused-${basename(path)}`))));
+    const to = found === undefined ? null : setAside(path);
     if (link !== null) symlinkSync(link, bytes(path));
-    return [bytes(path).toString("utf8")];
+    return [{ path: bytes(path).toString("utf8"), to: to === null ? null : bytes(to).toString("utf8") }];
   });
+}
+
+/** In a folder of its own, beside where it was, all of which git ignores: so it is not committed by mistake. */
+function setAside(path: string): string {
+  const folder = unused(join(dirname(path), `lockstep-refused-${basename(path)}`));
+  mkdirSync(bytes(folder));
+  writeFileSync(bytes(join(folder, ".gitignore")), "*\n", { flag: "wx" });
+  // Under no name that anybody obeys.
+  const to = join(folder, "refused");
+  renameSync(bytes(path), bytes(to));
+  return to;
 }
 
 function bytes(path: string): Buffer {

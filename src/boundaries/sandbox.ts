@@ -79,7 +79,12 @@ export function confine<O extends Options, R extends Ended>(
     const result = await start(options);
     const moved = restored(() => [...watched, ...newlyNested(policy, nested)]);
     const left = unfinished(policy).filter((path) => !begun.includes(path));
-    const note = [moved, ...left.map(leftUnfinished), isCutOff(result, policy) ? noNetwork(policy) : ""]
+    const note = [
+      moved,
+      ...left.map(leftUnfinished),
+      isCutOff(result, policy) ? noNetwork(policy) : "",
+      isReadOnly(result) ? readOnly(policy) : "",
+    ]
       .filter((line) => line !== "")
       .join("\n");
     if (note === "") return result;
@@ -120,6 +125,22 @@ function noNetwork({ hosts }: SandboxPolicy): string {
   return `[${there}. The user can open it: --network usual (package registries), --network HOST,HOST or --network all]`;
 }
 
+/** Whether a command failed as one does that may not write, or may not move what is held in its place. */
+function isReadOnly({ exitCode, stdout, stderr }: Ended): boolean {
+  return exitCode !== 0 && [stderr, stdout].some((text) => READ_ONLY.test(text));
+}
+
+/** As the C library, Node and Rust say it. */
+const READ_ONLY = /read-only file ?system|device or resource busy|\b(?:EROFS|EBUSY)\b/i;
+
+function readOnly({ cwd, writable }: SandboxPolicy): string {
+  const where = [cwd, ...writable, "/tmp"].join(", ");
+  return (
+    `[This is the sandbox: commands may write in ${where}, but not to .agent, .lockstep, settings and hooks of git, or what ` +
+    `Lockstep loads. The user can open more folders: runner.boundaries.sandbox.filesystem.allowedPaths in agent.json]`
+  );
+}
+
 /** A process that stays, inside the sandbox: what to start in its place, and a look at what it left so far. */
 export type Confined = {
   readonly command: readonly string[];
@@ -152,8 +173,12 @@ function leftUnfinished(path: string): string {
 /** A line for each place that had to be put right. */
 function restored(watched: () => Parameters<typeof quarantine>[0]): string {
   try {
-    const moved = quarantine(watched());
-    return moved.map((path) => `[${path} is not for commands to make: it was moved away]`).join("\n");
+    return quarantine(watched())
+      .map(({ path, to }) => {
+        const where = to === null ? "it was put back" : `it was moved away, to ${to}`;
+        return `[${path} is not for commands to make: ${where}]`;
+      })
+      .join("\n");
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
     const message = `A command left what git would obey, and it cannot be moved away: ${why}. Look at .git before you use it.`;

@@ -1,5 +1,5 @@
 /** The tools of a run. Each call passes the gate first; whatever happens, it gets exactly one result. */
-import type { Approved, Toolbox, ToolSpec } from "../engine/ports.ts";
+import { RunnerError, type Approved, type Toolbox, type ToolSpec } from "../engine/ports.ts";
 import type { Call, CallResult, Grant } from "../flow/event.ts";
 import type { Flow, Step } from "../flow/flow.ts";
 import { own, type JsonObject } from "../flow/json.ts";
@@ -232,6 +232,8 @@ async function attempt(
   try {
     return await work();
   } catch (error) {
+    // What keeps commands from what git would obey is gone: the run must not go on as if it were there.
+    if (error instanceof RunnerError && error.code === "SANDBOX_UNAVAILABLE") throw error;
     const what = signal.aborted
       ? "was interrupted"
       : `failed: ${error instanceof Error ? error.message : String(error)}`;

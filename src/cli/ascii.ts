@@ -17,6 +17,7 @@ const SIGNS: { readonly [sign: string]: string } = {
   "↻": "@",
   "⚠": "!",
   "━": "=",
+  "∥": "|",
 };
 
 /** Lines and corners of drawings: one character for one, so that columns stay where they are. */
@@ -26,7 +27,7 @@ const VERTICAL = /[│╎╵╷]/;
 
 export function asciiOf(text: string): string {
   return text
-    .replaceAll(/[✓✗→←·…×■●▶◀↑↩↻⚠━]/g, (sign) => SIGNS[sign]!)
+    .replaceAll(/[✓✗→←·…×■●▶◀↑↩↻⚠━∥]/g, (sign) => SIGNS[sign]!)
     .replaceAll(LINES, (line) => (HORIZONTAL.test(line) ? "-" : VERTICAL.test(line) ? "|" : "+"));
 }
 

@@ -163,7 +163,7 @@ function spanOf(lane: Lane): number {
 
 function legend({ edges, nodes }: Outline, paint: Paint): readonly string[] {
   const tacit = Map.groupBy(
-    edges.filter((edge) => edge.isTacit),
+    edges.filter((edge) => edge.isTacit && edge.kind === "end"),
     (edge) => edge.label,
   );
   const steps = new Set(edges.map((edge) => edge.from)).size;

@@ -13,7 +13,7 @@ import { denialText } from "../flow/question.ts";
 import { broken, gutter, visible } from "../flow/visible.ts";
 import type { DriveOptions } from "../run/index.ts";
 import type { Screen } from "./screen.ts";
-import { count, duration, shownInLine, wrapped, type Paint } from "./text.ts";
+import { besideEachOther, count, DOING, duration, shownInLine, wrapped, type Paint } from "./text.ts";
 
 type Observe = NonNullable<DriveOptions["observe"]>;
 type State = Parameters<Observe>[1];
@@ -94,10 +94,10 @@ export function statusLine(
   sinceMs = 0,
 ): string {
   const lanes = state.lanes.map(({ step, visit }) => `${shownInLine(step, 60)} #${visit}`);
-  const doing = state.lanes[0]?.command.type;
+  const doing = [...new Set(state.lanes.map(({ command }) => DOING[command.type]))];
   return [
-    lanes.length === 0 ? "ending" : lanes.join(", "),
-    ...(doing === undefined ? [] : [waitText(state, sinceMs) ?? DOING[doing]]),
+    lanes.length === 0 ? "ending" : lanes.join(" ∥ "),
+    ...(doing.length === 0 ? [] : [waitText(state, sinceMs) ?? doing.join(", ")]),
     duration(elapsedMs),
     `iteration ${state.iterations}`,
     ...(state.last === null ? [] : [`last ${shownInLine(state.last.label, 40)}`]),
@@ -115,20 +115,9 @@ function waitText({ lanes }: State, sinceMs: number): string | null {
   return null;
 }
 
-const DOING = {
-  ask: "asking",
-  call: "using tools",
-  check: "checking",
-  look: "looking",
-  hook: "running a hook",
-  question: "waiting for an answer",
-  wait: "waiting",
-  end: "ending",
-} as const;
-
 /** What an entry of the journal says to a person; mostly nothing. `calls`: those that its results belong to. */
 export function entryLines(
-  { event, led }: Entry,
+  { event, led, underWay }: Entry,
   state: State,
   paint: Paint,
   isVerbose: boolean,
@@ -257,9 +246,10 @@ export function entryLines(
     case "run.ended":
       break;
   }
-  if (led !== undefined) {
+  if (led === undefined) lines.push(...retryLines(event, state, paint));
+  else {
     const failed = event.type === "step.checked" ? event.results.find((result) => !result.ok) : undefined;
-    lines.push(ledLine(led, failed, paint), ...(led.notes ?? []).map((note) => dim(note)));
+    lines.push(ledLine(led, failed, paint, underWay), ...(led.notes ?? []).map((note) => dim(note)));
   }
   return lines;
 }
@@ -293,16 +283,59 @@ function objectOf({ input }: Call): string {
   return typeof about === "string" ? ` ${shownInLine(about, 60)}` : "";
 }
 
-/** `closure.issue #1 → closing ✗ git-clean (git-dirty) → continuation.issue` */
-export function ledLine(led: Led, failed: CheckResult | undefined, paint: Paint): string {
-  const { step, visit, label, to, overturned } = led;
-  const check =
-    failed === undefined ? "" : ` ${shownInLine(failed.name, 80)} (${shownInLine(failed.pattern, 80)})`;
+/** `a1 #1 ✗ tests (tests-fail), try 2 of 3`: the stage is tried again in the same visit. */
+function retryLines(event: Entry["event"], { lanes }: State, paint: Paint): readonly string[] {
+  if (!("step" in event)) return [];
+  const lane = lanes.find(({ step, visit }) => step === event.step && visit === event.visit);
+  const tries = lane?.stage?.tries ?? [];
+  const isRetry =
+    tries.length > 1 &&
+    lane?.turn === lane!.stage!.since + 1 &&
+    (event.type === "step.checked" ||
+      event.type === "step.hooked" ||
+      ((event.type === "step.answered" || event.type === "step.called") && event.turn === lane.stage?.since));
+  if (!isRetry) return [];
+  const failed = event.type === "step.checked" ? event.results.find(({ ok }) => !ok) : undefined;
+  return [`${failedLine(event, failed ?? tries.at(-2)?.reason ?? "", paint)}, try ${tries.length}`];
+}
+
+/** `a1 #1 ✗ tests (tests-fail)` */
+export function failedLine(
+  { step, visit }: { readonly step: string; readonly visit: number },
+  why: CheckResult | string,
+  paint: Paint,
+): string {
+  const words = typeof why === "string" ? shownInLine(why, 200) : checkText(why);
+  return `  ${shownInLine(step, 80)} ${paint("dim", `#${visit}`)} ${paint("red", `✗ ${words}`)}`;
+}
+
+function checkText({ name, pattern }: CheckResult): string {
+  return `${shownInLine(name, 80)} (${shownInLine(pattern, 80)})`;
+}
+
+/**
+ * `closure.issue #1 → closing ✗ git-clean (git-dirty) → continuation.issue`, and for siblings
+ * `start #1 → ok → (a1 ∥ a2), then end-it` and `a1 #1 → ok → end-it, after a2`.
+ */
+export function ledLine(
+  led: Led,
+  failed: CheckResult | undefined,
+  paint: Paint,
+  underWay: readonly string[] = [],
+): string {
+  const { step, visit, label, to, overturned, fork } = led;
+  const check = failed === undefined ? "" : ` ${checkText(failed)}`;
+  const onward = to === null ? paint("dim", "end") : shownInLine(to, 80);
+  const isWaiting = led.place !== undefined && underWay.length > 0;
   const word = label === null ? paint("yellow", "no answer") : shownInLine(label, 40);
   const parts = [
     `${shownInLine(step, 80)} ${paint("dim", `#${visit}`)}`,
     overturned ? `${word} ${paint("red", `✗${check}`)}` : word,
-    to === null ? paint("dim", "end") : shownInLine(to, 80),
+    fork !== undefined
+      ? `(${besideEachOther(fork)}), then ${onward}`
+      : isWaiting
+        ? `${onward}, after ${besideEachOther(underWay)}`
+        : onward,
   ];
   return `  ${parts.join(paint("dim", " → "))}`;
 }

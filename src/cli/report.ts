@@ -3,7 +3,7 @@ import { isObject, own, sameJson } from "../flow/json.ts";
 import { answerCommands } from "../flow/question.ts";
 import { broken, visible } from "../flow/visible.ts";
 import type { Result, Shown } from "../run/index.ts";
-import { count, duration, jsonLine, shown, shownInLine, type Paint } from "./text.ts";
+import { count, DOING, duration, jsonLine, shown, shownInLine, type Paint } from "./text.ts";
 
 /** `resume`: the command that goes on with the run. `typed`: commands as the user types them. */
 export function renderReport(
@@ -23,6 +23,7 @@ export function renderReport(
     ...rows("result", resultLines(result)),
     ...(result.forkedFrom === null ? [] : [row("forked", origin(result.forkedFrom))]),
     ...(result.path.length === 0 ? [] : [row("path", chain(result, paint))]),
+    ...(result.underWay.length < 2 ? [] : [row("under way", underWay(result))]),
     ...rows("checks", checks(result, paint)),
     ...rows("handoff", handoff(result)),
     ...(result.verdict === null ? [] : [row("verdict", shownInLine(result.verdict))]),
@@ -124,11 +125,14 @@ function headline({ outcome, code, agent, run, iterations, durationMs }: Shown, 
 
 const MOST_LINKS = 12;
 
-/** Equal neighbours once with their number; the middle of a long way is left out. */
-function chain({ path, outcome }: Shown, paint: Paint): string {
+/** Siblings in brackets, `…` behind those that are not done; equal neighbours once with their number; the middle of a long way is left out. */
+function chain({ path, outcome, underWay: open }: Shown, paint: Paint): string {
   const links: { text: string; times: number }[] = [];
-  for (const led of path) {
-    const text = `${shownInLine(led.step, 80)}${led.overturned ? paint("red", " ✗") : ""}`;
+  for (const group of groupsOf(path, open)) {
+    const words = group.map(
+      ({ step, mark }) => `${shownInLine(step, 80)}${mark === "✗" ? paint("red", " ✗") : mark}`,
+    );
+    const text = words.length === 1 ? words[0]! : `(${words.join(" ∥ ")})`;
     const last = links.at(-1);
     if (last?.text === text) last.times += 1;
     else links.push({ text, times: 1 });
@@ -143,6 +147,36 @@ function chain({ path, outcome }: Shown, paint: Paint): string {
   const tail =
     outcome === "completed" ? ["end"] : next === null ? [] : [paint("dim", `(${shownInLine(next, 80)})`)];
   return [...kept, ...tail].join(" → ");
+}
+
+type Link = { readonly step: string; readonly mark: "" | "✗" | "…" };
+
+/** The visits of a path; those that ran at the same time together, with their siblings that are still under way. */
+function groupsOf(path: Result["path"], open: Result["underWay"]): readonly (readonly Link[])[] {
+  const groups: Link[][] = [];
+  for (const [at, led] of path.entries()) {
+    const link: Link = { step: led.step, mark: led.overturned ? "✗" : "" };
+    const isBeside = (led.place ?? -1) >= 0 && (path[at - 1]?.place ?? -1) >= 0;
+    if (isBeside) groups.at(-1)!.push(link);
+    else groups.push([link]);
+  }
+  const forked = path.findLast(({ place }) => (place ?? -1) < 0)?.fork;
+  if (forked === undefined) return groups;
+  const isNew = (path.at(-1)?.place ?? -1) < 0;
+  const done = isNew ? [] : groups.pop()!;
+  const all = forked.flatMap((step): readonly Link[] => {
+    const settled = done.find((link) => link.step === step);
+    if (settled !== undefined) return [settled];
+    return open.some((visit) => visit.step === step) ? [{ step, mark: "…" }] : [];
+  });
+  return all.length === 0 ? groups : [...groups, all];
+}
+
+/** `a2 #1 asking, a3 #1 checking` */
+function underWay(result: Shown): string {
+  return result.underWay
+    .map(({ step, visit, doing }) => `${shownInLine(step, 60)} #${visit} ${DOING[doing]}`)
+    .join(", ");
 }
 
 /** One line for each check, its tries in order. */

@@ -5,7 +5,7 @@ import { particularsOf, type Particulars } from "../run/runs.ts";
 import { UsageError } from "./args.ts";
 import type { Call } from "./call.ts";
 import { withJournal, withOwnJournal } from "./journal.ts";
-import { age, fit, shownInLine, size, table, widthOf, type Paint } from "./text.ts";
+import { age, besideEachOther, fit, shownInLine, size, table, widthOf, type Paint } from "./text.ts";
 
 const USUAL_LIMIT = 20;
 
@@ -87,12 +87,12 @@ function printer({ screen }: Call): (runs: readonly RunSummary[]) => Promise<voi
   };
 }
 
-function stateText({ run, agent, state, code, step, events }: RunSummary): string {
+function stateText({ run, agent, state, code, steps, events }: RunSummary): string {
   return [
     run,
     shownInLine(agent, 40),
     code === null ? state : `${state} ${code}`,
-    shownInLine(step ?? "-", 60),
+    besideEachOther(steps) || "-",
     events,
   ].join("  ");
 }
@@ -121,7 +121,7 @@ function runTable(runs: readonly Row[], now: number, paint: Paint, width = Infin
     row.run,
     shownInLine(row.agent, 40),
     row.code === null ? row.state : `${row.state} ${row.code}`,
-    shownInLine(row.step ?? "-", 60),
+    besideEachOther(row.steps) || "-",
     timeText(row.createdAt),
     age(now - Date.parse(row.updatedAt)),
     row.costUsd === null ? "-" : `$${row.costUsd.toFixed(4)}`,

@@ -5,7 +5,7 @@ import type { Call } from "./call.ts";
 import { resumeCommand } from "./conduct.ts";
 import { UsageError } from "./args.ts";
 import { withJournal } from "./journal.ts";
-import { ledLine } from "./progress.ts";
+import { failedLine, ledLine } from "./progress.ts";
 import { renderReport, resultText } from "./report.ts";
 import { duration, jsonLine, shownInLine, table, type Paint } from "./text.ts";
 
@@ -67,12 +67,13 @@ function stepTable({ steps }: Shown, paint: Paint): readonly string[] {
 }
 
 /** How a visit was settled, if this entry settled one. */
-export function visitLines({ event, led }: Entry, paint: Paint): readonly string[] {
-  if (led === undefined) return [];
+export function visitLines({ event, led, underWay }: Entry, paint: Paint): readonly string[] {
+  const failed = event.type === "step.checked" ? event.results.find((other) => !other.ok) : undefined;
+  if (led === undefined)
+    return event.type === "step.checked" && failed !== undefined ? [failedLine(event, failed, paint)] : [];
   const seen = ({ met, what }: Sight) =>
     paint("dim", `      ${met ? "met" : "not met"}: ${shownInLine(what, 400)}`);
-  const failed = event.type === "step.checked" ? event.results.find((other) => !other.ok) : undefined;
-  const line = ledLine(led, failed, paint);
+  const line = ledLine(led, failed, paint, underWay);
   return event.type === "step.looked" ? [line].concat(event.sights.map(seen)) : [line];
 }
 

@@ -1,5 +1,6 @@
 /** Words and figures for people. Pure. What comes from a model or a file is made harmless before it is shown. */
 import util, { stripVTControlCharacters } from "node:util";
+import { shownInLine } from "../flow/harmless.ts";
 
 export type Style = "bold" | "dim" | "red" | "green" | "yellow" | "cyan";
 
@@ -13,6 +14,23 @@ export function createPaint(colours: boolean): Paint {
 }
 
 export { jsonLine, shellWord, shown, shownInLine } from "../flow/harmless.ts";
+
+/** What is being done about a command. */
+export const DOING = {
+  ask: "asking",
+  call: "using tools",
+  check: "checking",
+  look: "looking",
+  hook: "running a hook",
+  question: "waiting for an answer",
+  wait: "waiting",
+  end: "ending",
+} as const;
+
+/** `a ∥ b`: steps that run at the same time. */
+export function besideEachOther(steps: readonly string[]): string {
+  return steps.map((step) => shownInLine(step, 60)).join(" ∥ ");
+}
 
 /** Columns as wide as their widest cell; the last one is not padded. */
 export function table(rows: readonly (readonly string[])[]): readonly string[] {

@@ -3,7 +3,7 @@ import { judgedIn, type CallResult, type Event, type Reply, type Say } from "../
 import type { Why } from "../run/why.ts";
 import { supplierText, type Fact } from "./explain.ts";
 import { KIND_WORDS } from "./graph-words.ts";
-import { count, duration, shownInLine, type Paint } from "./text.ts";
+import { besideEachOther, count, duration, shownInLine, type Paint } from "./text.ts";
 import { choiceText, commandText, moveText, schemaText, standRows, UNDECIDED } from "./why-words.ts";
 import { createPage, type Page } from "./why-page.ts";
 
@@ -38,12 +38,13 @@ export function whyText(why: Why, paint: Paint, full: boolean): string {
 /** `closing ✗ tests-pass (tests-failed) → continuation.issue` */
 function decisionText({ decision, state, moments }: Why, paint: Paint): string {
   if (decision === null) return paint("yellow", UNDECIDED[state]);
-  const { label, to, overturned } = decision;
+  const { label, to, overturned, fork } = decision;
   const results = moments.findLast(({ checked }) => checked?.overturned)?.checked?.results ?? [];
   const failed = results.filter(({ ok }) => !ok).map(({ name, pattern }) => ` ${name} (${pattern})`);
   const word = label === null ? paint("yellow", "no answer") : paint("bold", shownInLine(label, 40));
   const taken = overturned ? `${word} ${paint("red", `✗${shownInLine(failed.join(","), 120)}`)}` : word;
-  return `${taken} → ${to === null ? "end" : shownInLine(to, 80)}`;
+  const onward = to === null ? "end" : shownInLine(to, 80);
+  return `${taken} → ${fork === undefined ? onward : `(${besideEachOther(fork)}), then ${onward}`}`;
 }
 
 function momentLines(why: Why, moment: Moment, page: Page): readonly string[] {

@@ -1,13 +1,15 @@
 /** What becomes of the worktree of a completed run: its work is committed, merged or pushed, and the worktree removed. */
 import { existsSync } from "node:fs";
 import type { Worktree } from "../flow/event.ts";
-import { controlChangesOn, heldFor } from "./control-changes.ts";
+import { heldChangesOn, heldFor, isHeld } from "./control-changes.ts";
 import { branchOf, isAncestor, tipOf, type Change, type Git } from "./git.ts";
 import { applied, failed, held, type Done, type Ledger } from "./ledger.ts";
 import { mergeBranch } from "./merge.ts";
 import { closingsIn, proposePull, type Proposing } from "./pull.ts";
 import { troubleWith } from "./remote.ts";
-import { leftIn, named, quoted, removeWorktree } from "./worktree.ts";
+import { bringHome, filledIn, newCommitIn, uncommittedIn } from "./submodules.ts";
+import { named, quoted } from "./words.ts";
+import { leftIn, removeWorktree } from "./worktree.ts";
 
 export type Finalizing = {
   readonly git: Git;
@@ -25,7 +27,7 @@ export async function finalize(it: Finalizing): Promise<boolean> {
   const { branch, base, home, commit } = worktree;
   const { autoMerge, createPr, push } = worktree.finalize;
   const left = await lookAtLeft(it);
-  if (!(await commitLeft(it, left))) return false;
+  if (!(await commitLeft(it, left)) || !(await bringSubmodules(it))) return false;
   // Whether there is anything to merge is looked at where it is merged.
   const isEmpty =
     (createPr || push || !autoMerge) &&
@@ -60,15 +62,20 @@ async function lookAtLeft({ git, worktree, copy }: Finalizing): Promise<Uncommit
   const left = await leftIn(git, worktree, copy);
   if (left === null) return { paths: [], fault: `git cannot tell what is in ${path}` };
   // A repository inside of the worktree cannot become part of it; it keeps the worktree from being removed.
-  const paths = left.work.filter((change) => !change.path.endsWith("/"));
+  // Nor is what was taken from commands to be committed, should they have made git see it.
+  const paths = left.work.filter(({ path: name }) => !name.endsWith("/") && !REFUSED.test(name));
   const unmerged = paths.filter(({ kind }) => kind === "unmerged");
   if (unmerged.length > 0)
     return {
       paths,
       fault: `conflicts are not resolved in ${path}: ${named(unmerged)}; resolve and commit them`,
     };
-  return { paths, fault: await strayed(git, path, branch, paths) };
+  const fault = (await uncommittedIn(git, worktree)) ?? (await strayed(git, path, branch, paths));
+  return { paths, fault };
 }
+
+/** As the sandbox calls what it moves away. */
+const REFUSED = /(?:^|\/)lockstep-refused-[^/]*(?:\/|$)/;
 
 /** Commits that are not on the run's branch would not be merged, and could be lost with the worktree. */
 async function strayed(
@@ -128,15 +135,42 @@ async function commitPaths(
 /** As many as a command line takes, however long their names are. */
 const AT_ONCE = 100;
 
+/** What the run committed in submodules is in the user's own copies before anything names it. */
+async function bringSubmodules({ git, ledger, worktree }: Finalizing): Promise<boolean> {
+  for (const one of (await filledIn(git, worktree)) ?? []) {
+    const commit = await newCommitIn(git, one);
+    if (commit === null) continue;
+    const about = `${commit.slice(0, 10)} of the submodule ${one.place}`;
+    const isDone = await ledger.act({
+      kind: "submodule",
+      key: `submodule ${one.place} ${commit}`,
+      target: one.place,
+      detail: `bring ${about} to ${one.from}`,
+      find: async () => ((await newCommitIn(git, one)) === null ? `${about} is in ${one.from}` : null),
+      perform: async () => {
+        const brought = await bringHome(git, one, worktree.branch, commit);
+        if ("why" in brought) return failed(`${about} was not brought to ${one.from}: ${brought.why}`);
+        return applied(`brought ${about} to ${one.from}, branch ${brought.branch}`);
+      },
+    });
+    if (!isDone) return false;
+  }
+  return true;
+}
+
 // Pushing.
 
 /** null: nothing that is to be pushed needs a person's look. */
 async function whyHeld({ git, worktree }: Finalizing, branch: string, what: string): Promise<string | null> {
   const { home, finalize } = worktree;
-  const obeyed = await controlChangesOn(git, worktree, branch);
-  if (obeyed !== null && obeyed.length === 0) return null;
-  const byHand = `git -C ${quoted(home)} push ${quoted(finalize.remote)} ${quoted(branch)}`;
-  return heldFor(obeyed, what, worktree, branch, byHand);
+  const changes = await heldChangesOn(git, worktree, branch);
+  if (!isHeld(changes)) return null;
+  return heldFor(changes, what, worktree, branch, {
+    command: `git -C ${quoted(home)} push ${quoted(finalize.remote)} ${quoted(branch)}`,
+    // Else the branch would name a commit that nobody else has.
+    first: (folder, { to }) =>
+      `git -C ${quoted(folder)} push ${quoted(finalize.remote)} ${to}:${quoted(`refs/heads/${branch}`)}`,
+  });
 }
 
 /** `closings`: what the commits say that GitHub would obey at once; then pushing is for a person to do. */

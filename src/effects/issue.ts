@@ -3,7 +3,7 @@ import { shownInLine } from "../flow/harmless.ts";
 import { isSameLabel, type Closing, type Labels } from "./closing.ts";
 import type { GitHub, Issue, Outcome } from "./github.ts";
 import { applied, failed, type Act, type Done, type Ledger } from "./ledger.ts";
-import { quoted } from "./worktree.ts";
+import { quoted } from "./words.ts";
 
 export type OnIssue = {
   readonly ledger: Ledger;

@@ -2,7 +2,7 @@
 import { shownInLine } from "../flow/harmless.ts";
 import { isObject, type JsonObject } from "../flow/json.ts";
 import { createProcessTransport, type Program, type Transport } from "./mcp-process.ts";
-import { readResult, readTool, type ListedTool, type Told } from "./mcp-read.ts";
+import { readResult, readTools, type ListedTool, type Told } from "./mcp-read.ts";
 
 /** What we use of `@modelcontextprotocol/client`. */
 export type McpSdk = {
@@ -198,38 +198,22 @@ async function listTools(
   { request }: Connection,
   { signal, startMs = START_MS }: ServerOptions,
 ): Promise<Pick<OpenServer, "tools" | "notes">> {
-  const tools = new Map<string, ListedTool>();
+  const listed: unknown[] = [];
   const cursors = new Set<string>();
-  let unusable = 0;
   let cursor: string | undefined;
-  for (let page = 0; ; page++) {
+  for (let page = 0; page <= MOST_PAGES; page++) {
     const params = cursor === undefined ? {} : { cursor };
-    const listed = await request("tools/list", params, { timeout: startMs, signal });
-    const { tools: members, nextCursor } = isObject(listed) ? listed : {};
-    for (const member of Array.isArray(members) ? (members as readonly unknown[]) : []) {
-      if (tools.size >= MOST_TOOLS) break;
-      const tool = readTool(server, member);
-      if (tool === null) unusable += 1;
-      else if (tools.has(tool.name)) throw new Error(`it has two tools called "${tool.tool}"`);
-      else tools.set(tool.name, tool);
-    }
-    const isFull = tools.size >= MOST_TOOLS;
-    if (typeof nextCursor !== "string" || isFull || page >= MOST_PAGES || cursors.has(nextCursor)) {
-      const notes = [
-        ...(isFull
-          ? [`the server "${server}" has ${MOST_TOOLS} tools or more; further ones are not there`]
-          : []),
-        ...(unusable > 0
-          ? [
-              `the server "${server}" has ${unusable} tools with names that cannot be used; they are not there`,
-            ]
-          : []),
-      ];
-      return { tools: [...tools.values()], notes };
-    }
+    const answer = await request("tools/list", params, { timeout: startMs, signal });
+    const { tools: members, nextCursor } = isObject(answer) ? answer : {};
+    if (Array.isArray(members)) listed.push(...(members as readonly unknown[]).slice(0, MOST_TOOLS));
+    if (typeof nextCursor !== "string" || listed.length >= MOST_TOOLS || cursors.has(nextCursor)) break;
     cursors.add(nextCursor);
     cursor = nextCursor;
   }
+  const { tools, notes } = readTools(server, listed.slice(0, MOST_TOOLS));
+  if (listed.length < MOST_TOOLS) return { tools, notes };
+  const full = `the server "${server}" has ${MOST_TOOLS} tools or more; further ones are not there`;
+  return { tools, notes: [full, ...notes] };
 }
 
 function statusOf(error: unknown): unknown {

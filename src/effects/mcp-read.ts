@@ -9,7 +9,7 @@ import { toolNameOf } from "../flow/mcp.ts";
 export type ListedTool = {
   /** As the server calls it. */
   readonly tool: string;
-  /** As everybody else does. */
+  /** As everybody else does. It is `mcp__<server>__<tool>`, with `_` for what providers of models refuse. */
   readonly name: string;
   readonly description: string;
   readonly input: JsonSchema;
@@ -17,13 +17,67 @@ export type ListedTool = {
   readonly reads: boolean;
 };
 
-/** null: a tool that cannot be offered, because of its name. */
-export function readTool(server: string, listed: unknown): ListedTool | null {
-  if (!isObject(listed)) return null;
-  const tool = own(listed, "name");
-  if (typeof tool !== "string") return null;
-  const name = toolNameOf(server, tool);
-  if (!/^[A-Za-z0-9_-]+$/.test(tool) || name.length > LONGEST_NAME) return null;
+/** The tools of a list that can be offered, and what a person should know about the others. */
+export function readTools(
+  server: string,
+  listed: readonly unknown[],
+): { readonly tools: readonly ListedTool[]; readonly notes: readonly string[] } {
+  const named = listed.map((one) => ({ one, tool: isObject(one) ? own(one, "name") : undefined }));
+  // A tool that is called so keeps its name, whatever others turn into.
+  const taken = new Set(
+    named.flatMap(({ tool }) => (typeof tool === "string" && PLAIN.test(tool) ? [tool] : [])),
+  );
+  const tools: ListedTool[] = [];
+  const [nameless, tasks, long]: [number[], string[], string[]] = [[], [], []];
+  for (const [place, { one, tool }] of named.entries()) {
+    if (!isObject(one) || typeof tool !== "string" || tool === "") nameless.push(place);
+    else if (tools.some((other) => other.tool === tool))
+      throw new Error(`it has two tools called "${shownInLine(tool, 60)}"`);
+    else if (needsTask(one)) tasks.push(tool);
+    else {
+      const name = toolNameOf(server, PLAIN.test(tool) ? tool : freeName(tool, taken));
+      if (name.length > LONGEST_NAME) long.push(tool);
+      else tools.push(readTool(server, tool, name, one));
+    }
+  }
+  const all = (names: readonly string[]) =>
+    shownInLine(names.slice(0, MOST_NAMED).join(", "), 300) +
+    (names.length > MOST_NAMED ? ` and ${names.length - MOST_NAMED} more` : "");
+  const notes = [
+    ...(nameless.length === 0
+      ? []
+      : [`has tools without a name, which are not offered (${nameless.length})`]),
+    ...(long.length === 0
+      ? []
+      : [`has tools whose names are longer than models take, which are not offered: ${all(long)}`]),
+    ...(tasks.length === 0
+      ? []
+      : [`has tools that only run as tasks, which Lockstep does not support: ${all(tasks)}`]),
+  ];
+  return { tools, notes: notes.map((note) => `the server "${server}" ${note}`) };
+}
+
+const MOST_NAMED = 10;
+/** What every provider of models takes. */
+const PLAIN = /^[A-Za-z0-9_-]+$/;
+
+function freeName(tool: string, taken: Set<string>): string {
+  const plain = tool.replaceAll(/[^A-Za-z0-9_-]/gu, "_");
+  for (let n = 1; ; n += 1) {
+    const name = n === 1 ? plain : `${plain}_${n}`;
+    if (taken.has(name)) continue;
+    taken.add(name);
+    return name;
+  }
+}
+
+/** It answers with a task that would have to be asked about later. */
+function needsTask(listed: JsonObject): boolean {
+  const execution = own(listed, "execution");
+  return isObject(execution) && own(execution, "taskSupport") === "required";
+}
+
+function readTool(server: string, tool: string, name: string, listed: JsonObject): ListedTool {
   const said = own(listed, "description");
   const annotations = own(listed, "annotations");
   const input = own(listed, "inputSchema");
@@ -36,7 +90,6 @@ export function readTool(server: string, listed: unknown): ListedTool | null {
   };
 }
 
-/** What every provider of models takes. */
 const LONGEST_NAME = 64;
 const LONGEST_DESCRIPTION = 2000;
 const LARGEST_SCHEMA = 32 * 1024;
@@ -77,7 +130,7 @@ function withoutElsewhere(value: Json, depth: number): Json | undefined {
 
 export type Told = { readonly kind: "done" | "failed"; readonly content: string };
 
-/** The text of a result; what is no text is named. */
+/** The text of a result, that of resources in it too; what is not text is named. */
 export function readResult(result: unknown): Told {
   if (!isObject(result)) return { kind: "failed", content: "The server gave no result." };
   const content = own(result, "content");
@@ -92,11 +145,13 @@ const MOST_PARTS = 1000;
 
 function partText(part: Json): string {
   if (!isObject(part)) return "[a part that cannot be read]";
-  const { type, text, mimeType, data, uri, resource } = part;
+  const { type, text, data, resource } = part;
   if (type === "text") return typeof text === "string" ? text : "";
-  const about = isObject(resource) ? { uri: resource.uri, mimeType: resource.mimeType } : { uri, mimeType };
-  const words = [about.uri, about.mimeType].filter((word) => typeof word === "string");
-  const size = typeof data === "string" ? [`${Math.floor((data.length * 3) / 4)} bytes`] : [];
+  const { uri, mimeType, text: inner, blob = data } = isObject(resource) ? resource : part;
+  const words = [uri, mimeType].filter((word) => typeof word === "string");
   const kind = typeof type === "string" ? type : "part";
+  if (type === "resource" && typeof inner === "string")
+    return `${shownInLine(`[${[kind, ...words].join(", ")}; as the server gives it]`)}\n${inner}\n[end of the resource]`;
+  const size = typeof blob === "string" ? [`${Math.floor((blob.length * 3) / 4)} bytes`] : [];
   return shownInLine(`[${[kind, ...words, ...size].join(", ")}; not shown]`);
 }

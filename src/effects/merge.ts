@@ -2,12 +2,12 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Finalizing } from "./finalize.ts";
-import { controlChanges, heldFor } from "./control-changes.ts";
+import { heldChanges, heldFor, isHeld } from "./control-changes.ts";
 import { branchesOf, changesOf, CHECKOUT_MS, isAncestor, mergedTip, tipOf, type Git } from "./git.ts";
 import { findPlace } from "./git-place.ts";
 import { applied, failed, held, type Done } from "./ledger.ts";
 import { inTurn, takeTurn } from "./turn.ts";
-import { named, quoted } from "./worktree.ts";
+import { named, quoted } from "./words.ts";
 
 export async function mergeBranch(it: Finalizing): Promise<boolean> {
   const { git, ledger, worktree } = it;
@@ -81,11 +81,16 @@ async function mergeOnce({ git, worktree, run, agent }: Finalizing): Promise<Don
   if (!merged.ok) return failed(`not merged: ${merged.why}`);
   if (tree === into.tree && (await isAncestor(git, home, tip, old)))
     return applied(`${branch} is in ${base}`);
-  const obeyed = await controlChanges(git, home, old, tree);
-  if (obeyed === null || obeyed.length > 0)
+  const changes = await heldChanges(git, home, old, tree);
+  if (isHeld(changes)) {
+    const at = `git -C ${quoted(home)}`;
     return held(
-      heldFor(obeyed, "not merged", worktree, branch, `git -C ${quoted(home)} merge ${quoted(branch)}`),
+      heldFor(changes, "not merged", worktree, branch, {
+        command: `${at} merge ${quoted(branch)}`,
+        last: (paths) => `${at} submodule update --no-fetch -- ${paths.map(quoted).join(" ")}`,
+      }),
     );
+  }
   const message = `Merge branch '${branch}' into ${base}\n\nRun ${run} of ${agent}.`;
   const made = await git(home, ["commit-tree", tree, "-p", old, "-p", tip, "-m", message]);
   if (!made.ok) return failed(`not merged: ${made.why}`);
@@ -109,11 +114,34 @@ function treeAt(place: string, home: string): string {
 
 type Moved = { readonly ok: true } | { readonly ok: false; readonly why: string };
 
+/** What git was asked to do in a working tree and waits with. A stash would be refused then. */
+function unfinishedAt(place: string): string | null {
+  const folder = findPlace(place)?.gitDir;
+  if (folder === undefined) return null;
+  return UNFINISHED.find(([file]) => existsSync(join(folder, file)))?.[1] ?? null;
+}
+
+const UNFINISHED = [
+  ["MERGE_HEAD", "merge"],
+  ["CHERRY_PICK_HEAD", "cherry-pick"],
+  ["REVERT_HEAD", "revert"],
+] as const;
+
 async function bringUpToDate(git: Git, place: string, base: string, commit: string): Promise<Moved> {
   const all = await changesOf(git, place, "no");
   if (all === null) return { ok: false, why: `git cannot tell what is in ${place}` };
   // An agent may be run while its files are being written; those that the merge would change, git refuses by itself.
   const changes = all.filter(({ path }) => !path.split("/").includes(".agent"));
+  const begun = unfinishedAt(place);
+  if (begun !== null) {
+    const files = changes.length === 0 ? "" : ` (${named(changes)})`;
+    return {
+      ok: false,
+      why:
+        `${base} is checked out at ${place}, where a ${begun} is not finished${files}; finish it, or give it up ` +
+        `with: git -C ${quoted(place)} ${begun} --abort`,
+    };
+  }
   if (changes.length > 0)
     return {
       ok: false,

@@ -6,7 +6,7 @@ import type { GitHub, Outcome } from "./github.ts";
 import { foreignClosings, quietText } from "./github-texts.ts";
 import { parseRepository } from "./github-where.ts";
 import { applied, failed, held, type Done } from "./ledger.ts";
-import { quoted } from "./worktree.ts";
+import { quoted } from "./words.ts";
 
 export type Proposing = {
   /** Opened when it is needed first. */

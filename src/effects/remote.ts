@@ -5,7 +5,7 @@ import { isAbsolute, relative, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Worktree } from "../flow/event.ts";
 import type { Git } from "./git.ts";
-import { quoted } from "./worktree.ts";
+import { quoted } from "./words.ts";
 
 /** As git makes them out by all its settings. */
 export async function addressesOf(git: Git, home: string, remote: string): Promise<readonly string[]> {

@@ -6,7 +6,7 @@ import type { Worktree } from "../flow/event.ts";
 import type { Finalize } from "../flow/settings.ts";
 import { branchesOf, branchOf, treesOf, type Branch, type Git } from "./git.ts";
 import { addressesOf, digestOf } from "./remote.ts";
-import { quoted } from "./worktree.ts";
+import { quoted } from "./words.ts";
 
 export type Wish = {
   readonly run: string;

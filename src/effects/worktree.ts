@@ -15,7 +15,9 @@ import { RunnerError } from "../engine/ports.ts";
 import type { Worktree } from "../flow/event.ts";
 import { isSameRepository } from "./git-place.ts";
 import { changesOf, CHECKOUT_MS, mergedTip, tipOf, treesOf, type Change, type Git } from "./git.ts";
+import { emptySubmodules, fillSubmodules, linksIn } from "./submodules.ts";
 import { inTurn } from "./turn.ts";
+import { named, quoted } from "./words.ts";
 
 /** Makes the worktree. Gives back what a person should hear of; WORKTREE_UNAVAILABLE when git refuses. */
 export async function makeWorktree(
@@ -26,7 +28,7 @@ export async function makeWorktree(
 ): Promise<readonly string[]> {
   const { path, branch, commit } = worktree;
   await add(git, worktree, cwd, ["-b", branch, path, commit]);
-  return copyInputs(worktree, copy);
+  return [...(await fillSubmodules(git, worktree)), ...copyInputs(worktree, copy)];
 }
 
 /** The same for a run that goes on: the worktree is as the run left it, or made again from its branch. */
@@ -58,7 +60,7 @@ export async function restoreWorktree(
   // Forced, because git still knows the folder that is gone.
   await add(git, worktree, cwd, ["-f", path, branch]);
   const lost = `the worktree ${path} was gone and is made again from its branch: what was not committed in it is lost`;
-  return [lost, ...copyInputs(worktree, copy)];
+  return [lost, ...(await fillSubmodules(git, worktree)), ...copyInputs(worktree, copy)];
 }
 
 /** The folder that the run works in is there too, also if the branch has nothing in it. */
@@ -185,6 +187,8 @@ async function removeClean(git: Git, worktree: Worktree, copy: readonly string[]
   if (left === null) return `git cannot tell what is in ${path}`;
   if (isWorkIn(left)) return workIn(left);
   if (left.copies.length > 0 && isSame(home, path)) return `${path} is the repository itself`;
+  const filled = await emptySubmodules(git, worktree);
+  if (filled !== null) return filled;
   const nested = await nestedIn(git, path);
   if (nested === null) return `git cannot tell what is in ${path}`;
   if (nested.length > 0)
@@ -202,18 +206,14 @@ async function removeClean(git: Git, worktree: Worktree, copy: readonly string[]
 /** Folders that the index records as repositories of their own and that hold anything: git does not look into them. */
 async function nestedIn(git: Git, path: string): Promise<readonly string[] | null> {
   if (!existsSync(path)) return [];
-  // Of a large repository the whole list is more than is read, and hardly any has such an entry.
-  const modes = await git(path, ["ls-files", "--format=%(objectmode)"]);
-  if (!modes.ok) return null;
-  if (!modes.out.includes("160000")) return [];
-  const answer = await git(path, ["ls-files", "--stage", "-z"]);
-  if (!answer.ok) return null;
-  const links = answer.out.split("\0").filter((line) => line.startsWith("160000 "));
-  const folders = links.map((line) => line.slice(line.indexOf("\t") + 1));
-  return folders.filter((folder) => {
-    const full = join(path, folder);
-    return lstatSync(full, { throwIfNoEntry: false })?.isDirectory() && readdirSync(full).length > 0;
-  });
+  const links = await linksIn(git, path);
+  if (links === null) return null;
+  return links
+    .map((link) => link.path)
+    .filter((folder) => {
+      const full = join(path, folder);
+      return lstatSync(full, { throwIfNoEntry: false })?.isDirectory() && readdirSync(full).length > 0;
+    });
 }
 
 function isWorkIn({ work, changed }: Left): boolean {
@@ -225,19 +225,6 @@ function workIn({ work, changed }: Left): string {
 }
 
 export const NOTHING_LEFT: Left = { work: [], changed: [], copies: [] };
-
-export function named(changes: readonly { readonly path: string }[]): string {
-  const names = changes.slice(0, MOST_NAMED).map(({ path }) => path);
-  const more = changes.length - names.length;
-  return more === 0 ? names.join(", ") : `${names.join(", ")} and ${more} more`;
-}
-
-const MOST_NAMED = 5;
-
-/** As one word of a shell. */
-export function quoted(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
-}
 
 function isSame(one: string, other: string): boolean {
   if (one === other) return true;

@@ -10,7 +10,7 @@ import { perform } from "./perform.ts";
 import { exhausted } from "./spend.ts";
 import type { Ports, RunHandle } from "./ports.ts";
 import { createStamp, drivenMs } from "./stamp.ts";
-import { EMPTY_STATE, type State } from "./state.ts";
+import { EMPTY_STATE, recordedWith, type State } from "./state.ts";
 import { createTalk } from "./talk.ts";
 import { createStopwatch, isWhole, spentBy, type Stopwatch } from "./time.ts";
 
@@ -139,11 +139,12 @@ async function driveOn(
    */
   const stage = (event: Event, alone = true): Staged => {
     const next = decide(flow, state, event);
-    const { settled } = next;
     const at = ports.clock.now();
     const moved = movedAt(at);
-    const made: Entry =
-      settled === null ? { seq: seq + 1, at, event } : { seq: seq + 1, at, event, led: settled };
+    const isPlain = next.settled === null && next.fork === null;
+    const made: Entry = isPlain
+      ? { seq: seq + 1, at, event }
+      : { seq: seq + 1, at, event, ...recordedWith(next) };
     const entry = moved === 0 ? made : { ...made, moved };
     const first = next.pending[0];
     if (first?.type !== "end" || !alone || attend !== undefined)

@@ -76,7 +76,7 @@ export function move(here: Here, label: Label | null, to: PlainMove, notes: read
       return goTo(here, label, to, notes);
     case "fork": {
       const opened: State = {
-        ...leave(state, lane, led(here, label, to.join, notes)),
+        ...leave(state, lane, { ...led(here, label, to.join, notes), fork: to.steps }),
         fork: { ...to, done: [], from: { step: step.id, visit: lane.visit } },
       };
       return to.steps.reduce(

@@ -1,8 +1,17 @@
 /** Asking people: a question is put on record first, then whoever is there may answer it. */
-import type { AskedWithin, Command, Event, Judged, Question, Ruling } from "../flow/event.ts";
+import type { AskedWithin, CallResult, Command, Event, Judged, Question, Ruling } from "../flow/event.ts";
 import type { Step } from "../flow/flow.ts";
 import { questionId, waitingCode } from "../flow/question.ts";
-import type { Allowance, Approved, Gate, Ports, RunRequest, TurnRequest, Wish } from "./ports.ts";
+import {
+  RunnerError,
+  type Allowance,
+  type Approved,
+  type Gate,
+  type Ports,
+  type RunRequest,
+  type TurnRequest,
+  type Wish,
+} from "./ports.ts";
 import type { State } from "./state.ts";
 
 type Calling = Command & { type: "call" };
@@ -67,6 +76,8 @@ function onRecord(question: Question, { person, clock }: Ports): Question {
 export type Within = Pick<RunRequest, "gate" | "call"> & {
   /** What people were asked on the way. */
   readonly asked: readonly AskedWithin[];
+  /** Why the run must not go on, although the agent only heard of a call that failed; null: nothing of the kind. */
+  readonly broken: () => RunnerError | null;
 };
 
 /** Its query cannot wait: whoever is there is asked, and else nobody. `judged` hears what was allowed and what was not. */
@@ -81,6 +92,7 @@ export function gateOf(
   const approved = new Set<string>();
   let { allowed } = state;
   let calls = 0;
+  let broken: RunnerError | null = null;
 
   async function decide(call: ToolCall, batch: readonly string[] | null): Promise<Allowance> {
     const reason = toolbox.judge(step, call, batch, allowed);
@@ -117,11 +129,16 @@ export function gateOf(
     const isApproved = approved.delete(JSON.stringify({ name, input }));
     const ruled = isApproved ? [{ call: 0, answer: "allow", by: "terminal" } as const] : NOTHING;
     const one = { id: `${key}/${++calls}`, name, input };
-    const [result] = await toolbox.call(step, [one], stop, { ruled, allowed });
+    const settle = toolbox.call(step, [one], stop, { ruled, allowed });
+    const [result] = await settle.catch((error: unknown): readonly CallResult[] => {
+      if (!(error instanceof RunnerError)) throw error;
+      broken ??= error;
+      return [{ id: one.id, name, ok: false, content: error.message }];
+    });
     if (isServed(name)) note(judged, name, result!.denied ?? null);
     return result!;
   };
-  return { gate, call, asked };
+  return { gate, call, asked, broken: () => broken };
 }
 
 type ToolCall = Parameters<Gate>[0];

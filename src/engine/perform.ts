@@ -3,7 +3,7 @@ import type { CheckResult, Command, Event, Judged, Reply, Sight } from "../flow/
 import type { Answer, Flow, Step, StepId } from "../flow/flow.ts";
 import { isObject } from "../flow/json.ts";
 import { ANSWER_CAPS, bound, extractBeside, extractObject } from "./answer.ts";
-import { approvedFor, gateOf, question, wished } from "./perform-question.ts";
+import { approvedFor, gateOf, question, wished, type Within } from "./perform-question.ts";
 import type { Message, Ports, RunRequest, TurnRequest, TurnResult } from "./ports.ts";
 import { schemaFault } from "./schema.ts";
 import { turnsWithin } from "./spend.ts";
@@ -69,13 +69,14 @@ async function ask(
   const request = toRequest(flow, state, step, command, ports, messages, system, signal);
   const { turn, run } = ports.backend;
   let judged: Judged[] = UNJUDGED;
+  let within: Within | null = null;
   let result: TurnResult;
   try {
     if (turn !== undefined) result = await turn(request);
     else if (run !== undefined) {
       judged = [];
       const most = turnsLeft(state, step, command);
-      const within = gateOf(state, step, request, ports, judged);
+      within = gateOf(state, step, request, ports, judged);
       result = await run(toRunRequest(request, said.messages, most, session, within, ports));
       const { asked } = within;
       if (result.kind === "reply" && asked.length > 0) result = { ...result, asked };
@@ -84,6 +85,8 @@ async function ask(
     // A backend should not throw; one that does all the same stops its run, not the program.
     result = fault(`The backend threw: ${error instanceof Error ? error.message : String(error)}`);
   }
+  const broken = within?.broken() ?? null;
+  if (broken !== null) throw broken;
   if (judged.length > 0) result = { ...result, judged: [...(result.judged ?? []), ...judged] };
   if (ports.tidy !== undefined) result = ports.tidy(result);
   if (result.kind === "fault") messages.length -= said.messages.length;

@@ -116,6 +116,7 @@ function sameDecision(recorded: Led | undefined, derived: Led | null): boolean {
     recorded.to === derived.to &&
     recorded.overturned === derived.overturned &&
     recorded.place === derived.place &&
+    (recorded.fork === undefined || sameJson(recorded.fork, derived.fork ?? null)) &&
     sameJson(recorded.check ?? null, derived.check ?? null) &&
     sameJson(recorded.notes ?? null, derived.notes ?? null)
   );

@@ -136,6 +136,6 @@ function addEffect(effects: Map<string, Effect>, event: Event, at: number): void
 /** In order; siblings that ran at the same time stand in the order in which the flow names them, not as they came in. */
 function insert(path: Led[], led: Led): void {
   const { place } = led;
-  if (place === undefined) path.push(led);
+  if (place === undefined || place < 0) path.push(led);
   else path.splice(path.findLastIndex((other) => (other.place ?? -1) <= place) + 1, 0, led);
 }

@@ -1,12 +1,12 @@
 /** The same run told with other words: every decision is worked out anew. */
 import { flowFrom } from "../flow/adopted.ts";
-import type { Entry, Event, Led } from "../flow/event.ts";
+import type { Entry, Event } from "../flow/event.ts";
 import type { Flow, Flows } from "../flow/flow.ts";
 import { isObject, own, sameJson, type JsonObject } from "../flow/json.ts";
 import { RESERVED_FIELDS } from "../flow/placeholder.ts";
 import { decide } from "./decide.ts";
 import { contextOf } from "./stage-lane.ts";
-import { EMPTY_STATE, type State } from "./state.ts";
+import { EMPTY_STATE, recordedWith, type State } from "./state.ts";
 
 export type Retelling = {
   readonly flow: Flow;
@@ -29,19 +29,13 @@ export function retell({ flow: began, adopted, entries, change }: Retelling): re
     const event = change(recorded, { flow, was, is });
     was = decide(flow, was, recorded);
     is = decide(flow, is, event);
-    return toldAs(entry, event, is.settled);
+    return toldAs(entry, event, is);
   });
 }
 
 /** At the same time, another event, and what that led to. */
-export function toldAs({ seq, at, moved }: Entry, event: Event, led: Led | null): Entry {
-  return {
-    seq,
-    at,
-    ...(moved !== undefined && { moved }),
-    event,
-    ...(led !== null && { led }),
-  };
+export function toldAs({ seq, at, moved }: Entry, event: Event, state: State): Entry {
+  return { seq, at, ...(moved !== undefined && { moved }), event, ...recordedWith(state) };
 }
 
 /**

@@ -1,5 +1,5 @@
 /** Where a run stands: a fold of its journal. Its size depends on the flow, never on the length of the run. */
-import type { Call, Command, Led, LimitName, Say, Usage } from "../flow/event.ts";
+import type { Call, Command, Entry, Led, LimitName, Say, Usage } from "../flow/event.ts";
 import type { Granted, Label, Limits, StepId, StepLimits } from "../flow/flow.ts";
 import type { Json, JsonObject } from "../flow/json.ts";
 import type { Verdict } from "../flow/verdict.ts";
@@ -188,6 +188,14 @@ export const EMPTY_STATE: State = {
   verdict: null,
   halted: [],
 };
+
+/** What an event is recorded with: the decision it led to, and what is under way then. */
+export function recordedWith({ settled, fork, lanes, halted }: State): Pick<Entry, "led" | "underWay"> {
+  return {
+    ...(settled !== null && { led: settled }),
+    ...(fork !== null && { underWay: [...lanes, ...halted].map(({ step }) => step) }),
+  };
+}
 
 /** What no model was asked for costs nothing, and says nothing about prices. */
 export function addUsage(a: Usage, b: Usage): Usage {

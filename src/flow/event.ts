@@ -16,6 +16,8 @@ export type Entry = {
   readonly event: Event;
   /** The decision this event led to, kept so that a replay can be compared with what was done. */
   readonly led?: Led;
+  /** The steps under way after it, while a fork is open. Absent in records of earlier versions. */
+  readonly underWay?: readonly StepId[];
 };
 
 /** How one visit of a step was settled. `to` is null when the run ended there. */
@@ -28,8 +30,10 @@ export type Led = {
   readonly overturned?: true;
   /** What a question about this step's work found. */
   readonly check?: { readonly label: Label; readonly message: string };
-  /** Its place among siblings that ran at the same time. */
+  /** Its place among siblings that ran at the same time; below 0: it came after one of them. */
   readonly place?: number;
+  /** The siblings that it started; `to` is where they meet. Absent in records of earlier versions. */
+  readonly fork?: readonly StepId[];
   /** What was put right or worked around on the way. */
   readonly notes?: readonly string[];
 };

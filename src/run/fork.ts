@@ -3,7 +3,7 @@ import { decide } from "../engine/decide.ts";
 import { fold } from "../engine/drive.ts";
 import { RunnerError, type Journal, type NewRun, type RunHandle, type RunRow } from "../engine/ports.ts";
 import { inItsOwnRun, retell } from "../engine/retell.ts";
-import type { State } from "../engine/state.ts";
+import { recordedWith, type State } from "../engine/state.ts";
 import type { Entry, Event, Origin, Reply } from "../flow/event.ts";
 import type { Flow, Flows, Step, StepId } from "../flow/flow.ts";
 import { own, type Json, type JsonObject } from "../flow/json.ts";
@@ -148,13 +148,8 @@ function draftOf(recorded: RecordedRun, { at, edits = {} }: ForkOptions, now: nu
   const add = (held: Flow, event: Event) => {
     state = decide(held, state, event);
     const before = entries.at(-1)?.at ?? now;
-    const entry: Entry = {
-      seq: entries.length + 1,
-      at: now,
-      ...(now !== before && { moved: now - before }),
-      event,
-    };
-    entries.push(state.settled === null ? entry : { ...entry, led: state.settled });
+    const moved = now === before ? {} : { moved: now - before };
+    entries.push({ seq: entries.length + 1, at: now, ...moved, event, ...recordedWith(state) });
   };
   if (wanted !== cut.flow) add(wanted, { type: "run.adopted", flow: digest });
   if (edits.handoff !== undefined)

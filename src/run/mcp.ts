@@ -1,7 +1,7 @@
 /** The servers of tools of a run: started before anything is recorded, behind the run's sandbox, and gone when it ends. */
 import { manual } from "../flow/manual.ts";
 import { loadPeer } from "../backends/peer.ts";
-import { TOOL_NAMES } from "../boundaries/gate.ts";
+import { mayOffer, TOOL_NAMES } from "../boundaries/gate.ts";
 import type { ServedTool } from "../boundaries/toolbox.ts";
 import { openServer, type McpSdk, type OpenServer } from "../effects/mcp-client.ts";
 import { childEnv, type Env } from "../effects/process.ts";
@@ -54,7 +54,11 @@ export async function openServers(flow: Flow, around: ServersAround): Promise<Se
   try {
     for (const one of settled) if (one.status === "rejected") throw one.reason;
     const tools = opened.flatMap(([name, server]) => toolsOf(name, server));
-    const warnings = [...opened.flatMap(([, { notes }]) => notes), ...missingTools(steps, opened)];
+    const warnings = [
+      ...opened.flatMap(([, { notes }]) => notes),
+      ...missingTools(steps, opened),
+      ...tooManyTools(steps, tools),
+    ];
     return { tools, warnings, close };
   } catch (error) {
     await close();
@@ -169,8 +173,29 @@ function missingTools(
   return [...listed].flatMap((pattern) => {
     const server = pattern.includes("*") ? null : serverNamed(pattern);
     if (server === null || !servers.has(server) || there.has(pattern)) return [];
+    const wanted = pattern.slice(toolNameOf(server, "").length);
+    const theirs = opened.flatMap(([name, { tools }]) => (name === server ? tools : []));
+    const found = theirs.find(({ tool }) => tool === wanted);
     return [
-      `the server "${server}" has no tool "${pattern.slice(toolNameOf(server, "").length)}", which a step allows`,
+      found === undefined
+        ? `the server "${server}" has no tool "${wanted}", which a step allows`
+        : `the tool "${wanted}" of the server "${server}" is called ${found.name} here: write that in allowedTools`,
+    ];
+  });
+}
+
+/** Some providers refuse a request with more tools than this. */
+const MOST_OFFERED = 128;
+
+function tooManyTools(steps: readonly Step[], served: readonly ServedTool[]): readonly string[] {
+  const readers = new Set(served.flatMap(({ spec, reads }) => (reads ? [spec.name] : [])));
+  const names = [...TOOL_NAMES, ...served.map(({ spec }) => spec.name)];
+  return steps.flatMap((step) => {
+    const count = names.filter((name) => mayOffer(step, name, readers)).length;
+    if (count <= MOST_OFFERED) return [];
+    const fix = "list the tools that it needs in allowedTools, by their names";
+    return [
+      `step "${step.id}" offers ${count} tools, and OpenAI among others refuses more than ${MOST_OFFERED} in a request: ${fix}`,
     ];
   });
 }

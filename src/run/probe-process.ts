@@ -3,7 +3,7 @@ import { mkdirSync, realpathSync, statSync, writeFileSync } from "node:fs";
 import { dirname, isAbsolute, join } from "node:path";
 import { isInside } from "../boundaries/paths.ts";
 import { createRedactor } from "../boundaries/redact.ts";
-import { controlChanges } from "../effects/control-changes.ts";
+import { heldChanges } from "../effects/control-changes.ts";
 import { changesOf, createGit, tipOf } from "../effects/git.ts";
 import { childEnv, runProcess, type Env } from "../effects/process.ts";
 import { readPattern, TooManySteps, withinSteps } from "../flow/pattern.ts";
@@ -153,7 +153,7 @@ async function tryMerge({ around }: Scene): Promise<Told> {
   const git = createGit({ env: around.env, programs, exec: runProcess, signal: how.signal });
   const [from, to] = [await tipOf(git, place, "HEAD~1"), await tipOf(git, place, "HEAD")];
   if (made.exitCode !== 0 || from === null || to === null) return untried("no commits can be made");
-  const held = (await controlChanges(git, place, from, to)) ?? [];
+  const held = (await heldChanges(git, place, from, to))?.files ?? [];
   const hostile = [".agent/a/agent.json", "node_modules/.bin/git", "sub/.LockStep/id"];
   const through = hostile.filter((path) => !held.includes(path));
   return judged(through, `${hostile.join(", ")} would be held for a person`);

@@ -36,7 +36,7 @@ export function redact(began: Flow, entries: readonly Entry[], adopted: Flows): 
     const open = whatMustStay(seq, recorded, (places) => comesToTheSame(then, retold(places).now));
     const { event, now } = retold(open);
     if (open.size > 0) kept.push({ seq, words: open.size });
-    told.push(toldAs(entry, event, now.settled));
+    told.push(toldAs(entry, event, now));
     was = then;
     is = now;
   }

@@ -2,7 +2,7 @@
 import { isSideNote, REFUSED, type Effect, type Report } from "../engine/report.ts";
 import type { State } from "../engine/state.ts";
 import type { StepTally } from "../engine/tally.ts";
-import type { Confinement, Led, Origin } from "../flow/event.ts";
+import type { Command, Confinement, Led, Origin } from "../flow/event.ts";
 import type { Flow } from "../flow/flow.ts";
 import { own, type Json, type JsonObject } from "../flow/json.ts";
 import { hasErrors, type Problem } from "../flow/problem.ts";
@@ -28,6 +28,8 @@ export type Result = {
   readonly finalStepId: string | null;
   readonly iterations: number;
   readonly path: readonly Led[];
+  /** The visits that are not settled: several while a fork is open, none after the end. */
+  readonly underWay: readonly UnderWay[];
   readonly handoff: { readonly [step: string]: JsonObject };
   /** What the run made: the data, or the text, of the answer that completed it. */
   readonly result: Json;
@@ -58,6 +60,9 @@ export type Result = {
   readonly sandbox: Confinement | null;
   readonly warnings: readonly string[];
 };
+
+/** `doing` is the command that comes next, or is being performed. */
+export type UnderWay = { readonly step: string; readonly visit: number; readonly doing: Command["type"] };
 
 type Told = {
   readonly run: string;
@@ -90,6 +95,11 @@ export function toResult(told: Told): Result {
     flow: { digest, dialect: flow.dialect },
     iterations: state.iterations,
     path: report.path,
+    underWay: [...state.lanes, ...state.halted].map(({ step, visit, command }) => ({
+      step,
+      visit,
+      doing: command.type,
+    })),
     handoff: state.handoff,
     result: over === null ? null : productOf(flow, state, report),
     verdict: typeof said === "string" ? said : null,
@@ -210,6 +220,7 @@ function blank(agent: string, verdict: Verdict, problems: readonly Problem[]): R
     finalStepId: verdict.step,
     iterations: 0,
     path: [],
+    underWay: [],
     handoff: {},
     result: null,
     verdict: null,

@@ -27,6 +27,8 @@ export type RunSummary = {
   readonly updatedAt: string;
   readonly events: number;
   readonly step: string | null;
+  /** All steps under way: several while a fork is open. */
+  readonly steps: readonly string[];
 };
 
 /** Newest first. */
@@ -205,6 +207,8 @@ const PAGE = 100;
 export function summarise(row: RunRow): RunSummary {
   const { last } = row;
   const ended = last?.event.type === "run.ended" ? last.event.verdict : undelivered(row);
+  const only = ended?.step ?? stepOf(last);
+  const steps = (ended === null ? last?.underWay : undefined) ?? (only === null ? [] : [only]);
   return {
     run: row.id,
     agent: row.agent,
@@ -212,7 +216,8 @@ export function summarise(row: RunRow): RunSummary {
     createdAt: new Date(row.createdAt).toISOString(),
     updatedAt: new Date(last?.at ?? row.createdAt).toISOString(),
     events: row.events,
-    step: ended?.step ?? stepOf(last),
+    step: steps[0] ?? null,
+    steps,
   };
 }
 

@@ -1,7 +1,9 @@
 /** The worktrees that runs have left behind, and removing those with no unsaved work. */
 import { existsSync, lstatSync } from "node:fs";
 import { isAncestor, tipOf, treesOf, type Git, type Tree } from "../effects/git.ts";
-import { leftIn, named, NOTHING_LEFT, removeWorktree } from "../effects/worktree.ts";
+import { dirtyIn } from "../effects/submodules.ts";
+import { named } from "../effects/words.ts";
+import { leftIn, NOTHING_LEFT, removeWorktree } from "../effects/worktree.ts";
 import type { Journal } from "../engine/ports.ts";
 import { addEntry, createReport } from "../engine/report.ts";
 import type { Worktree } from "../flow/event.ts";
@@ -145,7 +147,12 @@ async function factsOf(
   const exists = existsSync(worktree.path);
   const left = exists ? await leftIn(git, worktree, copy) : NOTHING_LEFT;
   const merged = tip === null || (await isAncestor(git, top, tip, `refs/heads/${worktree.base}`));
-  const uncommitted = left === null ? null : [...left.work, ...left.changed].map((change) => change.path);
+  const dirty = exists ? await dirtyIn(git, worktree) : [];
+  const inSubmodules = dirty?.flatMap(({ place, changes }) => changes.map(({ path }) => `${place}/${path}`));
+  const uncommitted =
+    left === null || inSubmodules === undefined
+      ? null
+      : [...[...left.work, ...left.changed].map((change) => change.path), ...inSubmodules];
   return { exists, merged, uncommitted };
 }
 

@@ -20,6 +20,36 @@ const has = (name: string) =>
   (process.env.PATH ?? "").split(":").some((folder) => existsSync(join(folder, name)));
 const socat = needs(has("socat"), "socat is not installed (apt install socat)");
 
+test(
+  "a command that may not write hears that it is the sandbox, and no other does",
+  { skip: bwrap.skip },
+  async () => {
+    using machine = createMachine();
+    const { project, outside } = machine;
+    const { sh, close } = await machine.open({ filesystem: { allowedPaths: ["out"] } });
+    mkdirSync(join(project, "out"));
+    const rows: readonly (readonly [command: string, isHinted: boolean])[] = [
+      [`touch ${outside}/file2`, true],
+      ["touch .agent/x", true],
+      ["git config a.b c", true],
+      ["mv .git/hooks .git/gone", true],
+      [`node -e 'fs.writeFileSync("${outside}/file2", "")'`, true],
+      // It did what it was to do.
+      ["touch .agent/x || true", false],
+      ["touch mine", false],
+      // It failed for another reason.
+      ["cat none", false],
+      ["false", false],
+    ];
+    for (const [command, isHinted] of rows) {
+      const { stderr, exitCode } = await sh(command);
+      const hint = `[This is the sandbox: commands may write in ${project}, ${project}/out, /tmp, but not to .agent`;
+      assert.equal(stderr.includes(hint), isHinted, `${command}: ${exitCode} ${stderr}`);
+    }
+    await close();
+  },
+);
+
 describe("the sandbox keeps", { skip: bwrap.skip }, () => {
   test("the folders on the way to records and to what Lockstep loads", async () => {
     using machine = createMachine();
@@ -110,7 +140,10 @@ describe("the sandbox keeps", { skip: bwrap.skip }, () => {
       "mkdir -p .agent/evil .lockstep/answers; echo {} > .agent/evil/agent.json; echo mine > file",
     );
     assert.match(stderr, /sub\/\.agent is not for commands to make/);
-    assert.match(stderr, /sub\/\.lockstep is not for commands to make/);
+    assert.match(stderr, /sub\/\.lockstep is not for commands to make: it was moved away, to \S+\/refused\]/);
+    const inGit = { cwd: project, encoding: "utf8" } as const;
+    execFileSync("git", ["add", "-A"], inGit);
+    assert.doesNotMatch(execFileSync("git", ["ls-files"], inGit), /lockstep-refused/);
     assert.deepEqual(
       readdirSync(join(project, "sub")).filter((name) => !name.startsWith("lockstep-refused")),
       ["file"],

@@ -101,8 +101,15 @@ describe("a repository that a command planted is not found by git outside", { sk
       else {
         const { exitCode, stderr } = await result;
         assert.equal(exitCode, 0, stderr);
-        assert.match(stderr, /\.git is not for commands to make: it was moved away/);
+        assert.match(
+          stderr,
+          /\.git is not for commands to make: it was moved away, to \S*\/lockstep-refused-\.git\/refused\]/,
+        );
         onHost(machine, "git status --short; git diff");
+        assert.equal(
+          onHost(machine, "git add -A; git ls-files | grep -a lockstep-refused || true").stdout,
+          "",
+        );
         assert.equal(existsSync(pwned), false);
       }
       await close();

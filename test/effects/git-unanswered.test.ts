@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
-import { controlChangesOn } from "../../src/effects/control-changes.ts";
+import { heldChangesOn, type Held } from "../../src/effects/control-changes.ts";
 import type { Finalizing } from "../../src/effects/finalize.ts";
 import type { Answer, Git } from "../../src/effects/git.ts";
 import type { Done } from "../../src/effects/ledger.ts";
@@ -36,22 +36,42 @@ const gitThat =
   (_cwd, [word = ""]) =>
     Promise.resolve(answers[word] ?? not(126));
 
-describe("what a branch changes of the files that are obeyed", () => {
-  const rows: readonly (readonly [string, { readonly [word: string]: Answer }, readonly string[] | null])[] =
+const raw = (modes: string, path: string) => `:${modes} old new M\0${path}\0`;
+
+const CHANGES = [
+  raw("100644 100644", "a.txt"),
+  raw("000000 100644", ".agent/x"),
+  raw("160000 160000", "lib"),
+  raw("100644 160000", "more"),
+  raw("160000 000000", "gone"),
+].join("");
+
+describe("what a branch changes of what a person has to look at", () => {
+  const rows: readonly (readonly [string, { readonly [word: string]: Answer }, Held | null])[] = [
+    ["nothing can be asked", {}, null],
+    ["the branches cannot be listed", { "merge-base": ok("c0\n"), "diff-tree": ok("") }, null],
+    ["the changes cannot be listed", { "for-each-ref": ok(BRANCHES), "merge-base": ok("c0\n") }, null],
     [
-      ["nothing can be asked", {}, null],
-      ["the branches cannot be listed", { "merge-base": ok("c0\n"), "diff-tree": ok("") }, null],
-      ["the changes cannot be listed", { "for-each-ref": ok(BRANCHES), "merge-base": ok("c0\n") }, null],
-      ["there is no such branch", { "for-each-ref": ok(listed("mine/x", "c2")) }, []],
-      [
-        "all is answered",
-        { "for-each-ref": ok(BRANCHES), "merge-base": ok("c0\n"), "diff-tree": ok("a.txt\0.agent/x\0") },
-        [".agent/x"],
-      ],
-    ];
+      "there is no such branch",
+      { "for-each-ref": ok(listed("mine/x", "c2")) },
+      { files: [], submodules: [] },
+    ],
+    [
+      "all is answered",
+      { "for-each-ref": ok(BRANCHES), "merge-base": ok("c0\n"), "diff-tree": ok(CHANGES) },
+      {
+        files: [".agent/x"],
+        submodules: [
+          { path: "lib", from: "old", to: "new" },
+          { path: "more", from: null, to: "new" },
+          { path: "gone", from: "old", to: null },
+        ],
+      },
+    ],
+  ];
   for (const [name, answers, expected] of rows)
     test(name, async () => {
-      assert.deepEqual(await controlChangesOn(gitThat(answers), worktree, "mine"), expected);
+      assert.deepEqual(await heldChangesOn(gitThat(answers), worktree, "mine"), expected);
     });
 });
 

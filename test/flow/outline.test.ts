@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { Flow, StepGuard, Move } from "../../src/flow/flow.ts";
 import { outlineOf, type Edge } from "../../src/flow/outline.ts";
 import type { Problem } from "../../src/flow/problem.ts";
-import { sketchCheck, sketchFlow, text } from "../../src/testing/flows.ts";
+import { sketchCheck, sketchFlow, sketchMachine, text } from "../../src/testing/flows.ts";
 
 const goto = (step: string): Move => ({ kind: "goto", step });
 const guard: StepGuard = {
@@ -14,6 +14,12 @@ const guard: StepGuard = {
   back: { kind: "caller" },
 };
 const FAILED: Move = { kind: "end", outcome: "failed", code: "TOO_OFTEN", as: "fallback" };
+const fork = (steps: readonly string[], join: string | null, policy?: "independent"): Move => ({
+  kind: "fork",
+  steps,
+  join,
+  ...(policy && { policy }),
+});
 const times = (max: number, move: Move, after: Move): Move => ({ kind: "times", max, move, after });
 const checks = { proof: sketchCheck("proof", "true") };
 
@@ -75,10 +81,114 @@ const rows: readonly [name: string, flow: Flow, edges: readonly string[]][] = [
     [
       "a -next-> b fork",
       "a -next-> c fork",
-      "a -next-> d join",
-      "b -closing-> end end",
-      "c -closing-> end end",
+      "b -closing-> d join",
+      "c -closing-> d join",
       "d -closing-> end end",
+    ],
+  ],
+  [
+    "a fork without a join: the run ends when its siblings are done",
+    sketchMachine({ a: { next: fork(["b", "c"], null) }, b: {}, c: {} }),
+    ["a -ok-> b fork", "a -ok-> c fork", "b -ok-> end join", "c -ok-> end join"],
+  ],
+  [
+    "siblings of an independent fork lead to the join whatever becomes of them",
+    sketchMachine({
+      a: { next: fork(["b", "c"], "d", "independent") },
+      b: { onFail: "e" },
+      c: { rules: { gate: "proof", unresolved: "skip" } },
+      d: {},
+      e: {},
+    }),
+    [
+      "a -ok-> b fork",
+      "a -ok-> c fork",
+      ...["ok", "fail", "cap"].map((label) => `b -${label}-> d join`),
+      ...["ok", "skip", "fail", "cap"].map((label) => `c -${label}-> d join`),
+      "d -ok-> end end",
+      "e -ok-> end end",
+    ],
+  ],
+  [
+    "a failed sibling's own way ends the group, and so the run",
+    sketchMachine({
+      a: { next: fork(["b", "c"], "d") },
+      b: { onFail: "e" },
+      c: { rules: { gate: "proof", unresolved: "skip" } },
+      d: {},
+      e: {},
+    }),
+    [
+      "a -ok-> b fork",
+      "a -ok-> c fork",
+      "b -ok-> d join",
+      "b -fail-> e goto",
+      "b -cap-> e goto",
+      "c -ok-> d join",
+      "c -skip-> ParallelSiblingFailure end",
+      "d -ok-> end end",
+      "e -ok-> ParallelSiblingFailure end",
+    ],
+  ],
+  [
+    "a stage that is a sibling of two forks, and comes alone as well",
+    sketchMachine({
+      a: {
+        next: { kind: "switch", on: ["x"], cases: { "1": fork(["s", "t"], "b") }, otherwise: goto("s") },
+      },
+      b: { next: fork(["s", "u"], "c") },
+      c: {},
+      s: {},
+      t: {},
+      u: {},
+    }),
+    [
+      "a -ok[x = 1]-> s fork",
+      "a -ok[x = 1]-> t fork",
+      "a -ok[otherwise]-> s switch",
+      "b -ok~> s fork",
+      "b -ok-> u fork",
+      "c -ok-> end end",
+      "s -ok[started by a]-> b join",
+      "s -ok-> end end",
+      "s -ok[started by b]-> c join",
+      "t -ok-> b join",
+      "u -ok-> c join",
+    ],
+  ],
+  [
+    "a fork among siblings, which check refuses, meets at its own join and then at the outer one",
+    sketchMachine({
+      a: { next: fork(["b", "c"], "d") },
+      b: { next: fork(["e", "f"], "g") },
+      c: {},
+      d: {},
+      e: {},
+      f: {},
+      g: {},
+    }),
+    [
+      "a -ok-> b fork",
+      "a -ok-> c fork",
+      "b -ok-> e fork",
+      "b -ok-> f fork",
+      "c -ok-> d join",
+      "d -ok-> end end",
+      "e -ok-> g join",
+      "f -ok-> g join",
+      "g -ok-> d join",
+    ],
+  ],
+  [
+    "a fork that nothing leads to is drawn like any other",
+    sketchMachine({ z: {}, a: { next: fork(["b", "c"], "d") }, b: {}, c: {}, d: {} }),
+    [
+      "z -ok-> end end",
+      "a -ok-> b fork",
+      "a -ok-> c fork",
+      "b -ok-> d join",
+      "c -ok-> d join",
+      "d -ok-> end end",
     ],
   ],
   [

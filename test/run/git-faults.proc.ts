@@ -272,6 +272,40 @@ const ROWS: readonly Row[] = [
     then: mergedHere,
   },
   {
+    name: "a merge in the main tree is unfinished",
+    agent: [
+      `${COMMIT}; cd $HOME_TREE; git switch -qc other; echo other > c.txt; git add c.txt; git commit -qm other; git switch -q main; echo main > c.txt; git add c.txt; git commit -qm main; git merge -q other || true`,
+    ],
+    code: "FINALIZE_FAILED",
+    effects: ["merge:failed"],
+    says: /main is checked out at \S+project, where a merge is not finished \(c\.txt\); finish it, or give it up with: git -C \S+ merge --abort/,
+    mend: (world, { reason }) => world.shell(/give it up with: (git -C \S+ merge --abort)/.exec(reason)![1]!),
+    then: mergedHere,
+  },
+  {
+    name: "a merge in the main tree is resolved and not committed",
+    agent: [
+      `${COMMIT}; cd $HOME_TREE; git switch -qc other; echo other > c.txt; git add c.txt; git commit -qm other; git switch -q main; git merge -q --no-ff --no-commit -s ours other`,
+    ],
+    code: "FINALIZE_FAILED",
+    effects: ["merge:failed"],
+    says: /main is checked out at \S+project, where a merge is not finished; finish it, or give it up with: git -C \S+ merge --abort/,
+    mend: (world) => world.git(world.home, "commit", "-qm", "finished"),
+    then: mergedHere,
+  },
+  {
+    name: "a cherry-pick in the main tree is unfinished",
+    agent: [
+      `${COMMIT}; cd $HOME_TREE; git switch -qc other; echo other > c.txt; git add c.txt; git commit -qm other; git switch -q main; echo main > c.txt; git add c.txt; git commit -qm main; git cherry-pick other || true`,
+    ],
+    code: "FINALIZE_FAILED",
+    effects: ["merge:failed"],
+    says: /a cherry-pick is not finished \(c\.txt\); finish it, or give it up with: git -C \S+ cherry-pick --abort/,
+    mend: (world, { reason }) =>
+      world.shell(/give it up with: (git -C \S+ cherry-pick --abort)/.exec(reason)![1]!),
+    then: mergedHere,
+  },
+  {
     name: "the agent left its branch",
     agent: [`git switch -q --detach; ${COMMIT}`],
     code: "FINALIZE_FAILED",
@@ -397,6 +431,20 @@ const ROWS: readonly Row[] = [
     effects: [],
     says: /whose name.*git config --global user\.name/,
   },
+  ...[".agent", "--sparse-index .agent", "--no-cone '/*' '!/out'"].map((what): Row => ({
+    name: `a sparse checkout (${what}), and files outside of it`,
+    before: (world) => {
+      world.write("out/kept.txt", "kept\n");
+      world.shell(`git add out; git commit -qm out; git sparse-checkout set ${what}; test ! -e out`);
+    },
+    agent: [`${COMMIT}; mkdir -p out; echo new > out/new.txt; echo changed > out/kept.txt`],
+    effects: ["commit:applied", ...DONE],
+    then: (world) => {
+      assert.equal(world.git(world.home, "show", "main:out/new.txt"), "new");
+      assert.equal(world.git(world.home, "show", "main:out/kept.txt"), "changed");
+      mergedHere(world);
+    },
+  })),
   {
     name: "a submodule",
     before: (world) => {
@@ -409,14 +457,14 @@ const ROWS: readonly Row[] = [
     name: "a submodule that the agent filled and changed",
     before: (world) => world.shell("git submodule --quiet add $REMOTE lib; git commit -qam lib"),
     agent: [COMMIT, "git submodule --quiet update --init lib; echo x > lib/a.txt"],
-    // It writes to .git/config and makes a repository there, which a confined command cannot.
+    // It writes to .git/config, which a confined command cannot.
     options: { sandbox: "off" },
-    // What is in a repository inside of the worktree is not looked at: its settings would be obeyed.
-    effects: ["merge:applied", "remove:held"],
-    then: (world, { worktree }) => {
-      assert.equal(world.git(world.home, "show", "main:b.txt"), "new");
-      assert.ok(existsSync(join(worktree!.path, "lib/a.txt")));
-    },
+    code: "FINALIZE_FAILED",
+    effects: ["commit:failed"],
+    says: /work in the submodule lib is not committed \(a\.txt\); commit it with: git -C /,
+    mend: (world, { worktree }) =>
+      world.shell("test x = $(cat a.txt); git checkout a.txt", join(worktree!.path, "lib")),
+    then: mergedHere,
   },
   {
     name: "spaces, quotes and other alphabets",

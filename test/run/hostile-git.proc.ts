@@ -5,11 +5,11 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import type { Result, RunOptions } from "../../src/run/index.ts";
+import { run, type Backend, type Result, type RunOptions } from "../../src/run/index.ts";
 import { listWorktrees, pruneWorktrees } from "../../src/run/worktrees.ts";
 import { hasBwrap, NO_BWRAP } from "../boundaries/confined.ts";
 import { needs } from "../needs.ts";
-import { repository, type Repository } from "./repository.ts";
+import { repository, WORKER, type Repository } from "./repository.ts";
 
 const COMMIT = "echo new > b.txt; git add b.txt; git commit -qm work";
 const LEAVE = "echo left > left.txt";
@@ -395,26 +395,22 @@ describe("a repository inside of the worktree", () => {
     [
       "committed and changed",
       [`${NESTED}; git commit -qm nested; sleep 0.01; echo two > sub/f; touch sub/f`],
-      ["merge:applied", "remove:held"],
+      ["merge:held"],
     ],
-    [
-      "staged only",
-      [`${NESTED}; sleep 0.01; echo two > sub/f`],
-      ["commit:applied", "merge:applied", "remove:held"],
-    ],
+    ["staged only", [`${NESTED}; sleep 0.01; echo two > sub/f`], ["commit:applied", "merge:held"]],
     [
       "with a newer commit of its own, and other work left",
       [
         `${NESTED}; git commit -qm nested; cd sub; git -c filter.x.clean=cat commit -q --allow-empty -m more; sleep 0.01; echo two > f; cd ..; ${LEAVE}`,
       ],
-      ["commit:applied", "merge:applied", "remove:held"],
+      ["commit:applied", "merge:held"],
     ],
     [
       "named in .gitmodules as one to be looked at",
       [
         `${NESTED}; printf '[submodule "sub"]\\n\\tpath = sub\\n\\turl = ./sub\\n\\tignore = none\\n' > .gitmodules; git add .gitmodules; git commit -qm nested; sleep 0.01; echo two > sub/f`,
       ],
-      ["merge:applied", "remove:held"],
+      ["merge:held"],
     ],
   ];
   for (const sandbox of ["off", "on"] as const) {
@@ -437,6 +433,76 @@ describe("a repository inside of the worktree", () => {
       });
     }
   }
+});
+
+test(
+  "what was taken from a command is not committed, although a later command shows it to git",
+  needs(hasBwrap, NO_BWRAP),
+  async () => {
+    const world = repository();
+    const result = await world.run(
+      [
+        "mkdir .lockstep; echo x > .lockstep/id",
+        "test -e lockstep-refused-.lockstep/refused/id; rm lockstep-refused-.lockstep/.gitignore; echo new > b.txt",
+      ],
+      { sandbox: "on" },
+    );
+    assert.deepEqual(states(result), ["commit:applied", "merge:applied", "remove:held"], details(result));
+    assert.match(details(result), /is kept: .*lockstep-refused-\.lockstep/);
+    const { branch } = result.worktree!;
+    const files = world.git(world.home, "ls-tree", "-r", "--name-only", branch);
+    assert.match(files, /^b\.txt$/m);
+    assert.doesNotMatch(files, /lockstep-refused/);
+  },
+);
+
+test(
+  "a git index that is not understood ends the run, which goes on when it is put right",
+  needs(hasBwrap, NO_BWRAP),
+  async () => {
+    for (const worktree of [true, false]) {
+      const world = repository();
+      // The command that was under way is done again when the run goes on.
+      const spoil =
+        'if test -e b.txt; then exit 0; fi; echo new > b.txt; truncate -s 60 "$(git rev-parse --git-dir)/index"';
+      const result = await world.run([spoil], { sandbox: "on", worktree });
+      assert.deepEqual(
+        [result.code, result.exitCode, result.outcome, result.resumable],
+        ["SANDBOX_UNAVAILABLE", 3, "failed", true],
+        result.reason,
+      );
+      assert.match(result.reason, /index is not understood/);
+      const tree = result.worktree?.path ?? world.home;
+      world.shell('rm "$(git rev-parse --git-dir)/index"; git reset -q', tree);
+      const again = await world.resume(result, { sandbox: "on" });
+      assert.equal(again.outcome, "completed", again.reason);
+    }
+  },
+);
+
+test("nor does a run go on whose coding agent had the command done", needs(hasBwrap, NO_BWRAP), async () => {
+  const world = repository();
+  const usage = { turns: 1, inputTokens: 0, outputTokens: 0, costUsd: null };
+  let asked = 0;
+  const backend: Backend = {
+    spec: { id: "agent", options: null },
+    run: async ({ call, signal }) => {
+      asked += 1;
+      const { ok } = await call({ name: "Bash", input: { command: "truncate -s 60 .git/index" } }, signal);
+      const output = { stepId: "initial.work", next_action: { action: "handoff" } };
+      return { kind: "reply", text: String(ok), calls: [], output, usage };
+    },
+  };
+  const here = { env: { ...world.env, LOCKSTEP_TRUST: "all" }, journal: world.journal };
+  const result = await run({
+    agent: WORKER,
+    cwd: world.home,
+    worktree: false,
+    sandbox: "on",
+    backend,
+    ...here,
+  });
+  assert.deepEqual([result.code, result.exitCode, asked], ["SANDBOX_UNAVAILABLE", 3, 1], result.reason);
 });
 
 test(

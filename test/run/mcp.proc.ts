@@ -106,7 +106,14 @@ describe("servers of tools", { skip }, () => {
     assert.deepEqual(told.slice(0, 3), [
       "heard: hi",
       "it went wrong",
-      "[image, image/png, 3 bytes; not shown]\n[resource, file:///a.txt, text/plain; not shown]\n[resource_link, file:///b.txt; not shown]",
+      [
+        "[image, image/png, 3 bytes; not shown]",
+        "[resource, repo://o/r/README.md, text/markdown; as the server gives it]",
+        "# Read me\nall of it",
+        "[end of the resource]",
+        "[resource, repo://o/r/x.bin, a/\\x1b[2Jb, 6 bytes; not shown]",
+        "[resource_link, file:///b.txt; not shown]",
+      ].join("\n"),
     ]);
     assert.match(told[3]!, /ToolNotRegistered.*mcp__t__echo/);
     assert.equal(log.filter((line) => line.startsWith("started")).length, 1);
@@ -286,8 +293,13 @@ describe("servers of tools", { skip }, () => {
     ["changing", call("echo", { text: "hi" }), /^heard: hi$/, null],
     ["good", call("huge"), /^y{30000,}\n\[… \d+ bytes cut …\]\ny{30000,}$/, null],
     ["good", call("endless"), /did not do it/, null],
-    ["many", call("echo", { text: "hi" }), /^heard: hi$/, /1000 tools or more/],
-    ["odd", call("echo", { text: "hi" }), /^heard: hi$/, /1 tools with names that cannot be used/],
+    ["good", call("resources"), /^\[resource, r:0; as the server gives it\]\nr{10000}\n[^]*bytes cut/, null],
+    [
+      "many",
+      call("echo", { text: "hi" }),
+      /^heard: hi$/,
+      /1000 tools or more[^]*step "closure\.t" offers 10\d\d tools, and OpenAI among others refuses more than 128[^]*allowedTools/,
+    ],
   ];
   for (const [how, script, expected, warning] of hostile) {
     const tool = script.calls![0]!.name;
@@ -311,6 +323,31 @@ describe("servers of tools", { skip }, () => {
     assert.equal(result.exitCode, 0, result.reason);
     assert.match(told[0]!, /InvalidInput: mcp__github__github_read/);
     assert.equal(told[1], "heard: hi");
+  });
+
+  test("names that models do not take are mapped and mapped back, and what is not offered is named", async () => {
+    const rows = [
+      ["a_b", /^called a\.b$/],
+      ["a_b_2", /^called a\/b$/],
+      ["e_cho", /^called e_cho$/],
+      ["e_cho_2", /^called e\.cho$/],
+      ["rm_-rf__", /^called rm -rf \/$/],
+      ["either", /^called either$/],
+      ["slow", /ToolNotRegistered/],
+      ["a.b", /ToolNotRegistered/],
+    ] as const;
+    const { result, told } = await play(
+      { servers: { t: good("odd") }, tools: ["mcp__t__*", "mcp__t__a.b"] },
+      [...rows.map(([tool]) => call(tool)), closing],
+    );
+    assert.equal(result.exitCode, 0, result.reason);
+    for (const [place, [tool, expected]] of rows.entries()) assert.match(told[place]!, expected, tool);
+    assert.deepEqual(result.warnings, [
+      'the server "t" has tools without a name, which are not offered (1)',
+      `the server "t" has tools whose names are longer than models take, which are not offered: ${"l".repeat(80)}`,
+      'the server "t" has tools that only run as tasks, which Lockstep does not support: slow',
+      'the tool "a.b" of the server "t" is called mcp__t__a_b here: write that in allowedTools',
+    ]);
   });
 
   test("a tool that a step names and that is not there is told", async () => {
