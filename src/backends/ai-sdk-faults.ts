@@ -34,7 +34,7 @@ export function toFault(error: unknown, about: About): Fault {
   const status = statusOf(trouble) ?? said.status;
   const address = about.target.baseUrl ?? PROVIDERS[about.target.provider].baseUrl ?? undefined;
   if (status === undefined && said.words === null) {
-    const lost = connectionTrouble(error, address);
+    const lost = connectionTrouble(error, address, about.target.provider);
     if (lost !== null) {
       const { kind, words, hint, retryAfterMs } = lost;
       const hints = [hint, ...(lost.isUnreached ? [about.connectionHint] : [])];
