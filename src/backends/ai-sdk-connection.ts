@@ -1,6 +1,6 @@
 /** Connections that could not be made or broke: what happened, and what the user can do about it. */
 import type { FaultKind } from "../flow/event.ts";
-import { isLocal } from "./providers.ts";
+import { isLocal, type ProviderId } from "./providers.ts";
 
 export type Lost = {
   readonly kind: FaultKind;
@@ -16,7 +16,7 @@ type Row = {
   /** false: trying again cannot help. */
   readonly passes: boolean;
   readonly isUnreached: boolean;
-  readonly hint: (host: string) => string;
+  readonly hint: (host: string, start: string) => string;
 };
 
 const ROWS: readonly Row[] = [
@@ -30,7 +30,8 @@ const ROWS: readonly Row[] = [
     codes: /^(?:ECONNREFUSED)$/,
     passes: true,
     isUnreached: true,
-    hint: (host) => `Nothing accepts connections at ${host}: start the server, or correct the base address.`,
+    hint: (host, start) =>
+      `Nothing accepts connections at ${host}: start the server${start}, or correct the base address.`,
   },
   {
     codes: /^(?:ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT)$/,
@@ -78,13 +79,17 @@ const ROWS: readonly Row[] = [
 const LOCAL_WAIT_MS = 1000;
 
 /** null: the trouble is of another kind. */
-export function connectionTrouble(error: unknown, baseUrl: string | undefined): Lost | null {
+export function connectionTrouble(
+  error: unknown,
+  baseUrl: string | undefined,
+  provider?: ProviderId,
+): Lost | null {
   const chain = causes(error);
   const found = chain.find(({ code }) => code !== undefined);
   const row = ROWS.find(({ codes }) => found?.code !== undefined && codes.test(found.code));
   if (row === undefined || found === undefined) return null;
   const words = `the connection failed: ${found.message || found.code}`;
-  const hint = row.hint(hostOf(baseUrl));
+  const hint = row.hint(hostOf(baseUrl), provider === "ollama" && isLocal(baseUrl) ? " (ollama serve)" : "");
   const isFast = found.code === "ECONNREFUSED" && isLocal(baseUrl);
   return {
     kind: row.passes ? "network" : "other",

@@ -34,7 +34,7 @@ export function toFault(error: unknown, about: About): Fault {
   const status = statusOf(trouble) ?? said.status;
   const address = about.target.baseUrl ?? PROVIDERS[about.target.provider].baseUrl ?? undefined;
   if (status === undefined && said.words === null) {
-    const lost = connectionTrouble(error, address);
+    const lost = connectionTrouble(error, address, about.target.provider);
     if (lost !== null) {
       const { kind, words, hint, retryAfterMs } = lost;
       const hints = [hint, ...(lost.isUnreached ? [about.connectionHint] : [])];
@@ -211,15 +211,23 @@ const KIND_BY_NAME: ReadonlyMap<string, FaultKind> = new Map([
 ]);
 
 /** What helps where only the kind is known. */
-function plainHint(kind: FaultKind, said: Said, { status, keyEnv }: Reason, trouble: Trouble): string | null {
+function plainHint(
+  kind: FaultKind,
+  said: Said,
+  { status, keyEnv, provider, baseUrl }: Reason,
+  trouble: Trouble,
+): string | null {
   if (status !== undefined && status < 400)
     return `Redirects are not followed${placeOf(member(trouble.responseHeaders, "location"))}: correct the base address.`;
   if (said.isPage && kind !== "network" && kind !== "overloaded")
     return "Check the base address, and whether you have to sign in to a network first.";
   if (kind === "auth" && keyEnv !== undefined) return `The key is the value of ${keyEnv}.`;
-  if (status === 404)
-    return 'Check the name of the model and the base address, which usually ends with "/v1".';
-  return null;
+  if (status !== 404 && status !== 405) return null;
+  const isElsewhere =
+    provider === "openai" && baseUrl !== undefined && !/^https:\/\/api\.openai\.com\b/.test(baseUrl);
+  return isElsewhere
+    ? 'If the server only has the chat protocol, use the provider "openai-chat" or "openai-compatible".'
+    : 'Check the name of the model and the base address, which usually ends with "/v1".';
 }
 
 /** Without what comes after the path: it may be meant for one person. */

@@ -8,6 +8,7 @@ export type Reason = {
   readonly status: number | undefined;
   readonly provider: ProviderId;
   readonly model: string;
+  readonly baseUrl?: string;
   /** The variable that the key was read from. */
   readonly keyEnv?: string;
 };

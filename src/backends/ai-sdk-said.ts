@@ -43,9 +43,9 @@ export function readValue(value: Json): Said {
 
 /** Whether a document that came in the place of a stream reports an error. */
 export function reportsError(value: Json): boolean {
-  if (!isObject(value)) return Array.isArray(value) && value.length > 0 && value.every(reportsError);
-  if (ANSWERS.some((key) => Array.isArray(own(value, key)))) return false;
-  return ERRORS.some((key) => own(value, key) !== undefined && own(value, key) !== null);
+  const first = Array.isArray(value) ? value[0] : value;
+  if (!isObject(first) || ANSWERS.some((key) => Array.isArray(own(first, key)))) return false;
+  return ERRORS.some((key) => own(first, key) !== undefined && own(first, key) !== null);
 }
 
 /** Members that an answer of some provider has, and members that only an error has. */
@@ -132,33 +132,32 @@ function causeIn(value: JsonObject, words: string, depth: number): string {
   return raw === "" || words.includes(raw) ? "" : ` (${raw})`;
 }
 
-function namesIn(value: Json): readonly string[] {
-  if (Array.isArray(value)) return value.slice(0, 5).flatMap(namesIn);
+function namesIn(value: Json, depth = 0): readonly string[] {
+  if (depth > DEEPEST) return [];
+  if (Array.isArray(value)) return value.slice(0, 5).flatMap((one) => namesIn(one, depth + 1));
   if (!isObject(value)) return [];
   const here = ["code", "type", "status", "error_type", "reason"].map((key) => own(value, key));
-  const below = ["error", "details"].map((key) => own(value, key) ?? null);
-  return [...here.filter((name) => typeof name === "string"), ...below.flatMap(namesIn)];
+  const below = ["error", "details"].flatMap((key) => namesIn(own(value, key) ?? null, depth + 1));
+  return [...here.filter((name) => typeof name === "string"), ...below];
 }
 
 function statusIn(value: Json): number | undefined {
-  if (Array.isArray(value)) return value[0] === undefined ? undefined : statusIn(value[0]);
-  if (!isObject(value)) return undefined;
-  const error = own(value, "error");
-  const codes = [
-    ...(isObject(error) ? [own(error, "code"), own(error, "status")] : []),
-    own(value, "code"),
-    own(value, "status"),
-    own(value, "statusCode"),
-  ];
+  const first = Array.isArray(value) ? value[0] : value;
+  if (!isObject(first)) return undefined;
+  const error = own(first, "error");
+  const inner = isObject(error) ? [own(error, "code"), own(error, "status")] : [];
+  const codes = [...inner, own(first, "code"), own(first, "status"), own(first, "statusCode")];
   return codes.map(Number).find((code) => Number.isInteger(code) && code >= 400 && code < 600);
 }
 
 /** Google's RetryInfo: `"retryDelay": "17s"`. */
-function delayIn(value: Json): number | undefined {
-  if (Array.isArray(value)) return value.map(delayIn).find((delay) => delay !== undefined);
+function delayIn(value: Json | undefined, depth = 0): number | undefined {
+  if (depth > DEEPEST || value === undefined) return undefined;
+  if (Array.isArray(value))
+    return value.map((one) => delayIn(one, depth + 1)).find((delay) => delay !== undefined);
   if (!isObject(value)) return undefined;
   const delay = own(value, "retryDelay");
   const [, seconds] = typeof delay === "string" ? (/^(\d{1,9}(?:\.\d+)?)s$/.exec(delay) ?? []) : [];
   if (seconds !== undefined) return Math.ceil(Number(seconds) * 1000);
-  return delayIn([own(value, "error") ?? null, own(value, "details") ?? null]);
+  return delayIn(own(value, "error"), depth + 1) ?? delayIn(own(value, "details"), depth + 1);
 }

@@ -65,14 +65,15 @@ function withBody(init: RequestInit | undefined, extra: JsonObject): RequestInit
   return { ...init, body: JSON.stringify(merged(JSON.parse(init.body) as Json, extra)) };
 }
 
-/** Objects are merged member by member, everything else is replaced. */
+/** As in RFC 7396: objects are merged member by member, null takes a member out, everything else is replaced. */
 function merged(value: Json, extra: Json): Json {
-  if (!isObject(value) || !isObject(extra)) return extra;
-  const members = Object.entries(extra).map(([key, more]) => {
-    const before = own(value, key);
-    return [key, before === undefined ? more : merged(before, more)] as const;
-  });
-  return { ...value, ...Object.fromEntries(members) };
+  if (!isObject(extra)) return extra;
+  const before = isObject(value) ? value : {};
+  const members = Object.entries(extra).map(
+    ([key, more]) => [key, merged(own(before, key) ?? null, more)] as const,
+  );
+  const all = Object.entries({ ...before, ...Object.fromEntries(members) });
+  return Object.fromEntries(all.filter(([key]) => own(extra, key) !== null));
 }
 
 type Reader = ReadableStreamDefaultReader<Uint8Array>;

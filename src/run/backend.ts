@@ -108,6 +108,7 @@ export async function chooseBackend(
   return await make({
     flow,
     ...around,
+    ...(id === "claude-agent" ? { env: forClaudeCode(around.env) } : {}),
     marks,
     ...(model === undefined ? {} : { model }),
     ...(again === undefined ? {} : { recorded: again.options }),
@@ -118,6 +119,12 @@ export async function chooseBackend(
 export async function endStrays({ id }: BackendSpec, stateDir: string, run: string): Promise<void> {
   if (id !== "acp" && id !== "claude-agent") return;
   await (await import("../effects/agent-processes.ts")).endStrayAgents(stateDir, run);
+}
+
+/** Claude Code adds the version to the address by itself. */
+function forClaudeCode(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const { ANTHROPIC_BASE_URL: address } = env;
+  return address === undefined ? env : { ...env, ANTHROPIC_BASE_URL: address.replace(/\/v1\/*$/, "") };
 }
 
 async function defaultBackend(env: NodeJS.ProcessEnv): Promise<string> {

@@ -30,7 +30,7 @@ export async function reachModel(name: string, env: NodeJS.ProcessEnv): Promise<
     return { ok: true, detail: `${url} answers ${status}` };
   } catch (error) {
     const isSlow = error instanceof Error && error.name === "TimeoutError";
-    const lost = isSlow ? null : connectionTrouble(error, url);
+    const lost = isSlow ? null : connectionTrouble(error, url, provider);
     const why = isSlow ? `no answer within ${LONGEST_MS / 1000} s` : (lost?.words ?? messageOf(error));
     const hints = [lost?.hint, lost === null || lost.isUnreached ? proxyHint(env) : null].filter(Boolean);
     return {

@@ -60,6 +60,15 @@ for (const [code, url, kind, hint, waits, mayNeedProxy] of ROWS) {
   });
 }
 
+test("Ollama on this machine is started with a command", () => {
+  const hint = (url: string, provider: "ollama" | "openai-compatible") =>
+    connectionTrouble(failure("ECONNREFUSED"), url, provider)?.hint?.includes("(ollama serve)");
+  assert.deepEqual(
+    [hint(NEAR, "ollama"), hint(FAR, "ollama"), hint(NEAR, "openai-compatible")],
+    [true, false, false],
+  );
+});
+
 test("a name with two addresses fails with both", () => {
   const both = new AggregateError([
     failure("ECONNREFUSED", "::1").cause,

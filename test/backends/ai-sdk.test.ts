@@ -373,6 +373,19 @@ describe("what is sent", () => {
     });
   }
 
+  test("null takes a member out of the body", async () => {
+    const extraBody = { stream_options: null, nested: { a: 1, b: null }, unknown: null };
+    const { server, result } = await ask("openai-compatible", { text: "x" }, {}, { extraBody });
+    const { body } = server.seen[0]!;
+    assert.equal(result.kind, "reply");
+    assert.deepEqual(
+      [body.stream, "stream_options" in body, body.nested, "unknown" in body],
+      [true, false, { a: 1 }, false],
+    );
+    const plain = await ask("openai-compatible", { text: "x" });
+    assert.ok("stream_options" in plain.server.seen[0]!.body);
+  });
+
   test("a token is sent as a bearer, and no key beside it", async () => {
     const { server } = await ask(
       "anthropic",

@@ -248,7 +248,7 @@ test("a run says before it begins what it may cost, and a model's words are aske
     ran.stderr,
     /At the very most [\d,]+ tokens of output, \$[\d.]+ \(prices as of \d{4}-\d\d-\d\d\); input is not bounded/,
   );
-  assert.match(ran.stderr, /· ai-sdk$/m);
+  assert.match(ran.stderr, /· ai-sdk anthropic\/claude-haiku-5-5$/m);
   assert.equal(server.seen[0]?.body.model, "claude-haiku-5-5");
   assert.equal(server.seen[0]?.path, "/v1/messages");
   const explained = await world.lockstep(["explain", "notes"], around);

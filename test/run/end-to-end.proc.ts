@@ -164,7 +164,8 @@ function surroundings(way: Way, model: Model | null, folder: string, script: str
   if (model === null) return { flags: ["--script", script], env };
   const { provider, model: name, baseUrl } = model.server.target;
   if (way === "claude") {
-    const own = { ANTHROPIC_BASE_URL: model.server.url, ANTHROPIC_API_KEY: "the-key" };
+    // With a path and its version, as Lockstep's own requests would take it.
+    const own = { ANTHROPIC_BASE_URL: `${model.server.url}/api/v1`, ANTHROPIC_API_KEY: "the-key" };
     return { flags: ["--backend", "claude-agent"], env: { ...env, ...own } };
   }
   const opus = { provider, model: name, baseUrl, apiKeyEnv: "THE_KEY" };
@@ -186,7 +187,8 @@ async function modelFor(
 ): Promise<Model | null> {
   if (way === "script") return null;
   const left = [...replies];
-  const next = ({ body }: Seen): Deed | undefined => {
+  const next = ({ body, path }: Seen): Deed | undefined => {
+    if (way === "claude" && !path.startsWith("/api/v1/messages")) return { status: 404 };
     const text = JSON.stringify(body);
     const step = Object.entries(lanes).find(([words]) => text.includes(words))?.[1];
     const at = step === undefined ? 0 : left.findIndex((reply) => reply.step === step);

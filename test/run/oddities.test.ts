@@ -68,6 +68,22 @@ test("a sentence without an end is cut, and what to do is not", async () => {
   assert.match(result.reason, /x… The conversation is too long for this model: .* read less\.$/);
 });
 
+test("a body that is nested without measure is a refusal like any other", async () => {
+  for (const open of ['{"error":', "[", '{"details":[', '{"message":'])
+    for (const status of [400, 200]) {
+      const { result } = await meet({
+        wire: "openai-compatible",
+        deed: { status, body: open.repeat(20_000) },
+      });
+      assert.deepEqual([result.code, result.exitCode], ["AGENT_QUERY_ERROR", 1]);
+      const close = open.endsWith("[") ? (open === "[" ? "]" : "]}") : "}";
+      const whole = open.repeat(20_000) + (open.endsWith("[") ? "" : "1") + close.repeat(20_000);
+      const { result: other } = await meet({ wire: "openai-compatible", deed: { status, body: whole } });
+      assert.deepEqual([other.code, other.exitCode], ["AGENT_QUERY_ERROR", 1]);
+      for (const { reason } of [result, other]) assert.doesNotMatch(reason, /call stack|backend threw/i);
+    }
+});
+
 describe("a server that cannot be reached", () => {
   /** A port that nothing listens at, and one that answers in another language. */
   async function port(answer: string | null): Promise<{ readonly port: number } & AsyncDisposable> {

@@ -219,6 +219,18 @@ export const ODDITIES: readonly Oddity[] = [
     text(404, "404 page not found"),
     '404 404 page not found. Check the name of the model and the base address, which usually ends with "/v1".',
   ),
+  stops(
+    "a server that only has the chat protocol",
+    "openai",
+    json(404, { detail: "Not Found" }),
+    '404 Not Found. If the server only has the chat protocol, use the provider "openai-chat" or "openai-compatible".',
+  ),
+  stops(
+    "a method that is not allowed",
+    "google",
+    json(405, { detail: "Method Not Allowed" }),
+    '405 Method Not Allowed. Check the name of the model and the base address, which usually ends with "/v1".',
+  ),
   waits("500 without a word", "anthropic", text(500, ""), "500 Internal Server Error."),
   waits(
     "an error of their own keeps its status",
