@@ -69,7 +69,7 @@ function readAnswer(call: Call, { run, questions }: Questions): Said | null {
   }
   const question = isNamed ? named(questions, first ?? "") : only!;
   const choice = text !== undefined && question.free ? text : answerFrom(question, word);
-  if (choice === null) throw new UsageError(notAnAnswer(word, question.choices));
+  if (choice === null) throw new UsageError(notAnAnswer(word, question.choices, question.free));
   return { question, answer: choice };
 }
 

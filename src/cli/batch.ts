@@ -1,5 +1,6 @@
 /** `lockstep run NAME --issues LIST` and `--label NAME`: one run for each issue, told of in one table. */
 import type { Flow } from "../flow/flow.ts";
+import { EXIT } from "../flow/verdict.ts";
 import { runBatch, type Batch, type BatchItem, type Loaded, type Result } from "../run/index.ts";
 import type { Labelled } from "../run/issues.ts";
 import { parametersOf } from "./agent.ts";
@@ -56,8 +57,13 @@ export async function runIssues(call: Call, loaded: Loaded): Promise<number> {
   }).finally(board.stop);
   screen.tell(renderBatch(call, batch, screen.err));
   if (call.on("json")) screen.document({ ...batch, left });
-  else if (!call.on("events")) screen.emit(`{"outcome":"${batch.success ? "success" : "failed"}"}`);
+  else if (!call.on("events")) screen.emit(jsonLine({ outcome: outcomeOf(batch) }));
   return batch.exitCode;
+}
+
+/** Where all that is not complete waits for somebody, so does the batch. */
+function outcomeOf({ success, exitCode }: Batch): string {
+  return success ? "success" : exitCode === EXIT.waiting ? "waiting" : "failed";
 }
 
 /** An issue is what each run differs in, so the agent has to take one. */

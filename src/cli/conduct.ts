@@ -189,7 +189,7 @@ function askPerson({ screen, host }: Call): NonNullable<DriveOptions["ask"]> {
       if (line === null) return null;
       const answer = answerFrom({ choices, free }, line);
       if (answer !== null) return answer;
-      asked = `${broken(visibleInLine(notAnAnswer(line, choices)))}\n${offered}`;
+      asked = `${broken(visibleInLine(notAnAnswer(line, choices, free)))}\n${offered}`;
     }
   };
 }

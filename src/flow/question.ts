@@ -54,10 +54,11 @@ export function answerFrom(
   return meant === null ? choiceOf(choices, word) : choices.includes(meant) ? meant : null;
 }
 
-/** What to say to words that are not an answer. */
-export function notAnAnswer(typed: string, choices: readonly string[]): string {
-  const said = typed.trim();
-  return `${said === "" ? "An empty line" : JSON.stringify(said)} is not one of the choices: ${choices.join(", ")}.`;
+/** What to say to words that are not an answer. Where own words are one, only an empty line is not. */
+export function notAnAnswer(typed: string, choices: readonly string[], free = false): string {
+  const said = typed.trim() === "" ? "An empty line" : JSON.stringify(typed.trim());
+  if (free || choices.length === 0) return `${said} is not an answer.`;
+  return `${said} is not one of the choices: ${choices.join(", ")}.`;
 }
 
 /** The one that a word is the beginning of; of several, the one that all the others begin with, as `allow` of `a`. */

@@ -1,7 +1,8 @@
 /** Several issues at once, from the command line: each run in its worktree, one table, one document. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { readdirSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { test } from "node:test";
 import { parseIssues } from "../../src/cli/batch.ts";
 import { openStandIn } from "../github/stand-in.ts";
@@ -81,6 +82,15 @@ test("one that fails does not stop the others, and the table says why", async ()
   assert.match(ran.stderr, /notes: 2 of 3 complete/);
   assert.match(ran.stderr, /✗ {2}#99 .*PARAMETERS_INVALID .*issue/);
   assert.equal(notesIn(world).length, 2);
+});
+
+test("where all that is left waits for somebody, the batch waits", async () => {
+  using world = createRepository();
+  const file = ".agent/notes/agent.json";
+  const text = readFileSync(join(world.root, file), "utf8");
+  world.write(file, text.replace('"bypassPermissions"', '"default"'));
+  const ran = await world.lockstep([...RUN, "--issues", "1,2", "--on-permission", "halt"], TRUSTING);
+  assert.deepEqual([ran.code, lastLine(ran.stdout)], [5, '{"outcome":"waiting"}'], ran.stderr);
 });
 
 test("stopped in the middle: what runs is interrupted and can be resumed, the rest is not begun", async () => {

@@ -7,6 +7,7 @@ import {
   answerCommands,
   answerFrom,
   GRANT_CHOICES,
+  notAnAnswer,
   offer,
   PERMISSION_CHOICES,
 } from "../../src/flow/question.ts";
@@ -218,6 +219,17 @@ for (const [choices, free, words, answer] of TYPED) {
     for (const word of words) assert.equal(answerFrom({ choices, free }, word), answer, word);
   });
 }
+
+test("what is not an answer is named with the choices there are", () => {
+  const cases = [
+    ["maybe", ["allow", "deny"], false, '"maybe" is not one of the choices: allow, deny.'],
+    [" ", ["allow", "deny"], false, "An empty line is not one of the choices: allow, deny."],
+    ["", ["Red"], true, "An empty line is not an answer."],
+    ["", [], true, "An empty line is not an answer."],
+    ["\u001b[2J", ["a"], false, '"\\u001b[2J" is not one of the choices: a.'],
+  ] as const;
+  for (const [typed, choices, free, text] of cases) assert.equal(notAnAnswer(typed, choices, free), text);
+});
 
 test("a command that answers can be pasted, whatever a model wrote into the choices", () => {
   const question = {
