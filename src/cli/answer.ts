@@ -38,7 +38,7 @@ export async function answerRun(call: Call): Promise<number> {
     return await conduct(call, async (options) => await resume({ onPermission: "halt", ...options, run }));
   const { id } = said.question;
   if (call.on("json")) call.screen.document({ v: 1, run, question: id, answer: said.answer });
-  else call.screen.print(`Answered ${id}: ${shown(said.answer)}. ${whatComes(asked)}`);
+  else call.screen.print(`Answered ${id}: ${shown(said.answer)}. ${call.typed(whatComes(asked))}`);
   return 0;
 }
 
@@ -84,15 +84,15 @@ function named(questions: readonly OpenQuestion[], word: string): OpenQuestion {
 
 function showQuestions(call: Call, { run, agent, questions }: Questions): number {
   if (call.on("json")) call.screen.document({ v: 1, ...questions[0], run, agent, questions });
-  else call.screen.print(questions.map((question) => questionText(run, question)).join("\n\n"));
+  else call.screen.print(questions.map((question) => questionText(call, run, question)).join("\n\n"));
   return 0;
 }
 
-function questionText(run: string, open: OpenQuestion): string {
+function questionText({ typed }: Call, run: string, open: OpenQuestion): string {
   const { id, step, visit, question, expiresAt } = open;
   return [
     `${id === "-" ? "" : `${id} · `}${step}@${visit}${expiresAt === null ? "" : ` · open until ${expiresAt}`}`,
     broken(visible(question)),
-    ...answerCommands(`lockstep answer ${run}`, open).map((command) => `  ${command}`),
+    ...answerCommands(typed(`lockstep answer ${run}`), open).map((command) => `  ${command}`),
   ].join("\n");
 }

@@ -28,11 +28,11 @@ export async function probeAgent(call: Call): Promise<number> {
   return probed.ok ? EXIT.completed : EXIT.unavailable;
 }
 
-function printGroup({ screen }: Call, { title, probes }: ProbeGroup): void {
+function printGroup({ screen, typed }: Call, { title, probes }: ProbeGroup): void {
   const rows = table(
     probes.map(({ limit, why }, place) => [
       limit,
-      why.length > 40 && probes[place - 1]?.why === why ? "the same" : shownInLine(why, 300),
+      why.length > 40 && probes[place - 1]?.why === why ? "the same" : shownInLine(typed(why), 300),
     ]),
   );
   screen.print(screen.out("bold", title));
