@@ -71,9 +71,9 @@ test("the packed tarball holds what is needed, and works where it is installed",
     );
   });
 
-  await t.test("no more than 20 MB, and no package of a provider", () => {
+  await t.test("no more than 24 MB, and no package of a provider", () => {
     const kilobytes = Number.parseInt(call("du", ["-sk", join(home, "node_modules")], home), 10);
-    assert.ok(kilobytes < 20 * 1024, `${kilobytes} KB`);
+    assert.ok(kilobytes < 24 * 1024, `${kilobytes} KB`);
     assert.ok(!existsSync(join(home, "node_modules", "@ai-sdk")));
   });
 
@@ -81,7 +81,7 @@ test("the packed tarball holds what is needed, and works where it is installed",
   const lockstep = (...args: readonly string[]) => call(process.execPath, [bin, ...args], home);
 
   await t.test("the command runs", () => {
-    assert.match(lockstep("--help"), /Usage {2}lockstep COMMAND/);
+    assert.match(lockstep("--help"), /Usage {2}npx lockstep COMMAND/);
     const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
       readonly version: string;
     };
