@@ -18,7 +18,9 @@ after(() => rmSync(home, { recursive: true, force: true, maxRetries: 20, retryDe
 
 /** A model that does as the tutorial asks, behind the protocol of Anthropic. */
 const mock = new LLMock({ port: 0, logLevel: "silent" });
-const answer = (output: object) => ({ content: JSON.stringify(output) });
+// The tutorial limits the cost, so that the answers have to come with what they took.
+const usage = { input_tokens: 100, output_tokens: 20 };
+const answer = (output: object) => ({ content: JSON.stringify(output), usage });
 const replies = [
   answer({
     stepId: "initial.note",
@@ -27,6 +29,7 @@ const replies = [
   }),
   {
     content: "",
+    usage,
     toolCalls: [
       { name: "Write", arguments: JSON.stringify({ file_path: "note.md", content: "Two tides a day.\n" }) },
     ],

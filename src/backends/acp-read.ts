@@ -229,6 +229,12 @@ export function tokensOf(response: JsonObject): {
   };
 }
 
+/** The model of a session, where the agent says; else "". */
+export function modelIn(session: JsonObject): string {
+  const option = listIn(session.configOptions).find((one) => at(one, "category") === "model");
+  return textIn(at(session, "models", "currentModelId")) || textIn(at(option, "currentValue"));
+}
+
 /** `printed`: what the agent wrote to stderr. */
 export function toFault(error: unknown, printed = ""): Fault {
   const code: unknown = typeof error === "object" && error !== null && "code" in error ? error.code : null;

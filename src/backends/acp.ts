@@ -14,6 +14,7 @@ import type { Json, JsonObject } from "../flow/json.ts";
 import {
   choose,
   hear,
+  modelIn,
   modeToAsk,
   NOTHING,
   SERVER,
@@ -70,6 +71,8 @@ type Session = {
   readonly id: string;
   readonly submitted: string;
   readonly cwds: readonly string[];
+  /** The model that the agent chose for it; empty: it does not say. */
+  readonly model: string;
   gate: Gate;
   served: readonly ToolSpec[] | undefined;
   call: BridgedCall;
@@ -181,6 +184,7 @@ export async function createAcp(options: AcpOptions): Promise<Backend> {
       id: sessionId,
       submitted,
       cwds: [cwd, await realpath(cwd).catch(() => cwd)],
+      model: modelIn(found),
       gate,
       served,
       call,
@@ -226,7 +230,7 @@ export async function createAcp(options: AcpOptions): Promise<Backend> {
         gate: request.gate,
         served: request.served,
         call: (name: string, input: JsonObject) => request.call({ name, input }, signal),
-        heard: { ...NOTHING, costUsd: session.costUsd },
+        heard: NOTHING,
         onCall: () => {
           if (stopped !== null || session.heard.calls.size < maxTurns) return;
           stopped = "cap";
@@ -241,7 +245,8 @@ export async function createAcp(options: AcpOptions): Promise<Backend> {
         const response = await orGone(Promise.race([asked, unanswered(signal, settled.signal)]), at.gone);
         if (response === null) at.process.kill();
         if (signal.aborted || response === null) return interrupted(session, response);
-        return await toResult(session, response, stopped === "cap");
+        const by = { provider: at.name || "acp", ...(session.model !== "" && { model: session.model }) };
+        return { ...(await toResult(session, response, stopped === "cap")), by };
       } finally {
         settled.abort();
       }
@@ -287,10 +292,11 @@ function interrupted(session: Session, response: JsonObject | null): TurnResult 
   return isFree ? INTERRUPTED : { kind: "fault", fault: { ...INTERRUPTED_FAULT, usage } };
 }
 
+/** The agent reports the cost of the whole session. Without a report, what a prompt cost is unknown, and not nothing. */
 function usageOf(session: Session, response: JsonObject): Usage {
   const { calls, costUsd } = session.heard;
-  const spent = costUsd === null ? null : costUsd - (session.costUsd ?? 0);
-  session.costUsd = costUsd;
+  const spent = costUsd === null ? null : Math.max(0, costUsd - (session.costUsd ?? 0));
+  session.costUsd = costUsd ?? session.costUsd;
   return { turns: Math.max(1, calls.size), ...tokensOf(response), costUsd: spent };
 }
 

@@ -21,6 +21,8 @@ export type Heard =
       /** null: the stream ended before the response did. */
       readonly stop: { readonly unified: string; readonly raw: string | undefined } | null;
       readonly usage: LanguageModelV4Usage | null;
+      /** The model that the response names. */
+      readonly model?: string;
     }
   | { readonly kind: "trouble"; readonly error: unknown };
 
@@ -37,6 +39,7 @@ export async function hear(
   const thoughts = new Map<string, { text: string; marks: Keepsake["thoughts"][number]["marks"] }>();
   let stop: (Heard & { kind: "heard" })["stop"] = null;
   let usage: LanguageModelV4Usage | null = null;
+  let model: string | undefined;
   let size = 0;
   for await (const part of stream) {
     if ("delta" in part) size += part.delta.length;
@@ -58,6 +61,9 @@ export async function hear(
       case "tool-call":
         if (part.providerExecuted !== true) calls.push(part);
         break;
+      case "response-metadata":
+        model = part.modelId ?? model;
+        break;
       case "finish":
         stop =
           part.finishReason.unified === "error" && part.finishReason.raw === undefined
@@ -71,7 +77,8 @@ export async function hear(
       default:
     }
   }
-  return { kind: "heard", text, calls, thoughts: [...thoughts.values()], stop, usage };
+  const said = { kind: "heard", text, calls, thoughts: [...thoughts.values()], stop, usage } as const;
+  return model === undefined ? said : { ...said, model };
 }
 
 /** The stream just ended: what was received of it says whether that is an end. */
@@ -81,7 +88,7 @@ function isUnfinished(error: unknown): boolean {
 
 /** A response that was not streamed. */
 export function heardWhole(
-  { content, finishReason, usage }: LanguageModelV4GenerateResult,
+  { content, finishReason, usage, response }: LanguageModelV4GenerateResult,
   onText: TurnRequest["onText"],
 ): Heard {
   const text = content.map((part) => (part.type === "text" ? part.text : "")).join("");
@@ -97,6 +104,7 @@ export function heardWhole(
     ),
     stop: finishReason,
     usage,
+    ...(response?.modelId !== undefined && { model: response.modelId }),
   };
 }
 

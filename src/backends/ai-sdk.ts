@@ -6,7 +6,7 @@
  */
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4Usage } from "@ai-sdk/provider";
 import type { Backend, TurnRequest, TurnResult } from "../engine/ports.ts";
-import type { Call, Fault, Usage } from "../flow/event.ts";
+import type { Answerer, Call, Fault, Usage } from "../flow/event.ts";
 import { isObject, own, type Json } from "../flow/json.ts";
 import { errorEvent, faultOf, notInFormat, toFault } from "./ai-sdk-faults.ts";
 import { brokenOff, hear, heardWhole, readCalls, type Heard } from "./ai-sdk-hear.ts";
@@ -15,8 +15,8 @@ import { toolNames, toPrompt, toTools, type Keepsake } from "./ai-sdk-prompt.ts"
 import { readBody, reportsError } from "./ai-sdk-said.ts";
 import { createWire, type Exchange } from "./ai-sdk-wire.ts";
 import { createPatience } from "./patience.ts";
-import { costOf, priceOf } from "./prices.ts";
-import { PROVIDERS, refOf, type ModelTarget, type ProviderId } from "./providers.ts";
+import { costOf, isFree, priceOf } from "./prices.ts";
+import { nameForTraces, PROVIDERS, refOf, type ModelTarget, type ProviderId } from "./providers.ts";
 import { strictSchema } from "./wire-schema.ts";
 
 /** By the names that steps use; `*` is for every other name. */
@@ -64,9 +64,9 @@ export async function createAiSdk(targets: Models, options: AiSdkOptions = {}): 
     listening.catch(() => undefined);
     try {
       const heard = await Promise.race([listening, patience.over]);
-      return heard.kind === "trouble"
-        ? troubled(heard.error, target, exchange)
-        : toResult(heard, asked, target, exchange);
+      if (heard.kind === "trouble") return troubled(heard.error, target, exchange);
+      const by = { ...answererOf(target), ...(heard.model !== undefined && { answered: heard.model }) };
+      return { ...toResult(heard, asked, target, exchange), by };
     } catch (error) {
       if (request.signal.aborted) return refused("other", `${whoIs(target)}: the request was stopped.`);
       if (!patience.isOver()) return troubled(error, target, exchange);
@@ -184,15 +184,31 @@ export async function createAiSdk(targets: Models, options: AiSdkOptions = {}): 
   }
 
   const refs = Object.fromEntries(Object.entries(targets).map(([name, target]) => [name, refOf(target)]));
+  const targetOf = (model: string) => own(targets, model) ?? own(targets, "*");
   return {
-    spec: { id: "ai-sdk", options: { models: refs } },
-    turn,
-    toolCalling: (model) => (own(targets, model) ?? own(targets, "*"))?.toolCalling !== false,
+    spec: {
+      id: "ai-sdk",
+      options: { models: refs },
+      models: [...new Set(Object.values(targets).map(whoIs))],
+    },
+    turn: async (request) => {
+      const [target, result] = [targetOf(request.model), await turn(request)];
+      return target === undefined ? result : { by: answererOf(target), ...result };
+    },
+    unpriced: (model) => {
+      const target = targetOf(model);
+      return target === undefined || priceFor(target) !== null ? null : whoIs(target);
+    },
+    toolCalling: (model) => targetOf(model)?.toolCalling !== false,
   };
 }
 
 function whoIs({ provider, model }: ModelTarget): string {
   return `${provider}/${model}`;
+}
+
+function answererOf(target: ModelTarget): Answerer {
+  return { provider: nameForTraces(target), model: target.model };
 }
 
 /** Silence after which a request is given up, unless the model says otherwise. */
@@ -245,9 +261,12 @@ function toUsage(usage: LanguageModelV4Usage | null, target: ModelTarget): Usage
   const input = usage?.inputTokens.total;
   const output = usage?.outputTokens.total;
   const { cacheRead = 0, cacheWrite = 0 } = usage?.inputTokens ?? {};
-  const isTold = input !== undefined && output !== undefined;
-  const costUsd = isTold ? costOf(priceFor(target), { input, output, cacheRead, cacheWrite }) : null;
-  return { turns: 1, inputTokens: input ?? 0, outputTokens: output ?? 0, costUsd };
+  const price = priceFor(target);
+  const figures = { turns: 1, inputTokens: input ?? 0, outputTokens: output ?? 0 };
+  // Some servers leave the usage out, and some send zeros in its place.
+  if (input === undefined || output === undefined || input + output === 0)
+    return { ...figures, costUsd: price !== null && isFree(price) ? 0 : null, unknown: ["tokens"] };
+  return { ...figures, costUsd: costOf(price, { input, output, cacheRead, cacheWrite }) };
 }
 
 function priceFor({ price, provider, model }: ModelTarget) {

@@ -162,7 +162,13 @@ export async function createClaudeAgent(options: ClaudeAgentOptions): Promise<Ba
     const result = toResult(heard, { structured: request.output !== undefined, before, thrown, printed });
     if (result.mark !== undefined)
       for (const [session, figures] of readMarks([result.mark])) totals.set(session, figures);
-    return judged.length === 0 ? result : { ...result, judged };
+    const asked = toModel(model ?? request.model);
+    const by = {
+      provider: "anthropic",
+      ...(asked !== "" && { model: asked }),
+      ...(heard.model !== undefined && { answered: heard.model }),
+    };
+    return judged.length === 0 ? { ...result, by } : { ...result, by, judged };
   }
 
   const recorded = model === undefined ? {} : { model };

@@ -25,6 +25,8 @@ export type Heard = {
   /** A retry that was announced: the wait that the provider asked for. */
   readonly retry: { readonly ms: number; readonly status: number | null; readonly trouble: string } | null;
   readonly result: JsonObject | null;
+  /** The model that the newest response names. */
+  readonly model?: string;
 };
 
 export const NOTHING: Heard = {
@@ -55,7 +57,7 @@ export function hear(heard: Heard, message: JsonObject): Heard {
     case "assistant":
       return typeof message.error === "string"
         ? { ...heard, trouble: message.error }
-        : listen(heard, at(message, "message", "content"));
+        : listen(namedIn(heard, at(message, "message", "model")), at(message, "message", "content"));
     case "system": {
       if (message.subtype !== "api_retry") return heard;
       const { retry_delay_ms: ms, error_status: status, error } = message;
@@ -111,6 +113,11 @@ export function usageSoFar({ turns, used }: Heard): Usage | null {
 /** A wait worth handing on. A short one is Claude Code's own pause before its one retry, and not the provider's wish. */
 export function asksToWait({ retry }: Heard): boolean {
   return retry !== null && retry.ms >= 1000;
+}
+
+/** What Claude Code says by itself is by a model named in angle brackets. */
+function namedIn(heard: Heard, model: Json | undefined): Heard {
+  return typeof model === "string" && /^[^<]/.test(model) ? { ...heard, model } : heard;
 }
 
 function listen(heard: Heard, content: Json | undefined): Heard {

@@ -2,12 +2,18 @@
 import prices from "./prices.json" with { type: "json" };
 
 /** US dollars for a million tokens. */
-export type Price = {
+export type Figures = {
   readonly input: number;
   readonly output: number;
+  /** Absent: the same as other input. */
   readonly cacheRead?: number;
   readonly cacheWrite?: number;
-  /** The figures hold for requests of up to so many input tokens; longer ones cost more than is known here. */
+};
+
+export type Price = Figures & {
+  /** What a request costs, all of it, that has more input tokens than `above`. In ascending order. */
+  readonly tiers?: readonly (Figures & { readonly above: number })[];
+  /** The figures hold for requests of up to so many input tokens; the cost of longer ones is unknown. */
   readonly upTo?: number;
   /** The most tokens of one response. */
   readonly maxOutput?: number;
@@ -23,6 +29,13 @@ export type Tokens = {
 
 export const PRICES_OF: string = prices.date;
 
+/** The data sets that the figures are from. */
+export const PRICE_SOURCES: readonly { readonly package: string; readonly version: string }[] =
+  prices.sources;
+
+/** Models of the providers that `prices.json` has no figures for. */
+export const UNPRICED: readonly string[] = prices.unpriced;
+
 /** By `provider/model`; a dated name such as `gpt-5-2025-08-07` costs what its family does. */
 export function priceOf(provider: string, model: string): Price | null {
   const table: { readonly [ref: string]: Price } = prices.models;
@@ -33,20 +46,20 @@ export function priceOf(provider: string, model: string): Price | null {
   return null;
 }
 
-/** null when a figure that is needed is not known. */
+/** null: unknown, because there is no price, or none for a request of this length. */
 export function costOf(price: Price | null, { input, output, cacheRead, cacheWrite }: Tokens): number | null {
   if (price === null || input > (price.upTo ?? Infinity)) return null;
-  const parts = [
-    [input - cacheRead - cacheWrite, price.input],
-    [cacheRead, price.cacheRead],
-    [cacheWrite, price.cacheWrite],
-    [output, price.output],
-  ] as const;
-  let cost = 0;
-  for (const [tokens, each] of parts) {
-    if (tokens <= 0) continue;
-    if (each === undefined) return null;
-    cost += (tokens * each) / 1_000_000;
-  }
-  return cost;
+  const each: Figures = price.tiers?.findLast(({ above }) => input > above) ?? price;
+  const plain = Math.max(0, input - cacheRead - cacheWrite);
+  const cost =
+    plain * each.input +
+    cacheRead * (each.cacheRead ?? each.input) +
+    cacheWrite * (each.cacheWrite ?? each.input) +
+    output * each.output;
+  return cost / 1_000_000;
+}
+
+/** Such as a model on the user's own machine: its answers cost nothing, also where their tokens are not counted. */
+export function isFree({ input, output, cacheRead = 0, cacheWrite = 0, tiers = [] }: Price): boolean {
+  return input + output + cacheRead + cacheWrite === 0 && tiers.length === 0;
 }

@@ -98,6 +98,36 @@ export const PROVIDERS: { readonly [id in ProviderId]: Provider } = {
   },
 };
 
+/** The provider as the conventions of OpenTelemetry name it, known from its address where others speak its protocol. */
+export function nameForTraces({ provider, baseUrl }: Pick<ModelTarget, "provider" | "baseUrl">): string {
+  const host = URL.canParse(baseUrl ?? "") ? new URL(baseUrl!).hostname : "";
+  const known = HOSTS.find(([end]) => host === end || host.endsWith(`.${end}`));
+  return known?.[1] ?? TRACED[provider];
+}
+
+const TRACED: { readonly [id in ProviderId]: string } = {
+  anthropic: "anthropic",
+  openai: "openai",
+  "openai-chat": "openai",
+  google: "gcp.gemini",
+  "openai-compatible": "openai-compatible",
+  ollama: "ollama",
+};
+const HOSTS: readonly (readonly [host: string, name: string])[] = [
+  ["anthropic.com", "anthropic"],
+  ["openai.azure.com", "azure.ai.openai"],
+  ["openai.com", "openai"],
+  ["aiplatform.googleapis.com", "gcp.vertex_ai"],
+  ["googleapis.com", "gcp.gemini"],
+  ["amazonaws.com", "aws.bedrock"],
+  ["cohere.com", "cohere"],
+  ["deepseek.com", "deepseek"],
+  ["groq.com", "groq"],
+  ["mistral.ai", "mistral_ai"],
+  ["perplexity.ai", "perplexity"],
+  ["x.ai", "x_ai"],
+];
+
 export function isProvider(word: string): word is ProviderId {
   return Object.hasOwn(PROVIDERS, word);
 }

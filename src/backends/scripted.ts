@@ -65,6 +65,7 @@ export function createScripted(replies: readonly ScriptReply[], used: readonly J
   return {
     spec: { id: "scripted", options: { replies: replies as unknown as Json } },
     turn,
+    free: true,
     leftovers: () => unused(replies.flatMap((reply, index) => (spent.has(index) ? [] : [{ reply, index }]))),
   };
 }

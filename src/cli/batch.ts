@@ -5,11 +5,10 @@ import { runBatch, type Batch, type BatchItem, type Loaded, type Result } from "
 import type { Labelled } from "../run/issues.ts";
 import { parametersOf } from "./agent.ts";
 import { UsageError } from "./args.ts";
-import { costLine } from "./budget.ts";
 import type { Call } from "./call.ts";
 import { driveOptions, resumeCommand } from "./conduct.ts";
 import { statusLine } from "./progress.ts";
-import { argsOf, moneyOf, worktreeOf } from "./run.ts";
+import { argsOf, boundOf, worktreeOf } from "./run.ts";
 import type { Screen } from "./screen.ts";
 import { count, duration, jsonLine, shownInLine, table, type Paint } from "./text.ts";
 
@@ -34,14 +33,15 @@ export async function runIssues(call: Call, loaded: Loaded): Promise<number> {
     );
   }
   const items = issues.map((issue) => ({ name: `#${issue}`, args: { issue: String(issue) } }));
-  if (!call.on("json") && !call.on("events")) {
-    const money = call.text("script") === undefined ? await moneyOf(call, flow) : null;
-    screen.tell(
-      `${count(items.length, "issue")}, each: ${costLine(flow)}${money === null ? "" : ` ${money}`}`,
-    );
-    if (concurrency > 1 && !where.worktree)
-      screen.complain("The runs share this folder; with --worktree each has its own.");
-  }
+  const bound = await boundOf(call, flow);
+  const onBegin = () => {
+    if (bound !== null) {
+      screen.tell(`${count(items.length, "issue")}. For each: ${bound}`);
+      if (concurrency > 1 && !where.worktree)
+        screen.complain("The runs share this folder; with --worktree each has its own.");
+    }
+    options.onBegin?.();
+  };
   const board = createBoard(screen, items, Date.now);
   const batch = await runBatch(loaded, {
     ...options,
@@ -49,6 +49,7 @@ export async function runIssues(call: Call, loaded: Loaded): Promise<number> {
     args,
     items,
     concurrency,
+    onBegin,
     observe: ({ name }, entry, state) => {
       if (call.on("events")) screen.emit(jsonLine({ item: name, ...entry }));
       board.observe(name, state);
@@ -163,11 +164,16 @@ const MOST_ROWS = 10;
 
 // At the end.
 
-function renderBatch(call: Call, { agent, items, durationMs, costUsd }: Batch, paint: Paint): string {
+function renderBatch(
+  call: Call,
+  { agent, items, durationMs, costUsd, knownCostUsd }: Batch,
+  paint: Paint,
+): string {
   const begun = items.flatMap(({ name, result }) => (result === null ? [] : [rowOf(name, result, paint)]));
   const idle = items.filter(({ result }) => result === null).map(({ name }) => name);
   const complete = items.filter(({ result }) => result?.success === true).length;
-  const cost = costUsd === null ? "" : ` · $${costUsd.toFixed(4)}`;
+  const atLeast = knownCostUsd === undefined ? "" : ` · at least $${knownCostUsd.toFixed(4)}`;
+  const cost = costUsd === null ? atLeast : ` · $${costUsd.toFixed(4)}`;
   const next = items.flatMap(({ result }) =>
     result?.resumable === true && !result.success
       ? [paint("cyan", call.typed(resumeCommand(call, result)))]

@@ -48,7 +48,9 @@ export async function withinBudget(loaded: Loaded, said: string | undefined): Pr
   };
 }
 
-/** What a run will cost at the most, in one line. */
+/** What a run can cost, in one line. */
 export function costLine(flow: Flow): string {
-  return `Costs ${budgetLine(budgetOf(flow))}.`;
+  const budget = budgetOf(flow);
+  if (budget.answers.most === null) return `No upper bound: ${budget.answers.because}.`;
+  return `Upper bound: ${budgetLine(budget)}.`;
 }

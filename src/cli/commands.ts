@@ -111,7 +111,7 @@ const SPENDING: readonly Flag[] = [
     name: "max-cost",
     takes: "USD",
     reserved: true,
-    help: "stop after so many dollars, as far as prices are known",
+    help: "stop after so many dollars",
   },
   { name: "max-time", takes: "TIME", reserved: true, help: "stop after so long, such as 90s, 20m or 2h" },
   {
@@ -121,6 +121,11 @@ const SPENDING: readonly Flag[] = [
     repeats: true,
     reserved: true,
     help: "any limit, also of a step: STEP.turns=20, STEP.perAttempt.wallMs=90s, soft=0.9",
+  },
+  {
+    name: "allow-unmetered",
+    reserved: true,
+    help: "run although a limit on tokens or cost cannot be checked, as the model has no price or reports no usage",
   },
 ];
 const SANDBOX: Flag = {

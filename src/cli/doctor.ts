@@ -239,23 +239,31 @@ async function servers(agent: string, server: string, call: Call): Promise<Findi
 
 /** Each name of a model; `--online` asks each service once whether it is there. */
 async function models(call: Call): Promise<readonly Finding[]> {
-  const { surveyModels } = await import("../run/model-survey.ts");
+  const { PRICES_OF, surveyModels, UNPRICED } = await import("../run/model-survey.ts");
   const { reachModel } = await import("../run/reach.ts");
   const { env } = call.host;
   try {
-    const { rows } = surveyModels(env);
+    const { rows, isCostLimited, file } = surveyModels(env);
     const asked = new Map<string | null, ReturnType<typeof reachModel>>();
     const findings = rows.map(async (row) => {
       const name = `model ${row.name}`;
       if (row.why !== null) return warn(name, row.ref, row.why);
-      if (!call.on("online")) return ok(name, `${row.ref}, not asked (--online)`);
+      const what = row.price === null ? `${row.ref}, no known price` : row.ref;
+      if (row.price === null && isCostLimited)
+        return warn(
+          name,
+          what,
+          `your limit on the cost refuses it: add "${row.provider}/${row.model}" to "prices" in ${file}`,
+        );
+      if (!call.on("online")) return ok(name, `${what}, not asked (--online)`);
       const answer = asked.get(row.baseUrl) ?? reachModel(row.name, env);
       asked.set(row.baseUrl, answer);
       const reached = await answer;
-      const detail = `${row.ref}, ${reached.detail}`;
+      const detail = `${what}, ${reached.detail}`;
       return reached.ok ? ok(name, detail) : warn(name, detail, reached.fix);
     });
-    return await Promise.all(findings);
+    const unpriced = `of ${PRICES_OF}; none is known for ${UNPRICED.join(", ")}`;
+    return [...(await Promise.all(findings)), ok("prices", unpriced)];
   } catch (error) {
     return [warn("models", why(error), `correct your config.json (${manual("models")})`)];
   }

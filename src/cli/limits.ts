@@ -1,16 +1,19 @@
 /** The limits that a line gives: `--max-turns` and its like for the run, `--max` for anything. */
+import type { Reached } from "../flow/event.ts";
 import type { Granted } from "../flow/flow.ts";
 import { grantedBeside } from "../load/spending.ts";
 import type { DriveOptions } from "../run/index.ts";
 import { UsageError } from "./args.ts";
 import type { Call } from "./call.ts";
+import { shellWord } from "./text.ts";
 
 export function spending(call: Call): Pick<DriveOptions, "spending"> {
   const short = Object.entries(SHORT).flatMap(([flag, name]) => {
     const text = call.text(flag);
     return text === undefined ? [] : [{ [name]: amount(name, text, `--${flag}`) }];
   });
-  const all = [...short, ...call.all("max").map(parseLimit)];
+  const allowed: readonly Granted[] = call.on("allow-unmetered") ? [{ unmetered: true }] : [];
+  const all = [...short, ...call.all("max").map(parseLimit), ...allowed];
   return all.length === 0 ? {} : { spending: all.reduce<Granted>(grantedBeside, {}) };
 }
 
@@ -20,6 +23,32 @@ const SHORT = {
   "max-cost": "costUsd",
   "max-time": "wallMs",
 } as const;
+
+/** The flag that gives twice as much as a limit that was reached: `--max-turns 4`, `--max initial.issue.tokens=20000`. */
+export function raised({ of, step, name, most, used, next = 0 }: Reached): string {
+  const value = written(name, Math.max(2 * most, used + 2 * next));
+  if (of !== "run")
+    return `--max ${shellWord(`${step}${of === "attempt" ? ".perAttempt" : ""}.${name}=${value}`)}`;
+  const [flag] = Object.entries(SHORT).find(([, other]) => other === name)!;
+  return `--${flag} ${value}`;
+}
+
+/** As the flags read it. */
+function written(name: Reached["name"], value: number): string {
+  if (name === "costUsd")
+    return String(value < 0.01 ? Number(value.toFixed(6)) : Math.ceil(value * 100) / 100);
+  if (name !== "wallMs") return String(Math.ceil(value));
+  const ms = Math.ceil(value);
+  const [unit, size] = UNITS.find(([, each]) => ms >= each && ms % each === 0) ?? ["ms", 1];
+  return `${ms / size}${unit}`;
+}
+
+const UNITS = [
+  ["d", 86_400_000],
+  ["h", 3_600_000],
+  ["m", 60_000],
+  ["s", 1000],
+] as const;
 
 /** `turns=50`, `initial.issue.tokens=9000`, `initial.issue.perAttempt.wallMs=90s`, `soft=0.9`. */
 export function parseLimit(text: string): Granted {

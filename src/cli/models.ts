@@ -1,13 +1,14 @@
 /** `lockstep models`: the names of models, what each means, and why one cannot be asked. Asks nobody. */
 import { manual } from "../flow/manual.ts";
-import { PRICES_OF, surveyModels, type ModelRow } from "../run/model-survey.ts";
+import { PRICE_SOURCES, PRICES_OF, surveyModels, UNPRICED, type ModelRow } from "../run/model-survey.ts";
 import type { Call } from "./call.ts";
 import { shownInLine, table } from "./text.ts";
 
 export async function listModels({ on, screen, host }: Call): Promise<number> {
   const { file, rows } = surveyModels(host.env);
   if (on("json")) {
-    screen.document({ v: 1, config: file, prices: PRICES_OF, models: rows });
+    const about = { prices: PRICES_OF, priceSources: PRICE_SOURCES, unpriced: UNPRICED };
+    screen.document({ v: 1, config: file, ...about, models: rows });
     return 0;
   }
   const cells = rows.map((row) => [
@@ -21,12 +22,15 @@ export async function listModels({ on, screen, host }: Call): Promise<number> {
   screen.print([screen.out("dim", head), ...lines].join("\n"));
   for (const { name, why } of rows)
     if (why !== null) screen.tell(`${shownInLine(name, 40)}: ${shownInLine(why, 300)}`);
-  screen.tell(
-    `Prices as of ${PRICES_OF}. Names of your own: ${file ?? "set HOME first"} (${manual("models")})`,
-  );
+  const sources = PRICE_SOURCES.map((source) => `${source.package} ${source.version}`).join(", ");
+  screen.tell(`Prices of ${PRICES_OF} (${sources}). No price is known for ${UNPRICED.join(", ")}.`);
+  screen.tell(`Your own names and prices: ${file ?? "set HOME first"} (${manual("models")})`);
   return 0;
 }
 
 function priceText(price: ModelRow["price"]): string {
-  return price === null ? "unknown" : `$${price.input} in, $${price.output} out`;
+  if (price === null) return "unknown";
+  const { input, output, cacheRead = input, tiers = [] } = price;
+  const more = tiers.length === 0 ? "" : `, more above ${tiers[0]!.above.toLocaleString("en")} tokens`;
+  return `$${input} in, $${cacheRead} cached, $${output} out${more}`;
 }

@@ -1,4 +1,4 @@
-/** What the models of a flow can cost at the very most, as far as that can be known. */
+/** The upper bound of what the models of a flow can cost, as far as that can be known. */
 import { budgetOf } from "../flow/budget.ts";
 import type { Flow } from "../flow/flow.ts";
 import { readConfig } from "../run/config.ts";
@@ -7,8 +7,8 @@ import { PRICES_OF } from "../run/model-survey.ts";
 import { modelNames, outputOf } from "../run/models.ts";
 
 /**
- * An upper bound for what models write: every response as long as the longest, at the dearest price. null where a name,
- * a price, a length or the number of responses is not known. What is sent to models has no bound.
+ * What models can write: every response as long as the longest, at the highest price. null where a name, a price, a
+ * length or the number of responses is not known. What is sent to models has no bound.
  */
 export function moneyLine(flow: Flow, env: NodeJS.ProcessEnv, model?: string): string | null {
   const { most } = budgetOf(flow).responses;
@@ -16,8 +16,11 @@ export function moneyLine(flow: Flow, env: NodeJS.ProcessEnv, model?: string): s
   if (most === null || each === null || each.length === 0) return null;
   const tokens = most * Math.max(...each.map((one) => one.tokens));
   const usd = most * Math.max(...each.map((one) => one.usd));
-  const figures = `${tokens.toLocaleString("en")} tokens of output, $${usd.toFixed(2)}`;
-  return `At the very most ${figures} (prices as of ${PRICES_OF}); input is not bounded.`;
+  const cost = usd.toLocaleString("en", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
+  return (
+    `Upper bound of the output: ${tokens.toLocaleString("en")} tokens, $${cost} (prices of ${PRICES_OF}), if every ` +
+    `response were as long as its model can make it. Input has no upper bound.`
+  );
 }
 
 function longestOutputs(names: readonly string[], env: NodeJS.ProcessEnv) {
@@ -26,7 +29,7 @@ function longestOutputs(names: readonly string[], env: NodeJS.ProcessEnv) {
     const each = names.map((name) => outputOf(name, around));
     return each.every((one) => one !== null) ? each : null;
   } catch (error) {
-    // A name without a meaning: the run that asks for it will say so.
+    // An unknown name: the run that asks for it reports that.
     if (error instanceof RunnerError) return null;
     throw error;
   }

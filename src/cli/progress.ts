@@ -8,7 +8,7 @@ import {
   type Entry,
   type Led,
 } from "../flow/event.ts";
-import { isObject, own } from "../flow/json.ts";
+import { own } from "../flow/json.ts";
 import { denialText } from "../flow/question.ts";
 import { broken, gutter, visible } from "../flow/visible.ts";
 import type { DriveOptions } from "../run/index.ts";
@@ -79,11 +79,8 @@ export function createProgress(screen: Screen, isVerbose: boolean, now: () => nu
 }
 
 /** `ai-sdk anthropic/claude-sonnet-5`: the backend with the models that it asks, as far as they are recorded. */
-export function backendText({ id, options }: BackendSpec): string {
-  const models = isObject(options) ? own(options, "models") : undefined;
-  const named = isObject(models) ? Object.values(models) : isObject(options) ? [own(options, "model")] : [];
-  const names = new Set(named.flatMap((name) => (typeof name === "string" ? [name] : [])));
-  return shownInLine(`${id} ${[...names].join(", ")}`.trim());
+export function backendText({ id, models = [] }: BackendSpec): string {
+  return shownInLine([id, models.join(", ")].join(" ").trim());
 }
 
 /** `continuation.issue #2 · asking · 12.0 s · iteration 3 · last next · 340 characters heard`: a narrow one is cut. */

@@ -3,6 +3,7 @@ import { isObject, own, sameJson } from "../flow/json.ts";
 import { answerCommands } from "../flow/question.ts";
 import { broken, visible } from "../flow/visible.ts";
 import type { Result, Shown } from "../run/index.ts";
+import { raised } from "./limits.ts";
 import { count, DOING, duration, jsonLine, shown, shownInLine, type Paint } from "./text.ts";
 
 /** `resume`: the command that goes on with the run. `typed`: commands as the user types them. */
@@ -218,13 +219,19 @@ function worktreeLine({ path, branch, base }: NonNullable<Result["worktree"]>): 
 
 function usage({ usage, costUsd, knownCostUsd }: Shown): string {
   const tokens = usage.inputTokens + usage.outputTokens;
+  const { unknown = [] } = usage;
+  const isPart = unknown.includes("tokens");
   return [
     count(usage.turns, "turn"),
-    ...(tokens === 0 ? [] : [`${usage.inputTokens} tokens in, ${usage.outputTokens} out`]),
-    ...(costUsd === null ? [] : [`$${costUsd.toFixed(4)}`]),
-    ...(knownCostUsd === undefined
+    ...(tokens === 0
       ? []
-      : [`at least $${knownCostUsd.toFixed(4)}, as not all prices are known`]),
+      : [`${isPart ? "at least " : ""}${usage.inputTokens} tokens in, ${usage.outputTokens} out`]),
+    ...(tokens === 0 && isPart ? ["tokens unknown"] : []),
+    ...(costUsd === null ? [] : [`$${costUsd.toFixed(4)}`]),
+    ...(knownCostUsd === undefined ? [] : [`at least $${knownCostUsd.toFixed(4)}, some costs are unknown`]),
+    ...(costUsd === null && knownCostUsd === undefined && unknown.includes("costUsd")
+      ? ["cost unknown"]
+      : []),
   ].join(" · ");
 }
 
@@ -237,7 +244,11 @@ function nextAction(result: Shown, resume: string): readonly string[] {
     case "SCRIPT_MISMATCH":
       return [`correct the script, then: ${resume} --script FILE`];
     case "BUDGET_EXHAUSTED":
-      return [`${resume} --max WHAT=N`];
+      return [
+        `${resume} ${result.limit === undefined ? "--max-time TIME" : shownInLine(raised(result.limit), 200)}`,
+      ];
+    case "LIMIT_UNMETERED":
+      return run === null ? [] : [`${resume} --allow-unmetered`];
     case "FLOW_INVALID":
       return [`fix the problems, then: lockstep check ${shownInLine(agent)}`];
     case "PARAMETERS_INVALID":

@@ -39,13 +39,13 @@ export async function runAgent(first: Call): Promise<number> {
       ...argsOf(call, parameters),
       ...(flow === null ? {} : await fieldsOf(call, flow, parameters)),
     };
-    if (flow !== null && !call.on("json") && !call.on("events")) {
-      const { costLine } = await import("./budget.ts");
-      const money = call.text("script") === undefined ? await moneyOf(call, flow) : null;
-      call.screen.tell(money === null ? costLine(flow) : `${costLine(flow)} ${money}`);
-    }
     const where = flow === null ? {} : worktreeOf(call, flow);
-    const result = await runLoaded(loaded, { ...options, ...where, args, input });
+    const bound = flow === null ? null : await boundOf(call, flow);
+    const onBegin = () => {
+      if (bound !== null) call.screen.tell(bound);
+      options.onBegin?.();
+    };
+    const result = await runLoaded(loaded, { ...options, ...where, args, input, onBegin });
     return result.code === "NO_BACKEND" ? namingScript(result, call, loaded) : result;
   });
 }
@@ -55,9 +55,14 @@ function isBatch(call: Call, { problems }: Loaded): boolean {
   return !hasErrors(problems) && (call.text("issues") ?? call.text("label")) !== undefined;
 }
 
-export async function moneyOf(call: Call, flow: Flow): Promise<string | null> {
+/** What a run can cost; in money only where every detail is wanted, as most runs cost a small part of it. */
+export async function boundOf(call: Call, flow: Flow): Promise<string | null> {
+  if (call.on("json") || call.on("events")) return null;
+  const { costLine } = await import("./budget.ts");
+  if (!call.on("verbose") || call.text("script") !== undefined) return costLine(flow);
   const { moneyLine } = await import("./money.ts");
-  return moneyLine(flow, call.host.env, call.text("model"));
+  const money = moneyLine(flow, call.host.env, call.text("model"));
+  return money === null ? costLine(flow) : `${costLine(flow)}\n${money}`;
 }
 
 /** The word after `run`, unless that is the value of a flag which only the agent knows and its name comes later. */

@@ -1,5 +1,6 @@
 /** Sends spans to an OpenTelemetry collector: OTLP over HTTP, as JSON. Nobody waits for it longer than a moment. */
 import { createHash } from "node:crypto";
+import { setTimeout as delay } from "node:timers/promises";
 
 /** `key` and `parent` name spans within one trace; who knows the names knows the ids. Times are epoch milliseconds. */
 export type Span = {
@@ -33,6 +34,9 @@ export type ExporterOptions = {
 const EVERY_MS = 3000;
 const MOST_IN_A_BATCH = 500;
 const MOST_WAITING = 20_000;
+/** The first wait before a batch is sent again, where the collector does not say; each one after it is twice as long. */
+const FIRST_WAIT_MS = 100;
+const MOST_RETRIES = 4;
 
 export function createExporter(options: ExporterOptions): Exporter {
   const waiting: Span[] = [];
@@ -40,15 +44,24 @@ export function createExporter(options: ExporterOptions): Exporter {
   let lost = 0;
   let trouble = "";
   let sending: Promise<void> = Promise.resolve();
+  /** When a batch that the collector refused may be sent again, by a clock that is never set; and how often it was. */
+  let again = { at: 0, refused: 0 };
 
   async function sendAll(): Promise<void> {
-    while (waiting.length > 0) {
+    while (waiting.length > 0 && performance.now() >= again.at) {
       const batch = waiting.slice(0, MOST_IN_A_BATCH);
       const signal = AbortSignal.any([stop.signal, AbortSignal.timeout(EVERY_MS)]);
       const refusal = await send(options, batch, signal);
       trouble = refusal?.why ?? trouble;
-      // What the collector may take another time stays for the next round.
-      if (refusal?.isPassing) return;
+      // What the collector may accept later stays for the next round.
+      if (refusal?.isPassing) {
+        const { refused } = again;
+        const wait = refusal.retryAfterMs ?? FIRST_WAIT_MS * 2 ** Math.min(refused, 5);
+        const isThere = refusal.status !== undefined;
+        again = isThere ? { at: performance.now() + wait, refused: refused + 1 } : { at: 0, refused: 0 };
+        return;
+      }
+      again = { at: 0, refused: 0 };
       waiting.splice(0, batch.length);
       if (refusal !== null) lost += batch.length;
     }
@@ -65,8 +78,17 @@ export function createExporter(options: ExporterOptions): Exporter {
     },
     close: async (withinMs) => {
       clearInterval(timer);
+      const end = performance.now() + withinMs;
       const limit = setTimeout(() => stop.abort(new Error("it did not answer in time")), withinMs);
       await flush();
+      // Only a collector that answers is worth waiting for, and not for longer than there is time.
+      const mayRetry = () => again.refused > 0 && again.refused <= MOST_RETRIES && again.at < end;
+      while (waiting.length > 0 && mayRetry() && !stop.signal.aborted) {
+        await delay(Math.max(0, again.at - performance.now()), undefined, { signal: stop.signal }).catch(
+          () => undefined,
+        );
+        await flush();
+      }
       clearTimeout(limit);
       const missing = lost + waiting.length;
       if (missing === 0) return [];
@@ -75,7 +97,13 @@ export function createExporter(options: ExporterOptions): Exporter {
   };
 }
 
-type Refusal = { readonly why: string; readonly isPassing: boolean };
+/** `status` is absent where nothing answered. */
+type Refusal = {
+  readonly why: string;
+  readonly isPassing: boolean;
+  readonly status?: number;
+  readonly retryAfterMs?: number;
+};
 
 /** Null when it was taken. Not followed elsewhere: the headers are meant for this address. */
 async function send(
@@ -84,7 +112,12 @@ async function send(
   signal: AbortSignal,
 ): Promise<Refusal | null> {
   try {
-    const { ok, status, body } = await fetch(url, {
+    const {
+      ok,
+      status,
+      body,
+      headers: answered,
+    } = await fetch(url, {
       method: "POST",
       headers: { ...headers, "content-type": "application/json" },
       body: JSON.stringify(toRequest(resource, trace, batch)),
@@ -92,13 +125,23 @@ async function send(
       signal,
     });
     await body?.cancel();
-    return ok ? null : { why: `it answered ${status}`, isPassing: PASSING.has(status) };
+    if (ok) return null;
+    const retryAfterMs = waitIn(answered.get("retry-after"));
+    const asked = retryAfterMs === null ? {} : { retryAfterMs };
+    return { why: `it answered ${status}`, isPassing: PASSING.has(status), status, ...asked };
   } catch (error) {
     const { message, cause } = error as Error;
     const why = cause instanceof Error && cause.message !== "" ? cause.message : message;
     // An address may hold a password.
     return { why: why.replaceAll(url, "the address"), isPassing: true };
   }
+}
+
+/** `Retry-After` is a number of seconds or a date. */
+function waitIn(text: string | null): number | null {
+  if (text === null) return null;
+  const ms = /^\d{1,9}$/.test(text) ? Number(text) * 1000 : Date.parse(text) - Date.now();
+  return Number.isNaN(ms) ? null : Math.max(0, ms);
 }
 
 const PASSING: ReadonlySet<number> = new Set([408, 429, 502, 503, 504]);

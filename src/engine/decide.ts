@@ -13,7 +13,7 @@ import { route } from "./route.ts";
 import { askOn, asserted, completed, gateChecked, hooked, misfit } from "./stage.ts";
 import { breakOff } from "./stage-exit.ts";
 import { addUsage, EMPTY_STATE, type Lane, type State } from "./state.ts";
-import { bounded, openBudget, spend, tell } from "./spend.ts";
+import { bounded, openBudget, reopened, spend, tell } from "./spend.ts";
 import { listens } from "./stop.ts";
 import { watched } from "./stuck.ts";
 import {
@@ -56,7 +56,8 @@ function next(flow: Flow, state: State, event: Event): State {
         return { ...state, settled: null };
       const lanes = state.halted.length === 0 ? state.lanes : [...state.halted, ...state.lanes];
       const { spending } = event;
-      const budget = spending === undefined ? state.budget : openBudget(flow, spending, state.budget);
+      const budget =
+        spending === undefined ? reopened(state.budget) : openBudget(flow, spending, state.budget);
       const back = withLanes({ ...state, budget, verdict: null, halted: [] }, lanes.map(attemptAgain), null);
       return state.verdict === null && event.fresh === undefined ? cutOff(flow, back, state.lanes) : back;
     }
@@ -93,8 +94,12 @@ function next(flow: Flow, state: State, event: Event): State {
     }
     case "run.paused":
       return paused(state);
-    case "run.limited":
-      return haltAll(withUsage(state, event.spent), "BUDGET_EXHAUSTED", event.why, event.of);
+    case "run.limited": {
+      const { why, of, limit, spent } = event;
+      const { budget } = state;
+      const known = limit === undefined || budget === null ? budget : { ...budget, reached: limit };
+      return haltAll(withUsage({ ...state, budget: known }, spent), "BUDGET_EXHAUSTED", why, of);
+    }
     case "step.cut":
       return { ...withUsage(state, event.usage), settled: null };
     case "step.warned":

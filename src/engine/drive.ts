@@ -65,8 +65,8 @@ export async function drive(options: Drive): Promise<State> {
   void ports.clock.sleep(Math.max(0, limit.left), over.signal).then(() => late.abort());
   try {
     const both = AbortSignal.any([signal, late.signal]);
-    const why = () => (signal.aborted ? null : limit.why);
-    return await driveOn({ ...watched, signal: both }, watch.perform, why);
+    const ended = () => (signal.aborted ? null : limit.event);
+    return await driveOn({ ...watched, signal: both }, watch.perform, ended);
   } finally {
     over.abort();
   }
@@ -99,24 +99,25 @@ function currentLimits({ flow, past, adopted }: Drive): Granted {
   return past.reduce((held, { event }) => flowFrom(held, event, adopted), flow).limits;
 }
 
-/** The time that is left of what the run may be driven, and what is said when it is up; null: there is no limit. */
-function wallOf(options: Drive): { readonly left: number; readonly why: string } | null {
+type Limited = Event & { readonly type: "run.limited" };
+
+/** The time that is left of what the run may be driven, and the event that ends it then; null: there is no limit. */
+function wallOf(options: Drive): { readonly left: number; readonly event: Limited } | null {
   const { past } = options;
   const { wallMs } = grantedIn(options) ?? currentLimits(options);
   if (wallMs === undefined) return null;
-  return {
-    left: wallMs - drivenMs(past),
-    why: exhausted({ scope: RUN, name: "wallMs", used: wallMs, most: wallMs }),
-  };
+  const why = exhausted({ scope: RUN, name: "wallMs", used: wallMs, most: wallMs });
+  const limit = { of: "run", step: "", name: "wallMs", most: wallMs, used: wallMs } as const;
+  return { left: wallMs - drivenMs(past), event: { type: "run.limited", why, limit } };
 }
 
 const RUN = { of: "run", step: "", limits: {} } as const;
 
-/** `stopped` tells why the signal ends the run, where it is not only interrupted. */
+/** `stopped`: what ends the run when the signal aborts, where it is not only interrupted. */
 async function driveOn(
   { flow: began, adopted, ports, handle, past, begin: first, signal, wishes, attend, recall, observe }: Drive,
   act: typeof perform = perform,
-  stopped: () => string | null = () => null,
+  stopped: () => Limited | null = () => null,
 ): Promise<State> {
   const pause = wishes?.pause;
   const talk = createTalk(ports);
@@ -194,8 +195,8 @@ async function driveOn(
       believe(staged);
     }
   }
-  const why = signal.aborted && state.verdict === null ? stopped() : null;
-  if (why !== null) await commit({ type: "run.limited", why });
+  const limited = signal.aborted && state.verdict === null ? stopped() : null;
+  if (limited !== null) await commit(limited);
   else if (!signal.aborted && isPausing()) await endPaused();
   else if (signal.aborted && state.verdict === null) await recordStop();
   return state;

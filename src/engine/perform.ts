@@ -1,5 +1,5 @@
 /** Doing one command: the only place where the engine meets its ports. What comes back is always an event. */
-import type { CheckResult, Command, Event, Judged, Reply, Sight } from "../flow/event.ts";
+import type { Answerer, CheckResult, Command, Event, Figure, Judged, Reply, Sight } from "../flow/event.ts";
 import type { Answer, Flow, Step, StepId } from "../flow/flow.ts";
 import { isObject } from "../flow/json.ts";
 import { ANSWER_CAPS, bound, extractBeside, extractObject } from "./answer.ts";
@@ -87,11 +87,23 @@ async function ask(
   }
   const broken = within?.broken() ?? null;
   if (broken !== null) throw broken;
+  if (result.kind === "reply" && ports.backend.free === undefined) result = metered(result);
   if (judged.length > 0) result = { ...result, judged: [...(result.judged ?? []), ...judged] };
   if (ports.tidy !== undefined) result = ports.tidy(result);
   if (result.kind === "fault") messages.length -= said.messages.length;
   const reply = readReply(flow, step, result);
   return answered(command, reply instanceof Promise ? await reply : reply);
+}
+
+/** An absent figure is not a zero: what the backend did not report is recorded as unknown. */
+function metered(result: TurnResult & { kind: "reply" }): TurnResult {
+  const { inputTokens, outputTokens, costUsd, unknown = [] } = result.usage;
+  const isUncounted = unknown.includes("tokens") || inputTokens + outputTokens === 0;
+  const missing: readonly Figure[] = [
+    ...(isUncounted ? ["tokens" as const] : []),
+    ...(costUsd === null ? ["costUsd" as const] : []),
+  ];
+  return missing.length === 0 ? result : { ...result, usage: { ...result.usage, unknown: missing } };
 }
 
 function answered(
@@ -275,9 +287,23 @@ function readReply({ settings: { actions } }: Flow, step: Step, result: TurnResu
 }
 
 /** What is recorded with a reply of any kind. */
-function restOf({ mark, judged }: TurnResult): Pick<TurnResult, "mark" | "judged"> | undefined {
-  if (mark === undefined && judged === undefined) return undefined;
-  return { ...(mark !== undefined && { mark }), ...(judged !== undefined && { judged }) };
+function restOf({ mark, judged, by }: TurnResult): Pick<TurnResult, "mark" | "judged" | "by"> | undefined {
+  if (mark === undefined && judged === undefined && by === undefined) return undefined;
+  return {
+    ...(mark !== undefined && { mark }),
+    ...(judged !== undefined && { judged }),
+    ...(by !== undefined && { by: named(by) }),
+  };
+}
+
+/** A server chooses these names: they are recorded with every answer, so they are short. */
+function named({ provider, model, answered: other }: Answerer): Answerer {
+  const short = (text: string) => text.slice(0, 200);
+  return {
+    provider: short(provider),
+    ...(model !== undefined && { model: short(model) }),
+    ...(other !== undefined && { answered: short(other) }),
+  };
 }
 
 function said(result: TurnResult & { kind: "reply" }, payload: unknown): Reply {

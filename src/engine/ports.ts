@@ -4,6 +4,7 @@
  * stands, with everything committed so far kept.
  */
 import type {
+  Answerer,
   AskedWithin,
   BackendSpec,
   Call,
@@ -64,6 +65,10 @@ export type Backend = {
   readonly run?: (request: RunRequest) => Promise<TurnResult>;
   /** Whether it, or the model of this name, can be given tools to call; it can, unless it says otherwise. */
   readonly toolCalling?: boolean | ((model: string) => boolean);
+  /** Its answers take no tokens and cost nothing, as those of a script do. */
+  readonly free?: true;
+  /** The model that this name means, if its answers have no known price; null: they have one, or that is not known yet. */
+  readonly unpriced?: (model: string) => string | null;
   /** It starts commands by its own means, where no sandbox of ours can hold them. */
   readonly unconfinable?: boolean;
   /** What is left over at the end of a run that a person should hear of. */
@@ -135,10 +140,12 @@ export type TurnResult =
       readonly asked?: readonly AskedWithin[];
       readonly mark?: Json;
       readonly judged?: readonly Judged[];
+      readonly by?: Answerer;
     }
   | {
       readonly kind: "fault";
       readonly fault: Fault;
+      readonly by?: Answerer;
       readonly mark?: Json;
       /** Calls that the backend itself denied, or allowed; what the gate said is known without it. */
       readonly judged?: readonly Judged[];

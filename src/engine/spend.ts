@@ -2,22 +2,37 @@
  * What a run, its steps and their attempts may still spend. Looked at before each question to the model: what it is
  * reckoned to take is set aside, so that nothing is asked beyond a limit, however many ask at once.
  */
-import type { Command, LimitName, Say, Usage } from "../flow/event.ts";
+import type { Command, Figure, LimitName, Reached, Say, Usage } from "../flow/event.ts";
 import type { Flow, Granted, Limits, Spending, StepId, StepLimits } from "../flow/flow.ts";
 import { own } from "../flow/json.ts";
-import type { Amounts, Budget, Lane, Spent, State } from "./state.ts";
+import type { Amounts, Budget, Lane, Spent, State, Unmetered } from "./state.ts";
 import { haltAll } from "./visit.ts";
 
 /** What limits a run from now on; null: nothing does. What was spent before stays spent. */
 export function openBudget(flow: Flow, granted: Granted | null, before: Budget | null): Budget | null {
-  const { steps: ofSteps, ...limits }: Granted = granted ?? limitsIn(flow.limits);
+  const { steps: ofSteps, unmetered: _, ...limits }: Granted = granted ?? limitsIn(flow.limits);
   const steps: { [step: StepId]: StepLimits } = { ...ofSteps };
   for (const { id, limits: written } of Object.values(flow.steps)) {
     if (written !== undefined && !Object.hasOwn(steps, id)) steps[id] = written;
   }
   const isLimited = AMOUNTS.some((name) => limits[name] !== undefined) || Object.keys(steps).length > 0;
   if (!isLimited && before === null) return null;
-  return { granted, limits, steps, spent: before?.spent ?? {}, told: [] };
+  const unmetered = before?.unmetered;
+  return {
+    granted,
+    limits,
+    steps,
+    spent: before?.spent ?? {},
+    told: [],
+    ...(unmetered !== undefined && { unmetered }),
+  };
+}
+
+/** Somebody goes on with the run: what stopped it was reported. */
+export function reopened(budget: Budget | null): Budget | null {
+  if (budget === null) return null;
+  const { blind: _blind, reached: _reached, ...rest } = budget;
+  return rest;
 }
 
 function limitsIn({ visits: _visits, ...limits }: Flow["limits"]): Limits {
@@ -39,7 +54,24 @@ export function spend(budget: Budget, lane: Lane, usage: Usage): Budget {
     },
     told: known?.told.filter((name) => isSame || !name.startsWith("attempt.")) ?? [],
   };
-  return { ...budget, spent: { ...budget.spent, [lane.step]: spent } };
+  const after = { ...budget, spent: { ...budget.spent, [lane.step]: spent } };
+  return usage.unknown === undefined ? after : uncounted(after, lane.step, usage.unknown);
+}
+
+/** Remembers the limits that an answer without these figures cannot be counted against. */
+function uncounted(budget: Budget, step: StepId, unknown: readonly Figure[]): Budget {
+  const missing = limitsOn(budget, step).flatMap(({ of, limits }) =>
+    unknown.flatMap((name): Unmetered[] => {
+      const most = limits[name];
+      return most === undefined ? [] : [{ of, step: of === "run" ? "" : step, name, most }];
+    }),
+  );
+  if (missing.length === 0) return budget;
+  const known = budget.unmetered ?? [];
+  const isNew = (one: Unmetered) =>
+    !known.some(({ of, step: other, name }) => of === one.of && other === one.step && name === one.name);
+  const unmetered = [...known, ...missing.filter(isNew)];
+  return { ...budget, unmetered, ...(budget.granted?.unmetered === undefined && { blind: true as const }) };
 }
 
 /** Holds back what does not fit beside what is under way, and ends the run when nothing else is; tells what is near. */
@@ -62,16 +94,42 @@ export function bounded(flow: Flow, before: State, state: State): State {
     const call = reckoned(budget, lane.step);
     const excess = excessOf(budget, state.usage, lane, reserved, call);
     beyond ??= excess;
-    if (excess !== null) continue;
+    if (excess !== null || budget.blind) continue;
     reserved = added(reserved, call);
     const told = tellNear(after, lane);
     after = told.state;
     pending.push(told.command);
   }
-  if (pending.length > 0 || beyond === null) return { ...after, pending };
-  const { scope } = beyond;
-  return haltAll(state, "BUDGET_EXHAUSTED", exhausted(beyond), scope.of === "run" ? undefined : scope.step);
+  const isHeld = beyond !== null || (budget.blind === true && asking.length > 0);
+  if (pending.length > 0 || !isHeld) return { ...after, pending };
+  if (beyond === null) return haltAll(state, "LIMIT_UNMETERED", unmeteredWhy(budget.unmetered!.at(-1)!));
+  const { scope, name, used, most, next = 0 } = beyond;
+  const reached: Reached = { of: scope.of, step: scope.step, name, most, used, next };
+  const ended = { ...state, budget: { ...budget, reached } };
+  return haltAll(ended, "BUDGET_EXHAUSTED", exhausted(beyond), scope.of === "run" ? undefined : scope.step);
 }
+
+/** What was not enforced, in words: one sentence for each limit. */
+export function unmeteredLines({ unmetered = [] }: Budget): readonly string[] {
+  return unmetered.map(
+    ({ of, step, name, most }) =>
+      `The limit of ${amount(name, most)}${OWNER[of](step)} was not enforced: answers came without their ${FIGURE[name]}.`,
+  );
+}
+
+function unmeteredWhy({ of, step, name, most }: Unmetered): string {
+  return (
+    `The limit of ${amount(name, most)}${OWNER[of](step)} cannot be enforced: an answer came without its ${FIGURE[name]}. ` +
+    `Resume the run with a model that reports it, or without this limit: --allow-unmetered.`
+  );
+}
+
+const FIGURE = { tokens: "number of tokens", costUsd: "cost" } as const;
+const OWNER = {
+  run: () => "",
+  step: (step: StepId) => ` of step "${step}"`,
+  attempt: (step: StepId) => ` of one attempt of step "${step}"`,
+} as const;
 
 /** Responses that a query of the lane may take when it makes more than one; siblings share what is left. */
 export function turnsWithin({ budget, usage, pending }: State, lane: Lane): number {
@@ -196,13 +254,8 @@ function excessOf(budget: Budget, usage: Usage, lane: Lane, reserved: Amounts, c
 }
 
 export function exhausted({ scope, name, used, most, next = 0 }: Excess): string {
-  const owner = {
-    run: "",
-    step: ` of step "${scope.step}"`,
-    attempt: ` of one attempt of step "${scope.step}"`,
-  };
   const more = used >= most || next === 0 ? "" : `, and the next call is reckoned with ${amount(name, next)}`;
-  return `The limit of ${amount(name, most)}${owner[scope.of]} is reached: ${amount(name, used)} used${more}. Resume the run with a higher one.`;
+  return `The limit of ${amount(name, most)}${OWNER[scope.of](scope.step)} is reached: ${amount(name, used)} used${more}. Resume the run with a higher one.`;
 }
 
 export function nearing({ of }: Scope, name: keyof Spending, used: number, most: number): string {

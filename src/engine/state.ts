@@ -1,5 +1,5 @@
 /** Where a run stands: a fold of its journal. Its size depends on the flow, never on the length of the run. */
-import type { Call, Command, Entry, Led, LimitName, Say, Usage } from "../flow/event.ts";
+import type { Call, Command, Entry, Figure, Led, LimitName, Reached, Say, Usage } from "../flow/event.ts";
 import type { Granted, Label, Limits, StepId, StepLimits } from "../flow/flow.ts";
 import type { Json, JsonObject } from "../flow/json.ts";
 import type { Verdict } from "../flow/verdict.ts";
@@ -58,7 +58,15 @@ export type Budget = {
   readonly spent: { readonly [step: StepId]: Spent };
   /** The limits of the run that the model was told of. */
   readonly told: readonly LimitName[];
+  /** Limits that answers were not counted against, because they came without the figure. */
+  readonly unmetered?: readonly Unmetered[];
+  /** Such an answer came since the run was started or resumed, and the user did not allow it. */
+  readonly blind?: true;
+  /** The limit that ended the run. */
+  readonly reached?: Reached;
 };
+
+export type Unmetered = Pick<Reached, "of" | "step" | "most"> & { readonly name: Figure };
 
 export type Amounts = { readonly turns: number; readonly tokens: number; readonly costUsd: number };
 
@@ -200,11 +208,13 @@ export function recordedWith({ settled, fork, lanes, halted }: State): Pick<Entr
 /** What no model was asked for costs nothing, and says nothing about prices. */
 export function addUsage(a: Usage, b: Usage): Usage {
   if (b.turns === 0 && a.turns > 0) return a;
+  const unknown = new Set([...(a.unknown ?? []), ...(b.unknown ?? [])]);
   const sum = {
     turns: a.turns + b.turns,
     inputTokens: a.inputTokens + b.inputTokens,
     outputTokens: a.outputTokens + b.outputTokens,
     costUsd: a.turns === 0 ? b.costUsd : a.costUsd,
+    ...(unknown.size > 0 && { unknown: [...unknown] }),
   };
   if (a.turns === 0 || (a.costUsd === null && b.costUsd === null)) return sum;
   const costUsd = (a.costUsd ?? 0) + (b.costUsd ?? 0);

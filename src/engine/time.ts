@@ -1,5 +1,5 @@
 /** The time that a run, its steps and their attempts take: an end to what takes longer than it may. */
-import type { Entry, Event, Usage } from "../flow/event.ts";
+import type { Entry, Event, Reached, Usage } from "../flow/event.ts";
 import type { StepId } from "../flow/flow.ts";
 import { perform } from "./perform.ts";
 import { attemptOf, exhausted, isTold, limitsOn, nearing, softly, type Scope } from "./spend.ts";
@@ -55,7 +55,11 @@ export function createStopwatch(): Stopwatch {
     const due = scopes.flatMap((scope) => {
       const most = scope.limits.wallMs;
       if (most === undefined || scope.of === "run") return [];
-      return [{ left: most - used(scope, now), why: exhausted({ scope, name: "wallMs", used: most, most }) }];
+      const limit: Reached = { of: scope.of, step, name: "wallMs", most, used: most };
+      const why = exhausted({ scope, name: "wallMs", used: most, most });
+      return [
+        { left: most - used(scope, now), event: { type: "run.limited", why, of: step, limit } as const },
+      ];
     });
     return due.toSorted((a, b) => a.left - b.left)[0];
   };
@@ -79,7 +83,7 @@ export function createStopwatch(): Stopwatch {
     const now = ports.clock.now();
     const { step, visit } = command;
     const due = deadline(state, step, now);
-    if (due !== undefined && due.left <= 0) return { type: "run.limited", why: due.why, of: step };
+    if (due !== undefined && due.left <= 0) return due.event;
     const lane = state.lanes.find((other) => other.step === step && other.visit === visit);
     const warned = command.type === "ask" && lane !== undefined ? warning(state, lane, now) : null;
     if (warned !== null) return warned;
@@ -93,7 +97,7 @@ export function createStopwatch(): Stopwatch {
       const isLate = late.signal.aborted && !signal.aborted && !isWhole(event);
       if (!isLate) return event;
       const spent = spentBy(event);
-      return { type: "run.limited", why: due.why, of: step, ...(spent !== undefined && { spent }) };
+      return spent === undefined ? due.event : { ...due.event, spent };
     } finally {
       over.abort();
     }

@@ -1,5 +1,5 @@
 /**
- * What a run can cost at the very most, proved from the limits of its flow before the first token.
+ * The upper bound of what a run can cost, proved from the limits of its flow before the first token.
  *
  * An answer is a response that gives a step's result, fit or not; between answers a model may use tools, so that the
  * responses of a visit can be many more. Requests that brought no response (rate limits, a broken connection) and what a
@@ -33,12 +33,12 @@ export function budgetOf(flow: Flow): Budget {
       () => "",
     ),
     answers: spared(
-      toBound(worst(graph, answersOf), graph, (each) => ` × ${answerWords(each, steps)}`),
+      toBound(worst(graph, answersOf), graph, (each) => answerWords(each, steps)),
       flow,
       steps,
     ),
     responses: spared(
-      toBound(worst(graph, responsesOf), graph, (each) => ` × ${each} responses`),
+      toBound(worst(graph, responsesOf), graph, (each) => ` × ${each} model calls`),
       flow,
       steps,
     ),
@@ -59,12 +59,16 @@ function spared(bound: Bound, { limits }: Flow, steps: readonly Step[]): Bound {
   return { most: least, because };
 }
 
-/** One sentence for people. */
-export function budgetLine({ answers, responses, perVisit }: Budget): string {
-  if (answers.most === null) return `no limit: ${answers.because}`;
-  const most = `at most ${answers.most} ${answers.most === 1 ? "answer" : "answers"}: ${answers.because}`;
+/** The upper bound in a few words: `24 answers (12 iterations × 2 tries), 2,400 model calls including tool use`. */
+export function budgetLine({ answers, responses }: Budget): string {
+  if (answers.most === null) return `no upper bound (${answers.because})`;
+  const most = `${figure(answers.most, "answer")} (${answers.because})`;
   if (responses.most === null || responses.most <= answers.most) return most;
-  return `${most}; with tools up to ${perVisit.responses} responses in a visit, ${responses.most} in all`;
+  return `${most}, ${figure(responses.most, "model call")} including tool use`;
+}
+
+function figure(value: number, what: string): string {
+  return `${value.toLocaleString("en")} ${what}${value === 1 ? "" : "s"}`;
 }
 
 /** Answers that one visit of the step can take. In a stage every response may be one. */
@@ -134,10 +138,10 @@ function ceilingOf(
   const retries = stopGuard?.onFailure === "retry" ? stopGuard.maxFailures - 1 : 0;
   const isSure = isPlain && !mayReturn && !hasForks({ steps });
   if (!isSure || count + retries > limits.visits)
-    return { visits: limits.visits, ceiling: `${limitName(flow)} ${limits.visits}` };
+    return { visits: limits.visits, ceiling: figure(limits.visits, visitName(flow)) };
   const more = retries === 0 ? "" : ` + ${retries} after failed checks`;
-  const ceiling = `maxIterations ${count}${more}`;
-  return { visits: count + retries, ceiling: retries === 0 ? ceiling : `(${ceiling})` };
+  const ceiling = `${figure(count, visitName(flow))}${more}`;
+  return { visits: count + retries, ceiling };
 }
 
 type Worst = {
@@ -153,20 +157,23 @@ function toBound({ most, by, heaviest }: Worst, graph: Graph, times: (each: numb
   const back = returns.reduce((sum, one) => sum + one.times, 0);
   switch (by) {
     case "visits": {
-      const isPlain = most === visits * heaviest;
-      return {
-        most,
-        because: isPlain ? `${ceiling}${times(heaviest)}` : `${ceiling} on the dearest way`,
-      };
+      if (most !== visits * heaviest) return { most, because: `${ceiling} on the most expensive path` };
+      const product = times(heaviest);
+      const isSum = product !== "" && ceiling.includes(" + ");
+      return { most, because: `${isSum ? `(${ceiling})` : ceiling}${product}` };
     }
     case "shape":
       return {
         most,
-        because: `the longest way through the flow${back === 0 ? "" : `, with failed checks leading back ${back === 1 ? "once" : `${back} times`}`}`,
+        because: `the longest path through the flow${back === 0 ? "" : `, going back ${back === 1 ? "once" : `${back} times`} after failed checks`}`,
       };
     case "nothing":
-      return { most: null, because: "questions about a step lead round in a circle that nothing counts" };
+      return { most: null, because: "questions about a step form a loop that has no limit" };
   }
+}
+
+function visitName({ dialect }: Flow): string {
+  return dialect === "stage" ? "visit" : "iteration";
 }
 
 /** What the ceiling on visits is called where it is written. */
@@ -177,8 +184,8 @@ export function limitName({ dialect }: Flow): string {
 function answerWords(each: number, steps: readonly Step[]): string {
   const single = most(steps.map(answersOf));
   const isPlain = steps.some(({ stage }) => stage !== undefined);
-  if (each !== single || each < 2 || isPlain) return each === 1 ? "1 answer" : `${each} answers`;
-  return `(1 answer + ${each === 2 ? "1 repair" : `${each - 1} repairs`})`;
+  if (each === 1) return "";
+  return each !== single || isPlain ? ` × ${each} answers` : ` × ${each} tries`;
 }
 
 /** The least of what the ceiling on visits and the shape of the flow allow. */

@@ -106,6 +106,8 @@ export type Event =
       readonly of?: StepId;
       /** What a query had cost that was stopped by the limit. */
       readonly spent?: Usage;
+      /** Absent in records of earlier versions. */
+      readonly limit?: Reached;
     }
   /** Before it is asked, the model is to be told that a limit of time is near. */
   | {
@@ -224,6 +226,17 @@ export type EffectEvent =
 /** Whose limit of what: of the run, of a step, of one attempt of a step. */
 export type LimitName = `${"run" | "step" | "attempt"}.${"turns" | "tokens" | "costUsd" | "wallMs"}`;
 
+/** A limit that ended a stretch of a run. */
+export type Reached = {
+  readonly of: "run" | "step" | "attempt";
+  readonly step: StepId;
+  readonly name: "turns" | "tokens" | "costUsd" | "wallMs";
+  readonly most: number;
+  readonly used: number;
+  /** What the next call, and those under way, were estimated to take. */
+  readonly next?: number;
+};
+
 /** A git worktree that a run has for itself. */
 export type Worktree = {
   readonly path: string;
@@ -282,7 +295,19 @@ export type HookResult =
   | { readonly kind: "threw"; readonly code: string; readonly message: string };
 
 /** Enough to build the same backend again on resume. */
-export type BackendSpec = { readonly id: string; readonly options: Json };
+export type BackendSpec = {
+  readonly id: string;
+  readonly options: Json;
+  /** The models that it asks, as `provider/model`; absent: it does not know before it asks. */
+  readonly models?: readonly string[];
+};
+
+/** What answered: the model that was asked for, and the one that the answer names. Absent where that is not known. */
+export type Answerer = {
+  readonly provider: string;
+  readonly model?: string;
+  readonly answered?: string;
+};
 
 /** One model response, read and bounded. */
 export type Reply =
@@ -302,6 +327,8 @@ export type Reply =
       readonly mark?: Json;
       /** What an agent with a loop of its own was allowed and denied on the way. Absent: nothing was judged. */
       readonly judged?: readonly Judged[];
+      /** Absent in records of earlier versions, and where the backend does not say. */
+      readonly by?: Answerer;
     }
   /** An answer beyond the size, depth or node caps. */
   | {
@@ -309,6 +336,7 @@ export type Reply =
       readonly why: string;
       readonly mark?: Json;
       readonly judged?: readonly Judged[];
+      readonly by?: Answerer;
     }
   /** The model or its transport failed. */
   | {
@@ -316,6 +344,7 @@ export type Reply =
       readonly fault: Fault;
       readonly mark?: Json;
       readonly judged?: readonly Judged[];
+      readonly by?: Answerer;
     }
   /** The request could not be built: no prompt, no schema, a variable without a value. */
   | { readonly kind: "unaskable"; readonly code: string; readonly why: string };
@@ -340,7 +369,12 @@ export type Usage = {
   readonly costUsd: number | null;
   /** Of a sum: some responses have no known price, and `costUsd` is what the others cost. */
   readonly partly?: true;
+  /** What the answer was not counted with: limits on it cannot be checked. Absent: nothing is missing. */
+  readonly unknown?: readonly Figure[];
 };
+
+/** What only the backend can report. */
+export type Figure = "tokens" | "costUsd";
 
 export type Fault = {
   readonly kind: FaultKind;

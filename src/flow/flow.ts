@@ -322,7 +322,11 @@ export type Limits = Spending & {
 export type StepLimits = Limits & { readonly perAttempt?: Limits };
 
 /** What was granted to a run in the place of what its flow says. */
-export type Granted = Limits & { readonly steps?: { readonly [step: StepId]: StepLimits } };
+export type Granted = Limits & {
+  readonly steps?: { readonly [step: StepId]: StepLimits };
+  /** The run goes on although an answer came without the tokens or the cost that a limit is about. */
+  readonly unmetered?: true;
+};
 
 /** Amounts; absent: as much as it takes. */
 export type Spending = {

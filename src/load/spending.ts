@@ -6,7 +6,7 @@ import { anything, number, object } from "./shape.ts";
 const AMOUNTS = {
   turns: number("Responses of the model.", { min: 1, integer: true }),
   tokens: number("Tokens, in and out.", { min: 1, integer: true }),
-  costUsd: number("Dollars, as far as prices are known.", { min: 0 }),
+  costUsd: number("US dollars. A model without a known price is refused.", { min: 0 }),
   wallMs: number("Milliseconds in which something is done.", { min: 1, integer: true }),
 };
 export const AMOUNT_NAMES = ["turns", "tokens", "costUsd", "wallMs"] as const;

@@ -42,15 +42,18 @@ const BACKENDS: { readonly [id: string]: (need: Need) => Promise<Backend> } = {
     ]);
     return await createModels(flow, { config: readConfig(env), env }, how);
   },
-  "claude-agent": async ({ env, marks, model, recorded, stateDir }) => {
-    const [{ createClaudeAgent }, { createAgentProcesses }] = await Promise.all([
+  "claude-agent": async ({ flow, env, marks, model, recorded, stateDir }) => {
+    const [{ createClaudeAgent }, { createAgentProcesses }, { modelNames }] = await Promise.all([
       import("../backends/claude-agent.ts"),
       import("../effects/agent-processes.ts"),
+      import("./models.ts"),
     ]);
     const processes = createAgentProcesses("lockstep-claude-", stateDir);
     const named = model ?? (isObject(recorded) ? own(recorded, "model") : undefined);
     const chosen = typeof named === "string" ? { model: named } : {};
-    return await createClaudeAgent({ env, marks, stateDir, processes, ...chosen });
+    const backend = await createClaudeAgent({ env, marks, stateDir, processes, ...chosen });
+    const models = typeof named === "string" ? [named] : modelNames(flow);
+    return { ...backend, spec: { ...backend.spec, models } };
   },
   acp: async ({ env, root, stateDir }) => {
     const [{ createAcp }, { readConfig }, { findProgram }, { createAgentProcesses }] = await Promise.all([

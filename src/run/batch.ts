@@ -9,6 +9,7 @@ import type { DriveOptions, RunOptions } from "./options.ts";
 import { toFailure, type Result } from "./result.ts";
 import { runLoaded, withJournal } from "./run.ts";
 import { settleStart, tellLoudly } from "./ground.ts";
+import { grantedAtStart, requireMetered } from "./limits.ts";
 import { requireTrust, trusting } from "./trust.ts";
 
 export type BatchItem = {
@@ -35,17 +36,20 @@ export type Batch = {
   /** In the order in which they were given; null: it was not begun. */
   readonly items: readonly { readonly name: string; readonly result: Result | null }[];
   readonly usage: Result["usage"];
+  /** null: the price of a model that was asked is not known. */
   readonly costUsd: number | null;
+  /** Only where the cost of some runs is known and of others is not: what is known. */
+  readonly knownCostUsd?: number;
   readonly durationMs: number;
 };
 
 /** What would stop every one of them is thrown, before any of them begins. */
 export async function runBatch(loaded: Loaded, options: BatchOptions): Promise<Batch> {
-  const { items, concurrency = 1, signal, backend, observe, onResult, ...shared } = options;
+  const { items, concurrency = 1, signal, backend, observe, onResult, onBegin, ...shared } = options;
   const clock = options.clock ?? systemClock;
   const from = clock.now();
   const said = await requireCommon(loaded, options);
-  options.onBegin?.();
+  onBegin?.();
   const { notify } = options;
   const ask = options.ask === undefined ? undefined : (await import("./people.ts")).oneByOne(options.ask);
   const results = await withJournal(loaded.project.stateDir, options, async (journal) => {
@@ -85,11 +89,13 @@ async function requireCommon({ flow, project }: Loaded, options: BatchOptions): 
   const { stateDir, root } = project;
   const backend = options.backend ?? (await chooseBackend(options, flow, { env, stateDir, root }));
   if (options.backend === undefined) await backend.close?.();
-  const { settled } = await settleStart(flow, backend, project, options);
+  const { config, settled } = await settleStart(flow, backend, project, options);
   await using ground = settled;
+  const spending = grantedAtStart(flow, config.limits, options.spending);
+  const unmetered = requireMetered(flow, backend, spending, options);
   const isOpen = options.journal === undefined && options.trustJournal !== true;
   await requireTrust(flow, trusting(root, !ground.isFree, options, isOpen ? stateDir : undefined));
-  return tellLoudly(ground, options);
+  return [...unmetered, ...tellLoudly(ground, options)];
 }
 
 /** Runs of this agent that a living process drives. */
@@ -141,7 +147,6 @@ function toBatch(
   durationMs: number,
 ): Batch {
   const begun = results.filter((result) => result !== null);
-  const costs = begun.flatMap(({ costUsd }) => (costUsd === null ? [] : [costUsd]));
   const exitCode = exitOf(results);
   return {
     v: 1,
@@ -154,9 +159,17 @@ function toBatch(
       outputTokens: sum(begun, ({ usage }) => usage.outputTokens),
       turns: sum(begun, ({ usage }) => usage.turns),
     },
-    costUsd: costs.length === 0 ? null : costs.reduce((total, cost) => total + cost, 0),
+    ...costOf(begun.filter(({ usage }) => usage.turns > 0)),
     durationMs,
   };
+}
+
+/** Runs that asked a model. */
+function costOf(asked: readonly Result[]): Pick<Batch, "costUsd" | "knownCostUsd"> {
+  const known = sum(asked, ({ costUsd, knownCostUsd }) => costUsd ?? knownCostUsd ?? 0);
+  const isWhole = asked.length > 0 && asked.every(({ costUsd }) => costUsd !== null);
+  if (isWhole) return { costUsd: known };
+  return known === 0 ? { costUsd: null } : { costUsd: null, knownCostUsd: known };
 }
 
 function exitOf(results: readonly (Result | null)[]): number {

@@ -5,7 +5,7 @@ import { addEntry, createReport } from "../engine/report.ts";
 import { adoptions } from "../flow/adopted.ts";
 import { changeText, flowChanges } from "../flow/changes.ts";
 import { differences } from "../flow/difference.ts";
-import type { CheckResult, Led, Reply } from "../flow/event.ts";
+import type { CheckResult, Led, Reply, Usage } from "../flow/event.ts";
 import type { Json } from "../flow/json.ts";
 import type { Verdict } from "../flow/verdict.ts";
 import { readRun, type RecordedRun } from "./runs.ts";
@@ -46,12 +46,17 @@ export async function compareRuns(journal: Journal, a: string, b: string): Promi
       ({ at }) => !at.endsWith("/stageExecutionId"),
     ),
     ...only("verdict", "end", verdictWords(one.state.verdict), verdictWords(other.state.verdict)),
-    ...pointed("usage", "", one.state.usage, other.state.usage),
+    ...pointed("usage", "", figuresOf(one.state.usage), figuresOf(other.state.usage)),
   ];
   return { v: 1, same: found.length === 0, runs: [one.about, other.about], differences: found };
 }
 
 type Told = ReturnType<typeof told>;
+
+/** Earlier versions did not record what is unknown. */
+function figuresOf({ unknown: _unknown, ...figures }: Usage): Json {
+  return figures;
+}
 
 function told({ row, flow, adopted, current, entries }: RecordedRun) {
   const report = createReport();

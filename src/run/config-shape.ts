@@ -71,7 +71,10 @@ const CONFIG_FIELDS = {
     schema: HOSTS,
   }),
   env: list("Environment variables that commands get beside the usual ones.", text("A name.")),
-  limits: object("What any run may spend at the most.", LIMIT_FIELDS),
+  limits: object("What any run may spend at the most.", {
+    ...LIMIT_FIELDS,
+    unmetered: flag("true: runs go on although a limit on tokens or cost cannot be checked."),
+  }),
   safeFolders: list("Folders of other users that may hold your projects.", text("A folder.")),
 };
 

@@ -14,7 +14,7 @@ import {
   type ReasoningEffort,
 } from "../backends/providers.ts";
 import { RunnerError } from "../engine/ports.ts";
-import type { Limits } from "../flow/flow.ts";
+import type { Granted, Limits } from "../flow/flow.ts";
 import { isObject, type Json, type JsonObject } from "../flow/json.ts";
 import { faultOfHost } from "../load/check-sandbox.ts";
 import { softFault } from "../load/spending.ts";
@@ -38,8 +38,8 @@ export type UserConfig = {
   readonly network: NetworkWish | null;
   /** Names of environment variables that commands may see, besides the usual ones. */
   readonly env: readonly string[];
-  /** What any run may spend at the most, whatever its files say. */
-  readonly limits: Limits;
+  /** What any run may spend at the most, whatever its files say, and whether it may where that cannot be checked. */
+  readonly limits: Limits & Pick<Granted, "unmetered">;
 };
 
 export type SandboxWish = "on" | "off" | "auto";
@@ -153,10 +153,11 @@ export function parseNetwork(text: string): { readonly wish: NetworkWish } | { r
 
 const NETWORKS = "none, usual, all, or a list of hosts such as registry.npmjs.org,*.example.com";
 
-function readLimits(value: Json, invalid: Invalid): Limits {
+function readLimits(value: Json, invalid: Invalid): UserConfig["limits"] {
   if (!isObject(value)) throw invalid("limits must be an object");
-  requireKeys(value, ["turns", "tokens", "costUsd", "wallMs", "soft"], "limits", invalid);
-  const { soft, ...amounts } = value;
+  requireKeys(value, ["turns", "tokens", "costUsd", "wallMs", "soft", "unmetered"], "limits", invalid);
+  const { soft, unmetered = true, ...amounts } = value;
+  if (unmetered !== true) throw invalid("limits.unmetered is true, or left out");
   for (const [name, most] of Object.entries(amounts)) {
     const isWhole = name === "costUsd" || Number.isSafeInteger(most);
     if (typeof most !== "number" || !(most > 0) || !isWhole)

@@ -59,7 +59,8 @@ async function heard<Request extends TurnRequest>(
 
 /** What a backend is built from again on resume is recorded; everything else that it says goes through `tidy`. */
 export function discreetSpec({ spec }: Backend, { value }: Redactor): BackendSpec {
-  return { id: spec.id, options: value(spec.options) };
+  const { id, models } = spec;
+  return { id, options: value(spec.options), ...(models !== undefined && { models: value(models) }) };
 }
 
 function discreetHooks(hooks: Hooks, { value }: Redactor): Hooks {
@@ -69,7 +70,11 @@ function discreetHooks(hooks: Hooks, { value }: Redactor): Hooks {
 /** Where the backend stands is for the backend alone to read; everything else is looked at. */
 function withoutSecrets(whole: TurnResult, { text, value }: Redactor): TurnResult {
   const judged = whole.judged === undefined ? undefined : value(whole.judged);
-  const result = judged === whole.judged || judged === undefined ? whole : { ...whole, judged };
+  const by = whole.by === undefined ? undefined : value(whole.by);
+  const result =
+    judged === whole.judged && by === whole.by
+      ? whole
+      : { ...whole, ...(judged !== undefined && { judged }), ...(by !== undefined && { by }) };
   if (result.kind === "fault") {
     const fault = value(result.fault);
     return fault === result.fault ? result : { ...result, fault };

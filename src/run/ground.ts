@@ -20,7 +20,6 @@ export type Around = Pick<Ground, "exec" | "child" | "search" | "git"> & {
   readonly held: Confinement;
   readonly allow: UserConfig["env"];
   readonly served: readonly ServedTool[];
-  readonly limits: UserConfig["limits"];
   readonly warnings: readonly string[];
 };
 
@@ -103,8 +102,8 @@ export async function withGround(
   const { exec, child, search } = ground;
   const git = ground.git === undefined ? {} : { git: ground.git };
   const warnings = settled.warnings.map(({ text }) => text);
-  const { env: allow, limits } = config;
-  const around = { exec, child, search, ...git, held: settled.held, allow, limits };
+  const { env: allow } = config;
+  const around = { exec, child, search, ...git, held: settled.held, allow };
   if (flow.settings.mcpServers === undefined) return await use({ ...around, served: [], warnings });
   const { openServers } = await import("./mcp.ts");
   const { signal } = surroundings(options);

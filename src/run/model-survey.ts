@@ -5,7 +5,7 @@ import { PROVIDERS, type ProviderId } from "../backends/providers.ts";
 import { configFile, readConfig } from "./config.ts";
 import { findModel, keyIn, knownNames, whyNot } from "./models.ts";
 
-export { PRICES_OF } from "../backends/prices.ts";
+export { PRICE_SOURCES, PRICES_OF, UNPRICED } from "../backends/prices.ts";
 
 /** One name as the command line shows it. */
 export type ModelRow = {
@@ -26,6 +26,8 @@ export type ModelRow = {
 export function surveyModels(env: NodeJS.ProcessEnv): {
   readonly file: string | null;
   readonly rows: readonly ModelRow[];
+  /** The user limits what any run may cost: a model without a price is refused then. */
+  readonly isCostLimited: boolean;
 } {
   const config = readConfig(env);
   const rows = knownNames(config).map((name): ModelRow => {
@@ -49,5 +51,6 @@ export function surveyModels(env: NodeJS.ProcessEnv): {
       why,
     };
   });
-  return { file: configFile(env), rows };
+  const { costUsd, unmetered } = config.limits;
+  return { file: configFile(env), rows, isCostLimited: costUsd !== undefined && unmetered === undefined };
 }

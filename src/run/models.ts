@@ -261,5 +261,6 @@ export function outputOf(
   const { maxOutputTokens, price } = findModel(name, around);
   const tokens = maxOutputTokens ?? price?.maxOutput;
   if (price === null || tokens === undefined) return null;
-  return { tokens, usd: (tokens * price.output) / 1_000_000 };
+  const highest = Math.max(price.output, ...(price.tiers ?? []).map(({ output }) => output));
+  return { tokens, usd: (tokens * highest) / 1_000_000 };
 }

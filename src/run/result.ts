@@ -2,7 +2,8 @@
 import { isSideNote, REFUSED, type Effect, type Report } from "../engine/report.ts";
 import type { State } from "../engine/state.ts";
 import type { StepTally } from "../engine/tally.ts";
-import type { Command, Confinement, Led, Origin } from "../flow/event.ts";
+import { unmeteredLines } from "../engine/spend.ts";
+import type { Command, Confinement, Figure, Led, Origin, Reached } from "../flow/event.ts";
 import type { Flow } from "../flow/flow.ts";
 import { own, type Json, type JsonObject } from "../flow/json.ts";
 import { hasErrors, type Problem } from "../flow/problem.ts";
@@ -48,11 +49,19 @@ export type Result = {
   /** What it waits to be told. */
   readonly questions: readonly OpenQuestion[];
   readonly problems: readonly Problem[];
-  readonly usage: { inputTokens: number; outputTokens: number; turns: number };
+  /** `unknown`: what some answers were not counted with; absent: nothing is missing. */
+  readonly usage: {
+    inputTokens: number;
+    outputTokens: number;
+    turns: number;
+    unknown?: readonly Figure[];
+  };
   /** null: the price of a model that was asked is not known. */
   readonly costUsd: number | null;
   /** Only where prices are known of some models and not of others: what the former cost. */
   readonly knownCostUsd?: number;
+  /** Only where a limit ended the run: which one. */
+  readonly limit?: Reached;
   /** What each step took, in the order in which they were first visited. */
   readonly steps: readonly StepTally[];
   readonly durationMs: number;
@@ -112,8 +121,10 @@ export function toResult(told: Told): Result {
       inputTokens: state.usage.inputTokens,
       outputTokens: state.usage.outputTokens,
       turns: state.usage.turns,
+      ...(state.usage.unknown !== undefined && { unknown: state.usage.unknown }),
     },
     ...costOf(state.usage),
+    ...(over?.code === "BUDGET_EXHAUSTED" && state.budget?.reached && { limit: state.budget.reached }),
     steps: told.steps,
     durationMs: report.drivenMs,
     sandbox: report.sandbox,
@@ -122,6 +133,8 @@ export function toResult(told: Told): Result {
       ...report.path.flatMap((led) => (led.notes ?? []).map((note) => `${led.step}@${led.visit}: ${note}`)),
       ...report.denials,
       ...leftUndone(report, over !== null),
+      // A run that stopped for it says so in its reason.
+      ...(state.budget === null || over?.code === "LIMIT_UNMETERED" ? [] : unmeteredLines(state.budget)),
       ...report.left.map((visit) => `${visit} was asked to stop and did not stop in time`),
       ...told.warnings,
     ],

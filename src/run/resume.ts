@@ -2,6 +2,7 @@
 import { fold } from "../engine/drive.ts";
 import { openQuestions } from "../engine/people.ts";
 import { RunnerError, type Journal, type RunHandle } from "../engine/ports.ts";
+import type { State } from "../engine/state.ts";
 import { adoptions } from "../flow/adopted.ts";
 import type { Entry } from "../flow/event.ts";
 import type { Flow } from "../flow/flow.ts";
@@ -13,7 +14,7 @@ import { acceptImported } from "./foreign.ts";
 import { pinRepository } from "./github.ts";
 import { mayGrant, settleGround, tellLoudly, withGround } from "./ground.ts";
 import { openOwnJournal } from "./journal.ts";
-import { grantedOnResume } from "./limits.ts";
+import { grantedOnResume, requireMetered } from "./limits.ts";
 import type { ResumeOptions } from "./options.ts";
 import { requirePlace, restorePlace, surroundings } from "./place.ts";
 import { findProject, type Project } from "./project.ts";
@@ -59,8 +60,9 @@ async function resumeFrom(
     if (isOver(recorded)) return await showOver(journal, row.id);
     const accepted = await acceptImported(recorded, stateDir, options);
     requireUnpaused(recorded, stateDir, options);
-    // The drive works it out for itself: whoever else needs it has to ask.
-    const standing = () => fold(began, entries, recorded.adopted);
+    // The drive folds the journal too: this is for what has to be known before, and not made where nothing has.
+    let folded: State | null = null;
+    const standing = () => (folded ??= fold(began, entries, recorded.adopted));
     const isCompared = options.adopt === true || options.onChange !== undefined;
     const wanted = isCompared
       ? await (await import("./adopt.ts")).flowToAdopt(recorded, { cwd: root }, options)
@@ -85,6 +87,11 @@ async function resumeFrom(
       began: wasConfined(entries),
     };
     await using ground = await settleGround({ ...setting, backend, project, cwd, config }, options);
+    const isMetered =
+      isGiven(options.spending) || isGiven(config.limits.unmetered) || isGiven(backend.unpriced);
+    const spent = isMetered ? standing().budget : null;
+    const spending = grantedOnResume(spent, flow, config.limits, options.spending);
+    requireMetered(flow, backend, spending, options, spent);
     await requireTrust(flow, trusting(root, !ground.isFree, options));
     tellLoudly(ground, options);
     options.onBegin?.();
@@ -95,7 +102,7 @@ async function resumeFrom(
       ...(isFresh(entries) && { fresh: true as const }),
       ...(accepted && { accepted }),
       ...(renewed ? { backend: discreetSpec(backend, redactor) } : {}),
-      ...grantedOnResume(recorded, flow, options.spending),
+      ...spending,
       sandbox: ground.held,
     } as const;
     const clock = options.clock ?? systemClock;

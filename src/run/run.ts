@@ -12,7 +12,7 @@ import { discreetSpec } from "./discreet.ts";
 import { pinRepository, toRecord } from "./github.ts";
 import { settleStart, tellLoudly, withGround } from "./ground.ts";
 import { openJournal } from "./journal.ts";
-import { grantedAtStart } from "./limits.ts";
+import { grantedAtStart, requireMetered } from "./limits.ts";
 import { flowDigest, load, type Loaded } from "./load.ts";
 import type { DriveOptions, RunOptions } from "./options.ts";
 import { placeOf, surroundings } from "./place.ts";
@@ -70,6 +70,8 @@ export function runLoaded(loaded: Loaded, options: Omit<RunOptions, "agent">): P
     requireToolCalling(flow, backend);
     const { config, settled } = await settleStart(flow, backend, project, options);
     await using ground = settled;
+    const spending = grantedAtStart(flow, config.limits, options.spending);
+    requireMetered(flow, backend, spending, options);
     const isOpen = options.journal === undefined && options.trustJournal !== true;
     const state = isOpen ? project.stateDir : undefined;
     await requireTrust(flow, trusting(project.root, !ground.isFree, options, state));
@@ -90,7 +92,6 @@ export function runLoaded(loaded: Loaded, options: Omit<RunOptions, "agent">): P
         const at = clock.now();
         const { agent } = flow;
         const input = redactor.text(options.input ?? "");
-        const spending = grantedAtStart(flow, around.limits, options.spending);
         const spec = discreetSpec(backend, redactor);
         const started = {
           run: id,

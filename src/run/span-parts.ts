@@ -1,7 +1,7 @@
 /** What happened within a visit, as spans without their times. */
 import type { Attributes, Span } from "../effects/otlp.ts";
 import type { Lane, State } from "../engine/state.ts";
-import type { CallResult, Event, Reply } from "../flow/event.ts";
+import type { CallResult, Event, Reply, Usage } from "../flow/event.ts";
 import type { Flow, Step } from "../flow/flow.ts";
 import { answerOf, requestOf, type Said } from "./transcript.ts";
 
@@ -58,24 +58,27 @@ export function partsOf(moment: Moment): readonly Part[] {
 
 function responsePart(moment: Moment, reply: Reply): Part {
   const { step, lane, run, backend } = moment;
+  // Earlier versions recorded neither: then it is what the step asks for.
+  const by = "by" in reply ? reply.by : undefined;
+  const model = by === undefined ? step.model : by.model;
   const trouble = troubleOf(reply);
   const failed = trouble !== null;
   const error: Attributes = trouble === null ? {} : { "error.type": trouble };
   if (step.by.kind === "command")
     return { name: `command ${step.id}`, kind: "internal", attributes: error, failed };
   return {
-    name: `chat ${step.model}`,
+    name: model === undefined ? "chat" : `chat ${model}`,
     kind: "client",
     attributes: {
       "gen_ai.operation.name": "chat",
-      "gen_ai.provider.name": backend,
-      "gen_ai.request.model": step.model,
+      "gen_ai.provider.name": by?.provider ?? backend,
+      ...(model !== undefined && { "gen_ai.request.model": model }),
+      ...(by?.answered !== undefined && { "gen_ai.response.model": by.answered }),
       "gen_ai.conversation.id": run,
       "gen_ai.output.type": step.answer.kind === "object" ? "json" : "text",
       "lockstep.turn": lane.turn,
       ...(reply.kind === "said" && {
-        "gen_ai.usage.input_tokens": reply.usage.inputTokens,
-        "gen_ai.usage.output_tokens": reply.usage.outputTokens,
+        ...tokensOf(reply.usage),
         "gen_ai.response.finish_reasons": [reply.calls.length > 0 ? "tool_calls" : "stop"],
         ...(reply.usage.costUsd !== null && { "lockstep.cost_usd": reply.usage.costUsd }),
       }),
@@ -84,6 +87,12 @@ function responsePart(moment: Moment, reply: Reply): Part {
     },
     failed,
   };
+}
+
+/** A figure that was not reported is left out: 0 would be taken for one. */
+export function tokensOf({ inputTokens, outputTokens, unknown }: Usage): Attributes {
+  if (unknown?.includes("tokens") && inputTokens + outputTokens === 0) return {};
+  return { "gen_ai.usage.input_tokens": inputTokens, "gen_ai.usage.output_tokens": outputTokens };
 }
 
 function troubleOf(reply: Reply): string | null {

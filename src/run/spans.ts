@@ -7,7 +7,7 @@ import type { Lane, State } from "../engine/state.ts";
 import type { Entry } from "../flow/event.ts";
 import type { Flow } from "../flow/flow.ts";
 import { own } from "../flow/json.ts";
-import { clipped, partsOf } from "./span-parts.ts";
+import { clipped, partsOf, tokensOf } from "./span-parts.ts";
 import { laneIn } from "./why-trace.ts";
 
 export type Spans = {
@@ -116,8 +116,7 @@ export function createSpans(flow: Flow, run: string, isTelling: boolean): Spans 
       "gen_ai.operation.name": "invoke_agent",
       "gen_ai.agent.name": flow.agent,
       "gen_ai.conversation.id": run,
-      "gen_ai.usage.input_tokens": usage.inputTokens,
-      "gen_ai.usage.output_tokens": usage.outputTokens,
+      ...tokensOf(usage),
       "lockstep.run.id": run,
       "lockstep.dialect": flow.dialect,
       "lockstep.iterations": iterations,

@@ -68,12 +68,16 @@ if (process.argv[2] === "act") {
     .agent({ name: "scripted" })
     .onRequest("initialize", async () => {
       if (script[0]?.some((act) => "deaf" in act)) await new Promise(() => undefined);
-      return { protocolVersion: 1, agentCapabilities: { loadSession: false } };
+      return {
+        protocolVersion: 1,
+        agentInfo: { name: "stand-in", version: "1" },
+        agentCapabilities: { loadSession: false },
+      };
     })
     .onRequest("session/new", ({ params: { cwd, mcpServers } }) => {
       const sessionId = `s-${sessions.size + 1}`;
       sessions.set(sessionId, { cwd, servers: mcpServers, cancel: () => undefined });
-      return Promise.resolve({ sessionId });
+      return Promise.resolve({ sessionId, models: { currentModelId: "a-model", availableModels: [] } });
     })
     .onNotification("session/cancel", ({ params }) => sessions.get(params.sessionId)?.cancel())
     .onRequest("session/prompt", async ({ params: { sessionId, prompt }, client }) => {

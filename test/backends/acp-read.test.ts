@@ -4,6 +4,7 @@ import { test } from "node:test";
 import {
   choose,
   hear,
+  modelIn,
   modeToAsk,
   NOTHING,
   toCalls,
@@ -455,6 +456,19 @@ test("what is said of a call is kept: at first, and with all that followed", () 
       ["2", { first: { title: "only then" }, now: { title: "only then" } }],
     ],
   );
+});
+
+test("the model of a session, as far as the agent says", () => {
+  const option = (category: string, currentValue: string) => ({ id: "o", category, currentValue });
+  const sessions: readonly [JsonObject, string][] = [
+    [{ models: { currentModelId: "m-1" } }, "m-1"],
+    [{ configOptions: [option("mode", "plan"), option("model", "m-2")] }, "m-2"],
+    [{ models: { currentModelId: "m-1" }, configOptions: [option("model", "m-2")] }, "m-1"],
+    [{ configOptions: [option("mode", "plan")] }, ""],
+    [{ models: { currentModelId: 7 } }, ""],
+    [{}, ""],
+  ];
+  for (const [session, model] of sessions) assert.equal(modelIn(session), model, JSON.stringify(session));
 });
 
 test("faults", () => {

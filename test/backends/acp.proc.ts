@@ -72,7 +72,12 @@ suiteOffline("backend acp", import.meta.url, { skip }, () => {
   }
 
   test("words, figures, and a session that goes on in the same process", async () => {
-    await using w = await world([{ tell: "prompt" }, { cost: 0.25 }], [{ say: "two" }, { cost: 0.75 }]);
+    await using w = await world(
+      [{ tell: "prompt" }, { cost: 0.25 }],
+      [{ say: "two" }, { cost: 0.75 }],
+      [{ say: "three" }],
+      [{ say: "four" }, { cost: 1 }],
+    );
     const first = said(await w.ask());
     assert.match(first.text, /^You are a test\.\n\nDo it\.\n\nWhen you are done, call the tool submit/);
     assert.deepEqual(first.usage, { turns: 1, inputTokens: 30, outputTokens: 6, costUsd: 0.25 });
@@ -80,6 +85,10 @@ suiteOffline("backend acp", import.meta.url, { skip }, () => {
     assert.equal(second.text, "two");
     assert.equal(second.session, first.session);
     assert.equal(second.usage.costUsd, 0.5);
+    assert.deepEqual(first.by, { provider: "stand-in", model: "a-model" });
+    const session = first.session!;
+    assert.equal(said(await w.ask({ session })).usage.costUsd, null, "no figure is not a cost of nothing");
+    assert.equal(said(await w.ask({ session })).usage.costUsd, 0.25);
   });
 
   test("the answer comes through our tool, and belongs to the prompt it was given for", async () => {

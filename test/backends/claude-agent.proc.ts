@@ -142,6 +142,8 @@ function suite(): void {
     const { costUsd, ...figures } = reply.usage;
     assert.deepEqual(figures, { turns: 1, inputTokens: 100, outputTokens: 20 });
     assert.ok(costUsd !== null && costUsd > 0);
+    assert.equal(reply.by?.provider, "anthropic");
+    assert.match(reply.by.answered ?? "", /^claude-/);
   });
 
   test("the model gets our words, exactly the tools of the step, and nothing of the prompt is interpreted", async () => {

@@ -50,6 +50,21 @@ const reading: Reading = { structured: false, before: NO_TOTALS, thrown: null };
 const read = (messages: readonly JsonObject[], more: Partial<Reading> = {}) =>
   toResult(messages.reduce(hear, NOTHING), { ...reading, ...more });
 
+test("the model that answered is the one that the newest response names; what Claude Code says itself is no model's", () => {
+  const by = (model: JsonObject[string]): JsonObject => ({
+    type: "assistant",
+    message: { model, content: [] },
+  });
+  const rows: readonly [readonly JsonObject[], string | undefined][] = [
+    [[by("claude-a")], "claude-a"],
+    [[by("claude-a"), by("claude-b")], "claude-b"],
+    [[by("claude-a"), by("<synthetic>")], "claude-a"],
+    [[by("")], undefined],
+    [[by(5)], undefined],
+  ];
+  for (const [messages, model] of rows) assert.equal(messages.reduce(hear, NOTHING).model, model);
+});
+
 test("figures are the sum over all models, less what the session had used before", () => {
   const first = read([start, start, text("x"), result()]);
   assert.ok(first.kind === "reply");

@@ -61,9 +61,14 @@ test("check holds a flow to a budget, and run tells it before the start", async 
   const line = ["run", "notes", "--topic", "tides", "--script", "replies.json"];
   const told = await world.lockstep(line);
   assert.equal(told.code, 0, told.stderr);
-  assert.match(told.stderr, /^Costs at most \d+ answers: /m);
+  assert.match(told.stderr, /^Upper bound: \d+ answers \(.*\), [\d,]+ model calls including tool use\.$/m);
+  assert.doesNotMatch(told.stderr, /\$/);
   assert.equal(told.stdout, '{"outcome":"success","result":{"note":"n"}}\n');
-  assert.doesNotMatch((await world.lockstep([...line, "--quiet"])).stderr, /Costs/);
+  assert.doesNotMatch((await world.lockstep([...line, "--quiet"])).stderr, /Upper bound/);
+  const without = await world.lockstep(["run", "notes", "--script", "replies.json"]);
+  assert.equal(without.code, 2);
+  assert.match(without.stderr, /--topic/);
+  assert.doesNotMatch(without.stderr, /Upper bound/);
 });
 
 test("show reads a run of another process whose schemas are of the 2020-12 draft", async () => {

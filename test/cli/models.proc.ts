@@ -32,13 +32,17 @@ test("models lists what each name means, its key, its package and its price", as
   assert.match(plain.stdout, /^NAME +MODEL +KEY +PACKAGE +PER MILLION TOKENS$/m);
   assert.match(
     plain.stdout,
-    /^local +openai-compatible\/qwen +LOCAL_KEY is not set +installed +\$0\.1 in, \$0\.2 out$/m,
+    /^local +openai-compatible\/qwen +LOCAL_KEY is not set +installed +\$0\.1 in, \$0\.1 cached, \$0\.2 out$/m,
   );
   assert.match(
     plain.stdout,
-    /^opus +anthropic\/claude-opus-5-5 +ANTHROPIC_API_KEY +installed +\$4 in, \$20 out$/m,
+    /^opus +anthropic\/claude-opus-5-5 +ANTHROPIC_API_KEY +installed +\$4 in, \$0\.2 cached, \$20 out$/m,
   );
   assert.match(plain.stderr, /local: .* set LOCAL_KEY/);
+  assert.match(
+    plain.stderr,
+    /^Prices of \d{4}-\d\d-\d\d \(.*\)\. No price is known for .*anthropic\/claude-fable-5-2/m,
+  );
   assert.ok(!(plain.stdout + plain.stderr + json.stdout).includes("sk-ant-secret"));
   const models = onlyDocument(json).models as readonly {
     readonly name: string;
@@ -62,9 +66,8 @@ test("doctor says why a model cannot be asked, and with --online whether it answ
   await other[Symbol.asyncDispose]();
   const closed = new URL(other.url).port;
   const entry = (baseUrl: string) => ({ provider: "openai-compatible", model: "m", baseUrl });
-  configured(world, {
-    models: { here: entry(`${server.url}/v1`), gone: entry(`http://127.0.0.1:${closed}/v1`) },
-  });
+  const models = { here: entry(`${server.url}/v1`), gone: entry(`http://127.0.0.1:${closed}/v1`) };
+  configured(world, { models });
   const checks = async (...flags: readonly string[]) => {
     const ran = await world.lockstep(["doctor", "--json", ...flags]);
     assert.equal(ran.code, 0, ran.stderr);
@@ -78,13 +81,26 @@ test("doctor says why a model cannot be asked, and with --online whether it answ
   };
   const offline = await checks();
   assert.equal(offline.get("model here")?.status, "ok");
+  assert.match(offline.get("model here")?.detail ?? "", /, no known price/);
+  assert.match(
+    offline.get("prices")?.detail ?? "",
+    /^of \d{4}-.*none is known for .*google\/gemini-4-carbon/,
+  );
   assert.match(offline.get("model opus")?.fix ?? "", /set ANTHROPIC_API_KEY/);
   assert.equal(server.seen.length, 0);
+  configured(world, { models, limits: { costUsd: 5 } });
+  const limited = (await checks()).get("model here");
+  assert.equal(limited?.status, "warn");
+  assert.match(limited.fix ?? "", /add "openai-compatible\/m" to "prices" in \/.*config\.json$/);
+  configured(world, { models });
   const online = await checks("--online");
   assert.match(online.get("model here")?.detail ?? "", /answers \d+/);
   const gone = online.get("model gone");
   const at = `127.0.0.1:${closed}`;
-  assert.equal(gone?.detail, `gone, http://${at}/v1/models cannot be reached: connect ECONNREFUSED ${at}`);
+  assert.equal(
+    gone?.detail,
+    `gone, no known price, http://${at}/v1/models cannot be reached: connect ECONNREFUSED ${at}`,
+  );
   assert.equal(
     gone?.fix,
     `Nothing accepts connections at ${at}: start the server, or correct the base address.`,
@@ -246,13 +262,57 @@ test("a run says before it begins what it may cost, and a model's words are aske
   assert.equal(ran.code, 0, ran.stderr);
   assert.match(
     ran.stderr,
-    /At the very most [\d,]+ tokens of output, \$[\d.]+ \(prices as of \d{4}-\d\d-\d\d\); input is not bounded/,
+    /^Upper bound of the output: [\d,]+ tokens, \$[\d.,]+ \(prices of \d{4}-\d\d-\d\d\), if /m,
   );
   assert.match(ran.stderr, /· ai-sdk anthropic\/claude-haiku-5-5$/m);
   assert.equal(server.seen[0]?.body.model, "claude-haiku-5-5");
   assert.equal(server.seen[0]?.path, "/v1/messages");
   const explained = await world.lockstep(["explain", "notes"], around);
-  assert.match(explained.stdout, /At the very most/);
+  assert.match(explained.stdout, /Upper bound of the output: /);
+});
+
+test("a limit that cannot be enforced is refused before the first call, unless the line allows that", async () => {
+  using world = createWorld();
+  writeAgent(world, "notes");
+  const usage = { input: 0, output: 0 };
+  const deeds = [
+    { ...replies.initial(), usage },
+    { ...replies.continuation(), usage },
+    { ...replies.closure(), usage },
+  ];
+  await using server = await modelServer("openai-compatible", deeds);
+  const entry = { provider: "openai-compatible", model: "m", baseUrl: `${server.url}/v1` };
+  configured(world, { models: { here: entry } });
+  const line = ["run", "notes", "--topic", "tides", "--model", "here"];
+  const refused = await world.lockstep([...line, "--max-cost", "0.01"]);
+  assert.deepEqual([refused.code, server.seen.length], [3, 0], refused.stderr);
+  assert.match(refused.stderr, /LIMIT_UNMETERED/);
+  assert.match(
+    refused.stderr,
+    /limit of \$0\.01 cannot be enforced: the price of openai-compatible\/m is not known/,
+  );
+  assert.match(refused.stderr, /--allow-unmetered/);
+  assert.doesNotMatch(refused.stderr, /Upper bound/);
+  const stopped = await world.lockstep([...line, "--max-tokens", "10"]);
+  assert.deepEqual([stopped.code, server.seen.length], [3, 1], stopped.stderr);
+  const [, next = ""] = /next +lockstep (resume \w+ --allow-unmetered)$/m.exec(stopped.stderr) ?? [];
+  const ended = await world.lockstep(next.split(" "));
+  assert.deepEqual([ended.code, server.seen.length], [0, 3], ended.stderr);
+  assert.match(ended.stderr, /usage +3 turns · tokens unknown · cost unknown$/m);
+  assert.match(ended.stderr, /The limit of 10 tokens was not enforced/);
+});
+
+test("a limit that is reached names the flag that raises it, and that line goes on with the run", async () => {
+  using world = createWorld();
+  writeAgent(world, "notes");
+  const deeds = [replies.initial(), replies.continuation(), replies.closure()];
+  await using server = await modelServer("anthropic", deeds);
+  const around = { env: { ANTHROPIC_API_KEY: "k", ANTHROPIC_BASE_URL: server.url } };
+  const ran = await world.lockstep(["run", "notes", "--topic", "tides", "--max-turns", "2"], around);
+  assert.equal(ran.code, 4, ran.stderr);
+  const [, next = ""] = /next +lockstep (resume \w+ --max-turns 4)$/m.exec(ran.stderr) ?? [];
+  const ended = await world.lockstep(next.split(" "), around);
+  assert.equal(ended.code, 0, ended.stderr);
 });
 
 test("a script and a model exclude each other", async () => {

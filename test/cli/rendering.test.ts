@@ -124,7 +124,7 @@ test("a report tells everything there is to tell", () => {
 
 test("a cost of which only a part is known is told as such", () => {
   const report = renderReport({ ...result, knownCostUsd: 0.25 }, "", plain);
-  assert.match(report, /usage +0 turns · at least \$0\.2500, as not all prices are known/);
+  assert.match(report, /usage +0 turns · at least \$0\.2500, some costs are unknown$/m);
 });
 
 test("what a run made is shown, and of much of it the beginning", () => {
@@ -197,6 +197,60 @@ test("a run that waits shows its questions once, and a command for each answer o
   const typed = resume.replace("resume", "answer");
   assert.ok(report.endsWith(`\n  next      ${typed} q1 allow\n            ${typed} q1 deny`), report);
 });
+
+const USAGES: readonly [name: string, Partial<typeof result>, says: RegExp][] = [
+  [
+    "no cost",
+    { usage: { turns: 2, inputTokens: 9, outputTokens: 1, unknown: ["costUsd"] } },
+    /2 turns · 9 tokens in, 1 out · cost unknown$/m,
+  ],
+  [
+    "no tokens",
+    { usage: { turns: 2, inputTokens: 0, outputTokens: 0, unknown: ["tokens"] }, costUsd: 1 },
+    /2 turns · tokens unknown · \$1\.0000$/m,
+  ],
+  [
+    "some tokens",
+    { usage: { turns: 2, inputTokens: 9, outputTokens: 1, unknown: ["tokens", "costUsd"] } },
+    /2 turns · at least 9 tokens in, 1 out · cost unknown$/m,
+  ],
+  [
+    "a script, which costs nothing",
+    { usage: { turns: 2, inputTokens: 0, outputTokens: 0 } },
+    /usage +2 turns$/m,
+  ],
+];
+for (const [name, more, says] of USAGES) {
+  test(`what is not known is not shown as nothing: ${name}`, () => {
+    assert.match(renderReport({ ...result, ...more }, "", plain), says);
+  });
+}
+
+const LIMITS: readonly [name: string, limit: NonNullable<typeof result.limit>, next: string][] = [
+  ["turns", { of: "run", step: "", name: "turns", most: 2, used: 2 }, "--max-turns 4"],
+  [
+    "a large next call",
+    { of: "run", step: "", name: "tokens", most: 100, used: 90, next: 200 },
+    "--max-tokens 490",
+  ],
+  ["cost", { of: "run", step: "", name: "costUsd", most: 0.333, used: 0.33, next: 0.1 }, "--max-cost 0.67"],
+  ["a small cost", { of: "run", step: "", name: "costUsd", most: 0.0001, used: 0.0001 }, "--max-cost 0.0002"],
+  ["time", { of: "run", step: "", name: "wallMs", most: 45_000, used: 45_000 }, "--max-time 90s"],
+  ["much time", { of: "run", step: "", name: "wallMs", most: 1_800_000, used: 1_800_000 }, "--max-time 1h"],
+  ["a step", { of: "step", step: "a.b", name: "tokens", most: 50, used: 50 }, "--max a.b.tokens=100"],
+  [
+    "an attempt",
+    { of: "attempt", step: "it's", name: "wallMs", most: 1, used: 1 },
+    `--max 'it'\\''s.perAttempt.wallMs=2ms'`,
+  ],
+];
+for (const [name, limit, next] of LIMITS) {
+  test(`a limit that was reached is raised by a line that can be typed: ${name}`, () => {
+    const ended = { ...result, outcome: "failed", code: "BUDGET_EXHAUSTED", limit } as const;
+    const report = renderReport(ended, "lockstep resume 01", plain);
+    assert.equal(report.split("\n").at(-1), `  next      lockstep resume 01 ${next}`);
+  });
+}
 
 test("the middle of a long way is left out", () => {
   const path = Array.from({ length: 1000 }, (_, at) => ({
@@ -291,8 +345,8 @@ test("the header names the backend with its models", () => {
   const cases = [
     [{ id: "scripted", options: { replies: [] } }, "scripted"],
     [{ id: "acp", options: null }, "acp"],
-    [{ id: "claude-agent", options: { model: "opus\u001b[2J" } }, "claude-agent opus\\x1b[2J"],
-    [{ id: "ai-sdk", options: { models: { a: "x/1", b: "y/2", c: "x/1" } } }, "ai-sdk x/1, y/2"],
+    [{ id: "claude-agent", options: {}, models: ["opus\u001b[2J"] }, "claude-agent opus\\x1b[2J"],
+    [{ id: "ai-sdk", options: { models: { a: "mine" } }, models: ["x/1", "y/2"] }, "ai-sdk x/1, y/2"],
   ] as const;
   for (const [spec, text] of cases) assert.equal(backendText(spec), text);
 });

@@ -57,10 +57,36 @@ for (const [name, limits, usage, asked] of rows) {
   });
 }
 
-test("unknown prices cost nothing, and a run below its limits is not bothered", async () => {
+test("a run below its limits is not stopped, also where the price is not known and nothing limits the cost", async () => {
   const { backend } = model(FREE, 4);
-  const { state } = await play({ flow: steps({ costUsd: 0.01, turns: 20 }), model: backend });
+  const { state } = await play({ flow: steps({ tokens: 9000, turns: 20 }), model: backend });
   assert.equal(state.verdict?.outcome, "completed");
+});
+
+test("siblings under way finish when one of them comes without figures; nothing more is asked", async () => {
+  const flow: Flow = {
+    ...sketchMachine({
+      start: { next: { kind: "fork", steps: ["one", "two"], join: "end" } },
+      one: {},
+      two: {},
+      end: {},
+    }),
+    limits: { visits: 20, tokens: 900 },
+  };
+  const asked: string[] = [];
+  const backend: Backend = {
+    spec: { id: "test", options: null },
+    turn: ({ asker, output }) => {
+      asked.push(asker.step);
+      const name = output?.channel.kind === "tool" ? output.channel.name : "";
+      const tokens = asker.step === "one" ? 0 : 10;
+      const usage = { turns: 1, inputTokens: tokens, outputTokens: 0, costUsd: null };
+      return Promise.resolve({ kind: "reply", text: "", calls: [{ id: "1", name, input: {} }], usage });
+    },
+  };
+  const { state } = await play({ flow, model: backend });
+  assert.deepEqual([state.verdict?.code, asked.toSorted()], ["LIMIT_UNMETERED", ["one", "start", "two"]]);
+  assert.ok(state.halted.length > 0, "it can be resumed");
 });
 
 const sums: readonly [
@@ -212,6 +238,7 @@ test("time is up in the middle of a question: the run ends, and the question is 
   );
   assert.deepEqual([stopped.code, stopped.exitCode, stopped.resumable], ["BUDGET_EXHAUSTED", 4, true]);
   assert.match(stopped.reason, /5000 ms/);
+  assert.deepEqual(stopped.limit, { of: "run", step: "", name: "wallMs", most: 5000, used: 5000 });
   isSlow = false;
   const done = await resume({ run: stopped.run!, journal, backend, clock, spending: { wallMs: 9_000_000 } });
   assert.equal(done.exitCode, 0, done.reason);

@@ -54,6 +54,9 @@ for (const [name, a, raised, asked, why] of rows) {
     assert.deepEqual([stopped.exitCode, stopped.code, stopped.finalStepId], [4, "BUDGET_EXHAUSTED", "a"]);
     assert.match(stopped.reason, why);
     assert.equal(steps().join(""), asked);
+    const [[limited, most] = []] = Object.entries(a);
+    const { limit } = stopped;
+    assert.deepEqual([limit?.of, limit?.step, limit?.name, limit?.most], ["step", "a", limited, most]);
     const more = await resume({ run: stopped.run!, journal, backend, spending: { steps: { a: raised } } });
     assert.deepEqual([more.code, steps().join("")], ["BUDGET_EXHAUSTED", `${asked}ab`]);
   });
@@ -178,6 +181,7 @@ for (const [name, limits, why] of [
     const stopped = await runLoaded(loaded(round(limits)), { journal, backend, clock });
     assert.deepEqual([stopped.code, stopped.exitCode, stopped.resumable], ["BUDGET_EXHAUSTED", 4, true]);
     assert.match(stopped.reason, why);
+    assert.deepEqual(stopped.limit, { of: name, step: "a", name: "wallMs", most: 500, used: 500 });
     assert.equal(stopped.finalStepId, "a");
     isSlow = false;
     const same = await resume({ run: stopped.run!, journal, backend, clock });

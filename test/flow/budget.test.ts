@@ -52,7 +52,7 @@ const rows: readonly Row[] = [
     flow: flowOf({ a: { edges: { next: "b" } }, b: { edges: { closing: null } } }),
     answers: 6,
     visits: 3,
-    line: /^at most 6 answers: the longest way through the flow; with tools up to 50 responses in a visit, 150 in all$/,
+    line: /^6 answers \(the longest path through the flow\), 150 model calls including tool use$/,
   },
   {
     name: "a step that may take one response in an attempt is not repaired",
@@ -62,7 +62,7 @@ const rows: readonly Row[] = [
     }),
     answers: 3,
     visits: 3,
-    line: /^at most 3 answers: the longest way through the flow$/,
+    line: /^3 answers \(the longest path through the flow\)$/,
     // An answer that would be repaired ends the run instead.
     reached: 2,
   },
@@ -77,21 +77,21 @@ const rows: readonly Row[] = [
     ),
     answers: 5,
     visits: 12,
-    line: /^at most 5 answers: the limits of its steps on turns$/,
+    line: /^5 answers \(the limits of its steps on turns\)$/,
   },
   {
     name: "a run that may take so many responses",
     flow: flowOf({ a: { edges: { next: "a", closing: null } } }, { limits: { visits: 12, turns: 7 } }),
     answers: 7,
     visits: 12,
-    line: /^at most 7 answers: the limit of 7 turns$/,
+    line: /^7 answers \(the limit of 7 turns\)$/,
   },
   {
     name: "a circle: the ceiling on visits",
     flow: flowOf({ a: { edges: { next: "a", closing: null } } }, { limits: { visits: 12 } }),
     answers: 24,
     visits: 12,
-    line: /^at most 24 answers: maxIterations 12 × \(1 answer \+ 1 repair\); with tools .* 600 in all$/,
+    line: /^24 answers \(12 iterations × 2 tries\), 600 model calls including tool use$/,
   },
   {
     name: "the ceiling cuts a straight flow short",
@@ -101,7 +101,7 @@ const rows: readonly Row[] = [
     ),
     answers: 4,
     visits: 2,
-    line: /maxIterations 2 × /,
+    line: /\(2 iterations × 2 tries\)/,
   },
   {
     name: "a count that means success",
@@ -111,7 +111,7 @@ const rows: readonly Row[] = [
     ),
     answers: 5,
     visits: 5,
-    line: /^at most 5 answers: maxIterations 5 × 1 answer;/,
+    line: /^5 answers \(5 iterations\),/,
   },
   ...(
     [
@@ -168,7 +168,7 @@ const rows: readonly Row[] = [
     flow: flowOf({ a: { edges: { done: "a" }, free: true } }, { stop, limits: { visits: 9 } }),
     answers: most,
     visits: most,
-    line: new RegExp(`maxIterations ${most} × 1 answer`),
+    line: new RegExp(`\\(${most} iterations\\)`),
   })),
   {
     name: "status checks are only visits of steps that check",
@@ -181,7 +181,7 @@ const rows: readonly Row[] = [
     ),
     answers: 6,
     visits: 6,
-    line: /maxIterations 6 × 1 answer/,
+    line: /\(6 iterations\)/,
   },
   {
     name: "checks before an end by a count cost a visit for each failure but the last",
@@ -195,7 +195,7 @@ const rows: readonly Row[] = [
     ),
     answers: 5,
     visits: 5,
-    line: /^at most 5 answers: \(maxIterations 3 \+ 2 after failed checks\) × 1 answer/,
+    line: /^5 answers \(3 iterations \+ 2 after failed checks\)/,
   },
   {
     name: "checks that end the run at the first failure cost none",
@@ -209,7 +209,7 @@ const rows: readonly Row[] = [
     ),
     answers: 3,
     visits: 3,
-    line: /maxIterations 3 × 1 answer/,
+    line: /\(3 iterations\)/,
   },
   {
     name: "a count of one, and a first answer that is forgiven",
@@ -219,7 +219,7 @@ const rows: readonly Row[] = [
     ),
     answers: 2,
     visits: 2,
-    line: /maxIterations 2 × 1 answer/,
+    line: /\(2 iterations\)/,
   },
   {
     name: "a count that means success does not end what is being mended",
@@ -232,7 +232,7 @@ const rows: readonly Row[] = [
     ),
     answers: 6,
     visits: 6,
-    line: /maxIterations 6 × 1 answer/,
+    line: /\(6 iterations\)/,
   },
   {
     name: "failed checks lead back one time less than they may fail",
@@ -243,7 +243,7 @@ const rows: readonly Row[] = [
     }),
     answers: 16,
     visits: 8,
-    line: /the longest way through the flow, with failed checks leading back 2 times/,
+    line: /the longest path through the flow, going back 2 times after failed checks/,
   },
   {
     name: "failed checks that end the run lead nowhere",
@@ -253,7 +253,7 @@ const rows: readonly Row[] = [
     }),
     answers: 6,
     visits: 3,
-    line: /longest way through the flow;/,
+    line: /longest path through the flow\),/,
   },
   {
     name: "a dear step on a circle of cheap ones is not counted at every visit",
@@ -263,7 +263,7 @@ const rows: readonly Row[] = [
     ),
     answers: 11,
     visits: 5,
-    line: /maxIterations 5 on the dearest way/,
+    line: /5 iterations on the most expensive path/,
   },
   {
     name: "branches: the longest one counts",
@@ -284,7 +284,7 @@ const rows: readonly Row[] = [
     }),
     answers: 8,
     visits: 4,
-    line: /longest way/,
+    line: /longest path/,
   },
   {
     name: "a fork: all its siblings, then the join",
@@ -296,7 +296,7 @@ const rows: readonly Row[] = [
     }),
     answers: 8,
     visits: 5,
-    line: /longest way/,
+    line: /longest path/,
   },
   {
     name: "an edge that counts lets its step be repeated so often",
@@ -311,7 +311,7 @@ const rows: readonly Row[] = [
     }),
     answers: 7,
     visits: 6,
-    line: /longest way/,
+    line: /longest path/,
   },
   {
     name: "a question about a step is asked beside the counted visits",
@@ -324,7 +324,7 @@ const rows: readonly Row[] = [
     ),
     answers: 8,
     visits: 8,
-    line: /maxIterations 4 × 2 answers/,
+    line: /\(4 iterations × 2 answers\)/,
   },
   {
     name: "a question whose edge back counts",
@@ -345,14 +345,14 @@ const rows: readonly Row[] = [
     ),
     answers: 6,
     visits: 6,
-    line: /longest way/,
+    line: /longest path/,
   },
   {
     name: "a command asks no model",
     flow: commanded(flowOf({ a: { edges: { done: "b" } }, b: { edges: { closing: null } } })),
     answers: 2,
     visits: 20,
-    line: /^at most 2 answers: the longest way/,
+    line: /^2 answers \(the longest path/,
     // A scenario runs no commands.
     reached: 0,
   },
@@ -381,7 +381,7 @@ test("a question that is asked round and round has no limit, and the budget says
   });
   const budget = budgetOf(flow);
   assert.equal(budget.answers.most, null);
-  assert.match(budgetLine(budget), /^no limit: questions about a step lead round in a circle/);
+  assert.match(budgetLine(budget), /^no upper bound \(questions about a step form a loop/);
 });
 
 // Hostile models: seeded ones that misfit, repeat and fail checks as they please, and one that takes the dearest way.

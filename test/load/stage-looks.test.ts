@@ -29,7 +29,7 @@ const budgets: readonly [name: string, changes: StageChanges, line: string][] = 
   [
     "turnCap × maxAttempts of each stage on the way",
     straight,
-    "at most 30 answers: the longest way through the flow",
+    "30 answers (the longest path through the flow)",
   ],
   [
     "all siblings, and the join",
@@ -39,13 +39,13 @@ const budgets: readonly [name: string, changes: StageChanges, line: string][] = 
       a: { id: "a", turnCap: 7 },
       b: { id: "b", retryPolicy: { maxAttempts: 1, backoff: "none" } },
     },
-    "at most 39 answers: the longest way through the flow",
+    "39 answers (the longest path through the flow)",
   ],
-  ["a circle, by visits", {}, "at most 1000 answers: limits.visits 100 × 10 answers"],
+  ["a circle, by visits", {}, "1,000 answers (100 visits × 10 answers)"],
   [
     "asserts are tries within the visit",
     { ...straight, ...only("tests") },
-    "at most 30 answers: the longest way through the flow",
+    "30 answers (the longest path through the flow)",
   ],
 ];
 

@@ -55,6 +55,34 @@ const batchOf = async (options: Partial<BatchOptions> & Pick<BatchOptions, "back
     ...options,
   });
 
+const BILLS: readonly [
+  name: string,
+  costs: readonly (number | null)[],
+  costUsd: number | null,
+  known?: number,
+][] = [
+  ["all known", [0.25, 0.5], 1.5],
+  ["one unknown", [0.25, null], null, 0.5],
+  ["all unknown", [null, null], null],
+  ["free", [0, 0], 0],
+];
+for (const [name, costs, costUsd, knownCostUsd] of BILLS) {
+  test(`a run without a known cost does not count as free beside others: ${name}`, async () => {
+    const { backend, seen } = createModel();
+    const priced: Backend = {
+      ...backend,
+      turn: async (request) => {
+        const result = await backend.turn!(request);
+        const [run = ""] = request.asker.key.split("/");
+        const cost = costs[seen.begun.indexOf(run)]!;
+        return result.kind === "fault" ? result : { ...result, usage: { ...result.usage, costUsd: cost } };
+      },
+    };
+    const batch = await batchOf({ backend: priced, items: items(2) });
+    assert.deepEqual([batch.costUsd, batch.knownCostUsd], [costUsd, knownCostUsd]);
+  });
+}
+
 test("all are run, so many at a time", async () => {
   const { backend, seen } = createModel();
   const batch = await batchOf({ backend, items: items(12), concurrency: 3 });

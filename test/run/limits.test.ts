@@ -55,12 +55,20 @@ for (const [name, files, user, line, asked] of rows) {
       },
     );
     assert.deepEqual([result.code, count], ["BUDGET_EXHAUSTED", asked], result.reason);
+    const { limit } = result;
+    const of = line?.steps === undefined ? "run" : "step";
+    assert.deepEqual([limit?.of, limit?.name, limit?.most, limit?.used], [of, "turns", asked, asked]);
   });
 }
 
 const wrong: readonly [name: string, limits: unknown, says: RegExp][] = [
   ["no object", 5, /limits must be an object/],
   ["no such limit", { visits: 5 }, /limits: there is no "visits"/],
+  [
+    "a word for what may be unchecked",
+    { costUsd: 5, unmetered: "yes" },
+    /limits\.unmetered is true, or left out/,
+  ],
   ["nothing", { turns: 0 }, /limits\.turns must be a whole number above 0/],
   ["no whole number", { tokens: 1.5 }, /limits\.tokens/],
   ["a soft limit above its limit", { turns: 5, soft: { turns: 6 } }, /limits\.soft: turns is 6, above/],

@@ -311,6 +311,7 @@ test("each step asks the model it names, --model overrides them all, and a resum
   assert.deepEqual(first?.event.type === "run.started" && first.event.backend, {
     id: "ai-sdk",
     options: { models: { opus: "other", small: "other" } },
+    models: ["openai-compatible/another"],
   });
   const ended = await resume({ run: begun.run!, cwd, env, journal });
   assert.equal(ended.success, true, ended.reason);

@@ -8,10 +8,13 @@ import {
   createMemoryJournal,
   resume,
   run,
+  type Backend,
   type DriveOptions,
   type ScriptReply,
 } from "../../src/run/index.ts";
+import { nameForTraces, type ProviderId } from "../../src/backends/providers.ts";
 import { fakeClock } from "../../src/testing/scenario.ts";
+import { modelServer, WIRES, type Wire } from "../backends/model-server.ts";
 import { agentFiles, projectWith, PROVEN } from "./project.ts";
 
 /** Written apart, so that no tool takes the address for a secret. */
@@ -55,7 +58,10 @@ type Body = {
 };
 
 /** `statuses`: what it answers, in order; the last one stays. null: it never answers. */
-async function collector(...statuses: readonly (number | null)[]) {
+async function collector(
+  ...answers: readonly (number | null | readonly [status: number, retryAfter: string])[]
+) {
+  const statuses = answers.map((one) => (Array.isArray(one) ? (one[0] as number) : (one as number | null)));
   const requests: Request[] = [];
   const server: Server = createServer((request, response) => {
     let text = "";
@@ -73,7 +79,9 @@ async function collector(...statuses: readonly (number | null)[]) {
       });
       const status =
         statuses[Math.min(requests.length, statuses.length) - 1] ?? (statuses.length === 0 ? 200 : null);
-      if (status !== null) response.writeHead(status, { location: "http://127.0.0.1:9/" }).end("{}");
+      const answer = answers[Math.min(requests.length, answers.length) - 1];
+      const wait = Array.isArray(answer) ? { "retry-after": String(answer[1]) } : {};
+      if (status !== null) response.writeHead(status, { location: "http://127.0.0.1:9/", ...wait }).end("{}");
     });
   });
   await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
@@ -329,11 +337,13 @@ type Closing = readonly [
 const CLOSINGS: readonly Closing[] = [
   ["many spans go in batches", [200], 3, null],
   [
-    "a collector that has no time keeps nobody waiting",
+    "a collector that stays busy is asked five times",
     [503],
-    1,
+    5,
     /^1200 spans could not be sent to \S+: it answered 503$/,
   ],
+  ["a collector that is busy for a moment gets them all", [503, 429, 200], 5, null],
+  ["each batch has its own retries", [200, 503, 200, 504, 200], 5, null],
   [
     "what it refuses for good is not sent again",
     [400, 200],
@@ -353,7 +363,7 @@ for (const [what, statuses, requests, warning] of CLOSINGS) {
     using there = await collector(...statuses);
     const exporter = createExporter({ url: there.url, headers: {}, resource: {}, trace: "t" });
     exporter.add(many);
-    const warnings = await exporter.close(statuses[0] === null ? 100 : 2000);
+    const warnings = await exporter.close(statuses[0] === null ? 100 : 60_000);
     assert.equal(there.requests.length, requests);
     assert.deepEqual(
       [warnings.length, warning?.test(warnings[0] ?? "") ?? true],
@@ -363,3 +373,104 @@ for (const [what, statuses, requests, warning] of CLOSINGS) {
     assert.deepEqual(plain(there.spans()[0]!.attributes), { n: 1.5, yes: true });
   });
 }
+
+const WAITS: readonly [name: string, retryAfter: string, withinMs: number, requests: number][] = [
+  ["a wait in seconds is waited for", "1", 60_000, 2],
+  ["one that is over is not", "0", 60_000, 2],
+  ["a date that is past is not waited for", "Thu, 01 Jan 2026 00:00:00 GMT", 60_000, 2],
+  ["one that is longer than the time that is left is not begun", "3600", 60_000, 1],
+  ["nor one until a far date", "Fri, 01 Jan 2100 00:00:00 GMT", 60_000, 1],
+  ["what is neither is passed over", "soon", 60_000, 2],
+];
+for (const [name, retryAfter, withinMs, requests] of WAITS) {
+  test(`Retry-After of a collector: ${name}`, async () => {
+    using there = await collector([429, retryAfter], 200);
+    const exporter = createExporter({ url: there.url, headers: {}, resource: {}, trace: "t" });
+    exporter.add([span("one")]);
+    const warnings = await exporter.close(withinMs);
+    assert.equal(there.requests.length, requests);
+    assert.equal(warnings.length, requests === 1 ? 1 : 0, warnings.join());
+  });
+}
+
+const TRACED: { readonly [wire in Wire]: string } = {
+  anthropic: "anthropic",
+  openai: "openai",
+  "openai-chat": "openai",
+  "openai-compatible": "openai-compatible",
+  google: "gcp.gemini",
+};
+for (const wire of WIRES) {
+  test(`a response is traced with the model that was asked for and the one that answered: ${wire}`, async () => {
+    using there = await collector();
+    const say = (stepId: string, action: string) => ({ output: { stepId, next_action: { action } } });
+    await using server = await modelServer(wire, [say("initial.a", "next"), { status: 400 }]);
+    const { model, baseUrl } = server.target;
+    const config = { models: { mine: { provider: wire, model, baseUrl, apiKeyEnv: "A_KEY" } } };
+    const XDG_CONFIG_HOME = projectWith({ "lockstep/config.json": JSON.stringify(config) });
+    const result = await run({
+      agent: "a",
+      cwd: project(),
+      journal: createMemoryJournal(),
+      env: {
+        PATH: process.env.PATH,
+        LOCKSTEP_TRUST: "all",
+        OTEL_EXPORTER_OTLP_ENDPOINT: there.url,
+        XDG_CONFIG_HOME,
+        A_KEY: "k",
+      },
+      model: "mine",
+    });
+    assert.equal(result.code, "AGENT_QUERY_ERROR", result.reason);
+    const chats = there.spans().filter(({ kind }) => kind === 3);
+    const seen = chats.map(({ name, attributes }) => {
+      const about = plain(attributes);
+      const named = (key: string) => about[`gen_ai.${key}`];
+      return [name, named("provider.name"), named("request.model"), named("response.model")];
+    });
+    const answered = wire === "google" ? undefined : model;
+    assert.deepEqual(seen[0]?.slice(0, 3), [`chat ${model}`, TRACED[wire], model]);
+    if (answered !== undefined) assert.equal(typeof seen[0]?.[3], "string", JSON.stringify(seen));
+    // One that failed too, where nothing answered.
+    assert.deepEqual(seen[1], [`chat ${model}`, TRACED[wire], model, undefined]);
+  });
+}
+
+test("an agent that says neither model nor tokens is traced without them", async () => {
+  using there = await collector();
+  const output = { stepId: "initial.a", next_action: { action: "next" } };
+  const usage = { turns: 1, inputTokens: 0, outputTokens: 0, costUsd: null };
+  const answers = [
+    { kind: "reply", text: "", calls: [], output, usage, by: { provider: "gemini-cli" } },
+    { kind: "fault", fault: { kind: "other", message: "x" }, by: { provider: "gemini-cli", model: "m" } },
+  ] as const;
+  let asked = 0;
+  const backend: Backend = {
+    spec: { id: "acp", options: null },
+    turn: () => Promise.resolve(answers[asked++]!),
+  };
+  const env = { PATH: process.env.PATH, LOCKSTEP_TRUST: "all", OTEL_EXPORTER_OTLP_ENDPOINT: there.url };
+  await run({ agent: "a", cwd: project(), journal: createMemoryJournal(), env, backend });
+  const [first, second] = there.spans().filter(({ kind }) => kind === 3);
+  assert.equal(first?.name, "chat");
+  const about = plain(first.attributes);
+  assert.equal(about["gen_ai.provider.name"], "gemini-cli");
+  for (const name of ["request.model", "response.model", "usage.input_tokens", "usage.output_tokens"])
+    assert.equal(Object.hasOwn(about, `gen_ai.${name}`), false, name);
+  assert.deepEqual([second?.name, plain(second!.attributes)["gen_ai.request.model"]], ["chat m", "m"]);
+});
+
+test("a provider is known by its address, whatever protocol it speaks", () => {
+  const rows: readonly [ProviderId, string | undefined, string][] = [
+    ["openai-compatible", "https://api.deepseek.com/v1", "deepseek"],
+    ["anthropic", "https://api.deepseek.com/anthropic", "deepseek"],
+    ["openai-compatible", "https://api.x.ai/v1", "x_ai"],
+    ["openai-chat", "https://mine.openai.azure.com/openai", "azure.ai.openai"],
+    ["openai-compatible", "https://notx.ai/v1", "openai-compatible"],
+    ["anthropic", "http://127.0.0.1:4000", "anthropic"],
+    ["google", undefined, "gcp.gemini"],
+    ["ollama", undefined, "ollama"],
+  ];
+  for (const [provider, baseUrl, name] of rows)
+    assert.equal(nameForTraces({ provider, ...(baseUrl !== undefined && { baseUrl }) }), name);
+});
