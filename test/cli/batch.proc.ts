@@ -153,9 +153,10 @@ test("a model that cannot be asked is told of once", async () => {
   assert.equal(ran.stderr.match(/needs a key/g)?.length, 1, ran.stderr);
 });
 
-test("the open issues that have a label, oldest first", async () => {
+test("the open issues that have a label, oldest first", async (t) => {
   using world = createRepository();
   const github = await openStandIn();
+  t.after(async () => await github.close());
   const openIssue = (label: string) => github.world.addIssue({ title: "t", labels: [label] });
   const numbers = ["ready", "later", "ready", "ready"].map(openIssue).map(({ number }) => number);
   const env = { ...TRUSTING.env, ...github.env };
@@ -175,7 +176,6 @@ test("the open issues that have a label, oldest first", async () => {
   const refused = await world.lockstep([...RUN, ...flags], { env: { ...env, GH_TOKEN: "wrong" } });
   assert.equal(refused.code, 3);
   assert.equal(onlyDocument(refused).code, "GITHUB_UNAVAILABLE");
-  await github.close();
 });
 
 test("lists of issues", () => {

@@ -363,6 +363,10 @@ test("without a home folder what another process made is foreign, and LOCKSTEP_T
   const ran = await world.lockstep(["resume", "@last", "--cwd", "made", ...MORE], { env });
   assert.equal(onlyDocument(ran).code, "STATE_FOREIGN");
   assert.match(String(onlyDocument(ran).reason), /HOME is not set.*LOCKSTEP_TRUST=all/s);
+  assert.match(
+    String(onlyDocument(ran).reason),
+    /pass --trust DIGEST as well: lockstep trust show notes prints/,
+  );
   const all = { ...env, LOCKSTEP_TRUST: "all" };
   const trusted = await world.lockstep(["resume", "@last", "--cwd", "made", ...MORE], { env: all });
   assert.equal(trusted.code, 0, trusted.stderr);
