@@ -6,14 +6,47 @@ import { mutateText, mutateValue } from "./mutate.ts";
 import { filesOf, load, tree, type Tree } from "./world.ts";
 import { random } from "./random.ts";
 
-const ROUNDS = 100_000;
+/** What a mutation can show, it shows in the first few hundred rounds; more forms in the files show more than more rounds. */
+const ROUNDS = 24_000;
 /** Of so many one is mended too. */
-const SAMPLE = 100;
+const SAMPLE = 60;
 const SEED = 20_260_320;
 
-/** One agent of each dialect. */
+const S = "registry /steps/initial.issue";
+/** Forms that the plainest agent does not have: conditions, jumps, sections, fallbacks, actions, checks with values. */
+const RICH = tree({
+  "prompts/system.md": undefined,
+  "agent /runner/flow/prompts/strict": true,
+  "agent /description": "Works on issues. {uv-verdict_criteria}",
+  "agent /runner/actions": { enabled: true, types: ["note"], handlers: { note: "builtin:log" } },
+  "agent /runner/boundaries/allowedTools": ["Read", "Bash(git status)", "mcp__docs__*"],
+  "agent /runner/mcpServers": { docs: { command: "docs-server", env: { A: "${A}" } } },
+  [`${S}/transitions/next`]: {
+    condition: "approach",
+    targets: { high: "continuation.issue", default: "initial.issue" },
+  },
+  [`${S}/structuredGate/allowedIntents`]: ["next", "repeat", "jump"],
+  [`${S}/structuredGate/targetField`]: "next_action.target",
+  [`${S}/structuredGate/failFast`]: false,
+  [`${S}/structuredGate/fallbackIntent`]: "repeat",
+  "registry /steps/continuation.issue/inputs": { way: { from: "initial.issue.approach", default: "low" } },
+  "registry /steps/section.context": { stepId: "section.context", c2: "section", c3: "context" },
+  "registry /validators/there": { type: "file", path: "${name}.md", failurePattern: "git-dirty" },
+  "registry /validationSteps/closure.issue/validationConditions": [
+    { validator: "git-clean" },
+    { validator: "there", params: { name: "notes" } },
+  ],
+  "schema /initial.issue/properties/analysis/properties/approach": { enum: ["high", "low"] },
+  "schema /initial.issue/properties/next_action/properties/action/enum": ["next", "repeat", "jump"],
+  "schema /initial.issue/properties/next_action/properties/target": { enum: ["continuation.issue"] },
+  "prompts/steps/section/context/f_default.md": "Issue {uv-issue}.",
+  "prompts/steps/initial/issue/f_default.md": "Look at {uv-issue}. {uv-section_context}",
+});
+
+/** One agent of each dialect, and one with many forms. */
 const AGENTS: readonly { readonly name: string; readonly good: Tree }[] = [
   { name: "iterator", good: tree() },
+  { name: "iterator", good: RICH },
   { name: "code-improver", good: tree001() },
   { name: "issues", good: tree002() },
 ];

@@ -5,7 +5,7 @@ import { random } from "./random.ts";
 import { FOLDER, loadStages } from "./stage-world.ts";
 import type { Tree } from "./world.ts";
 
-const ROUNDS = 20_000;
+const ROUNDS = 6_000;
 const SEED = 20_260_401;
 
 /** What an author, a merge or a bad tool may leave behind. */
