@@ -1,20 +1,28 @@
 /** What the watcher over coding agents runs: texts and not files, so that they are there however this program is packed. */
 
-/** `$0` is Node, `$1` the script below, `$2` the mark, `$3` the folder. `done` on a line: nothing is left to do. */
+/**
+ * `$0` is Node, `$1` the script below, `$2` the mark, `$3` the folder. It reads words, one on a line: `+1234` a process
+ * group that was started, `-1234` one that has ended, `keep:folder` a folder of which only that entry stays, `done` that
+ * nothing is left to do.
+ */
 export const AGENT_WATCHER = `
 trap '' HUP INT TERM
-told=
+told=" "
 while IFS= read -r word; do
-  if [ "$word" = done ]; then exit 0; fi
-  told="$told $word"
+  case $word in
+    done) exit 0 ;;
+    -*)
+      ended=" +\${word#-} "
+      case $told in
+        *"$ended"*) told="\${told%%"$ended"*} \${told#*"$ended"}" ;;
+      esac ;;
+    *) told="$told$word " ;;
+  esac
 done
 exec "$0" --input-type=module --eval "$1" "$2" "$3" "$told"
 `;
 
-/**
- * Its last words: \`+1234\` a process group that was started, \`-1234\` one that has ended, \`keep:folder\` a folder of
- * which only that entry stays.
- */
+/** Its last argument is what is left of the words. */
 export const WATCHER_SCRIPT = `
 import { readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -22,8 +30,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 const [mark, folder, told] = process.argv.slice(-3);
 const words = told.split(" ").filter(Boolean);
-const ended = new Set(words.filter((word) => word.startsWith("-")).map((word) => word.slice(1)));
-const groups = words.filter((word) => /^[+]\\d+$/.test(word)).map((word) => word.slice(1)).filter((id) => !ended.has(id));
+const groups = words.filter((word) => /^[+]\\d+$/.test(word)).map((word) => word.slice(1));
 
 function read(pid, file) {
   try {
