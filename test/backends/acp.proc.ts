@@ -18,9 +18,12 @@ import { createAcp, type AcpOptions } from "../../src/backends/acp.ts";
 import { createToolbox } from "../../src/boundaries/toolbox.ts";
 import { createAgentProcesses } from "../../src/effects/agent-processes.ts";
 import type { Gate, RunRequest, TurnResult } from "../../src/engine/ports.ts";
+import { createMemoryJournal } from "../../src/journal/memory.ts";
+import { run } from "../../src/run/run.ts";
 import { request } from "../../src/testing/backend-suite.ts";
 import { stepWith } from "../boundaries/step.ts";
 import { needs } from "../needs.ts";
+import { agentFiles, stepTo, writeFiles } from "../run/project.ts";
 import type { Act } from "./acp-agent.ts";
 import { suiteOffline } from "./loopback.ts";
 
@@ -178,6 +181,38 @@ suiteOffline("backend acp", import.meta.url, { skip }, () => {
       assert.deepEqual(judged, ["mcp__docs__search"]);
     });
   }
+
+  test("a run has its agent and its servers to the end, and nothing of them afterwards", async () => {
+    const cwd = mkdtempSync(join(base, "r-"));
+    const home = mkdtempSync(join(base, "h-"));
+    const runner = {
+      boundaries: { allowedTools: ["mcp__docs__echo"], permissionMode: "acceptEdits" },
+      mcpServers: { docs: { command: process.execPath, args: ["server.mjs"] } },
+    };
+    const server = readFileSync(new URL("../fixtures/mcp/server.mjs", import.meta.url), "utf8");
+    const step = stepTo("closure", { closing: null });
+    writeFiles(cwd, { ...agentFiles("t", { "closure.t": step }, { runner }), "server.mjs": server });
+    const answer = { stepId: "closure.t", next_action: { action: "closing" } };
+    const acts: readonly Act[] = [{ use: "echo", of: "docs", input: { text: "hi" } }, { submit: answer }];
+    const args = [agent, "act", JSON.stringify([acts])];
+    const acp = { command: process.execPath, args, pass: ["LOCKSTEP_PACKAGES"] };
+    writeFiles(home, { "lockstep/config.json": JSON.stringify({ acp }) });
+    const journal = createMemoryJournal();
+    const env = {
+      PATH: process.env.PATH,
+      HOME: home,
+      XDG_CONFIG_HOME: home,
+      LOCKSTEP_PACKAGES: packages,
+      LOCKSTEP_TRUST: "all",
+    };
+    const done = await run({ agent: "t", cwd, env, journal, use: "acp" });
+    assert.equal(done.exitCode, 0, done.reason);
+    const said = (await journal.read(done.run!)).flatMap(({ event }) =>
+      event.type === "step.answered" && event.reply.kind === "said" ? [event.reply.text] : [],
+    );
+    assert.deepEqual(said, ["heard: hi"]);
+    assert.deepEqual(startedBy(cwd), []);
+  });
 
   test("a gate that throws is a no", async () => {
     await using w = await world([{ ask: { kind: "execute", rawInput: { command: "touch a" } } }]);
