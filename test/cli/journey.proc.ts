@@ -73,7 +73,7 @@ test("a run that stopped goes on where it stopped, and what was shown can be sho
   assert.match(
     table.stdout,
     new RegExp(
-      `^RUN +AGENT +STATE +STEP +STARTED +AGE +.*\n${id} +notes +failed SCRIPT_EXHAUSTED +continuation.note +[-\\d]+ [:\\d]+ +\\d+s +- +\\d+ +\\d+ kB +topic=t\n$`,
+      `^RUN +AGENT +STATE +STEP +STARTED +AGE +.*\n${id} +notes +failed SCRIPT_EXHAUSTED +continuation.note +[-\\d]+ [:\\d]+Z +\\d+s +- +\\d+ +\\d+ kB +topic=t\n$`,
     ),
   );
   assert.equal(failed.code, 0);
