@@ -16,10 +16,18 @@ const say = (stepId: string, action: string, more: object = {}): ScriptReply => 
   step: stepId,
   output: { stepId, next_action: { action }, ...more },
 });
+/** Nothing is committed and everything is ignored: `git status` prints nothing. */
+const CLEAN_REPOSITORY = {
+  ".git/HEAD": "ref: refs/heads/main\n",
+  ".git/config": "[core]\n\trepositoryformatversion = 0\n",
+  ".git/info/exclude": "*\n",
+  ".git/objects/info/packs": "",
+  ".git/refs/heads/main": "",
+};
 const analysis = { analysis: { understanding: "a bug", approach: "mend it" } };
 
 test("document 000's issue flow with its gate, handoff and validator", async () => {
-  const cwd = projectWith(tree());
+  const cwd = projectWith({ ...tree(), ...CLEAN_REPOSITORY });
   const result = await run({
     agent: "iterator",
     args: { issue: 12 },
@@ -33,7 +41,6 @@ test("document 000's issue flow with its gate, handoff and validator", async () 
       say("closure.issue", "closing"),
     ],
   });
-  // `git status` has nothing to say outside of a repository, so the validator's "empty" holds.
   assert.deepEqual(
     [result.outcome, result.exitCode, result.finalStepId],
     ["completed", 0, "closure.issue"],
@@ -236,7 +243,7 @@ test("count:iteration completes at its number; any other verdict type stops ther
 });
 
 test("document 001's programmatic API: a definition, a runner, a result with its history", async () => {
-  const cwd = projectWith(tree());
+  const cwd = projectWith({ ...tree(), ...CLEAN_REPOSITORY });
   const definition = await loadAgentDefinition("iterator", { cwd });
   const runner = new StepFlowRunner(definition);
   const result = await runner.run({
