@@ -7,7 +7,7 @@ import { atStep, type Loaded } from "./loaded.ts";
 import { escapeSegment } from "./places.ts";
 import { inPrompt } from "./prompt-places.ts";
 import { didYouMean } from "./suggest.ts";
-import { placeholders } from "./variables.ts";
+import { placeholderPlaces } from "./variables.ts";
 
 export function* checkFailures(loaded: Loaded): Generator<Finding> {
   const told = new Set<string>();
@@ -56,9 +56,12 @@ function* checkText(
   if (check === undefined) return;
   const names = failureNames(check);
   const { reads, faults } = parseRetry(edition.text);
+  const told = new Set<string>();
   for (const { path, at, each } of reads) {
     const [head = ""] = path;
+    if (told.has(head) || told.size >= MOST_TOLD) continue;
     if (names.includes(head) || (head === "this" && each) || head === "") continue;
+    told.add(head);
     yield {
       code: "FAILURE-NAME",
       ...inPrompt(files, edition, at),
@@ -70,7 +73,7 @@ function* checkText(
       fix: `Use one of: ${[...new Set(names)].join(", ")}${check.kind === "command" ? `; or add "${head}" to extractParams of the validator` : ""}.`,
     };
   }
-  for (const { at, written, what } of causes(faults)) {
+  for (const { at, written, what } of causes(faults.slice(0, MOST_TOLD))) {
     yield {
       code: "FAILURE-BLOCK",
       ...inPrompt(files, edition, at),
@@ -79,16 +82,19 @@ function* checkText(
       fix: "Write {{name}}, {{#each list}}…{{this}}…{{/each}} or {{#if name}}…{{else}}…{{/if}}.",
     };
   }
-  for (const variable of placeholders(edition.text)) {
+  for (const [variable, place] of [...placeholderPlaces(edition.text)].slice(0, MOST_TOLD)) {
     yield {
       code: "FAILURE-BLOCK",
-      ...inPrompt(files, edition, edition.text.indexOf(`{uv-${variable}}`)),
+      ...inPrompt(files, edition, place),
       steps,
       message: `{uv-${variable}} in ${edition.file} reaches the model as it is written: a failure prompt reads only what the check found.`,
       fix: `Use one of: ${[...new Set(names)].map((one) => `{{${one}}}`).join(", ")}.`,
     };
   }
 }
+
+/** Of one prompt. */
+const MOST_TOLD = 20;
 
 /** A misspelled closing tag leaves a block open: that is one fault. */
 function causes(faults: readonly RetryFault[]): readonly RetryFault[] {

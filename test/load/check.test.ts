@@ -2967,3 +2967,11 @@ test("a system prompt that is there and cannot be read is an error, named or not
     );
   }
 });
+
+test("a misspelled tool is not put right by --fix: that would widen what a model may use", () => {
+  const { problems } = load(tree({ "agent /runner/boundaries/allowedTools": ["Read", "bash"] }));
+  assert.deepEqual(
+    problems.map(({ code, mend }) => [code, mend]),
+    [["TOOL-UNKNOWN", undefined]],
+  );
+});
