@@ -10,24 +10,21 @@ import { didYouMean } from "./suggest.ts";
 import { placeholderPlaces } from "./variables.ts";
 
 export function* checkFailures(loaded: Loaded): Generator<Finding> {
-  const told = new Set<string>();
-  for (const { guarded, at, where, steps } of guards(loaded)) {
-    if (guarded.edition.file === null) {
-      yield {
-        code: "PR-EDITION",
-        ...at,
-        message: `There is no prompt for a failure of "${guarded.check}" ${where}; the model gets a general account of it. Tried: ${guarded.edition.tried.join(", ")}.`,
-        fix: `Create ${guarded.edition.tried[0] ?? "the prompt file"}.`,
-      };
+  const written = new Map<string, Guarded[]>();
+  for (const one of guards(loaded)) {
+    const { check, edition } = one.guarded;
+    if (edition.file !== null) {
+      written.set(edition.file, [...(written.get(edition.file) ?? []), one]);
       continue;
     }
-    // One file may serve several checks and steps.
-    for (const finding of checkText(loaded, guarded, steps)) {
-      if (told.has(finding.message)) continue;
-      told.add(finding.message);
-      yield finding;
-    }
+    yield {
+      code: "PR-EDITION",
+      ...one.at,
+      message: `There is no prompt for a failure of "${check}" ${one.where}; the model gets a general account of it. Tried: ${edition.tried.join(", ")}.`,
+      fix: `Create ${edition.tried[0] ?? "the prompt file"}.`,
+    };
   }
+  for (const users of written.values()) yield* checkText(loaded, users);
 }
 
 type Guarded = {
@@ -47,14 +44,14 @@ function* guards(loaded: Loaded): Generator<Guarded> {
     yield { guarded, at, where: "before an end by the verdict", steps: [loaded.flow.entry] };
 }
 
-function* checkText(
-  { files, graph }: Loaded,
-  { check: name, edition }: GuardedCheck,
-  steps: readonly StepId[],
-): Generator<Finding> {
-  const check = graph.checks.get(name);
-  if (check === undefined) return;
-  const names = failureNames(check);
+/** One file may serve several checks: what one of them supplies is empty for the others, and meant to be. */
+function* checkText({ files, graph }: Loaded, users: readonly Guarded[]): Generator<Finding> {
+  const { edition } = users[0]!.guarded;
+  const steps = [...new Set(users.flatMap((user) => user.steps))];
+  const checks = users.flatMap(({ guarded }) => graph.checks.get(guarded.check) ?? []);
+  const names = [...new Set(checks.flatMap(failureNames))];
+  const whose = checks.map(({ name }) => `"${name}"`).join(" or ");
+  const isExtracted = checks.some(({ kind }) => kind === "command");
   const { reads, faults } = parseRetry(edition.text);
   const told = new Set<string>();
   for (const { path, at, each } of reads) {
@@ -69,8 +66,8 @@ function* checkText(
       message:
         head === "this"
           ? `${edition.file} reads {{this}} outside of {{#each}}, where it is empty.`
-          : `${edition.file} reads "${head}", which a failure of "${check.name}" does not have, so it is empty.${didYouMean(head, names)}`,
-      fix: `Use one of: ${[...new Set(names)].join(", ")}${check.kind === "command" ? `; or add "${head}" to extractParams of the validator` : ""}.`,
+          : `${edition.file} reads "${head}", which a failure of ${whose} does not have, so it is empty.${didYouMean(head, names)}`,
+      fix: `Use one of: ${names.join(", ")}${isExtracted ? `; or add "${head}" to extractParams of the validator` : ""}.`,
     };
   }
   for (const { at, written, what } of causes(faults.slice(0, MOST_TOLD))) {
@@ -88,7 +85,7 @@ function* checkText(
       ...inPrompt(files, edition, place),
       steps,
       message: `{uv-${variable}} in ${edition.file} reaches the model as it is written: a failure prompt reads only what the check found.`,
-      fix: `Use one of: ${[...new Set(names)].map((one) => `{{${one}}}`).join(", ")}.`,
+      fix: `Use one of: ${names.map((one) => `{{${one}}}`).join(", ")}.`,
     };
   }
 }

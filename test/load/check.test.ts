@@ -2746,6 +2746,18 @@ const INNOCENT: readonly { readonly code: Code; readonly name: string; readonly 
     changes: { "prompts/system.md": LONG.slice(1) },
   },
   {
+    code: "FAILURE-NAME",
+    name: "a failure prompt of two kinds of checks",
+    changes: {
+      "registry /validators/there": { type: "file", path: "notes.md", failurePattern: "git-dirty" },
+      "registry /validationSteps/closure.issue/validationConditions": [
+        { validator: "git-clean" },
+        { validator: "there" },
+      ],
+      [FAILURE_PROMPT]: "{{exitCode}} {{expectedPath}}",
+    },
+  },
+  {
     code: "GATE-OPTIONAL",
     name: "a fallback that is taken for it",
     changes: answering({ failFast: false, fallbackIntent: "repeat" }, { required: undefined }),
