@@ -89,12 +89,18 @@ export function schemaFault(schema: JsonSchema): string | null {
 
 const faults = new WeakMap<JsonSchema, string>();
 
+/** Parts of a schema that are compiled to find its fault. */
+const MOST_TRIES = 1000;
+
 /** Where in the schema its fault is: the smallest part that has the same fault by itself. */
 export function faultPath(schema: JsonSchema): Path {
   const why = schemaFault(schema);
   const draft = own(schema, "$schema");
+  let tries = MOST_TRIES;
   const isAt = (part: Json): part is JsonSchema =>
-    isObject(part) && schemaFault(draft === undefined ? part : { $schema: draft, ...part }) === why;
+    isObject(part) &&
+    tries-- > 0 &&
+    schemaFault(draft === undefined ? part : { $schema: draft, ...part }) === why;
   const search = (part: JsonSchema, path: Path): Path => {
     for (const [keyword, value] of Object.entries(part)) {
       if (typeof value !== "object" || value === null) continue;

@@ -7,27 +7,24 @@ import { atStep, type Loaded } from "./loaded.ts";
 import { escapeSegment } from "./places.ts";
 import { inPrompt } from "./prompt-places.ts";
 import { didYouMean } from "./suggest.ts";
-import { placeholders } from "./variables.ts";
+import { placeholderPlaces } from "./variables.ts";
 
 export function* checkFailures(loaded: Loaded): Generator<Finding> {
-  const told = new Set<string>();
-  for (const { guarded, at, where, steps } of guards(loaded)) {
-    if (guarded.edition.file === null) {
-      yield {
-        code: "PR-EDITION",
-        ...at,
-        message: `There is no prompt for a failure of "${guarded.check}" ${where}; the model gets a general account of it. Tried: ${guarded.edition.tried.join(", ")}.`,
-        fix: `Create ${guarded.edition.tried[0] ?? "the prompt file"}.`,
-      };
+  const written = new Map<string, Guarded[]>();
+  for (const one of guards(loaded)) {
+    const { check, edition } = one.guarded;
+    if (edition.file !== null) {
+      written.set(edition.file, [...(written.get(edition.file) ?? []), one]);
       continue;
     }
-    // One file may serve several checks and steps.
-    for (const finding of checkText(loaded, guarded, steps)) {
-      if (told.has(finding.message)) continue;
-      told.add(finding.message);
-      yield finding;
-    }
+    yield {
+      code: "PR-EDITION",
+      ...one.at,
+      message: `There is no prompt for a failure of "${check}" ${one.where}; the model gets a general account of it. Tried: ${edition.tried.join(", ")}.`,
+      fix: `Create ${edition.tried[0] ?? "the prompt file"}.`,
+    };
   }
+  for (const users of written.values()) yield* checkText(loaded, users);
 }
 
 type Guarded = {
@@ -47,18 +44,21 @@ function* guards(loaded: Loaded): Generator<Guarded> {
     yield { guarded, at, where: "before an end by the verdict", steps: [loaded.flow.entry] };
 }
 
-function* checkText(
-  { files, graph }: Loaded,
-  { check: name, edition }: GuardedCheck,
-  steps: readonly StepId[],
-): Generator<Finding> {
-  const check = graph.checks.get(name);
-  if (check === undefined) return;
-  const names = failureNames(check);
+/** One file may serve several checks: what one of them supplies is empty for the others, and meant to be. */
+function* checkText({ files, graph }: Loaded, users: readonly Guarded[]): Generator<Finding> {
+  const { edition } = users[0]!.guarded;
+  const steps = [...new Set(users.flatMap((user) => user.steps))];
+  const checks = users.flatMap(({ guarded }) => graph.checks.get(guarded.check) ?? []);
+  const names = [...new Set(checks.flatMap(failureNames))];
+  const whose = checks.map(({ name }) => `"${name}"`).join(" or ");
+  const isExtracted = checks.some(({ kind }) => kind === "command");
   const { reads, faults } = parseRetry(edition.text);
+  const told = new Set<string>();
   for (const { path, at, each } of reads) {
     const [head = ""] = path;
+    if (told.has(head) || told.size >= MOST_TOLD) continue;
     if (names.includes(head) || (head === "this" && each) || head === "") continue;
+    told.add(head);
     yield {
       code: "FAILURE-NAME",
       ...inPrompt(files, edition, at),
@@ -66,11 +66,11 @@ function* checkText(
       message:
         head === "this"
           ? `${edition.file} reads {{this}} outside of {{#each}}, where it is empty.`
-          : `${edition.file} reads "${head}", which a failure of "${check.name}" does not have, so it is empty.${didYouMean(head, names)}`,
-      fix: `Use one of: ${[...new Set(names)].join(", ")}${check.kind === "command" ? `; or add "${head}" to extractParams of the validator` : ""}.`,
+          : `${edition.file} reads "${head}", which a failure of ${whose} does not have, so it is empty.${didYouMean(head, names)}`,
+      fix: `Use one of: ${names.join(", ")}${isExtracted ? `; or add "${head}" to extractParams of the validator` : ""}.`,
     };
   }
-  for (const { at, written, what } of causes(faults)) {
+  for (const { at, written, what } of causes(faults.slice(0, MOST_TOLD))) {
     yield {
       code: "FAILURE-BLOCK",
       ...inPrompt(files, edition, at),
@@ -79,16 +79,19 @@ function* checkText(
       fix: "Write {{name}}, {{#each list}}…{{this}}…{{/each}} or {{#if name}}…{{else}}…{{/if}}.",
     };
   }
-  for (const variable of placeholders(edition.text)) {
+  for (const [variable, place] of [...placeholderPlaces(edition.text)].slice(0, MOST_TOLD)) {
     yield {
       code: "FAILURE-BLOCK",
-      ...inPrompt(files, edition, edition.text.indexOf(`{uv-${variable}}`)),
+      ...inPrompt(files, edition, place),
       steps,
       message: `{uv-${variable}} in ${edition.file} reaches the model as it is written: a failure prompt reads only what the check found.`,
-      fix: `Use one of: ${[...new Set(names)].map((one) => `{{${one}}}`).join(", ")}.`,
+      fix: `Use one of: ${names.map((one) => `{{${one}}}`).join(", ")}.`,
     };
   }
 }
+
+/** Of one prompt. */
+const MOST_TOLD = 20;
 
 /** A misspelled closing tag leaves a block open: that is one fault. */
 function causes(faults: readonly RetryFault[]): readonly RetryFault[] {

@@ -7,7 +7,7 @@ import { inPrompt } from "./prompt-places.ts";
 import type { StepSource } from "./registry-shape.ts";
 import type { Section } from "./sections.ts";
 import { didYouMean } from "./suggest.ts";
-import { INPUT_TEXT, placeholders, readsInput, runtimeNames } from "./variables.ts";
+import { INPUT_TEXT, placeholderPlaces, readsInput, runtimeNames } from "./variables.ts";
 
 export function* checkPrompts(loaded: Loaded): Generator<Finding> {
   const suppliers = suppliersOf(loaded);
@@ -151,11 +151,7 @@ function* checkPlaceholders(
   const { text, file, variables, builtIn } = step.prompt;
   if (builtIn !== undefined || !text.includes("{")) return;
   const { document, pointer } = atStep(loaded, step.id, "uvVariables");
-  const at = (written: string) => ({
-    ...inPrompt(loaded.files, step.prompt, text.indexOf(written)),
-    steps: [step.id],
-  });
-  for (const name of placeholders(text)) {
+  for (const [name, place] of placeholderPlaces(text)) {
     // An input is declared by being one.
     if (variables.includes(name) || step.needs.some((need) => need.variable === name)) continue;
     const by = supply(name);
@@ -164,14 +160,16 @@ function* checkPlaceholders(
       yield {
         code: "PR-RESOLVE-005",
         ...(by === "claimed" && { severity: "warning" as const }),
-        ...at(`{uv-${name}}`),
+        ...inPrompt(loaded.files, step.prompt, place),
+        steps: [step.id],
         message: `${file} of the step "${step.id}" reads {uv-${name}}, which is not in its uvVariables and has no supplier.${didYouMean(name, [...variables, ...suppliers.parameters, ...suppliers.runtime, ...suppliers.shared])}`,
         fix: `Add "${name}" to uvVariables and declare where it comes from, or correct the placeholder.`,
       };
     } else {
       yield {
         code: "UV-UNDECLARED",
-        ...at(`{uv-${name}}`),
+        ...inPrompt(loaded.files, step.prompt, place),
+        steps: [step.id],
         message: `${file} of the step "${step.id}" reads {uv-${name}}, which is not in its uvVariables.`,
         fix: `Add "${name}" to the uvVariables of "${step.id}".`,
         // In a registry of an earlier form the places are not where they are read.
@@ -221,7 +219,7 @@ function* checkSectionNames(loaded: Loaded, section: Section, suppliers: Supplie
   const { id, prompt } = section;
   if (prompt.file === null || prompt.builtIn !== undefined) return;
   const readers = readersOf(loaded, section);
-  for (const name of placeholders(prompt.text)) {
+  for (const [name, place] of placeholderPlaces(prompt.text)) {
     const lacking = readers.filter((step) => {
       const by = supplyOf(step, suppliers)(name);
       return by === null || by === "section" || by === "claimed";
@@ -229,7 +227,7 @@ function* checkSectionNames(loaded: Loaded, section: Section, suppliers: Supplie
     if (lacking.length > 0) {
       yield {
         code: "PR-RESOLVE-005",
-        ...inPrompt(loaded.files, prompt, prompt.text.indexOf(`{uv-${name}}`)),
+        ...inPrompt(loaded.files, prompt, place),
         steps: lacking.map((step) => step.id),
         message: suppliers.sections.has(name)
           ? `${prompt.file} of the section "${id}" reads {uv-${name}}, but a section takes in no other.`

@@ -1,8 +1,8 @@
 /** Rules about the names of tools in allowedTools. */
 import { MCP_PREFIX } from "../flow/mcp.ts";
 import type { Document } from "./document.ts";
-import { correctTo, type Finding } from "./finding.ts";
-import { didYouMean, onlyNear } from "./suggest.ts";
+import type { Finding } from "./finding.ts";
+import { didYouMean } from "./suggest.ts";
 
 export type ToolNames = {
   /** The tools of every run, in the order in which they are offered. */
@@ -11,26 +11,27 @@ export type ToolNames = {
   readonly known: ReadonlySet<string>;
 };
 
-/** An entry that names no tool allows nothing, and the steps have one tool less than their author thinks. */
+/**
+ * An entry that names no tool allows nothing, and the steps have one tool less than their author thinks. `--fix` leaves it
+ * alone: what a model may use is not widened by a guess.
+ */
 export function* checkToolNames(
   entries: readonly string[],
   { offered, known }: ToolNames,
   { document, pointer }: { readonly document: Document; readonly pointer: string },
 ): Generator<Finding> {
   for (const [index, entry] of entries.entries()) {
-    const [, tool = entry, limit = ""] = /^([^(]*?)\s*(\(.*)$/s.exec(entry) ?? [];
+    const open = entry.indexOf("(");
+    const [tool, limit] = open === -1 ? [entry, ""] : [entry.slice(0, open).trimEnd(), entry.slice(open)];
     if (tool.startsWith(MCP_PREFIX) || (isName(tool, known) && (limit === "" || tool === "Bash"))) continue;
-    const place = `${pointer}/${index}`;
-    const near = onlyNear(tool, known);
     yield {
       code: "TOOL-UNKNOWN",
       document,
-      pointer: place,
+      pointer: `${pointer}/${index}`,
       message: isName(tool, known)
         ? `"${entry}" in allowedTools allows nothing: only commands of Bash can be limited in parentheses.`
         : `"${entry}" in allowedTools allows nothing: there is no tool "${tool}".${didYouMean(tool, known)}`,
       fix: `Write one of ${offered.join(", ")}; ${MCP_PREFIX}SERVER__TOOL for a tool of a server; Bash(git status) for one command.`,
-      ...(near !== null && (limit === "" || near === "Bash") && correctTo(near + limit, document, place)),
     };
   }
 }
@@ -38,7 +39,18 @@ export function* checkToolNames(
 /** A name, or a pattern with `*` that matches one. */
 function isName(tool: string, known: ReadonlySet<string>): boolean {
   if (!tool.includes("*")) return known.has(tool);
-  const parts = tool.split("*").map((part) => part.replaceAll(/[\\^$.+?()[\]{}|]/g, "\\$&"));
-  const pattern = new RegExp(`^${parts.join(".*")}$`, "su");
-  return [...known].some((name) => pattern.test(name));
+  return [...known].some((name) => matches(tool.split("*"), name));
+}
+
+/** Part by part from the left, so that no pattern takes long. */
+function matches([first = "", ...rest]: readonly string[], name: string): boolean {
+  if (!name.startsWith(first)) return false;
+  const last = rest.at(-1) ?? "";
+  let at = first.length;
+  for (const part of rest.slice(0, -1)) {
+    const found = name.indexOf(part, at);
+    if (found === -1) return false;
+    at = found + part.length;
+  }
+  return name.length - last.length >= at && name.endsWith(last);
 }

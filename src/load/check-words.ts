@@ -5,7 +5,7 @@ import { readText } from "./document.ts";
 import type { Finding } from "./finding.ts";
 import { gateForm } from "./gate-forms.ts";
 import type { Loaded } from "./loaded.ts";
-import { escapeSegment } from "./places.ts";
+import { escapeSegment, placer } from "./places.ts";
 import { inPrompt, textDocument } from "./prompt-places.ts";
 import { didYouMean, onlyNear } from "./suggest.ts";
 import { INPUT_TEXT, namesRead, placeholders } from "./variables.ts";
@@ -33,7 +33,7 @@ function* checkFrontMatter(loaded: Loaded, { id, prompt }: Step, file: string): 
   ];
   yield {
     code: "UV-FRONT-MATTER",
-    document: textDocument(file, read.text, listed.at),
+    document: textDocument(file, placer(read.text), listed.at),
     pointer: "",
     steps: [id],
     message: `The uvVariables in the front matter of ${file} and those of the step "${id}" differ: ${parts.join(", ")}.`,

@@ -7,7 +7,7 @@ import { readText } from "./document.ts";
 import { toProblem, type Finding } from "./finding.ts";
 import { defaultNames, type Named } from "./object-names.ts";
 import { escapesProject, joinPath, parentFolder } from "./paths.ts";
-import type { Place } from "./places.ts";
+import { placer, type Place } from "./places.ts";
 import { textDocument } from "./prompt-places.ts";
 import { didYouMean } from "./suggest.ts";
 
@@ -43,7 +43,7 @@ export function importedBy(
 ): { readonly further: readonly ModuleToTry[]; readonly problems: readonly Problem[] } {
   const further: ModuleToTry[] = [];
   const problems: Problem[] = [];
-  for (const specifier of imports) {
+  for (const specifier of imports.slice(0, MOST_NAMES)) {
     if (!/^\.{1,2}\//.test(specifier) || /[?#%]/.test(specifier)) continue;
     const path = joinPath(parentFolder(file), specifier);
     if (escapesProject(path)) continue;
@@ -57,7 +57,7 @@ function missingImport(file: string, text: string, specifier: string, path: stri
   const at = ['"', "'"].map((quote) => text.indexOf(quote + specifier + quote)).find((place) => place !== -1);
   return atOnce({
     code: "MODULE-IMPORT",
-    document: textDocument(file, text, at ?? 0),
+    document: textDocument(file, placer(text), at ?? 0),
     message: `${file} imports "${specifier}", but there is no ${path}.`,
     fix: `Create ${path}, or correct the import.`,
   });
@@ -69,22 +69,24 @@ const FOR_ALL = ["grantStageTool", "guard"];
 /** Names in hooks.mjs that nothing calls. Only of a text that can be parsed. */
 export function strayHooks({ file, text }: ModuleToTry, { steps }: Flow): readonly Problem[] {
   if (text.length > MOST_READ) return [];
+  const placeOf = placer(text);
   const known = [...Object.keys(steps), ...FOR_ALL];
   const report = ({ name, at }: Named, message: string, fix: string, owner: readonly StepId[] = []) =>
     atOnce({
       code: "HOOK-UNKNOWN",
-      document: textDocument(file, text, at),
+      document: textDocument(file, placeOf, at),
       ...(owner.length > 0 && { steps: owner }),
       message: `${message}, so "${name}" is never called.`,
       fix,
     });
-  return (defaultNames(text)?.names ?? []).flatMap((one) => {
+  return (defaultNames(text)?.names ?? []).slice(0, MOST_NAMES).flatMap((one) => {
     if (!known.includes(one.name)) {
       const message = `${file} has hooks for the stage "${one.name}", but there is no such stage${withoutMark(didYouMean(one.name, known))}`;
       return [report(one, message, `Use one of: ${known.join(", ")}.`)];
     }
     return (FOR_ALL.includes(one.name) ? [] : (one.members?.names ?? []))
       .filter(({ name }) => !HOOKS.includes(name))
+      .slice(0, MOST_NAMES)
       .map((hook) => {
         const message = `${file} has "${hook.name}" for the stage "${one.name}", which is not a hook${withoutMark(didYouMean(hook.name, HOOKS))}`;
         return report(hook, message, `Use one of: ${HOOKS.join(", ")}.`, [one.name]);
@@ -93,6 +95,7 @@ export function strayHooks({ file, text }: ModuleToTry, { steps }: Flow): readon
 }
 
 const MOST_READ = 1_000_000;
+const MOST_NAMES = 100;
 
 /** ` Did you mean "x"?` within a sentence. */
 function withoutMark(hint: string): string {

@@ -78,13 +78,14 @@ function tokensOf(text: string): readonly Token[] | null {
   }
 }
 
-/** A template literal whole, with what stands in `${}`. */
-function templateAt(text: string, from: number): string | null {
+/** A template literal whole, with what stands in `${}`; null: it is not closed, or nests too deeply. */
+function templateAt(text: string, from: number, depth = 0): string | null {
+  if (depth > DEEPEST) return null;
   for (let at = from + 1; at < text.length; at += 1) {
     if (text[at] === "\\") at += 1;
     else if (text[at] === "`") return text.slice(from, at + 1);
     else if (text.startsWith("${", at)) {
-      const end = endOfHole(text, at + 2);
+      const end = endOfHole(text, at + 2, depth);
       if (end === null) return null;
       at = end;
     }
@@ -92,8 +93,10 @@ function templateAt(text: string, from: number): string | null {
   return null;
 }
 
+const DEEPEST = 100;
+
 /** The brace that ends `${`. */
-function endOfHole(text: string, from: number): number | null {
+function endOfHole(text: string, from: number, level: number): number | null {
   let depth = 0;
   for (let at = from; at < text.length; at += 1) {
     const char = text[at]!;
@@ -101,7 +104,7 @@ function endOfHole(text: string, from: number): number | null {
     const string = STRING.exec(text)?.[0];
     if (string !== undefined) at += string.length - 1;
     else if (char === "`") {
-      const inner = templateAt(text, at);
+      const inner = templateAt(text, at, level + 1);
       if (inner === null) return null;
       at += inner.length - 1;
     } else if (char === "{") depth += 1;

@@ -60,7 +60,7 @@ export function repeatedMembers(text: string): readonly Repeated[] {
         if (isKey && top?.names) {
           const raw = text.slice(at + 1, end - 1);
           top.name = raw.includes("\\") ? (JSON.parse(text.slice(at, end)) as string) : raw;
-          if (top.names.has(top.name))
+          if (top.names.has(top.name) && found.length < MOST_REPEATED)
             found.push({ pointer: `${top.pointer}/${escapeSegment(top.name)}`, offset: at });
           top.names.add(top.name);
           isKey = false;
@@ -95,6 +95,8 @@ export function repeatedMembers(text: string): readonly Repeated[] {
   const lines = lineStarts(text);
   return found.map(({ pointer, offset }) => ({ pointer, place: placeAt(lines, offset) }));
 }
+
+const MOST_REPEATED = 100;
 
 export type Repeated = { readonly pointer: string; readonly place: Place };
 
@@ -237,6 +239,12 @@ function scan(text: string, spans: Map<string, Span> | null): FullScan {
 export function placesAt(text: string, offsets: ReadonlyMap<string, number>): (pointer: string) => Place {
   let lines: readonly number[] | null = null;
   return (pointer) => placeAt((lines ??= lineStarts(text)), nearest(offsets, pointer));
+}
+
+/** The places of offsets in a text: its lines are counted once, when the first place is wanted. */
+export function placer(text: string): (offset: number) => Place {
+  let lines: readonly number[] | null = null;
+  return (offset) => placeAt((lines ??= lineStarts(text)), offset);
 }
 
 /** The place of an offset in any text. */

@@ -3,21 +3,25 @@ import type { Files } from "../flow/files.ts";
 import type { Prompt } from "../flow/flow.ts";
 import { readText, type Document } from "./document.ts";
 import type { Finding } from "./finding.ts";
-import { placeIn } from "./places.ts";
+import { placer, type Place } from "./places.ts";
 
 /** `at`: where in the prompt's text. */
-export function inPrompt(
-  files: Files,
-  { file, text }: Prompt,
-  at: number,
-): Pick<Finding, "document" | "pointer"> {
-  const read = readText(files, file ?? "");
-  const whole = read.kind === "text" ? read.text : text;
-  const offset = Math.max(0, whole.indexOf(text)) + Math.max(0, at);
-  return { document: textDocument(file ?? "", whole, offset), pointer: "" };
+export function inPrompt(files: Files, prompt: Prompt, at: number): Pick<Finding, "document" | "pointer"> {
+  const file = prompt.file ?? "";
+  let known = PLACED.get(prompt);
+  if (known === undefined) {
+    const read = readText(files, file);
+    const whole = read.kind === "text" ? read.text : prompt.text;
+    known = { base: Math.max(0, whole.indexOf(prompt.text)), placeOf: placer(whole) };
+    PLACED.set(prompt, known);
+  }
+  return { document: textDocument(file, known.placeOf, known.base + Math.max(0, at)), pointer: "" };
 }
 
+/** A prompt may have many findings; its file is looked through once. */
+const PLACED = new WeakMap<Prompt, { readonly base: number; readonly placeOf: (offset: number) => Place }>();
+
 /** A file that is not JSON: everything about it is at one place. */
-export function textDocument(file: string, text: string, offset: number): Document {
-  return { file, value: null, place: () => placeIn(text, offset) };
+export function textDocument(file: string, placeOf: (offset: number) => Place, offset: number): Document {
+  return { file, value: null, place: () => placeOf(offset) };
 }

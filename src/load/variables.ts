@@ -35,7 +35,15 @@ function verdictSettings(config: Json | undefined): readonly JsonObject[] {
 
 /** The names in `{uv-name}`, each once. */
 export function placeholders(text: string): readonly string[] {
-  return [...new Set([...text.matchAll(/\{uv-([A-Za-z0-9_-]+)\}/g)].map((match) => match[1]!))];
+  return [...placeholderPlaces(text).keys()];
+}
+
+/** The names in `{uv-name}`, and where each is read first. */
+export function placeholderPlaces(text: string): ReadonlyMap<string, number> {
+  const places = new Map<string, number>();
+  for (const { index, 1: name = "" } of text.matchAll(/\{uv-([A-Za-z0-9_-]+)\}/g))
+    if (!places.has(name)) places.set(name, index);
+  return places;
 }
 
 /** The names that a prompt reads, by itself and through the sections in it. */

@@ -41,7 +41,8 @@ function writeJudgedAgent(world: World, { validator, edition, onFailure, params 
   });
   world.write(
     ".agent/worker/prompts/steps/retry/note/f_failed.md",
-    edition ?? "No proof: {{summary}}\n{{expectedPath}}{{exitCode}}\n",
+    edition ??
+      `No proof: {{summary}}\n${"path" in validator ? "{{expectedPath}}" : "command" in validator ? "{{exitCode}}" : ""}\n`,
   );
 }
 

@@ -2746,6 +2746,18 @@ const INNOCENT: readonly { readonly code: Code; readonly name: string; readonly 
     changes: { "prompts/system.md": LONG.slice(1) },
   },
   {
+    code: "FAILURE-NAME",
+    name: "a failure prompt of two kinds of checks",
+    changes: {
+      "registry /validators/there": { type: "file", path: "notes.md", failurePattern: "git-dirty" },
+      "registry /validationSteps/closure.issue/validationConditions": [
+        { validator: "git-clean" },
+        { validator: "there" },
+      ],
+      [FAILURE_PROMPT]: "{{exitCode}} {{expectedPath}}",
+    },
+  },
+  {
     code: "GATE-OPTIONAL",
     name: "a fallback that is taken for it",
     changes: answering({ failFast: false, fallbackIntent: "repeat" }, { required: undefined }),
@@ -2966,4 +2978,12 @@ test("a system prompt that is there and cannot be read is an error, named or not
       [["PR-SYSTEM", "error", true]],
     );
   }
+});
+
+test("a misspelled tool is not put right by --fix: that would widen what a model may use", () => {
+  const { problems } = load(tree({ "agent /runner/boundaries/allowedTools": ["Read", "bash"] }));
+  assert.deepEqual(
+    problems.map(({ code, mend }) => [code, mend]),
+    [["TOOL-UNKNOWN", undefined]],
+  );
 });

@@ -73,3 +73,40 @@ test("a thousand values handed on are found by who reads them later, and missed 
   assert.ok(problemsOf(handing(false)) <= 1);
   assert.ok(problemsOf(handing(true)) >= STEPS - 2);
 });
+
+/** Files that would keep a rule busy for hours if each finding looked through its whole file again. */
+const lines = (count: number, line: (index: number) => string) =>
+  Array.from({ length: count }, (_, index) => line(index)).join("\n");
+const MANY = 20_000;
+const CROWDED: readonly (readonly [name: string, files: Tree, code: string])[] = [
+  [
+    "placeholders of a prompt",
+    tree({ "prompts/steps/initial/issue/f_default.md": lines(MANY, (index) => `{uv-x${index}}`) }),
+    "PR-RESOLVE-005",
+  ],
+  [
+    "names and blocks of a failure prompt",
+    tree({
+      "prompts/steps/retry/issue/f_failed_git-dirty.md": lines(MANY, (index) => `{{x${index}}} {{/eech}}`),
+    }),
+    "FAILURE-NAME",
+  ],
+  [
+    "stars in the name of a tool",
+    tree({
+      "agent /runner/boundaries/allowedTools": [`${"*e".repeat(MANY)}x`, " ".repeat(1_000_000)],
+    }),
+    "TOOL-UNKNOWN",
+  ],
+  [
+    "keys that stand twice",
+    tree({ "agent.json": `{ ${lines(MANY, () => '"name": "iterator",')} "x": 1 }` }),
+    "DUPLICATE-KEY",
+  ],
+];
+
+for (const [name, files, code] of CROWDED) {
+  test(`many ${name} are looked at in one pass`, () => {
+    assert.ok(load(files).problems.some((problem) => problem.code === code));
+  });
+}
