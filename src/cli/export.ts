@@ -70,6 +70,6 @@ function writeTo(name: string, path: string, text: string): void {
     writeFileSync(path, text);
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
-    throw new RunnerError("USAGE", `The run cannot be written to ${name}: ${why}`, { cause });
+    throw new RunnerError("NOT_WRITABLE", `The run cannot be written to ${name}: ${why}`, { cause });
   }
 }

@@ -36,7 +36,7 @@ export async function drawGraph(call: Call): Promise<number> {
     writeFileSync(path, `${text}\n`);
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
-    throw new RunnerError("USAGE", `The drawing cannot be written to ${file}: ${why}`, { cause });
+    throw new RunnerError("NOT_WRITABLE", `The drawing cannot be written to ${file}: ${why}`, { cause });
   }
   screen.tell(`Wrote ${file}.`);
   return 0;

@@ -13,6 +13,8 @@ import { asTyped, programName } from "./typed.ts";
 import { versionText } from "./version.ts";
 
 const OLDEST_NODE = 24;
+/** Commands whose last line on stdout is always the outcome. */
+const RUNNING: readonly string[] = ["run", "resume", "fork", "continue"];
 const NAMES_A_PROXY = ["https_proxy", "HTTPS_PROXY", "http_proxy", "HTTP_PROXY"];
 /** As shells tell the signals that ended a process. */
 const LEFT_BY = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
@@ -157,9 +159,8 @@ async function fail(error: unknown, argv: readonly string[]): Promise<number> {
   return failure.exitCode;
 }
 
-/** Commands whose last line on stdout always tells the outcome. */
 function isRunning(command: Command | null): boolean {
-  return command?.name === "run" || command?.name === "resume" || command?.name === "fork";
+  return command !== null && RUNNING.includes(command.name);
 }
 
 function asJson(json: boolean): readonly string[] {

@@ -153,7 +153,7 @@ test("a result that cannot be written is a failure, and says so", async () => {
       `1 ${lost}`,
       `1 ${lost}`,
       `1 ${lost}`,
-      "2 lockstep: The run cannot be written to /dev/full: ENOSPC",
+      "3 lockstep: The run cannot be written to /dev/full: ENOSPC",
       // What went wrong before is still what the exit code says.
       `2 ${lost}`,
       "",
