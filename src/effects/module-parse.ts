@@ -64,8 +64,13 @@ function resultsOf(worker: Worker, modules: readonly ModuleText[]): Promise<read
       resolve([...results, ...more]);
     };
     worker.on("message", (imports: readonly string[]) => results.push({ kind: "parsed", imports }));
-    worker.once("error", (error) => settle([faultOf(error, modules[results.length]?.text ?? "")]));
-    worker.once("exit", () => settle(results.length < modules.length ? [{ kind: "unknown" }] : []));
+    let fault: unknown = null;
+    worker.once("error", (error) => (fault = error));
+    // An error may overtake the messages before it; at the exit all of them have come.
+    worker.once("exit", () => {
+      const broken = modules[results.length];
+      settle(broken === undefined ? [] : [faultOf(fault, broken.text)]);
+    });
   });
 }
 
