@@ -14,7 +14,7 @@ import { versionText } from "./version.ts";
 
 const OLDEST_NODE = 24;
 /** Commands whose last line on stdout is always the outcome. */
-const RUNNING: readonly string[] = ["run", "resume", "fork", "continue"];
+const RUNNING: ReadonlySet<string> = new Set(["run", "resume", "fork", "continue"]);
 const NAMES_A_PROXY = ["https_proxy", "HTTPS_PROXY", "http_proxy", "HTTP_PROXY"];
 /** As shells tell the signals that ended a process. */
 const LEFT_BY = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
@@ -160,7 +160,7 @@ async function fail(error: unknown, argv: readonly string[]): Promise<number> {
 }
 
 function isRunning(command: Command | null): boolean {
-  return command !== null && RUNNING.includes(command.name);
+  return command !== null && RUNNING.has(command.name);
 }
 
 function asJson(json: boolean): readonly string[] {
