@@ -161,6 +161,18 @@ test("document 000's steps without gates follow each other by name", () => {
   assert.deepEqual([flow.stop, flow.limits], [{ kind: "visits", count: 3 }, { visits: 3 }]);
 });
 
+test("an author's alias is compared without regard to case, and beside the usual ones", () => {
+  const changes = {
+    "registry /steps/initial.issue/structuredGate/aliases": { Weiter: "next", "NOCH einmal": "repeat" },
+  };
+  const { decide } = stepWith("initial.issue", changes);
+  const alias = decide.by === "field" ? decide.alias : {};
+  assert.deepEqual(
+    ["weiter", "noch einmal", "Weiter", "continue"].map((word) => alias[word]),
+    ["next", "repeat", undefined, "next"],
+  );
+});
+
 test("a closing step ends the flow, guarded by its checks", () => {
   const step = stepWith("closure.issue", {});
   assert.deepEqual(step.edges, {

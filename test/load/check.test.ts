@@ -1228,6 +1228,16 @@ const ROWS: readonly Row[] = [
   },
   {
     code: "SR-TRANS-001",
+    name: "target without a kind",
+    changes: {
+      "registry /steps/odd": { c2: "odd", c3: "issue", name: "Odd" },
+      "registry /steps/continuation.issue/transitions/next/target": "odd",
+    },
+    at: "steps_registry.json /steps/continuation.issue/transitions/next/target",
+    says: /"odd" is an entry of the registry/,
+  },
+  {
+    code: "SR-TRANS-001",
     name: "unknown target of a failed check",
     changes: { "registry /validationSteps/closure.issue/onFailure/target": "nowhere" },
     at: "steps_registry.json /validationSteps/closure.issue/onFailure/target",
