@@ -12,7 +12,7 @@ import {
   type Result,
   type ScriptReply,
 } from "../../src/run/index.ts";
-import { agentFiles, projectWith, writeFiles, type StepFile, stepTo } from "./project.ts";
+import { agentFiles, homeBeside, projectWith, PROVEN, writeFiles, type StepFile, stepTo } from "./project.ts";
 
 const says = (stepId: string, action: string): ScriptReply => ({
   step: stepId,
@@ -193,4 +193,20 @@ test("a run may adopt again and again", async () => {
   const { entries } = await readRun(around.journal, id);
   assert.equal(entries.filter(({ event }) => event.type === "run.adopted").length, 3);
   assert.equal((await replayRun(around.journal, id)).difference, null);
+});
+
+test("after an adoption, the next resume asks trust for the adopted flow, not for the first one", async () => {
+  const env = { PATH: process.env.PATH, HOME: homeBeside() };
+  const { id, ...around } = await begun();
+  writeFiles(around.cwd, { ...files(STEPS, { registry: PROVEN }), proof: "" });
+  // The yes holds for this one resume.
+  const trusting = { ...env, LOCKSTEP_TRUST: "all" };
+  const adopted = await resume({ run: id, adopt: true, script: [], env: trusting, ...around });
+  assert.equal(adopted.code, "SCRIPT_EXHAUSTED", adopted.reason);
+  const script = [says("continuation.a", "handoff"), says("closure.a", "closing")];
+  const refused = await resume({ run: id, script, env, ...around });
+  assert.deepEqual([refused.code, refused.exitCode], ["NOT_TRUSTED", 3], refused.reason);
+  assert.match(refused.reason, /test -f proof/);
+  const trusted = await resume({ run: id, script, env: trusting, ...around });
+  assert.equal(trusted.outcome, "completed", trusted.reason);
 });
