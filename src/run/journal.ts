@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { RunnerError, type Clock, type Journal } from "../engine/ports.ts";
 import { fileInside } from "../journal/inside.ts";
 import { openSqliteJournal } from "../journal/sqlite.ts";
-import { bindDatabase, rememberState, standingOf, stateUnusable } from "./states.ts";
+import { bindDatabase, rememberState, standingOf, stateUnusable, wasMade } from "./states.ts";
 import type { ForeignRun, TrustJournal } from "./foreign.ts";
 
 /**
@@ -28,7 +28,7 @@ export async function openJournal(
   makeFolder(stateDir);
   const unknown = kind === "absent" ? rememberState(stateDir, env, "made", clock.now()) : null;
   if (unknown !== null) access.notify?.(unknown);
-  if (kind === "ours" && standing.isBound) requireContent(stateDir);
+  if (kind === "ours" && standing.isBound) requireContent(stateDir, env);
   const isNew = kind !== "ours" || !standing.isBound || !existsSync(join(stateDir, "runs.db"));
   if (isNew) bindDatabase(stateDir, env, false);
   const journal = await openSqliteJournal(optionsFor(stateDir, clock));
@@ -94,10 +94,11 @@ export async function openOwnJournal(
 }
 
 /** SQLite takes an empty file for a new database: the runs that were in it would be gone without a word. */
-function requireContent(stateDir: string): void {
+function requireContent(stateDir: string, env: NodeJS.ProcessEnv): void {
   const file = join(stateDir, "runs.db");
   const isEmpty = statSync(file, { throwIfNoEntry: false })?.size === 0;
   if (!isEmpty || (statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0) return;
+  if (!wasMade(stateDir, env)) return;
   throw new RunnerError(
     "JOURNAL_UNAVAILABLE",
     `${file} is empty (0 bytes), and runs were recorded in it: something has truncated it. Restore it from a backup, or ` +

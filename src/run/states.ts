@@ -157,6 +157,12 @@ export function bindDatabase(stateDir: string, env: NodeJS.ProcessEnv, isMade: b
   writeRecord(env, { ...record, database: isMade ? markOf(join(stateDir, "runs.db")) : null });
 }
 
+/** Whether `runs.db` was once made whole, and not only begun, as on a full disk. */
+export function wasMade(stateDir: string, env: NodeJS.ProcessEnv): boolean {
+  const id = idIn(stateDir);
+  return id !== null && (readRecord(env, id)?.database ?? null) !== null;
+}
+
 function markOf(file: string): FileMark {
   // Moves the time of the last change on, so that a file system that gives it out as the time of birth is known.
   chmodSync(file, 0o600);
