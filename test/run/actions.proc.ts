@@ -94,7 +94,7 @@ describe("a module of the agent", () => {
   const FAULTS: readonly (readonly [string, string, RegExp])[] = [
     ["throws", 'export default () => { throw new Error("no"); };', /failed: HOOK_THREW: no/],
     ["has no function", "export default 7;", /no function as its default export/],
-    ["is broken", "export default (", /failed: MODULE_BROKEN/],
+    ["is broken", 'throw new Error("not today");\nexport default () => {};', /failed: MODULE_BROKEN/],
     [
       "takes too long",
       "export default () => new Promise(() => setInterval(() => {}, 1000));",
