@@ -200,7 +200,7 @@ const MODULES: readonly {
   ...(
     [
       ["a module that throws", "export default () => { throw new Error('no luck') }", /HOOK_THREW: no luck/],
-      ["a broken module", "export default (", /MODULE_BROKEN/],
+      ["a module that fails to load", "throw new Error('no'); export default 1", /MODULE_BROKEN/],
       ["a module without a default export", "export const x = 1", /AC-VERDICT-006: Its default export/],
       ["a module that says neither yes nor no", "export default () => 'yes'", /AC-VERDICT-007/],
       ["a handler that says neither", "export default () => ({ isFinished: () => 1 })", /AC-VERDICT-007/],
