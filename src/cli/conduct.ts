@@ -1,4 +1,5 @@
 /** Starting and resuming look the same from outside: progress, a signal to stop, one result at the end. */
+import { closeSync, constants, openSync, readSync } from "node:fs";
 import { resolve } from "node:path";
 import { answerFrom, notAnAnswer, offer } from "../flow/question.ts";
 import { EXIT } from "../flow/verdict.ts";
@@ -180,13 +181,17 @@ export function networkOf(call: Call): Pick<DriveOptions, "network"> {
 }
 
 /** Asks until the answer is one of the choices: no answer is ever guessed. */
-function askPerson({ screen, host }: Call): NonNullable<DriveOptions["ask"]> {
+function askPerson(call: Call): NonNullable<DriveOptions["ask"]> {
   return async (question, choices, signal, free = false) => {
     const offered = broken(visibleInLine(offer(choices, free)));
     let asked = `${broken(visible(question))}\n${offered}`;
     for (;;) {
-      const line = await screen.ask(asked, async () => await readLine(host, signal));
-      if (line === null) return null;
+      const line = await askLine(call, asked, signal);
+      if (line === null) {
+        // The terminal gives no more input (Ctrl-D): the run stops as with Ctrl-C, and the question stays open.
+        if (!signal.aborted) process.kill(process.pid, "SIGINT");
+        return null;
+      }
       const answer = answerFrom({ choices, free }, line);
       if (answer !== null) return answer;
       asked = `${broken(visibleInLine(notAnAnswer(line, choices, free)))}\n${offered}`;
@@ -194,16 +199,54 @@ function askPerson({ screen, host }: Call): NonNullable<DriveOptions["ask"]> {
   };
 }
 
-/** null: nobody answered. Not read as a terminal of its own: so Ctrl-C stays a signal. */
-async function readLine(host: Call["host"], signal: AbortSignal): Promise<string | null> {
-  const { createInterface } = await import("node:readline/promises");
-  const lines = createInterface({ input: host.stdin.open(), terminal: false });
+/** null: nobody answered. */
+async function askLine(
+  { screen, host }: Call,
+  question: string,
+  signal: AbortSignal,
+): Promise<string | null> {
+  const input = host.stdin.open();
+  forgetTyped(input);
+  return await screen.ask(question, async () => await readLine(host, input, signal));
+}
+
+/** Not read as a terminal of its own: so Ctrl-C stays a signal. */
+async function readLine(
+  host: Call["host"],
+  input: NodeJS.ReadStream,
+  signal: AbortSignal,
+): Promise<string | null> {
+  const { createInterface } = await import("node:readline");
+  if (signal.aborted || input.readableEnded) return null;
+  const lines = createInterface({ input, terminal: false });
   try {
-    return await host.interruptible(async () => await lines.question("", { signal }));
-  } catch {
-    return null;
+    return await host.interruptible(
+      async () =>
+        await new Promise((resolve) => {
+          lines.once("line", resolve);
+          lines.once("close", () => resolve(null));
+          signal.addEventListener("abort", () => resolve(null), { once: true });
+        }),
+    );
   } finally {
     lines.close();
+  }
+}
+
+/** What was typed before the question was on the screen does not answer it. */
+function forgetTyped(input: NodeJS.ReadStream): void {
+  while (input.read() !== null);
+  let terminal: number | undefined;
+  try {
+    terminal = openSync("/dev/tty", constants.O_RDONLY | constants.O_NONBLOCK);
+    // Also a line that is not finished: the terminal hands it out only in raw mode.
+    input.setRawMode(true);
+    while (readSync(terminal, Buffer.alloc(4096)) > 0);
+  } catch {
+    // Nothing more is there (EAGAIN), or there is no such terminal.
+  } finally {
+    input.setRawMode(false);
+    if (terminal !== undefined) closeSync(terminal);
   }
 }
 
@@ -215,8 +258,8 @@ export function journalAccess(call: Call, signal: AbortSignal): TrustJournal {
 }
 
 /** A question whose answer is no unless somebody says yes. */
-export async function isYes({ screen, host }: Call, question: string, signal: AbortSignal): Promise<boolean> {
-  const line = await screen.ask(`${question} [y/N]`, async () => await readLine(host, signal));
+export async function isYes(call: Call, question: string, signal: AbortSignal): Promise<boolean> {
+  const line = await askLine(call, `${question} [y/N]`, signal);
   return /^\s*y(es)?\s*$/i.test(line ?? "");
 }
 

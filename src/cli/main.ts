@@ -221,10 +221,12 @@ function listen(controller: AbortController): () => void {
     process.on(signal, hear);
     return () => void process.off(signal, hear);
   };
+  const isWork = isRunning(asked) || asked?.name === "answer";
+  const given = isWork ? ": what is under way is given up." : ".";
   const ends = [
-    heard("SIGINT", "Stopping: what is under way is given up. Press Ctrl-C again to leave at once."),
-    heard("SIGTERM", "SIGTERM received, stopping: what is under way is given up."),
-    heard("SIGHUP", "The terminal is gone, stopping: what is under way is given up."),
+    heard("SIGINT", `Stopping${given}${isWork ? " Press Ctrl-C again to leave at once." : ""}`),
+    heard("SIGTERM", `SIGTERM received, stopping${given}`),
+    heard("SIGHUP", `The terminal is gone, stopping${given}`),
   ];
   return () => ends.forEach((end) => end());
 }

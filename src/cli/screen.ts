@@ -108,7 +108,7 @@ export function createScreen({ stdin, stdout, stderr, env }: Terminal, { quiet, 
       if (status !== null) stderr.write(status);
     },
     isLive,
-    isAnswering: !isPlain && stderr.isTTY === true && stdin.isTTY === true,
+    isAnswering: !isOn(env.CI) && stderr.isTTY === true && stdin.isTTY === true,
     get width() {
       return width();
     },

@@ -633,11 +633,12 @@ for (const [env, isAscii] of [
   });
 }
 
-for (const [name, isTTY, env, quiet] of [
-  ["off a terminal", false, {}, false],
-  ["under CI", true, { CI: "1" }, false],
-  ["on a dumb terminal", true, { TERM: "dumb" }, false],
-  ["under --quiet", true, {}, true],
+for (const [name, isTTY, env, quiet, isAnswering] of [
+  ["off a terminal", false, {}, false, false],
+  ["under CI", true, { CI: "1" }, false, false],
+  ["on a dumb terminal", true, { TERM: "dumb" }, false, true],
+  ["on a dumb terminal under CI", true, { TERM: "dumb", CI: "1" }, true, false],
+  ["under --quiet", true, {}, true, true],
 ] as const) {
   test(`there is no live line ${name}`, () => {
     const stderr = stream(isTTY);
@@ -648,7 +649,7 @@ for (const [name, isTTY, env, quiet] of [
     screen.status("x");
     assert.deepEqual(stderr.written, []);
     assert.equal(screen.isLive, false);
-    assert.equal(screen.isAnswering, quiet);
+    assert.equal(screen.isAnswering, isAnswering);
   });
 }
 

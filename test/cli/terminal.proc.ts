@@ -215,27 +215,55 @@ async function onTerminal(
   return (await start("bash", ["-c", line], world.root, { env })).stdout;
 }
 
-/** The same, with a line typed each time that the program waits for one. */
-async function typedAt(world: World, args: readonly string[], lines: readonly string[]): Promise<string> {
+const CTRL_D = "\u0004";
+
+/** The same, with something typed each time that the program waits, and something that was typed before it started. */
+async function typedAt(
+  world: World,
+  args: readonly string[],
+  typed: readonly string[],
+  early = "",
+): Promise<string> {
   const words = [process.execPath, MAIN, ...args].map((word) => `'${word}'`).join(" ");
-  const left = [...lines];
+  const left = [...typed];
   let asked = 0;
+  let isEarly = early !== "";
   const ran = await start(
     "script",
-    ["-qec", `stty cols 100; ${words}; echo exit $?`, "/dev/null"],
+    [
+      "-qec",
+      `stty cols 100; echo ready; ${early === "" ? "" : "sleep 2; "}${words}; echo exit $?`,
+      "/dev/null",
+    ],
     world.root,
     {
-      env: { ...world.env, TERM: "xterm" },
+      env: { TERM: "xterm", ...world.env },
       input: null,
       watch: (output, child) => {
+        if (isEarly && output.includes("ready")) child.stdin?.write(early);
+        if (output.includes("ready")) isEarly = false;
         const prompts = output.split("\r\n> ").length - 1;
-        if (prompts > asked && left.length > 0) child.stdin?.write(`${left.shift()}\n`);
-        if (left.length === 0) child.stdin?.end();
+        if (prompts > asked && left.length > 0) child.stdin?.write(left.shift()!);
+        if (/exit \d/.test(output)) child.stdin?.end();
         asked = prompts;
       },
     },
   );
   return ran.stdout;
+}
+
+/** An agent whose first step may use every tool once a person allows it. */
+function writeAsking(world: World): void {
+  writeAgent(world, "notes", {
+    agent: (agent) => {
+      const { boundaries } = agent.runner as { boundaries: { allowedTools: readonly string[] } };
+      boundaries.allowedTools = ["*"];
+    },
+    registry: (registry) => {
+      const steps = registry.steps as { [id: string]: { permissionMode?: string } };
+      steps["initial.note"]!.permissionMode = "default";
+    },
+  });
 }
 
 describe("on a terminal", { concurrency: 3, ...terminal }, () => {
@@ -274,20 +302,15 @@ describe("on a terminal", { concurrency: 3, ...terminal }, () => {
   ] as const) {
     test(`a question about a tool is asked until it is answered: ${JSON.stringify(typed)}`, async () => {
       using world = createWorld();
-      writeAgent(world, "notes", {
-        agent: (agent) => {
-          const { boundaries } = agent.runner as { boundaries: { allowedTools: readonly string[] } };
-          boundaries.allowedTools = ["*"];
-        },
-        registry: (registry) => {
-          const steps = registry.steps as { [id: string]: { permissionMode?: string } };
-          steps["initial.note"]!.permissionMode = "default";
-        },
-      });
+      writeAsking(world);
       const wish = { calls: [{ name: "Write", input: { file_path: "made.txt", content: "hi" } }] };
       const all = [wish, replies.initial(), replies.continuation(), replies.closure()];
       world.write("all.json", script(...all));
-      const shown = await typedAt(world, ["run", "notes", "--topic", "t", "--script", "all.json"], typed);
+      const shown = await typedAt(
+        world,
+        ["run", "notes", "--topic", "t", "--script", "all.json"],
+        typed.map((line) => `${line}\n`),
+      );
       assert.match(shown, /exit 0/);
       assert.equal(existsSync(join(world.root, "made.txt")), isMade);
       // The question once, the choices as often as it was asked, and every answer on a line of its own.
@@ -302,17 +325,79 @@ describe("on a terminal", { concurrency: 3, ...terminal }, () => {
     });
   }
 
+  test("what is typed before a question is on the screen does not answer it", async () => {
+    using world = createWorld();
+    writeAsking(world);
+    const wishes = ["first", "second"].map((name) => ({
+      calls: [{ name: "Write", input: { file_path: `${name}.txt`, content: "hi" } }],
+    }));
+    const all = [...wishes, replies.initial(), replies.continuation(), replies.closure()];
+    world.write("all.json", script(...all));
+    const shown = await typedAt(
+      world,
+      ["run", "notes", "--topic", "t", "--script", "all.json"],
+      ["y\ny\n", "n\n"],
+    );
+    assert.match(shown, /exit 0/);
+    assert.deepEqual(
+      ["first.txt", "second.txt"].map((name) => existsSync(join(world.root, name))),
+      [true, false],
+      shown,
+    );
+  });
+
+  for (const [early, typed, why] of [
+    ["y\n", "n\n", "a yes that was typed too early"],
+    ["y", "\n", "a yes that was typed too early, and not finished"],
+    ["", CTRL_D, "Ctrl-D"],
+  ] as const) {
+    test(`a question of trust is not answered by ${why}: exit 3`, async () => {
+      using world = createWorld();
+      writeCheckedAgent(world, "careful", "test -d .agent");
+      world.write("all.json", script(replies.initial(), replies.continuation(), replies.closure()));
+      const args = ["run", "careful", "--topic", "t", "--script", "all.json"];
+      const shown = await typedAt(world, args, [typed], early);
+      assert.match(shown, /Trust exactly this/);
+      assert.match(shown, /exit 3/);
+      assert.ok(!shown.includes("bug in Lockstep"), shown);
+    });
+  }
+
+  test("Ctrl-D at a question about a tool stops the run, and the question stays open", async () => {
+    using world = createWorld();
+    writeAsking(world);
+    const wish = { calls: [{ name: "Write", input: { file_path: "made.txt", content: "hi" } }] };
+    world.write("all.json", script(wish, replies.initial(), replies.continuation(), replies.closure()));
+    const shown = await typedAt(world, ["run", "notes", "--topic", "t", "--script", "all.json"], [CTRL_D]);
+    assert.match(shown, /wants to call Write[^]*exit 130/);
+    assert.ok(!existsSync(join(world.root, "made.txt")));
+    const open = await world.lockstep(["answer", "@last"]);
+    assert.match(open.stdout, /wants to call Write/);
+  });
+
+  test("a terminal that cannot draw can still answer", async () => {
+    using world = createWorld();
+    writeAsking(world);
+    const wish = { calls: [{ name: "Write", input: { file_path: "made.txt", content: "hi" } }] };
+    world.write("all.json", script(wish, replies.initial(), replies.continuation(), replies.closure()));
+    world.env.TERM = "dumb";
+    const shown = await typedAt(world, ["run", "notes", "--topic", "t", "--script", "all.json"], ["y\n"]);
+    assert.match(shown, /exit 0/);
+    assert.ok(existsSync(join(world.root, "made.txt")), shown);
+    assert.ok(!shown.includes(ESCAPE));
+  });
+
   for (const [typed, code] of [
-    ["y\n", 0],
-    ["\n", 3],
-    ["no\n", 3],
+    ["y", 0],
+    ["", 3],
+    ["no", 3],
   ] as const) {
     test(`the question of trust answered with ${JSON.stringify(typed)} ends in exit ${code}`, async () => {
       using world = createWorld();
       writeCheckedAgent(world, "careful", "test -d .agent");
       world.write("all.json", script(replies.initial(), replies.continuation(), replies.closure()));
       const args = ["run", "careful", "--topic", "t", "--script", "all.json"];
-      const shown = await onTerminal(world, args, { type: typed });
+      const shown = await typedAt(world, args, [`${typed}\n`]);
       assert.match(shown, /makes Lockstep do this:\r\n {2}\$ test -d \.agent\r\nTrust exactly this/);
       assert.match(shown, new RegExp(`exit ${code}`));
       if (code !== 0) return;
