@@ -319,16 +319,19 @@ test("prune removes what is old, asks before, and tells what it would do", async
   assert.match(pruned.stderr, /Removed 1 run, \d+ kB\./);
   assert.deepEqual(await idsIn(world), [forked]);
   assert.equal((await world.lockstep(["replay", "@last"])).code, 0, "a fork needs nothing of its original");
-  for (const words of [
-    ["--keep", "1"],
-    ["--prune", "--keep", "few"],
-    ["--prune", "--older-than", "30"],
-    ["--limit", "x"],
-    ["--limit", "0"],
-    ["--max", "x"],
-    ["--limit", "1", "--max", "1"],
-  ])
-    assert.equal((await world.lockstep(["runs", ...words])).code, 2, words.join(" "));
+  for (const [words, says] of [
+    [["--keep", "1"], /--keep goes with --prune/],
+    [["--prune", "--keep", "few"], /--keep/],
+    [["--prune", "--older-than", "30"], /--older-than/],
+    [["--limit", "x"], /--limit is "x"/],
+    [["--limit", "0"], /--limit is "0"/],
+    [["--max", "x"], /--max is "x"/],
+    [["--limit", "1", "--max", "1"], /--limit and --max are the same/],
+  ] as const) {
+    const refused = await world.lockstep(["runs", ...words]);
+    assert.equal(refused.code, 2, words.join(" "));
+    assert.match(refused.stderr, says);
+  }
 });
 
 test("runs are listed and shown on a full disk", needs(...canMount()), async () => {
