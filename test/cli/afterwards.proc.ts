@@ -136,7 +136,7 @@ test("fork goes on from a visit with what was edited, and diff tells where the t
 test("a fork that is refused leaves no run behind, and takes the flags that resume takes", async () => {
   using world = createWorld();
   writeCheckedAgent(world, "notes", "true");
-  world.write("replies.json", script(...ALL));
+  world.write("replies.json", `\uFEFF${script(...ALL)}`);
   const trusted = { env: { LOCKSTEP_TRUST: "all" } };
   const ran = await world.lockstep(["run", "notes", "--topic", "t", "--script", "replies.json"], trusted);
   assert.equal(ran.code, 0, ran.stderr);
@@ -214,7 +214,7 @@ test("a run leaves as one file, and arrives elsewhere as a run that can be shown
   assert.equal((await world.lockstep(["export", id, "--json"])).code, 2);
 
   const text = readFileSync(join(world.root, "run.json"), "utf8");
-  elsewhere.write("run.json", text);
+  elsewhere.write("run.json", `\uFEFF${text}`);
   assert.equal((await elsewhere.lockstep(["replay", "run.json"])).code, 0);
   assert.ok(!existsSync(join(elsewhere.root, ".lockstep")), "replaying a file leaves no trace");
   const imported = await elsewhere.lockstep(["import", "run.json"]);

@@ -4,7 +4,7 @@ import { createServer } from "node:http";
 import { connect, type AddressInfo, type Socket } from "node:net";
 import { test } from "node:test";
 import { modelServer } from "../backends/model-server.ts";
-import { createWorld, onlyDocument, replies, script, writeAgent, type World } from "./world.ts";
+import { createWorld, onlyDocument, replies, writeAgent, type World } from "./world.ts";
 
 function configured(world: World, config: object): void {
   world.writeHome(".config/lockstep/config.json", JSON.stringify(config));
@@ -235,28 +235,6 @@ test("a proxy that cannot be used is named with its variable, and nothing is ret
     guarded.closeAllConnections();
     await new Promise((resolve) => guarded.close(resolve));
   }
-});
-
-test("files that a person wrote may begin with a byte order mark", async () => {
-  using world = createWorld();
-  writeAgent(world, "notes");
-  world.writeHome(".config/lockstep/config.json", `\uFEFF${JSON.stringify({ sandbox: "auto" })}`);
-  world.write("fields.json", `\uFEFF${JSON.stringify({ mood: "calm" })}`);
-  world.write(
-    "replies.json",
-    `\uFEFF${script(replies.initial(), replies.continuation(), replies.closure())}`,
-  );
-  const ran = await world.lockstep([
-    "run",
-    "notes",
-    "--topic",
-    "tides",
-    "--input",
-    "@fields.json",
-    "--script",
-    "replies.json",
-  ]);
-  assert.equal(ran.code, 0, ran.stderr);
 });
 
 test("variables that are set to nothing are not set", async () => {
