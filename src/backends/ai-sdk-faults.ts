@@ -2,7 +2,7 @@
 import type { Fault, FaultKind } from "../flow/event.ts";
 import { ended, shownInLine } from "../flow/harmless.ts";
 import { isObject, type Json } from "../flow/json.ts";
-import { connectionTrouble } from "./ai-sdk-connection.ts";
+import { connectionTrouble, type Proxy } from "./ai-sdk-connection.ts";
 import { KNOWN, type Known, type Reason } from "./ai-sdk-known.ts";
 import { readBody, readValue, reportsError, type Said } from "./ai-sdk-said.ts";
 import { PROVIDERS, type ModelTarget } from "./providers.ts";
@@ -26,6 +26,7 @@ export type About = {
   readonly tail?: string;
   /** Added where no connection could be made. */
   readonly connectionHint?: string;
+  readonly proxies?: readonly Proxy[];
 };
 
 export function toFault(error: unknown, about: About): Fault {
@@ -34,7 +35,7 @@ export function toFault(error: unknown, about: About): Fault {
   const status = statusOf(trouble) ?? said.status;
   const address = about.target.baseUrl ?? PROVIDERS[about.target.provider].baseUrl ?? undefined;
   if (status === undefined && said.words === null) {
-    const lost = connectionTrouble(error, address, about.target.provider);
+    const lost = connectionTrouble(error, address, about.target.provider, about.proxies);
     if (lost !== null) {
       const { kind, words, hint, retryAfterMs } = lost;
       const hints = [hint, ...(lost.isUnreached ? [about.connectionHint] : [])];

@@ -8,6 +8,7 @@ import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4Usage 
 import type { Backend, TurnRequest, TurnResult } from "../engine/ports.ts";
 import type { Answerer, Call, Fault, Usage } from "../flow/event.ts";
 import { isObject, own, type Json } from "../flow/json.ts";
+import type { Proxy } from "./ai-sdk-connection.ts";
 import { errorEvent, faultOf, notInFormat, toFault } from "./ai-sdk-faults.ts";
 import { brokenOff, hear, heardWhole, readCalls, type Heard } from "./ai-sdk-hear.ts";
 import { loadProvider } from "./ai-sdk-load.ts";
@@ -28,6 +29,8 @@ export type AiSdkOptions = {
   readonly fetch?: typeof globalThis.fetch;
   /** Added to messages about servers that cannot be reached, such as a proxy that is not used. */
   readonly connectionHint?: string;
+  /** The proxies that `fetch` uses. */
+  readonly proxies?: readonly Proxy[];
 };
 
 /**
@@ -175,8 +178,8 @@ export async function createAiSdk(targets: Models, options: AiSdkOptions = {}): 
   }
 
   function troubled(error: unknown, target: ModelTarget, exchange: Exchange): TurnResult {
-    const { connectionHint } = options;
-    const about = { target, now: Date.now(), tail: exchange.tail() };
+    const { connectionHint, proxies = [] } = options;
+    const about = { target, now: Date.now(), tail: exchange.tail(), proxies };
     return {
       kind: "fault",
       fault: toFault(error, connectionHint === undefined ? about : { ...about, connectionHint }),

@@ -6,7 +6,7 @@ import { EXIT } from "../flow/verdict.ts";
 import { broken, visible, visibleInLine } from "../flow/visible.ts";
 import { RunnerError, type DriveOptions, type Result } from "../run/index.ts";
 import { parseNetwork } from "../run/config.ts";
-import { createFiles, readTextFile } from "../run/files.ts";
+import { createFiles, readWritten } from "../run/files.ts";
 import { foreignLines, type TrustJournal, type Yes } from "../run/foreign.ts";
 import { findProject } from "../run/project.ts";
 import { commandLines } from "../run/trust.ts";
@@ -121,7 +121,7 @@ export function resumeCommand(call: Call, { run }: Pick<Result, "run">): string 
 /** Relative to the folder that the call works in. */
 function readScript(call: Call, file: string): string {
   try {
-    return readTextFile(resolve(call.cwd, file));
+    return readWritten(resolve(call.cwd, file));
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
     throw new RunnerError("SCRIPT_INVALID", `The script ${file} cannot be read: ${why}`, { cause });

@@ -11,6 +11,7 @@ import { hasErrors } from "../flow/problem.ts";
 import { findProject, listAgents, type Project } from "../run/project.ts";
 import { programsFor } from "../run/programs.ts";
 import { loadAgent } from "./agent.ts";
+import type { Asked } from "../run/reach.ts";
 import type { Call } from "./call.ts";
 import { withJournal } from "./journal.ts";
 import { countProblems } from "./problems.ts";
@@ -47,10 +48,11 @@ export async function examine(call: Call): Promise<number> {
     screen.document({ v: 1, ok: isFit, root: project.root, stateDir: project.stateDir, checks: findings });
   else {
     const colours = { ok: "green", warn: "yellow", fail: "red" } as const;
+    const lines = folded(findings);
     const rows = table(
-      findings.map(({ name, detail }) => [shownInLine(name, 60), shownInLine(call.typed(detail), 300)]),
+      lines.map(({ name, detail }) => [shownInLine(name, 60), shownInLine(call.typed(detail), 300)]),
     );
-    for (const [place, { status, fix }] of findings.entries()) {
+    for (const [place, { status, fix }] of lines.entries()) {
       const hint = fix === null ? "" : screen.out("cyan", `  fix: ${shownInLine(call.typed(fix), 300)}`);
       screen.print(`${screen.out(colours[status], status.padEnd(4))}  ${rows[place]}${hint}`);
     }
@@ -237,6 +239,20 @@ async function servers(agent: string, server: string, call: Call): Promise<Findi
       );
 }
 
+/** Models that have the same fix share a line. */
+function folded(findings: readonly Finding[]): readonly Finding[] {
+  const isModel = ({ name, fix }: Finding) => name.startsWith(MODEL) && fix !== null;
+  return findings.flatMap((finding) => {
+    if (!isModel(finding)) return [finding];
+    const same = findings.filter((other) => isModel(other) && other.fix === finding.fix);
+    if (same[0] !== finding) return [];
+    const names = same.map(({ name }) => name.slice(MODEL.length)).join(", ");
+    return [{ ...finding, name: MODEL + names, detail: same.map(({ detail }) => detail).join(", ") }];
+  });
+}
+
+const MODEL = "model ";
+
 /** Each name of a model; `--online` asks each service once whether it is there. */
 async function models(call: Call): Promise<readonly Finding[]> {
   const { PRICES_OF, surveyModels, UNPRICED } = await import("../run/model-survey.ts");
@@ -244,10 +260,10 @@ async function models(call: Call): Promise<readonly Finding[]> {
   const { env } = call.host;
   try {
     const { rows, isCostLimited, file } = surveyModels(env);
-    const asked = new Map<string | null, ReturnType<typeof reachModel>>();
+    const asked: Asked = new Map();
     const findings = rows.map(async (row) => {
-      const name = `model ${row.name}`;
-      if (row.why !== null) return warn(name, row.ref, row.why);
+      const name = `${MODEL}${row.name}`;
+      if (row.faults !== null) return warn(name, row.ref, `It ${row.faults}`);
       const what = row.price === null ? `${row.ref}, no known price` : row.ref;
       if (row.price === null && isCostLimited)
         return warn(
@@ -256,9 +272,7 @@ async function models(call: Call): Promise<readonly Finding[]> {
           `your limit on the cost refuses it: add "${row.provider}/${row.model}" to "prices" in ${file}`,
         );
       if (!call.on("online")) return ok(name, `${what}, not asked (--online)`);
-      const answer = asked.get(row.baseUrl) ?? reachModel(row.name, env);
-      asked.set(row.baseUrl, answer);
-      const reached = await answer;
+      const reached = await reachModel(row.name, env, asked);
       const detail = `${what}, ${reached.detail}`;
       return reached.ok ? ok(name, detail) : warn(name, detail, reached.fix);
     });

@@ -2,7 +2,7 @@
 import { resolve } from "node:path";
 import { isObject, type Json, type JsonObject } from "../flow/json.ts";
 import { RESERVED_FIELDS } from "../flow/placeholder.ts";
-import { readTextFile } from "../run/files.ts";
+import { readWritten } from "../run/files.ts";
 import { UsageError } from "./args.ts";
 import type { Call } from "./call.ts";
 
@@ -30,7 +30,7 @@ export function readFields(call: Call): JsonObject {
 function readObject(call: Call, file: string): JsonObject {
   let value: Json;
   try {
-    value = JSON.parse(readTextFile(resolve(call.cwd, file))) as Json;
+    value = JSON.parse(readWritten(resolve(call.cwd, file))) as Json;
   } catch (cause) {
     throw new UsageError(
       `--input @${file} cannot be read: ${cause instanceof Error ? cause.message : String(cause)}`,

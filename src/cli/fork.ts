@@ -1,7 +1,7 @@
 /** `lockstep fork RUN --at STEP[@VISIT]`: a new run that shares the past of another. */
 import { resolve } from "node:path";
 import { isObject, type JsonObject } from "../flow/json.ts";
-import { readTextFile } from "../run/files.ts";
+import { readWritten } from "../run/files.ts";
 import { fork, RunnerError, type Edits } from "../run/index.ts";
 import { UsageError } from "./args.ts";
 import type { Call } from "./call.ts";
@@ -67,7 +67,7 @@ function objectIn(text: string): JsonObject | null {
 
 function readText(call: Call, file: string): string {
   try {
-    return readTextFile(resolve(call.cwd, file));
+    return readWritten(resolve(call.cwd, file));
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
     throw new RunnerError("EDIT_INVALID", `${file} cannot be read: ${why}`, { cause });

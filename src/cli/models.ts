@@ -20,8 +20,11 @@ export async function listModels({ on, screen, host }: Call): Promise<number> {
   ]);
   const [head = "", ...lines] = table([["NAME", "MODEL", "KEY", "PACKAGE", "PER MILLION TOKENS"], ...cells]);
   screen.print([screen.out("dim", head), ...lines].join("\n"));
-  for (const { name, why } of rows)
-    if (why !== null) screen.tell(`${shownInLine(name, 40)}: ${shownInLine(why, 300)}`);
+  for (const [faults, same] of Map.groupBy(rows, (row) => row.faults)) {
+    if (faults === null) continue;
+    const names = same.map(({ name }) => shownInLine(name, 40)).join(", ");
+    screen.tell(`${names}: ${shownInLine(same.length === 1 ? same[0]!.why! : `each ${faults}`, 300)}`);
+  }
   const sources = PRICE_SOURCES.map((source) => `${source.package} ${source.version}`).join(", ");
   screen.tell(`Prices of ${PRICES_OF} (${sources}). No price is known for ${UNPRICED.join(", ")}.`);
   screen.tell(`Your own names and prices: ${file ?? "set HOME first"} (${manual("models")})`);

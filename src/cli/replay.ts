@@ -1,7 +1,7 @@
 /** `lockstep replay RUN|FILE …`: every decision once more, against the record. */
 import { resolve } from "node:path";
 import { parseBundle, replayBundle } from "../run/bundle.ts";
-import { MOST_BUNDLE_BYTES, readTextFile } from "../run/files.ts";
+import { MOST_BUNDLE_BYTES, readWritten } from "../run/files.ts";
 import { listRuns, readRun, replayRun, RunnerError, type Journal } from "../run/index.ts";
 import { UsageError } from "./args.ts";
 import type { Call } from "./call.ts";
@@ -64,7 +64,7 @@ function toTold(run: string, agent: string, { events, difference, ms }: Replayed
 
 export function readText(call: Call, file: string): string {
   try {
-    return readTextFile(resolve(call.cwd, file), MOST_BUNDLE_BYTES);
+    return readWritten(resolve(call.cwd, file), MOST_BUNDLE_BYTES);
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
     throw new RunnerError("EXPORT_INVALID", `${file} cannot be read: ${why}`, { cause });

@@ -159,6 +159,8 @@ function limitOf(call: Call): number {
   const text = limit ?? max;
   if (text === undefined) return USUAL_LIMIT;
   if (!/^[1-9]\d{0,8}$/.test(text))
-    throw new UsageError(`--limit is "${text}"; it must be a whole number above 0.`);
+    throw new UsageError(
+      `--${limit === undefined ? "max" : "limit"} is "${text}"; it must be a whole number above 0.`,
+    );
   return Number(text);
 }

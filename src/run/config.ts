@@ -20,7 +20,7 @@ import { faultOfHost } from "../load/check-sandbox.ts";
 import { softFault } from "../load/spending.ts";
 import { didYouMean } from "../load/suggest.ts";
 import { CONFIG_KEYS, FIGURES, MODEL_KEYS, WIRE_KEYS } from "./config-shape.ts";
-import { readTextFile } from "./files.ts";
+import { readWritten } from "./files.ts";
 import { configFolder } from "./project.ts";
 
 export type UserConfig = {
@@ -82,7 +82,7 @@ export function readConfig(env: NodeJS.ProcessEnv): UserConfig {
     new RunnerError("CONFIG_INVALID", `${file}: ${what}. See ${manual("models")}`);
   let value: unknown;
   try {
-    value = JSON.parse(readTextFile(file));
+    value = JSON.parse(readWritten(file));
   } catch (error) {
     throw invalid(error instanceof Error ? error.message : String(error));
   }

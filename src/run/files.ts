@@ -103,6 +103,12 @@ export function readTextFile(path: string, most = MOST_BYTES): string {
   }
 }
 
+/** The text of a file that a person wrote: some editors begin it with a byte order mark. */
+export function readWritten(path: string, most = MOST_BYTES): string {
+  const text = readTextFile(path, most);
+  return text.startsWith("\uFEFF") ? text.slice(1) : text;
+}
+
 /** Some files say that they are empty and are not, and a file can grow meanwhile. */
 function readUpTo(file: number, size: number, most: number): string {
   let bytes = Buffer.allocUnsafe(size + 1);

@@ -3,7 +3,7 @@ import { isInstalled } from "../backends/ai-sdk-load.ts";
 import type { Price } from "../backends/prices.ts";
 import { PROVIDERS, type ProviderId } from "../backends/providers.ts";
 import { configFile, readConfig } from "./config.ts";
-import { findModel, keyIn, knownNames, whyNot } from "./models.ts";
+import { faultsOf, findModel, keyIn, knownNames, whyNot } from "./models.ts";
 
 export { PRICE_SOURCES, PRICES_OF, UNPRICED } from "../backends/prices.ts";
 
@@ -20,6 +20,8 @@ export type ModelRow = {
   readonly price: Price | null;
   /** Why it cannot be asked; null: it can. */
   readonly why: string | null;
+  /** The same, without the name of the model. */
+  readonly faults: string | null;
 };
 
 /** All names that mean something here. CONFIG_INVALID or NO_BACKEND when the user's file is wrong. */
@@ -49,6 +51,7 @@ export function surveyModels(env: NodeJS.ProcessEnv): {
       isInstalled: isInstalled(provider),
       price,
       why,
+      faults: faultsOf(named, env),
     };
   });
   const { costUsd, unmetered } = config.limits;

@@ -10,7 +10,7 @@ import { isObject, own, type Json } from "../flow/json.ts";
 import { REFERENCE, variablesIn } from "../flow/mcp.ts";
 import { didYouMean, onlyNear } from "../load/suggest.ts";
 import { addressFault, readConfig, type UserConfig, type WireSettings } from "./config.ts";
-import { proxyHint } from "./proxy.ts";
+import { proxiesOf, proxyFault, proxyHint } from "./proxy.ts";
 
 export type Surroundings = { readonly config: UserConfig; readonly env: NodeJS.ProcessEnv };
 
@@ -60,10 +60,10 @@ export async function createModels(
   });
   const { createAiSdk } = await import("../backends/ai-sdk.ts");
   const hint = proxyHint(around.env);
-  const { marks } = how;
+  const known = { marks: how.marks, proxies: proxiesOf(around.env) };
   return await createAiSdk(
     Object.fromEntries(targets),
-    hint === null ? { marks } : { marks, connectionHint: hint },
+    hint === null ? known : { ...known, connectionHint: hint },
   );
 }
 
@@ -148,7 +148,7 @@ function toTarget(named: NamedModel, env: NodeJS.ProcessEnv): ModelTarget {
   const { ref, provider, model, baseUrl, keyEnv, settings, price } = named;
   const { apiKeyEnv: _, headers = {}, ...sent } = settings;
   const from = keyEnv.find((name) => filled(env[name]) !== undefined);
-  const filledHeaders = Object.entries(headers).map(([name, value]) => [name, fillIn(value, env)] as const);
+  const filledHeaders = Object.entries(filledIn(headers, env));
   return {
     ref,
     provider,
@@ -165,7 +165,13 @@ function toTarget(named: NamedModel, env: NodeJS.ProcessEnv): ModelTarget {
 
 /** Everything that keeps the model from being asked here, with what to do about it; null: it can be asked. */
 export function whyNot(named: NamedModel, env: NodeJS.ProcessEnv): string | null {
-  const { ref, provider, baseUrl, baseUrlEnv, keyEnv, otherKeyEnv, settings } = named;
+  const faults = faultsOf(named, env);
+  return faults === null ? null : `The model ${named.ref} ${faults}`;
+}
+
+/** The same, without the name of the model: equal for models that have the same faults. */
+export function faultsOf(named: NamedModel, env: NodeJS.ProcessEnv): string | null {
+  const { provider, baseUrl, baseUrlEnv, keyEnv, otherKeyEnv, settings } = named;
   const faults: string[] = [];
   if (baseUrl === null)
     faults.push(
@@ -187,9 +193,11 @@ export function whyNot(named: NamedModel, env: NodeJS.ProcessEnv): string | null
   const unset = variablesIn(settings.headers ?? {}).find((name) => filled(env[name]) === undefined);
   if (unset !== undefined)
     faults.push(`needs ${unset} for its headers in your config.json: set it in your environment.`);
+  const proxy = baseUrl === null ? null : proxyFault(baseUrl, env);
+  if (proxy !== null) faults.push(`cannot be asked through the proxy of your environment: ${proxy}.`);
   if (!isInstalled(provider))
     faults.push(`needs a package that is not installed: ${installCommand(provider)}`);
-  return faults.length === 0 ? null : `The model ${ref} ${faults.join(" It also ")}`;
+  return faults.length === 0 ? null : faults.join(" It also ");
 }
 
 export function keyIn(names: readonly string[], env: NodeJS.ProcessEnv): string | undefined {
@@ -199,6 +207,13 @@ export function keyIn(names: readonly string[], env: NodeJS.ProcessEnv): string 
 /** A variable that is set to nothing is not set: CI systems give that for what is not defined. */
 function filled(value: string | undefined): string | undefined {
   return value === undefined || value.trim() === "" ? undefined : value.trim();
+}
+
+export function filledIn(
+  headers: { readonly [name: string]: string },
+  env: NodeJS.ProcessEnv,
+): { readonly [name: string]: string } {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, fillIn(value, env)]));
 }
 
 function fillIn(value: string, env: NodeJS.ProcessEnv): string {

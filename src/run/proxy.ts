@@ -1,10 +1,15 @@
 /** Proxies that the usual variables of the environment name: used for everything that Lockstep itself asks. */
+import type { Proxy } from "../backends/ai-sdk-connection.ts";
+import { isLocal } from "../backends/providers.ts";
 
 export type ProxyState =
   | { readonly kind: "none" }
   /** `by` names the variables that hold. */
   | { readonly kind: "used"; readonly by: readonly string[] }
-  | { readonly kind: "unused"; readonly by: readonly string[]; readonly why: string };
+  /** This process does not use proxies, so a server may be reached without them. */
+  | { readonly kind: "unused"; readonly by: readonly string[]; readonly why: string }
+  /** The proxies cannot be used, so nothing is sent that should have gone through them. */
+  | { readonly kind: "unusable"; readonly by: readonly string[]; readonly why: string };
 
 const NAMES = ["https_proxy", "HTTPS_PROXY", "http_proxy", "HTTP_PROXY"] as const;
 
@@ -18,6 +23,11 @@ export async function useProxies(env: NodeJS.ProcessEnv): Promise<void> {
   const by = namedIn(env);
   // Whoever sets this variable has decided, and Node has acted on it.
   if (by.length === 0 || env.NODE_USE_ENV_PROXY) return;
+  const faults = by.flatMap((name) => faultOf(name, env[name]!.trim()) ?? []);
+  if (faults.length > 0) {
+    used = { kind: "unusable", by, why: faults.join("; ") };
+    return;
+  }
   const http = await import("node:http");
   if (typeof http.setGlobalProxyFromEnv !== "function") return;
   const named = Object.fromEntries(by.map((name) => [name.toLowerCase(), env[name]!.trim()]));
@@ -27,12 +37,17 @@ export async function useProxies(env: NodeJS.ProcessEnv): Promise<void> {
     used = { kind: "used", by };
   } catch {
     // The reason would repeat the address, which may hold a password.
-    used = {
-      kind: "unused",
-      by,
-      why: `${by.join(" and ")} cannot be used: write http:// or https:// before the host`,
-    };
+    used = { kind: "unusable", by, why: `${by.join(" and ")} cannot be used: ${WRITE_IT}` };
   }
+}
+
+const WRITE_IT = "write it as http://HOST:PORT";
+
+/** The value is not repeated: it may hold a password. */
+function faultOf(name: string, value: string): string | null {
+  if (/^socks/i.test(value))
+    return `${name} is a SOCKS proxy, which is not supported: set it to an HTTP proxy (http://HOST:PORT), or unset it`;
+  return /^https?:\/\//i.test(value) && URL.canParse(value) ? null : `${name} cannot be used: ${WRITE_IT}`;
 }
 
 export function proxyState(env: NodeJS.ProcessEnv): ProxyState {
@@ -49,6 +64,39 @@ export function proxyState(env: NodeJS.ProcessEnv): ProxyState {
 export function proxyHint(env: NodeJS.ProcessEnv): string | null {
   const state = proxyState(env);
   return state.kind === "unused" ? `${state.why}.` : null;
+}
+
+/** Why nothing can be sent to an address; null: no proxy prevents it. */
+export function proxyFault(url: string, env: NodeJS.ProcessEnv): string | null {
+  const state = proxyState(env);
+  return state.kind !== "unusable" || isLocal(url) || isSpared(url, env) ? null : state.why;
+}
+
+/** Whether NO_PROXY lists the host of an address. */
+export function isSpared(url: string, env: NodeJS.ProcessEnv): boolean {
+  if (!URL.canParse(url)) return false;
+  const { hostname, port, protocol } = new URL(url);
+  const at = port || (protocol === "https:" ? "443" : "80");
+  return (env.no_proxy || env.NO_PROXY || "")
+    .toLowerCase()
+    .split(/[\s,]+/)
+    .some((entry) => {
+      const [, name = "", only = at] = /^(?:\*?\.)?(.*?)(?::(\d+))?$/.exec(entry) ?? [];
+      const isNamed = hostname === name || hostname.endsWith(`.${name}`);
+      return name !== "" && only === at && (name === "*" || isNamed);
+    });
+}
+
+/** The proxies that this process uses. */
+export function proxiesOf(env: NodeJS.ProcessEnv): readonly Proxy[] {
+  const state = proxyState(env);
+  if (state.kind !== "used") return [];
+  return state.by.flatMap((variable) => {
+    const url = URL.parse(env[variable]!.trim());
+    if (url === null) return [];
+    const port = Number(url.port) || (url.protocol === "https:" ? 443 : 80);
+    return [{ variable, hostname: url.hostname, port, hasLogin: url.username !== "" }];
+  });
 }
 
 /** Lower case comes first, as everywhere. */

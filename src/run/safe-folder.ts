@@ -1,8 +1,9 @@
 /** Folders of other users: what somebody else put above the working directory is not taken for the user's own project. */
-import { lstatSync, readFileSync, statSync } from "node:fs";
+import { lstatSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { RunnerError } from "../engine/ports.ts";
 import { isObject, own, type Json } from "../flow/json.ts";
+import { readWritten } from "./files.ts";
 
 /**
  * FOLDER_UNSAFE when `name` in `folder` belongs to another user. As with git's safe.directory, files of root are
@@ -36,7 +37,7 @@ function isShared(folder: string): boolean {
 function safeFolders(config: string | null): readonly string[] {
   if (config === null) return [];
   try {
-    const value = JSON.parse(readFileSync(join(config, "config.json"), "utf8")) as Json;
+    const value = JSON.parse(readWritten(join(config, "config.json"))) as Json;
     const list = isObject(value) ? own(value, "safeFolders") : undefined;
     return Array.isArray(list) ? list.filter((one): one is string => typeof one === "string").map(plain) : [];
   } catch {

@@ -1,7 +1,7 @@
 /** Connections that fail, by the code that Node gives: whether trying again can help, and what the user can do. */
 import assert from "node:assert/strict";
-import { test } from "node:test";
-import { connectionTrouble } from "../../src/backends/ai-sdk-connection.ts";
+import { describe, test } from "node:test";
+import { connectionTrouble, type Proxy } from "../../src/backends/ai-sdk-connection.ts";
 
 /** As fetch rejects: the reason is the cause. */
 function failure(code: string, message = `it failed with ${code}`): Error {
@@ -76,6 +76,153 @@ test("a name with two addresses fails with both", () => {
   ]);
   const lost = connectionTrouble(new TypeError("fetch failed", { cause: both }), NEAR);
   assert.deepEqual([lost?.words, lost?.retryAfterMs], ["the connection failed: ::1", 1000]);
+});
+
+describe("a proxy", () => {
+  const at = (variable: string, more: Partial<Proxy> = {}): Proxy => ({
+    variable,
+    hostname: "proxy.example",
+    port: 3128,
+    hasLogin: false,
+    ...more,
+  });
+  const SECURE = at("HTTPS_PROXY");
+  const PLAIN = at("http_proxy", { hostname: "10.0.0.9", port: 80, hasLogin: true });
+  const fails = (code: string, more: object, message?: string) =>
+    new TypeError("fetch failed", { cause: Object.assign(failure(code, message).cause as Error, more) });
+  const refuses = (status: number) =>
+    failure("UND_ERR_ABORTED", `Proxy response (${status}) !== 200 when HTTP Tunneling`);
+  const rows: readonly (readonly [
+    name: string,
+    error: Error,
+    url: string,
+    proxies: readonly Proxy[],
+    kind: string,
+    hint: RegExp,
+  ])[] = [
+    [
+      "that is not there",
+      fails("ECONNREFUSED", { address: "10.0.0.7", port: 3128 }),
+      FAR,
+      [PLAIN, SECURE],
+      "other",
+      /^The proxy in HTTPS_PROXY is proxy\.example:3128\. Nothing accepts connections there: start it, correct HTTPS_PROXY, or unset it\.$/,
+    ],
+    [
+      "at the port of the server",
+      fails("ECONNREFUSED", { address: "10.0.0.9", port: 80 }),
+      "http://models.example/v1",
+      [PLAIN],
+      "other",
+      /^The proxy in http_proxy is 10\.0\.0\.9:80\./,
+    ],
+    [
+      "beside a server at the same port that is reached directly",
+      fails("ECONNREFUSED", { address: "10.0.0.1", port: 80 }),
+      "http://models.example/v1",
+      [PLAIN],
+      "network",
+      /^Nothing accepts connections at models\.example/,
+    ],
+    [
+      "beside a server at another port of its host",
+      fails("ECONNREFUSED", { address: "10.0.0.9", port: 8000 }),
+      "http://10.0.0.9:8000/v1",
+      [PLAIN],
+      "network",
+      /^Nothing accepts connections at 10\.0\.0\.9:8000/,
+    ],
+    [
+      "that is also the server",
+      fails("ECONNREFUSED", { address: "10.0.0.9", port: 80 }),
+      "http://10.0.0.9/v1",
+      [PLAIN],
+      "network",
+      /^Nothing accepts connections at 10\.0\.0\.9/,
+    ],
+    [
+      "without a name",
+      fails("ENOTFOUND", { hostname: "proxy.example" }),
+      FAR,
+      [SECURE],
+      "other",
+      /^The proxy in HTTPS_PROXY .* Its name cannot be resolved/,
+    ],
+    [
+      "whose name may be found later",
+      fails("EAI_AGAIN", { hostname: "proxy.example" }),
+      FAR,
+      [SECURE],
+      "network",
+      /^The proxy in HTTPS_PROXY .* Its name cannot be resolved/,
+    ],
+    [
+      "beside a server without a name",
+      fails("ENOTFOUND", { hostname: "models.example" }),
+      FAR,
+      [SECURE],
+      "network",
+      /^The name models\.example/,
+    ],
+    [
+      "that is silent",
+      fails("UND_ERR_CONNECT_TIMEOUT", {}, "Connect Timeout Error (attempted address: proxy.example:3128)"),
+      FAR,
+      [SECURE],
+      "network",
+      /^The proxy in HTTPS_PROXY .* It does not answer/,
+    ],
+    [
+      "that requires a login",
+      refuses(407),
+      FAR,
+      [PLAIN, SECURE],
+      "other",
+      /^It requires a login: set HTTPS_PROXY to http:\/\/ and USER:PASSWORD@proxy\.example:3128 /,
+    ],
+    [
+      "that refuses the login",
+      refuses(407),
+      "http://models.example",
+      [SECURE, PLAIN],
+      "other",
+      /^It refuses the user name and password in http_proxy: correct them/,
+    ],
+    [
+      "of a program",
+      refuses(407),
+      FAR,
+      [],
+      "other",
+      /set HTTPS_PROXY to http:\/\/ and USER:PASSWORD@HOST:PORT /,
+    ],
+    [
+      "that forbids the host",
+      refuses(403),
+      FAR,
+      [PLAIN],
+      "other",
+      /^It does not connect to models\.example: ask/,
+    ],
+    [
+      "that does not reach the host",
+      refuses(502),
+      FAR,
+      [SECURE],
+      "network",
+      /^It does not connect to models/,
+    ],
+  ];
+  for (const [name, error, url, proxies, kind, hint] of rows)
+    test(name, () => {
+      const lost = connectionTrouble(error, url, "openai-compatible", proxies);
+      assert.equal(lost?.kind, kind);
+      assert.match(lost.hint ?? "", hint);
+      assert.match(
+        lost.words,
+        /^the connection failed: (?:the proxy(?: \S+ \(\w+\))? answers \d+$|it failed|Connect)/,
+      );
+    });
 });
 
 test("what is not about a connection is left to others", () => {

@@ -136,7 +136,7 @@ test("fork goes on from a visit with what was edited, and diff tells where the t
 test("a fork that is refused leaves no run behind, and takes the flags that resume takes", async () => {
   using world = createWorld();
   writeCheckedAgent(world, "notes", "true");
-  world.write("replies.json", script(...ALL));
+  world.write("replies.json", `\uFEFF${script(...ALL)}`);
   const trusted = { env: { LOCKSTEP_TRUST: "all" } };
   const ran = await world.lockstep(["run", "notes", "--topic", "t", "--script", "replies.json"], trusted);
   assert.equal(ran.code, 0, ran.stderr);
@@ -214,7 +214,7 @@ test("a run leaves as one file, and arrives elsewhere as a run that can be shown
   assert.equal((await world.lockstep(["export", id, "--json"])).code, 2);
 
   const text = readFileSync(join(world.root, "run.json"), "utf8");
-  elsewhere.write("run.json", text);
+  elsewhere.write("run.json", `\uFEFF${text}`);
   assert.equal((await elsewhere.lockstep(["replay", "run.json"])).code, 0);
   assert.ok(!existsSync(join(elsewhere.root, ".lockstep")), "replaying a file leaves no trace");
   const imported = await elsewhere.lockstep(["import", "run.json"]);
@@ -319,16 +319,19 @@ test("prune removes what is old, asks before, and tells what it would do", async
   assert.match(pruned.stderr, /Removed 1 run, \d+ kB\./);
   assert.deepEqual(await idsIn(world), [forked]);
   assert.equal((await world.lockstep(["replay", "@last"])).code, 0, "a fork needs nothing of its original");
-  for (const words of [
-    ["--keep", "1"],
-    ["--prune", "--keep", "few"],
-    ["--prune", "--older-than", "30"],
-    ["--limit", "x"],
-    ["--limit", "0"],
-    ["--max", "x"],
-    ["--limit", "1", "--max", "1"],
-  ])
-    assert.equal((await world.lockstep(["runs", ...words])).code, 2, words.join(" "));
+  for (const [words, says] of [
+    [["--keep", "1"], /--keep goes with --prune/],
+    [["--prune", "--keep", "few"], /--keep/],
+    [["--prune", "--older-than", "30"], /--older-than/],
+    [["--limit", "x"], /--limit is "x"/],
+    [["--limit", "0"], /--limit is "0"/],
+    [["--max", "x"], /--max is "x"/],
+    [["--limit", "1", "--max", "1"], /--limit and --max are the same/],
+  ] as const) {
+    const refused = await world.lockstep(["runs", ...words]);
+    assert.equal(refused.code, 2, words.join(" "));
+    assert.match(refused.stderr, says);
+  }
 });
 
 test("runs are listed and shown on a full disk", needs(...canMount()), async () => {

@@ -119,10 +119,14 @@ test("doctor names models of agents that mean nothing, proxies, and what is wron
     ran.stdout,
     /agent notes +its model "sonet" is not known here +fix: There is no model "sonet"\. Did you mean "sonnet"\?/,
   );
+  assert.match(
+    ran.stdout,
+    /^warn +model opus, sonnet, haiku +openai\/gpt\S+, openai\/gpt\S+, openai\/gpt\S+ +fix: It cannot/m,
+  );
   assert.match(ran.stdout, /^ok +proxy +HTTPS_PROXY used; this machine is asked directly/m);
   assert.match(
     ran.stdout,
-    /model opus .*OPENAI_BASE_URL is "localhost:1", and must be an http or https address/,
+    /model opus, .*OPENAI_BASE_URL is "localhost:1", and must be an http or https address/,
   );
 });
 
@@ -180,6 +184,57 @@ test("models are asked through the proxy of the environment, but not those on th
   const spared = await ask("spared");
   assert.match(spared.stderr, /The name spared\.\.invalid cannot be resolved/);
   assert.deepEqual(proxy.asked, []);
+});
+
+test("a proxy that cannot be used is named with its variable, and nothing is retried", async () => {
+  using world = createWorld();
+  writeAgent(world, "notes");
+  const asked: string[] = [];
+  const guarded = createServer();
+  guarded.on("connect", ({ url = "" }, socket: Socket) => {
+    asked.push(url);
+    socket.end("HTTP/1.1 407 Proxy Authentication Required\r\n\r\n");
+  });
+  await new Promise<void>((resolve) => guarded.listen(0, "127.0.0.1", resolve));
+  const closed = await proxyTo(1);
+  await closed[Symbol.asyncDispose]();
+  const gone = new URL(closed.url).host;
+  const port = (guarded.address() as AddressInfo).port;
+  configured(world, {
+    models: { far: { provider: "openai-compatible", model: "m", baseUrl: "http://model.invalid/v1" } },
+  });
+  const rows: readonly (readonly [value: string, code: number, says: RegExp])[] = [
+    [
+      `http://${gone}`,
+      1,
+      new RegExp(`The proxy in HTTP_PROXY is ${gone}\\. Nothing accepts connections there`),
+    ],
+    [
+      `http://127.0.0.1:${port}`,
+      1,
+      /answers 407\. It requires a login: set HTTP_PROXY to http:\/\/ and USER:PASSWORD@127/,
+    ],
+    [
+      `127.0.0.1:${port}`,
+      3,
+      /far cannot be asked through the proxy of your environment: HTTP_PROXY cannot be used: write it as http:\/\/HOST:PORT\./,
+    ],
+    [`socks5://127.0.0.1:${port}`, 3, /HTTP_PROXY is a SOCKS proxy, which is not supported: set it to/],
+  ];
+  try {
+    for (const [value, code, says] of rows) {
+      const ran = await world.lockstep(["run", "notes", "--topic", "tides", "--model", "far"], {
+        env: { HTTP_PROXY: value },
+      });
+      assert.match(ran.stderr.replaceAll(/\s+/g, " "), says);
+      assert.doesNotMatch(ran.stderr, /trying again|ExperimentalWarning/);
+      assert.equal(ran.code, code, ran.stderr);
+    }
+    assert.deepEqual(asked, ["model.invalid:80"]);
+  } finally {
+    guarded.closeAllConnections();
+    await new Promise((resolve) => guarded.close(resolve));
+  }
 });
 
 test("variables that are set to nothing are not set", async () => {

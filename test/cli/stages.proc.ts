@@ -129,7 +129,7 @@ describe("an agent made of stages", { concurrency: 2 }, () => {
     assert.equal(code, 2);
     assert.ok(runs[0]!.results.some(({ ruleId }) => ruleId === "StageTurnCapTooLow"));
     const fixed = await world.lockstep(["check", "wrong", "--fix", "--dry-run"]);
-    assert.match(fixed.stdout, /^Nothing that has one right answer/);
+    assert.match(fixed.stdout, /^Nothing is left to fix that has one right answer/);
   });
 
   test("is held to a budget, told where the limit is written", async () => {
@@ -173,7 +173,7 @@ describe("an agent made of stages", { concurrency: 2 }, () => {
       assert.equal(code, 2, args.join(" "));
       assert.match(stderr, says);
     }
-    world.write("fields.json", '{"about":{"a":[1]},"tries":2}');
+    world.write("fields.json", '\uFEFF{"about":{"a":[1]},"tries":2}');
     const ran = await world.lockstep(["run", "release", "--input", "task=x", "--input", "@fields.json"]);
     assert.match(ran.stderr, /NO_BACKEND/);
   });

@@ -33,6 +33,11 @@ function home(config: unknown, env: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
 const meaning = (name: string, config: unknown, env: NodeJS.ProcessEnv = {}) =>
   findModel(name, { config: readConfig(home(config)), env });
 
+test("config.json may begin with a byte order mark", () => {
+  const config = `\uFEFF${JSON.stringify({ models: { mine: "ollama/qwen" } })}`;
+  assert.equal(meaning("mine", config).ref, "ollama/qwen");
+});
+
 test("a name means what the user says, else a word, a provider's model, or a family", () => {
   const ANTHROPIC = { ANTHROPIC_API_KEY: "k" };
   const OPENAI = { OPENAI_API_KEY: "k" };
