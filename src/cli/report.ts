@@ -21,7 +21,7 @@ export function renderReport(
     ...reasonOf(result)
       .split("\n")
       .map((line) => `  ${line}`),
-    ...rows("result", resultLines(result)),
+    ...rows("result", resultLines(result, typed)),
     ...(result.forkedFrom === null ? [] : [row("forked", origin(result.forkedFrom))]),
     ...(result.path.length === 0 ? [] : [row("path", chain(result, paint))]),
     ...(result.underWay.length < 2 ? [] : [row("under way", underWay(result))]),
@@ -36,7 +36,7 @@ export function renderReport(
     ...(result.run === null ? [] : [row("usage", usage(result))]),
     ...rows(
       "warnings",
-      warnings(result).map((text) => paint("yellow", shownInLine(text, 400))),
+      warnings(result, typed).map((text) => paint("yellow", shownInLine(text, 400))),
     ),
     ...rows(
       "next",
@@ -64,11 +64,11 @@ function causeOf({ code, path }: Shown): readonly string[] {
 const MOST_LINES = 20;
 
 /** What the run made; of a long text the beginning. */
-function resultLines({ result, run }: Shown): readonly string[] {
+function resultLines({ result, run }: Shown, typed: (text: string) => string): readonly string[] {
   const lines = result === null ? [] : resultText(result).split("\n");
   if (lines.length <= MOST_LINES) return lines;
   const more = lines.length - MOST_LINES + 1;
-  return [...lines.slice(0, MOST_LINES - 1), `… ${more} more lines: lockstep show ${run} --result`];
+  return [...lines.slice(0, MOST_LINES - 1), `… ${more} more lines: ${typed(`lockstep show ${run} --result`)}`];
 }
 
 /** A text as it is, also where it is the only member; several members each under its name. */
@@ -91,7 +91,7 @@ export function resultText(result: Result["result"]): string {
 const NOWHERE: Pick<Result["path"][number], "step" | "visit" | "notes"> = { step: "", visit: 0 };
 
 /** What `check` found is named in one line: it was there before the run, and is not why the run ended as it did. */
-function warnings(result: Shown): readonly string[] {
+function warnings(result: Shown, typed: (text: string) => string): readonly string[] {
   const { warnings: all, problems, agent, path } = result;
   const { step, visit, notes = [] } = causeOf(result).length === 0 ? NOWHERE : path.at(-1)!;
   const found = problems.filter(({ severity }) => severity === "warning");
@@ -101,7 +101,7 @@ function warnings(result: Shown): readonly string[] {
   ]);
   const others = all.filter((text) => !known.has(text));
   if (found.length === 0) return others;
-  const seen = `shown by: lockstep check ${shownInLine(agent)}`;
+  const seen = `shown by: ${typed(`lockstep check ${shownInLine(agent)}`)}`;
   return [...others, `${count(found.length, "warning")} from check, ${seen}`];
 }
 

@@ -400,6 +400,7 @@ const lines: readonly (readonly [
     entry({
       type: "step.called",
       step: "a",
+      visit: 2,
       results: [{ id: "1", name: "Bash", ok: false, content: "", denied: "not here" }],
     }),
     state,
@@ -421,6 +422,7 @@ const lines: readonly (readonly [
     entry({
       type: "step.called",
       step: "a",
+      visit: 2,
       results: [
         {
           id: "1",
@@ -441,6 +443,7 @@ const lines: readonly (readonly [
     entry({
       type: "step.called",
       step: "a",
+      visit: 2,
       results: [
         { id: "1", name: "Bash", ok: false, content: "exit 1\n\u001b[2J" },
         { id: "2", name: "Glob", ok: true, content: "" },
@@ -456,6 +459,7 @@ const lines: readonly (readonly [
     entry({
       type: "step.called",
       step: "a",
+      visit: 2,
       results: [
         { id: "1", name: "Bash", ok: false, content: "exit 1\n\u001b[2J" },
         { id: "2", name: "Glob", ok: true, content: "" },
@@ -463,7 +467,7 @@ const lines: readonly (readonly [
     }),
     state,
     true,
-    ["    Bash failed: exit 1 \\x1b[2J", "    Glob done"],
+    ["    a: Bash ls\\x1b[2J failed: exit 1 \\x1b[2J", "    a: Glob done"],
   ],
   [
     "calls without words",
@@ -495,14 +499,49 @@ const lines: readonly (readonly [
   ["the end says nothing", entry({ type: "run.ended" }), state, true, []],
 ];
 
-const CALLS = [
-  { id: "1", name: "Bash", input: { command: "ls\u001b[2J" } },
-  { id: "2", name: "Glob", input: {} },
-];
+const calling = (step: string, visit: number, ...calls: readonly object[]) => ({
+  step,
+  visit,
+  say: [],
+  command: { type: "call", step, visit, attempt: 1, calls },
+});
+const before = {
+  ...state,
+  fork: null,
+  lanes: [
+    calling(
+      "a",
+      2,
+      { id: "1", name: "Bash", input: { command: "ls\u001b[2J" } },
+      { id: "2", name: "Glob", input: {} },
+    ),
+  ],
+} as unknown as State;
 
 for (const [name, one, at, verbose, expected] of lines) {
-  test(`progress: ${name}`, () => assert.deepEqual(entryLines(one, at, plain, verbose, CALLS), expected));
+  test(`progress: ${name}`, () => assert.deepEqual(entryLines(one, at, plain, verbose, before), expected));
 }
+
+test("tools of siblings name their step and what they are about, in whichever order they end and after a resume", () => {
+  const stderr = stream(false);
+  const screen = createScreen({ stdin: {}, stdout: stream(false), stderr, env: {} }, manners);
+  const progress = createProgress(screen, false, () => 0);
+  const called = (step: string, visit: number) =>
+    entry({ type: "step.called", step, visit, results: [{ id: "1", name: "Edit", ok: true, content: "" }] });
+  const edit = (file: string) => ({ id: "1", name: "Edit", input: { file_path: file } });
+  const both = {
+    ...state,
+    fork: {},
+    lanes: [calling("b", 1, edit("old")), calling("a", 1, edit("a.ts")), calling("b", 2, edit("b.ts"))],
+  } as unknown as State;
+  const flow = { agent: "x", steps: {} } as never;
+  progress.observe(entry({ type: "run.resumed", epoch: 2 }), both, flow);
+  progress.observe(called("b", 2), { ...both, lanes: both.lanes.slice(1, 2) }, flow);
+  progress.observe(called("a", 1), { ...both, fork: null, lanes: [] }, flow);
+  progress.observe(called("a", 1), { ...both, fork: null, lanes: [] }, flow);
+  progress.stop();
+  assert.deepEqual(stderr.written.slice(1), ["    b: Edit b.ts\n", "    a: Edit a.ts\n", "    Edit\n"]);
+});
 
 // The screen.
 
