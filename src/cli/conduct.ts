@@ -86,8 +86,7 @@ export function tellResult(call: Call, result: Result, said: ReadonlySet<string>
     screen.tell(`${renderProblems(errors, createFiles(root), screen.err, call.typed)}\n`);
   }
   const warnings = result.warnings.filter((text) => !said.has(text)).map(call.typed);
-  const described = { ...result, warnings, reason: call.typed(result.reason) };
-  const rendered = renderReport(described, resumeCommand(call, result), screen.err, call.typed);
+  const rendered = renderReport({ ...result, warnings }, resumeCommand(call, result), screen.err, call.typed);
   // A terminal breaks a command where it can still be copied whole.
   const fits = (line: string) => !screen.isLive || line.includes("lockstep ");
   const report = rendered

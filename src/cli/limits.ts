@@ -24,7 +24,7 @@ const SHORT = {
   "max-time": "wallMs",
 } as const;
 
-/** The flag that gives twice as much as a limit that was reached: `--max-turns 4`, `--max initial.issue.tokens=20000`. */
+/** The flag that gives twice as much as a limit that was reached, or more where the next call needs more: `--max-turns 4`, `--max initial.issue.tokens=20000`. */
 export function raised({ of, step, name, most, used, next = 0 }: Reached): string {
   const value = written(name, Math.max(2 * most, used + 2 * next));
   if (of !== "run")

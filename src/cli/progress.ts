@@ -314,7 +314,7 @@ export function failedLine(
 }
 
 function checkText({ name, pattern }: CheckResult): string {
-  return `${shownInLine(name, 80)} (${shownInLine(pattern, 80)})`;
+  return pattern === name ? shownInLine(name, 80) : `${shownInLine(name, 80)} (${shownInLine(pattern, 80)})`;
 }
 
 /**

@@ -18,7 +18,7 @@ export function renderReport(
     texts.map((text, place) => row(place === 0 ? name : "", text));
   return [
     headline(result, paint),
-    ...reasonOf(result)
+    ...reasonOf(result, typed)
       .split("\n")
       .map((line) => `  ${line}`),
     ...rows("result", resultLines(result, typed)),
@@ -46,11 +46,21 @@ export function renderReport(
 }
 
 /** What a run waits for is shown as it would be asked; the commands that answer it come at the end. */
-function reasonOf(result: Shown): string {
-  const { outcome, reason, questions } = result;
+function reasonOf(result: Shown, typed: (text: string) => string): string {
+  const { outcome, questions } = result;
+  const reason = typed(plainReason(result));
   if (outcome !== "waiting") return [...causeOf(result), shown(reason)].join("\n");
   if (questions.length === 0) return broken(visible(reason));
   return questions.map(({ question }) => broken(visible(question))).join("\n");
+}
+
+/** Without the command that the row "next" gives, and without a colon that nothing follows. */
+function plainReason({ reason, code, resumable }: Shown): string {
+  if (code === "PERMISSION_DENIED") return reason.replace(/:$/, ".");
+  if (!resumable && code !== "PAUSED") return reason;
+  return reason
+    .replace(/(?<!Then|\.)([;\s]+go on with: lockstep \S+ \S+)$/i, ".")
+    .replace(/(?<=\.)\s+go on with: lockstep \S+ \S+$/i, "");
 }
 
 /** Why no way on was found, before the words that the written form fixes for such an end. */
@@ -68,7 +78,10 @@ function resultLines({ result, run }: Shown, typed: (text: string) => string): r
   const lines = result === null ? [] : resultText(result).split("\n");
   if (lines.length <= MOST_LINES) return lines;
   const more = lines.length - MOST_LINES + 1;
-  return [...lines.slice(0, MOST_LINES - 1), `… ${more} more lines: ${typed(`lockstep show ${run} --result`)}`];
+  return [
+    ...lines.slice(0, MOST_LINES - 1),
+    `… ${more} more lines: ${typed(`lockstep show ${run} --result`)}`,
+  ];
 }
 
 /** A text as it is, also where it is the only member; several members each under its name. */
@@ -185,7 +198,7 @@ function checks(result: Shown, paint: Paint): readonly string[] {
   const byName = Map.groupBy(result.checks, (check) => check.name);
   return [...byName].map(([name, tries]) => {
     const marks = tries.map(({ ok, pattern }) =>
-      ok ? paint("green", "✓") : paint("red", `✗ ${shownInLine(pattern, 80)}`),
+      ok ? paint("green", "✓") : paint("red", pattern === name ? "✗" : `✗ ${shownInLine(pattern, 80)}`),
     );
     return `${shownInLine(name, 80)}: ${marks.slice(-8).join(", ")}`;
   });

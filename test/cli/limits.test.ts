@@ -28,7 +28,10 @@ const refused: readonly [text: string, says: RegExp][] = [
   ["soft=0", /^--max soft needs a share above 0 and at most 1, as in 0\.8, not "0"\.$/],
   ["soft=1.5", /^--max soft needs a share/],
   ["wallMs=90", /^--max wallMs needs a unit, as in 90s, 90m or 90h, not "90"\.$/],
-  ["wallMs=soon", /^--max wallMs needs a time with its unit \(ms, s, m, h, d\), as in 90s or 5m, not "soon"\.$/],
+  [
+    "wallMs=soon",
+    /^--max wallMs needs a time with its unit \(ms, s, m, h, d\), as in 90s or 5m, not "soon"\.$/,
+  ],
   ["wallMs=0", /^--max wallMs needs a time with its unit/],
   ["=3", /^--max cannot be/],
 ];

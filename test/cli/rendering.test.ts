@@ -7,6 +7,7 @@ import { backendText, createProgress, entryLines, ledLine, statusLine } from "..
 import { renderReport } from "../../src/cli/report.ts";
 import { createScreen, type Manners } from "../../src/cli/screen.ts";
 import { createPaint } from "../../src/cli/text.ts";
+import { asTyped } from "../../src/cli/typed.ts";
 import type { CheckResult, Entry } from "../../src/flow/event.ts";
 import type { Parameter } from "../../src/flow/flow.ts";
 import type { Problem } from "../../src/flow/problem.ts";
@@ -295,6 +296,91 @@ for (const [code, more, next] of nexts) {
   });
 }
 
+const REASONS: readonly [more: Partial<Shown>, said: string, next: string | null][] = [
+  [
+    {
+      outcome: "interrupted",
+      code: "INTERRUPTED",
+      resumable: true,
+      reason: "Stopped before the end. Go on with: lockstep resume 01",
+    },
+    "Stopped before the end.",
+    "npx lockstep resume 01",
+  ],
+  [
+    {
+      outcome: "failed",
+      code: "JOURNAL_UNAVAILABLE",
+      resumable: true,
+      reason: "It is full. What was committed is kept; go on with: lockstep resume 01",
+    },
+    "It is full. What was committed is kept.",
+    "npx lockstep resume 01",
+  ],
+  [
+    {
+      outcome: "waiting",
+      code: "PAUSED",
+      resumable: false,
+      reason: "Paused by a person.\nGo on with: lockstep continue 01",
+    },
+    "Paused by a person.",
+    "npx lockstep continue 01",
+  ],
+  [
+    {
+      outcome: "failed",
+      code: "X",
+      resumable: true,
+      reason: "Push it yourself.\nThen go on with: lockstep resume 01",
+    },
+    "Push it yourself.\n  Then go on with: npx lockstep resume 01",
+    "npx lockstep resume 01",
+  ],
+  [
+    { outcome: "failed", code: "X", resumable: false, reason: "Go on with: lockstep resume 02" },
+    "Go on with: npx lockstep resume 02",
+    null,
+  ],
+  [
+    {
+      outcome: "failed",
+      code: "PERMISSION_DENIED",
+      resumable: false,
+      reason: 'A person denied it and stopped the run: Step "a" wants to call Bash:',
+    },
+    'A person denied it and stopped the run: Step "a" wants to call Bash.',
+    null,
+  ],
+];
+for (const [more, said, next] of REASONS) {
+  test(`the report gives each command once, as it is typed: ${more.reason}`, () => {
+    const typed = (text: string) => asTyped(text, "npx lockstep");
+    const bare = { ...result, result: null, path: [], checks: [], warnings: [], ...more };
+    const report = renderReport(bare, "lockstep resume 01", plain, typed);
+    assert.ok(report.split("\n").slice(1).join("\n").startsWith(`  ${said}\n`), report);
+    assert.equal(/^ {2}next +(.*)$/m.exec(report)?.[1] ?? null, next);
+  });
+}
+
+test("a check with the name of its pattern is named once", () => {
+  const tried = { ...check, name: "tests", pattern: "tests" };
+  const report = renderReport(
+    {
+      ...result,
+      checks: [
+        { ...tried, attempt: 1 },
+        { ...tried, ok: true, attempt: 2 },
+      ],
+    },
+    "",
+    plain,
+  );
+  assert.match(report, /^ {2}checks +tests: ✗, ✓$/m);
+  const led = { step: "a", visit: 1, label: "closing", to: "b", overturned: true } as const;
+  assert.equal(ledLine(led, tried, plain), "  a #1 → closing ✗ tests → b");
+});
+
 // Progress.
 
 const check: CheckResult = { name: "tests", ok: false, pattern: "red", summary: "2 fail", params: {} };
@@ -406,6 +492,27 @@ const lines: readonly (readonly [
     state,
     false,
     ["    Bash was denied: not here"],
+  ],
+  [
+    "a tool that nobody was there to approve",
+    entry({
+      type: "step.called",
+      step: "a",
+      visit: 2,
+      results: [
+        {
+          id: "1",
+          name: "Write",
+          ok: false,
+          content: "",
+          denied:
+            'Write is denied in step "a" by permissionMode: default needs a person to approve it, and nobody is there to ask.',
+        },
+      ],
+    }),
+    state,
+    false,
+    ["    Write was denied in step a: nobody was there to ask."],
   ],
   [
     "an overturned visit with notes",
