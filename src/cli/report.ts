@@ -4,23 +4,24 @@ import { answerCommands } from "../flow/question.ts";
 import { broken, visible } from "../flow/visible.ts";
 import type { Result, Shown } from "../run/index.ts";
 import { raised } from "./limits.ts";
-import { count, DOING, duration, jsonLine, shown, shownInLine, type Paint } from "./text.ts";
+import { count, DOING, duration, jsonLine, shown, shownInLine, wrapped, type Paint } from "./text.ts";
 
-/** `resume`: the command that goes on with the run. `typed`: commands as the user types them. */
+/** `resume`: the command that goes on with the run. `typed`: commands as the user types them. `width`: of the terminal. */
 export function renderReport(
   result: Shown,
   resume: string,
   paint: Paint,
   typed: (text: string) => string = (text) => text,
+  width = Infinity,
 ): string {
-  const row = (name: string, text: string) => `  ${paint("dim", name.padEnd(9))} ${text}`;
+  const row = (name: string, text: string) => wrapped(`  ${paint("dim", name.padEnd(9))} ${text}`, width, 12);
   const rows = (name: string, texts: readonly string[]) =>
     texts.map((text, place) => row(place === 0 ? name : "", text));
   return [
-    headline(result, paint),
+    wrapped(headline(result, paint), width),
     ...reasonOf(result, typed)
       .split("\n")
-      .map((line) => `  ${line}`),
+      .map((line) => wrapped(`  ${line}`, width)),
     ...rows("result", resultLines(result, typed)),
     ...(result.forkedFrom === null ? [] : [row("forked", origin(result.forkedFrom))]),
     ...(result.path.length === 0 ? [] : [row("path", chain(result, paint))]),

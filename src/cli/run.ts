@@ -12,7 +12,7 @@ import { loadAgent, parametersOf, strictly, toFlags } from "./agent.ts";
 import { UsageError } from "./args.ts";
 import type { Call } from "./call.ts";
 import { conduct } from "./conduct.ts";
-import { shellWord, shownInLine } from "./text.ts";
+import { shellWord, shownInLine, wrapped } from "./text.ts";
 import { versionText } from "./version.ts";
 
 export async function runAgent(first: Call): Promise<number> {
@@ -51,12 +51,17 @@ export async function runAgent(first: Call): Promise<number> {
     const where = flow === null ? {} : worktreeOf(call, flow);
     const bound = flow === null ? null : await boundOf(call, flow);
     const onBegin = () => {
-      if (bound !== null) call.screen.tell(bound);
+      if (bound !== null) tellWrapped(call, bound);
       options.onBegin?.();
     };
     const result = await runLoaded(loaded, { ...options, ...where, args, input, onBegin });
     return result.code === "NO_BACKEND" ? namingScript(result, call, loaded) : result;
   });
+}
+
+function tellWrapped({ screen }: Call, text: string): void {
+  const fold = (line: string) => (screen.isLive ? wrapped(line, screen.width) : line);
+  screen.tell(text.split("\n").map(fold).join("\n"));
 }
 
 function isMissing({ problems }: Loaded): boolean {

@@ -363,6 +363,32 @@ for (const [more, said, next] of REASONS) {
   });
 }
 
+test("on a narrow terminal values stay under values, and commands whole", () => {
+  const path = ["one", "two", "three", "four"].map((step) => ({ step, visit: 1, label: "next", to: "end" }));
+  const warning = { ...problem, severity: "warning" } as const;
+  const shown = {
+    ...result,
+    result: "a note of words that are long",
+    path,
+    problems: [warning],
+    warnings: [],
+  };
+  const report = renderReport(
+    { ...shown, reason: "It ended as it was meant to, at last" },
+    "",
+    plain,
+    (text) => text,
+    32,
+  );
+  for (const part of [
+    "  It ended as it was meant to,\n    at last\n",
+    "  result    a note of words that\n            are long\n",
+    "  path      one → two → three →\n            four → end\n",
+    "  warnings  1 warning from\n            check, shown by:\n            lockstep check notes",
+  ])
+    assert.ok(report.includes(part), `${part}\n${report}`);
+});
+
 test("a check with the name of its pattern is named once", () => {
   const tried = { ...check, name: "tests", pattern: "tests" };
   const report = renderReport(
