@@ -242,9 +242,9 @@ function calledLines(
 ): readonly string[] {
   const lane = before?.lanes.find((other) => other.step === step && other.visit === visit);
   const calls = lane?.command.type === "call" ? lane.command.calls : [];
-  const done = ran(results).map((result) => {
-    const call = calls.find(({ id }) => id === result.id);
-    return { ...result, text: `${result.name}${call === undefined ? "" : objectOf(call)}` };
+  const done = ran(results).map(({ id, name, ok, content }) => {
+    const call = calls.find((other) => other.id === id);
+    return { text: `${name}${call === undefined ? "" : objectOf(call)}`, ok, content };
   });
   if (isVerbose)
     return done.map(({ text, ok, content }) => `${step}: ${text} ${ok ? "done" : `failed: ${content}`}`);
