@@ -32,7 +32,7 @@ test("--fix mends what has one right answer, tells it, and finds nothing to do t
   assert.equal(after, before.replaceAll(".nte", ".note"));
 
   const second = await world.lockstep(["check", "notes", "--fix"]);
-  assert.match(second.stdout, /^Nothing that has one right answer/);
+  assert.match(second.stdout, /^Nothing is left to fix that has one right answer/);
   assert.equal(readFileSync(join(world.root, REGISTRY), "utf8"), after);
 });
 
