@@ -669,7 +669,7 @@ test("tools of siblings name their step and what they are about, in whichever or
   } as unknown as State;
   const flow = { agent: "x", steps: {} } as never;
   progress.observe(entry({ type: "run.resumed", epoch: 2 }), both, flow);
-  progress.observe(called("b", 2), { ...both, lanes: both.lanes.slice(1, 2) }, flow);
+  progress.observe(called("b", 2), { ...both, lanes: both.lanes.slice(0, 2) }, flow);
   progress.observe(called("a", 1), { ...both, fork: null, lanes: [] }, flow);
   progress.observe(called("a", 1), { ...both, fork: null, lanes: [] }, flow);
   progress.stop();
