@@ -84,6 +84,9 @@ export function createCall(
     declare: (flags) => createCall(command, argv, host, { kind: "strict", declared: flags }, onRead),
   };
   onRead(call);
+  // Resolved, an empty one would be the folder of the call itself.
+  const blank = ["cwd", "state"].find((flag) => text(flag) === "");
+  if (blank !== undefined) throw new UsageError(`--${blank} needs a folder, and "" was given.`);
   if (reading.kind === "strict" && !on("help")) requireWords(command, words);
   return call;
 }
@@ -91,6 +94,8 @@ export function createCall(
 function requireWords({ name, words: takes }: Command, words: readonly string[]): void {
   const surplus = takes.at(-1)?.repeats ? undefined : words[takes.length];
   if (surplus !== undefined) throw new UsageError(`${name} does not know what to do with "${surplus}".`);
+  const empty = takes.find(({ is }, place) => (is === "agent" || is === "run") && words[place] === "");
+  if (empty !== undefined) throw new UsageError(`${name} needs ${empty.name}, and "" was given.`);
   const needed = takes.filter(({ optional }) => optional === undefined);
   if (words.length >= needed.length) return;
   const given = words.length === 0 ? "" : `; only ${words.map((word) => `"${word}"`).join(" ")} was given`;

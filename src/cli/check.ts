@@ -139,7 +139,9 @@ function findingsText(
   return `${renderProblems(inOrder(problems), createFiles(project.root), paint, typed)}\n\n${mark} ${name}: ${countProblems(problems)}${steps}`;
 }
 
-/** Errors last: they are what a reader sees first at the end of the output. */
+/** Errors last: they are what a reader sees first at the end of the output. Warnings that follow from one come after it. */
 function inOrder(problems: readonly Problem[]): readonly Problem[] {
-  return problems.toSorted((a, b) => Number(a.severity === "error") - Number(b.severity === "error"));
+  const rank = ({ severity, code }: Problem) =>
+    severity === "error" ? 1 : code === "FLOW-UNREACHABLE" ? 2 : 0;
+  return problems.toSorted((a, b) => rank(a) - rank(b));
 }

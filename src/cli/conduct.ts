@@ -16,7 +16,7 @@ import { amount, spending } from "./limits.ts";
 import { renderProblems } from "./problems.ts";
 import { createProgress } from "./progress.ts";
 import { renderReport } from "./report.ts";
-import { jsonLine, shellWord, shown, wrapped } from "./text.ts";
+import { jsonLine, shellWord, shown } from "./text.ts";
 
 type Confirm = NonNullable<NonNullable<DriveOptions["trust"]>["confirm"]>;
 
@@ -87,14 +87,9 @@ export function tellResult(call: Call, result: Result, said: ReadonlySet<string>
     screen.tell(`${renderProblems(errors, createFiles(root), screen.err, call.typed)}\n`);
   }
   const warnings = result.warnings.filter((text) => !said.has(text)).map(call.typed);
-  const described = { ...result, warnings, reason: call.typed(result.reason) };
-  const rendered = renderReport(described, resumeCommand(call, result), screen.err, call.typed);
-  // A terminal breaks a command where it can still be copied whole.
-  const fits = (line: string) => !screen.isLive || line.includes("lockstep ");
-  const report = rendered
-    .split("\n")
-    .map((line) => (fits(line) ? line : wrapped(line, screen.width)))
-    .join("\n");
+  const width = screen.isLive ? screen.width : Infinity;
+  const resume = resumeCommand(call, result);
+  const report = renderReport({ ...result, warnings }, resume, screen.err, call.typed, width);
   if (result.success) screen.tell(report);
   else screen.complain(call.on("quiet") ? report.split("\n").slice(0, 2).join("\n") : report);
   if (call.on("json")) screen.document(result);

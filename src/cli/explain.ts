@@ -106,7 +106,9 @@ export function agentText(
     ),
     ...section(
       paint,
-      "settings",
+      commands === null
+        ? "settings"
+        : 'settings as declared (what holds for commands on this machine: the line "commands" above)',
       ["KEY", "VALUE", "FROM"],
       settings.map(({ key, value, origin }) => [
         key,

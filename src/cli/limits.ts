@@ -24,7 +24,7 @@ const SHORT = {
   "max-time": "wallMs",
 } as const;
 
-/** The flag that gives twice as much as a limit that was reached: `--max-turns 4`, `--max initial.issue.tokens=20000`. */
+/** The flag that gives twice as much as a limit that was reached, or more where the next call needs more: `--max-turns 4`, `--max initial.issue.tokens=20000`. */
 export function raised({ of, step, name, most, used, next = 0 }: Reached): string {
   const value = written(name, Math.max(2 * most, used + 2 * next));
   if (of !== "run")
@@ -56,7 +56,7 @@ export function parseLimit(text: string): Granted {
     /^(?:(.+)\.)?(turns|tokens|costUsd|wallMs|soft)=(.*)$/.exec(text) ?? [];
   if (name === "")
     throw new UsageError(
-      `--max does not understand "${text}": write turns, tokens, costUsd, wallMs or soft, then = and how much; for a step its name before, as in initial.issue.turns=20.`,
+      `--max cannot be "${text}": write turns, tokens, costUsd, wallMs or soft, then = and how much; for a step its name before, as in initial.issue.turns=20.`,
     );
   const limits = { [name]: amount(name, value, `--max ${name}`) };
   if (whose === "") return limits;
@@ -65,15 +65,30 @@ export function parseLimit(text: string): Granted {
 }
 
 export function amount(name: string, text: string, flag: string): number {
-  const value = (READ[name] ?? wholeNumber)(text);
+  const { read, needs } = READ[name] ?? WHOLE;
+  const value = read(text);
   if (value !== null) return value;
-  throw new UsageError(`${flag} does not understand "${text}"; see \`lockstep help run\`.`);
+  throw new UsageError(`${flag} needs ${needs(text)}, not "${text}".`);
 }
 
-const READ: { readonly [name: string]: (text: string) => number | null } = {
-  costUsd: dollars,
-  wallMs: milliseconds,
-  soft: share,
+/** How an amount is read, and what one that cannot be read lacks. */
+type Reading = {
+  readonly read: (text: string) => number | null;
+  readonly needs: (text: string) => string;
+};
+
+const WHOLE: Reading = { read: wholeNumber, needs: () => "a whole number of at least 1" };
+
+const READ: { readonly [name: string]: Reading } = {
+  costUsd: { read: dollars, needs: () => "an amount in US dollars, as in 0.50" },
+  wallMs: {
+    read: milliseconds,
+    needs: (text) =>
+      /^[1-9]\d{0,9}$/.test(text)
+        ? `a unit, as in ${text}s, ${text}m or ${text}h`
+        : "a time with its unit (ms, s, m, h, d), as in 90s or 5m",
+  },
+  soft: { read: share, needs: () => "a share above 0 and at most 1, as in 0.8" },
 };
 
 function wholeNumber(text: string): number | null {

@@ -20,7 +20,9 @@ export function renderProblems(
     return lines;
   };
   return folded(problems)
-    .map((problem) => renderProblem({ ...problem, fix: typed(problem.fix) }, linesOf, paint))
+    .map((problem) =>
+      renderProblem({ ...problem, message: typed(problem.message), fix: typed(problem.fix) }, linesOf, paint),
+    )
     .join("\n\n");
 }
 

@@ -30,7 +30,6 @@ export function createProgress(screen: Screen, isVerbose: boolean, now: () => nu
   let since = 0;
   let state: State | null = null;
   let heard = { characters: 0, tail: "" };
-  let calls: readonly Call[] = [];
   const hearing = () => {
     if (heard.characters === 0) return [];
     return [isVerbose ? `… ${shownInLine(heard.tail)}` : `${count(heard.characters, "character")} heard`];
@@ -47,12 +46,12 @@ export function createProgress(screen: Screen, isVerbose: boolean, now: () => nu
       const { event } = entry;
       since = now();
       from ??= since;
+      const before = state;
       state = after;
       heard = { characters: 0, tail: "" };
       // The person at the terminal is asked, and that shows the question.
       if (event.type !== "step.asked" || !screen.isAnswering)
-        for (const line of entryLines(entry, after, screen.err, isVerbose, calls)) tell(line);
-      if (event.type === "step.answered") calls = event.reply.kind === "said" ? event.reply.calls : [];
+        for (const line of entryLines(entry, after, screen.err, isVerbose, before)) tell(line);
       if (event.type === "run.started") {
         const { run, backend, worktree } = event;
         const steps = count(Object.keys(flow.steps).length, "step");
@@ -112,13 +111,13 @@ function waitText({ lanes }: State, sinceMs: number): string | null {
   return null;
 }
 
-/** What an entry of the journal says to a person; mostly nothing. `calls`: those that its results belong to. */
+/** What an entry of the journal says to a person; mostly nothing. `before`: the state that the entry was made in. */
 export function entryLines(
   { event, led, underWay }: Entry,
   state: State,
   paint: Paint,
   isVerbose: boolean,
-  calls: readonly Call[] = [],
+  before: State | null = null,
 ): readonly string[] {
   const dim = (text: string) => paint("dim", `    ${shownInLine(text, 400)}`);
   const lines: string[] = [];
@@ -142,7 +141,7 @@ export function entryLines(
       const judged = judgedIn(reply);
       lines.push(...denials(step, judged, paint));
       const used = judged.filter(({ denied }) => denied === undefined).map(({ name }) => name);
-      if (used.length > 0) lines.push(dim(toolsText(used)));
+      if (used.length > 0) lines.push(dim(`${whose(step, before)}${toolsText(used)}`));
       const wait = state.pending.find((command) => command.type === "wait");
       if (reply.kind === "fault" && wait !== undefined) {
         const { next, of } = wait.retry ?? { next: 0, of: 0 };
@@ -164,23 +163,7 @@ export function entryLines(
     }
     case "step.called":
       lines.push(...denials(event.step, event.results, paint));
-      if (isVerbose)
-        lines.push(
-          ...ran(event.results).map(({ name, ok, content }) =>
-            dim(ok ? `${name} done` : `${name} failed: ${content}`),
-          ),
-        );
-      else if (ran(event.results).length > 0)
-        lines.push(
-          dim(
-            toolsText(
-              ran(event.results).map((result) => {
-                const call = calls.find(({ id }) => id === result.id);
-                return `${result.name}${call === undefined ? "" : objectOf(call)}${result.ok ? "" : " (failed)"}`;
-              }),
-            ),
-          ),
-        );
+      lines.push(...calledLines(event, before, isVerbose).map(dim));
       break;
     case "step.checked":
       if (isVerbose)
@@ -251,6 +234,30 @@ export function entryLines(
   return lines;
 }
 
+/** One line for all tools of a turn, or in full one for each. */
+function calledLines(
+  { step, visit, results }: Entry["event"] & { type: "step.called" },
+  before: State | null,
+  isVerbose: boolean,
+): readonly string[] {
+  const lane = before?.lanes.find((other) => other.step === step && other.visit === visit);
+  const calls = lane?.command.type === "call" ? lane.command.calls : [];
+  const done = ran(results).map(({ id, name, ok, content }) => {
+    const call = calls.find((other) => other.id === id);
+    return { text: `${name}${call === undefined ? "" : objectOf(call)}`, ok, content };
+  });
+  if (isVerbose)
+    return done.map(({ text, ok, content }) => `${step}: ${text} ${ok ? "done" : `failed: ${content}`}`);
+  if (done.length === 0) return [];
+  const tools = done.map(({ text, ok }) => `${text}${ok ? "" : " (failed)"}`);
+  return [`${whose(step, before)}${toolsText(tools)}`];
+}
+
+/** Lines of siblings come mixed: each names its step. */
+function whose(step: string, before: State | null): string {
+  return before === null || before.fork === null ? "" : `${shownInLine(step, 60)}: `;
+}
+
 function ran(results: readonly CallResult[]): readonly CallResult[] {
   return results.filter(({ denied }) => denied === undefined);
 }
@@ -307,7 +314,7 @@ export function failedLine(
 }
 
 function checkText({ name, pattern }: CheckResult): string {
-  return `${shownInLine(name, 80)} (${shownInLine(pattern, 80)})`;
+  return pattern === name ? shownInLine(name, 80) : `${shownInLine(name, 80)} (${shownInLine(pattern, 80)})`;
 }
 
 /**

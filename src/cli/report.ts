@@ -4,24 +4,25 @@ import { answerCommands } from "../flow/question.ts";
 import { broken, visible } from "../flow/visible.ts";
 import type { Result, Shown } from "../run/index.ts";
 import { raised } from "./limits.ts";
-import { count, DOING, duration, jsonLine, shown, shownInLine, type Paint } from "./text.ts";
+import { count, DOING, duration, jsonLine, shown, shownInLine, wrapped, type Paint } from "./text.ts";
 
-/** `resume`: the command that goes on with the run. `typed`: commands as the user types them. */
+/** `resume`: the command that goes on with the run. `typed`: commands as the user types them. `width`: of the terminal. */
 export function renderReport(
   result: Shown,
   resume: string,
   paint: Paint,
   typed: (text: string) => string = (text) => text,
+  width = Infinity,
 ): string {
-  const row = (name: string, text: string) => `  ${paint("dim", name.padEnd(9))} ${text}`;
+  const row = (name: string, text: string) => wrapped(`  ${paint("dim", name.padEnd(9))} ${text}`, width, 12);
   const rows = (name: string, texts: readonly string[]) =>
     texts.map((text, place) => row(place === 0 ? name : "", text));
   return [
-    headline(result, paint),
-    ...reasonOf(result)
+    wrapped(headline(result, paint), width),
+    ...reasonOf(result, typed)
       .split("\n")
-      .map((line) => `  ${line}`),
-    ...rows("result", resultLines(result)),
+      .map((line) => wrapped(`  ${line}`, width)),
+    ...rows("result", resultLines(result, typed)),
     ...(result.forkedFrom === null ? [] : [row("forked", origin(result.forkedFrom))]),
     ...(result.path.length === 0 ? [] : [row("path", chain(result, paint))]),
     ...(result.underWay.length < 2 ? [] : [row("under way", underWay(result))]),
@@ -36,7 +37,7 @@ export function renderReport(
     ...(result.run === null ? [] : [row("usage", usage(result))]),
     ...rows(
       "warnings",
-      warnings(result).map((text) => paint("yellow", shownInLine(text, 400))),
+      warnings(result, typed).map((text) => paint("yellow", shownInLine(text, 400))),
     ),
     ...rows(
       "next",
@@ -46,11 +47,21 @@ export function renderReport(
 }
 
 /** What a run waits for is shown as it would be asked; the commands that answer it come at the end. */
-function reasonOf(result: Shown): string {
-  const { outcome, reason, questions } = result;
+function reasonOf(result: Shown, typed: (text: string) => string): string {
+  const { outcome, questions } = result;
+  const reason = typed(plainReason(result));
   if (outcome !== "waiting") return [...causeOf(result), shown(reason)].join("\n");
   if (questions.length === 0) return broken(visible(reason));
   return questions.map(({ question }) => broken(visible(question))).join("\n");
+}
+
+/** Without the command that the row "next" gives, and without a colon that nothing follows. */
+function plainReason({ reason, code, resumable }: Shown): string {
+  if (code === "PERMISSION_DENIED") return reason.replace(/:$/, ".");
+  if (!resumable && code !== "PAUSED") return reason;
+  return reason
+    .replace(/(?<!Then|\.)([;\s]+go on with: lockstep \S+ \S+)$/i, ".")
+    .replace(/(?<=\.)\s+go on with: lockstep \S+ \S+$/i, "");
 }
 
 /** Why no way on was found, before the words that the written form fixes for such an end. */
@@ -64,11 +75,14 @@ function causeOf({ code, path }: Shown): readonly string[] {
 const MOST_LINES = 20;
 
 /** What the run made; of a long text the beginning. */
-function resultLines({ result, run }: Shown): readonly string[] {
+function resultLines({ result, run }: Shown, typed: (text: string) => string): readonly string[] {
   const lines = result === null ? [] : resultText(result).split("\n");
   if (lines.length <= MOST_LINES) return lines;
   const more = lines.length - MOST_LINES + 1;
-  return [...lines.slice(0, MOST_LINES - 1), `… ${more} more lines: lockstep show ${run} --result`];
+  return [
+    ...lines.slice(0, MOST_LINES - 1),
+    `… ${more} more lines: ${typed(`lockstep show ${run} --result`)}`,
+  ];
 }
 
 /** A text as it is, also where it is the only member; several members each under its name. */
@@ -91,7 +105,7 @@ export function resultText(result: Result["result"]): string {
 const NOWHERE: Pick<Result["path"][number], "step" | "visit" | "notes"> = { step: "", visit: 0 };
 
 /** What `check` found is named in one line: it was there before the run, and is not why the run ended as it did. */
-function warnings(result: Shown): readonly string[] {
+function warnings(result: Shown, typed: (text: string) => string): readonly string[] {
   const { warnings: all, problems, agent, path } = result;
   const { step, visit, notes = [] } = causeOf(result).length === 0 ? NOWHERE : path.at(-1)!;
   const found = problems.filter(({ severity }) => severity === "warning");
@@ -101,7 +115,7 @@ function warnings(result: Shown): readonly string[] {
   ]);
   const others = all.filter((text) => !known.has(text));
   if (found.length === 0) return others;
-  const seen = `shown by: lockstep check ${shownInLine(agent)}`;
+  const seen = `shown by: ${typed(`lockstep check ${shownInLine(agent)}`)}`;
   return [...others, `${count(found.length, "warning")} from check, ${seen}`];
 }
 
@@ -185,7 +199,7 @@ function checks(result: Shown, paint: Paint): readonly string[] {
   const byName = Map.groupBy(result.checks, (check) => check.name);
   return [...byName].map(([name, tries]) => {
     const marks = tries.map(({ ok, pattern }) =>
-      ok ? paint("green", "✓") : paint("red", `✗ ${shownInLine(pattern, 80)}`),
+      ok ? paint("green", "✓") : paint("red", pattern === name ? "✗" : `✗ ${shownInLine(pattern, 80)}`),
     );
     return `${shownInLine(name, 80)}: ${marks.slice(-8).join(", ")}`;
   });

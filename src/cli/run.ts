@@ -12,12 +12,13 @@ import { loadAgent, parametersOf, strictly, toFlags } from "./agent.ts";
 import { UsageError } from "./args.ts";
 import type { Call } from "./call.ts";
 import { conduct } from "./conduct.ts";
-import { shellWord } from "./text.ts";
+import { shellWord, shownInLine, wrapped } from "./text.ts";
 import { versionText } from "./version.ts";
 
 export async function runAgent(first: Call): Promise<number> {
   const name = nameOf(first);
   if (name === undefined) return await withoutAgent(first);
+  if (name === "") throw new UsageError('run needs NAME, and "" was given.');
   const { call, loaded } = await loadFor(first, name);
   if (call.on("version")) {
     call.screen.print(versionText(call.on("json")));
@@ -25,8 +26,16 @@ export async function runAgent(first: Call): Promise<number> {
   }
   const parameters = parametersOf(loaded.flow);
   if (call.on("help")) {
+    if (isMissing(loaded)) return (await import("./check.ts")).tellFindings(call, [loaded], name);
     const { commandHelp } = await import("./help.ts");
-    call.screen.print(commandHelp(call.command, call.screen.out, parameters, call.host.program));
+    const known = loaded.flow === null ? null : parameters;
+    call.screen.print(commandHelp(call.command, call.screen.out, known, call.host.program));
+    if (known === null)
+      call.screen.complain(
+        call.typed(
+          `The parameters of ${shownInLine(name)} are not known, as it has errors. See: lockstep check ${shellWord(name)}`,
+        ),
+      );
     return 0;
   }
   if (call.on("validate")) return (await import("./check.ts")).tellFindings(call, [loaded], name);
@@ -42,12 +51,21 @@ export async function runAgent(first: Call): Promise<number> {
     const where = flow === null ? {} : worktreeOf(call, flow);
     const bound = flow === null ? null : await boundOf(call, flow);
     const onBegin = () => {
-      if (bound !== null) call.screen.tell(bound);
+      if (bound !== null) tellWrapped(call, bound);
       options.onBegin?.();
     };
     const result = await runLoaded(loaded, { ...options, ...where, args, input, onBegin });
     return result.code === "NO_BACKEND" ? namingScript(result, call, loaded) : result;
   });
+}
+
+function tellWrapped({ screen }: Call, text: string): void {
+  const fold = (line: string) => (screen.isLive ? wrapped(line, screen.width) : line);
+  screen.tell(text.split("\n").map(fold).join("\n"));
+}
+
+function isMissing({ problems }: Loaded): boolean {
+  return problems.some(({ code }) => code === "AC-SERVICE-001");
 }
 
 /** An agent that cannot run is told of once, however many runs were wanted. */

@@ -98,17 +98,23 @@ export function age(ms: number): string {
   return seconds < 172_800 ? `${Math.floor(seconds / 3600)}h` : `${Math.floor(seconds / 86_400)}d`;
 }
 
-/** One line of text over several: broken at spaces, never within a word, and indented as it began. */
-export function wrapped(line: string, width: number): string {
+/** From a command of ours to the end of the line: it can be copied whole. */
+const COMMAND = /(?<=\s)(?:npx |npm run -s )?lockstep (?:-- )?[a-z]+\b/;
+
+/** One line of text over several: broken at spaces, never within a word or a command of ours. `hang`: the indent of what follows. */
+export function wrapped(line: string, width: number, hang?: number): string {
   const plain = stripVTControlCharacters(line);
   if (widthOf(plain) <= width) return line;
   const [indent = ""] = /^ */.exec(plain) ?? [];
   // Colours may begin before the indent does.
   const begin = line.slice(0, line.indexOf(indent) + indent.length);
   const text = line.slice(begin.length);
-  const more = `${indent}  `;
+  const more = hang === undefined ? `${indent}  ` : " ".repeat(hang);
   const lines = [begin];
-  for (const word of text.split(" ")) {
+  const command = text.search(COMMAND);
+  const words =
+    command === -1 ? text.split(" ") : [...text.slice(0, command).trimEnd().split(" "), text.slice(command)];
+  for (const word of words) {
     const last = lines.at(-1)!;
     const isEmpty = last === begin;
     const joined = isEmpty ? `${last}${word}` : `${last} ${word}`;

@@ -19,11 +19,11 @@ export function programName(
 const NAMES = [...COMMANDS.map(({ name }) => name), "COMMAND"].join("|");
 const COMMAND = new RegExp(`(?<![\\w./@$-] ?)lockstep (?=(?:${NAMES})\\b|--help)`, "g");
 
-/** Lines that begin with a blank or a mark quote what files and models say, and stay as they are. */
+/** Lines that begin with a blank or a mark quote what files and models say, and stay as they are. A flag is not a mark. */
 export function asTyped(text: string, program: string): string {
   if (program === "lockstep") return text;
   return text
     .split("\n")
-    .map((line) => (/^[\s+|-]/.test(line) ? line : line.replaceAll(COMMAND, `${program} `)))
+    .map((line) => (/^(?:[\s+|]|-(?!-))/.test(line) ? line : line.replaceAll(COMMAND, `${program} `)))
     .join("\n");
 }

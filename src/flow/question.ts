@@ -105,7 +105,11 @@ export function denialText(
   { name, denied, grant }: Pick<CallResult, "name" | "denied" | "grant">,
 ): string | null {
   if (denied === undefined) return null;
-  return grant?.by === "person" ? `You denied ${name} in step ${step}.` : `${name} was denied: ${denied}`;
+  if (grant?.by === "person") return `You denied ${name} in step ${step}.`;
+  // The model reads the rule as well; for a person only this part is news.
+  if (denied.includes("nobody is there to ask"))
+    return `${name} was denied in step ${step}: nobody was there to ask.`;
+  return `${name} was denied: ${denied}`;
 }
 
 /** Code of a run that waits for the answer to such a question. */

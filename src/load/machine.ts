@@ -64,7 +64,7 @@ export function loadMachine(name: string, files: FileTree, world: LoadWorld): Lo
   const tools = {
     ...world.tools,
     allowed: agent.runner.boundaries.allowedTools,
-    servers: new Set(servers.flatMap((place) => [...place.servers.keys()])),
+    servers: isBroken ? null : new Set(servers.flatMap((place) => [...place.servers.keys()])),
   };
   const moves = { known, joinRule: machine.joinRule, findings };
   const steps = new Map([...stages].map(([id, file]) => [id, buildStage(file, agent, tools, moves)]));
@@ -120,7 +120,8 @@ export function loadMachine(name: string, files: FileTree, world: LoadWorld): Lo
     hooks: hooks?.text ?? null,
     reach: steps.has(entry.step) ? reachFrom(entry.step, steps) : null,
   };
-  findings.push(...checkMachine(whole));
+  // What the rules would miss may stand in the machine.yaml that could not be read.
+  if (!isBroken) findings.push(...checkMachine(whole));
   const models = modelsToTry([defaultModel(agent.runner.flow.defaultModel, agentDocument)], null);
   return { flow, problems: toProblems(findings, stages), schemas: [...schemasOf(whole)], models };
 }

@@ -18,7 +18,8 @@ import { didYouMean } from "./suggest.ts";
 export type ToolWorld = ToolNames & {
   readonly allowed: readonly string[];
   /** Whose tools nobody knows before they are asked. */
-  readonly servers: ReadonlySet<string>;
+  /** null: what declares them cannot be read, so any may be there. */
+  readonly servers: ReadonlySet<string> | null;
 };
 
 /** What is missing or wrong was reported; a step is built all the same, to be shown. */
@@ -113,7 +114,7 @@ function toolsOf(
   }
   const allow = allowedTools.flatMap((tool, index) => {
     const server = tool.includes("*") ? null : serverNamed(tool);
-    const isThere = offered.includes(tool) || (server !== null && servers.has(server));
+    const isThere = offered.includes(tool) || (server !== null && (servers?.has(server) ?? true));
     const patterns = allowed.includes("*") ? [tool] : allowed.filter((pattern) => covers(pattern, tool));
     if (!isThere || patterns.length === 0) {
       const why = isThere

@@ -42,6 +42,11 @@ export async function openExistingJournal(
   clock: Pick<Clock, "now">,
   { env = process.env }: Pick<TrustJournal, "env"> = {},
 ): Promise<Journal | null> {
+  if (statSync(stateDir, { throwIfNoEntry: false })?.isDirectory() === false)
+    throw new RunnerError(
+      "JOURNAL_UNAVAILABLE",
+      `The state folder ${stateDir} is not a folder. Choose another one with --state DIR.`,
+    );
   const standing = standingOf(stateDir, env);
   if (!existsSync(join(stateDir, "runs.db"))) return null;
   if (standing.kind !== "foreign") return await openToRead(stateDir, clock, { env });

@@ -57,7 +57,7 @@ async function resumeFrom(
     const { root, stateDir } = project;
     const recorded = await readRow(journal, row);
     const { flow: began, entries } = recorded;
-    if (isOver(recorded)) return await showOver(journal, row.id);
+    if (isOver(recorded)) return await showOver(journal, row.id, options);
     const accepted = await acceptImported(recorded, stateDir, options);
     requireUnpaused(recorded, stateDir, options);
     // The drive folds the journal too: this is for what has to be known before, and not made where nothing has.
@@ -189,10 +189,9 @@ function isOver({ flow, entries, adopted }: RecordedRun): boolean {
   return fold(flow, entries, adopted).halted.length === 0;
 }
 
-async function showOver(journal: Journal, id: string): Promise<Result> {
+async function showOver(journal: Journal, id: string, { notify }: ResumeOptions): Promise<Result> {
   const result = resultOf(await readRun(journal, id));
-  return {
-    ...result,
-    warnings: [...result.warnings, `run ${id} had ended before; there was nothing to resume`],
-  };
+  const text = `Run ${id} had ended before (${result.outcome}): nothing was resumed, and this is its result.`;
+  notify?.(text);
+  return { ...result, warnings: [...result.warnings, text] };
 }

@@ -73,7 +73,11 @@ export function standingOf(stateDir: string, env: NodeJS.ProcessEnv): Standing {
     return foreign("it was not made by you on this machine, or by an earlier version of Lockstep");
   if (ofThisProcess.get(path) === id) return { kind: "ours", isBound: true };
   const record = readRecord(env, id);
-  if (record === null) return foreign(whyNotRecorded(env) ?? "you did not make it on this machine");
+  if (record === null)
+    return foreign(
+      whyNotRecorded(env) ??
+        `you did not make it on this machine, or HOME or XDG_CONFIG_HOME was another one then: ${statesFolder(env)} has no record of it`,
+    );
   if (record.path !== path) return foreign(`it is a copy of ${record.path}, or was moved from there`);
   if (record.database !== null && isReplaced(join(path, "runs.db"), record.database))
     return foreign("its runs.db is not the file that Lockstep made there: something has replaced it");

@@ -160,6 +160,13 @@ const results: readonly Case[] = [
     code: 3,
     says: "JOURNAL_UNAVAILABLE",
   },
+  { name: "an agent without a name", args: ["run", ""], code: 2, says: "USAGE" },
+  {
+    name: "a state folder without a name",
+    args: ["run", "notes", ...base, "--state", ""],
+    code: 2,
+    says: "USAGE",
+  },
   { name: "too many iterations", args: ["run", "short", ...base], code: 4, says: "AGENT_MAX_ITERATIONS" },
   {
     name: "checks that never pass",
@@ -252,6 +259,25 @@ const others: readonly Case[] = [
   },
   { name: "a bad name for an agent", args: ["init", "My_Agent"], code: 2, says: "cannot name an agent" },
   { name: "an unknown shell", args: ["completion", "tcsh"], code: 2, says: '"code":"USAGE"' },
+  { name: "runs in a file", args: ["runs", "--state", "file"], code: 3, says: "file is not a folder" },
+  {
+    name: "a check of nothing",
+    args: ["check", ""],
+    code: 2,
+    says: 'check needs NAME, and \\\\"\\\\" was given',
+  },
+  {
+    name: "a run without a name",
+    args: ["show", ""],
+    code: 2,
+    says: 'show needs RUN, and \\\\"\\\\" was given',
+  },
+  {
+    name: "help of an agent that is not there",
+    args: ["run", "notez", "--help"],
+    code: 2,
+    says: "AC-SERVICE-001",
+  },
   { name: "help for nothing", args: ["help", "rnu"], code: 2, says: 'Did you mean \\\\"run\\\\"' },
   { name: "help", args: ["help", "run"], code: 0, says: '"commands":\\[{"name":"run"' },
   { name: "help of a command", args: ["runs", "--help"], code: 0, says: '"commands":\\[{"name":"runs"' },
@@ -312,6 +338,13 @@ describe("without --json a person is told", { concurrency: 3 }, () => {
       ran.stderr,
       /no flag --topik here\. Did you mean "--topic"\? See: lockstep run notes --help/,
     );
+  });
+
+  test("help of an agent that cannot be read says so", async () => {
+    const ran = await world.lockstep(["run", "syntax", "--help"]);
+    assert.equal(ran.code, 0);
+    assert.doesNotMatch(ran.stdout, /Parameters of the agent/);
+    assert.match(ran.stderr, /^The parameters of syntax are not known, .* See: lockstep check syntax$/m);
   });
 
   test("problems of an invalid flow are shown with their lines", async () => {

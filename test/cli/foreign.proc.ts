@@ -315,7 +315,7 @@ const FOREIGN: readonly {
       rmSync(join(world.env.HOME!, ".config"), { recursive: true });
       return ["--cwd", "made"];
     },
-    why: /you did not make it on this machine/,
+    why: /you did not make it on this machine, or HOME or XDG_CONFIG_HOME was another one then: \S+states has no record/,
   },
 ];
 

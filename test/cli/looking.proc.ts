@@ -38,6 +38,10 @@ test("explain tells of an agent and of a step, and names the step that was meant
   const agent = await world.lockstep(["explain", "notes"]);
   assert.equal(agent.code, 0, agent.stderr);
   assert.match(agent.stdout, /runner\.verdict\.type .* \.agent\/notes\/agent\.json:\d+/);
+  assert.match(
+    agent.stdout,
+    /^settings as declared \(what holds for commands on this machine: the line "commands" above\)$/m,
+  );
   const step = onlyDocument(await world.lockstep(["explain", "notes", "closure.note", "--json"]));
   assert.deepEqual([step.v, step.step], [1, "closure.note"]);
   const mistyped = await world.lockstep(["explain", "notes", "closure.nte"]);

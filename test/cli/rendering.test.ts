@@ -7,6 +7,7 @@ import { backendText, createProgress, entryLines, ledLine, statusLine } from "..
 import { renderReport } from "../../src/cli/report.ts";
 import { createScreen, type Manners } from "../../src/cli/screen.ts";
 import { createPaint } from "../../src/cli/text.ts";
+import { asTyped } from "../../src/cli/typed.ts";
 import type { CheckResult, Entry } from "../../src/flow/event.ts";
 import type { Parameter } from "../../src/flow/flow.ts";
 import type { Problem } from "../../src/flow/problem.ts";
@@ -295,6 +296,117 @@ for (const [code, more, next] of nexts) {
   });
 }
 
+const REASONS: readonly [more: Partial<Shown>, said: string, next: string | null][] = [
+  [
+    {
+      outcome: "interrupted",
+      code: "INTERRUPTED",
+      resumable: true,
+      reason: "Stopped before the end. Go on with: lockstep resume 01",
+    },
+    "Stopped before the end.",
+    "npx lockstep resume 01",
+  ],
+  [
+    {
+      outcome: "failed",
+      code: "JOURNAL_UNAVAILABLE",
+      resumable: true,
+      reason: "It is full. What was committed is kept; go on with: lockstep resume 01",
+    },
+    "It is full. What was committed is kept.",
+    "npx lockstep resume 01",
+  ],
+  [
+    {
+      outcome: "waiting",
+      code: "PAUSED",
+      resumable: false,
+      reason: "Paused by a person.\nGo on with: lockstep continue 01",
+    },
+    "Paused by a person.",
+    "npx lockstep continue 01",
+  ],
+  [
+    {
+      outcome: "failed",
+      code: "X",
+      resumable: true,
+      reason: "Push it yourself.\nThen go on with: lockstep resume 01",
+    },
+    "Push it yourself.\n  Then go on with: npx lockstep resume 01",
+    "npx lockstep resume 01",
+  ],
+  [
+    { outcome: "failed", code: "X", resumable: false, reason: "Go on with: lockstep resume 02" },
+    "Go on with: npx lockstep resume 02",
+    null,
+  ],
+  [
+    {
+      outcome: "failed",
+      code: "PERMISSION_DENIED",
+      resumable: false,
+      reason: 'A person denied it and stopped the run: Step "a" wants to call Bash:',
+    },
+    'A person denied it and stopped the run: Step "a" wants to call Bash.',
+    null,
+  ],
+];
+for (const [more, said, next] of REASONS) {
+  test(`the report gives each command once, as it is typed: ${more.reason}`, () => {
+    const typed = (text: string) => asTyped(text, "npx lockstep");
+    const bare = { ...result, result: null, path: [], checks: [], warnings: [], ...more };
+    const report = renderReport(bare, "lockstep resume 01", plain, typed);
+    assert.ok(report.split("\n").slice(1).join("\n").startsWith(`  ${said}\n`), report);
+    assert.equal(/^ {2}next +(.*)$/m.exec(report)?.[1] ?? null, next);
+  });
+}
+
+test("on a narrow terminal values stay under values, and commands whole", () => {
+  const path = ["one", "two", "three", "four"].map((step) => ({ step, visit: 1, label: "next", to: "end" }));
+  const warning = { ...problem, severity: "warning" } as const;
+  const shown = {
+    ...result,
+    result: "a note of words that are long",
+    path,
+    problems: [warning],
+    warnings: [],
+  };
+  const report = renderReport(
+    { ...shown, reason: "It ended as it was meant to, at last" },
+    "",
+    plain,
+    (text) => text,
+    32,
+  );
+  for (const part of [
+    "  It ended as it was meant to,\n    at last\n",
+    "  result    a note of words that\n            are long\n",
+    "  path      one → two → three →\n            four → end\n",
+    "  warnings  1 warning from\n            check, shown by:\n            lockstep check notes",
+  ])
+    assert.ok(report.includes(part), `${part}\n${report}`);
+});
+
+test("a check with the name of its pattern is named once", () => {
+  const tried = { ...check, name: "tests", pattern: "tests" };
+  const report = renderReport(
+    {
+      ...result,
+      checks: [
+        { ...tried, attempt: 1 },
+        { ...tried, ok: true, attempt: 2 },
+      ],
+    },
+    "",
+    plain,
+  );
+  assert.match(report, /^ {2}checks +tests: ✗, ✓$/m);
+  const led = { step: "a", visit: 1, label: "closing", to: "b", overturned: true } as const;
+  assert.equal(ledLine(led, tried, plain), "  a #1 → closing ✗ tests → b");
+});
+
 // Progress.
 
 const check: CheckResult = { name: "tests", ok: false, pattern: "red", summary: "2 fail", params: {} };
@@ -400,11 +512,33 @@ const lines: readonly (readonly [
     entry({
       type: "step.called",
       step: "a",
+      visit: 2,
       results: [{ id: "1", name: "Bash", ok: false, content: "", denied: "not here" }],
     }),
     state,
     false,
     ["    Bash was denied: not here"],
+  ],
+  [
+    "a tool that nobody was there to approve",
+    entry({
+      type: "step.called",
+      step: "a",
+      visit: 2,
+      results: [
+        {
+          id: "1",
+          name: "Write",
+          ok: false,
+          content: "",
+          denied:
+            'Write is denied in step "a" by permissionMode: default needs a person to approve it, and nobody is there to ask.',
+        },
+      ],
+    }),
+    state,
+    false,
+    ["    Write was denied in step a: nobody was there to ask."],
   ],
   [
     "an overturned visit with notes",
@@ -421,6 +555,7 @@ const lines: readonly (readonly [
     entry({
       type: "step.called",
       step: "a",
+      visit: 2,
       results: [
         {
           id: "1",
@@ -441,6 +576,7 @@ const lines: readonly (readonly [
     entry({
       type: "step.called",
       step: "a",
+      visit: 2,
       results: [
         { id: "1", name: "Bash", ok: false, content: "exit 1\n\u001b[2J" },
         { id: "2", name: "Glob", ok: true, content: "" },
@@ -456,6 +592,7 @@ const lines: readonly (readonly [
     entry({
       type: "step.called",
       step: "a",
+      visit: 2,
       results: [
         { id: "1", name: "Bash", ok: false, content: "exit 1\n\u001b[2J" },
         { id: "2", name: "Glob", ok: true, content: "" },
@@ -463,7 +600,7 @@ const lines: readonly (readonly [
     }),
     state,
     true,
-    ["    Bash failed: exit 1 \\x1b[2J", "    Glob done"],
+    ["    a: Bash ls\\x1b[2J failed: exit 1 \\x1b[2J", "    a: Glob done"],
   ],
   [
     "calls without words",
@@ -495,14 +632,49 @@ const lines: readonly (readonly [
   ["the end says nothing", entry({ type: "run.ended" }), state, true, []],
 ];
 
-const CALLS = [
-  { id: "1", name: "Bash", input: { command: "ls\u001b[2J" } },
-  { id: "2", name: "Glob", input: {} },
-];
+const calling = (step: string, visit: number, ...calls: readonly object[]) => ({
+  step,
+  visit,
+  say: [],
+  command: { type: "call", step, visit, attempt: 1, calls },
+});
+const before = {
+  ...state,
+  fork: null,
+  lanes: [
+    calling(
+      "a",
+      2,
+      { id: "1", name: "Bash", input: { command: "ls\u001b[2J" } },
+      { id: "2", name: "Glob", input: {} },
+    ),
+  ],
+} as unknown as State;
 
 for (const [name, one, at, verbose, expected] of lines) {
-  test(`progress: ${name}`, () => assert.deepEqual(entryLines(one, at, plain, verbose, CALLS), expected));
+  test(`progress: ${name}`, () => assert.deepEqual(entryLines(one, at, plain, verbose, before), expected));
 }
+
+test("tools of siblings name their step and what they are about, in whichever order they end and after a resume", () => {
+  const stderr = stream(false);
+  const screen = createScreen({ stdin: {}, stdout: stream(false), stderr, env: {} }, manners);
+  const progress = createProgress(screen, false, () => 0);
+  const called = (step: string, visit: number) =>
+    entry({ type: "step.called", step, visit, results: [{ id: "1", name: "Edit", ok: true, content: "" }] });
+  const edit = (file: string) => ({ id: "1", name: "Edit", input: { file_path: file } });
+  const both = {
+    ...state,
+    fork: {},
+    lanes: [calling("b", 1, edit("old")), calling("a", 1, edit("a.ts")), calling("b", 2, edit("b.ts"))],
+  } as unknown as State;
+  const flow = { agent: "x", steps: {} } as never;
+  progress.observe(entry({ type: "run.resumed", epoch: 2 }), both, flow);
+  progress.observe(called("b", 2), { ...both, lanes: both.lanes.slice(0, 2) }, flow);
+  progress.observe(called("a", 1), { ...both, fork: null, lanes: [] }, flow);
+  progress.observe(called("a", 1), { ...both, fork: null, lanes: [] }, flow);
+  progress.stop();
+  assert.deepEqual(stderr.written.slice(1), ["    b: Edit b.ts\n", "    a: Edit a.ts\n", "    Edit\n"]);
+});
 
 // The screen.
 

@@ -103,6 +103,9 @@ describe("an agent made of stages", { concurrency: 2 }, () => {
     assert.match(bad.stdout, /stages\/plan\.md:17:1 {2}error {2}StageTurnCapTooLow/);
     assert.match(bad.stdout, /> 17 \| turnCap: 0\n/);
     assert.match(bad.stdout, /why {2}Validation: /);
+    // What follows from an error comes after all of them.
+    assert.match(bad.stdout, /error {2}StageCompletionSchemaInvalid\n[^]*warning {2}FLOW-UNREACHABLE\n/);
+    assert.doesNotMatch(bad.stdout, /warning {2}FLOW-UNREACHABLE\n[^]* error {2}/);
     const document = onlyDocument(await world.lockstep(["check", "wrong", "--json"]));
     const problems = document.problems as readonly {
       code: string;

@@ -13,6 +13,12 @@ test("every printed command begins as the user's own did", async () => {
   using world = createWorld();
   writeAgent(world, "notes");
   writeCheckedAgent(world, "checked", "true");
+  writeAgent(world, "warned", {
+    agent: (agent) => {
+      const topic = { type: "string", description: "T", required: true, cli: "--topic" };
+      agent.parameters = { topic, branch: { ...topic, required: false, cli: "--branch" } };
+    },
+  });
   world.write("one.json", script(replies.initial()));
   world.write("wrong.json", script(replies.closure()));
   world.write("empty/.agent/x.txt", "");
@@ -30,6 +36,11 @@ test("every printed command begins as the user's own did", async () => {
     "run notes --topic t --script wrong.json",
     "run checked --topic t --script one.json",
     "show @last",
+    "run warned --topic t --script one.json",
+    "show @last",
+    "check warned",
+    "check",
+    "run notes --topic t --max-time 5",
     "show nobody",
     "runs --limit 1",
     "stop @last",

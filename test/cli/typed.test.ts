@@ -73,6 +73,11 @@ test("every command of ours in a text is named so, and what is quoted stays", ()
       "Its files do this:\n  $ lockstep check\n+ lockstep run x\n    | lockstep run y",
       "Its files do this:\n  $ lockstep check\n+ lockstep run x\n    | lockstep run y",
     ],
+    [
+      "--max-time needs a unit. See: lockstep run --help",
+      "--max-time needs a unit. See: npx lockstep run --help",
+    ],
+    ["- lockstep check", "- lockstep check"],
     ["$ lockstep check", "$ lockstep check"],
     ["lockstep runner", "lockstep runner"],
   ];

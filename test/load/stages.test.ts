@@ -983,6 +983,14 @@ const MACHINES: readonly (readonly [name: string, StageChanges, readonly string[
     ["error StageDefinitionInvalid stages/first.md"],
   ],
   ["a list", { "machine.yaml": "- a" }, [machine("", "StageDefinitionInvalid")]],
+  [
+    "a tab, and stages that need what stands there",
+    {
+      "machine.yaml": "checks:\n\ttests: { command: npm test }\n",
+      plan: { assert: ["tests"], gate: "tests", allowedTools: ["Read", "mcp__docs__search"] },
+    },
+    [machine("", "StageDefinitionInvalid")],
+  ],
   ["a key twice", { "machine.yaml": "entry: plan\nentry: build\n" }, [machine("", "StageDefinitionInvalid")]],
   ["an unknown key", ...withMachine({ entri: 1 }, machine("/entri", "UNKNOWN-KEY", "warning"))],
   ["its own name", ...withMachine({ id: "release" })],
