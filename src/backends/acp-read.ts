@@ -2,10 +2,11 @@
 import { stripVTControlCharacters } from "node:util";
 import type { ToolSpec } from "../engine/ports.ts";
 import type { Fault } from "../flow/event.ts";
+import { figure } from "../flow/figure.ts";
 import { shown } from "../flow/harmless.ts";
 import { isObject, own, type Json, type JsonObject } from "../flow/json.ts";
 import { toolNameOf } from "../flow/mcp.ts";
-import { at, listIn, numberIn, textIn } from "./untyped.ts";
+import { at, countIn, listIn, textIn } from "./untyped.ts";
 
 /** The one tool of the server that we hand to an agent, for its answer. */
 export const SERVER = "lockstep";
@@ -40,7 +41,7 @@ export function hear(heard: Heard, update: JsonObject): Heard {
     case "usage_update": {
       const { cost } = update;
       const isUsd = isObject(cost) && cost.currency === "USD" && typeof cost.amount === "number";
-      return isUsd ? { ...heard, costUsd: cost.amount as number } : heard;
+      return isUsd ? { ...heard, costUsd: figure(cost.amount) } : heard;
     }
     default:
       return heard;
@@ -215,17 +216,18 @@ export function choose(options: Json | undefined, allow: boolean): JsonObject {
   };
 }
 
-/** Tokens, where the agent reports them. */
+/** Tokens, where the agent reports them; not a number where it reports what cannot be a count. */
 export function tokensOf(response: JsonObject): {
   readonly inputTokens: number;
   readonly outputTokens: number;
 } {
-  const figure = (name: string) => numberIn(at(response, "usage", name));
-  const quota = (name: string) => numberIn(at(response, "_meta", "quota", "token_count", name));
-  const input = figure("inputTokens") + figure("cachedReadTokens") + figure("cachedWriteTokens");
+  const count = (name: string) => countIn(at(response, "usage", name));
+  const quota = (name: string) => countIn(at(response, "_meta", "quota", "token_count", name));
+  const input = count("inputTokens") + count("cachedReadTokens") + count("cachedWriteTokens");
+  const output = count("outputTokens");
   return {
-    inputTokens: input || quota("input_tokens"),
-    outputTokens: figure("outputTokens") || quota("output_tokens"),
+    inputTokens: input === 0 ? quota("input_tokens") : input,
+    outputTokens: output === 0 ? quota("output_tokens") : output,
   };
 }
 

@@ -18,11 +18,7 @@ const NOTHING: Said = { words: null, names: [] };
 export function readBody(body: string): Said {
   const text = body.slice(0, LONGEST_READ).trim();
   if (text === "") return NOTHING;
-  if (
-    /^(?:<\?xml[^>]*>\s*)?(?:<!--[\s\S]*?-->\s*)*<(?:!doctype\s+html|html|head|body|title|div|h1|center)\b/i.test(
-      text,
-    )
-  )
+  if (PAGE.test(withoutPreamble(text.slice(0, LONGEST_PREAMBLE))))
     return { words: pageWords(text), names: [], isPage: true };
   const value = parsed(text) ?? lastEvent(text);
   return value === undefined ? { words: text, names: [] } : readValue(value);
@@ -55,8 +51,27 @@ const ERRORS = ["error", "errors", "detail", "message", "msg", "error_message"];
 const LONGEST_READ = 256 * 1024;
 const DEEPEST = 6;
 
+const PAGE = /^<(?:!doctype\s+html|html|head|body|title|div|h1|center)\b/i;
+const LONGEST_PREAMBLE = 4 * 1024;
+
+/** Without the XML declaration and the comments that may stand before a page. */
+function withoutPreamble(text: string): string {
+  let at = text.startsWith("<?xml") ? pastMark(text, ">", 0) : 0;
+  while (text.startsWith("<!--", at)) at = pastMark(text, "-->", at + "<!--".length);
+  return text.slice(at);
+}
+
+/** Where the text goes on after the next mark and the blanks behind it; at its end where there is no such mark. */
+function pastMark(text: string, mark: string, from: number): number {
+  const found = text.indexOf(mark, from);
+  if (found === -1) return text.length;
+  let at = found + mark.length;
+  while (at < text.length && text[at]!.trim() === "") at += 1;
+  return at;
+}
+
 function pageWords(page: string): string {
-  const title = /<title[^>]*>([^<]{1,300})/i.exec(page)?.[1]?.trim();
+  const title = /<title[^<>]*>([^<]{1,300})/i.exec(page)?.[1]?.trim();
   return `the answer is an HTML page${title ? ` ("${title}")` : ""}, probably a login or proxy page`;
 }
 

@@ -7,6 +7,7 @@
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4Usage } from "@ai-sdk/provider";
 import type { Backend, TurnRequest, TurnResult } from "../engine/ports.ts";
 import type { Answerer, Call, Fault, Usage } from "../flow/event.ts";
+import { figure } from "../flow/figure.ts";
 import { isObject, own, type Json } from "../flow/json.ts";
 import type { Proxy } from "./ai-sdk-connection.ts";
 import { errorEvent, faultOf, notInFormat, toFault } from "./ai-sdk-faults.ts";
@@ -261,13 +262,14 @@ function refused(kind: Fault["kind"], message: string): TurnResult {
 
 /** `inputTokens` counts everything that was sent, cached or not; the cost knows the difference. */
 function toUsage(usage: LanguageModelV4Usage | null, target: ModelTarget): Usage {
-  const input = usage?.inputTokens.total;
-  const output = usage?.outputTokens.total;
-  const { cacheRead = 0, cacheWrite = 0 } = usage?.inputTokens ?? {};
+  const { total, cacheRead: read = 0, cacheWrite: written = 0 } = usage?.inputTokens ?? {};
+  const [input, output] = [figure(total), figure(usage?.outputTokens.total)];
+  const [cacheRead, cacheWrite] = [figure(read), figure(written)];
   const price = priceFor(target);
   const figures = { turns: 1, inputTokens: input ?? 0, outputTokens: output ?? 0 };
+  const isCounted = input !== null && output !== null && cacheRead !== null && cacheWrite !== null;
   // Some servers leave the usage out, and some send zeros in its place.
-  if (input === undefined || output === undefined || input + output === 0)
+  if (!isCounted || input + output === 0)
     return { ...figures, costUsd: price !== null && isFree(price) ? 0 : null, unknown: ["tokens"] };
   return { ...figures, costUsd: costOf(price, { input, output, cacheRead, cacheWrite }) };
 }

@@ -2,10 +2,11 @@
 import { stripVTControlCharacters } from "node:util";
 import type { TurnResult } from "../engine/ports.ts";
 import type { Fault, FaultKind, Usage } from "../flow/event.ts";
+import { figure, plainUsage } from "../flow/figure.ts";
 import { shown } from "../flow/harmless.ts";
 import { isObject, own, type Json, type JsonObject } from "../flow/json.ts";
 import { costOf, priceOf, type Tokens } from "./prices.ts";
-import { at, listIn, numberIn, textIn } from "./untyped.ts";
+import { at, countIn, listIn, numberIn, textIn } from "./untyped.ts";
 
 /** The tool by which Claude Code takes a structured answer. */
 export const ANSWER_TOOL = "StructuredOutput";
@@ -74,19 +75,19 @@ export function hear(heard: Heard, message: JsonObject): Heard {
 function streamed(heard: Heard, event: Json | undefined): Heard {
   switch (at(event, "type")) {
     case "message_start": {
-      const figure = (name: string) => numberIn(at(event, "message", "usage", name));
+      const count = (name: string) => countIn(at(event, "message", "usage", name));
       const [cacheRead, cacheWrite] = [
-        figure("cache_read_input_tokens"),
-        figure("cache_creation_input_tokens"),
+        count("cache_read_input_tokens"),
+        count("cache_creation_input_tokens"),
       ];
-      const input = figure("input_tokens") + cacheRead + cacheWrite;
-      const tokens = { input, output: figure("output_tokens"), cacheRead, cacheWrite };
+      const input = count("input_tokens") + cacheRead + cacheWrite;
+      const tokens = { input, output: count("output_tokens"), cacheRead, cacheWrite };
       const used = [...heard.used, { model: textIn(at(event, "message", "model")), tokens }];
       return { ...heard, turns: heard.turns + 1, texts: [...heard.texts.slice(-1), ""], used, retry: null };
     }
     case "message_delta": {
       const last = heard.used.at(-1);
-      const output = numberIn(at(event, "usage", "output_tokens"));
+      const output = countIn(at(event, "usage", "output_tokens"));
       if (last === undefined || output === 0) return heard;
       return {
         ...heard,
@@ -102,12 +103,12 @@ function streamed(heard: Heard, event: Json | undefined): Heard {
 export function usageSoFar({ turns, used }: Heard): Usage | null {
   if (turns === 0) return null;
   const costs = used.map(({ model, tokens }) => costOf(priceOf("anthropic", model), tokens));
-  return {
+  return plainUsage({
     turns,
     inputTokens: used.reduce((sum, { tokens }) => sum + tokens.input, 0),
     outputTokens: used.reduce((sum, { tokens }) => sum + tokens.output, 0),
     costUsd: costs.reduce((sum, cost) => (sum === null || cost === null ? null : sum + cost), 0),
-  };
+  });
 }
 
 /** A wait worth handing on. A short one is Claude Code's own pause before its one retry, and not the provider's wish. */
@@ -147,7 +148,8 @@ export function toResult(heard: Heard, reading: Reading): TurnResult {
   if (result === null || (result.is_error === true && !isEnough(result))) {
     const fault = toFault(heard, reading);
     const spent = result === null ? usageSoFar(heard) : toUsage(heard, result, reading.before).usage;
-    const isFree = spent === null || spent.inputTokens + spent.outputTokens === 0;
+    const isFree =
+      spent === null || (spent.unknown === undefined && spent.inputTokens + spent.outputTokens === 0);
     return { kind: "fault", fault: isFree ? fault : { ...fault, usage: spent } };
   }
   const { usage, totals } = toUsage(heard, result, reading.before);
@@ -187,23 +189,27 @@ function toUsage(
 ): { readonly usage: Usage; readonly totals: Totals } {
   const models = isObject(modelUsage) ? Object.values(modelUsage).filter((one) => isObject(one)) : [];
   const sum = (...names: readonly string[]) =>
-    models.reduce((total, one) => total + names.reduce((part, name) => part + numberIn(one[name]), 0), 0);
+    models.reduce((total, one) => total + names.reduce((part, name) => part + countIn(one[name]), 0), 0);
   // A model without a known price is priced like another one: that is a guess and not a cost.
-  const priced = typeof cost === "number" && models.every((one) => one.costBasis !== "unknown");
-  const totals: Totals = {
+  const isPriced = models.every((one) => one.costBasis !== "unknown");
+  const now: Totals = {
     inputTokens: sum("inputTokens", "cacheReadInputTokens", "cacheCreationInputTokens"),
     outputTokens: sum("outputTokens"),
-    costUsd: priced ? cost : null,
+    costUsd: isPriced ? figure(cost) : null,
   };
-  const since = (now: number, then: number) => Math.max(0, now - then);
+  const since = (amount: number, then: number) => Math.max(0, amount - then);
   const usage: Usage = {
     turns,
-    inputTokens: since(totals.inputTokens, before.inputTokens),
-    outputTokens: since(totals.outputTokens, before.outputTokens),
-    costUsd:
-      totals.costUsd === null || before.costUsd === null ? null : since(totals.costUsd, before.costUsd),
+    inputTokens: since(now.inputTokens, before.inputTokens),
+    outputTokens: since(now.outputTokens, before.outputTokens),
+    costUsd: now.costUsd === null || before.costUsd === null ? null : since(now.costUsd, before.costUsd),
   };
-  return { usage, totals };
+  const totals: Totals = {
+    inputTokens: figure(now.inputTokens) ?? before.inputTokens,
+    outputTokens: figure(now.outputTokens) ?? before.outputTokens,
+    costUsd: now.costUsd,
+  };
+  return { usage: plainUsage(usage), totals };
 }
 
 /** What marks of earlier replies tell of their sessions. */

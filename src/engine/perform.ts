@@ -1,6 +1,7 @@
 /** Doing one command: the only place where the engine meets its ports. What comes back is always an event. */
 import type { Answerer, CheckResult, Command, Event, Figure, Judged, Reply, Sight } from "../flow/event.ts";
 import type { Answer, Flow, Step, StepId } from "../flow/flow.ts";
+import { plainUsage } from "../flow/figure.ts";
 import { isObject } from "../flow/json.ts";
 import { ANSWER_CAPS, bound, extractBeside, extractObject } from "./answer.ts";
 import { approvedFor, gateOf, question, wished, type Within } from "./perform-question.ts";
@@ -87,12 +88,20 @@ async function ask(
   }
   const broken = within?.broken() ?? null;
   if (broken !== null) throw broken;
+  result = withPlainUsage(result);
   if (result.kind === "reply" && ports.backend.free === undefined) result = metered(result);
   if (judged.length > 0) result = { ...result, judged: [...(result.judged ?? []), ...judged] };
   if (ports.tidy !== undefined) result = ports.tidy(result);
   if (result.kind === "fault") messages.length -= said.messages.length;
   const reply = readReply(flow, step, result);
   return answered(command, reply instanceof Promise ? await reply : reply);
+}
+
+/** No backend, and no server behind one, can lower what was spent by a figure below 0. */
+function withPlainUsage(result: TurnResult): TurnResult {
+  if (result.kind === "reply") return { ...result, usage: plainUsage(result.usage) };
+  const { usage } = result.fault;
+  return usage === undefined ? result : { ...result, fault: { ...result.fault, usage: plainUsage(usage) } };
 }
 
 /** An absent figure is not a zero: what the backend did not report is recorded as unknown. */

@@ -439,6 +439,10 @@ test("what is heard: words, each call once, dollars", () => {
   const usage = { inputTokens: 1, cachedReadTokens: 2, outputTokens: 3 };
   assert.deepEqual(tokensOf({ usage }), { inputTokens: 3, outputTokens: 3 });
   assert.deepEqual(tokensOf({}), { inputTokens: 0, outputTokens: 0 });
+  const below = { inputTokens: 5, cachedReadTokens: -1e9, outputTokens: -1 };
+  assert.deepEqual(tokensOf({ usage: below }), { inputTokens: Number.NaN, outputTokens: Number.NaN });
+  const owed = { sessionUpdate: "usage_update", cost: { amount: -100, currency: "USD" } };
+  assert.equal([...updates, owed].reduce(hear, NOTHING).costUsd, null);
   const quota = { token_count: { input_tokens: 5, output_tokens: 1 } };
   assert.deepEqual(tokensOf({ _meta: { quota } }), { inputTokens: 5, outputTokens: 1 });
 });

@@ -76,6 +76,24 @@ test("figures are the sum over all models, less what the session had used before
   assert.deepEqual(second.usage, { turns: 1, inputTokens: 39, outputTokens: 5, costUsd: 0.25 });
 });
 
+test("what cannot be a figure is unknown, and is not kept as what the session had used", () => {
+  const before = { inputTokens: 10, outputTokens: 10, costUsd: 0.1 };
+  const usageOf = (more: JsonObject) => {
+    const found = read([start, result(more)], { before });
+    assert.ok(found.kind === "reply");
+    return [found.usage.unknown, found.usage.costUsd, [...readMarks([found.mark!]).values()][0]];
+  };
+  const models = (more: JsonObject) => ({ opus: { inputTokens: 20, outputTokens: 20, ...more } });
+  const kept = { inputTokens: 20, outputTokens: 20, costUsd: 0.5 };
+  const rows: readonly [JsonObject, readonly unknown[]][] = [
+    [{ modelUsage: models({}) }, [undefined, 0.4, kept]],
+    [{ modelUsage: models({ outputTokens: -1e9 }) }, [["tokens"], 0.4, { ...kept, outputTokens: 10 }]],
+    [{ modelUsage: models({ cacheReadInputTokens: -1 }) }, [["tokens"], 0.4, { ...kept, inputTokens: 10 }]],
+    [{ modelUsage: models({}), total_cost_usd: -5 }, [undefined, null, { ...kept, costUsd: null }]],
+  ];
+  for (const [more, expected] of rows) assert.deepEqual(usageOf(more), expected);
+});
+
 test("a model without a known price has no cost", () => {
   const guess = result({ modelUsage: { own: { inputTokens: 1, outputTokens: 1, costBasis: "unknown" } } });
   const reply = read([start, guess]);

@@ -1,6 +1,7 @@
 /** Foreign text of any length and shape: what is done with it takes time in proportion to its length. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { readBody } from "../../src/backends/ai-sdk-said.ts";
 import { extractObject } from "../../src/engine/answer.ts";
 import { everyFault, schemaFault, validate } from "../../src/engine/schema.ts";
 import { fencesIn } from "../../src/flow/fences.ts";
@@ -53,6 +54,10 @@ const MORE = [
   "\u2028",
   "😀",
   ",",
+  "<!-- -->",
+  "<!-- --> ",
+  "<title",
+  "data: {\n",
 ];
 const ENDS = ["", "x y z", "}"];
 
@@ -70,6 +75,9 @@ const WORK: { readonly [name: string]: (text: string) => unknown } = {
   readYaml: (text) => readYaml("a.yaml", text.slice(0, text.length / 8) + text.slice(-5)),
   toLine: (text) => toLine(0, ["info", text, { text }]),
   extractObject,
+  readBody,
+  "readBody of a page": (text) => readBody(`<html>${text}`),
+  "readBody of a page behind a comment": (text) => readBody(`<?xml?><!-- ${text}`),
 };
 
 const [SHORT, LONG] = [2_000, 16_000];

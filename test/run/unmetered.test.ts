@@ -19,6 +19,7 @@ import { machineFiles } from "./stage-project.ts";
 const PRICED = { prices: { "openai-compatible/m": { input: 1, output: 2 } } };
 const FREE = { prices: { "openai-compatible/m": { input: 0, output: 0 } } };
 const NO_USAGE: Deed = { usage: { input: 0, output: 0 } };
+const BELOW: Deed = { usage: { input: -1e9, output: 20 } };
 
 function registry(runner: object, limits?: object): string {
   const more = limits === undefined ? {} : { more: { limits } };
@@ -151,6 +152,25 @@ const rows: readonly Row[] = [
     line: { costUsd: 5 },
     ...done,
   },
+  // Figures below 0 are not figures: they would lift every limit.
+  { name: "negative input", project: plain, deed: BELOW, line: { tokens: 1000 }, ...stopped },
+  {
+    name: "negative output, cost",
+    project: plain,
+    config: PRICED,
+    deed: { usage: { input: 100, output: -1e9 } },
+    line: { costUsd: 5 },
+    ...stopped,
+  },
+  {
+    name: "negative cached input, cost",
+    project: plain,
+    config: PRICED,
+    deed: { usage: { input: 100, output: 20, cacheRead: -1e9 } },
+    line: { costUsd: 5 },
+    ...stopped,
+  },
+  { name: "negative input, turns", project: plain, deed: BELOW, line: { turns: 9 }, ...done },
   {
     name: "no usage, allowed",
     project: plain,
@@ -252,6 +272,49 @@ test("a run that stopped for want of figures goes on by itself where they come n
     assert.deepEqual([again.code, count], [code, asked], again.reason);
     const warned = again.warnings.filter((text) => text.includes("was not enforced"));
     assert.equal(warned.length, code === null ? 1 : 0);
+  }
+});
+
+test("no backend can lower what was spent", async () => {
+  const good = { turns: 1, inputTokens: 60, outputTokens: 0, costUsd: 0.6 };
+  const odd = [-1e9, Number.NaN, Number.POSITIVE_INFINITY];
+  for (const [name, limit] of [
+    ["inputTokens", { tokens: 100 }],
+    ["outputTokens", { tokens: 150 }],
+    ["costUsd", { costUsd: 1 }],
+  ] as const) {
+    for (const value of odd) {
+      for (const isFault of [false, true]) {
+        let count = 0;
+        const backend: Backend = {
+          spec: { id: "mine", options: null },
+          turn: ({ asker }) => {
+            count += 1;
+            const usage = count === 1 ? { ...good, [name]: value } : good;
+            if (isFault && count === 1)
+              return Promise.resolve({
+                kind: "fault",
+                fault: { kind: "network", message: "x", retryAfterMs: 1, usage },
+              });
+            const action = asker.step === "closure.t" ? "closing" : "next";
+            const output = { stepId: asker.step, next_action: { action } };
+            return Promise.resolve({ kind: "reply", text: "", calls: [], output, usage });
+          },
+        };
+        const steps = {
+          "initial.t": stepTo("work", { next: "continuation.t" }),
+          "continuation.t": stepTo("work", { next: "closure.t" }),
+          "closure.t": stepTo("closure", { closing: null }),
+        };
+        const cwd = projectWith(agentFiles("t", steps));
+        const around = { cwd, backend, journal: createMemoryJournal(), env: { LOCKSTEP_TRUST: "all" } };
+        const result = await run({ agent: "t", ...around, spending: limit });
+        const what = `${name} ${value} ${isFault ? "of a fault" : "of a reply"}: ${result.reason}`;
+        const expected = isFault ? ["BUDGET_EXHAUSTED", 2] : ["LIMIT_UNMETERED", 1];
+        assert.deepEqual([result.code, count], expected, what);
+        assert.ok(result.usage.inputTokens >= 0 && result.usage.outputTokens >= 0, what);
+      }
+    }
   }
 });
 

@@ -1,0 +1,23 @@
+/** Figures that others report: a count or a cost is a finite number of 0 or more, and anything else is unknown. */
+import type { Figure, Usage } from "./event.ts";
+
+/** null: not known. */
+export function figure(value: unknown): number | null {
+  return typeof value === "number" && Number.isFinite(value) && value >= 0 ? value : null;
+}
+
+/** What a backend reported, with only such figures: what is not one counts as not reported, never as a negative amount. */
+export function plainUsage(usage: Usage): Usage {
+  const [input, output, costUsd] = [usage.inputTokens, usage.outputTokens, usage.costUsd].map(figure);
+  const unknown = new Set<Figure>(usage.unknown);
+  if (input === null || output === null) unknown.add("tokens");
+  if (costUsd === null && usage.costUsd !== null) unknown.add("costUsd");
+  return {
+    ...usage,
+    turns: figure(usage.turns) ?? 1,
+    inputTokens: input ?? 0,
+    outputTokens: output ?? 0,
+    costUsd: costUsd ?? null,
+    ...(unknown.size > 0 && { unknown: [...unknown] }),
+  };
+}
