@@ -4,6 +4,7 @@ import {
   existsSync,
   lstatSync,
   mkdirSync,
+  mkdtempSync,
   readdirSync,
   realpathSync,
   rmdirSync,
@@ -50,6 +51,13 @@ export async function fillSubmodules(git: Git, worktree: Tree, depth = 0): Promi
   for (const link of links) {
     const one = submoduleOf(worktree, link);
     if (one === null || !isEmptyFolder(one.to)) continue;
+    if (!isOneLine(link.path)) {
+      const path = JSON.stringify(link.path);
+      warnings.push(
+        `the submodule ${path} is empty in the worktree: its path has control characters. To have it, rename it`,
+      );
+      continue;
+    }
     const why = await fillOne(git, one, branch, link.commit);
     if (why === null)
       warnings.push(...(await fillSubmodules(git, { home: one.from, path: one.to, branch }, depth + 1)));
@@ -83,6 +91,7 @@ async function linksOf(git: Git, tree: string, depth: number): Promise<readonly 
 /** Why it stays empty; null: it is filled. */
 async function fillOne(git: Git, one: Submodule, branch: string, commit: string): Promise<string | null> {
   const { from, to, gitDir } = one;
+  if (!isOneLine(from) || !isOneLine(gitDir)) return "a folder above it has control characters in its name";
   const objects = isOwnTree(from) ? join(findPlace(from)!.common, "objects") : null;
   if (objects === null) return `it is not initialised in ${from}`;
   if (!(await git(from, ["cat-file", "-e", `${commit}^{commit}`])).ok)
@@ -110,6 +119,11 @@ async function fillOne(git: Git, one: Submodule, branch: string, commit: string)
   } catch (error) {
     return empty(error instanceof Error ? error.message : String(error));
   }
+}
+
+/** Files in which git keeps one path to a line would name other repositories otherwise. */
+function isOneLine(path: string): boolean {
+  return !/\p{Cc}/u.test(path);
 }
 
 /** As it was before: an empty folder. */
@@ -181,25 +195,33 @@ export async function newCommitIn(git: Git, { from, to }: Filled): Promise<strin
 /** The user's copy gets the commit, on a branch of its own. Gives the name of that, or why there is none. */
 export async function bringHome(
   git: Git,
-  { from, to, gitDir }: Filled,
+  { from, to }: Filled,
   branch: string,
   commit: string,
 ): Promise<{ readonly branch: string } | { readonly why: string }> {
-  const name = await freeName(git, from, branch);
-  // By a file: a git at the other end would obey the settings there, which the run could write.
-  const bundle = join(gitDir, "lockstep.bundle");
+  let folder: string | null = null;
   try {
+    const name = await freeName(git, from, branch);
+    // By a file: a git at the other end would obey the settings there, which the run could write. The file is in a new
+    // folder of the user's copy, because the run could put anything into the place of one in its own.
+    folder = mkdtempSync(join(findPlace(from)!.gitDir, "lockstep-"));
+    const bundle = join(folder, "commits");
     const known = await tipOf(git, from, "HEAD");
     const without = known === null ? [] : ["--not", known];
     const packed = await git(to, ["bundle", "create", "--quiet", bundle, "HEAD", ...without]);
     if (!packed.ok) return { why: packed.why };
-    const flags = ["--quiet", "--no-tags", "--no-write-fetch-head"];
-    const answer = await git(from, ["fetch", ...flags, bundle, `HEAD:refs/heads/${name}`], { whole: true });
-    if (!answer.ok) return { why: answer.why };
+    // `git fetch` would take the path for an address, which settings of the user's copy can redirect to a server.
+    const taken = await git(from, ["bundle", "unbundle", bundle], { whole: true });
+    if (!taken.ok) return { why: taken.why };
+    if (!taken.out.startsWith(`${commit} `)) return { why: `${to} has moved on meanwhile` };
+    if (!(await hasCommit(git, from, commit))) return { why: `objects of its history are missing in ${to}` };
+    const made = await git(from, ["update-ref", `refs/heads/${name}`, commit, ""], { whole: true });
+    return made.ok ? { branch: name } : { why: made.why };
+  } catch (error) {
+    return { why: error instanceof Error ? error.message : String(error) };
   } finally {
-    rmSync(bundle, { force: true });
+    if (folder !== null) rmSync(folder, { recursive: true, force: true });
   }
-  return (await hasCommit(git, from, commit)) ? { branch: name } : { why: `${to} has moved on meanwhile` };
 }
 
 async function freeName(git: Git, from: string, branch: string): Promise<string> {
@@ -240,8 +262,10 @@ function removeEmpty(folder: string): void {
   if (readdirSync(folder).length === 0) rmdirSync(folder);
 }
 
+/** With all that it needs: the check that `git fetch` makes before a branch names a commit. */
 async function hasCommit(git: Git, repository: string, commit: string): Promise<boolean> {
-  return (await git(repository, ["cat-file", "-e", `${commit}^{commit}`])).ok;
+  const objects = ["--objects", "--quiet", "--exclude-promisor-objects"];
+  return (await git(repository, ["rev-list", ...objects, commit, "--not", "--all"])).ok;
 }
 
 /** A working tree of its own at this very place, and not behind a link. */

@@ -28,7 +28,10 @@ export function gutter(text: string, begin = "  | "): string {
     .join("\n");
 }
 
-/** Long lines broken at `width` columns; what goes on a line begins with `  : `, so that no text can pose as a new line. */
+/**
+ * Long lines broken at `width` columns, between words where that leaves at least half of a line; what goes on a line begins
+ * with `  : `, so that no text can pose as a new line. The space stays at the end, so that nothing is left out.
+ */
 export function broken(text: string, width = 76): string {
   return text
     .split("\n")
@@ -40,18 +43,25 @@ const MORE = "\n  : ";
 
 function breakLine(line: string, width: number): string {
   if (line.length * 2 <= width) return line;
+  const lines: string[] = [];
+  let last = "";
   let column = 0;
-  let out = "";
+  /** Behind the last space of `last`: where in it, and in which column. */
+  let word = { at: 0, column: 0 };
   for (const char of line) {
     const wide = WIDE.test(char) ? 2 : 1;
     if (column + wide > width) {
-      out += MORE;
-      column = MORE.length - 1;
+      const end = word.column * 2 > width ? word : { at: last.length, column };
+      lines.push(last.slice(0, end.at));
+      last = last.slice(end.at);
+      column += MORE.length - 1 - end.column;
+      word = { at: 0, column: 0 };
     }
-    out += char;
+    last += char;
     column += wide;
+    if (char === " ") word = { at: last.length, column };
   }
-  return out;
+  return [...lines, last].join(MORE);
 }
 
 /** More of them in a row are only there to push something away. */

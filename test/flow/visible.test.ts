@@ -46,3 +46,34 @@ test("a long line cannot pose as several: what goes on is marked", () => {
   assert.equal(broken("日".repeat(60)).split("\n")[0], "日".repeat(38));
   assert.equal(broken("short"), "short");
 });
+
+const FOLDED: readonly (readonly [what: string, text: string, lines: readonly string[]])[] = [
+  ["between words", "one two three four five", ["one two three four ", "five"]],
+  ["before a word that only its end is too long for", "one two three sixteen", ["one two three ", "sixteen"]],
+  ["a word that ends the line, before a space", "one two three twenty x", ["one two three ", "twenty x"]],
+  ["a space that ends the line", "one two three seven eight", ["one two three seven ", "eight"]],
+  [
+    "several times",
+    "one two three four five six seven eight",
+    ["one two three four ", "five six seven ", "eight"],
+  ],
+  [
+    "inside of a word where the last space is too far back",
+    `one ${"x".repeat(30)}`,
+    [`one ${"x".repeat(16)}`, "x".repeat(14)],
+  ],
+  ["inside of a long word that goes on", "x".repeat(50), ["x".repeat(20), "x".repeat(16), "x".repeat(14)]],
+  [
+    "between words of wide letters",
+    `${"日".repeat(6)} ${"本".repeat(5)}`,
+    [`${"日".repeat(6)} `, "本".repeat(5)],
+  ],
+  ["control: a line that fits", "one two three twenty", ["one two three twenty"]],
+];
+
+for (const [what, text, lines] of FOLDED) {
+  test(`a long line is broken ${what}`, () => {
+    assert.equal(broken(text, 20), lines.join("\n  : "));
+    assert.equal(lines.join(""), text);
+  });
+}

@@ -1,7 +1,10 @@
 /** Submodules in the worktree of a run: they are there, what is committed in them is not lost, and nothing is published by halves. */
 import assert from "node:assert/strict";
-import { existsSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { spawnSync } from "node:child_process";
+import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { dirname, join } from "node:path";
 import { describe, test } from "node:test";
 import type { Result } from "../../src/run/index.ts";
 import { listWorktrees, pruneWorktrees } from "../../src/run/worktrees.ts";
@@ -143,6 +146,67 @@ test("settings that a run leaves in a submodule are not obeyed", async () => {
   assert.equal(existsSync(pwned), false);
 });
 
+describe("a commit in one is brought to the user's own copy", () => {
+  const commit = (name: string) => `echo ${name} > f.txt; git commit -qam ${name}`;
+  const ROWS: readonly {
+    readonly name: string;
+    /** Settings of the user's copy. */
+    readonly settings?: (port: number) => readonly (readonly [key: string, value: string])[];
+    /** What the run does in the submodule. */
+    readonly work: string;
+    readonly effects?: readonly string[];
+    readonly why?: RegExp;
+  }[] = [
+    {
+      name: "and not asked for at a server that its settings put in the place of every path",
+      settings: (port) => [[`url.http://127.0.0.1:${port}/.insteadOf`, "/"]],
+      work: commit("two"),
+    },
+    {
+      name: "also where a folder is in the place of a file that we would write",
+      work: `${commit("two")}; mkdir "$(git rev-parse --git-dir)/lockstep.bundle"`,
+    },
+    { name: "with all commits before it", work: `${commit("two")}; ${commit("three")}` },
+    {
+      name: "and not without its history",
+      work: `${commit("two")}; ${commit("three")}; git rev-parse HEAD > "$(git rev-parse --git-dir)/shallow"`,
+      effects: ["commit:applied", "submodule:failed"],
+      why: /was not brought to \S+: objects of its history are missing in /,
+    },
+  ];
+  for (const { name, settings, work, effects, why } of ROWS) {
+    test(name, async () => {
+      const asked: string[] = [];
+      await using server = createServer(({ url = "" }, response) => {
+        asked.push(url);
+        response.writeHead(404).end();
+      });
+      await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+      const world = withSubmodules();
+      for (const [key, value] of settings?.((server.address() as AddressInfo).port) ?? [])
+        world.git(world.lib, "config", key, value);
+      const kept = readdirSync(join(world.home, ".git/modules/lib"));
+      const result = await world.run([`${NAMED} cd lib; ${work}`], { sandbox: "off" });
+      assert.deepEqual(
+        effectsOf(result),
+        effects ?? ["commit:applied", "submodule:applied", "merge:held"],
+        `${result.reason} ${details(result)}`,
+      );
+      assert.deepEqual(asked, []);
+      assert.deepEqual(readdirSync(join(world.home, ".git/modules/lib")), kept);
+      const branch = branchesOf(world, world.lib);
+      if (why !== undefined) {
+        assert.match(details(result), why);
+        assert.equal(branch, "");
+        return;
+      }
+      const tip = world.git(join(worktreeOf(result), "lib"), "rev-parse", "HEAD");
+      assert.equal(world.git(world.lib, "rev-parse", branch), tip);
+      world.git(world.lib, "fsck", "--connectivity-only");
+    });
+  }
+});
+
 test("a branch that moves a submodule is not pushed before its commit is", async () => {
   const world = withSubmodules();
   const work = `${NAMED} cd lib; echo two > f.txt; git commit -qam two; cd ..; git commit -qam up`;
@@ -193,6 +257,31 @@ test("one that cannot be filled stays empty, and the reason and the command are 
   world.shell("mv lib ../lib-elsewhere; ln -s ../lib-elsewhere lib");
   const behind = await world.run(['test -z "$(ls lib)"'], { finalize: { autoMerge: false }, sandbox: "off" });
   assert.match(behind.warnings.join(), /the submodule lib is empty in the worktree: it is not initialised/);
+});
+
+test("one with a line break in its path stays empty, and no other repository is read for it", async () => {
+  const world = withSubmodules();
+  const path = `x\n${world.temp}/lib.git/objects\ny`;
+  const folder = join(world.home, path);
+  mkdirSync(dirname(folder), { recursive: true });
+  world.git(world.home, "clone", "-q", join(world.temp, "lib.git"), folder);
+  const commit = world.git(folder, "rev-parse", "HEAD");
+  const index = `160000 ${commit} 0\t${path}\0`;
+  const { status } = spawnSync("git", ["update-index", "-z", "--index-info"], {
+    cwd: world.home,
+    env: world.env,
+    input: index,
+  });
+  assert.equal(status, 0);
+  world.git(world.home, "commit", "-qm", "line break");
+  const look = "test lib = $(cat lib/f.txt); echo new > b.txt";
+  const result = await world.run([look], { finalize: { autoMerge: false }, sandbox: "off" });
+  assert.deepEqual(readdirSync(join(worktreeOf(result), path)), [], result.reason);
+  const told = result.warnings.filter((text) => text.includes("submodule"));
+  assert.deepEqual(told, [
+    `the submodule ${JSON.stringify(path)} is empty in the worktree: its path has control characters. To have it, rename it`,
+  ]);
+  assert.equal(existsSync(join(worktreeOf(result), "lib/f.txt")), true);
 });
 
 test("nothing is fetched or run for a submodule, whatever the project says about it", async () => {
