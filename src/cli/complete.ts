@@ -120,12 +120,19 @@ function takingFlag(token: string, flags: readonly Flag[]): Flag | null {
 
 /** Parameters of the agent first; what was given already only where it may be repeated. */
 function flagsOf({ flags, declared, given }: Place): readonly Candidate[] {
-  return [...declared, ...flags]
+  const own = declared.filter(({ name }) => /^[A-Za-z][\w-]*$/.test(name));
+  return [...own, ...flags]
     .filter(({ name, repeats }) => repeats === true || given.every((map) => !map.has(name)))
     .map(({ name, help }) => ({ word: `--${name}`, about: help }));
 }
 
+/** Names come from files of the project: one that begins with - would be a flag on the line. */
 async function offersOf(offer: Offer, place: Place): Promise<Offered> {
+  const { also, words } = await everyOffer(offer, place);
+  return { also, words: words.filter(({ word }) => !word.startsWith("-")) };
+}
+
+async function everyOffer(offer: Offer, place: Place): Promise<Offered> {
   const { around, words } = place;
   const named = (list: readonly string[], about = ""): Offered => ({
     also: null,

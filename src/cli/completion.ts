@@ -3,8 +3,9 @@ import { UsageError } from "./args.ts";
 import type { Call } from "./call.ts";
 
 /**
- * The program that is asked is the one on the line, so that each project's own is. Its first line says where else to
- * look: `files` or `folders` of the shell, or nowhere (`-`). Then one line for each word: the word, a tab, its meaning.
+ * The program that is asked is always the `lockstep` of the user's PATH: what is typed as `./lockstep` is a file of the
+ * project, which Tab must not start. Its first line says where else to look: `files` or `folders` of the shell, or
+ * nowhere (`-`). Then one line for each word: the word, a tab, its meaning.
  */
 const SHELLS = {
   // bash splits words also at = and @, so they are joined again; it replaces $2 only.
@@ -17,7 +18,7 @@ _lockstep() {
     line="\${line#*"$word"}"
   done
   here="\${words[-1]}"
-  mapfile -t answer < <("\${words[0]/#\\~/$HOME}" __complete -- "\${words[@]:1}" 2>/dev/null)
+  mapfile -t answer < <(lockstep __complete -- "\${words[@]:1}" 2>/dev/null)
   COMPREPLY=()
   case "\${answer[0]-}" in
     files) compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$here") ;;
@@ -36,7 +37,7 @@ complete -F _lockstep lockstep`,
 _lockstep() {
   local -a answer offered shown open opened
   local line
-  answer=("\${(@f)$(\${(Q)words[1]/#\\~/$HOME} __complete -- "\${(@Q)words[2,CURRENT]}" 2>/dev/null)}")
+  answer=("\${(@f)$(lockstep __complete -- "\${(@Q)words[2,CURRENT]}" 2>/dev/null)}")
   case "\${answer[1]}" in
     files) _files ;;
     folders) _files -/ ;;
@@ -56,7 +57,7 @@ if [[ "$zsh_eval_context" == *loadautofunc* ]]; then _lockstep "$@"; else compde
   fish: `# lockstep completion for fish
 function __lockstep_complete
   set -l words (commandline -opc) (commandline -ct)
-  set -l answer ($words[1] __complete -- $words[2..-1] 2>/dev/null)
+  set -l answer (lockstep __complete -- $words[2..-1] 2>/dev/null)
   switch "$answer[1]"
     case files
       __fish_complete_path (commandline -ct)

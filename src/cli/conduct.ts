@@ -110,7 +110,7 @@ export function resumeCommand(call: Call, { run }: Pick<Result, "run">): string 
     const value = call.text(flag);
     return value === undefined ? [] : [`--${flag}`, shellWord(value)];
   });
-  return ["lockstep", "resume", run ?? "@last", ...flags].join(" ");
+  return ["lockstep", "resume", shellWord(run ?? "@last"), ...flags].join(" ");
 }
 
 /** Relative to the folder that the call works in. */

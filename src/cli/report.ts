@@ -4,7 +4,7 @@ import { answerCommands } from "../flow/question.ts";
 import { broken, visible } from "../flow/visible.ts";
 import type { Result, Shown } from "../run/index.ts";
 import { raised } from "./limits.ts";
-import { count, DOING, duration, jsonLine, shown, shownInLine, wrapped, type Paint } from "./text.ts";
+import { count, DOING, duration, jsonLine, shellWord, shown, shownInLine, wrapped, type Paint } from "./text.ts";
 
 /** `resume`: the command that goes on with the run. `typed`: commands as the user types them. `width`: of the terminal. */
 export function renderReport(
@@ -81,7 +81,7 @@ function resultLines({ result, run }: Shown, typed: (text: string) => string): r
   const more = lines.length - MOST_LINES + 1;
   return [
     ...lines.slice(0, MOST_LINES - 1),
-    `… ${more} more lines: ${typed(`lockstep show ${run} --result`)}`,
+    `… ${more} more lines: ${typed(`lockstep show ${shellWord(run ?? "@last")} --result`)}`,
   ];
 }
 
@@ -115,7 +115,7 @@ function warnings(result: Shown, typed: (text: string) => string): readonly stri
   ]);
   const others = all.filter((text) => !known.has(text));
   if (found.length === 0) return others;
-  const seen = `shown by: ${typed(`lockstep check ${shownInLine(agent)}`)}`;
+  const seen = `shown by: ${typed(`lockstep check ${shellWord(shownInLine(agent))}`)}`;
   return [...others, `${count(found.length, "warning")} from check, ${seen}`];
 }
 
@@ -264,9 +264,9 @@ function nextAction(result: Shown, resume: string): readonly string[] {
     case "LIMIT_UNMETERED":
       return run === null ? [] : [`${resume} --allow-unmetered`];
     case "FLOW_INVALID":
-      return [`fix the problems, then: lockstep check ${shownInLine(agent)}`];
+      return [`fix the problems, then: lockstep check ${shellWord(shownInLine(agent))}`];
     case "PARAMETERS_INVALID":
-      return [`lockstep run ${shownInLine(agent)} --help`];
+      return [`lockstep run ${shellWord(shownInLine(agent))} --help`];
     case "PAUSED":
       return [resume.replace("lockstep resume", "lockstep continue")];
     case "PermissionRequired":
@@ -282,7 +282,7 @@ function nextAction(result: Shown, resume: string): readonly string[] {
     case "AGENT_VALIDATION_ABORT":
     case "FAILED_STEP_ROUTING":
     case "GATE_INTERPRETATION_ERROR":
-      return [`lockstep why ${run}`];
+      return [`lockstep why ${shellWord(run ?? "@last")}`];
     default:
       return result.resumable ? [resume] : [];
   }

@@ -89,9 +89,9 @@ function printer({ screen }: Call): (runs: readonly RunSummary[]) => Promise<voi
 
 function stateText({ run, agent, state, code, steps, events }: RunSummary): string {
   return [
-    run,
+    shownInLine(run, 64),
     shownInLine(agent, 40),
-    code === null ? state : `${state} ${code}`,
+    shownInLine(code === null ? state : `${state} ${code}`, 120),
     besideEachOther(steps) || "-",
     events,
   ].join("  ");
@@ -118,9 +118,9 @@ const HEAD = ["RUN", "AGENT", "STATE", "STEP", "STARTED", "AGE", "COST", "EVENTS
 /** `width`: longer lines are cut. */
 function runTable(runs: readonly Row[], now: number, paint: Paint, width = Infinity): string {
   const rows = runs.map((row) => [
-    row.run,
+    shownInLine(row.run, 64),
     shownInLine(row.agent, 40),
-    row.code === null ? row.state : `${row.state} ${row.code}`,
+    shownInLine(row.code === null ? row.state : `${row.state} ${row.code}`, 120),
     besideEachOther(row.steps) || "-",
     timeText(row.createdAt),
     age(now - Date.parse(row.updatedAt)),

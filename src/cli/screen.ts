@@ -1,6 +1,6 @@
 /** Where a command writes: the result to stdout, everything else to stderr. Knows what the terminal can bear. */
 import { asciiOf, isAscii } from "./ascii.ts";
-import { createPaint, jsonLine, type Paint } from "./text.ts";
+import { createPaint, jsonLine, shown, type Paint } from "./text.ts";
 
 export type Screen = {
   /** The result for people, a line or several. */
@@ -47,7 +47,7 @@ export type Manners = { readonly quiet: boolean; readonly color: boolean | null 
 export function createScreen({ stdin, stdout, stderr, env }: Terminal, { quiet, color }: Manners): Screen {
   const isPlain = isOn(env.CI) || env.TERM === "dumb";
   const isLive = !quiet && !isPlain && stderr.isTTY === true;
-  const drawn = isAscii(env) ? asciiOf : (text: string) => text;
+  const drawn = (text: string) => (isAscii(env) ? asciiOf(harmless(text)) : harmless(text));
   let status: string | null = null;
   /** What was told while a person typed; null: nobody types. */
   let held: string[] | null = null;
@@ -118,6 +118,16 @@ export function createScreen({ stdin, stdout, stderr, env }: Terminal, { quiet, 
 }
 
 const PROMPT = "> ";
+
+/** The last door: whatever a line was made of, the terminal obeys only the colours of `createPaint`. */
+function harmless(text: string): string {
+  return text
+    .split(COLOURS)
+    .map((part, place) => (place % 2 === 1 ? part : shown(part)))
+    .join("");
+}
+
+const COLOURS = /(\u001b\[(?:1|2|22|31|32|33|36|39)m)/;
 
 /** `--color` and `--no-color`, then FORCE_COLOR, then NO_COLOR, then what the stream is: the order Node itself keeps. */
 function hasColours(stream: Stream, env: Terminal["env"], color: boolean | null, isPlain: boolean): boolean {

@@ -351,7 +351,7 @@ export type RunRow = {
   readonly events: number;
   /** The newest entry: enough to tell how the run stands. null also if it is damaged. */
   readonly last: Entry | null;
-  /** Why the newest entry cannot be read. */
+  /** Why the newest entry cannot be read, or the row itself; then `id` may be a name that stands for the run. */
   readonly damaged?: string;
   /** Whether a living process is driving it. */
   readonly owned: boolean;

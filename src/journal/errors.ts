@@ -8,6 +8,14 @@ export function runUnknown(run: string): RunnerError {
   return new RunnerError("RUN_UNKNOWN", `There is no run ${run} here. List the runs to see their ids.`);
 }
 
+/** `run`: the name that stands for it. */
+export function runDamaged(path: string, run: string): RunnerError {
+  return new RunnerError(
+    "JOURNAL_UNAVAILABLE",
+    `${path}: ${run} has an id, an agent or a time that Lockstep cannot have written, so the file was changed from outside. Restore it from a copy.`,
+  );
+}
+
 export function runExists(run: string): RunnerError {
   return new RunnerError(
     "RUN_EXISTS",
@@ -50,10 +58,17 @@ export function readOnly(path: string): RunnerError {
   return new RunnerError("JOURNAL_UNAVAILABLE", `${path} ${READ_ONLY}`);
 }
 
-export function entryDamaged(path: string, run: string, seq: number, cause: unknown): RunnerError {
+/** `what`: what is wrong with it. */
+export function entryDamaged(
+  path: string,
+  run: string,
+  seq: number,
+  what: string,
+  cause?: unknown,
+): RunnerError {
   return new RunnerError(
     "JOURNAL_UNAVAILABLE",
-    `${path}: entry ${seq} of run ${run} is not JSON, so the file was changed from outside. Restore it from a copy.`,
+    `${path}: entry ${seq} of run ${run} ${what}, so the file was changed from outside. Restore it from a copy.`,
     { cause },
   );
 }

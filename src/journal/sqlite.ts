@@ -3,6 +3,7 @@ import type { DatabaseSync } from "node:sqlite";
 import type { Journal, RunHandle, RunRow } from "../engine/ports.ts";
 import type { Entry } from "../flow/event.ts";
 import type { Flow, Flows } from "../flow/flow.ts";
+import { entryFault, isRunId, isTime } from "../flow/recorded.ts";
 import { createArtifacts, SQL } from "./artifacts.ts";
 import { openDatabase } from "./database.ts";
 import {
@@ -11,6 +12,7 @@ import {
   type Holder,
   outOfOrder,
   readOnly,
+  runDamaged,
   runExists,
   runHeld,
   runUnknown,
@@ -85,17 +87,27 @@ export async function openSqliteJournal(options: SqliteJournalOptions): Promise<
   };
   const unknownOf = (more: Flows): Flows =>
     Object.fromEntries(Object.entries(more).filter(([digest]) => sql.hasFlow.get(digest) === undefined));
-  const findRun = (id: string) => sql.findRun.get(id) as RunRecord | undefined;
+  const findRun = (id: string) => (sql.findRun.get(id) as RunRecord | undefined) ?? findDamaged(id);
+  /** By the name that stands for it. */
+  const findDamaged = (id: string): RunRecord | undefined => {
+    const key = keyOf(id);
+    const run = key === null ? undefined : (sql.findKey.get(key) as RunRecord | undefined);
+    return run === undefined || isRunId(run.name) ? undefined : run;
+  };
 
   const toRow = (entry: Entry): string => artifacts.keep(JSON.stringify(entry));
   const toEntry = (row: string, run: string, seq: number): Entry => {
     // All entries are objects: what begins otherwise is kept elsewhere, or damaged.
     const body = row.startsWith("{") ? row : artifacts.restore(row, run, seq);
+    let entry: unknown;
     try {
-      return JSON.parse(body) as Entry;
+      entry = JSON.parse(body);
     } catch (cause) {
-      throw entryDamaged(file, run, seq, cause);
+      throw entryDamaged(file, run, seq, "is not JSON", cause);
     }
+    const fault = entryFault(entry);
+    if (fault !== null) throw entryDamaged(file, run, seq, fault);
+    return entry as Entry;
   };
 
   /** A run that is damaged must not hide the others. */
@@ -169,6 +181,7 @@ export async function openSqliteJournal(options: SqliteJournalOptions): Promise<
       return write(() => {
         const run = findRun(id);
         if (run === undefined) throw runUnknown(id);
+        if (run.name !== id) throw runDamaged(file, id);
         if (run.owner !== null) {
           if (!owners.isAlive(run.owner)) owners.bury(run.owner);
           else if (!takeOver) throw runHeld(id, holderOf(run));
@@ -183,7 +196,11 @@ export async function openSqliteJournal(options: SqliteJournalOptions): Promise<
     async read(id, afterSeq = 0, limit = ALL) {
       return look(() => {
         const rows = sql.read.all(id, afterSeq, limit) as unknown as readonly [string][];
-        if (rows.length === 0 && findRun(id) === undefined) throw runUnknown(id);
+        if (rows.length === 0) {
+          const run = findRun(id);
+          if (run === undefined) throw runUnknown(id);
+          if (run.name !== id) throw runDamaged(file, id);
+        }
         return rows.map(([body], index) => toEntry(body, id, afterSeq + index + 1));
       });
     },
@@ -214,10 +231,17 @@ export async function openSqliteJournal(options: SqliteJournalOptions): Promise<
           prefix === undefined
             ? sql.list.all(agent, newest, limit)
             : sql.listPrefix.all(agent, newest, limit, prefix, `${prefix}${LAST_CHARACTER}`);
-        return (rows as unknown as readonly ListRecord[]).map(
-          ([id, ofAgent, digest, createdAt, owner, events, body]): RunRow => {
-            const { last, damaged } = lastOf(body, id, events);
+        const damagedOne = prefix === undefined ? undefined : findDamaged(prefix);
+        const odd = damagedOne === undefined ? [] : sql.listKey.all(agent, newest, damagedOne.key);
+        return ([...odd, ...rows] as unknown as readonly ListRecord[]).map(
+          ([key, name, ofAgent, digest, createdAt, owner, events, body]): RunRow => {
             const owned = owner !== null && isAlive(owner);
+            const id = isRunId(name) ? name : `${DAMAGED}${key}`;
+            if (id !== name || /\p{Cc}/u.test(ofAgent) || !isTime(createdAt)) {
+              const { message } = runDamaged(file, id);
+              return { id, agent: "-", digest, createdAt: 0, events, last: null, owned, damaged: message };
+            }
+            const { last, damaged } = lastOf(body, id, events);
             const row = { id, agent: ofAgent, digest, createdAt, events, last, owned };
             return damaged === undefined ? row : Object.assign(row, { damaged });
           },
@@ -301,6 +325,8 @@ function requireOrder(id: string, entries: readonly Entry[], first: number): voi
 
 type RunRecord = {
   readonly key: number;
+  /** Its id as it is recorded. */
+  readonly name: string;
   readonly epoch: number;
   readonly owner: string | null;
   readonly owner_pid: number;
@@ -308,6 +334,7 @@ type RunRecord = {
 };
 
 type ListRecord = readonly [
+  key: number,
   id: string,
   agent: string,
   digest: string,
@@ -316,6 +343,14 @@ type ListRecord = readonly [
   events: number,
   body: string | null,
 ];
+
+/** Stands with its key for a run whose id Lockstep cannot have made, so that it can be listed and removed. */
+const DAMAGED = "damaged-";
+
+function keyOf(id: string): number | null {
+  const key = id.startsWith(DAMAGED) ? id.slice(DAMAGED.length) : "";
+  return /^[1-9]\d{0,14}$/.test(key) ? Number(key) : null;
+}
 
 /** For SQLite: without a limit. */
 const ALL = -1;
@@ -326,7 +361,7 @@ const LAST_CHARACTER = "\u{10ffff}";
  * A new key is one more than the highest there is: keys tell in which order runs were made. `seq` counts without gaps,
  * so that the newest one is the number of events as well.
  */
-const LIST = `SELECT run.id, run.agent, run.digest, run.created_at, run.owner, coalesce(last.seq, 0), last.body
+const LIST = `SELECT run.key, run.id, run.agent, run.digest, run.created_at, run.owner, coalesce(last.seq, 0), last.body
   FROM run LEFT JOIN event AS last
     ON last.run = run.key AND last.seq = (SELECT max(seq) FROM event WHERE run = run.key)
   WHERE (?1 IS NULL OR run.agent = ?1) AND (?2 IS NULL OR run.key < ?2)`;
@@ -336,7 +371,10 @@ function prepareAll(db: DatabaseSync) {
     hasFlow: db.prepare("SELECT 1 FROM flow WHERE digest = ?"),
     findFlow: db.prepare("SELECT json FROM flow WHERE digest = ?"),
     addFlow: db.prepare("INSERT INTO flow (digest, json) VALUES (?, ?)"),
-    findRun: db.prepare("SELECT key, epoch, owner, owner_pid, owned_since FROM run WHERE id = ?"),
+    findRun: db.prepare("SELECT key, id AS name, epoch, owner, owner_pid, owned_since FROM run WHERE id = ?"),
+    findKey: db.prepare(
+      "SELECT key, id AS name, epoch, owner, owner_pid, owned_since FROM run WHERE key = ?",
+    ),
     addRun: db.prepare(
       `INSERT INTO run (id, agent, digest, created_at, epoch, owner, owner_pid, owned_since)
        VALUES (?, ?, ?, ?, 1, ?, ?, ?)`,
@@ -359,6 +397,7 @@ function prepareAll(db: DatabaseSync) {
     ),
     list: db.prepare(`${LIST} ORDER BY run.key DESC LIMIT ?3`),
     listPrefix: db.prepare(`${LIST} AND run.id >= ?4 AND run.id < ?5 ORDER BY run.key DESC LIMIT ?3`),
+    listKey: db.prepare(`${LIST} AND run.key = ?3`),
     size: db.prepare(
       `SELECT coalesce(sum(${SQL.bytes}), 0) AS bytes FROM event
        WHERE run = (SELECT key FROM run WHERE id = ?)`,
@@ -380,6 +419,7 @@ function prepareAll(db: DatabaseSync) {
   sql.read.setReturnArrays(true);
   sql.list.setReturnArrays(true);
   sql.listPrefix.setReturnArrays(true);
+  sql.listKey.setReturnArrays(true);
   sql.artifacts.setReturnArrays(true);
   return sql;
 }

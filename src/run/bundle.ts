@@ -5,7 +5,9 @@ import { inItsOwnRun, retell } from "../engine/retell.ts";
 import { adoptions } from "../flow/adopted.ts";
 import type { Entry, Event } from "../flow/event.ts";
 import type { Flow, Flows } from "../flow/flow.ts";
+import { escapedInLine } from "../flow/harmless.ts";
 import { FORBIDDEN_NAMES, isObject, own, type JsonObject } from "../flow/json.ts";
+import { isRunId } from "../flow/recorded.ts";
 import { flowDigest } from "./load.ts";
 import { redact, type Redacted } from "./redact.ts";
 import { timedReplay, type TimedReplay } from "./replay.ts";
@@ -146,8 +148,11 @@ export async function replayBundle({ run, flows, entries }: Bundle): Promise<Tim
 export async function importRun(journal: Journal, bundle: Bundle, options: ImportOptions): Promise<Imported> {
   const { run, flows, entries } = bundle;
   const id = options.as ?? run.id;
-  if (!/^[\w][\w-]{0,63}$/.test(id))
-    throw new RunnerError("USAGE", `"${id}" can be no run id: letters, digits, - and _ only, at most 64.`);
+  if (!isRunId(id))
+    throw new RunnerError(
+      "USAGE",
+      `"${escapedInLine(id, 100)}" is not a valid run id: letters, digits, - and _ only, at most 64.`,
+    );
   const { difference } = await replayBundle(bundle);
   if (difference?.about === "entry") {
     const why = `Entry ${difference.seq} of run ${run.id} cannot follow the ones before it, so it is no record of a run.`;

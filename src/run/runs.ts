@@ -19,7 +19,7 @@ export type RunSummary = {
   readonly agent: string;
   /**
    * `running` while a living process drives it; `interrupted` when none does and it has not ended; `damaged` when its
-   * newest entry cannot be read.
+   * newest entry cannot be read, or Lockstep cannot have written its id.
    */
   readonly state: "running" | "completed" | "failed" | "waiting" | "paused" | "interrupted" | "damaged";
   readonly code: string | null;

@@ -3,6 +3,7 @@ import { commandForms, mayOffer, mayOfferAsking } from "../boundaries/gate.ts";
 import { isOutside, TRUSTED_HOSTS, type Places } from "../boundaries/sandbox-policy.ts";
 import { openedLabels } from "../effects/closing.ts";
 import type { CommandCheck, Flow, Module } from "../flow/flow.ts";
+import { shellWord } from "../flow/harmless.ts";
 import { handlerOf, isOnGitHub, namesIssue } from "../flow/handlers.ts";
 import { own } from "../flow/json.ts";
 import type { McpServer } from "../flow/mcp.ts";
@@ -73,7 +74,7 @@ function commandsOf({ checks, steps }: Flow): readonly string[] {
   return [
     ...Object.values(checks).flatMap((check) => (check.kind === "command" ? [withValues(check)] : [])),
     ...Object.values(steps).flatMap(({ by }) =>
-      by.kind === "command" ? [[by.command, ...by.args].map(word).join(" ")] : [],
+      by.kind === "command" ? [asShellLine(by.command, by.args)] : [],
     ),
   ];
 }
@@ -209,10 +210,17 @@ function blockLines({ enabled, types, handlers, otherIssues }: Actions, github: 
   });
 }
 
-/** As a shell would be told: the values first, since they decide with the line what is done. */
+/** A line that a shell runs, after the values that all of it is given: read by a shell, it does just that. */
 function withValues({ env, command }: CommandCheck): string {
-  const values = Object.entries(env).map(([name, value]) => `${name}=${JSON.stringify(value)}`);
-  return [...values, command].join(" ");
+  const values = Object.entries(env).map(([name, value]) => shellWord(`${name}=${value}`));
+  return values.length === 0 ? command : `export ${values.join(" ")}; ${command}`;
+}
+
+/** A program that is started without a shell, as the line by which a shell would start it: nothing in it is expanded. */
+function asShellLine(program: string, args: readonly string[]): string {
+  // A shell takes A=1 in the first place for a value; as a path it is a program.
+  const first = program.includes("=") ? `'${program.replaceAll("'", `'\\''`)}'` : shellWord(program);
+  return [first, ...args.map(shellWord)].join(" ");
 }
 
 /** So that two arguments never look like one. */

@@ -4,9 +4,9 @@ import { isAncestor, tipOf, treesOf, type Git, type Tree } from "../effects/git.
 import { dirtyIn } from "../effects/submodules.ts";
 import { named } from "../effects/words.ts";
 import { leftIn, NOTHING_LEFT, removeWorktree } from "../effects/worktree.ts";
-import type { Journal } from "../engine/ports.ts";
+import { RunnerError, type Journal } from "../engine/ports.ts";
 import { addEntry, createReport } from "../engine/report.ts";
-import type { Worktree } from "../flow/event.ts";
+import type { Event, Worktree } from "../flow/event.ts";
 import { placeFault } from "./place.ts";
 import { realPath, repositoryAround } from "./repository.ts";
 import { summarise, type RunSummary } from "./runs.ts";
@@ -89,6 +89,16 @@ type Recorded = {
   readonly fault: string | null;
 };
 
+/** A run that is damaged must not hide the others. */
+async function firstOf(journal: Journal, run: string): Promise<Event | undefined> {
+  try {
+    return (await journal.read(run, 0, 1))[0]?.event;
+  } catch (error) {
+    if (error instanceof RunnerError) return undefined;
+    throw error;
+  }
+}
+
 async function recorded(journal: Journal, around: Around): Promise<readonly Recorded[]> {
   const { root, isOurs } = around;
   // Asked where the project is, never where a journal says that a repository is.
@@ -97,7 +107,7 @@ async function recorded(journal: Journal, around: Around): Promise<readonly Reco
   const found: Recorded[] = [];
   let trees: readonly Tree[] | null | undefined;
   for (const run of await journal.list()) {
-    const first = (await journal.read(run.id, 0, 1))[0]?.event;
+    const first = await firstOf(journal, run.id);
     if (first?.type !== "run.started" || first.worktree === undefined) continue;
     const { worktree, cwd } = first;
     const { path, branch, base } = worktree;

@@ -268,24 +268,24 @@ export function journalSuite(
           ["ac1", "y"],
           ["ab2", "y"],
           ["b", "x"],
-          ["ab~", "x"],
+          ["abz", "x"],
         ] as const)
           await journal.create({ ...newRun(id), agent });
         for (const [which, ids] of [
-          [{}, "ab~ b ab2 ac1 ab1"],
-          [{ prefix: "" }, "ab~ b ab2 ac1 ab1"],
-          [{ prefix: "ab" }, "ab~ ab2 ab1"],
+          [{}, "abz b ab2 ac1 ab1"],
+          [{ prefix: "" }, "abz b ab2 ac1 ab1"],
+          [{ prefix: "ab" }, "abz ab2 ab1"],
           [{ prefix: "ab1" }, "ab1"],
           [{ prefix: "ab12" }, ""],
           [{ prefix: "B" }, ""],
           [{ prefix: "%" }, ""],
-          [{ agent: "x" }, "ab~ b ab1"],
+          [{ agent: "x" }, "abz b ab1"],
           [{ agent: "X" }, ""],
-          [{ limit: 2 }, "ab~ b"],
+          [{ limit: 2 }, "abz b"],
           [{ limit: 0 }, ""],
           [{ limit: 2, before: "b" }, "ab2 ac1"],
           [{ before: "ab1" }, ""],
-          [{ prefix: "a", agent: "y", before: "ab~", limit: 1 }, "ab2"],
+          [{ prefix: "a", agent: "y", before: "abz", limit: 1 }, "ab2"],
           [{ prefix: "a", agent: "y", before: "ab2", limit: 5 }, "ac1"],
         ] as const)
           assert.equal((await journal.list(which)).map(({ id }) => id).join(" "), ids, JSON.stringify(which));

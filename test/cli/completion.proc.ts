@@ -1,7 +1,7 @@
 /** Completions in real shells: a line is typed with Tab at its end, and the program that it starts prints its arguments. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { chmodSync } from "node:fs";
+import { chmodSync, existsSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { needs } from "../needs.ts";
@@ -27,6 +27,10 @@ const LINES = (): readonly (readonly [typed: string, arguments_: string])[] => [
   ["fork @last --edit out\tx", "fork @last --edit output=x"],
 ];
 
+/** A program of the project: Tab completes its line and does not start it. */
+const OWN = { typed: "./lockstep gra\t notes", line: "own graph notes" };
+const expected = () => [...LINES().map(([, line]) => line), OWN.line];
+
 before(async () => {
   world = createWorld();
   writeAgent(world, "notes");
@@ -47,6 +51,11 @@ esac
 `,
   );
   chmodSync(join(world.root, "bin/lockstep"), 0o755);
+  world.write(
+    "lockstep",
+    `#!/bin/sh\n[ "$1" != __complete ] || touch started-by-tab\nprintf '<own %s>\\n' "$*"\n`,
+  );
+  chmodSync(join(world.root, "lockstep"), 0o755);
 });
 after(() => world[Symbol.dispose]());
 
@@ -56,7 +65,7 @@ function there(program: string): boolean {
 
 /** Types all lines into the shell on a terminal of its own. */
 async function typedInto(shell: string): Promise<readonly string[]> {
-  const keys = LINES().map(([typed]) => `lockstep ${typed}\n`);
+  const keys = [...LINES().map(([typed]) => `lockstep ${typed}\n`), `${OWN.typed}\n`];
   const ran = await start("script", ["-qec", shell, "/dev/null"], world.root, {
     env: { ...world.env, PATH: `${join(world.root, "bin")}:${process.env.PATH}`, TERM: "dumb" },
     input: `${keys.join("")}exit\n`,
@@ -69,8 +78,9 @@ test("bash completes what can stand at each place", needs(there("script"), "no s
   const typed = await typedInto("bash --noprofile --rcfile bashrc -i");
   assert.deepEqual(
     typed.map((line) => line.trim()),
-    LINES().map(([, line]) => line),
+    expected(),
   );
+  assert.ok(!existsSync(join(world.root, "started-by-tab")));
 });
 
 test(
@@ -81,15 +91,15 @@ test(
     const typed = await typedInto("zsh -i");
     assert.deepEqual(
       typed.map((line) => line.trim()),
-      LINES().map(([, line]) => line),
+      expected(),
     );
+    assert.ok(!existsSync(join(world.root, "started-by-tab")));
   },
 );
 
 test("fish completes what can stand at each place", needs(there("fish"), "no fish"), async () => {
-  const asked = LINES().map(
-    ([typed]) => `complete -C 'lockstep ${typed.slice(0, typed.indexOf("\t"))}'; echo`,
-  );
+  const begun = [...LINES().map(([typed]) => `lockstep ${typed}`), OWN.typed];
+  const asked = begun.map((typed) => `complete -C '${typed.slice(0, typed.indexOf("\t"))}'; echo`);
   const ran = await start(
     "fish",
     ["-c", `lockstep completion fish | source; ${asked.join("; ")}`],
@@ -104,7 +114,8 @@ test("fish completes what can stand at each place", needs(there("fish"), "no fis
     const word = begun.slice(begun.lastIndexOf(" ") + 1);
     return line.slice(begun.length - word.length).split(/ |(?<==)x/)[0];
   });
-  assert.deepEqual(offered.slice(0, wanted.length), wanted, ran.stderr);
+  assert.deepEqual(offered.slice(0, wanted.length + 1), [...wanted, "graph"], ran.stderr);
+  assert.ok(!existsSync(join(world.root, "started-by-tab")));
 });
 
 test("what an agent's folder is called is never run, and an unfinished line is never an error", async () => {
@@ -118,5 +129,36 @@ test("what an agent's folder is called is never run, and an unfinished line is n
     const ran = await world.lockstep(["__complete", "--", ...words]);
     assert.deepEqual([ran.code, ran.stderr], [0, ""], words.join(" "));
     assert.doesNotMatch(ran.stdout, /pwned/);
+  }
+});
+
+test("a name of the project is never offered where it would be a flag", async () => {
+  using own = createWorld();
+  writeAgent(own, "notes", {
+    agent: (agent) => {
+      agent.parameters = {
+        topic: {
+          type: "string",
+          description: "d",
+          required: false,
+          cli: "--topic",
+          validation: { enum: ["plain", "-C/", "--sandbox=off"] },
+        },
+        odd: { type: "string", description: "d", required: false, cli: "--sandbox=off" },
+      };
+    },
+  });
+  for (const name of ["--sandbox=off", "-C"]) own.write(`.agent/${name}/agent.json`, "{}");
+  for (const [words, offered] of [
+    [["graph", ""], "notes"],
+    [["run", "notes", "--topic", ""], "plain"],
+    [["run", "notes", "--topic="], "--topic=plain"],
+    [["run", "notes", "--topic", "-"], ""],
+    [["run", "notes", "--to"], "--topic"],
+    [["run", "notes", "--sandbox"], "--sandbox"],
+  ] as const) {
+    const { stdout } = await own.lockstep(["__complete", "--", ...words]);
+    const [, ...lines] = stdout.trimEnd().split("\n");
+    assert.equal(lines.map((line) => line.split("\t")[0]).join(" "), offered, words.join(" "));
   }
 });

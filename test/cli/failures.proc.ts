@@ -411,6 +411,35 @@ describe("without --json a person is told", { concurrency: 3 }, () => {
     assert.match(shown.stderr, new RegExp(`entry \\d+ of run ${harmed} is not JSON`));
   });
 
+  test("a journal that came from elsewhere does not control the terminal", async () => {
+    using own = createWorld();
+    writeAgent(own, "notes");
+    own.write("all.json", script(replies.initial(), replies.continuation(), replies.closure()));
+    for (const topic of ["a", "b", "c"])
+      assert.equal((await own.lockstep(["run", "notes", "--topic", topic, "--script", "all.json"])).code, 0);
+    const db = new DatabaseSync(join(own.root, ".lockstep/runs.db"));
+    db.exec(`UPDATE run SET id = 'a' || char(27) || ']0;PWN' || char(7) || 'b' || char(10) || '  next rm -rf' WHERE key = 1;
+      UPDATE run SET id = 'a$(id>pwned)' || char(8238) WHERE key = 2;
+      UPDATE run SET id = 'sound' WHERE key = 3`);
+    db.close();
+    for (const [line, code, said] of [
+      [["runs"], 0, /^damaged-2 +- +damaged JOURNAL_UNAVAILABLE/m],
+      [["show", "a"], 2, /"a" could be any of damaged-2, damaged-1; give more/],
+      [["show", "damaged-1"], 3, /damaged-1 has an id/],
+      [["why", "a$"], 3, /damaged-2 has an id/],
+      [["worktree", "list"], 0, /./],
+      [["__complete", "--", "show", ""], 0, /^damaged-1\t/m],
+      [["show", "sound"], 0, /completed/],
+      [["runs", "--prune", "--keep", "1", "--yes"], 0, /Removed 2 runs/],
+    ] as const) {
+      const ran = await own.lockstep([...line]);
+      const text = ran.stdout + ran.stderr;
+      assert.equal(ran.code, code, text);
+      assert.match(text, said);
+      assert.doesNotMatch(text, /[\u001b\u0007\u202e]|pwned|PWN|next rm/);
+    }
+  });
+
   test("a check that overturns the end is named", async () => {
     const ran = await world.lockstep(["run", "doubter", "--topic", "1", "--script", "doubt.json"], {
       env: { LOCKSTEP_TRUST: "all" },

@@ -714,6 +714,27 @@ for (const [isTTY, env, color, on] of colours) {
   });
 }
 
+for (const [text, written] of [
+  ["a\u001b]0;PWN\u0007b", "a\\x1b]0;PWN\\x07b"],
+  ["a\u001b[2J\u001b[8mb\r\u202e\u009b2J", "a\\x1b[2J\\x1b[8mb\\r\\u202e\\x9b2J"],
+  ["control: a\n\tb é ✓", "control: a\n\tb é ✓"],
+  [`control: ${createPaint(true)("red", "a")}`, "control: \u001b[31ma\u001b[39m"],
+] as const) {
+  test(`whatever a line is made of, the terminal obeys only our colours: ${JSON.stringify(text)}`, async () => {
+    const [stdout, stderr] = [stream(true), stream(true)];
+    const screen = createScreen(
+      { stdin: { isTTY: true }, stdout, stderr, env: { LANG: "C.UTF-8" } },
+      manners,
+    );
+    screen.print(text);
+    screen.tell(text);
+    screen.complain(text);
+    await screen.ask(text, () => Promise.resolve("y"));
+    assert.deepEqual(stdout.written, [`${written}\n`]);
+    assert.deepEqual(stderr.written, [`${written}\n`, `${written}\n`, `${written}\n> `]);
+  });
+}
+
 test("the live line is taken away before anything else is written, and put back", () => {
   const stderr = stream(true);
   const screen = createScreen(

@@ -218,6 +218,97 @@ describe("journal: sqlite alone", () => {
       }));
   }
 
+  for (const [what, harm] of [
+    [
+      "an id with control characters",
+      String.raw`id = 'a' || char(27, 93) || '0;x' || char(7) || char(10) || '  next rm'`,
+    ],
+    ["an id with a NUL character", "id = 'r1' || char(0) || 'x'"],
+    ["an id that a shell obeys", "id = '$(id)'"],
+    ["an id that turns the direction of writing", "id = 'r1' || char(8238)"],
+    ["an id that is a flag", "id = '-C'"],
+    ["an id that is empty", "id = ''"],
+    ["an id that is too long", "id = printf('%065d', 0)"],
+    ["an agent with a line end", "agent = 'a' || char(10) || 'b'"],
+    ["a time that is not a date", "created_at = 9e15"],
+  ] as const) {
+    it(`names a run by a plain name that has ${what}, and removes it by that name`, () =>
+      world(async ({ directory, open }) => {
+        const journal = await open("a");
+        const handles = await Promise.all(["r1", "r2"].map((id) => journal.create(newRun(id), [waited(1)])));
+        await Promise.all(handles.map((handle) => handle.release()));
+        await journal.close();
+        const db = new DatabaseSync(join(directory, "runs.db"));
+        db.exec(`UPDATE run SET ${harm} WHERE id = 'r1'`);
+        db.close();
+        const again = await open("b");
+        const [sound, odd] = await again.list();
+        assert.deepEqual([sound?.id, sound?.damaged], ["r2", undefined]);
+        const name = harm.startsWith("id") ? "damaged-1" : "r1";
+        assert.deepEqual([odd?.id, odd?.agent, odd?.last, odd?.createdAt], [name, "-", null, 0]);
+        assert.match(odd?.damaged ?? "", new RegExp(`${name} has an id, .* changed from outside`));
+        assert.deepEqual(await again.list({ prefix: name }), [odd]);
+        assert.deepEqual(await again.list({ before: "r2" }), [odd]);
+        if (name !== "r1")
+          for (const refused of [again.read(name), again.claim(name)])
+            await assert.rejects(refused, { code: "JOURNAL_UNAVAILABLE", message: /damaged-1/ });
+        assert.equal(typeof (await again.size(name)), "number");
+        await again.remove(name);
+        assert.deepEqual(
+          (await again.list()).map(({ id }) => id),
+          ["r2"],
+        );
+        // Only a run that is damaged has such a name.
+        await assert.rejects(again.read("damaged-2"), { code: "RUN_UNKNOWN" });
+      }));
+  }
+
+  const verdict = { outcome: "failed", code: "AGENT_ABORTED", reason: "r", step: null };
+  const ending = (more: object) => ({
+    seq: 2,
+    at: 0,
+    event: { type: "run.ended", verdict: { ...verdict, ...more } },
+  });
+  for (const [what, body, fault] of [
+    ["control: an end", ending({}), null],
+    ["control: an end without a code", ending({ outcome: "completed", code: null }), null],
+    ["a code with control characters", ending({ code: "A\u001b]0;x\u0007" }), "code that is not a name"],
+    ["a code of two lines", ending({ code: "A\nB" }), "code that is not a name"],
+    ["a code that is not a text", ending({ code: 1 }), "code that is not a name"],
+    ["an outcome that does not exist", ending({ outcome: "\u001b[2J" }), "outcome that does not exist"],
+    ["an inherited outcome", ending({ outcome: "toString" }), "outcome that does not exist"],
+    ["a reason that is not a text", ending({ reason: [] }), "verdict without a reason"],
+    ["a step that is not a text", ending({ step: {} }), "verdict without a step"],
+    ["no verdict", { seq: 2, at: 0, event: { type: "run.ended" } }, "has no verdict"],
+    ["no event", { seq: 2, at: 0 }, "has no event"],
+    ["no time", { ...ending({}), at: "now" }, "has no time"],
+    ["a time that is not a date", { ...ending({}), at: 9e15 }, "has no time"],
+    ["steps under way that are not texts", { ...ending({}), underWay: [1] }, "steps under way"],
+    ["a decision without steps", { ...ending({}), led: { to: 1 } }, "decision without steps"],
+    [
+      "an event with an odd step",
+      { seq: 2, at: 0, event: { type: "x", step: 1 } },
+      "step that is not a text",
+    ],
+  ] as const) {
+    it(`reads only entries that Lockstep can have made: ${what}`, () =>
+      world(async ({ directory, open }) => {
+        const journal = await open("a");
+        await journal.create(newRun("r1"), [waited(1), waited(2)]);
+        await journal.close();
+        const db = new DatabaseSync(join(directory, "runs.db"));
+        db.prepare("UPDATE event SET body = ? WHERE seq = 2").run(JSON.stringify(body));
+        db.close();
+        const again = await open("b");
+        const [row] = await again.list();
+        assert.equal(row?.damaged === undefined, fault === null);
+        if (fault === null) return assert.equal((await again.read("r1")).length, 2);
+        const message = new RegExp(`entry 2 of run r1 .*${fault}.*changed from outside`);
+        assert.match(row?.damaged ?? "", message);
+        await assert.rejects(again.read("r1"), { code: "JOURNAL_UNAVAILABLE", message });
+      }));
+  }
+
   it("tells who holds a run, since when, and what to do", () =>
     world(async ({ open }) => {
       const first = await open("first", { pid: 11 });

@@ -397,3 +397,50 @@ test("a command cannot pose as several lines, nor hide behind spaces", async () 
     /\n {2}(?:with your permissions: )?\$ true··· 300 spaces ···; id\n {4}\| {3}\$ harmless\\u\{202e\}\n/,
   );
 });
+
+/** A check, which a shell runs, and a step, which is started without one: what differs is written in two ways. */
+const shellLine = (command: string, params?: object) => ({
+  validators: { ok: { type: "command", command, successWhen: "exitCode:0", failurePattern: "bad" } },
+  failurePatterns: { bad: { description: "bad", edition: "failed" } },
+  validationSteps: {
+    "closure.a": {
+      stepId: "closure.a",
+      name: "n",
+      c2: "retry",
+      c3: "a",
+      validationConditions: [{ validator: "ok", params }],
+    },
+  },
+});
+
+for (const [params, command, line] of [
+  [{ A: "$(id)" }, "true", "export 'A=$(id)'; true"],
+  [{ A: "1", B: "it's" }, "a; b", String.raw`export A=1 'B=it'\''s'; a; b`],
+  [undefined, 'A="$(id)" true', 'A="$(id)" true'],
+] as const) {
+  test(`the values of a command are written as a shell reads them: ${line}`, async () => {
+    const registry = shellLine(command, params);
+    assert.deepEqual(await asked(projectWith(agentFiles("m", steps, { registry }))), [`$ ${line}`]);
+  });
+}
+
+for (const [command, args, line, check] of [
+  ["printf", ["%s", "$(touch pwned)"], "printf %s '$(touch pwned)'", 'printf %s "$(touch pwned)"'],
+  ["printf", ["$HOME"], "printf '$HOME'", "printf $HOME"],
+  ["cat", ["~/x"], "cat '~/x'", "cat ~/x"],
+  ["cat", ["{a,b}"], "cat '{a,b}'", "cat {a,b}"],
+  ["echo", ["it's", ""], String.raw`echo 'it'\''s' ''`, `echo "it's" ""`],
+  ["A=1", ["npm"], "'A=1' npm", "A=1 npm"],
+  ["a b", [], "'a b'", "a b"],
+  ["npm", ["test", "--x=1"], "npm test --x=1", null],
+] as const) {
+  test(`a line means one thing: ${line}`, async () => {
+    const none = { outputSchemaRef: undefined, structuredGate: undefined, transitions: undefined };
+    const closing = { ...steps["closure.a"], more: { ...none, runner: { command, args } } };
+    const step = await asked(projectWith(agentFiles("m", { ...steps, "closure.a": closing })));
+    assert.deepEqual(step, [`$ ${line}`]);
+    if (check === null) return;
+    const checked = await asked(projectWith(agentFiles("m", steps, { registry: shellLine(check) })));
+    assert.deepEqual(checked, [`$ ${check}`]);
+  });
+}

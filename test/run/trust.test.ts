@@ -93,7 +93,7 @@ test("the digest that was named trusts exactly these commands", async () => {
 test("trust is for the values of a command too", async () => {
   const [first, second] = ["a", "b"].map((suite) => project('test -n "${suite}"', { suite }));
   const reason = (await attempt(first!)).reason;
-  assert.match(reason, /^ {2}\$ suite="a" test -n "\$\{suite\}"$/m);
+  assert.match(reason, /^ {2}\$ export suite=a; test -n "\$\{suite\}"$/m);
   const digest = /--trust ([0-9a-f]+)/.exec(reason)![1]!;
   assert.equal((await attempt(first!, { trust: { digest } })).outcome, "completed");
   assert.equal((await attempt(second!, { trust: { digest } })).code, "NOT_TRUSTED");
