@@ -1,4 +1,5 @@
 /** Which values of an environment are secrets: told by the names of variables, and by what the values look like. */
+import { REFERENCE } from "../flow/mcp.ts";
 import { SHORTEST } from "./secret-forms.ts";
 
 type Variables = { readonly [name: string]: string | undefined };
@@ -19,6 +20,27 @@ export function valuesOf(names: Iterable<string>, env: Variables): readonly stri
     return isPlace(value) || WORDS.test(value) ? [] : [value];
   });
 }
+
+/**
+ * The values of headers as far as the user wrote them out, whole and without the scheme before them (`Bearer x`): of what
+ * is sent to a gateway only the usual headers about the request itself are known to be harmless.
+ */
+export function secretsInHeaders(headers: Variables): readonly string[] {
+  return Object.entries(headers).flatMap(([name, value = ""]) => {
+    if (ABOUT_REQUEST.test(name)) return [];
+    const parts = value.replaceAll(REFERENCE, "\n").split("\n");
+    return parts.flatMap(secretsInHeader).filter((one) => one.length >= SHORTEST && !isOrdinary(one));
+  });
+}
+
+function secretsInHeader(part: string): readonly string[] {
+  const whole = part.trim();
+  const [, bare = whole] = /^[A-Za-z][\w-]{0,20}[ \t]{1,8}(\S+)$/.exec(whole) ?? [];
+  return /^basic\s/i.test(whole) ? [whole, bare, passwordOf(bare)] : [whole, bare];
+}
+
+const ABOUT_REQUEST =
+  /^(?:accept(?:-.*)?|content-.*|cache-control|user-agent|origin|(?:http-)?referer|x-title|anthropic-(?:beta|version)|openai-beta)$/i;
 
 /** What lets somebody in, in an address with a user, a connection string made of pairs, or an authorization header. */
 export function credentialsIn(text: string): readonly string[] {

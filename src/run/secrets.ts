@@ -1,7 +1,7 @@
 /** Every value that must not be seen in what a run records, shows or sends: what the user's own settings tell of them. */
 import { closeSync, constants, fstatSync, openSync, readFileSync, statSync } from "node:fs";
 import { dirname, isAbsolute, join, resolve } from "node:path";
-import { credentialsIn, secretsIn, valuesOf } from "../boundaries/secret-names.ts";
+import { credentialsIn, secretsIn, secretsInHeaders, valuesOf } from "../boundaries/secret-names.ts";
 import type { Flow } from "../flow/flow.ts";
 import { variablesIn } from "../flow/mcp.ts";
 import { readConfig } from "./config.ts";
@@ -11,30 +11,33 @@ export function secretsOf(
   { env = process.env, cwd = process.cwd(), secrets = [] }: Pick<DriveOptions, "env" | "cwd" | "secrets">,
   flow?: Flow,
 ): readonly string[] {
-  const named = valuesOf(namedIn(flow, env), env);
-  return [...new Set([...secretsIn(env), ...secrets, ...named, ...leftByGit(cwd, env)])];
+  const byUser = givenByUser(env);
+  const named = valuesOf(new Set([...namedIn(flow), ...byUser.names]), env);
+  const values = [...secretsIn(env), ...secrets, ...named, ...byUser.values, ...leftByGit(cwd, env)];
+  return [...new Set(values)];
 }
 
 /** Variables that somebody names as the place of a key, whatever they are called. */
-function namedIn(flow: Flow | undefined, env: NodeJS.ProcessEnv): ReadonlySet<string> {
+function namedIn(flow: Flow | undefined): readonly string[] {
   const servers = Object.values(flow?.settings.mcpServers ?? {});
-  const given = servers.flatMap((server) =>
-    variablesIn(server.kind === "http" ? server.headers : server.env),
-  );
-  return new Set([...given, ...namedByUser(env)]);
+  return servers.flatMap((server) => variablesIn(server.kind === "http" ? server.headers : server.env));
 }
 
-function namedByUser(env: NodeJS.ProcessEnv): readonly string[] {
+type Given = { readonly names: readonly string[]; readonly values: readonly string[] };
+
+/** Of the user's own config.json: the variables that it names, and the secrets that are written out in it. */
+function givenByUser(env: NodeJS.ProcessEnv): Given {
   try {
     const { models, providers, acp } = readConfig(env);
     const entries = [...Object.values(models), ...Object.values(providers)];
     const settings = entries.filter((entry) => typeof entry !== "string");
     const keys = settings.flatMap(({ apiKeyEnv }) => apiKeyEnv ?? []);
     const inHeaders = settings.flatMap(({ headers }) => variablesIn(headers ?? {}));
-    return [...keys, ...inHeaders, ...(acp?.pass ?? [])];
+    const values = settings.flatMap(({ headers }) => secretsInHeaders(headers ?? {}));
+    return { names: [...keys, ...inHeaders, ...(acp?.pass ?? [])], values };
   } catch {
-    // What is wrong with the file is reported by whoever needs it.
-    return [];
+    // What is wrong with the file is reported where its settings are used.
+    return { names: [], values: [] };
   }
 }
 

@@ -36,6 +36,12 @@ type Case = {
 
 const basic = (text: string) => Buffer.from(text).toString("base64");
 const plainKey = "canary of letters only";
+const withHeader = (at: "models" | "providers", name: string, value: string) => {
+  const headers = { [name]: value };
+  const entry =
+    at === "models" ? { corp: { provider: "openai", model: "x", headers } } : { openai: { headers } };
+  return { "config/lockstep/config.json": JSON.stringify({ [at]: entry }) };
+};
 const CASES: { readonly [name: string]: Case } = {
   "a variable called like a secret": { secret: plainKey, env: { DB_PASSWORD: plainKey } },
   "a key that models.*.apiKeyEnv names": {
@@ -62,6 +68,23 @@ const CASES: { readonly [name: string]: Case } = {
         models: { corp: { provider: "openai", model: "x", headers: { "X-Door": "open ${CORP_GATEWAY}" } } },
       }),
     },
+  },
+  "a header of a model that is written out": {
+    secret: "canary of letters only",
+    files: withHeader("models", "X-Door", "canary of letters only"),
+  },
+  "a header of a provider that is written out, without its scheme": {
+    secret: "canaryoflettersonly",
+    files: withHeader("providers", "Authorization", "Bearer canaryoflettersonly"),
+  },
+  "the password in a header that is written out": {
+    secret: "canary-of-header",
+    files: withHeader("providers", "Authorization", `Basic ${basic("me:canary-of-header")}`),
+  },
+  "what is written beside a variable in a header": {
+    secret: "-canary-beside-it",
+    env: { TEAM: "a" },
+    files: withHeader("models", "X-Door", "scope-${TEAM}-canary-beside-it${TEAM}"),
   },
   "a variable that acp.pass names": {
     secret: "canaryoflettersonly",
@@ -151,10 +174,17 @@ describe("no secret is recorded, told or streamed", () => {
       ...agentFiles("spy", { "closure.a": stepTo("closure", { closing: null }) }),
       ".git/config": '[core]\n\tbare = false\n[remote "origin"]\n\turl = https://github.com/octo/demo\n',
       "config/lockstep/config.json": JSON.stringify({
-        models: { corp: { provider: "openai", model: "x", apiKeyEnv: "CORP_GATEWAY" } },
+        models: {
+          corp: {
+            provider: "openai",
+            model: "x",
+            apiKeyEnv: "CORP_GATEWAY",
+            headers: { Accept: "application/json", "X-Mode": "disabled", "X-Short": "demo" },
+          },
+        },
       }),
     });
-    const said = "postgres is disabled on localhost, see github.com/octo/demo";
+    const said = "postgres is disabled on localhost, see github.com/octo/demo as application/json";
     let streamed = "";
     const result = await run({
       agent: "spy",
