@@ -230,13 +230,19 @@ function readWire(entry: Json, where: string, keys: readonly string[], invalid: 
   return entry;
 }
 
+/** An address as it may be repeated: without what may be a secret. null: there may be a password in it. */
+export function addressShown(address: string): string | null {
+  return address.includes("@") ? null : address.replace(/[?#].*$/s, "");
+}
+
 /** Why a value cannot be the address of a server; null: it can. */
 export function addressFault(value: Json): string | null {
   const text = typeof value === "string" ? value.trim() : "";
   const url = /^https?:\/\//i.test(text) && URL.canParse(text) ? new URL(text) : null;
   if (url === null) {
-    const isBare = text !== "" && !text.includes("://") && URL.canParse(`http://${text}`);
-    return `must be an http or https address${isBare ? `, such as http://${text}` : ""}`;
+    const bare = text.includes("://") ? null : addressShown(text);
+    const example = bare && URL.canParse(`http://${bare}`) ? `, such as http://${bare}` : "";
+    return `must be an http or https address${example}`;
   }
   if (url.username !== "" || url.password !== "")
     return "must not hold a user name or a password: use apiKeyEnv, or headers";

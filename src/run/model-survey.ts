@@ -2,7 +2,7 @@
 import { isInstalled } from "../backends/ai-sdk-load.ts";
 import type { Price } from "../backends/prices.ts";
 import { PROVIDERS, type ProviderId } from "../backends/providers.ts";
-import { configFile, readConfig } from "./config.ts";
+import { addressShown, configFile, readConfig } from "./config.ts";
 import { faultsOf, findModel, keyIn, knownNames, whyNot } from "./models.ts";
 
 export { PRICE_SOURCES, PRICES_OF, UNPRICED } from "../backends/prices.ts";
@@ -45,7 +45,7 @@ export function surveyModels(env: NodeJS.ProcessEnv): {
       ref,
       provider,
       model,
-      baseUrl,
+      baseUrl: baseUrl === null ? null : addressShown(baseUrl),
       key,
       package: pack,
       isInstalled: isInstalled(provider),

@@ -9,7 +9,7 @@ import type { Flow } from "../flow/flow.ts";
 import { isObject, own, type Json } from "../flow/json.ts";
 import { REFERENCE, variablesIn } from "../flow/mcp.ts";
 import { didYouMean, onlyNear } from "../load/suggest.ts";
-import { addressFault, readConfig, type UserConfig, type WireSettings } from "./config.ts";
+import { addressFault, addressShown, readConfig, type UserConfig, type WireSettings } from "./config.ts";
 import { proxiesOf, proxyFault, proxyHint } from "./proxy.ts";
 
 export type Surroundings = { readonly config: UserConfig; readonly env: NodeJS.ProcessEnv };
@@ -178,11 +178,11 @@ export function faultsOf(named: NamedModel, env: NodeJS.ProcessEnv): string | nu
       `has no address: say where it is as baseUrl under models in your config.json (${manual("models")}).`,
     );
   const wrong = baseUrlEnv === null ? null : addressFault(baseUrl);
-  if (wrong !== null)
-    faults.push(
-      // A password in it must not be repeated.
-      `cannot be asked: ${baseUrlEnv}${baseUrl?.includes("@") ? "" : ` is ${JSON.stringify(baseUrl)}, and`} ${wrong}.`,
-    );
+  if (wrong !== null) {
+    const given = addressShown(baseUrl ?? "");
+    const shown = given === null || given !== baseUrl ? "" : ` is ${JSON.stringify(given)}, and`;
+    faults.push(`cannot be asked: ${baseUrlEnv}${shown} ${wrong}.`);
+  }
   if (keyEnv.length > 0 && keyIn(keyEnv, env) === undefined) {
     const others =
       otherKeyEnv.length === 0 ? "" : ` (${otherKeyEnv.join(" or ")} will do as well, for a model of theirs)`;

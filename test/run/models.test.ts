@@ -167,6 +167,27 @@ describe("what is said when a model cannot be asked", () => {
       /ANTHROPIC_BASE_URL must not hold a user name or a password/,
     ],
     [
+      "an address without a scheme and with a key",
+      "opus",
+      {},
+      { ANTHROPIC_API_KEY: "k", ANTHROPIC_BASE_URL: "h.example/v1?key=word" },
+      /cannot be asked: ANTHROPIC_BASE_URL must be an http or https address, such as http:\/\/h\.example\/v1\.$/,
+    ],
+    [
+      "an address with a key",
+      "openai/x",
+      {},
+      { OPENAI_API_KEY: "k", OPENAI_BASE_URL: "https://h.example/v1#word" },
+      /cannot be asked: OPENAI_BASE_URL must end with its path: leave out what begins with \? or #\.$/,
+    ],
+    [
+      "an address without a scheme and with a password",
+      "opus",
+      {},
+      { ANTHROPIC_API_KEY: "k", ANTHROPIC_BASE_URL: PASSWORD_ADDRESS.slice("http://".length) },
+      /cannot be asked: ANTHROPIC_BASE_URL must be an http or https address\.$/,
+    ],
+    [
       "a name that means itself",
       "local",
       { models: { local: "local" } },
