@@ -1,5 +1,6 @@
 /** Modules of the project, parsed and not run: a thread of its own compiles them and never evaluates anything. */
 import type { Worker } from "node:worker_threads";
+import { shownInLine } from "../flow/harmless.ts";
 
 export type ModuleText = { readonly file: string; readonly text: string };
 
@@ -8,7 +9,7 @@ export type ModuleParsed =
   | { readonly kind: "parsed"; readonly imports: readonly string[] }
   | { readonly kind: "broken"; readonly what: string; readonly line: number; readonly column: number }
   /** It could not be looked at, which says nothing about it. */
-  | { readonly kind: "unknown" };
+  | { readonly kind: "unknown"; readonly why: string };
 
 /** One result for each, in order. Only an error that ends the thread carries its place, so each broken one ends one. */
 export async function parseModules(modules: readonly ModuleText[]): Promise<readonly ModuleParsed[]> {
@@ -58,7 +59,7 @@ async function parseSome(modules: readonly ModuleText[]): Promise<readonly Modul
 function resultsOf(worker: Worker, modules: readonly ModuleText[]): Promise<readonly ModuleParsed[]> {
   const results: ModuleParsed[] = [];
   return new Promise((resolve) => {
-    const timer = setTimeout(() => resolve([...results, { kind: "unknown" }]), LONGEST_MS);
+    const timer = setTimeout(() => resolve([...results, { kind: "unknown", why: TOO_LONG }]), LONGEST_MS);
     const settle = (more: readonly ModuleParsed[]) => {
       clearTimeout(timer);
       resolve([...results, ...more]);
@@ -75,14 +76,23 @@ function resultsOf(worker: Worker, modules: readonly ModuleText[]): Promise<read
 }
 
 const LONGEST_MS = 60_000;
+const TOO_LONG = `it takes longer than ${LONGEST_MS / 1000} seconds`;
 
 /** The stack of an error that nobody caught begins with `FILE:LINE`, the line itself, and a mark below the column. */
 function faultOf(error: unknown, text: string): ModuleParsed {
-  if (!(error instanceof Error) || error.name !== "SyntaxError") return { kind: "unknown" };
+  if (!(error instanceof Error) || error.name !== "SyntaxError")
+    return { kind: "unknown", why: whyOf(error) };
   const what = error.message.replace(/\.$/, "");
   const [head = "", ...rest] = (error.stack ?? "").split("\n");
   const line = Number(/:(\d+)$/.exec(head)?.[1] ?? 1);
   const mark = rest.slice(0, 3).find((one) => /^\s*\^+\s*$/.test(one));
   const last = text.split("\n").length;
   return { kind: "broken", what, line: Math.min(line, last), column: (mark?.indexOf("^") ?? 0) + 1 };
+}
+
+function whyOf(error: unknown): string {
+  if (!(error instanceof Error)) return "the parser ended without a result";
+  if (error instanceof RangeError) return "it is nested too deeply";
+  if ("code" in error && error.code === "ERR_WORKER_OUT_OF_MEMORY") return "it needs too much memory";
+  return shownInLine(error.message).replace(/\.$/, "");
 }

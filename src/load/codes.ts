@@ -104,6 +104,10 @@ export const CODES = {
     "module that does not parse",
     "A module is first loaded in the middle of a run, when tokens have been spent; check parses it without running it.",
   ),
+  "MODULE-UNPARSED": warning(
+    "module that could not be parsed",
+    "Whether the module can be loaded is not known, and neither is anything else about it.",
+  ),
   "MODULE-IMPORT": error(
     "import of a missing file",
     "A module whose imports are not there cannot be loaded.",

@@ -35,6 +35,15 @@ export function brokenModule({ file }: ModuleToTry, what: string, place: Place):
   });
 }
 
+export function unparsedModule({ file }: ModuleToTry, why: string): Problem {
+  return atOnce({
+    code: "MODULE-UNPARSED",
+    document: { file, value: null, place: () => ({ line: 1, column: 1 }) },
+    message: `${file} could not be parsed: ${why}.`,
+    fix: "Simplify the module, and check again.",
+  });
+}
+
 /** What a module that can be parsed imports from the project: further modules to look at, and what is not there. */
 export function importedBy(
   { file, text }: ModuleToTry,

@@ -209,7 +209,8 @@ async function pathProblems(
 async function moduleProblems(flow: Flow, files: FileTree): Promise<readonly Problem[]> {
   const { actions } = flow.settings;
   if (flow.hooks === undefined && flow.stop.kind === "end" && !actions.enabled) return [];
-  const { brokenModule, importedBy, modulesOf, strayHooks } = await import("../load/modules.ts");
+  const { brokenModule, importedBy, modulesOf, strayHooks, unparsedModule } =
+    await import("../load/modules.ts");
   const problems: Problem[] = [];
   const seen = new Set<string>();
   let next = modulesOf(flow, files).slice(0, MOST_MODULES);
@@ -223,6 +224,7 @@ async function moduleProblems(flow: Flow, files: FileTree): Promise<readonly Pro
         const { what, line, column } = parsed;
         problems.push(brokenModule(module, what, { line, column }));
       }
+      if (parsed.kind === "unknown") problems.push(unparsedModule(module, parsed.why));
       if (parsed.kind !== "parsed") continue;
       const imported = importedBy(module, parsed.imports, files);
       problems.push(...imported.problems);

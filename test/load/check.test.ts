@@ -2904,6 +2904,7 @@ test("every code has a row here, or is about values given at the start", () => {
     "DUPLICATE-KEY",
     // What only a parser finds: modules.test.ts.
     "MODULE-SYNTAX",
+    "MODULE-UNPARSED",
     "MODULE-IMPORT",
     "HOOK-UNKNOWN",
     // Of what the user's own settings say: compiled.test.ts.

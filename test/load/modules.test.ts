@@ -46,6 +46,17 @@ const ROWS: readonly Row[] = [
     says: /Unexpected end of input/,
   },
   {
+    name: "more brackets than a parser takes",
+    files: hooks("(".repeat(200_000)),
+    found: [`MODULE-UNPARSED ${HOOKS}:1:1`],
+    says: /hooks\.mjs could not be parsed: it is nested too deeply\./,
+  },
+  {
+    name: "a module that another imports, and that cannot be parsed",
+    files: hooks('import "./a.mjs";\nexport default {};', { [`${FOLDER}/a.mjs`]: "[".repeat(200_000) }),
+    found: [`MODULE-UNPARSED ${FOLDER}/a.mjs:1:1`],
+  },
+  {
     name: "a name that is declared twice",
     files: hooks("const a = 1;\n  let a = 2;\nexport default {};\n"),
     found: [`MODULE-SYNTAX ${HOOKS}:2:7`],
