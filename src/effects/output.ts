@@ -96,10 +96,13 @@ const MAX_SHOWN = 300;
 
 /** Fit to be shown among other words: no control characters, not too long. */
 export function oneLine(text: string): string {
-  const plain = stripVTControlCharacters(text)
+  const whole = text.trim();
+  // Node looks for the end of each escape sequence in the whole text.
+  const plain = stripVTControlCharacters(whole.slice(0, MAX_LINE))
     .replace(/[\s\p{Cc}]+/gu, " ")
     .trim();
-  return plain.length > MAX_SHOWN ? `${plain.slice(0, MAX_SHOWN)} …` : plain;
+  const isCut = plain.length > MAX_SHOWN || whole.length > MAX_LINE;
+  return isCut ? `${plain.slice(0, MAX_SHOWN)} …` : plain;
 }
 
 const MAX_FOUND = 50;

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { readBody } from "../../src/backends/ai-sdk-said.ts";
+import { oneLine } from "../../src/effects/output.ts";
 import { extractObject } from "../../src/engine/answer.ts";
 import { everyFault, schemaFault, validate } from "../../src/engine/schema.ts";
 import { fencesIn } from "../../src/flow/fences.ts";
@@ -51,6 +52,7 @@ const MORE = [
   "{{#each a}}",
   "{{#if a}}",
   "\u001b[",
+  "\u001b]",
   "\u2028",
   "😀",
   ",",
@@ -75,6 +77,7 @@ const WORK: { readonly [name: string]: (text: string) => unknown } = {
   readYaml: (text) => readYaml("a.yaml", text.slice(0, text.length / 8) + text.slice(-5)),
   toLine: (text) => toLine(0, ["info", text, { text }]),
   extractObject,
+  oneLine,
   readBody,
   "readBody of a page": (text) => readBody(`<html>${text}`),
   "readBody of a page behind a comment": (text) => readBody(`<?xml?><!-- ${text}`),
