@@ -232,7 +232,9 @@ function readWire(entry: Json, where: string, keys: readonly string[], invalid: 
 
 /** An address as it may be repeated: without what may be a secret. null: there may be a password in it. */
 export function addressShown(address: string): string | null {
-  return address.includes("@") ? null : address.replace(/[?#].*$/s, "");
+  const url = /^https?:\/\//i.test(address) ? URL.parse(address) : null;
+  const mayHold = url === null ? address.includes("@") : url.username !== "" || url.password !== "";
+  return mayHold ? null : address.replace(/[?#].*$/s, "");
 }
 
 /** Why a value cannot be the address of a server; null: it can. */

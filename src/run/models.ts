@@ -179,8 +179,8 @@ export function faultsOf(named: NamedModel, env: NodeJS.ProcessEnv): string | nu
     );
   const wrong = baseUrlEnv === null ? null : addressFault(baseUrl);
   if (wrong !== null) {
-    const given = addressShown(baseUrl ?? "");
-    const shown = given === null || given !== baseUrl ? "" : ` is ${JSON.stringify(given)}, and`;
+    const shown =
+      baseUrl !== null && addressShown(baseUrl) === baseUrl ? ` is ${JSON.stringify(baseUrl)}, and` : "";
     faults.push(`cannot be asked: ${baseUrlEnv}${shown} ${wrong}.`);
   }
   if (keyEnv.length > 0 && keyIn(keyEnv, env) === undefined) {

@@ -442,6 +442,22 @@ test("the list of names tells what is missing, and never a key", () => {
   assert.equal(whyNot(findModel("local", { config: readConfig(env), env }), env), null);
 });
 
+test("the list of models repeats no key and no password of an address", () => {
+  const rows: readonly (readonly [given: string, listed: string | null])[] = [
+    ["https://h.example/@team/v1", "https://h.example/@team/v1"],
+    ["https://h.example/v1?key=word@x", "https://h.example/v1"],
+    ["h.example/v1#word", "h.example/v1"],
+    [PASSWORD_ADDRESS, null],
+    [PASSWORD_ADDRESS.slice("http://".length), null],
+    [PASSWORD_ADDRESS.replace("word", "wo?rd"), null],
+  ];
+  for (const [given, listed] of rows) {
+    const found = surveyModels(home({}, { ANTHROPIC_BASE_URL: given, ANTHROPIC_API_KEY: "k" })).rows;
+    assert.equal(found.find(({ name }) => name === "opus")?.baseUrl, listed, given);
+    assert.ok(!/[:=#]wo/.test(JSON.stringify(found)), given);
+  }
+});
+
 describe("a model that cannot call tools", () => {
   const weak = async (wire: "anthropic" | "openai-compatible") => {
     const server = await modelServer(wire, answers);
