@@ -127,7 +127,8 @@ function harmless(text: string): string {
     .join("");
 }
 
-const COLOURS = /(\u001b\[(?:1|2|22|31|32|33|36|39)m)/;
+const ESCAPE = "\u001b";
+const COLOURS = new RegExp(`(${ESCAPE}\\[(?:1|2|22|31|32|33|36|39)m)`);
 
 /** `--color` and `--no-color`, then FORCE_COLOR, then NO_COLOR, then what the stream is: the order Node itself keeps. */
 function hasColours(stream: Stream, env: Terminal["env"], color: boolean | null, isPlain: boolean): boolean {

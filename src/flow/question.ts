@@ -83,7 +83,7 @@ export function answerCommands(
   command: string,
   { id, choices, free = false }: Pick<Question, "id" | "choices"> & { readonly free?: boolean },
 ): readonly string[] {
-  const typed = id === "-" ? command : `${command} ${shellWord(id)}`;
+  const typed = id === "-" ? command : `${command} ${shellWord(shownInLine(id, 80))}`;
   // Choices may be words of a model: what a shell would obey is quoted, and what cannot be seen is not offered.
   const pasted = choices.filter((choice) => shownInLine(choice, 400) === choice);
   const given = pasted.map((choice) =>

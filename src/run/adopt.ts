@@ -6,6 +6,7 @@ import { addEntry, createReport } from "../engine/report.ts";
 import { prepareSchemas, schemasOf } from "../engine/schema.ts";
 import { flowChanges, type FlowChange } from "../flow/changes.ts";
 import type { Flow } from "../flow/flow.ts";
+import { shellWord } from "../flow/harmless.ts";
 import { hasErrors } from "../flow/problem.ts";
 import { flowDigest, load } from "./load.ts";
 import type { RecordedRun } from "./runs.ts";
@@ -29,7 +30,7 @@ export async function flowToAdopt(
     if (!adopt) return null;
     throw new RunnerError(
       "FLOW_INVALID",
-      `The files of agent "${agent}" cannot be adopted: they have problems. See: lockstep check ${agent}`,
+      `The files of agent "${agent}" cannot be adopted: they have problems. See: lockstep check ${shellWord(agent)}`,
     );
   }
   const digest = flowDigest(flow);

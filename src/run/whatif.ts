@@ -4,6 +4,7 @@ import { reroute, type Rerouted } from "../engine/reroute.ts";
 import { prepareSchemas, schemasOf } from "../engine/schema.ts";
 import type { Entry, Led } from "../flow/event.ts";
 import type { Flow } from "../flow/flow.ts";
+import { shellWord } from "../flow/harmless.ts";
 import { own } from "../flow/json.ts";
 import { hasErrors } from "../flow/problem.ts";
 import type { Verdict } from "../flow/verdict.ts";
@@ -40,7 +41,7 @@ export async function whatIf(
 ): Promise<WhatIf> {
   const { agent, flow, problems } = loaded;
   if (flow === null || hasErrors(problems)) {
-    const why = `Agent "${agent}" has problems, so nothing can be led through it. See: lockstep check ${agent}`;
+    const why = `Agent "${agent}" has problems, so nothing can be led through it. See: lockstep check ${shellWord(agent)}`;
     throw new RunnerError("FLOW_INVALID", why);
   }
   await prepareSchemas(schemasOf(flow));
