@@ -4,7 +4,17 @@ import { answerCommands } from "../flow/question.ts";
 import { broken, visible } from "../flow/visible.ts";
 import type { Result, Shown } from "../run/index.ts";
 import { raised } from "./limits.ts";
-import { count, DOING, duration, jsonLine, shellWord, shown, shownInLine, wrapped, type Paint } from "./text.ts";
+import {
+  count,
+  DOING,
+  duration,
+  jsonLine,
+  shellWord,
+  shown,
+  shownInLine,
+  wrapped,
+  type Paint,
+} from "./text.ts";
 
 /** `resume`: the command that goes on with the run. `typed`: commands as the user types them. `width`: of the terminal. */
 export function renderReport(
