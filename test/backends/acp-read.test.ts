@@ -274,11 +274,13 @@ const gemini = (id: string, more: JsonObject) => ({
   ...more,
 });
 const geminiOf = (text: string) => [{ type: "content", content: { type: "text", text } }];
-const served = ["mcp__docs__search", "mcp__docs__a_b", "mcp__docs_a__b"].map((name) => ({
-  name,
-  description: "",
-  input: {},
-}));
+const served = ["mcp__docs__search", "mcp__docs__read_file", "mcp__docs__a_b", "mcp__docs_a__b"].map(
+  (name) => ({
+    name,
+    description: "",
+    input: {},
+  }),
+);
 
 const shapes: readonly (readonly [
   name: string,
@@ -541,8 +543,8 @@ const shapes: readonly (readonly [
       ["lockstep7f.", ".submit", '"mcp__lockstep7f.__.submit"'],
       ["lockstep7f!", "submit", '"mcp__lockstep7f!__submit"'],
       ["lockstep", "submit", "mcp__lockstep__submit"],
-      ["docs_a_b", "x", "mcp__docs_a_b__x"],
-      ["docs_search", "", "mcp__docs_search__"],
+      ["docs_read", "file", "mcp__docs_read__file"],
+      ["docs", "a_b", "mcp__docs__a_b"],
       ["docs", "a b", "mcp__docs__a b"],
       ["docs__a", "b", '"mcp__docs__a__b"'],
     ] as const
