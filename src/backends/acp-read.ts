@@ -5,10 +5,16 @@ import type { Fault } from "../flow/event.ts";
 import { figure } from "../flow/figure.ts";
 import { shown } from "../flow/harmless.ts";
 import { isObject, own, type Json, type JsonObject } from "../flow/json.ts";
-import { toolNameOf } from "../flow/mcp.ts";
+import { isServerName, MCP_PREFIX, serverNamed, toolNameOf } from "../flow/mcp.ts";
+import { gutter } from "../flow/visible.ts";
+import { commandIn } from "./acp-command.ts";
+import { globsIn, hasOnlyTerms, placesIn } from "./acp-places.ts";
 import { at, countIn, listIn, textIn } from "./untyped.ts";
 
-/** The one tool of the server that we hand to an agent, for its answer. */
+/**
+ * The server that we hand to an agent has one tool, for its answer. Its name begins like this and goes on at random for
+ * each session: no project can have a server of that name.
+ */
 export const SERVER = "lockstep";
 export const SUBMIT = "submit";
 
@@ -22,7 +28,12 @@ export type Heard = {
 };
 
 /** What an agent said of a tool call before it asked: at first, and with all that followed. */
-export type Announced = { readonly first: JsonObject; readonly now: JsonObject };
+export type Announced = {
+  readonly first: JsonObject;
+  readonly now: JsonObject;
+  /** The id was announced again as another call: what was said belongs to one of several. */
+  readonly reused?: true;
+};
 
 export const NOTHING: Heard = { text: "", calls: new Map(), costUsd: null };
 
@@ -34,18 +45,30 @@ export function hear(heard: Heard, update: JsonObject): Heard {
     case "tool_call_update": {
       const id = textIn(update.toolCallId);
       const said = given(update, ABOUT_CALL);
-      const before = heard.calls.get(id) ?? { first: said, now: {} };
-      const call = { first: before.first, now: { ...before.now, ...said } };
+      const known = heard.calls.get(id);
+      const before = known ?? { first: said, now: {} };
+      const isAgain = known !== undefined && update.sessionUpdate === "tool_call";
+      const isReused = known?.reused === true || (isAgain && identity(known.now) !== identity(said));
+      const now = { ...before.now, ...said };
+      const call = { first: before.first, now, ...(isReused && { reused: true as const }) };
       return { ...heard, calls: new Map([...heard.calls, [id, call]]) };
     }
     case "usage_update": {
       const { cost } = update;
-      const isUsd = isObject(cost) && cost.currency === "USD" && typeof cost.amount === "number";
-      return isUsd ? { ...heard, costUsd: figure(cost.amount) } : heard;
+      if (!isObject(cost) || cost.currency !== "USD") return heard;
+      const amount = figure(cost.amount);
+      // Money that was spent stays spent: a report that falls takes nothing back.
+      return { ...heard, costUsd: amount === null ? null : Math.max(amount, heard.costUsd ?? 0) };
     }
     default:
       return heard;
   }
+}
+
+/** What a call is: some programs announce one twice, the second time with its input. */
+function identity(call: JsonObject): string {
+  const name = at(call, "_meta", "claudeCode", "toolName") ?? call.name ?? call.title;
+  return JSON.stringify([call.kind, name, at(call, "rawInput", "server"), at(call, "rawInput", "tool")]);
 }
 
 /** Not its output, which may be long. */
@@ -70,6 +93,8 @@ export type Asking = {
   readonly announced?: Announced | undefined;
   /** What the request says beside the call. */
   readonly meta?: Json | undefined;
+  /** The name of the server for its answer. */
+  readonly server?: string;
   /** Tools of ours that it was handed, beside the one for its answer. */
   readonly served?: readonly ToolSpec[] | undefined;
 };
@@ -81,39 +106,67 @@ export type Asking = {
  * is such a text. What is not certain is judged as a tool that is not known.
  */
 export function toCalls(toolCall: JsonObject, asking: Asking = {}): readonly Judged[] {
-  const { agent = "", cwds = [], announced = UNANNOUNCED, served = [] } = asking;
+  const { agent = "", cwds = [], announced = UNANNOUNCED, served = [], server = "" } = asking;
   const call = { ...announced.now, ...given(toolCall) };
   const { kind, rawInput } = call;
   const raw = isObject(rawInput) ? rawInput : {};
-  const { name, input = raw, by } = toolOf(call, announced.first, agent, asking.meta);
+  if (announced.reused === true) return [unknown(titleOf(call), raw)];
+  const { name, input = raw, by, spellings } = toolOf(call, announced.first, agent, asking.meta);
   if (by === "server" || (isUnspecific(kind) && by !== "nothing")) {
-    if (plain(name) === OUR_NAME) return [];
-    const ours = served.filter((tool) => plain(tool.name) === plain(name));
+    const means = (known: string) => spellings(known).includes(name);
+    if (server !== "" && means(toolNameOf(server, SUBMIT))) return [];
+    const ours = served.filter((tool) => means(tool.name));
     if (ours.length > 0) return ours.map((tool) => ({ name: tool.name, input }));
     if (by === "server") return [{ name, input }];
   }
-  switch (kind) {
-    case "execute":
-      return [{ name: "Bash", input: { command: commandOf(call, raw, agent, cwds) } }];
-    case "read":
-      return onPaths("Read", call, raw);
-    case "search":
-      return onPaths("Grep", call, raw);
-    case "edit":
-    case "delete":
-    case "move":
-      return onPaths("Edit", call, raw);
-    case "fetch":
-      return [{ name: "WebFetch", input: raw }];
-    default:
-      // In quotes it is not the name of any tool: a title must not pass as one that is allowed.
-      return [{ name: by === "name" ? name : JSON.stringify(name), input }];
-  }
+  const said = [announced.first, announced.now, call];
+  const tool = by === "name" && !isKnownKind(kind) ? (own(BY_NAME, name) ?? null) : toolOfKind(kind);
+  // The tools of that name, for the agents that were tried, look for a regular expression.
+  const isRegex = name.toLowerCase() === "grep";
+  const hasCommand = raw.command !== undefined || raw.cmd !== undefined;
+  const isCommand = tool === "Bash" || hasCommand;
+  const command = isCommand
+    ? [{ name: "Bash", input: { command: commandIn(said, agent === GEMINI, cwds) } }]
+    : [];
+  if (tool === "Bash") return command;
+  if (tool === "WebFetch") return [...command, { name: tool, input: raw }];
+  if (tool !== null) return [...command, ...onPaths(tool, said, raw, { isRun: hasCommand, isRegex })];
+  return [...command, by === "name" ? { name, input } : unknown(name, input)];
+}
+
+/** In quotes it is not the name of any tool: a title must not pass as one that is allowed. */
+function unknown(name: string, input: JsonObject): Judged {
+  return { name: JSON.stringify(name), input };
 }
 
 function isUnspecific(kind: Json | undefined): boolean {
   return kind === undefined || kind === "other";
 }
+
+function isKnownKind(kind: Json | undefined): boolean {
+  return toolOfKind(kind) !== null;
+}
+
+function toolOfKind(kind: Json | undefined): string | null {
+  return own(BY_KIND, textIn(kind)) ?? null;
+}
+
+const BY_KIND: { readonly [kind: string]: string } = {
+  execute: "Bash",
+  read: "Read",
+  search: "Grep",
+  edit: "Edit",
+  delete: "Edit",
+  move: "Edit",
+  fetch: "WebFetch",
+};
+
+/** Tools whose input is judged by what is in it, for programs that name them without a kind. */
+const BY_NAME: { readonly [name: string]: string } = Object.fromEntries(
+  "Bash Read NotebookRead LS Grep Glob Write Edit MultiEdit NotebookEdit"
+    .split(" ")
+    .map((name) => [name, name]),
+);
 
 const UNANNOUNCED: Announced = { first: {}, now: {} };
 
@@ -121,6 +174,7 @@ const UNANNOUNCED: Announced = { first: {}, now: {} };
 const CODEX = "@agentclientprotocol/codex-acp";
 const EARLIER_CODEX = "codex-acp";
 const GEMINI = "gemini-cli";
+const OPENCODE = "OpenCode";
 
 /** The mode in which a program asks before it changes anything; null: it is in that mode, or has none that is known. */
 export function modeToAsk(agent: string, modes: Json | undefined): string | null {
@@ -140,23 +194,54 @@ const ASKING_MODES: { readonly [agent: string]: string } = {
 
 /**
  * `by`: what the name was taken from. `server`: the program says that it is a tool of a server. A title may be anything,
- * unless the kind says that it is the name of a tool.
+ * unless the program is known to put a name there. `spellings`: how the program may write the name of a tool that we handed
+ * to it.
  */
 type Tool = {
   readonly name: string;
   readonly input?: JsonObject;
   readonly by: "server" | "name" | "title" | "nothing";
+  readonly spellings: (name: string) => readonly string[];
 };
+
+/** What cannot be taken apart in two ways: the name of a server has none of these signs. */
+function plainSpellings(name: string): readonly string[] {
+  const server = serverNamed(name) ?? "";
+  const tool = name.slice(toolNameOf(server, "").length);
+  return [name, ...["__", ".", "/", ": "].map((between) => server + between + tool)];
+}
+
+/** With one `_` between server and tool. */
+function joined(name: string): string {
+  return name.slice(MCP_PREFIX.length).replace("__", "_");
+}
+
+function untold(call: JsonObject): Tool {
+  return { name: titleOf(call), by: "nothing", spellings: plainSpellings };
+}
 
 function toolOf(call: JsonObject, first: JsonObject, agent: string, asked: Json | undefined): Tool {
   if (agent === CODEX) return codexTool(call, first, asked);
   if (agent === EARLIER_CODEX) return earlierCodexTool(call, first);
   if (agent === GEMINI) return geminiTool(call);
-  const named = textIn(at(call, "_meta", "claudeCode", "toolName")) || textIn(call.name);
-  if (named !== "") return { name: named, by: "name" };
-  // The first title is the name of the tool for the agents that were tried; later ones say what is done with it.
-  const title = textIn(first.title) || titleOf(call);
-  return { name: title, by: call.kind === "other" ? "title" : "nothing" };
+  if (agent === OPENCODE) return openCodeTool(call, first);
+  const names = [call, first].flatMap((said) =>
+    [textIn(at(said, "_meta", "claudeCode", "toolName")), textIn(said.name)].filter((name) => name !== ""),
+  );
+  const [name] = names;
+  // A later title says what is done with the tool.
+  if (name === undefined) return untold(first.title === undefined ? call : first);
+  if (new Set(names).size > 1) return { ...untold(call), name: names.join(" or ") };
+  const isOfServer = isUnspecific(call.kind) && serverNamed(name) !== null;
+  return { name, by: isOfServer ? "server" : "name", spellings: plainSpellings };
+}
+
+/** Its first title is the name of the tool, `docs_search`, and it asks for a tool of a server under the same title. */
+function openCodeTool(call: JsonObject, first: JsonObject): Tool {
+  const name = textIn(first.title);
+  if (call.kind !== "other" || name === "" || call.title !== name || (call.name ?? name) !== name)
+    return untold(name === "" ? call : first);
+  return { name, by: "title", spellings: (known) => [joined(known)] };
 }
 
 function titleOf({ title }: JsonObject): string {
@@ -167,10 +252,9 @@ function titleOf({ title }: JsonObject): string {
 function codexTool(call: JsonObject, first: JsonObject, asked: Json | undefined): Tool {
   const isOfServer =
     at(first, "_meta", "is_mcp_tool_call") === true && at(asked, "is_mcp_tool_approval") === true;
-  if (!isOfServer) return { name: titleOf(call), by: "nothing" };
+  if (!isOfServer) return untold(call);
   const [server, tool] = [textIn(at(first, "rawInput", "server")), textIn(at(first, "rawInput", "tool"))];
-  const input = at(first, "rawInput", "arguments");
-  return { name: toolNameOf(server, tool), input: isObject(input) ? input : {}, by: "server" };
+  return toolOfServer(server, tool, at(first, "rawInput", "arguments"));
 }
 
 /** The same in other fields. */
@@ -179,20 +263,39 @@ function earlierCodexTool(call: JsonObject, first: JsonObject): Tool {
   const isAsked = at(rawInput, "request", "_meta", "codex_approval_kind") === "mcp_tool_call";
   const server = textIn(at(rawInput, "server_name"));
   const isAnnounced = at(first, "rawInput", "server") === server;
-  if (kind !== undefined || !isAsked || server === "" || !isAnnounced)
-    return { name: titleOf(call), by: "nothing" };
-  const name = toolNameOf(server, textIn(at(first, "rawInput", "tool")));
-  const input = at(rawInput, "request", "_meta", "tool_params");
-  return { name, input: isObject(input) ? input : {}, by: "server" };
+  if (kind !== undefined || !isAsked || server === "" || !isAnnounced) return untold(call);
+  const tool = textIn(at(first, "rawInput", "tool"));
+  return toolOfServer(server, tool, at(rawInput, "request", "_meta", "tool_params"));
 }
 
-/** Its ids begin with the name of the tool. The title of a tool of a server can be a text of the model. */
-function geminiTool(call: JsonObject): Tool {
-  const [, name] = /^(mcp_.+?)(?:__.*|-\d+-\d+)$/s.exec(textIn(call.toolCallId)) ?? [];
-  if (name === undefined) return { name: titleOf(call), by: "nothing" };
-  const told = textIn(at(listIn(call.content)[0], "content", "text"));
-  return { name, input: parsed(told), by: "server" };
+/** A name that two servers could share is put in quotes. */
+function toolOfServer(server: string, tool: string, said: Json | undefined): Tool {
+  const name = toolNameOf(server, tool);
+  const input = isObject(said) ? said : {};
+  const isClear = isServerName(server);
+  return { name: isClear ? name : JSON.stringify(name), input, by: "server", spellings: (known) => [known] };
 }
+
+/**
+ * Its ids begin with the name of the tool, `mcp_docs_search`. The title of a tool of a server can be a text of the model.
+ * A name that begins like ours for tools of servers is put in quotes.
+ */
+function geminiTool(call: JsonObject): Tool {
+  const name = isUnspecific(call.kind) ? geminiName(textIn(call.toolCallId)) : "";
+  if (!name.startsWith("mcp_")) return untold(call);
+  const input = parsed(textIn(at(listIn(call.content)[0], "content", "text")));
+  const spellings = (known: string) => [`mcp_${joined(known)}`];
+  return { name: name.startsWith(MCP_PREFIX) ? JSON.stringify(name) : name, input, by: "server", spellings };
+}
+
+/** `NAME-1794-1`, `NAME__NAME_1794_1` or `NAME__ID`. It is read from the end, as a name may have the same signs in it. */
+function geminiName(id: string): string {
+  if (id.length > LONGEST_ID) return "";
+  const counted = /^(.+)-\d+-\d+$/s.exec(id) ?? /^(.+)__\1_\d+_\d+$/s.exec(id);
+  return counted?.[1] ?? id.slice(0, Math.max(0, id.lastIndexOf("__")));
+}
+
+const LONGEST_ID = 400;
 
 function parsed(text: string): JsonObject {
   try {
@@ -237,70 +340,39 @@ export function modelIn(session: JsonObject): string {
   return textIn(at(session, "models", "currentModelId")) || textIn(at(option, "currentValue"));
 }
 
-/** `printed`: what the agent wrote to stderr. */
+/** `printed`: what the agent wrote to stderr. No line of what it says can be taken for one of ours. */
 export function toFault(error: unknown, printed = ""): Fault {
   const code: unknown = typeof error === "object" && error !== null && "code" in error ? error.code : null;
   const message = error instanceof Error ? error.message : String(error);
   const data = typeof error === "object" && error !== null && "data" in error ? (error.data as Json) : null;
   const details = textIn(data) || textIn(at(data, "details")) || textIn(at(data, "message"));
-  const reason = details === "" || message.includes(details) ? message : `${message}: ${details}`;
+  const whole = details === "" || message.includes(details) ? message : `${message}: ${details}`;
+  const reason = shown(whole).replaceAll("\n", "\n  | ");
   const last = shown(stripVTControlCharacters(printed).trim());
-  const words = last === "" ? "" : `\nIt printed:\n${last}`;
+  const words = last === "" ? "" : `\nIt printed:\n${gutter(last)}`;
   if (code === -32000) {
-    return { kind: "auth", message: `The agent wants you to sign in first: ${shown(reason)}${words}` };
+    return { kind: "auth", message: `The agent wants you to sign in first: ${reason}${words}` };
   }
-  return { kind: code === null ? "process" : "other", message: `The agent failed: ${shown(reason)}${words}` };
+  return { kind: code === null ? "process" : "other", message: `The agent failed: ${reason}${words}` };
 }
 
-/** Every place that it names, in the fields of the agents that were tried. */
-function onPaths(name: string, { locations, content }: JsonObject, input: JsonObject): readonly Judged[] {
-  const { changes } = input;
-  const changed = isObject(changes) ? Object.entries(changes) : [];
-  const paths = [
-    ...PATHS.map((field) => own(input, field)),
-    ...listIn(locations).map((place) => at(place, "path")),
-    ...listIn(content).map((part) => (at(part, "type") === "diff" ? at(part, "path") : undefined)),
-    ...changed.flatMap(([path, change]) => [path, at(change, "move_path")]),
-  ].filter((path) => typeof path === "string");
-  // A change that does not say where cannot be judged: a path that is refused stands for it.
-  const known = paths.length > 0 || name !== "Edit" ? new Set(paths) : [""];
-  const calls = [...known].map((path) => ({ name, input: { file_path: path } }));
-  return calls.length === 0 ? [{ name, input: {} }] : calls;
-}
-
-const PATHS = ["file_path", "path", "abs_path", "notebook_path", "filePath", "filepath"];
-
-/** null: not known. A command that is to run elsewhere is judged with the way there. */
-function commandOf(
-  { title, content }: JsonObject,
+/** Every place that it names. `isRun`: a command does it, which is judged for itself. */
+function onPaths(
+  name: string,
+  said: readonly JsonObject[],
   input: JsonObject,
-  agent: string,
-  cwds: readonly string[],
-): Json {
-  const command = agent === GEMINI && input.command === undefined ? (title ?? null) : lineOf(input);
-  if (typeof command !== "string") return command;
-  const told = textIn(at(listIn(content)[0], "content", "text"));
-  // Gemini CLI says where before anything else, so no word of the model can stand there.
-  const elsewhere = agent === GEMINI ? /^\[in (.*)\]/s.exec(told)?.[1] : (input.cwd ?? input.workdir);
-  if (elsewhere === undefined || elsewhere === null || cwds.includes(textIn(elsewhere))) return command;
-  return `cd ${quoted(textIn(elsewhere))} && ${command}`;
+  { isRun, isRegex }: { readonly isRun: boolean; readonly isRegex: boolean },
+): readonly Judged[] {
+  const { named, others } = placesIn(said);
+  const isSearch = name === "Grep" || name === "Glob";
+  // What does not say where cannot be judged: a path that is refused stands for it.
+  const unsaid = isSearch && hasOnlyTerms(input) ? "." : "";
+  const paths = new Set([...(named.length > 0 || isRun ? named : [unsaid]), ...others]);
+  const globs = isSearch && !isRun ? globsIn(input, isRegex) : [];
+  const field = name === "Glob" ? "pattern" : "glob";
+  return [...paths].flatMap((path) =>
+    globs.length === 0
+      ? [{ name, input: { file_path: path } }]
+      : globs.map((glob) => ({ name, input: { file_path: path, [field]: glob } })),
+  );
 }
-
-function quoted(path: string): string {
-  return `'${path.replaceAll("'", String.raw`'\''`)}'`;
-}
-
-function lineOf({ command }: JsonObject): Json {
-  if (!Array.isArray(command)) return command ?? null;
-  const words = listIn(command).map(textIn);
-  // `bash -lc LINE` is the line; other words are put together again.
-  const isShell = words.length === 3 && /(?:^|\/)(?:ba|z)?sh$/.test(words[0]!) && /^-l?c$/.test(words[1]!);
-  return isShell ? words[2]! : words.join(" ");
-}
-
-/** `mcp__docs__search`, `mcp_docs_search`, `docs: search` and `docs.search` are the same tool. */
-function plain(name: string): string {
-  return name.replace(/^mcp__?/, "").replaceAll(/[^A-Za-z0-9-]+/g, "_");
-}
-
-const OUR_NAME = plain(toolNameOf(SERVER, SUBMIT));

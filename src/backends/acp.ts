@@ -4,6 +4,7 @@
  * Our gate answers the permissions that the agent asks for; what it does without asking, it does by its own rules. The
  * answer comes through a tool of ours, which the agent is handed as an MCP server.
  */
+import { randomBytes } from "node:crypto";
 import { readFile, realpath, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { Readable, Writable } from "node:stream";
@@ -70,6 +71,8 @@ type Connection = {
 type Session = {
   readonly id: string;
   readonly submitted: string;
+  /** The name of the server for its answer. */
+  readonly server: string;
   readonly cwds: readonly string[];
   /** The model that the agent chose for it; empty: it does not say. */
   readonly model: string;
@@ -136,9 +139,10 @@ export async function createAcp(options: AcpOptions): Promise<Backend> {
       const session = sessions.get(textIn(sessionId));
       if (session === undefined || agent === null) return choose(options, false);
       const { name } = await agent;
-      const { cwds, served, heard } = session;
+      const { cwds, served, server, heard } = session;
       const announced = heard.calls.get(textIn(at(toolCall, "toolCallId")));
-      for (const call of toCalls(toolCall as JsonObject, { agent: name, cwds, served, announced, meta })) {
+      const asking = { agent: name, cwds, served, server, announced, meta };
+      for (const call of toCalls(toolCall as JsonObject, asking)) {
         if (!(await session.gate(call, null)).allow) return choose(options, false);
       }
       return choose(options, true);
@@ -172,7 +176,8 @@ export async function createAcp(options: AcpOptions): Promise<Backend> {
     const call: BridgedCall = (name, input) => callTool({ name, input }, signal);
     const others =
       served === undefined ? [] : await bridged(temp, served, () => sessions.get(session.id)?.call ?? call);
-    const place = { cwd, mcpServers: [submitServer(submitted), ...others] };
+    const server = SERVER + randomBytes(6).toString("hex");
+    const place = { cwd, mcpServers: [submitServer(server, submitted), ...others] };
     const found =
       id === undefined
         ? await request("session/new", place)
@@ -183,6 +188,7 @@ export async function createAcp(options: AcpOptions): Promise<Backend> {
     const session: Session = {
       id: sessionId,
       submitted,
+      server,
       cwds: [cwd, await realpath(cwd).catch(() => cwd)],
       model: modelIn(found),
       gate,
@@ -240,7 +246,7 @@ export async function createAcp(options: AcpOptions): Promise<Backend> {
       const settled = new AbortController();
       signal.addEventListener("abort", cancel, { signal: settled.signal });
       try {
-        const prompt = [{ type: "text", text: toPrompt(request, isNew) }];
+        const prompt = [{ type: "text", text: toPrompt(request, session.server, isNew) }];
         const asked = at.connection.agent.request("session/prompt", { sessionId: session.id, prompt });
         const response = await orGone(Promise.race([asked, unanswered(signal, settled.signal)]), at.gone);
         if (response === null) at.process.kill();
@@ -336,12 +342,12 @@ async function takeSubmitted(file: string): Promise<unknown> {
 }
 
 /** The protocol has no place for a system prompt or a schema: both are told. */
-function toPrompt({ system, messages, output }: RunRequest, isNew: boolean): string {
+function toPrompt({ system, messages, output }: RunRequest, server: string, isNew: boolean): string {
   const told = messages.map(textOf).join("\n\n");
   const parts = isNew ? [system, told] : [told];
   if (output === undefined) return parts.join("\n\n");
   const schema = JSON.stringify(output.schema ?? { type: "object" });
-  const how = `When you are done, call the tool ${SUBMIT} of the MCP server ${SERVER}, once and with nothing beside it. Its input is your answer and fits this JSON Schema:\n${schema}`;
+  const how = `When you are done, call the tool ${SUBMIT} of the MCP server ${server}, once and with nothing beside it. Its input is your answer and fits this JSON Schema:\n${schema}`;
   return [...parts, how].join("\n\n");
 }
 
@@ -349,9 +355,9 @@ function textOf(message: Message): string {
   return message.role === "tool" ? message.results.map(({ content }) => content).join("\n") : message.text;
 }
 
-function submitServer(file: string): Json {
+function submitServer(name: string, file: string): Json {
   const args = ["--input-type=module", "--eval", SUBMIT_SERVER, file];
-  return { name: SERVER, command: process.execPath, args, env: [] };
+  return { name, command: process.execPath, args, env: [] };
 }
 
 const LINE_BREAKS_MS = 2000;

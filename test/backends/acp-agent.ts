@@ -11,7 +11,7 @@ import { pathToFileURL } from "node:url";
 
 export type Act =
   | { readonly say: string }
-  /** Asks leave for a tool call, and runs the command if it gets it. */
+  /** Asks leave for a tool call, and runs the command if it gets it. SERVER stands for the server for its answer. */
   | { readonly ask: object; readonly run?: string; readonly options?: readonly object[] }
   | { readonly submit: object }
   /** Calls a tool of a server that it was handed, without asking anybody, and says what came of it. */
@@ -108,7 +108,9 @@ if (process.argv[2] === "act") {
         }
         if ("tell" in act) await say(act.tell === "prompt" ? prompt[0]!.text : JSON.stringify(process.env));
         if ("ask" in act) {
-          const toolCall = { toolCallId: `t-${nth}`, title: "a call", status: "pending", ...act.ask };
+          const said = JSON.stringify(act.ask).replaceAll("SERVER", session.servers[0]!.name);
+          const asked = JSON.parse(said) as object;
+          const toolCall = { toolCallId: `t-${nth}`, title: "a call", status: "pending", ...asked };
           await update({ sessionUpdate: "tool_call", ...toolCall });
           const { outcome } = await client.request("session/request_permission", {
             sessionId,

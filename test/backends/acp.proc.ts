@@ -80,6 +80,8 @@ suiteOffline("backend acp", import.meta.url, { skip }, () => {
       [{ say: "two" }, { cost: 0.75 }],
       [{ say: "three" }],
       [{ say: "four" }, { cost: 1 }],
+      [{ cost: 0.5 }],
+      [{ cost: -1e9 }],
     );
     const first = said(await w.ask());
     assert.match(first.text, /^You are a test\.\n\nDo it\.\n\nWhen you are done, call the tool submit/);
@@ -92,6 +94,8 @@ suiteOffline("backend acp", import.meta.url, { skip }, () => {
     const session = first.session!;
     assert.equal(said(await w.ask({ session })).usage.costUsd, null, "no figure is not a cost of nothing");
     assert.equal(said(await w.ask({ session })).usage.costUsd, 0.25);
+    assert.equal(said(await w.ask({ session })).usage.costUsd, 0, "a cost that falls gives nothing back");
+    assert.equal(said(await w.ask({ session })).usage.costUsd, null, "a cost below 0 is not known");
   });
 
   test("the answer comes through our tool, and belongs to the prompt it was given for", async () => {
@@ -122,7 +126,33 @@ suiteOffline("backend acp", import.meta.url, { skip }, () => {
     ],
     ["an edit somewhere", { ask: { kind: "edit" }, run: "touch a" }, "no"],
     ["an unknown tool", { ask: { kind: "other", title: "Deploy" }, run: "touch a" }, "no"],
-    ["our own tool", { ask: { kind: "other", title: "mcp__lockstep__submit" }, run: "touch a" }, "yes"],
+    ["our own tool", { ask: { kind: "other", name: "mcp__SERVER__submit" }, run: "touch a" }, "yes"],
+    [
+      "a tool with our words as its title",
+      { ask: { kind: "other", title: "mcp__SERVER__submit" }, run: "touch a" },
+      "no",
+    ],
+    [
+      "a tool of a server with the name that ours begins with",
+      { ask: { kind: "other", name: "mcp__lockstep__submit" }, run: "touch a" },
+      "no",
+    ],
+    ["reading without a place", { ask: { kind: "read", title: "/etc/passwd" }, run: "touch a" }, "no"],
+    [
+      "reading with a command",
+      { ask: { kind: "read", rawInput: { path: "a", command: "rm a" } }, run: "touch a" },
+      "no",
+    ],
+    [
+      "a listed command of a shell of the project",
+      { ask: { kind: "execute", rawInput: { command: ["./sh", "-c", "touch a"] } }, run: "touch a" },
+      "no",
+    ],
+    [
+      "a listed command with another environment",
+      { ask: { kind: "execute", rawInput: { command: "touch a", env: { PATH: "." } } }, run: "touch a" },
+      "no",
+    ],
     [
       "leave for ever",
       {
@@ -168,12 +198,12 @@ suiteOffline("backend acp", import.meta.url, { skip }, () => {
     ]);
   });
 
-  for (const title of ["mcp__docs__search", "docs: search", "docs.search"]) {
-    test(`an agent that asks leave for ${title} is judged by the tool's own name`, async () => {
-      await using w = await world([{ ask: { kind: "other", title } }]);
+  for (const name of ["mcp__docs__search", "docs: search", "docs.search"]) {
+    test(`an agent that asks leave for ${name} is judged by the tool's own name`, async () => {
+      await using w = await world([{ ask: { kind: "other", name } }]);
       const judged: string[] = [];
-      const gate: Gate = ({ name }) => {
-        judged.push(name);
+      const gate: Gate = (call) => {
+        judged.push(call.name);
         return Promise.resolve({ allow: true });
       };
       const call = () => Promise.reject(new Error("not called"));
@@ -262,7 +292,7 @@ suiteOffline("backend acp", import.meta.url, { skip }, () => {
 
   test("what an agent printed is shown when it fails, and nothing of it reaches a terminal", async () => {
     await using w = await world([{ print: "\u001b[31mno key\u001b[0m\u0007 here\n" }, { exit: true }]);
-    assert.match(faultOf(await w.ask()).message, /ended \(3\)\nIt printed:\nno key\\x07 here$/);
+    assert.match(faultOf(await w.ask()).message, /ended \(3\)\nIt printed:\n  \| no key\\x07 here$/);
   });
 
   test("an agent that says nothing after its start is given up, with what it printed", async () => {
@@ -270,7 +300,10 @@ suiteOffline("backend acp", import.meta.url, { skip }, () => {
     await using w = await worldWith({ command: "/bin/sh", args, startMs: 3000 });
     const fault = faultOf(await w.ask());
     assert.equal(fault.kind, "process");
-    assert.match(fault.message, /sh was started and has not answered for 3 s\nIt printed:\nwhere is my key$/);
+    assert.match(
+      fault.message,
+      /sh was started and has not answered for 3 s\nIt printed:\n  \| where is my key$/,
+    );
   });
 
   const endings: readonly [how: string, last: readonly Act[]][] = [

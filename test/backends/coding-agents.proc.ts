@@ -92,7 +92,7 @@ async function world(agent: CodingAgent) {
   let isKilled = false;
   const server = await modelServer(agent.wire, (seen) => {
     if (!isMeant(seen, agent)) return { text: "ok" };
-    if (isKilled) return deeds.shift();
+    if (isKilled) return withServer(deeds.shift(), seen);
     isKilled = true;
     reached.resolve();
     return { hang: 0 };
@@ -156,6 +156,16 @@ function script(agent: CodingAgent): Deed[] {
     ...next("continuation.issue", "handoff", { summary: "both are fixed" }),
     ...next("closure.issue", "closing"),
   ];
+}
+
+/** The server for the answer has another name in each session: the model finds it in what it is asked. */
+function withServer(deed: Deed | undefined, { body }: Seen): Deed | undefined {
+  const server = JSON.stringify(body)
+    .match(/lockstep[0-9a-f]{12}/g)
+    ?.at(-1);
+  if (deed === undefined || server === undefined) return deed;
+  const said = JSON.stringify(deed).replaceAll(/(mcp__|mcp_|")lockstep(?=__|_|\/)/g, `$1${server}`);
+  return JSON.parse(said) as Deed;
 }
 
 /** Agents ask models for titles, routes and suggestions, too. */
