@@ -11,6 +11,7 @@ import { asTyped } from "../../src/cli/typed.ts";
 import type { CheckResult, Entry } from "../../src/flow/event.ts";
 import type { Parameter } from "../../src/flow/flow.ts";
 import type { Problem } from "../../src/flow/problem.ts";
+import { answerCommands } from "../../src/flow/question.ts";
 import type { DriveOptions, Result, Shown } from "../../src/run/index.ts";
 import { toFailure } from "../../src/run/result.ts";
 
@@ -905,3 +906,13 @@ test("help shows a built-in flag under its other name where a parameter took its
   assert.match(help, /--ls-json/);
   assert.doesNotMatch(help, / --script FILE {2}/);
 });
+
+for (const [id, command] of [
+  ["q0e2p40q", "lockstep answer r1 q0e2p40q yes"],
+  ["$(id)", "lockstep answer r1 '$(id)' yes"],
+  ["q1\n  next rm\u001b", String.raw`lockstep answer r1 'q1 next rm\x1b' yes`],
+] as const) {
+  test(`the command that answers a question quotes its id: ${JSON.stringify(id)}`, () => {
+    assert.deepEqual(answerCommands("lockstep answer r1", { id, choices: ["yes"] }), [command]);
+  });
+}
