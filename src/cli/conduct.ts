@@ -1,6 +1,7 @@
 /** Starting and resuming look the same from outside: progress, a signal to stop, one result at the end. */
 import { closeSync, constants, openSync, readSync } from "node:fs";
 import { resolve } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { answerFrom, notAnAnswer, offer } from "../flow/question.ts";
 import { EXIT } from "../flow/verdict.ts";
 import { broken, visible, visibleInLine } from "../flow/visible.ts";
@@ -183,8 +184,7 @@ function askPerson(call: Call): NonNullable<DriveOptions["ask"]> {
     for (;;) {
       const line = await askLine(call, asked, signal);
       if (line === null) {
-        // The terminal gives no more input (Ctrl-D): the run stops as with Ctrl-C, and the question stays open.
-        if (!signal.aborted) process.kill(process.pid, "SIGINT");
+        if (!signal.aborted) await stopRun(signal);
         return null;
       }
       const answer = answerFrom({ choices, free }, line);
@@ -193,6 +193,16 @@ function askPerson(call: Call): NonNullable<DriveOptions["ask"]> {
     }
   };
 }
+
+/** The terminal gives no more input (Ctrl-D): the run stops as with Ctrl-C, and the question stays open. */
+async function stopRun(signal: AbortSignal): Promise<void> {
+  const stopped = new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+  process.kill(process.pid, "SIGINT");
+  // An answer of nobody that comes before the run has stopped would count as a no.
+  await Promise.race([stopped, sleep(STOP_MS)]);
+}
+
+const STOP_MS = 5000;
 
 /** null: nobody answered. */
 async function askLine(
