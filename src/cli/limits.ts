@@ -29,8 +29,9 @@ export function raised({ of, step, name, most, used, next = 0 }: Reached): strin
   const value = written(name, Math.max(2 * most, used + 2 * next));
   if (of !== "run")
     return `--max ${shellWord(`${step}${of === "attempt" ? ".perAttempt" : ""}.${name}=${value}`)}`;
-  const [flag] = Object.entries(SHORT).find(([, other]) => other === name)!;
-  return `--${flag} ${value}`;
+  // A record of somebody else may name a limit that does not exist.
+  const flag = Object.entries(SHORT).find(([, other]) => other === name)?.[0];
+  return flag === undefined ? `--max ${shellWord(`${name}=${value}`)}` : `--${flag} ${value}`;
 }
 
 /** As the flags read it. */

@@ -231,6 +231,11 @@ for (const [name, more, says] of USAGES) {
 const LIMITS: readonly [name: string, limit: NonNullable<typeof result.limit>, next: string][] = [
   ["turns", { of: "run", step: "", name: "turns", most: 2, used: 2 }, "--max-turns 4"],
   [
+    "one that does not exist, in a record of somebody else",
+    { of: "run", step: "", name: "$(id)" as "turns", most: 2, used: 2 },
+    "--max '$(id)=4'",
+  ],
+  [
     "a large next call",
     { of: "run", step: "", name: "tokens", most: 100, used: 90, next: 200 },
     "--max-tokens 490",
