@@ -66,7 +66,7 @@ describe("the end of a command that drives an agent", { skip, concurrency: 2 }, 
     using w = world([{ leave: "marked" }, { print: "bad key sk-the-secret-key-of-it\n" }, { exit: true }]);
     const ran = await w.run(["run", "t", "--json", ...FLAGS]);
     const { reason } = onlyDocument(ran) as { reason: string };
-    assert.match(reason, /ended \(3\)\nIt printed:\nbad key /);
+    assert.match(reason, /ended \(3\)\nIt printed:\n  \| bad key /);
     assert.doesNotMatch(ran.stdout + ran.stderr, /sk-the-secret-key-of-it/);
     assert.deepEqual(w.left(""), []);
     assert.deepEqual(readdirSync(w.temp), []);

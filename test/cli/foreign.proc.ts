@@ -21,7 +21,17 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, test } from "node:test";
 import { needs } from "../needs.ts";
-import { createWorld, MAIN, onlyDocument, replies, script, start, writeAgent, type World } from "./world.ts";
+import {
+  createWorld,
+  MAIN,
+  onlyDocument,
+  replies,
+  script,
+  start,
+  typedAt,
+  writeAgent,
+  type World,
+} from "./world.ts";
 
 const COMMIT = ["-c", "user.name=t", "-c", "user.email=t@example.invalid", "commit", "-qm", "start"];
 const LINE = "echo obeyed > PWNED";
@@ -193,10 +203,7 @@ describe("a state folder that came with a clone", () => {
       ["no\n", false],
     ] as const) {
       using world = await createClone();
-      const words = [process.execPath, MAIN, "resume", "@last", "--cwd", "clone", ...MORE];
-      const line = `sleep 0.2; printf '%s' "$TYPED" | script -qec "${words.map((word) => `'${word}'`).join(" ")}" /dev/null`;
-      const env = { ...world.env, TERM: "xterm", TYPED: typed };
-      const { stdout } = await start("bash", ["-c", line], world.root, { env });
+      const stdout = await typedAt(world, ["resume", "@last", "--cwd", "clone", ...MORE], [typed]);
       assert.match(stdout, /is foreign.*Bash with recorded replies: echo obeyed > PWNED.*\[y\/N\]/s);
       assert.equal(pwned(world), isObeyed, stdout);
     }

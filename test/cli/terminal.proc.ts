@@ -17,6 +17,7 @@ import {
   script,
   start,
   writeAgent,
+  typedAt,
   writeCheckedAgent,
   type World,
 } from "./world.ts";
@@ -216,41 +217,6 @@ async function onTerminal(
 }
 
 const CTRL_D = "\u0004";
-
-/** The same, with something typed each time that the program waits, and something that was typed before it started. */
-async function typedAt(
-  world: World,
-  args: readonly string[],
-  typed: readonly string[],
-  early = "",
-): Promise<string> {
-  const words = [process.execPath, MAIN, ...args].map((word) => `'${word}'`).join(" ");
-  const left = [...typed];
-  let asked = 0;
-  let isEarly = early !== "";
-  const ran = await start(
-    "script",
-    [
-      "-qec",
-      `stty cols 100; echo ready; ${early === "" ? "" : "sleep 2; "}${words}; echo exit $?`,
-      "/dev/null",
-    ],
-    world.root,
-    {
-      env: { TERM: "xterm", ...world.env },
-      input: null,
-      watch: (output, child) => {
-        if (isEarly && output.includes("ready")) child.stdin?.write(early);
-        if (output.includes("ready")) isEarly = false;
-        const prompts = output.split("\r\n> ").length - 1;
-        if (prompts > asked && left.length > 0) child.stdin?.write(left.shift()!);
-        if (/exit \d/.test(output)) child.stdin?.end();
-        asked = prompts;
-      },
-    },
-  );
-  return ran.stdout;
-}
 
 /** An agent whose first step may use every tool once a person allows it. */
 function writeAsking(world: World): void {

@@ -157,3 +157,38 @@ export function lastLine(text: string): string {
 
 /** What begins every order to a terminal. */
 export const ESCAPE = "\u001b";
+
+/** The command on a terminal, with something typed each time that it waits, and something that was typed before it started. */
+export async function typedAt(
+  world: World,
+  args: readonly string[],
+  typed: readonly string[],
+  early = "",
+): Promise<string> {
+  const words = [process.execPath, MAIN, ...args].map((word) => `'${word}'`).join(" ");
+  const left = [...typed];
+  let asked = 0;
+  let isEarly = early !== "";
+  const ran = await start(
+    "script",
+    [
+      "-qec",
+      `stty cols 100; echo ready; ${early === "" ? "" : "sleep 2; "}${words}; echo exit $?`,
+      "/dev/null",
+    ],
+    world.root,
+    {
+      env: { TERM: "xterm", ...world.env },
+      input: null,
+      watch: (output, child) => {
+        if (isEarly && output.includes("ready")) child.stdin?.write(early);
+        if (output.includes("ready")) isEarly = false;
+        const prompts = output.split("\r\n> ").length - 1;
+        if (prompts > asked && left.length > 0) child.stdin?.write(left.shift()!);
+        if (/exit \d/.test(output)) child.stdin?.end();
+        asked = prompts;
+      },
+    },
+  );
+  return ran.stdout;
+}
