@@ -441,7 +441,7 @@ const IN_PROCESS: ReadonlyMap<string, Defect> = new Map(
       file: "run/states.ts",
       texts: [
         [
-          "if (record === null) return foreign(",
+          "if (record === null)\n    return foreign(",
           'if (record === null) return { kind: "ours", isBound: true };\n  if (id === "") return foreign(',
         ],
       ],
