@@ -3,7 +3,8 @@ import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { UsageError } from "./args.ts";
 import type { Call } from "./call.ts";
-import { measure, PARTS, type Part, type Row } from "./measure.ts";
+import { PARTS, type Part } from "./bench-parts.ts";
+import { measure, type Row } from "./measure.ts";
 import { table } from "./text.ts";
 
 export async function bench({ on, text, screen, cwd }: Call): Promise<number> {

@@ -1,6 +1,7 @@
 /** Every command and its flags: what the parser, the help and the shell completions are made from. Loads nothing. */
 import { manual } from "../flow/manual.ts";
 import { UsageError, type Flag, type Offer } from "./args.ts";
+import { PARTS } from "./bench-parts.ts";
 import type { Call } from "./call.ts";
 
 export type Command = {
@@ -209,21 +210,6 @@ const ADOPT: Flag = {
   name: "adopt",
   help: "go on with the flow that the files hold now, if the run is compatible with it",
 };
-const PARTS = [
-  "memory",
-  "durable",
-  "growth",
-  "concurrency",
-  "resume",
-  "load",
-  "cold",
-  "stages",
-  "http",
-  "gate",
-  "replay",
-  "life",
-  "batch",
-];
 const OUT: Flag = { name: "out", short: "o", takes: "FILE", offers: "file", help: "write to FILE" };
 
 const AGENT: Word = { name: "NAME", is: "agent" };

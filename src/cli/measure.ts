@@ -2,6 +2,7 @@
  * What Lockstep costs on this machine, as ratios against a hand-written loop, a raw synced append and an empty Node
  * process measured in the same minutes. Everything goes through the public API.
  */
+import type { Part } from "./bench-parts.ts";
 import { Ajv } from "ajv";
 import { spawnSync } from "node:child_process";
 import {
@@ -49,24 +50,6 @@ export type BenchOptions = {
   /** The folder whose disk is measured. */
   readonly folder: string;
 };
-
-export const PARTS = [
-  "memory",
-  "durable",
-  "growth",
-  "concurrency",
-  "resume",
-  "load",
-  "cold",
-  "stages",
-  "http",
-  "gate",
-  "replay",
-  "life",
-  "batch",
-  "sandbox",
-] as const;
-export type Part = (typeof PARTS)[number];
 
 export async function measure(part: Part, options: BenchOptions): Promise<readonly Row[]> {
   const folder = mkdtempSync(join(options.folder, ".lockstep-bench-"));

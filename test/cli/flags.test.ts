@@ -4,6 +4,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { parseLine, type Flag } from "../../src/cli/args.ts";
+import { PARTS } from "../../src/cli/bench-parts.ts";
 import { createCall, type Host } from "../../src/cli/call.ts";
 import { COMMANDS, commandNamed, GLOBAL_FLAGS } from "../../src/cli/commands.ts";
 import { mainHelp } from "../../src/cli/help.ts";
@@ -161,4 +162,12 @@ test("help and docs give every exit code the same meaning", () => {
     assert.ok(docs.includes(`| ${codes.join(", ")} | ${meaning} |`), meaning);
     assert.match(help, new RegExp(`^ {2}${codes.join(", ")} +${meaning.replaceAll(/[()]/g, "\\$&")}$`, "m"));
   }
+});
+
+test("the help of bench names every part that can be measured", () => {
+  const source = readFileSync(join(root, "src/cli/measure.ts"), "utf8");
+  const measured = [...source.matchAll(/case "(\w+)":/g)].map(([, part]) => part!);
+  assert.deepEqual([...PARTS].toSorted(), [...new Set(measured)].toSorted());
+  const part = commandNamed("bench").flags.find(({ name }) => name === "part");
+  for (const name of measured) assert.match(part?.help ?? "", new RegExp(`\\b${name}\\b`));
 });
