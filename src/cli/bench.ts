@@ -3,7 +3,7 @@ import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { UsageError } from "./args.ts";
 import type { Call } from "./call.ts";
-import { PARTS, type Part } from "./bench-parts.ts";
+import { PARTS, type Part } from "./commands.ts";
 import { measure, type Row } from "./measure.ts";
 import { table } from "./text.ts";
 

@@ -1,7 +1,6 @@
 /** Every command and its flags: what the parser, the help and the shell completions are made from. Loads nothing. */
 import { manual } from "../flow/manual.ts";
 import { UsageError, type Flag, type Offer } from "./args.ts";
-import { PARTS } from "./bench-parts.ts";
 import type { Call } from "./call.ts";
 
 export type Command = {
@@ -210,6 +209,24 @@ const ADOPT: Flag = {
   name: "adopt",
   help: "go on with the flow that the files hold now, if the run is compatible with it",
 };
+/** The parts of `lockstep bench`, by the names that `--part` takes. */
+export const PARTS = [
+  "memory",
+  "durable",
+  "growth",
+  "concurrency",
+  "resume",
+  "load",
+  "cold",
+  "stages",
+  "http",
+  "gate",
+  "replay",
+  "life",
+  "batch",
+  "sandbox",
+] as const;
+export type Part = (typeof PARTS)[number];
 const OUT: Flag = { name: "out", short: "o", takes: "FILE", offers: "file", help: "write to FILE" };
 
 const AGENT: Word = { name: "NAME", is: "agent" };

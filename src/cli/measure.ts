@@ -2,7 +2,7 @@
  * What Lockstep costs on this machine, as ratios against a hand-written loop, a raw synced append and an empty Node
  * process measured in the same minutes. Everything goes through the public API.
  */
-import type { Part } from "./bench-parts.ts";
+import type { Part } from "./commands.ts";
 import { Ajv } from "ajv";
 import { spawnSync } from "node:child_process";
 import {
