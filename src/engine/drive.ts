@@ -142,10 +142,7 @@ async function driveOn(
     const next = decide(flow, state, event);
     const at = ports.clock.now();
     const moved = movedAt(at);
-    const isPlain = next.settled === null && next.fork === null;
-    const made: Entry = isPlain
-      ? { seq: seq + 1, at, event }
-      : { seq: seq + 1, at, event, ...recordedWith(next) };
+    const made = entryOf(seq + 1, at, event, next);
     const entry = moved === 0 ? made : { ...made, moved };
     const first = next.pending[0];
     if (first?.type !== "end" || !alone || attend !== undefined)
@@ -312,6 +309,12 @@ function isIdle(type: Doable["type"]): boolean {
 
 type Doable = Exclude<Command, { type: "end" }>;
 type Staged = { readonly entries: readonly Entry[]; readonly next: State; readonly after: State };
+
+/** Nearly every entry has a decision and no fork, or neither. */
+function entryOf(seq: number, at: number, event: Event, next: State): Entry {
+  if (next.fork !== null) return { seq, at, event, ...recordedWith(next) };
+  return next.settled === null ? { seq, at, event } : { seq, at, event, led: next.settled };
+}
 
 /** The state a journal tells of. */
 export function fold(flow: Flow, entries: readonly Entry[], adopted?: Flows): State {

@@ -1,5 +1,15 @@
 /** Doing one command: the only place where the engine meets its ports. What comes back is always an event. */
-import type { Answerer, CheckResult, Command, Event, Figure, Judged, Reply, Sight } from "../flow/event.ts";
+import type {
+  Answerer,
+  CheckResult,
+  Command,
+  Event,
+  Figure,
+  Judged,
+  Reply,
+  Sight,
+  Usage,
+} from "../flow/event.ts";
 import type { Answer, Flow, Step, StepId } from "../flow/flow.ts";
 import { plainUsage } from "../flow/figure.ts";
 import { isObject } from "../flow/json.ts";
@@ -88,8 +98,7 @@ async function ask(
   }
   const broken = within?.broken() ?? null;
   if (broken !== null) throw broken;
-  result = withPlainUsage(result);
-  if (result.kind === "reply" && ports.backend.free === undefined) result = metered(result);
+  result = withUsage(result, ports.backend.free === true);
   if (judged.length > 0) result = { ...result, judged: [...(result.judged ?? []), ...judged] };
   if (ports.tidy !== undefined) result = ports.tidy(result);
   if (result.kind === "fault") messages.length -= said.messages.length;
@@ -98,22 +107,26 @@ async function ask(
 }
 
 /** No backend, and no server behind one, can lower what was spent by a figure below 0. */
-function withPlainUsage(result: TurnResult): TurnResult {
-  if (result.kind === "reply") return { ...result, usage: plainUsage(result.usage) };
-  const { usage } = result.fault;
-  return usage === undefined ? result : { ...result, fault: { ...result.fault, usage: plainUsage(usage) } };
+function withUsage(result: TurnResult, isFree: boolean): TurnResult {
+  const reported = result.kind === "reply" ? result.usage : result.fault.usage;
+  if (reported === undefined) return result;
+  const plain = plainUsage(reported);
+  const usage = result.kind === "reply" && !isFree ? metered(plain) : plain;
+  if (usage === reported) return result;
+  return result.kind === "reply" ? { ...result, usage } : { ...result, fault: { ...result.fault, usage } };
 }
 
 /** An absent figure is not a zero: what the backend did not report is recorded as unknown. */
-function metered(result: TurnResult & { kind: "reply" }): TurnResult {
-  const { inputTokens, outputTokens, costUsd, unknown = [] } = result.usage;
-  const isUncounted = unknown.includes("tokens") || inputTokens + outputTokens === 0;
-  const missing: readonly Figure[] = [
-    ...(isUncounted ? ["tokens" as const] : []),
-    ...(costUsd === null ? ["costUsd" as const] : []),
-  ];
-  return missing.length === 0 ? result : { ...result, usage: { ...result.usage, unknown: missing } };
+function metered(usage: Usage): Usage {
+  const isCounted = usage.inputTokens + usage.outputTokens > 0 && usage.unknown?.includes("tokens") !== true;
+  const isPriced = usage.costUsd !== null;
+  if (isCounted && isPriced) return usage;
+  return { ...usage, unknown: isCounted ? NO_PRICE : isPriced ? NO_COUNT : NO_FIGURE };
 }
+
+const NO_PRICE: readonly Figure[] = ["costUsd"];
+const NO_COUNT: readonly Figure[] = ["tokens"];
+const NO_FIGURE: readonly Figure[] = ["tokens", "costUsd"];
 
 function answered(
   { step, visit, turn }: Pick<Command & { type: "ask" }, "step" | "visit" | "turn">,

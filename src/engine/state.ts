@@ -208,16 +208,24 @@ export function recordedWith({ settled, fork, lanes, halted }: State): Pick<Entr
 /** What no model was asked for costs nothing, and says nothing about prices. */
 export function addUsage(a: Usage, b: Usage): Usage {
   if (b.turns === 0 && a.turns > 0) return a;
-  const unknown = new Set([...(a.unknown ?? []), ...(b.unknown ?? [])]);
-  const sum = {
-    turns: a.turns + b.turns,
-    inputTokens: a.inputTokens + b.inputTokens,
-    outputTokens: a.outputTokens + b.outputTokens,
-    costUsd: a.turns === 0 ? b.costUsd : a.costUsd,
-    ...(unknown.size > 0 && { unknown: [...unknown] }),
-  };
+  const unknown = either(a.unknown, b.unknown);
+  const turns = a.turns + b.turns;
+  const inputTokens = a.inputTokens + b.inputTokens;
+  const outputTokens = a.outputTokens + b.outputTokens;
+  const known = a.turns === 0 ? b.costUsd : a.costUsd;
+  const sum: Usage =
+    unknown === undefined
+      ? { turns, inputTokens, outputTokens, costUsd: known }
+      : { turns, inputTokens, outputTokens, costUsd: known, unknown };
   if (a.turns === 0 || (a.costUsd === null && b.costUsd === null)) return sum;
   const costUsd = (a.costUsd ?? 0) + (b.costUsd ?? 0);
   const isWhole = a.partly === undefined && a.costUsd !== null && b.costUsd !== null;
   return isWhole ? { ...sum, costUsd } : { ...sum, costUsd, partly: true };
+}
+
+type Unknown = Usage["unknown"];
+
+function either(a: Unknown, b: Unknown): Unknown {
+  if (a === undefined || b === undefined) return a ?? b;
+  return b.every((name) => a.includes(name)) ? a : [...new Set([...a, ...b])];
 }

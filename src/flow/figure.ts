@@ -8,16 +8,20 @@ export function figure(value: unknown): number | null {
 
 /** What a backend reported, with only such figures: what is not one counts as not reported, never as a negative amount. */
 export function plainUsage(usage: Usage): Usage {
-  const [input, output, costUsd] = [usage.inputTokens, usage.outputTokens, usage.costUsd].map(figure);
+  const { turns, inputTokens, outputTokens, costUsd } = usage;
+  const [input, output] = [figure(inputTokens), figure(outputTokens)];
+  const isPriced = costUsd === null || figure(costUsd) !== null;
+  // Almost every usage is plain, and this is asked for every answer.
+  if (input !== null && output !== null && isPriced && figure(turns) !== null) return usage;
   const unknown = new Set<Figure>(usage.unknown);
   if (input === null || output === null) unknown.add("tokens");
-  if (costUsd === null && usage.costUsd !== null) unknown.add("costUsd");
+  if (!isPriced) unknown.add("costUsd");
   return {
     ...usage,
-    turns: figure(usage.turns) ?? 1,
+    turns: figure(turns) ?? 1,
     inputTokens: input ?? 0,
     outputTokens: output ?? 0,
-    costUsd: costUsd ?? null,
+    costUsd: isPriced ? costUsd : null,
     ...(unknown.size > 0 && { unknown: [...unknown] }),
   };
 }

@@ -34,18 +34,27 @@ function discreetBackend(backend: Backend, redactor: Redactor): Backend {
   const { turn, run } = backend;
   return {
     ...backend,
-    ...(turn !== undefined && { turn: async (request) => await heard(request, redactor, turn) }),
-    ...(run !== undefined && { run: async (request) => await heard(request, redactor, run) }),
+    ...(turn !== undefined && { turn: (request) => heard(request, redactor, turn) }),
+    ...(run !== undefined && { run: (request) => heard(request, redactor, run) }),
   };
 }
 
-async function heard<Request extends TurnRequest>(
+/** Where nothing is heard on the way, the answer is awaited once, by the engine. */
+function heard<Request extends TurnRequest>(
   request: Request,
   redactor: Redactor,
   ask: (request: Request) => Promise<TurnResult>,
 ): Promise<TurnResult> {
   const { onText } = request;
-  if (onText === undefined) return await ask(request);
+  return onText === undefined ? ask(request) : overheard(request, onText, redactor, ask);
+}
+
+async function overheard<Request extends TurnRequest>(
+  request: Request,
+  onText: NonNullable<TurnRequest["onText"]>,
+  redactor: Redactor,
+  ask: (request: Request) => Promise<TurnResult>,
+): Promise<TurnResult> {
   const stream = redactor.stream();
   const tell = (text: string) => {
     if (text !== "") onText(text);
