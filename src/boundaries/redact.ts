@@ -26,7 +26,8 @@ export type RedactedStream = {
 export function createRedactor(known: () => readonly string[]): Redactor {
   let needles: Needles | null | undefined;
   const learned: string[] = [];
-  const ofKnown = () => (needles === undefined ? (needles = needlesFor([...known(), ...learned])) : needles);
+  const ofKnown = () => (needles === undefined ? (needles = found()) : needles);
+  const found = () => (learned.length === 0 ? needlesOf(known()) : needlesFor([...known(), ...learned]));
 
   const text = (whole: string): string => {
     if (whole.length < SHORTEST) return whole;
@@ -73,6 +74,17 @@ export function createRedactor(known: () => readonly string[]): Redactor {
     learn,
   };
 }
+
+/** Runs that begin together know the same values, and share what looks for them. */
+function needlesOf(values: readonly string[]): Needles | null {
+  const same = shared.get(values);
+  if (same !== undefined) return same;
+  const made = needlesFor(values);
+  shared.set(values, made);
+  return made;
+}
+
+const shared = new WeakMap<readonly string[], Needles | null>();
 
 type Members = { readonly [key: string]: unknown };
 

@@ -9,7 +9,8 @@ export function figure(value: unknown): number | null {
 /** What a backend reported, with only such figures: what is not one counts as not reported, never as a negative amount. */
 export function plainUsage(usage: Usage): Usage {
   const { turns, inputTokens, outputTokens, costUsd } = usage;
-  const [input, output] = [figure(inputTokens), figure(outputTokens)];
+  const input = figure(inputTokens);
+  const output = figure(outputTokens);
   const isPriced = costUsd === null || figure(costUsd) !== null;
   // Almost every usage is plain, and this is asked for every answer.
   if (input !== null && output !== null && isPriced && figure(turns) !== null) return usage;

@@ -45,12 +45,15 @@ const MOST_KEPT = 500;
 
 /** What `run` matches takes no more than this many steps altogether; elsewhere, each match may take that many. */
 export function withinSteps<T>(steps: number, run: () => T): T {
-  const [outerLeft, outerShared] = [left, isShared];
-  [left, isShared] = [steps, true];
+  const outerLeft = left;
+  const wasShared = isShared;
+  left = steps;
+  isShared = true;
   try {
     return run();
   } finally {
-    [left, isShared] = [outerLeft, outerShared];
+    left = outerLeft;
+    isShared = wasShared;
   }
 }
 

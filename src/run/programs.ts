@@ -3,6 +3,7 @@ import { lstatSync, realpathSync } from "node:fs";
 import { basename, dirname, isAbsolute, join, resolve } from "node:path";
 import { outside, pick, readShelves, type Shelf } from "../boundaries/program.ts";
 import { PROGRAM_NAMES, type Programs } from "../flow/programs.ts";
+import { inThisTurn } from "./moment.ts";
 import { homeFolder } from "./project.ts";
 
 /** Where programs are looked for when there is no PATH, as the C library does it. */
@@ -21,9 +22,18 @@ export function programsFor(env: NodeJS.ProcessEnv, folders: readonly string[]):
   const PATH = env.PATH ?? DEFAULT_PATH;
   const known = shelves.get(PATH) ?? readShelves(PATH, PROGRAM_NAMES);
   shelves.set(PATH, known);
-  const left = [...new Set(folders.flatMap(around))];
+  const left = [...new Set([...new Set(folders)].flatMap(around))];
   // What lies in the home folder counts only where the system has none: a program there is easily put in place.
-  const home = env.HOME === undefined ? left : [...left, realPlace(homeFolder(env))];
+  const home = env.HOME === undefined ? left : [...left, realHome(env)];
+  const key = [PATH, ...home, left.length].join("\0");
+  if (newest?.key !== key) newest = { key, programs: chosen(known, home, left) };
+  return newest.programs;
+}
+
+/** Runs that begin one after the other mostly do so in the same project. */
+let newest: { readonly key: string; readonly programs: Programs } | null = null;
+
+function chosen(known: readonly Shelf[], home: readonly string[], left: readonly string[]): Programs {
   const found = PROGRAM_NAMES.map(
     (name) => [name, pick(name, known, home) ?? pick(name, known, left)] as const,
   );
@@ -38,9 +48,19 @@ export function findProgram(name: string, env: NodeJS.ProcessEnv, folders: reado
   return pick(name, readShelves(env.PATH ?? DEFAULT_PATH, [name]), folders.flatMap(around));
 }
 
+function realHome(env: NodeJS.ProcessEnv): string {
+  const home = homeFolder(env);
+  return inThisTurn(`home ${home}`, () => realPlace(home));
+}
+
 /** The folder, and the tops of the project and the repository that it lies in. */
 function around(folder: string): readonly string[] {
-  const own = realPlace(resolve(folder));
+  const path = resolve(folder);
+  return inThisTurn(`around ${path}`, () => topsAround(path));
+}
+
+function topsAround(path: string): readonly string[] {
+  const own = realPlace(path);
   // Below "/" lies everything: without it there would be no program at all.
   return [own, topOf(own, [".git"]), topOf(own, [".agent", ".lockstep"])].filter((top) => top !== "/");
 }

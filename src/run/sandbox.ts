@@ -205,6 +205,9 @@ type Opened = {
   readonly warning: Warning | null;
 };
 
+const loadProxy = () => import("../boundaries/sandbox-srt.ts");
+let proxy: ReturnType<typeof loadProxy> | null = null;
+
 /** The hosts that can really be reached. Where nobody named any, a missing proxy means that there are none. */
 async function openNetwork({ network }: Pick<Confine, "network">): Promise<Opened> {
   const closed = { hosts: null, bridge: null, warning: null };
@@ -212,7 +215,7 @@ async function openNetwork({ network }: Pick<Confine, "network">): Promise<Opene
   if (network.hosts === null || network.hosts.length === 0) return closed;
   const { TRUSTED_HOSTS } = await (parts ??= loadParts());
   const hosts = network.hosts === "usual" ? [...new Set([...TRUSTED_HOSTS, ...network.more])] : network.hosts;
-  const { openBridge } = await import("../boundaries/sandbox-srt.ts");
+  const { openBridge } = await (proxy ??= loadProxy());
   const opened = await openBridge(hosts);
   if (opened.kind === "open") return { hosts, bridge: opened.bridge, warning: null };
   if (network.must)

@@ -5,21 +5,31 @@ import { credentialsIn, secretsIn, secretsInHeaders, valuesOf } from "../boundar
 import type { Flow } from "../flow/flow.ts";
 import { variablesIn } from "../flow/mcp.ts";
 import { readConfig } from "./config.ts";
+import { inThisTurn } from "./moment.ts";
 import type { DriveOptions } from "./options.ts";
 
 export function secretsOf(
-  { env = process.env, cwd = process.cwd(), secrets = [] }: Pick<DriveOptions, "env" | "cwd" | "secrets">,
+  { env = process.env, cwd = process.cwd(), secrets = NONE }: Pick<DriveOptions, "env" | "cwd" | "secrets">,
   flow?: Flow,
 ): readonly string[] {
-  const byUser = givenByUser(env);
-  const named = valuesOf(new Set([...namedIn(flow), ...byUser.names]), env);
-  const values = [...secretsIn(env), ...secrets, ...named, ...byUser.values, ...leftByGit(cwd, env)];
-  return [...new Set(values)];
+  const inFlow = namedIn(flow);
+  const variables = { ...env };
+  const key = JSON.stringify(["secrets", resolve(cwd), secrets, inFlow, variables]);
+  return inThisTurn(key, () => {
+    const byUser = givenByUser(variables);
+    const named = valuesOf(new Set([...inFlow, ...byUser.names]), variables);
+    const inGit = leftByGit(cwd, variables);
+    const values = [...secretsIn(variables), ...secrets, ...named, ...byUser.values, ...inGit];
+    return [...new Set(values)];
+  });
 }
+
+const NONE: readonly string[] = [];
 
 /** Variables that somebody names as the place of a key, whatever they are called. */
 function namedIn(flow: Flow | undefined): readonly string[] {
-  const servers = Object.values(flow?.settings.mcpServers ?? {});
+  if (flow?.settings.mcpServers === undefined) return NONE;
+  const servers = Object.values(flow.settings.mcpServers);
   return servers.flatMap((server) => variablesIn(server.kind === "http" ? server.headers : server.env));
 }
 

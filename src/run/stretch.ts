@@ -220,12 +220,15 @@ async function discard({ stateDir, handle }: Driven, question: string): Promise<
   await createMailbox(stateDir, handle.run).discard(question);
 }
 
-/** Whoever hears of the run besides; loaded only where somebody does. */
+const loadListening = () => import("./listen.ts");
+let listening: ReturnType<typeof loadListening> | null = null;
+
+/** The log file and the traces of the run; loaded only where there are any. */
 async function listenerOf({ options, flow, root, handle, begin, past }: Driven): Promise<Listener | null> {
   const { log, env = process.env } = options;
   if (log === undefined && !flow.settings.logging.enabled && !isTraced(env)) return null;
   const first = past[0] ?? ("at" in begin ? begin : null);
-  const { listen } = await import("./listen.ts");
+  const { listen } = await (listening ??= loadListening());
   return await listen({ flow, run: handle.run, startedAt: first?.at ?? 0, root, env, log });
 }
 

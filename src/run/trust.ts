@@ -113,8 +113,12 @@ export function trusting(
   return { root, env, confined, ...trust, ...(notify !== undefined && { notify }), ...state };
 }
 
+const loadLines = () => import("./trust-lines.ts");
+let lines: ReturnType<typeof loadLines> | null = null;
+
 async function linesFor(flow: Flow, { root, env, confined }: TrustOptions): Promise<readonly string[]> {
-  const { trustLines } = await import("./trust-lines.ts");
+  // A thousand runs that begin together would ask for the module a thousand times.
+  const { trustLines } = await (lines ??= loadLines());
   return await trustLines(flow, confined, () => ({ root, home: homeFolder(env) }));
 }
 

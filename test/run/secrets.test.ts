@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { RunnerError, type Backend, type Journal, type TurnRequest } from "../../src/engine/ports.ts";
-import { createMemoryJournal, exportRun, run, type Entry } from "../../src/run/index.ts";
+import { createMemoryJournal, exportRun, load, run, runLoaded, type Entry } from "../../src/run/index.ts";
 import { SHAPES } from "../boundaries/secrets.ts";
 import { agentFiles, projectWith, stepTo } from "./project.ts";
 
@@ -284,4 +284,25 @@ test("messages about what broke hold no secret that the flow names", async () =>
   const result = await run({ agent: "spy", cwd, journal, backend: saying("x", 1), env });
   assert.equal(result.outcome, "failed");
   assert.match(result.reason, /the disk says \[redacted\]/);
+});
+
+test("a variable that is set between two runs of one turn is a secret of the second", async () => {
+  const cwd = projectWith(agentFiles("spy", { "closure.a": stepTo("closure", { closing: null }) }));
+  const env: NodeJS.ProcessEnv = { LOCKSTEP_TRUST: "all", XDG_CONFIG_HOME: join(cwd, "config") };
+  const loaded = await load("spy", { cwd });
+  const recorded = async (said: string) => {
+    const entries: Entry[] = [];
+    const how = { journal: createMemoryJournal(), backend: saying(said, 8), env };
+    await runLoaded(loaded, { cwd, ...how, observe: (entry) => entries.push(entry) });
+    return JSON.stringify(entries);
+  };
+  // What is loaded by the first run of all takes turns of its own.
+  await recorded("nothing");
+  let isSameTurn = true;
+  setImmediate(() => (isSameTurn = false));
+  for (const secret of ["canary of the first run", "canary of the second run"]) {
+    env["DB_PASSWORD"] = secret;
+    assert.doesNotMatch(await recorded(`it is ${secret}`), /canary/);
+  }
+  assert.ok(isSameTurn, "there was a turn between the runs: this shows nothing");
 });
