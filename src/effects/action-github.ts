@@ -24,8 +24,9 @@ function act(
   { key, github, passing }: OnGitHub,
   target: string,
   detail: string,
-  find: (github: GitHub) => Promise<Outcome<Found>>,
+  find: (github: GitHub, newest: number | undefined) => Promise<Outcome<Found>>,
   perform: (github: GitHub) => Promise<Outcome<string>>,
+  newest?: (github: GitHub) => Promise<Outcome<number>>,
 ): Act {
   let unasked: Done | null = null;
   const refuse = ({ kind: fault, why }: { readonly kind: FailureKind; readonly why: string }): Done => {
@@ -37,9 +38,17 @@ function act(
     key,
     target,
     detail,
-    find: async () => {
+    ...(newest !== undefined && {
+      newest: async () => {
+        const opened = await github();
+        const known = opened.ok ? await newest(opened.value) : opened;
+        if (!known.ok) unasked = refuse(known);
+        return known.ok ? known.value : undefined;
+      },
+    }),
+    find: async (number) => {
       const opened = await github();
-      const found = opened.ok ? await find(opened.value) : opened;
+      const found = opened.ok ? await find(opened.value, number) : opened;
       if (!found.ok) unasked = refuse(found);
       return found.ok ? (found.value?.detail ?? null) : null;
     },
@@ -55,14 +64,17 @@ function act(
 const PASSING: ReadonlySet<FailureKind> = new Set(["limited", "server", "network", "timeout", "unreadable"]);
 
 export function commentAct(kind: string, on: OnGitHub, issue: number, body: string): Act {
+  const isIt = ({ body: text }: { readonly body: string }) => text.includes(on.mark);
   return act(
     kind,
     on,
     `issue #${issue}`,
     `comment on issue #${issue}: ${shownInLine(body, 80)}`,
     async (github) =>
-      look(await github.comments(issue, { limit: MOST_COMMENTS }), ({ body: text }) =>
-        text.includes(on.mark),
+      look(
+        await github.comments(issue, { limit: Number.POSITIVE_INFINITY, until: isIt }),
+        isIt,
+        `issue #${issue} has so many comments that they were not all read, and the comment may be among them: look at the issue.`,
       ),
     async (github) =>
       tell(
@@ -78,14 +90,24 @@ export function issueAct(on: OnGitHub, issue: NewIssue): Act {
     on,
     "issues",
     `open an issue: ${shownInLine(issue.title, 80)}`,
-    async (github) =>
-      look(await github.issues({ state: "all", limit: MOST_ISSUES }), ({ body }) => body.includes(on.mark)),
+    async (github, newest) =>
+      look(
+        await github.issues({
+          state: "all",
+          ...(newest === undefined ? { limit: MOST_UNNUMBERED } : { limit: MOST_ISSUES, after: newest }),
+        }),
+        ({ body }) => body.includes(on.mark),
+        newest === undefined
+          ? null
+          : `more than ${MOST_ISSUES} issues were opened after #${newest}, and the issue may be among them: look for its title there.`,
+      ),
     async (github) => {
       const title = quiet(issue.title, on, github);
       const body = signed(quiet(issue.body, on, github), on.mark);
       const made = await github.createIssue({ ...issue, title, body });
       return tell(made, ({ number, url }) => `opened issue #${number}: ${url}`);
     },
+    (github) => github.newestNumber(),
   );
 }
 
@@ -137,9 +159,10 @@ export function closeAct(on: OnGitHub, issue: number): Act {
   return { ...closing, last: true };
 }
 
-/** How far back is looked for what may have been done. */
-const MOST_COMMENTS = 1000;
-const MOST_ISSUES = 200;
+/** How many issues are read to find one that may have been opened. */
+const MOST_ISSUES = 2000;
+/** The same for an attempt that was recorded without a number: by an earlier version, or when GitHub did not answer. */
+const MOST_UNNUMBERED = 200;
 
 function quiet(text: string, { own }: OnGitHub, { owner, repo }: GitHub): string {
   return quietText(text, { ...own, owner, repo });
@@ -149,12 +172,16 @@ function signed(body: string, mark: string): string {
   return `${body}\n\n<!-- lockstep ${mark} -->`;
 }
 
+/** `unread`: why nothing is done when it is not among those that were read, and not all were. */
 function look<T extends { readonly url: string }>(
-  listed: Outcome<{ readonly items: readonly T[] }>,
+  listed: Outcome<{ readonly items: readonly T[]; readonly more: boolean }>,
   isIt: (item: T) => boolean,
+  unread: string | null,
 ): Outcome<Found> {
   if (!listed.ok) return listed;
   const found = listed.value.items.find(isIt);
+  if (found === undefined && listed.value.more && unread !== null)
+    return { ok: false, kind: "conflict", why: unread };
   return { ok: true, value: found === undefined ? null : { detail: `it is there: ${found.url}` } };
 }
 

@@ -35,6 +35,9 @@ export type IssueFilter = {
   /** Issues that have all of these. */
   readonly labels?: readonly string[];
   readonly limit?: number;
+  readonly order?: "newest first" | "oldest first";
+  /** Those that were made after the issue or pull request of this number. */
+  readonly after?: number;
 };
 
 export type NewIssue = {
@@ -51,12 +54,14 @@ export const MOST_BODY = 65_536;
 
 export type Issues = {
   readonly issue: (number: number) => Promise<Outcome<Issue>>;
-  /** Newest first, without pull requests. */
+  /** Without pull requests. */
   readonly issues: (filter?: IssueFilter) => Promise<Outcome<Pages<Issue>>>;
-  /** Oldest first; `since` is a time as GitHub writes it. */
+  /** Of the newest issue or pull request; 0: there is none. */
+  readonly newestNumber: () => Promise<Outcome<number>>;
+  /** The latest, oldest first; no earlier ones than the page with the one that `until` finds. */
   readonly comments: (
     number: number,
-    filter?: { readonly since?: string; readonly limit?: number },
+    filter?: { readonly limit?: number; readonly until?: (comment: Comment) => boolean },
   ) => Promise<Outcome<Pages<Comment>>>;
   readonly createIssue: (issue: NewIssue) => Promise<Outcome<Issue>>;
   readonly closeIssue: (number: number, reason?: CloseReason) => Promise<Outcome<Issue>>;
@@ -87,25 +92,29 @@ export function createIssues(
   return {
     issue: async (number) =>
       map(await wire.read({ what: `issue ${number}`, route: `GET ${ISSUE}`, with: one(number) }), issueOf),
-    issues: ({ state = "open", labels = [], limit = 30 } = {}) => {
+    issues: ({ state = "open", labels = [], limit = 30, order = "newest first", after = 0 } = {}) => {
       const wanted = labels.length === 0 ? {} : { labels: labels.join(",") };
-      const question = {
-        what: "list of issues",
-        route: `GET ${ISSUES}`,
-        with: { ...about, state, ...wanted },
-      };
-      return wire.readPages(question, limit, (item) =>
-        isObject(item["pull_request"]) ? null : issueOf(item),
+      const direction = order === "newest first" ? {} : { direction: "asc" };
+      const question = { ...LIST, with: { ...about, state, ...wanted, ...direction } };
+      const isNew = (item: JsonObject) => numberIn(item, "number") > after;
+      return wire.readPages(
+        question,
+        limit,
+        (item) => (isObject(item["pull_request"]) || !isNew(item) ? null : issueOf(item)),
+        order === "newest first" ? { until: (item) => !isNew(item) } : {},
       );
     },
-    comments: (number, { since, limit = 100 } = {}) => {
-      const params = { ...one(number), ...(since === undefined ? {} : { since }) };
-      return wire.readPages(
-        { what: `issue ${number}`, route: `GET ${ISSUE}/comments`, with: params },
+    newestNumber: async () => {
+      const newest = await wire.read({ ...LIST, with: { ...about, state: "all", per_page: 1 } });
+      return map(newest, (list) => (Array.isArray(list) ? numberIn((list[0] ?? null) as Json, "number") : 0));
+    },
+    comments: (number, { limit = 100, until } = {}) =>
+      wire.readLast(
+        { what: `issue ${number}`, route: `GET ${ISSUE}/comments`, with: one(number) },
         limit,
         commentOf,
-      );
-    },
+        until,
+      ),
     createIssue: async ({ title, body, labels = [], assignees = [] }) => {
       const params = { ...about, title, body, labels, assignees };
       return map(await wire.write({ what: "new issue", route: `POST ${ISSUES}`, with: params }), issueOf);
@@ -149,6 +158,7 @@ export function createIssues(
 
 const ISSUES = "/repos/{owner}/{repo}/issues";
 const ISSUE = `${ISSUES}/{issue_number}`;
+const LIST = { what: "list of issues", route: `GET ${ISSUES}` };
 
 export function issueOf(json: Json): Issue {
   const number = numberIn(json, "number");

@@ -59,13 +59,14 @@ export function createProjects(
         ]),
       ),
     projectItem: async (number, issue) => {
-      const root = ["repository", "issue", "projectItems", "nodes"];
-      const found = await wire.graph(`issue ${issue}`, ITEMS_OF_ISSUE, { owner, repo, number: issue }, root);
-      return map(found, (nodes) => {
-        const all = Array.isArray(nodes) ? nodes : [];
-        const node = all.find((one) => numberIn(one, "project", "number") === number);
-        return node === undefined ? null : itemOf(node);
-      });
+      const root = ["repository", "issue", "projectItems"];
+      const found = await follow(
+        PAGE,
+        (node) => (numberIn(node, "project", "number") === number ? itemOf(node) : null),
+        (first, after) =>
+          wire.graph(`issue ${issue}`, ITEMS_OF_ISSUE, { owner, repo, number: issue, first, after }, root),
+      );
+      return map(found, ({ items: [item = null] }) => item);
     },
   };
 }
@@ -158,7 +159,7 @@ export const PROJECTS = ofOwner(
 );
 export const PROJECT = ofOwner(", $number: Int!", `projectV2(number: $number) { ${FACTS} }`);
 const ITEM = `id type isArchived
-    fieldValues(first: 30) { nodes {
+    fieldValues(first: 100) { nodes {
       ... on ProjectV2ItemFieldSingleSelectValue { name ${FIELD} }
       ... on ProjectV2ItemFieldTextValue { text ${FIELD} }
       ... on ProjectV2ItemFieldNumberValue { number ${FIELD} }
@@ -175,8 +176,8 @@ export const ITEMS = ofOwner(
   ", $number: Int!, $first: Int!, $after: String",
   `projectV2(number: $number) { items(first: $first, after: $after) { nodes { ${ITEM} } ${PAGE_INFO} } }`,
 );
-export const ITEMS_OF_ISSUE = `query($owner: String!, $repo: String!, $number: Int!) {
+export const ITEMS_OF_ISSUE = `query($owner: String!, $repo: String!, $number: Int!, $first: Int!, $after: String) {
   repository(owner: $owner, name: $repo) { issue(number: $number) {
-    projectItems(first: 50, includeArchived: false) { nodes { project { number } ${ITEM} } }
+    projectItems(first: $first, after: $after, includeArchived: false) { nodes { project { number } ${ITEM} } ${PAGE_INFO} }
   } }
 }`;

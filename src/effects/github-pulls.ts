@@ -97,14 +97,14 @@ export function createPulls(
         { what, route: `GET ${COMMIT}/check-runs`, with: params },
         MOST_CHECKS,
         checkOf,
-        "check_runs",
+        { listIn: "check_runs" },
       );
       if (!runs.ok) return runs;
       const statuses = await wire.readPages(
         { what, route: `GET ${COMMIT}/status`, with: params },
         MOST_CHECKS,
         statusOf,
-        "statuses",
+        { listIn: "statuses" },
       );
       if (!statuses.ok) return statuses;
       const items = [...runs.value.items, ...statuses.value.items];

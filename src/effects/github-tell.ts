@@ -82,9 +82,9 @@ function projectAccount(project: Project): Account {
 async function tellIssue(github: GitHub, number: number): Promise<Outcome<Account>> {
   const issue = await github.issue(number);
   if (!issue.ok) return issue;
-  const comments = await github.comments(number, { limit: MOST_COMMENTS_READ });
+  const comments = await github.comments(number, { limit: MOST_COMMENTS });
   if (!comments.ok) return comments;
-  const latest = comments.value.items.slice(-MOST_COMMENTS);
+  const latest = comments.value.items;
   const left = issue.value.comments - latest.length;
   const { state, stateReason, author, labels, assignees, title, body } = issue.value;
   const reason = stateReason === "" ? "" : ` (${stateReason})`;
@@ -156,7 +156,6 @@ const LONGEST = 48 * 1024;
 const LONG = 24 * 1024;
 const SHORT = 4 * 1024;
 const MOST_COMMENTS = 30;
-const MOST_COMMENTS_READ = 300;
 
 function written({ facts, quotes }: Account, where: string): string {
   if (quotes.length === 0) return `${facts} (${where} on GitHub)`;

@@ -51,7 +51,18 @@ export type Wire = {
     question: Question,
     limit: number,
     parse: (item: JsonObject) => T | null,
-    listIn?: string,
+    how?: {
+      readonly listIn?: string;
+      /** No page is read after the one that holds such an item. */
+      readonly until?: (item: JsonObject) => boolean;
+    },
+  ) => Promise<Outcome<Pages<T>>>;
+  /** The last items of a list, read from its end, in the order of the list; `until` ends the reading as above. */
+  readonly readLast: <T extends { readonly key: string }>(
+    question: Question,
+    limit: number,
+    parse: (item: JsonObject) => T,
+    until?: (item: T) => boolean,
   ) => Promise<Outcome<Pages<T>>>;
   /** One request; tried again only where GitHub said that it did nothing. */
   readonly write: (question: Question) => Promise<Outcome<Json>>;
@@ -157,7 +168,7 @@ function wireFor(
       const got = await get(question, { leftMs: patience.waitMs });
       return got.ok ? { ok: true, value: got.value.data } : got;
     },
-    readPages: async (question, limit, parse, listIn) => {
+    readPages: async (question, limit, parse, { listIn, until = () => false } = {}) => {
       const budget = { leftMs: patience.waitMs };
       const items = new Map<string, ReturnType<typeof parse> & object>();
       const seen = new Set<string>();
@@ -173,14 +184,48 @@ function wireFor(
           const parsed = isObject(item) ? parse(item) : null;
           if (parsed !== null && !items.has(parsed.key)) items.set(parsed.key, parsed);
         }
-        const next = nextOf(got.value);
-        const isLast = next === null || list.length === 0 || seen.has(next);
+        const next = linkIn(got.value, "next");
+        const isOver = list.some((item) => isObject(item) && until(item));
+        const isLast = next === null || list.length === 0 || isOver || seen.has(next);
         if (isLast || items.size >= limit || page >= most) {
           const all = [...items.values()];
           return { ok: true, value: { items: all.slice(0, limit), more: !isLast || all.length > limit } };
         }
         seen.add(next);
         here = { what: question.what, route: `GET ${next}` };
+      }
+    },
+    readLast: async (question, limit, parse, until = () => false) => {
+      const budget = { leftMs: patience.waitMs };
+      const seen = new Set<string>();
+      const at = (url: string | null): Question | null =>
+        url === null || seen.has(url) || seen.size === MOST_PAGES
+          ? null
+          : (seen.add(url), { what: question.what, route: `GET ${url}` });
+      let here: Question | null = { ...question, with: { ...question.with, per_page: PAGE } };
+      let got = await get(here, budget);
+      // A list without a link to its end is followed to it.
+      while (got.ok && (here = at(linkIn(got.value, "last") ?? linkIn(got.value, "next"))) !== null)
+        got = await get(here, budget);
+      seen.clear();
+      const items = new Map<string, ReturnType<typeof parse>>();
+      for (;;) {
+        if (!got.ok) return got;
+        const list = itemsIn(got.value.data, undefined);
+        if (list === null) return notWhatWasAsked(question);
+        const page = list.filter((item) => isObject(item)).map(parse);
+        // Whatever is removed meanwhile moves the others to pages that are read later: none is missed.
+        for (const item of page.toReversed()) items.set(item.key, item);
+        const before = linkIn(got.value, "prev");
+        here = page.some(until) || items.size >= limit ? null : at(before);
+        if (here === null) {
+          const all = [...items.values()].toReversed();
+          return {
+            ok: true,
+            value: { items: all.slice(-limit), more: before !== null || all.length > limit },
+          };
+        }
+        got = await get(here, budget);
       }
     },
     write: (question) =>
@@ -203,6 +248,8 @@ const API_VERSION = "2022-11-28";
 const PAGE = 100;
 /** Beyond those that a limit needs, for items that are left out. */
 const SPARE_PAGES = 20;
+/** A list that is longer is not read to its beginning. GitHub takes 25 pages of comments on an issue. */
+const MOST_PAGES = 1000;
 /** How many answers are kept for being told that nothing has changed. */
 const MOST_KNOWN = 100;
 
@@ -295,10 +342,10 @@ function itemsIn(data: Json, listIn: string | undefined): readonly Json[] | null
   return Array.isArray(list) ? list : null;
 }
 
-/** The address of the page after this one: always at our own host, whatever the link says besides its query. */
-function nextOf({ url, link }: Known): string | null {
-  const next = /<([^<>]+)>;\s*rel="next"/.exec(link)?.[1];
-  const there = next === undefined ? null : URL.parse(next, url);
+/** The address of another page: always at our own host, whatever the link says besides its query. */
+function linkIn({ url, link }: Known, rel: "next" | "prev" | "last"): string | null {
+  const target = new RegExp(`<([^<>]+)>;\\s*rel="${rel}"`).exec(link)?.[1];
+  const there = target === undefined ? null : URL.parse(target, url);
   if (there === null) return null;
   const here = new URL(url);
   here.search = there.search;

@@ -9,8 +9,13 @@ export type Act = {
   readonly target: string;
   /** What is about to be done. */
   readonly detail: string;
-  /** What to say if it was done by an attempt that nobody heard the end of; null: it was not. */
-  readonly find: () => Promise<string | null>;
+  /**
+   * For what is looked for in a list: the newest number there before it is done, which is recorded with the intention.
+   * undefined: not known.
+   */
+  readonly newest?: () => Promise<number | undefined>;
+  /** What to say if it was done by an attempt whose end was not recorded; null: it was not. `newest` as recorded. */
+  readonly find: (newest?: number) => Promise<string | null>;
   /** There is something to do again, although it was done before. */
   readonly again?: true;
   /** It waits until everything else that is due at the end of the run is done. */
@@ -27,9 +32,11 @@ export type Ledger = {
   readonly dryRun: boolean;
 };
 
+export type Past = { readonly state: "intended" | Done["state"]; readonly newest?: number | undefined };
+
 export type LedgerOptions = {
   /** How far earlier attempts came, by key. */
-  readonly past: ReadonlyMap<string, { readonly state: "intended" | Done["state"] }>;
+  readonly past: ReadonlyMap<string, Past>;
   readonly record: (event: EffectEvent) => Promise<void>;
   /** Acts are told and not done. */
   readonly dryRun: boolean;
@@ -41,7 +48,8 @@ export function createLedger({ past, record, dryRun, signal }: LedgerOptions): L
   return {
     stateOf,
     dryRun,
-    act: async ({ kind, key, target, detail, find, again, perform }) => {
+    act: async (act) => {
+      const { kind, key, target, detail, again, perform } = act;
       const last = stateOf(key);
       const before = again === true && last === "applied" ? null : last;
       if (before === "applied" || before === "held") return true;
@@ -49,13 +57,17 @@ export function createLedger({ past, record, dryRun, signal }: LedgerOptions): L
         await record({ type: "effect.held", key, kind, target, detail: `not done (--dry-run): ${detail}` });
         return true;
       }
-      const found = before === null ? null : await find();
+      const earlier = past.get(key)?.newest;
+      const found = before === null ? null : await act.find(earlier);
       if (found !== null) {
         await record({ type: "effect.applied", key, detail: found });
         return true;
       }
-      await record({ type: "effect.intended", key, kind, target, detail });
-      const done = await heardOf(await perform(), find);
+      // A request of an earlier attempt may be answered late, so its number counts for this one as well.
+      const newest = earlier ?? (await act.newest?.());
+      const known = newest === undefined ? {} : { newest };
+      await record({ type: "effect.intended", key, kind, target, detail, ...known });
+      const done = await heardOf(await perform(), () => act.find(newest));
       // What was cut off has not failed: whoever goes on with the run looks how far it came.
       if (signal.aborted && done.state !== "applied") return false;
       await record(
@@ -69,7 +81,7 @@ export function createLedger({ past, record, dryRun, signal }: LedgerOptions): L
 }
 
 /** A failure may be of the answer alone: the connection broke after the thing was done. */
-async function heardOf(done: Done, find: Act["find"]): Promise<Done> {
+async function heardOf(done: Done, find: () => Promise<string | null>): Promise<Done> {
   const found = done.state === "failed" ? await find() : null;
   return found === null ? done : applied(found);
 }

@@ -33,11 +33,15 @@ export async function lookAtGitHub(
     const left = items.filter((item) => !isItem(item, want)).length;
     const met = items.length > 0 && left === 0 && !more;
     if (met) return { met, what: `all ${items.length} items of project ${project} are as wanted` };
+    if (more && left === 0) {
+      const what = `project ${project} has more than the ${items.length} items that were looked at, which are as wanted`;
+      return { met, what };
+    }
     return { met, what: `${left} of ${items.length} items of project ${project} are not as wanted yet` };
   });
 }
 
-const MOST_ITEMS = 1000;
+const MOST_ITEMS = 5000;
 
 async function lookAtItem(project: number, issue: number, want: Json, github: GitHub): Promise<Sight> {
   return told(await github.projectItem(project, issue), `project ${project}`, (item) => {

@@ -45,6 +45,8 @@ export type Effect = {
   readonly detail: string;
   /** When it came to this; epoch milliseconds. */
   readonly at: number;
+  /** Of what gets a number in a list: the newest number there before. */
+  readonly newest?: number;
 };
 
 export function createReport(): Report {
@@ -118,15 +120,16 @@ function addEffect(effects: Map<string, Effect>, event: Event, at: number): void
     case "effect.held": {
       const { key, kind, target = "", detail } = event;
       const state = event.type === "effect.held" ? "held" : "intended";
-      effects.set(key, { kind, target, state, detail, at });
+      const newest = event.type === "effect.held" ? undefined : event.newest;
+      effects.set(key, { kind, target, state, detail, at, ...(newest !== undefined && { newest }) });
       break;
     }
     case "effect.applied":
     case "effect.failed": {
       const { key, detail } = event;
-      const { kind, target } = effects.get(key) ?? { kind: key, target: "" };
+      const before = effects.get(key) ?? { kind: key, target: "" };
       const state = event.type === "effect.applied" ? "applied" : "failed";
-      effects.set(key, { kind, target, state, detail, at });
+      effects.set(key, { ...before, state, detail, at });
       break;
     }
     default:

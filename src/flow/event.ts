@@ -212,6 +212,8 @@ export type EffectEvent =
       /** What it is done to: a branch, a remote, an issue. */
       readonly target?: string;
       readonly detail: string;
+      /** Of what gets a number in a list: the newest number there before. */
+      readonly newest?: number;
     }
   /** Not done, and not to be done by the run: `detail` tells what it would be, or how to do it by hand. */
   | {

@@ -23,7 +23,12 @@ export async function labelledIssues(label: string, most: number, asking: Asking
     clock: systemClock,
   });
   if (!github.ok) throw unavailable(github.why);
-  const found = await github.value.issues({ state: "open", labels: [label], limit: MOST_SEEN });
+  const found = await github.value.issues({
+    state: "open",
+    labels: [label],
+    limit: MOST_SEEN,
+    order: "oldest first",
+  });
   if (!found.ok) throw unavailable(found.why);
   const all = found.value.items.map(({ number }) => number).toSorted((one, other) => one - other);
   return { numbers: all.slice(0, most), left: Math.max(0, all.length - most) };

@@ -113,6 +113,17 @@ describe("told to a model", () => {
     assert.match(text, /comment by ann, \S+>\n59 c/);
   });
 
+  test("the latest comments of an issue of any length are told", async () => {
+    const issue = stand.world.addIssue();
+    for (let index = 0; index < 1100; index += 1) stand.world.addComment(issue, `number ${index}`);
+    const text = await ask({ operation: "issue_view", number: issue.number });
+    assert.match(text, /Comments: 1100\. The latest 30 of them follow\./);
+    assert.deepEqual(
+      [...text.matchAll(/^number (\d+)$/gm)].map(([, index]) => Number(index)),
+      Array.from({ length: 30 }, (_, index) => 1070 + index),
+    );
+  });
+
   test("a long diff is cut in its middle", async () => {
     const pull = stand.world.addPull({ diff: `start\n${"+x\n".repeat(100_000)}end` });
     const text = await ask({ operation: "pr_diff", number: pull.number });

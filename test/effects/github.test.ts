@@ -70,15 +70,97 @@ withStandIn("reading", () => {
     assert.deepEqual(await numbers({ limit: 7 }), [[7, 6, 5, 4, 3, 2, 1], false]);
   });
 
-  test("comments from all pages, and those since a time", async () => {
+  /** `looks`: the pages that are asked for, in order. */
+  const COMMENTS: readonly (readonly [
+    count: number,
+    filter: { readonly limit?: number; readonly sought?: number },
+    hidesLast: boolean,
+    seen: readonly [first: number, last: number, more: boolean],
+    looks: string,
+  ])[] = [
+    [1, {}, false, [0, 0, false], "1"],
+    [100, {}, false, [0, 99, false], "1"],
+    [101, {}, false, [1, 100, true], "1 2 1"],
+    [250, { limit: 1000 }, false, [0, 249, false], "1 3 2 1"],
+    [250, { limit: 250 }, false, [0, 249, false], "1 3 2 1"],
+    [250, { limit: 30 }, false, [220, 249, true], "1 3"],
+    [250, { limit: 1000, sought: 249 }, false, [200, 249, true], "1 3"],
+    [250, { limit: 1000, sought: 150 }, false, [100, 249, true], "1 3 2"],
+    [250, { limit: 1000, sought: 0 }, false, [0, 249, false], "1 3 2 1"],
+    [250, { limit: 1000 }, true, [0, 249, false], "1 2 3 2 1"],
+    [250, { limit: 60 }, true, [190, 249, true], "1 2 3 2"],
+  ];
+  for (const [count, { limit, sought }, hidesLast, [first, last, more], looks] of COMMENTS) {
+    const which = `${limit ?? "usual"}, ${sought ?? "none"} sought`;
+    test(`the latest of ${count} comments: ${which}${hidesLast ? ", without a last link" : ""}`, async () => {
+      const issue = stand.world.addIssue();
+      for (let index = 0; index < count; index += 1) stand.world.addComment(issue, `number ${index}`);
+      stand.hidesLast = hidesLast;
+      const { github } = await visit(stand);
+      const filter = {
+        ...(limit !== undefined && { limit }),
+        ...(sought !== undefined && {
+          until: ({ body }: { readonly body: string }) => body === `number ${sought}`,
+        }),
+      };
+      const seen = await got(github.comments(issue.number, filter));
+      assert.deepEqual(
+        seen.items.map(({ body }) => body),
+        Array.from({ length: last - first + 1 }, (_, index) => `number ${first + index}`),
+      );
+      assert.equal(seen.more, more);
+      assert.equal(stand.log.map(({ query }) => query["page"] ?? "1").join(" "), looks);
+    });
+  }
+
+  test("a comment that moves to another page while they are read is not missed", async () => {
     const issue = stand.world.addIssue();
     for (let index = 0; index < 250; index += 1) stand.world.addComment(issue, `number ${index}`);
+    stand.onRequest = ({ query }) => void (query["page"] === "3" && issue.comments.splice(0, 1));
+    const { items } = await got((await visit(stand)).github.comments(issue.number, { limit: 1000 }));
+    const bodies = items.map(({ body }) => body);
+    assert.deepEqual([bodies.length, bodies[0], new Set(bodies).size], [249, "number 1", 249]);
+  });
+
+  test("issues from the oldest on, and those after a number", async () => {
+    for (let index = 0; index < 130; index += 1)
+      if (index % 10 === 0) stand.world.addPull();
+      else stand.world.addIssue();
     const { github } = await visit(stand);
-    const all = await got(github.comments(issue.number, { limit: 1000 }));
-    assert.equal(all.items.length, 250);
-    assert.equal(all.items.at(-1)?.body, "number 249");
-    const since = issue.comments[248]!.createdAt;
-    assert.equal((await got(github.comments(issue.number, { since }))).items.length, 2);
+    const numbers = async (filter: Parameters<GitHub["issues"]>[0]) => {
+      stand.log.length = 0;
+      const { items, more } = await got(github.issues({ limit: 1000, ...filter }));
+      return [items.length, items[0]?.number, items.at(-1)?.number, more, stand.log.length];
+    };
+    assert.deepEqual(await numbers({}), [117, 130, 2, false, 2]);
+    assert.deepEqual(await numbers({ after: 40 }), [81, 130, 42, false, 1]);
+    assert.deepEqual(await numbers({ after: 130 }), [0, undefined, undefined, false, 1]);
+    assert.deepEqual(await numbers({ after: 20 }), [99, 130, 22, false, 2]);
+    assert.deepEqual(await numbers({ limit: 50, after: 20 }), [50, 130, 76, true, 2]);
+    assert.deepEqual(await numbers({ order: "oldest first" }), [117, 2, 130, false, 2]);
+    assert.deepEqual(await numbers({ order: "oldest first", after: 128 }), [2, 129, 130, false, 2]);
+    assert.equal(await got(github.newestNumber()), 130);
+    stand.world.addPull({ state: "closed" });
+    assert.equal(await got(github.newestNumber()), 131);
+  });
+
+  test("the newest number where there is nothing", async () => {
+    assert.equal(await got((await visit(stand)).github.newestNumber()), 0);
+  });
+
+  test("an issue that is on more projects than one page holds", async () => {
+    const issue = stand.world.addIssue();
+    const item = { type: "ISSUE" as const, number: issue.number };
+    for (let index = 1; index <= 130; index += 1)
+      stand.world.addProject({ items: [{ ...item, id: `I${index}`, fields: { Status: `s${index}` } }] });
+    const { github } = await visit(stand);
+    for (const [project, status] of [
+      [1, "s1"],
+      [51, "s51"],
+      [130, "s130"],
+      [131, undefined],
+    ] as const)
+      assert.equal((await got(github.projectItem(project, issue.number)))?.fields["Status"], status);
   });
 
   test("pull requests, their changes and their checks", async () => {

@@ -64,6 +64,9 @@ const PROJECTS: readonly Row[] = [
   ["Done", { project: 1 }, false, /1 of 2 items of project 1 are not as wanted/],
   ["Done", { project: 2 }, true, /all 1 items of project 2 are as wanted/],
   ["Done", { project: 3 }, false, /0 of 0 items/],
+  ["Done", { project: 4 }, true, /all 1100 items of project 4 are as wanted/],
+  ["Done", { project: 5 }, false, /project 5 has more than the 5000 items that were looked at, which are as/],
+  ["Todo", { project: 5 }, false, /5000 of 5000 items of project 5 are not as wanted/],
   ["closed", { project: 1 }, false, /project 1 is open/],
   ["closed", { project: 3 }, true, /project 3 is closed/],
   ["open", { project: 1 }, true, /project 1 is open/],
@@ -87,6 +90,14 @@ describe("on GitHub", () => {
     });
     world.addProject({ items: [{ id: "C", type: "ISSUE", number: 2, fields: { Status: "Done" } }] });
     world.addProject({ closed: true });
+    for (const count of [1100, 5001]) {
+      const items = Array.from({ length: count }, (_, index) => ({
+        id: `D${index}`,
+        type: "DRAFT_ISSUE" as const,
+        fields: { Status: "Done" },
+      }));
+      world.addProject({ items });
+    }
     ({ github } = await visit(stand));
   });
   after(() => stand.close());

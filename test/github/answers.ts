@@ -12,12 +12,12 @@ import {
   type World,
 } from "./world.ts";
 
-/** `data` as far as it is known; `next` is the number of the page after this one. */
+/** `data` as far as it is known; `pages` are the numbers of other pages of the same list. */
 export type Answer = {
   readonly status: number;
   readonly data: Json;
   readonly type?: string;
-  readonly next?: number;
+  readonly pages?: { readonly [rel in "prev" | "next" | "last" | "first"]?: number };
 };
 
 export function answerTo(world: World, asked: Asked, accept: string): Answer {
@@ -52,23 +52,32 @@ function invalid(message: string, resource: string, code = "custom"): Answer {
 function paged<T>(all: readonly T[], { query }: Asked, write: (item: T) => Json): Answer & { data: Json[] } {
   const size = Math.min(Number(query["per_page"] ?? 30), 100);
   const page = Number(query["page"] ?? 1);
+  const last = Math.ceil(all.length / size);
   const data = all.slice((page - 1) * size, page * size).map(write);
-  return { status: 200, data, ...(page * size < all.length ? { next: page + 1 } : {}) };
+  const before = page > 1 ? { prev: Math.min(page - 1, last), first: 1 } : {};
+  const after = page < last ? { next: page + 1, last } : {};
+  return { status: 200, data, pages: { ...before, ...after } };
+}
+
+function isSame(a: string, b: string): boolean {
+  return a.toLowerCase() === b.toLowerCase();
 }
 
 function listIssues(world: World, asked: Asked): Answer {
-  const { state = "open", labels = "" } = asked.query;
+  const { state = "open", labels = "", since = "", direction = "desc" } = asked.query;
   const wanted = labels.split(",").filter((label) => label !== "");
   const all = [...world.issues.values(), ...world.pulls.values()]
     .filter((issue) => state === "all" || issue.state === state)
-    .filter((issue) => wanted.every((label) => issue.labels.includes(label)))
-    .toSorted((a, b) => b.number - a.number);
+    .filter((issue) => wanted.every((label) => issue.labels.some((other) => isSame(label, other))))
+    .filter((issue) => issue.updatedAt >= since)
+    .toSorted((a, b) => (direction === "asc" ? a.number - b.number : b.number - a.number));
   return paged(all, asked, (issue) => issueJson(issue, world));
 }
 
 function createIssue(world: World, { body }: Asked): Answer {
   const { title, body: text, labels = [], assignees = [] } = body as JsonObject;
   if (typeof title !== "string" || title === "") return invalid("title is missing", "Issue", "missing_field");
+  if (title.length > 256) return invalid("title is too long (maximum is 256 characters)", "Issue");
   if (isTooLong(text)) return invalid(TOO_LONG, "Issue");
   const issue = world.addIssue({ title, body: text as string, author: world.me });
   putLabels(world, issue, labels as string[]);
@@ -76,16 +85,19 @@ function createIssue(world: World, { body }: Asked): Answer {
   return ok(issueJson(issue, world), 201);
 }
 
+const FULL = "Commenting is disabled on issues with more than 2500 comments";
 const TOO_LONG = "body is too long (maximum is 65536 characters)";
 
 function isTooLong(text: Json | undefined): boolean {
   return typeof text === "string" && text.length > 65_536;
 }
 
+/** Letters are the same in both cases: the label that the repository has is the one that the issue gets. */
 function putLabels(world: World, issue: StoredIssue, labels: readonly string[]): void {
   for (const label of labels) {
-    world.labels.add(label);
-    if (!issue.labels.includes(label)) issue.labels.push(label);
+    const known = [...world.labels, ...issue.labels].find((other) => isSame(label, other)) ?? label;
+    world.labels.add(known);
+    if (!issue.labels.includes(known)) issue.labels.push(known);
   }
 }
 
@@ -97,9 +109,9 @@ function onIssue(world: World, asked: Asked, number: number, part?: string, labe
   if (part === "comments") return onComments(world, asked, issue);
   if (part === "labels") {
     if (method === "DELETE") {
-      if (label === undefined || !issue.labels.includes(label))
+      if (label === undefined || !issue.labels.some((other) => isSame(label, other)))
         return { status: 404, data: { message: "Label does not exist" } };
-      issue.labels = issue.labels.filter((other) => other !== label);
+      issue.labels = issue.labels.filter((other) => !isSame(label, other));
     } else {
       if (method === "PUT") issue.labels = [];
       putLabels(world, issue, (given["labels"] ?? []) as string[]);
@@ -134,6 +146,7 @@ function onComments(world: World, asked: Asked, issue: StoredIssue): Answer {
     );
   const text = (asked.body as JsonObject)["body"];
   if (isTooLong(text)) return invalid(TOO_LONG, "IssueComment");
+  if (issue.comments.length >= 2500) return { status: 403, data: { message: FULL } };
   return ok(commentJson(world.addComment(issue, text as string, world.me)), 201);
 }
 
@@ -193,12 +206,16 @@ function onCommit(world: World, asked: Asked, sha: string, part?: string): Answe
 /** Exactly the queries that are asked. */
 function answerQuery(world: World, { query, variables }: JsonObject): Answer {
   const { owner, number, first, after } = variables as { [name: string]: Json };
+  if (first !== undefined && !(Number(first) >= 1 && Number(first) <= 100)) {
+    const message = `Requesting ${Number(first)} records exceeds the \`first\` limit of 100 records.`;
+    return ok({ data: null, errors: [{ type: "EXCESSIVE_PAGINATION", message }] });
+  }
   if (owner !== world.owner) return ok({ data: { repositoryOwner: null } });
   if (query === PROJECTS) {
     const projectsV2 = nodesOf([...world.projects.values()].map(projectJson), Number(first), after);
     return ok({ data: { repositoryOwner: { projectsV2 } } });
   }
-  if (query === ITEMS_OF_ISSUE) return itemsOfIssue(world, Number(number));
+  if (query === ITEMS_OF_ISSUE) return itemsOfIssue(world, Number(number), Number(first), after);
   const project = world.projects.get(Number(number));
   if (project === undefined) {
     const message = `Could not resolve to a ProjectV2 with the number ${Number(number)}.`;
@@ -215,17 +232,17 @@ function answerQuery(world: World, { query, variables }: JsonObject): Answer {
   return ok({ data: { repositoryOwner: { projectV2: { items } } } });
 }
 
-function itemsOfIssue(world: World, number: number): Answer {
+function itemsOfIssue(world: World, number: number, first: number, after: Json | undefined): Answer {
   if (!world.issues.has(number)) {
     const message = `Could not resolve to an Issue with the number of ${number}.`;
     return ok({ data: { repository: { issue: null } }, errors: [{ type: "NOT_FOUND", message }] });
   }
-  const nodes = [...world.projects.values()].flatMap((project) =>
+  const all = [...world.projects.values()].flatMap((project) =>
     project.items
       .filter((item) => item.number === number && item.isArchived !== true)
       .map((item) => Object.assign({ project: { number: project.number } }, itemJson(item, world))),
   );
-  return ok({ data: { repository: { issue: { projectItems: { nodes } } } } });
+  return ok({ data: { repository: { issue: { projectItems: nodesOf(all, first, after) } } } });
 }
 
 function nodesOf(all: readonly Json[], first: number, after: Json | undefined): Json {

@@ -49,6 +49,8 @@ export type StandIn = {
   readonly fault: (fault: Fault, when?: When) => void;
   /** The faults are over. */
   readonly calm: () => void;
+  /** Lists have no link to their last page, as those have that GitHub pages by a cursor. */
+  hidesLast: boolean;
   /** Called after each request has had its effect. */
   onRequest: (asked: Asked) => void;
   /** Fails if anything did not fit GitHub's description. */
@@ -141,7 +143,7 @@ export async function openStandIn(owner = "octo", repo = "demo", token = TOKEN):
       "x-ratelimit-remaining": String(remaining),
       "x-ratelimit-reset": "1767229200",
       ...(asked.method === "GET" && answer.status === 200 ? { etag } : {}),
-      ...(answer.next === undefined ? {} : { link: linkTo(`${url}${asked.path}`, asked.query, answer.next) }),
+      ...linksTo(`${url}${asked.path}`, asked.query, stand.hidesLast ? numberless(answer) : answer.pages),
     });
     response.end(isSame ? undefined : text);
   }
@@ -167,6 +169,7 @@ export async function openStandIn(owner = "octo", repo = "demo", token = TOKEN):
     log,
     fault: (fault, when = {}) => void faults.push({ fault, when, count: 0 }),
     calm: () => void faults.splice(0),
+    hidesLast: false,
     onRequest: () => {},
     close: async () => {
       server.closeAllConnections();
@@ -210,9 +213,17 @@ function strike(fault: Exclude<Fault, { kind: "status" }>, text: string, respons
   }
 }
 
-function linkTo(address: string, query: Asked["query"], next: number): string {
-  const there = new URL(address);
-  for (const [name, value] of Object.entries(query)) there.searchParams.set(name, value);
-  there.searchParams.set("page", String(next));
-  return `<${there.href}>; rel="next"`;
+function numberless({ pages = {} }: Answer): Answer["pages"] {
+  const { last: _, ...rest } = pages;
+  return rest;
+}
+
+function linksTo(address: string, query: Asked["query"], pages: Answer["pages"] = {}): { link?: string } {
+  const links = Object.entries(pages).map(([rel, page]) => {
+    const there = new URL(address);
+    for (const [name, value] of Object.entries(query)) there.searchParams.set(name, value);
+    there.searchParams.set("page", String(page));
+    return `<${there.href}>; rel="${rel}"`;
+  });
+  return links.length === 0 ? {} : { link: links.join(", ") };
 }

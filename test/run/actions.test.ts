@@ -678,6 +678,116 @@ describe("a run that dies and is resumed does nothing twice, wherever it dies", 
   });
 });
 
+/**
+ * What is looked for in a list is found wherever it stands there: `before` and `meanwhile` are how many others there are
+ * when it is made, and how many come until the run is resumed.
+ */
+describe("a run that died after GitHub had done something finds it again", () => {
+  const COMMENT = { type: "comment", issueNumber: 1, content: "Hello" };
+  const ISSUE = { type: "issue", title: "Later", content: "Hello" };
+  const BODY = { type: "issue-action", action: "progress", body: "Hello" };
+  const YEARS = 10 * 365 * 24 * 3600_000;
+  type Row = readonly [
+    block: object,
+    before: number,
+    meanwhile: number,
+    ahead?: number,
+    dies?: "before" | "after",
+  ];
+  const ROWS: readonly Row[] = [
+    [COMMENT, 0, 0],
+    [COMMENT, 50, 0],
+    [COMMENT, 1100, 0],
+    [COMMENT, 1100, 250],
+    [COMMENT, 0, 1100],
+    [COMMENT, 2499, 0],
+    [BODY, 1100, 5],
+    [COMMENT, 1100, 0, YEARS],
+    [COMMENT, 1100, 0, -YEARS],
+    [COMMENT, 1100, 0, 0, "after"],
+    [ISSUE, 0, 0],
+    [ISSUE, 250, 0],
+    [ISSUE, 0, 350],
+    [ISSUE, 300, 1100],
+    [ISSUE, 10, 350, YEARS],
+    [ISSUE, 10, 350, -YEARS],
+    [ISSUE, 10, 350, 0, "after"],
+  ];
+  for (const [block, before, meanwhile, ahead = 0, dies = "before"] of ROWS) {
+    const what = "content" in block && "title" in block ? "issue" : "comment";
+    const clock = ahead === 0 ? "" : `, with a clock that is ${ahead > 0 ? "ahead" : "behind"}`;
+    const when = dies === "before" ? "" : ", not made yet";
+    test(`${what} of ${block === BODY ? "issue-action" : what}, ${before} before, ${meanwhile} after it${clock}${when}`, async () => {
+      await withActing({}, async ({ start, resume: again, journal, stand, issue, writes }) => {
+        const others = (count: number) => {
+          for (let index = 0; index < count; index += 1) {
+            if (what === "comment") stand.world.addComment(issue, `number ${index}`);
+            else if (index % 3 === 0) stand.world.addPull();
+            else stand.world.addIssue();
+          }
+        };
+        const time = { now: () => Date.now() + ahead, sleep: async () => {} };
+        others(before);
+        // The answer is write 1, the intention 2, the outcome 3.
+        const at = dies === "before" ? 3 : 2;
+        const broken = await start([handoff(block), closing()], {
+          journal: breaking(journal, at, dies),
+          clock: time,
+        });
+        const made = writes.length;
+        others(meanwhile);
+        const result = await again(broken, { clock: time });
+        assert.deepEqual([made, writes.length], [dies === "before" ? 1 : 0, 1], writes.join(", "));
+        assert.deepEqual(
+          [result.outcome, result.effects.map(({ state }) => state)],
+          ["completed", ["applied"]],
+        );
+      });
+    });
+  }
+
+  test("an issue that an earlier version began is looked for among the newest", async () => {
+    await withActing({}, async ({ start, resume: again, journal, stand, writes }) => {
+      const old: Journal = {
+        ...breaking(journal, 3, "before"),
+        create: async (...run) => {
+          const handle = await breaking(journal, 3, "before").create(...run);
+          const without = <T extends { readonly event: object }>(entry: T): T => {
+            const { newest: _, ...event } = entry.event as { newest?: number };
+            return { ...entry, event };
+          };
+          return { ...handle, append: (more, adopted) => handle.append(more.map(without), adopted) };
+        },
+      };
+      const broken = await start([handoff(ISSUE), closing()], { journal: old });
+      for (let index = 0; index < 150; index += 1) stand.world.addIssue();
+      const result = await again(broken);
+      assert.deepEqual([writes.length, effectsOf(result)], [1, ["action:github-issue:applied"]]);
+    });
+  });
+
+  test("where too many issues were opened since to tell, none is opened again", async () => {
+    await withActing({}, async ({ start, resume: again, journal, stand, writes }) => {
+      const broken = await start([handoff(ISSUE), closing()], { journal: breaking(journal, 3, "before") });
+      for (let index = 0; index < 2001; index += 1) stand.world.addIssue();
+      const result = await again(broken);
+      assert.deepEqual([writes.length, effectsOf(result)], [1, ["action:github-issue:failed"]]);
+      assert.match(
+        result.warnings.join(),
+        /more than 2000 issues were opened after #2, .* look for its title there/,
+      );
+    });
+  });
+
+  test("an issue is not opened while GitHub cannot be asked for the newest", async () => {
+    await withActing({}, async ({ start, stand, writes }) => {
+      stand.fault({ kind: "status", status: 403 }, { method: "GET", path: /\/issues$/, nth: 1, times: 1 });
+      const result = await start([handoff(ISSUE), closing()]);
+      assert.deepEqual([writes.length, effectsOf(result)], [0, ["action:github-issue:failed"]]);
+    });
+  });
+});
+
 test("what an agent says of its handlers is part of the flow", async () => {
   const { flow } = await load("worker", { cwd: projectWith(actingAgent()) });
   assert.deepEqual(flow?.settings.actions.handlers, HANDLERS);
