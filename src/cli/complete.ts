@@ -167,11 +167,15 @@ async function models(env: NodeJS.ProcessEnv): Promise<Offered> {
 }
 
 async function runs(place: Place): Promise<readonly Candidate[]> {
-  const recorded = await withJournal(place, [], async (journal) => await listRuns(journal));
+  const recorded = await withJournal(
+    place,
+    [],
+    async (journal) => await listRuns(journal, { limit: MOST_RUNS }),
+  );
   return [
     { word: "@last", about: "the newest run" },
     { word: "@failed", about: "the newest run that failed" },
-    ...recorded.slice(0, MOST_RUNS).map(({ run, agent, state }) => ({
+    ...recorded.map(({ run, agent, state }) => ({
       word: run,
       about: `${agent}, ${state}`,
     })),

@@ -175,7 +175,7 @@ async function stateFolder({ stateDir }: Project, call: Call): Promise<Finding> 
 async function journal(call: Call): Promise<Finding> {
   try {
     return await withJournal(call, async (journal) =>
-      ok("journal", journal === null ? "none yet" : `${(await journal.list()).length} runs`),
+      ok("journal", journal === null ? "none yet" : `${await journal.count()} runs`),
     );
   } catch (error) {
     return fail("journal", why(error), "move the database away, or choose another folder with --state DIR");

@@ -37,7 +37,10 @@ export async function pruneRuns(call: Call, journal: Journal | null, stateDir: s
     screen.complain("Nothing was removed.");
     return 1;
   }
-  const gone = await prune(journal, runs, stateDir);
+  const gone = await prune(journal, runs, stateDir, (done) =>
+    screen.status(`removed ${done} of ${count(runs.length, "run")}`),
+  );
+  screen.status(null);
   const freed = gone.reduce((sum, run) => sum + run.bytes, 0);
   if (call.on("json")) screen.document({ v: 1, dryRun, runs: gone, bytes: freed });
   else screen.tell(`Removed ${count(gone.length, "run")}, ${size(freed)}.`);

@@ -20,15 +20,14 @@ export async function listRecorded(call: Call): Promise<number> {
   return await withJournal(call, async (journal, stateDir) => {
     if (call.on("prune")) return await (await import("./prune.ts")).pruneRuns(call, journal, stateDir);
     if (call.on("watch")) return await watchRuns(call, journal, stateDir, limit);
-    const runs = journal === null ? [] : await listRuns(journal);
-    const newest = journal === null ? [] : await rowsOf(journal, runs.slice(0, limit), stateDir);
-    if (call.on("json")) screen.document({ v: 1, runs: newest, total: runs.length });
+    const runs = journal === null ? [] : await listRuns(journal, { limit });
+    const newest = journal === null ? [] : await rowsOf(journal, runs, stateDir);
+    const total = (await journal?.count()) ?? 0;
+    if (call.on("json")) screen.document({ v: 1, runs: newest, total });
     else if (newest.length === 0) screen.tell(`No runs are recorded in ${stateDir}.`);
     else screen.print(runTable(newest, Date.now(), screen.out));
-    if (newest.length < runs.length)
-      screen.tell(
-        call.typed(`${runs.length - newest.length} more; to list all: lockstep runs --limit ${runs.length}`),
-      );
+    if (newest.length < total)
+      screen.tell(call.typed(`${total - newest.length} more; to list all: lockstep runs --limit ${total}`));
     return 0;
   });
 }
@@ -48,8 +47,7 @@ async function watchRuns(
   const { systemClock } = await import("../run/clock.ts");
   const tell = host.stdout.isTTY === true ? drawer(call, journal, stateDir) : printer(call);
   screen.tell("Watching the runs; Ctrl-C ends.");
-  for await (const runs of followRuns(journal, systemClock, host.interruption()))
-    await tell(runs.slice(0, limit));
+  for await (const runs of followRuns(journal, systemClock, host.interruption(), limit)) await tell(runs);
   return 0;
 }
 
@@ -104,13 +102,12 @@ async function rowsOf(
   runs: readonly RunSummary[],
   stateDir: string,
 ): Promise<readonly Row[]> {
-  return await Promise.all(
-    runs.map(async (run) => ({
-      ...run,
-      ...(await particularsOf(journal, run.run)),
-      bytes: await sizeOfRun(journal, run.run, stateDir),
-    })),
-  );
+  const rows: Row[] = [];
+  for (const run of runs) {
+    const particulars = await particularsOf(journal, run.run);
+    rows.push({ ...run, ...particulars, bytes: await sizeOfRun(journal, run.run, stateDir) });
+  }
+  return rows;
 }
 
 const HEAD = ["RUN", "AGENT", "STATE", "STEP", "STARTED", "AGE", "COST", "EVENTS", "SIZE", "ARGUMENTS"];

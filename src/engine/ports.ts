@@ -294,20 +294,36 @@ export type Journal = {
    * it is taken over: whoever drove it can write no more from then on.
    */
   readonly claim: (run: string, how?: { readonly takeOver?: boolean }) => Promise<RunHandle>;
-  /** RUN_UNKNOWN if there is none. `limit`: at most so many entries, for readers that go through a long run in slices. */
+  /**
+   * RUN_UNKNOWN if there is none. `limit`: at most so many entries. Whoever goes through a whole run reads it in slices:
+   * a run can be longer than memory is large.
+   */
   readonly read: (run: string, afterSeq?: number, limit?: number) => Promise<readonly Entry[]>;
   readonly flow: (digest: string) => Promise<Flow | null>;
   /** The one made last comes first, whatever the clock said. RUN_UNKNOWN if `before` names none. */
   readonly list: (which?: WhichRuns) => Promise<readonly RunRow[]>;
+  /** The rows of these runs, in this order; those that do not exist are left out. */
+  readonly rows: (runs: readonly string[]) => Promise<readonly RunRow[]>;
+  readonly count: () => Promise<number>;
+  /**
+   * What all runs have written after a cursor, oldest first, at most `limit` entries. The cursor `""` stands before
+   * everything; without a cursor nothing is read, and the answer has the newest one.
+   */
+  readonly since: (cursor?: string, limit?: number) => Promise<News>;
   /** Bytes of all entries of a run, as JSON. RUN_UNKNOWN if there is none. */
   readonly size: (run: string) => Promise<number>;
   /** Cheap to ask: it is another number once anybody has written since. */
   readonly version: () => Promise<number>;
   /**
-   * Takes a run away: RUN_UNKNOWN if there is none, RUN_OWNED_ELSEWHERE if it is being driven, by whomever. The flows
-   * that no other run needs are gone with it, at the latest when the journal is closed.
+   * Removes a run: RUN_UNKNOWN if there is none, RUN_OWNED_ELSEWHERE if a living process drives it. Many may be removed
+   * at once: the journal takes as many together as it can without keeping other processes from writing.
    */
   readonly remove: (run: string) => Promise<void>;
+  /**
+   * Gives back the room of what was removed, also by processes that were killed meanwhile: entries, files and flows that
+   * no run needs. `close` does it after a removal.
+   */
+  readonly tidy: () => Promise<void>;
   /** Commits what is waiting and releases everything; after that every other verb is refused. */
   readonly close: () => Promise<void>;
 };
@@ -340,8 +356,22 @@ export type WhichRuns = {
   readonly agent?: string;
   /** Only those made before this run: the next page. */
   readonly before?: string;
+  /** Only those that a living process drives. */
+  readonly owned?: true;
   readonly limit?: number;
 };
+
+/** What is new in a journal. */
+export type News = {
+  /** Where to go on. It means something to the journal that gave it, and to nothing else. */
+  readonly cursor: string;
+  readonly entries: readonly NewEntry[];
+  /** What the old cursor stood for was removed: read the list again, and go on from the cursor given here. */
+  readonly lost: boolean;
+};
+
+/** `entry` is null where it is damaged: reading the run tells why. */
+export type NewEntry = { readonly run: string; readonly seq: number; readonly entry: Entry | null };
 
 export type RunRow = {
   readonly id: string;

@@ -39,14 +39,16 @@ export const SQL = {
 export type Artifacts = {
   /**
    * Gives what the row is to hold. Only to be called inside a write transaction on the journal, before anything is
-   * written in it: the transaction keeps `clear` of other processes from taking a file that no row names yet. Throws
+   * written in it: the transaction keeps other processes from removing a file that no row names yet. Throws
    * JOURNAL_UNAVAILABLE.
    */
   readonly keep: (body: string) => string;
   /** The entry's JSON, from what its row holds. Throws JOURNAL_UNAVAILABLE where the file is gone or was changed. */
   readonly restore: (row: string, run: string, seq: number) => string;
-  /** Removes the files that `needed` does not name. Only to be called inside a write transaction on the journal. */
-  readonly clear: (needed: () => ReadonlySet<string>) => void;
+  /** The names of all files: digests, and the names of files that are half written, which are never in a row. */
+  readonly names: () => readonly string[];
+  /** Removes files by name. Only to be called inside a write transaction on the journal. */
+  readonly remove: (names: readonly string[]) => void;
 };
 
 /** `ownId` keeps the half-written files of two processes apart. Nothing is made before it is needed. */
@@ -90,14 +92,17 @@ export function createArtifacts(directory: string, ownId: string): Artifacts {
       return bytes.toString();
     },
 
-    clear(needed) {
+    names() {
       const folders = namesIn(inside(directory, "artifacts")).filter((name) => FOLDER.test(name));
-      if (folders.length === 0) return;
-      const keep = needed();
-      for (const folder of folders) {
-        const files = namesIn(inside(directory, "artifacts", folder)).filter((name) => FILE.test(name));
-        for (const name of files) if (!keep.has(name)) rmSync(join(root, folder, name), { force: true });
-      }
+      return folders.flatMap((folder) =>
+        namesIn(inside(directory, "artifacts", folder)).filter(
+          (name) => FILE.test(name) && name.startsWith(folder),
+        ),
+      );
+    },
+
+    remove(names) {
+      for (const name of names) rmSync(join(folderOf(name), name), { force: true });
     },
   };
 }

@@ -1,5 +1,5 @@
 /** A journal that lives as long as the process: for tests, simulations and runs that need no second chance. */
-import type { Journal, NewRun, RunHandle } from "../engine/ports.ts";
+import type { Journal, NewRun, RunHandle, RunRow } from "../engine/ports.ts";
 import { adoptions } from "../flow/adopted.ts";
 import type { Entry } from "../flow/event.ts";
 import type { Flow, Flows } from "../flow/flow.ts";
@@ -17,6 +17,8 @@ export function createMemoryJournal(): Journal {
   const flows = new Map<string, Flow>();
   let open = true;
   let written = 0;
+  /** The place of the newest entry in the order of all. */
+  let newest = 0;
 
   const mustBeOpen = () => {
     if (!open) throw closed(NAME);
@@ -52,7 +54,10 @@ export function createMemoryJournal(): Journal {
           const { seq } = entries[place]!;
           if (seq !== next + place) return Promise.reject(outOfOrder(id, seq));
         }
-        for (const entry of entries) run.entries.push(entry);
+        for (const entry of entries) {
+          run.entries.push(entry);
+          run.places.push((newest += 1));
+        }
         if (adopted !== undefined) keep(adopted);
         written += 1;
         return DONE;
@@ -73,7 +78,8 @@ export function createMemoryJournal(): Journal {
       if (misplaced !== undefined) throw outOfOrder(about.id, misplaced.seq);
       keep({ ...adopted, [about.digest]: about.flow });
       written += 1;
-      const run: Run = { about, entries: [...entries], epoch: 1, held: true };
+      const places = entries.map(() => (newest += 1));
+      const run: Run = { about, entries: [...entries], places, epoch: 1, held: true };
       runs.set(about.id, run);
       return handleOf(run);
     },
@@ -96,25 +102,44 @@ export function createMemoryJournal(): Journal {
       return flows.get(digest) ?? null;
     },
 
-    async list({ prefix = "", agent, before, limit = Infinity } = {}) {
+    async list({ prefix = "", agent, before, owned, limit = Infinity } = {}) {
       mustBeOpen();
       const made = [...runs.values()];
       const older = before === undefined ? made : made.slice(0, made.indexOf(find(before)));
       const meant = older.filter(
-        ({ about }) => about.id.startsWith(prefix) && (agent === undefined || about.agent === agent),
+        ({ about, held }) =>
+          about.id.startsWith(prefix) &&
+          (agent === undefined || about.agent === agent) &&
+          (owned === undefined || held),
       );
-      return meant
-        .toReversed()
-        .slice(0, limit)
-        .map(({ about, entries, held }) => ({
-          id: about.id,
-          agent: about.agent,
-          digest: about.digest,
-          createdAt: about.at,
-          events: entries.length,
-          last: entries.at(-1) ?? null,
-          owned: held,
-        }));
+      return meant.toReversed().slice(0, limit).map(rowOf);
+    },
+
+    async rows(ids) {
+      mustBeOpen();
+      return ids.flatMap((id) => runs.get(id) ?? []).map(rowOf);
+    },
+
+    async count() {
+      mustBeOpen();
+      return runs.size;
+    },
+
+    async since(cursor, limit = Infinity) {
+      mustBeOpen();
+      if (cursor === undefined) return { cursor: String(newest), entries: [], lost: false };
+      const from = Number(cursor);
+      const news = [...runs.values()]
+        .flatMap(({ about, entries, places }) => {
+          const first = places.findLastIndex((place) => place <= from) + 1;
+          return places
+            .slice(first)
+            .map((place, index) => ({ place, run: about.id, entry: entries[first + index]! }));
+        })
+        .toSorted((a, b) => a.place - b.place)
+        .slice(0, limit);
+      const entries = news.map(({ run, entry }) => ({ run, seq: entry.seq, entry }));
+      return { cursor: String(news.at(-1)?.place ?? from), entries, lost: false };
     },
 
     async size(id) {
@@ -136,6 +161,10 @@ export function createMemoryJournal(): Journal {
       for (const digest of flows.keys()) if (!needed.has(digest)) flows.delete(digest);
     },
 
+    async tidy() {
+      mustBeOpen();
+    },
+
     async close() {
       open = false;
       for (const run of runs.values()) run.held = false;
@@ -146,9 +175,23 @@ export function createMemoryJournal(): Journal {
 type Run = {
   readonly about: NewRun;
   readonly entries: Entry[];
+  /** Where each entry stands in the order of all that were written. */
+  readonly places: number[];
   epoch: number;
   held: boolean;
 };
+
+function rowOf({ about, entries, held }: Run): RunRow {
+  return {
+    id: about.id,
+    agent: about.agent,
+    digest: about.digest,
+    createdAt: about.at,
+    events: entries.length,
+    last: entries.at(-1) ?? null,
+    owned: held,
+  };
+}
 
 /** One promise for every append that went well: an append is then hardly more than a push. */
 const DONE = Promise.resolve();

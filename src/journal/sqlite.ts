@@ -21,6 +21,7 @@ import {
 } from "./errors.ts";
 import { createGroupCommit } from "./group-commit.ts";
 import { createOwners } from "./owners.ts";
+import { createRemoval, IS_KEPT, isRemoved, type Removal } from "./removal.ts";
 
 export type SqliteJournalOptions = {
   /** Holds `runs.db`, the lock files, and the entries that are too large for a row. Must be on a local disk: network file systems do not lock reliably. */
@@ -67,9 +68,16 @@ export async function openSqliteJournal(options: SqliteJournalOptions): Promise<
 
   /** All or nothing of what `work` writes, and durable, when it resolves. */
   const write = <T>(work: () => T): Promise<T> => {
-    if (!db.isOpen) return Promise.reject(closed(file));
-    if (!writable) return Promise.reject(refuseWrites?.() ?? readOnly(file));
-    return commits.offer(work);
+    const refusal = whyNotWritten();
+    return refusal === null ? commits.offer(work) : Promise.reject(refusal);
+  };
+  const whyNotWritten = (): Error | null => {
+    if (!db.isOpen) return closed(file);
+    return writable ? null : (refuseWrites?.() ?? readOnly(file));
+  };
+  const requireWritable = () => {
+    const refusal = whyNotWritten();
+    if (refusal !== null) throw refusal;
   };
   const look = <T>(work: () => T): T => {
     if (!db.isOpen) throw closed(file);
@@ -87,12 +95,13 @@ export async function openSqliteJournal(options: SqliteJournalOptions): Promise<
   };
   const unknownOf = (more: Flows): Flows =>
     Object.fromEntries(Object.entries(more).filter(([digest]) => sql.hasFlow.get(digest) === undefined));
-  const findRun = (id: string) => (sql.findRun.get(id) as RunRecord | undefined) ?? findDamaged(id);
+  const findRun = (id: string): RunRecord | undefined =>
+    isRemoved(id) ? undefined : ((sql.findRun.get(id) as RunRecord | undefined) ?? findDamaged(id));
   /** By the name that stands for it. */
   const findDamaged = (id: string): RunRecord | undefined => {
     const key = keyOf(id);
     const run = key === null ? undefined : (sql.findKey.get(key) as RunRecord | undefined);
-    return run === undefined || isRunId(run.name) ? undefined : run;
+    return run === undefined || isRunId(run.name) || isRemoved(run.name) ? undefined : run;
   };
 
   const toRow = (entry: Entry): string => artifacts.keep(JSON.stringify(entry));
@@ -117,6 +126,28 @@ export async function openSqliteJournal(options: SqliteJournalOptions): Promise<
     } catch (cause) {
       return { last: null, damaged: unavailable(file, cause).message };
     }
+  };
+
+  /** For all rows of one look: each owner is asked for once. */
+  const rowMaker = () => {
+    const alive = new Map<string, boolean>();
+    const isAlive = (owner: string) => {
+      const known = alive.get(owner) ?? owners.isAlive(owner);
+      alive.set(owner, known);
+      return known;
+    };
+    return (record: unknown): RunRow => {
+      const [key, name, agent, digest, createdAt, owner, events, body] = record as ListRecord;
+      const owned = owner !== null && isAlive(owner);
+      const id = isRunId(name) ? name : `${DAMAGED}${key}`;
+      if (id !== name || /\p{Cc}/u.test(agent) || !isTime(createdAt)) {
+        const { message } = runDamaged(file, id);
+        return { id, agent: "-", digest, createdAt: 0, events, last: null, owned, damaged: message };
+      }
+      const { last, damaged } = lastOf(body, id, events);
+      const row = { id, agent, digest, createdAt, events, last, owned };
+      return damaged === undefined ? row : Object.assign(row, { damaged });
+    };
   };
 
   const holderOf = (run: RunRecord): Holder =>
@@ -155,11 +186,19 @@ export async function openSqliteJournal(options: SqliteJournalOptions): Promise<
     };
   };
 
-  const giveBackRoom = () => {
-    db.exec("BEGIN IMMEDIATE");
-    sql.removeFlows.run();
-    artifacts.clear(() => new Set((sql.artifacts.all() as unknown as readonly [string][]).flat()));
-    db.exec("COMMIT; PRAGMA incremental_vacuum; PRAGMA wal_checkpoint(TRUNCATE)");
+  let removal: Removal | null = null;
+  /** Made when something is removed: most journals are only read and written. */
+  const removing = () =>
+    (removal ??= createRemoval({ db, write, find: removable, artifacts, foldLog: () => foldLog(db) }));
+  const removable = (id: string): number | Error => {
+    const run = findRun(id);
+    if (run === undefined) return runUnknown(id);
+    if (run.owner !== null && owners.isAlive(run.owner)) return runHeld(id, holderOf(run));
+    return run.key;
+  };
+  const tidy = async () => {
+    hasRoom = false;
+    await removing().tidy();
   };
 
   return {
@@ -195,6 +234,7 @@ export async function openSqliteJournal(options: SqliteJournalOptions): Promise<
 
     async read(id, afterSeq = 0, limit = ALL) {
       return look(() => {
+        if (isRemoved(id)) throw runUnknown(id);
         const rows = sql.read.all(id, afterSeq, limit) as unknown as readonly [string][];
         if (rows.length === 0) {
           const run = findRun(id);
@@ -217,35 +257,57 @@ export async function openSqliteJournal(options: SqliteJournalOptions): Promise<
       });
     },
 
-    async list({ prefix, agent = null, before, limit = ALL } = {}) {
+    async list({ prefix, agent = null, before, owned, limit = ALL } = {}) {
       return look(() => {
-        const newest = before === undefined ? null : (findRun(before)?.key ?? null);
-        if (before !== undefined && newest === null) throw runUnknown(before);
-        const alive = new Map<string, boolean>();
-        const isAlive = (owner: string) => {
-          const known = alive.get(owner) ?? owners.isAlive(owner);
-          alive.set(owner, known);
-          return known;
-        };
+        const newest = before === undefined ? NEWEST : findRun(before)?.key;
+        if (newest === undefined) throw runUnknown(before!);
+        // Whether an owner is alive is not a matter of SQL.
+        const most = owned === undefined ? limit : ALL;
+        const taken = owned === undefined ? null : 1;
         const rows =
           prefix === undefined
-            ? sql.list.all(agent, newest, limit)
-            : sql.listPrefix.all(agent, newest, limit, prefix, `${prefix}${LAST_CHARACTER}`);
+            ? sql.list.all(agent, newest, taken, most)
+            : sql.listPrefix.all(agent, newest, taken, most, prefix, `${prefix}${LAST_CHARACTER}`);
         const damagedOne = prefix === undefined ? undefined : findDamaged(prefix);
-        const odd = damagedOne === undefined ? [] : sql.listKey.all(agent, newest, damagedOne.key);
-        return ([...odd, ...rows] as unknown as readonly ListRecord[]).map(
-          ([key, name, ofAgent, digest, createdAt, owner, events, body]): RunRow => {
-            const owned = owner !== null && isAlive(owner);
-            const id = isRunId(name) ? name : `${DAMAGED}${key}`;
-            if (id !== name || /\p{Cc}/u.test(ofAgent) || !isTime(createdAt)) {
-              const { message } = runDamaged(file, id);
-              return { id, agent: "-", digest, createdAt: 0, events, last: null, owned, damaged: message };
-            }
-            const { last, damaged } = lastOf(body, id, events);
-            const row = { id, agent: ofAgent, digest, createdAt, events, last, owned };
-            return damaged === undefined ? row : Object.assign(row, { damaged });
-          },
-        );
+        const odd = damagedOne === undefined ? [] : sql.listKey.all(agent, newest, taken, damagedOne.key);
+        const listed = [...odd, ...rows].map(rowMaker());
+        if (owned === undefined) return listed;
+        const driven = listed.filter((row) => row.owned);
+        return limit === ALL ? driven : driven.slice(0, limit);
+      });
+    },
+
+    async rows(ids) {
+      return look(() => {
+        const toRow = rowMaker();
+        return ids.flatMap((id) => {
+          const key = findRun(id)?.key;
+          return key === undefined ? [] : sql.listKey.all(null, NEWEST, null, key).map(toRow);
+        });
+      });
+    },
+
+    async count() {
+      return look(() => (sql.count.get() as { readonly runs: number }).runs);
+    },
+
+    async since(cursor, limit = ALL) {
+      return look(() => {
+        const newest = () => {
+          const row = sql.newest.get() as unknown as readonly [number, string, number] | undefined;
+          return row === undefined ? "" : cursorOf(...row);
+        };
+        if (cursor === undefined) return { cursor: newest(), entries: [], lost: false };
+        const at = placeOf(cursor);
+        if (at === null || (at.row > 0 && sql.isThere.get(at.row, at.seq, at.run) === undefined))
+          return { cursor: newest(), entries: [], lost: true };
+        const rows = sql.since.all(at.row, limit) as unknown as readonly NewsRecord[];
+        const last = rows.at(-1);
+        const entries = rows
+          .filter(([, run]) => isRunId(run))
+          .map(([, run, seq, body]) => ({ run, seq, entry: lastOf(body, run, seq).last }));
+        const next = last === undefined ? cursor : cursorOf(last[0], last[1], last[2]);
+        return { cursor: next, entries, lost: false };
       });
     },
 
@@ -264,21 +326,23 @@ export async function openSqliteJournal(options: SqliteJournalOptions): Promise<
     },
 
     async remove(id) {
-      await write(() => {
-        const run = findRun(id);
-        if (run === undefined) throw runUnknown(id);
-        if (run.owner !== null && owners.isAlive(run.owner)) throw runHeld(id, holderOf(run));
-        sql.removeEvents.run(run.key);
-        sql.removeRun.run(run.key);
-      });
+      requireWritable();
+      await removing().remove(id);
       hasRoom = true;
+    },
+
+    async tidy() {
+      requireWritable();
+      await tidy();
     },
 
     async close() {
       if (!db.isOpen) return;
       commits.flush();
+      if (hasRoom) await tidy();
+      if (!db.isOpen) return;
+      commits.flush();
       try {
-        if (hasRoom) attempt(giveBackRoom);
         if (db.isTransaction) attempt(() => db.exec("ROLLBACK"));
         // Our lock goes first: that alone frees the runs. Having it written down as well is a courtesy to whoever looks,
         // and a disk that refuses it takes nothing away.
@@ -344,6 +408,24 @@ type ListRecord = readonly [
   body: string | null,
 ];
 
+type NewsRecord = readonly [row: number, run: string, seq: number, body: string];
+
+/**
+ * Where somebody has read to: the place of an entry, and which entry that was. SQLite gives a place again once the entry
+ * that had the highest one is removed, so the place alone does not tell.
+ */
+function cursorOf(row: number, run: string, seq: number): string {
+  return `${row} ${seq} ${run}`;
+}
+
+function placeOf(
+  cursor: string,
+): { readonly row: number; readonly seq: number; readonly run: string } | null {
+  if (cursor === "") return { row: 0, seq: 0, run: "" };
+  const [, row, seq, run = ""] = /^([1-9]\d{0,15}) (\d{1,15}) (.*)$/s.exec(cursor) ?? [];
+  return row === undefined ? null : { row: Number(row), seq: Number(seq), run };
+}
+
 /** Stands with its key for a run whose id Lockstep cannot have made, so that it can be listed and removed. */
 const DAMAGED = "damaged-";
 
@@ -354,6 +436,8 @@ function keyOf(id: string): number | null {
 
 /** For SQLite: without a limit. */
 const ALL = -1;
+/** Above every key. */
+const NEWEST = Number.MAX_SAFE_INTEGER;
 /** Ids are ASCII, so that every id with a prefix lies before the prefix with this one behind it. */
 const LAST_CHARACTER = "\u{10ffff}";
 
@@ -364,7 +448,7 @@ const LAST_CHARACTER = "\u{10ffff}";
 const LIST = `SELECT run.key, run.id, run.agent, run.digest, run.created_at, run.owner, coalesce(last.seq, 0), last.body
   FROM run LEFT JOIN event AS last
     ON last.run = run.key AND last.seq = (SELECT max(seq) FROM event WHERE run = run.key)
-  WHERE (?1 IS NULL OR run.agent = ?1) AND (?2 IS NULL OR run.key < ?2)`;
+  WHERE (?1 IS NULL OR run.agent = ?1) AND (?3 IS NULL OR run.owner IS NOT NULL) AND ${IS_KEPT}`;
 
 function prepareAll(db: DatabaseSync) {
   const sql = {
@@ -395,31 +479,36 @@ function prepareAll(db: DatabaseSync) {
     read: db.prepare(
       "SELECT body FROM event WHERE run = (SELECT key FROM run WHERE id = ?) AND seq > ? ORDER BY seq LIMIT ?",
     ),
-    list: db.prepare(`${LIST} ORDER BY run.key DESC LIMIT ?3`),
-    listPrefix: db.prepare(`${LIST} AND run.id >= ?4 AND run.id < ?5 ORDER BY run.key DESC LIMIT ?3`),
-    listKey: db.prepare(`${LIST} AND run.key = ?3`),
+    list: db.prepare(`${LIST} AND run.key < ?2 ORDER BY run.key DESC LIMIT ?4`),
+    listPrefix: db.prepare(
+      // The + keeps SQLite from going through all keys in order: few ids have the prefix.
+      `${LIST} AND +run.key < ?2 AND run.id >= ?5 AND run.id < ?6 ORDER BY run.key DESC LIMIT ?4`,
+    ),
+    listKey: db.prepare(`${LIST} AND run.key < ?2 AND run.key = ?4`),
+    count: db.prepare(`SELECT count(*) AS runs FROM run WHERE ${IS_KEPT}`),
+    since: db.prepare(
+      `SELECT event.rowid, run.id, event.seq, event.body FROM event CROSS JOIN run ON run.key = event.run
+       WHERE event.rowid > ? AND ${IS_KEPT} ORDER BY event.rowid LIMIT ?`,
+    ),
+    newest: db.prepare(
+      `SELECT event.rowid, run.id, event.seq FROM event CROSS JOIN run ON run.key = event.run
+       WHERE ${IS_KEPT} ORDER BY event.rowid DESC LIMIT 1`,
+    ),
+    isThere: db.prepare(
+      "SELECT 1 FROM event JOIN run ON run.key = event.run WHERE event.rowid = ? AND event.seq = ? AND run.id = ?",
+    ),
     size: db.prepare(
       `SELECT coalesce(sum(${SQL.bytes}), 0) AS bytes FROM event
        WHERE run = (SELECT key FROM run WHERE id = ?)`,
     ),
-    artifacts: db.prepare(`SELECT DISTINCT ${SQL.digest} FROM event WHERE ${SQL.isReference}`),
     version: db.prepare("PRAGMA data_version"),
-    removeEvents: db.prepare("DELETE FROM event WHERE run = ?"),
-    removeRun: db.prepare("DELETE FROM run WHERE key = ?"),
-    // Adoptions are rare, and so is removing: they are looked for in the entries, once for all that was removed.
-    removeFlows: db.prepare(
-      `DELETE FROM flow WHERE digest NOT IN (
-         SELECT digest FROM run
-         UNION
-         SELECT body ->> '$.event.flow' FROM event
-         WHERE instr(body, '"run.adopted"') AND body ->> '$.event.type' = 'run.adopted')`,
-    ),
   };
   // Rows as arrays: node:sqlite takes half as long again to make objects of them.
   sql.read.setReturnArrays(true);
   sql.list.setReturnArrays(true);
   sql.listPrefix.setReturnArrays(true);
   sql.listKey.setReturnArrays(true);
-  sql.artifacts.setReturnArrays(true);
+  sql.since.setReturnArrays(true);
+  sql.newest.setReturnArrays(true);
   return sql;
 }

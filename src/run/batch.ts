@@ -100,10 +100,10 @@ async function requireCommon({ flow, project }: Loaded, options: BatchOptions): 
 
 /** Runs of this agent that a living process drives. */
 async function underWay(journal: Journal, agent: string): Promise<readonly UnderWay[]> {
-  const rows = (await journal.list()).filter((row) => row.owned && row.agent === agent);
+  const rows = await journal.list({ agent, owned: true });
   return await Promise.all(
     rows.map(async ({ id }) => {
-      const first = (await journal.read(id))[0]?.event;
+      const first = (await journal.read(id, 0, 1))[0]?.event;
       return { run: id, args: first?.type === "run.started" ? first.args : {} };
     }),
   );

@@ -113,6 +113,10 @@ function withDraft(journal: Journal, { run, entries, adopted }: Draft): Journal 
       ...(made === null && which.before === undefined && id.startsWith(which.prefix ?? "") ? [row] : []),
       ...(await journal.list(which)),
     ],
+    rows: async (ids) => [
+      ...ids.flatMap((other) => (isDraft(other) ? [row] : [])),
+      ...(await journal.rows(ids)),
+    ],
     read: async (other, after = 0, limit) =>
       isDraft(other) ? entries.slice(after, limit && after + limit) : await journal.read(other, after, limit),
     flow: async (wanted) => own(adopted, wanted) ?? (await journal.flow(wanted)),

@@ -63,6 +63,5 @@ async function* momentsOf(
 }
 
 async function hasDriver(journal: Journal, run: string): Promise<boolean> {
-  const rows = await journal.list({ prefix: run });
-  return rows.find(({ id }) => id === run)?.owned ?? false;
+  return (await journal.rows([run]))[0]?.owned ?? false;
 }

@@ -1,6 +1,6 @@
 /** Looking at recorded runs. */
 import { decide } from "../engine/decide.ts";
-import { RunnerError, type Journal, type RunRow } from "../engine/ports.ts";
+import { RunnerError, type Journal, type RunRow, type WhichRuns } from "../engine/ports.ts";
 import { addEntry, createReport, isSideNote } from "../engine/report.ts";
 import { prepareSchemas, schemasOf } from "../engine/schema.ts";
 import { addUsage, EMPTY_STATE } from "../engine/state.ts";
@@ -32,9 +32,49 @@ export type RunSummary = {
 };
 
 /** Newest first. */
-export async function listRuns(journal: Journal): Promise<readonly RunSummary[]> {
-  return (await journal.list()).map(summarise);
+export async function listRuns(journal: Journal, which?: WhichRuns): Promise<readonly RunSummary[]> {
+  return (await journal.list(which)).map(summarise);
 }
+
+/** All of them, newest first, read page by page. */
+export async function* everyRow(
+  journal: Journal,
+  which: Pick<WhichRuns, "agent"> = {},
+): AsyncGenerator<RunRow> {
+  const seen = new Set<string>();
+  let before: { readonly before?: string } = {};
+  for (;;) {
+    const page = await journal.list({ ...which, ...before, limit: PAGE }).catch((error: unknown) => {
+      if (!(error instanceof RunnerError) || error.code !== "RUN_UNKNOWN") throw error;
+      // Another process has removed the run at which the page ended.
+      return null;
+    });
+    for (const row of page ?? []) {
+      if (!seen.has(row.id)) yield row;
+      seen.add(row.id);
+    }
+    if (page !== null && page.length < PAGE) return;
+    before = page === null ? {} : { before: page.at(-1)!.id };
+  }
+}
+
+const PAGE = 100;
+
+/** The entries of a run from one on, some at a time: a long run is not held in memory. */
+export async function* slicesOf(
+  journal: Journal,
+  run: string,
+  afterSeq = 0,
+): AsyncGenerator<readonly Entry[]> {
+  for (let seq = afterSeq; ;) {
+    const slice = await journal.read(run, seq, SLICE);
+    if (slice.length > 0) yield slice;
+    if (slice.length < SLICE) return;
+    seq = slice.at(-1)!.seq;
+  }
+}
+
+const SLICE = 200;
 
 /** What a run was started with, and what it cost so far as prices are known; `costUsd` is null where none is. */
 export type Particulars = { readonly args: JsonObject; readonly costUsd: number | null };
@@ -43,14 +83,16 @@ export type Particulars = { readonly args: JsonObject; readonly costUsd: number 
 export async function particularsOf(journal: Journal, run: string): Promise<Particulars> {
   let args: JsonObject = {};
   let { usage } = EMPTY_STATE;
-  const entries = await journal.read(run).catch((error: unknown) => {
-    if (error instanceof RunnerError) return [];
+  try {
+    for await (const slice of slicesOf(journal, run))
+      for (const { event } of slice) {
+        if (event.type === "run.started") ({ args } = event);
+        const spent = usageIn(event);
+        if (spent !== undefined) usage = addUsage(usage, spent);
+      }
+  } catch (error) {
+    if (error instanceof RunnerError) return { args: {}, costUsd: null };
     throw error;
-  });
-  for (const { event } of entries) {
-    if (event.type === "run.started") ({ args } = event);
-    const spent = usageIn(event);
-    if (spent !== undefined) usage = addUsage(usage, spent);
   }
   return { args, costUsd: usage.costUsd };
 }
@@ -173,16 +215,18 @@ export async function findRun(journal: Journal, ref: string): Promise<RunRow> {
     if (row === undefined) throw new RunnerError("RUN_UNKNOWN", `There is no run that ${ref} could mean.`);
     return row;
   }
-  const matches = ref === "" ? [] : await journal.list({ prefix: ref });
-  const exact = matches.find((row) => row.id === ref);
+  const [exact] = await journal.rows([ref]);
   if (exact !== undefined) return exact;
+  const matches = ref === "" ? [] : await journal.list({ prefix: ref, limit: MOST_NAMED + 1 });
   if (matches.length === 1) return matches[0]!;
   if (matches.length === 0) {
     throw new RunnerError("RUN_UNKNOWN", `There is no run "${ref}". \`lockstep runs\` lists what there is.`);
   }
-  const ids = matches.slice(0, 8).map((row) => row.id);
+  const ids = matches.slice(0, MOST_NAMED).map((row) => row.id);
   throw new RunnerError("RUN_AMBIGUOUS", `"${ref}" could be any of ${ids.join(", ")}; give more of the id.`);
 }
+
+const MOST_NAMED = 8;
 
 function standingOf({ owned, damaged }: RunRow, ended: Verdict | null): Pick<RunSummary, "state" | "code"> {
   if (damaged !== undefined) return { state: "damaged", code: "JOURNAL_UNAVAILABLE" };
@@ -191,18 +235,11 @@ function standingOf({ owned, damaged }: RunRow, ended: Verdict | null): Pick<Run
   return { state: ended?.outcome ?? open, code: ended?.code ?? null };
 }
 
-/** Page by page: most often it is among the newest. */
+/** Most often it is among the newest. */
 async function newestFailed(journal: Journal): Promise<RunRow | undefined> {
-  let before: string | undefined;
-  for (;;) {
-    const page = await journal.list({ limit: PAGE, ...(before !== undefined && { before }) });
-    const found = page.find((row) => summarise(row).state === "failed");
-    if (found !== undefined || page.length < PAGE) return found;
-    before = page.at(-1)!.id;
-  }
+  for await (const row of everyRow(journal)) if (summarise(row).state === "failed") return row;
+  return undefined;
 }
-
-const PAGE = 100;
 
 export function summarise(row: RunRow): RunSummary {
   const { last } = row;

@@ -61,14 +61,15 @@ export async function* followRun(
 }
 
 async function isDriven(journal: Journal, id: string): Promise<boolean> {
-  return (await journal.list({ prefix: id })).some((row) => row.id === id && row.owned);
+  return (await journal.rows([id]))[0]?.owned ?? false;
 }
 
-/** The list of runs, at once and whenever it has changed, until the signal aborts. */
+/** The newest runs, at once and whenever they have changed, until the signal aborts. */
 export async function* followRuns(
   journal: Journal,
   clock: Clock,
   signal: AbortSignal,
+  limit?: number,
 ): AsyncGenerator<readonly RunSummary[]> {
   let version = -1;
   let asked = 0;
@@ -78,7 +79,7 @@ export async function* followRuns(
     if (now !== version || Math.abs(clock.now() - asked) >= ALIVE_MS) {
       version = now;
       asked = clock.now();
-      yield await listRuns(journal);
+      yield await listRuns(journal, limit === undefined ? {} : { limit });
     }
     await clock.sleep(LAG_MS, signal);
   }

@@ -9,7 +9,7 @@ import { addEntry, createReport } from "../engine/report.ts";
 import type { Event, Worktree } from "../flow/event.ts";
 import { placeFault } from "./place.ts";
 import { realPath, repositoryAround } from "./repository.ts";
-import { summarise, type RunSummary } from "./runs.ts";
+import { everyRow, slicesOf, summarise, type RunSummary } from "./runs.ts";
 import { gitFor, type Surroundings } from "./worktree.ts";
 
 export type WorktreeRow = {
@@ -106,14 +106,16 @@ async function recorded(journal: Journal, around: Around): Promise<readonly Reco
   const outer = gitFor(around, [top]);
   const found: Recorded[] = [];
   let trees: readonly Tree[] | null | undefined;
-  for (const run of await journal.list()) {
+  for await (const run of everyRow(journal)) {
     const first = await firstOf(journal, run.id);
     if (first?.type !== "run.started" || first.worktree === undefined) continue;
     const { worktree, cwd } = first;
     const { path, branch, base } = worktree;
     const { agent, state } = summarise(run);
-    const held = await isHeld(journal, run.id);
-    const about = { run: run.id, agent, state, path, branch, base, held };
+    const about = async () => {
+      const held = await isHeld(journal, run.id);
+      return { run: run.id, agent, state, path, branch, base, held };
+    };
     const flow = await journal.flow(run.digest);
     const copy = flow?.settings.worktree.copy ?? [];
     const misplaced = isOurs
@@ -124,7 +126,7 @@ async function recorded(journal: Journal, around: Around): Promise<readonly Reco
     if (fault !== null) {
       const exists = isFolder(path);
       if (!exists && isOurs) continue;
-      const row = { ...about, exists, merged: null, uncommitted: null };
+      const row = { ...(await about()), exists, merged: null, uncommitted: null };
       found.push({ row, worktree, copy, git: outer, fault });
       continue;
     }
@@ -132,7 +134,7 @@ async function recorded(journal: Journal, around: Around): Promise<readonly Reco
     const exists = existsSync(path);
     const tip = await tipOf(git, top, `refs/heads/${branch}`);
     if (!exists && tip === null) continue;
-    const row = { ...about, ...(await factsOf(git, top, tip, worktree, copy)) };
+    const row = { ...(await about()), ...(await factsOf(git, top, tip, worktree, copy)) };
     found.push({ row, worktree, copy, git, fault });
   }
   return found;
@@ -143,7 +145,7 @@ const OUTCOMES = new Set(["merge", "push", "pull-request"]);
 /** Whether a merge, a push or a pull request is left to a person. */
 async function isHeld(journal: Journal, run: string): Promise<boolean> {
   const report = createReport();
-  for (const entry of await journal.read(run)) addEntry(report, entry);
+  for await (const slice of slicesOf(journal, run)) for (const entry of slice) addEntry(report, entry);
   return [...report.effects.values()].some(({ kind, state }) => OUTCOMES.has(kind) && state === "held");
 }
 

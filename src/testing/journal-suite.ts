@@ -271,6 +271,7 @@ export function journalSuite(
           ["abz", "x"],
         ] as const)
           await journal.create({ ...newRun(id), agent });
+        await (await journal.claim("ab1", { takeOver: true })).release();
         for (const [which, ids] of [
           [{}, "abz b ab2 ac1 ab1"],
           [{ prefix: "" }, "abz b ab2 ac1 ab1"],
@@ -287,9 +288,114 @@ export function journalSuite(
           [{ before: "ab1" }, ""],
           [{ prefix: "a", agent: "y", before: "abz", limit: 1 }, "ab2"],
           [{ prefix: "a", agent: "y", before: "ab2", limit: 5 }, "ac1"],
+          [{ owned: true }, "abz b ab2 ac1"],
+          [{ owned: true, limit: 1 }, "abz"],
+          [{ owned: true, agent: "x" }, "abz b"],
+          [{ owned: true, prefix: "ab" }, "abz ab2"],
+          [{ owned: true, before: "ac1" }, ""],
         ] as const)
           assert.equal((await journal.list(which)).map(({ id }) => id).join(" "), ids, JSON.stringify(which));
         await refuses("RUN_UNKNOWN", journal.list({ before: "nobody" }), /nobody/);
+      }));
+
+    it("gives the rows of the runs that are asked for, as the list has them, and counts all", () =>
+      world(async (open) => {
+        const journal = await open();
+        assert.equal(await journal.count(), 0);
+        const first = await journal.create({ ...newRun("first"), at: 200.5 }, [waited(1)]);
+        await journal.create({ ...newRun("second"), agent: "other" });
+        await (await journal.create(newRun("third"), [waited(1), waited(2)])).release();
+        await first.append([answered(2, "last", {})]);
+        const [third, second, one] = await journal.list();
+        for (const [ids, rows] of [
+          [["second"], [second]],
+          [
+            ["first", "third", "second"],
+            [one, third, second],
+          ],
+          [["fir", "", "third", "FIRST"], [third]],
+          [[], []],
+        ] as const)
+          assert.deepEqual(await journal.rows(ids), rows, ids.join(" "));
+        assert.equal(await journal.count(), 3);
+        await journal.remove("third");
+        assert.equal(await journal.count(), 2);
+        assert.deepEqual(await journal.rows(["third", "first"]), [one]);
+      }));
+
+    it("tells what all runs have written since, in the order in which it was written, in slices", () =>
+      world(async (open) => {
+        const journal = await open();
+        assert.deepEqual(await newsOf(journal, ""), []);
+        const start = (await journal.since()).cursor;
+        const one = await journal.create(newRun("one"), [waited(1)]);
+        const two = await journal.create(newRun("two"), [waited(1), waited(2)]);
+        await one.append([waited(2)]);
+        const middle = await journal.since();
+        assert.deepEqual([middle.entries, middle.lost], [[], false]);
+        await two.append([answered(3, "a text", {}), waited(4)]);
+        await one.append([waited(3)]);
+        const all = ["one 1", "two 1", "two 2", "one 2", "two 3", "two 4", "one 3"];
+        for (const [cursor, limit, news] of [
+          ["", 100, all],
+          [start, 100, all],
+          [middle.cursor, 100, all.slice(4)],
+          [middle.cursor, 2, all.slice(4, 6)],
+          [middle.cursor, 0, []],
+        ] as const)
+          assert.deepEqual(await newsOf(journal, cursor, limit), news, `${cursor}, ${limit}`);
+        const slices: string[] = [];
+        for (let cursor = ""; slices.length < all.length;) {
+          const { cursor: next, entries } = await journal.since(cursor, 3);
+          slices.push(...entries.map(({ run, seq }) => `${run} ${seq}`));
+          cursor = next;
+        }
+        assert.deepEqual(slices, all);
+        const { cursor, entries } = await journal.since(middle.cursor, 1);
+        assert.deepEqual(entries[0]?.entry, answered(3, "a text", {}));
+        assert.equal((await journal.since(cursor, 0)).cursor, cursor);
+      }));
+
+    it("never leaves out what was written after a cursor, also when what it stood for is removed", () =>
+      world(async (open) => {
+        const journal = await open();
+        for (const removed of [["new"], ["old"], ["old", "new"], []]) {
+          for (const id of ["old", "new"])
+            await (await journal.create(newRun(id), [waited(1), waited(2)])).release();
+          const { cursor } = await journal.since();
+          for (const id of removed) await journal.remove(id);
+          // As many entries as were removed, under the same numbers.
+          await (await journal.create(newRun("next"), [waited(1), waited(2)])).release();
+          const { lost, entries, cursor: now } = await journal.since(cursor);
+          if (lost) assert.deepEqual(entries, []);
+          else
+            assert.deepEqual(
+              entries.map(({ run, seq }) => `${run} ${seq}`),
+              ["next 1", "next 2"],
+            );
+          assert.deepEqual(await newsOf(journal, now), []);
+          for (const { id } of await journal.list()) await journal.remove(id);
+        }
+      }));
+
+    it("removes many runs that are offered at once, and refuses each one that may not go", () =>
+      world(async (open) => {
+        const journal = await open();
+        const ids = many(30).map((_, index) => `run-${index}`);
+        for (const id of ids) await (await journal.create(newRun(id), [waited(1)])).release();
+        const held = await journal.claim("run-7");
+        const offered = await Promise.allSettled([...ids, "nobody"].map((id) => journal.remove(id)));
+        const refused = offered.flatMap((one) =>
+          one.status === "rejected" ? [(one.reason as { readonly code: string }).code] : [],
+        );
+        assert.deepEqual(refused, ["RUN_OWNED_ELSEWHERE", "RUN_UNKNOWN"]);
+        assert.deepEqual(
+          (await journal.list()).map(({ id }) => id),
+          ["run-7"],
+        );
+        await held.append([waited(2)]);
+        await journal.tidy();
+        assert.deepEqual(seqs(await journal.read("run-7")), [1, 2]);
       }));
 
     it("reads a run in slices", () =>
@@ -466,6 +572,10 @@ export function journalSuite(
         await refuses("JOURNAL_UNAVAILABLE", journal.read("r1"));
         await refuses("JOURNAL_UNAVAILABLE", journal.flow("digest-1"));
         await refuses("JOURNAL_UNAVAILABLE", journal.list());
+        await refuses("JOURNAL_UNAVAILABLE", journal.rows(["r1"]));
+        await refuses("JOURNAL_UNAVAILABLE", journal.count());
+        await refuses("JOURNAL_UNAVAILABLE", journal.since(""));
+        await refuses("JOURNAL_UNAVAILABLE", journal.tidy());
         await refuses("JOURNAL_UNAVAILABLE", journal.size("r1"));
         await refuses("JOURNAL_UNAVAILABLE", journal.version());
         await refuses("JOURNAL_UNAVAILABLE", journal.remove("r1"));
@@ -484,6 +594,8 @@ export function journalSuite(
         }
         assert.deepEqual(await reader.flow("digest-1"), newRun("r1").flow);
         assert.deepEqual(await reader.list(), await writer.list());
+        assert.deepEqual(await reader.rows(["r1"]), await writer.list());
+        assert.deepEqual(await newsOf(reader, ""), ["r1 1", "r1 2", "r1 3"]);
       }),
     );
 
@@ -614,6 +726,12 @@ function seqs(entries: readonly Entry[]): readonly number[] {
 
 function many<T = undefined>(count: number, value?: T): T[] {
   return Array.from({ length: count }, () => value as T);
+}
+
+async function newsOf(journal: Journal, cursor: string, limit?: number): Promise<readonly string[]> {
+  const { entries, lost } = await journal.since(cursor, limit);
+  assert.equal(lost, false);
+  return entries.map(({ run, seq }) => `${run} ${seq}`);
 }
 
 async function refuses(code: string, promise: Promise<unknown>, message = /./): Promise<void> {
