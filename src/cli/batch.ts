@@ -58,7 +58,7 @@ export async function runIssues(call: Call, loaded: Loaded): Promise<number> {
   }).finally(board.stop);
   screen.tell(renderBatch(call, batch, screen.err));
   if (call.on("json")) screen.document({ ...batch, left });
-  else if (!call.on("events")) screen.emit(jsonLine({ outcome: outcomeOf(batch) }));
+  else if (!call.on("events")) screen.outcome(jsonLine({ outcome: outcomeOf(batch) }));
   return batch.exitCode;
 }
 

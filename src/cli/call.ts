@@ -40,7 +40,11 @@ export type Host = Terminal & {
   readonly interruption: () => AbortSignal;
   /** The same while something is waited for. Not for work: a busy process hears nothing, and would not end. */
   readonly interruptible: <T>(wait: () => Promise<T>) => Promise<T>;
+  /** Which run, or batch of runs, is recorded and driven here, and the command that goes on with it. */
+  readonly driving: (run: string | null, resume: string) => void;
 };
+
+export type UnderWay = { readonly run: string | null; readonly resume: string };
 
 /** How the line is read: as one of the command, or only far enough to know the agent. */
 export type Reading =

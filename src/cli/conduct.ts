@@ -16,7 +16,7 @@ import type { Call } from "./call.ts";
 import { amount, spending } from "./limits.ts";
 import { renderProblems } from "./problems.ts";
 import { createProgress } from "./progress.ts";
-import { renderReport } from "./report.ts";
+import { nextAction, renderReport } from "./report.ts";
 import { jsonLine, shellWord, shown } from "./text.ts";
 
 type Confirm = NonNullable<NonNullable<DriveOptions["trust"]>["confirm"]>;
@@ -31,10 +31,15 @@ export async function conduct(
   const said = new Set<string>();
   const options = driveOptions(call, signal, said);
   const progress = createProgress(screen, call.on("verbose"), Date.now);
+  let known: string | null = null;
   const result = await drive({
     ...options,
     ...(screen.isLive ? { onText: progress.hear } : {}),
-    observe: call.on("events") ? (entry) => screen.emit(jsonLine(entry)) : progress.observe,
+    observe: (entry, state, flow) => {
+      if (known !== state.run) host.driving((known = state.run), resumeCommand(call, { run: known }));
+      if (call.on("events")) screen.emit(jsonLine(entry));
+      else progress.observe(entry, state, flow);
+    },
   });
   progress.stop();
   return tellResult(call, signal.aborted ? stoppedBy(signal, stoppedEarly(result)) : result, said);
@@ -92,10 +97,16 @@ export function tellResult(call: Call, result: Result, said: ReadonlySet<string>
   const resume = resumeCommand(call, result);
   const report = renderReport({ ...result, warnings }, resume, screen.err, call.typed, width);
   if (result.success) screen.tell(report);
-  else screen.complain(call.on("quiet") ? report.split("\n").slice(0, 2).join("\n") : report);
+  else screen.complain(call.on("quiet") ? briefly(call, report, result, resume) : report);
   if (call.on("json")) screen.document(result);
-  else if (!call.on("events")) screen.emit(jsonLine(lastLine(result)));
+  else if (!call.on("events")) screen.outcome(jsonLine(lastLine(result)));
   return result.exitCode;
+}
+
+/** For `--quiet`: how the run ended, why, and what to type next. */
+function briefly(call: Call, report: string, result: Result, resume: string): string {
+  const next = nextAction(result, resume).map((text) => `  next: ${call.typed(text)}`);
+  return [...report.split("\n").slice(0, 2), ...next].join("\n");
 }
 
 /** The last line on stdout: the outcome in one word, with what the run made. */

@@ -4,6 +4,7 @@ import type { Problem } from "../flow/problem.ts";
 import { didYouMean } from "../load/suggest.ts";
 import { toFailure } from "../run/result.ts";
 import { UsageError } from "./args.ts";
+import type { UnderWay } from "./call.ts";
 import type { Command } from "./commands.ts";
 
 export type Failure = {
@@ -36,15 +37,39 @@ export function toFailing(error: unknown, command: Command | null, agent: string
   return { code: "INTERNAL", reason, exitCode: EXIT.failed, stack };
 }
 
-export function failureDocument(failure: Failure, command: Command | null, agent: string): unknown {
+/** A signal ended the command before it had a result. `underWay`: the run that was recorded by then. */
+export function interruptedBy(
+  signal: string,
+  exitCode: number,
+  runs: boolean,
+  underWay: UnderWay | null,
+): Failure {
+  const reason =
+    underWay !== null
+      ? `Left at once because of a second ${signal}. What was recorded is kept; go on with: ${underWay.resume}`
+      : `Stopped by ${signal}${runs ? " before the run began" : ""}.`;
+  return { code: INTERRUPTED, reason, exitCode, stack: null };
+}
+
+const INTERRUPTED = "INTERRUPTED";
+
+export function failureDocument(
+  failure: Failure,
+  command: Command | null,
+  agent: string,
+  underWay: UnderWay | null,
+): unknown {
   const { code, reason, exitCode } = failure;
+  const outcome = code === INTERRUPTED ? "interrupted" : "failed";
   switch (command?.document ?? "plain") {
-    case "result":
-      return { ...toFailure(agent, code, reason), exitCode };
+    case "result": {
+      const run = underWay?.run ?? null;
+      return { ...toFailure(agent, code, reason), run, outcome, exitCode, resumable: run !== null };
+    }
     case "findings":
       return { v: 1, agent, ok: false, problems: [toProblem(failure)] };
     case "plain":
-      return { v: 1, outcome: "failed", success: false, code, reason, exitCode };
+      return { v: 1, outcome, success: false, code, reason, exitCode };
   }
 }
 

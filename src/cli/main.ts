@@ -6,7 +6,7 @@
 import module from "node:module";
 import { isAbsolute, join } from "node:path";
 import { parseLine, UsageError } from "./args.ts";
-import { createCall, type Call, type Host } from "./call.ts";
+import { createCall, type Call, type Host, type UnderWay } from "./call.ts";
 import { commandNamed, everyFlag, GLOBAL_FLAGS, type Command } from "./commands.ts";
 import { createPaint, jsonLine, shown } from "./text.ts";
 import { asTyped, programName } from "./typed.ts";
@@ -16,15 +16,29 @@ const OLDEST_NODE = 24;
 /** Commands whose last line on stdout is always the outcome. */
 const RUNNING: ReadonlySet<string> = new Set(["run", "resume", "fork", "continue"]);
 const NAMES_A_PROXY = ["https_proxy", "HTTPS_PROXY", "http_proxy", "HTTP_PROXY"];
-/** As shells tell the signals that ended a process. */
+/** Exit codes as shells report the signals that ended a process. */
 const LEFT_BY = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
+/** How long the answer to a signal may take to go out: nobody may be reading it. */
+const LEAVE_MS = 2000;
+
+type Signal = keyof typeof LEFT_BY;
 
 /** What was understood so far: it decides how a failure is answered. */
 let asked: Command | null = null;
 let current: Call | null = null;
 let stopping: AbortController | null = null;
-let deafen: (() => void) | null = null;
+/** Whether the first signal only aborts `stopping`, so that the command comes to an end by itself. */
+let isOrderly = false;
+/** The run that this process drives, once it is recorded. */
+let underWay: UnderWay | null = null;
+/** The result is on stdout: nothing else is written there. */
+let isAnswered = false;
+/** The process is about to end: only the answer to that is written. */
 let isFailing = false;
+let isLeaving = false;
+/** A signal came while the answer was on its way out. */
+let isInsisted = false;
+let isListening = false;
 
 const host: Host = {
   stdin: {
@@ -34,7 +48,15 @@ const host: Host = {
     },
     open: () => process.stdin,
   },
-  stdout: process.stdout,
+  stdout: {
+    write: (text) => isFailing || process.stdout.write(text),
+    get isTTY() {
+      return process.stdout.isTTY;
+    },
+    get columns() {
+      return process.stdout.columns;
+    },
+  },
   stderr: process.stderr,
   env: process.env,
   program: programName(process.argv[1], process.env),
@@ -42,12 +64,21 @@ const host: Host = {
   stopped: () => (stopping ??= new AbortController()).signal,
   interruption,
   interruptible,
+  driving: (run, resume) => {
+    underWay = { run, resume };
+  },
+  answered: () => {
+    isAnswered = true;
+  },
 };
 
 // Not awaited here: a bundle may put what commands share into this very file, and they would wait for its end.
 void main(process.argv.slice(2));
 
 async function main(argv: readonly string[]): Promise<void> {
+  // Before anything else: a program that reads the result gets one from here on. A person at a terminal has only Ctrl-C,
+  // so there the kernel ends the process until a run begins, also one that is too busy to hear a signal.
+  if (!process.stdout.isTTY || argv.includes("--json")) listen();
   process.stdout.on("error", noteLost);
   // Nothing is left to report it to.
   process.stderr.on("error", () => undefined);
@@ -71,7 +102,7 @@ function refuseNode(argv: readonly string[]): void {
   leave(failure.exitCode);
 }
 
-/** A bug outside of what is awaited: told like any other failure. */
+/** A bug outside of what is awaited is reported like any other failure. */
 async function crash(error: unknown, argv: readonly string[]): Promise<void> {
   leave(await fail(error, argv));
 }
@@ -141,22 +172,43 @@ async function printUsage(json: boolean): Promise<number> {
   return 2;
 }
 
-/** Every failure that is no result: said on stderr, and in the one document where one was asked for. */
+/** Every failure that is not a result: reported on stderr, and in the one document where one was asked for. */
 async function fail(error: unknown, argv: readonly string[]): Promise<number> {
-  // Telling of a failure failed: nothing is left but to leave.
-  if (isFailing) process.exit(1);
+  // The first failure is the answer. A later one is a consequence of it, unless reporting the first one failed.
+  if (isFailing) return await new Promise(() => setTimeout(() => process.exit(1), LEAVE_MS));
   isFailing = true;
-  const { failureDocument, toFailing } = await import("./failure.ts");
+  const { failureDocument, toFailing, interruptedBy } = await import("./failure.ts");
   const { words, flags } = parseLine(argv, { flags: everyFlag(), lenient: true });
   const isOn = (flag: string) => current?.on(flag) ?? flags.get(flag)?.at(-1) === "true";
   const agent = asked?.words[0]?.is === "agent" ? ((current?.words ?? words.slice(1))[0] ?? "") : "";
-  const failure = toFailing(error, asked, agent);
+  const signal = signalIn(error);
+  const failure =
+    signal === null
+      ? toFailing(error, asked, agent)
+      : interruptedBy(signal, LEFT_BY[signal], isRunning(asked), underWay);
   current?.screen.status(null);
   process.stderr.write(`lockstep: ${shown(asTyped(failure.reason, host.program))}\n`);
   if (failure.stack !== null) process.stderr.write(`${shown(failure.stack)}\n`);
-  if (isOn("json")) process.stdout.write(`${jsonLine(failureDocument(failure, asked, agent))}\n`);
+  if (isAnswered) return failure.exitCode;
+  if (isOn("json")) process.stdout.write(`${jsonLine(failureDocument(failure, asked, agent, underWay))}\n`);
   else if (isRunning(asked) && !isOn("events")) process.stdout.write('{"outcome":"failed"}\n');
   return failure.exitCode;
+}
+
+/** The signal that is the cause; null: something else is. */
+function signalIn(error: unknown): Signal | null {
+  if (error instanceof Left) return error.signal;
+  const isExpected = error instanceof Error && (error.name === "RunnerError" || error.name === "AbortError");
+  return isExpected && stopping?.signal.aborted === true ? (stopping.signal.reason as Signal) : null;
+}
+
+class Left extends Error {
+  readonly signal: Signal;
+
+  constructor(signal: Signal) {
+    super(signal);
+    this.signal = signal;
+  }
 }
 
 function isRunning(command: Command | null): boolean {
@@ -177,6 +229,7 @@ function noteLost(error: NodeJS.ErrnoException): void {
 
 /** Ends the process once everything written has gone out, whatever else may still hold it open. */
 function leave(exitCode: number): void {
+  isLeaving = true;
   process.exitCode = exitCode;
   const end = () => {
     const words = lost === null ? "" : `lockstep: The result cannot be written to stdout: ${lost}\n`;
@@ -188,45 +241,57 @@ function leave(exitCode: number): void {
 }
 
 function interruption(): AbortSignal {
-  const controller = (stopping ??= new AbortController());
-  deafen ??= listen(controller);
-  return controller.signal;
+  // Nothing begins once the answer is that nothing was begun.
+  if (isFailing) throw new Error("the command is about to end");
+  isOrderly = true;
+  listen();
+  return (stopping ??= new AbortController()).signal;
 }
 
 async function interruptible<T>(wait: () => Promise<T>): Promise<T> {
-  const wasDeaf = deafen === null;
+  const [wasOrderly, wasListening] = [isOrderly, isListening];
   interruption();
   try {
     return await wait();
   } finally {
-    if (wasDeaf) {
-      deafen?.();
-      deafen = null;
-    }
+    isOrderly = wasOrderly;
+    if (!wasListening) deafen();
   }
 }
 
 /** Without a listener the kernel ends the process, also one that is too busy to listen. */
-function listen(controller: AbortController): () => void {
-  const heard = (signal: keyof typeof LEFT_BY, why: string) => {
-    const hear = () => {
-      if (controller.signal.aborted) {
-        // What was committed is on disk, and what commands are running is taken along by the exit.
-        current?.screen.status(null);
-        process.exit(LEFT_BY[signal]);
-      }
-      current?.screen.tell(why);
-      controller.abort(signal);
-    };
-    process.on(signal, hear);
-    return () => void process.off(signal, hear);
-  };
+function listen(): void {
+  if (isListening) return;
+  isListening = true;
+  for (const signal of Object.keys(LEFT_BY)) process.on(signal, hear);
+}
+
+function deafen(): void {
+  isListening = false;
+  for (const signal of Object.keys(LEFT_BY)) process.off(signal, hear);
+}
+
+function hear(signal: Signal): void {
+  if (isFailing || isLeaving) {
+    // The answer is on its way out; a further signal does not wait for it.
+    if (isInsisted) process.exit(process.exitCode ?? LEFT_BY[signal]);
+    isInsisted = true;
+    return;
+  }
+  if (isOrderly && stopping?.signal.aborted !== true) {
+    current?.screen.tell(stopWords(signal));
+    (stopping ??= new AbortController()).abort(signal);
+    return;
+  }
+  // What was committed is on disk, and what commands are running is taken along by the exit.
+  setTimeout(() => process.exit(LEFT_BY[signal]), LEAVE_MS);
+  void crash(new Left(signal), process.argv.slice(2));
+}
+
+function stopWords(signal: Signal): string {
   const isWork = isRunning(asked) || asked?.name === "answer";
   const given = isWork ? ": what is under way is given up." : ".";
-  const ends = [
-    heard("SIGINT", `Stopping${given}${isWork ? " Press Ctrl-C again to leave at once." : ""}`),
-    heard("SIGTERM", `SIGTERM received, stopping${given}`),
-    heard("SIGHUP", `The terminal is gone, stopping${given}`),
-  ];
-  return () => ends.forEach((end) => end());
+  if (signal === "SIGTERM") return `SIGTERM received, stopping${given}`;
+  if (signal === "SIGHUP") return `The terminal is gone, stopping${given}`;
+  return `Stopping${given}${isWork ? " Press Ctrl-C again to leave at once." : ""}`;
 }

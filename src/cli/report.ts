@@ -260,7 +260,7 @@ function usage({ usage, costUsd, knownCostUsd }: Shown): string {
 }
 
 /** What to type next. What to change in the flow is said by the reason itself. */
-function nextAction(result: Shown, resume: string): readonly string[] {
+export function nextAction(result: Shown, resume: string): readonly string[] {
   const { code, run, agent } = result;
   switch (code) {
     case "SCRIPT_EXHAUSTED":

@@ -9,6 +9,8 @@ export type Screen = {
   readonly emit: (text: string) => void;
   /** The one document of `--json`. */
   readonly document: (value: unknown) => void;
+  /** The last line of a plain run. */
+  readonly outcome: (line: string) => void;
   /** For the person at the keyboard; not said under `--quiet`. */
   readonly tell: (text: string) => void;
   /** What must be said even under `--quiet`. */
@@ -40,11 +42,14 @@ export type Terminal = {
   readonly stdout: Stream;
   readonly stderr: Stream;
   readonly env: { readonly [name: string]: string | undefined };
+  /** Called when the one result of the command is written. */
+  readonly answered?: () => void;
 };
 
 export type Manners = { readonly quiet: boolean; readonly color: boolean | null };
 
-export function createScreen({ stdin, stdout, stderr, env }: Terminal, { quiet, color }: Manners): Screen {
+export function createScreen(terminal: Terminal, { quiet, color }: Manners): Screen {
+  const { stdin, stdout, stderr, env } = terminal;
   const isPlain = isOn(env.CI) || env.TERM === "dumb";
   const isLive = !quiet && !isPlain && stderr.isTTY === true;
   const drawn = (text: string) => (isAscii(env) ? asciiOf(harmless(text)) : harmless(text));
@@ -82,7 +87,14 @@ export function createScreen({ stdin, stdout, stderr, env }: Terminal, { quiet, 
   return {
     print: (text) => put(drawn(text)),
     emit: put,
-    document: (value) => stdout.write(`${jsonLine(value, stdout.isTTY === true ? 2 : undefined)}\n`),
+    document: (value) => {
+      stdout.write(`${jsonLine(value, stdout.isTTY === true ? 2 : undefined)}\n`);
+      terminal.answered?.();
+    },
+    outcome: (line) => {
+      put(line);
+      terminal.answered?.();
+    },
     tell,
     complain: say,
     ask: async (question, read) => {

@@ -23,6 +23,7 @@ export async function enter(args: readonly string[], cwd: string, env: NodeJS.Pr
     stopped: () => new AbortController().signal,
     interruption: () => new AbortController().signal,
     interruptible: (wait) => wait(),
+    driving: () => undefined,
   };
   const command = commandNamed(args[0] ?? "");
   let call: Call | null = null;

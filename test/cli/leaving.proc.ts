@@ -1,6 +1,6 @@
 /** Ctrl-C at every moment: the first one before there is a run and the second one in a run leave at once. */
 import assert from "node:assert/strict";
-import { execFileSync, spawn } from "node:child_process";
+import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
 import { createServer, type Server } from "node:net";
@@ -8,8 +8,18 @@ import { join } from "node:path";
 import { after, describe, test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { alive } from "../alive.ts";
+import { needs } from "../needs.ts";
 import { machineFiles } from "../run/stage-project.ts";
-import { createWorld, MAIN, replies, script, writeAgent, writeCheckedAgent, type World } from "./world.ts";
+import {
+  createWorld,
+  MAIN,
+  onlyDocument,
+  replies,
+  script,
+  writeAgent,
+  writeCheckedAgent,
+  type World,
+} from "./world.ts";
 
 type Moment = {
   readonly name: string;
@@ -131,9 +141,9 @@ function begin(world: World, args: readonly string[]) {
     env: { ...world.env, LOCKSTEP_TRUST: "all" },
     stdio: ["pipe", "pipe", "pipe"],
   });
-  const heard = { text: "" };
-  for (const stream of [child.stdout, child.stderr])
-    stream.setEncoding("utf8").on("data", (text: string) => (heard.text += text));
+  const heard = { text: "", stdout: "" };
+  child.stderr.setEncoding("utf8").on("data", (text: string) => (heard.text += text));
+  child.stdout.setEncoding("utf8").on("data", (text: string) => (heard.stdout += text));
   const over = once(child, "close") as Promise<[code: number | null, signal: string | null]>;
   const until = async (isThere: () => boolean) => {
     for (let tries = 0; tries < 3000 && !isThere() && child.exitCode === null; tries++) await delay(10);
@@ -150,12 +160,17 @@ describe("a second Ctrl-C leaves at once while", { concurrency: 2 }, () => {
     test(name, async () => {
       using world = createWorld();
       const args = await prepare(world);
-      const { child, heard, over, until } = begin(world, args);
+      const { child, heard, over, until } = begin(world, [...args, "--json"]);
       await until(() => isThere(world, heard.text));
       child.kill("SIGINT");
       await until(() => /Stopping: /.test(heard.text));
       child.kill("SIGINT");
       assert.deepEqual(await over, [130, null], heard.text);
+      const { stdout } = heard;
+      const { outcome, run, resumable, exitCode, reason } = onlyDocument({ stdout, stderr: "", code: 130 });
+      assert.deepEqual([outcome, resumable, exitCode], ["interrupted", true, 130], stdout);
+      assert.match(String(run), /^\w{10}$/);
+      assert.match(String(reason), new RegExp(`go on with: lockstep resume ${String(run)}$`, "i"));
       if (!written(world)) return;
       const left = () => alive([readFileSync(join(world.root, "pid"), "utf8")]);
       for (let tries = 0; left().length > 0 && tries < 1000; tries++) await delay(10);
@@ -164,7 +179,9 @@ describe("a second Ctrl-C leaves at once while", { concurrency: 2 }, () => {
   }
 });
 
-describe("before there is a run, the first one leaves:", { concurrency: 2 }, () => {
+/** On a terminal nobody but the kernel can end a process that is too busy to hear a signal. */
+const TERMINAL = needs(spawnSync("script", ["--version"]).status === 0, "util-linux `script` is missing");
+describe("before there is a run, the first one leaves a terminal:", { ...TERMINAL, concurrency: 2 }, () => {
   for (const [signal, code] of [
     ["SIGINT", 130],
     ["SIGTERM", 143],
@@ -175,20 +192,24 @@ describe("before there is a run, the first one leaves:", { concurrency: 2 }, () 
       writeAgent(world, "a");
       world.write("s.json", ALL);
       // Loading the agent reads this file, and the process stands still until the test has had its say.
-      const args = ["run", "a", "--topic", "t", "--script", "s.json"];
-      const child = spawn(
-        process.execPath,
-        ["--import", `data:text/javascript,${encodeURIComponent(STANDSTILL)}`, MAIN, ...args],
-        { cwd: world.root, env: { ...world.env, STAND_STILL: join(world.root, "s.json") } },
-      );
-      const over = once(child, "close") as Promise<[code: number | null, signal: string | null]>;
-      for (let tries = 0; tries < 3000 && !existsSync(join(world.root, "s.json.read")); tries++)
+      const preload = `data:text/javascript,${encodeURIComponent(STANDSTILL)}`;
+      const args = [MAIN, "run", "a", "--topic", "t", "--script", "s.json"];
+      const words = [process.execPath, "--import", preload, ...args].map((word) => `'${word}'`).join(" ");
+      const line = `sh -c 'echo $$ > pid; exec "$@"' sh ${words}; echo $? > code`;
+      const child = spawn("script", ["-qec", line, "/dev/null"], {
+        cwd: world.root,
+        env: { ...world.env, STAND_STILL: join(world.root, "s.json") },
+        stdio: ["pipe", "ignore", "ignore"],
+      });
+      const over = once(child, "close");
+      for (let tries = 0; tries < 6000 && !existsSync(join(world.root, "s.json.read")); tries++)
         await delay(10);
-      child.kill(signal);
-      const limit = setTimeout(() => child.kill("SIGKILL"), 60_000);
-      const [exit, by] = await over;
+      const busy = Number(readFileSync(join(world.root, "pid"), "utf8"));
+      process.kill(busy, signal);
+      const limit = setTimeout(() => process.kill(busy, "SIGKILL"), 60_000);
+      await over;
       clearTimeout(limit);
-      assert.deepEqual([exit ?? code, by ?? signal], [code, signal], "ended by the signal itself");
+      assert.equal(Number(readFileSync(join(world.root, "code"), "utf8")), code);
       assert.equal(existsSync(join(world.root, ".lockstep")), false);
     });
   }

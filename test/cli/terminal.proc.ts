@@ -81,6 +81,19 @@ describe("a run can be stopped", { concurrency: 3 }, () => {
     assert.deepEqual([onlyDocument(ran).outcome, ran.code], ["interrupted", 130]);
   });
 
+  test("--quiet leaves how it ended and the command that goes on, and nothing else", async () => {
+    using world = createWorld();
+    writeAgent(world, "notes");
+    world.write("slow.json", SLOW);
+    const watch = when(/rate-limit/, (child) => child.kill("SIGTERM"));
+    const flags = ["--script", "slow.json", "--quiet", "--events", "--state", "my state"];
+    const ran = await world.lockstep(["run", "notes", "--topic", "t", ...flags], { watch });
+    assert.equal(ran.code, 143);
+    const lines = ran.stderr.trimEnd().split("\n");
+    assert.equal(lines.length, 3, ran.stderr);
+    assert.match(lines[2]!, /^ {2}next: lockstep resume \w{10} --state 'my state'$/);
+  });
+
   test("a second SIGINT leaves at once", async () => {
     using world = createWorld();
     // The check cannot be stopped politely, so the first signal alone would take its time.
