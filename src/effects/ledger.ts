@@ -24,6 +24,8 @@ export type Ledger = {
   /** Whether the run may go on as if it were done. */
   readonly act: (act: Act) => Promise<boolean>;
   readonly stateOf: (key: string) => "intended" | Done["state"] | null;
+  /** Of something nobody heard how it went. */
+  readonly isOpen: () => boolean;
   readonly dryRun: boolean;
 };
 
@@ -40,6 +42,7 @@ export function createLedger({ past, record, dryRun, signal }: LedgerOptions): L
   const stateOf: Ledger["stateOf"] = (key) => past.get(key)?.state ?? null;
   return {
     stateOf,
+    isOpen: () => past.values().some(({ state }) => state === "intended"),
     dryRun,
     act: async ({ kind, key, target, detail, find, again, perform }) => {
       const last = stateOf(key);
