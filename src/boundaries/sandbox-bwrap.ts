@@ -25,10 +25,18 @@ export type Bridge = {
 };
 
 export function createBwrap({ exec, env, programs, bridge }: BwrapOptions): SandboxEngine {
-  const wrap: SandboxEngine["wrap"] = (command, policy, cwd = policy.cwd, values = {}, report) => [
+  const wrap: SandboxEngine["wrap"] = (
+    command,
+    policy,
+    cwd = policy.cwd,
+    values = {},
+    report,
+    lasting = false,
+  ) => [
     programs.bwrap ?? NOT_INSTALLED,
     ...(report === undefined ? [] : ["--info-fd", String(report)]),
     ...NAMESPACES,
+    ...(lasting ? [] : ["--die-with-parent"]),
     ...(policy.hosts === "all" ? [] : ["--unshare-net"]),
     ...Object.entries(values).flatMap(([name, value]) => ["--setenv", name, value]),
     ...BASE,
@@ -84,7 +92,7 @@ const notStarted: SandboxEngine["notStarted"] = (wrapped, { exitCode, stdout, st
 
 const NAMESPACES = [
   "--unshare-user --unshare-ipc --unshare-pid --unshare-uts --unshare-cgroup-try",
-  "--disable-userns --cap-drop ALL --die-with-parent --new-session",
+  "--disable-userns --cap-drop ALL --new-session",
 ].flatMap((flags) => flags.split(" "));
 
 const BASE = "--ro-bind / / --dev /dev --proc /proc --setenv TMPDIR /tmp".split(" ");

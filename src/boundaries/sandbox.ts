@@ -32,7 +32,8 @@ export type SandboxEngine = {
   readonly selfTest: (policy: SandboxPolicy) => Promise<string | null>;
   /**
    * What is started instead. `values` are variables for the command, and not for what confines it. `report`: the first
-   * process of the command's PID namespace is reported on this descriptor.
+   * process of the command's PID namespace is reported on this descriptor. `lasting`: the command goes on to its end when
+   * the process that started it has ended.
    */
   readonly wrap: (
     command: Command,
@@ -40,6 +41,7 @@ export type SandboxEngine = {
     cwd?: string,
     values?: Values,
     report?: number,
+    lasting?: boolean,
   ) => readonly string[];
   /** Why the command was never started, if `wrapped` ended like this; null: it was. */
   readonly notStarted: (wrapped: readonly string[], result: Ended) => NotStarted | null;
@@ -62,6 +64,7 @@ type Options = {
   readonly env: Env;
   readonly values?: Values;
   readonly reportsNamespace?: true;
+  readonly lasting?: true;
 };
 
 type Ended = { readonly exitCode: number | null; readonly stdout: string; readonly stderr: string };
@@ -94,7 +97,8 @@ export function confine<O extends Options, R extends Ended>(
   /** Sockets of other programs come and go while the mounts are made. */
   async function start(options: O): Promise<R> {
     for (let left = STARTS; ; left -= 1) {
-      const command = engine.wrap(options.command, policy, options.cwd, options.values, NAMESPACE_REPORT);
+      const { command: given, cwd, values, lasting } = options;
+      const command = engine.wrap(given, policy, cwd, values, NAMESPACE_REPORT, lasting);
       const env = { ...options.env, ...engine.env };
       const result = await exec({ ...options, command, env, values: {}, reportsNamespace: true });
       if (left === 1 || engine.notStarted(command, result)?.isOutdated !== true) return result;

@@ -2,14 +2,18 @@
 import { existsSync } from "node:fs";
 import type { Worktree } from "../flow/event.ts";
 import { heldChangesOn, heldFor, isHeld } from "./control-changes.ts";
-import { branchOf, isAncestor, tipOf, type Change, type Git } from "./git.ts";
+import { waitingText } from "./checkout.ts";
+import { branchOf, isAncestor, tipOf, waitForGit, type Change, type Git } from "./git.ts";
+import { findPlace } from "./git-place.ts";
+import { copyIn, dropIndex, holdIndex, isLockedBy, putIndex } from "./index-lock.ts";
 import { applied, failed, held, type Done, type Ledger } from "./ledger.ts";
 import { mergeBranch } from "./merge.ts";
 import { closingsIn, proposePull, type Proposing } from "./pull.ts";
 import { troubleWith } from "./remote.ts";
 import { bringHome, filledIn, newCommitIn, uncommittedIn } from "./submodules.ts";
 import { named, quoted } from "./words.ts";
-import { leftIn, removeWorktree } from "./worktree.ts";
+import { isLeft, isOwnWorktree, onlyInWorktree } from "./worktree-records.ts";
+import { leftIn, notOwn, removeWorktree } from "./worktree-remove.ts";
 
 export type Finalizing = {
   readonly git: Git;
@@ -19,11 +23,21 @@ export type Finalizing = {
   readonly run: string;
   readonly agent: string;
   readonly proposing: Proposing;
+  /** Hears what is being waited for. */
+  readonly onWait: (text: string) => void;
 };
 
 /** false: something failed, or was interrupted. It can be called again, and goes on where it stopped. */
-export async function finalize(it: Finalizing): Promise<boolean> {
-  const { git, worktree } = it;
+export async function finalize(given: Finalizing): Promise<boolean> {
+  const { worktree, ledger, run } = given;
+  const git = onlyInWorktree(given.git, worktree);
+  const it = { ...given, git };
+  if (ledger.isOpen()) {
+    const pid = await waitForGit(run, (one) => it.onWait(waitingText(run, one, worktree.home)));
+    if (pid !== null) return await stillAtWork(it, pid);
+  }
+  // All else is done then, and what is left of the worktree is not work.
+  if (ledger.stateOf("remove") === "intended") return await tidy(it);
   const { branch, base, home, commit } = worktree;
   const { autoMerge, createPr, push } = worktree.finalize;
   const left = await lookAtLeft(it);
@@ -51,14 +65,31 @@ export async function finalize(it: Finalizing): Promise<boolean> {
   return isEmpty ? await tidy(it) : true;
 }
 
+/** The record keeps what the person has to know. */
+async function stillAtWork({ ledger, worktree, run }: Finalizing, pid: number): Promise<boolean> {
+  const why = `git (process ${pid}), which an earlier process of run ${run} started, is still at work`;
+  return await ledger.act({
+    kind: "commit",
+    key: "commit",
+    target: worktree.branch,
+    detail: `commit what is left in ${worktree.path}`,
+    again: true,
+    find: async () => null,
+    perform: async () => failed(`nothing was done: ${why}; wait for it, or end it with: kill ${pid}`),
+  });
+}
+
 // What the run left uncommitted.
 
 type Uncommitted = { readonly paths: readonly Change[]; readonly fault: string | null };
 
-async function lookAtLeft({ git, worktree, copy }: Finalizing): Promise<Uncommitted> {
+async function lookAtLeft(it: Finalizing): Promise<Uncommitted> {
+  const { git, worktree, copy } = it;
   const { path, branch } = worktree;
   // Without the folder the branch is all there is.
   if (!existsSync(path)) return { paths: [], fault: null };
+  if (!isOwnWorktree(worktree)) return { paths: [], fault: notOwn(worktree) };
+  await finishCommit(it);
   const left = await leftIn(git, worktree, copy);
   if (left === null) return { paths: [], fault: `git cannot tell what is in ${path}` };
   // A repository inside of the worktree cannot become part of it; it keeps the worktree from being removed.
@@ -108,28 +139,55 @@ async function commitLeft(it: Finalizing, { paths, fault }: Uncommitted): Promis
   });
 }
 
+/** What the lock of the worktree's index says while we commit in it. */
+function commitText(run: string): string {
+  return `lockstep run ${run} commits\n`;
+}
+
+/** A process of ours was killed while it committed: the index goes with what is checked out. */
+async function finishCommit({ git, worktree: { path }, run }: Finalizing): Promise<void> {
+  const gitDir = findPlace(path)?.gitDir;
+  const text = commitText(run);
+  if (gitDir === undefined || !isLockedBy(gitDir, text)) return;
+  const index = copyIn(gitDir);
+  const isNew = existsSync(index) && (await isCommitted(git, path, index));
+  (isNew ? putIndex : dropIndex)(gitDir, text);
+}
+
+async function isCommitted(git: Git, path: string, index: string): Promise<boolean> {
+  return (await git(path, ["diff-index", "--cached", "--quiet", "HEAD", "--"], { index })).ok;
+}
+
 /** Path by path: nothing is committed that was not listed. */
 async function commitPaths(
   { git, worktree, run, agent }: Finalizing,
   paths: readonly Change[],
 ): Promise<Done> {
   const { path } = worktree;
-  for (let at = 0; at < paths.length; at += AT_ONCE) {
-    const part = paths.slice(at, at + AT_ONCE).map((change) => change.path);
-    // Not `git add`: of a repository inside of this one that asks what is in it, and so obeys its settings.
-    const added = await git(path, ["update-index", "--add", "--remove", "--replace", "--", ...part]);
-    if (!added.ok) return failed(`the work left in ${path} was not committed: ${added.why}`);
+  const notDone = (why: string) => failed(`the work left in ${path} was not committed: ${why}`);
+  const gitDir = findPlace(path)?.gitDir;
+  const held = gitDir === undefined ? { why: notOwn(worktree) } : holdIndex(gitDir, commitText(run));
+  if ("why" in held) return notDone(held.why);
+  const { copy: index } = held.puts;
+  try {
+    for (let at = 0; at < paths.length; at += AT_ONCE) {
+      const part = paths.slice(at, at + AT_ONCE).map((change) => change.path);
+      // Not `git add`: of a repository inside of this one that asks what is in it, and so obeys its settings.
+      const added = await git(path, ["update-index", "--add", "--remove", "--replace", "--", ...part], {
+        index,
+      });
+      if (!added.ok) return notDone(added.why);
+    }
+    // Nor is `git commit` asked for what would be nothing: it would look for the reason everywhere.
+    if (await isCommitted(git, path, index))
+      return { state: "held", detail: `not committed: ${named(paths)} in ${path}, git takes nothing of it` };
+    const message = `Work of ${agent}, run ${run}\n\nIt was left uncommitted when the run was complete.`;
+    const flags = ["--quiet", "--no-verify", "--cleanup=verbatim", "-m", message];
+    const made = await git(path, ["commit", ...flags], { whole: true, puts: held.puts });
+    return made.ok ? applied(`committed ${named(paths)}`) : notDone(made.why);
+  } finally {
+    held.drop();
   }
-  const nothing = {
-    state: "held",
-    detail: `not committed: ${named(paths)} in ${path}, git takes nothing of it`,
-  } as const;
-  // Nor is `git commit` asked for what would be nothing: it would look for the reason everywhere.
-  if ((await git(path, ["diff-index", "--cached", "--quiet", "HEAD", "--"])).ok) return nothing;
-  const message = `Work of ${agent}, run ${run}\n\nIt was left uncommitted when the run was complete.`;
-  const made = await git(path, ["commit", "--quiet", "--no-verify", "--cleanup=verbatim", "-m", message]);
-  if (made.ok) return applied(`committed ${named(paths)}`);
-  return failed(`the work left in ${path} was not committed: ${made.why}`);
 }
 
 /** As many as a command line takes, however long their names are. */
@@ -205,6 +263,7 @@ async function pushTo(it: Finalizing, branch: string, closings: readonly string[
       const answer = await git(home, ["push", ...flags, remote, `${ref}:${ref}`], {
         timeoutMs: PUSH_MS,
         outside: true,
+        lasting: true,
       });
       if (answer.ok) return applied(`pushed ${branch} to ${remote}`);
       const reason = /^!\t[^\t]*\t(.*)$/m.exec(answer.out)?.[1];
@@ -221,19 +280,20 @@ async function pushTo(it: Finalizing, branch: string, closings: readonly string[
 
 const PUSH_MS = 5 * 60_000;
 
-/** Only what nothing is left in: git itself refuses otherwise, and then it is kept. */
-async function tidy({ git, ledger, worktree, copy }: Finalizing): Promise<boolean> {
+/** Only what nothing is left in; otherwise it is kept. */
+async function tidy({ git, ledger, worktree, copy, run }: Finalizing): Promise<boolean> {
   const { path, branch, home } = worktree;
   const gone = `removed the worktree ${path} and its branch`;
+  const isBegun = ledger.stateOf("remove") === "intended";
   return await ledger.act({
     kind: "remove",
     key: "remove",
     target: path,
     detail: `remove the worktree ${path} and its branch`,
     find: async () =>
-      !existsSync(path) && (await tipOf(git, home, `refs/heads/${branch}`)) === null ? gone : null,
+      !isLeft(worktree) && (await tipOf(git, home, `refs/heads/${branch}`)) === null ? gone : null,
     perform: async () => {
-      const removed = await removeWorktree(git, worktree, copy);
+      const removed = await removeWorktree(git, worktree, { run, copy, isBegun });
       if (!removed.ok) return { state: "held", detail: `the worktree ${path} is kept: ${removed.why}` };
       return applied(
         removed.branch === "deleted" ? gone : `removed the worktree ${path}; its branch is kept`,

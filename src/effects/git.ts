@@ -2,20 +2,29 @@
 import { statSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { withSettings } from "../flow/git-variables.ts";
-import { NOT_INSTALLED, type Programs } from "../flow/programs.ts";
+import { NOT_INSTALLED, SHELL, type Programs } from "../flow/programs.ts";
 import { findPlace, pointerIn, type GitPlace } from "./git-place.ts";
 import { includedBy, overrule, parseSettings, type Overruled } from "./git-settings.ts";
+import type { IndexFiles } from "./index-lock.ts";
 import { firstLines } from "./output.ts";
 import { childEnv, endingOf, isFinished, type Env, type RunProcess } from "./process.ts";
+import { pidsWith } from "./tree.ts";
 
 /** Runs git in a folder. */
 export type Git = (cwd: string, args: readonly string[], how?: How) => Promise<Answer>;
 
 export type How = {
   readonly timeoutMs?: number;
-  /** Somebody's files would be left half changed: it is not interrupted. */
+  /** Files would be left half changed: it is not interrupted, and goes on to its end when our process ends before it. */
   readonly whole?: true;
+  /** It is interrupted with us, and goes on to its end when our process is killed. */
+  readonly lasting?: true;
+  /** The file that stands in for the index of the working tree. */
+  readonly index?: string;
+  /** The same, and what git is started by moves it to the place of the index when git has succeeded, and removes the lock. */
+  readonly puts?: IndexFiles;
   /** It needs the network, or the repository's list of working trees: it is started outside of the sandbox. */
   readonly outside?: true;
   /** It only tells settings, and starts nothing whatever they say. */
@@ -35,6 +44,8 @@ export type GitOptions = {
   /** How git is started that a sandbox would keep from its work; `exec`, unless there is one. */
   readonly outside?: RunProcess;
   readonly signal: AbortSignal;
+  /** Whose git it is: `waitForGit` finds those that outlived their process by it. */
+  readonly run?: string;
   /** Hears which settings of a repository are not obeyed, once for each repository. */
   readonly onOverruled?: (keys: readonly string[], top: string) => void;
 };
@@ -44,7 +55,7 @@ export type GitOptions = {
  *     const tip = await tipOf(git, "/my/project", "refs/heads/main");
  */
 export function createGit(options: GitOptions): Git {
-  const { env, programs, exec, outside = exec, signal } = options;
+  const { env, programs, exec, outside = exec, signal, run } = options;
   const seen = { ...childEnv(env), ...personal(env), ...GIT_ENV, PATH: programs.path };
   const program = programs.git ?? NOT_INSTALLED;
   const never = new AbortController().signal;
@@ -61,7 +72,16 @@ export function createGit(options: GitOptions): Git {
     const result = await outside({ command: gitCommand(program, [...LISTING, ...args]), ...around });
     return isFinished(result) && result.exitCode === 0 && !result.truncated ? result.stdout : null;
   });
-  return async (cwd, args, { timeoutMs: asked, whole, outside: isOutside, harmless } = {}) => {
+  return async (cwd, args, how = {}) => {
+    const {
+      timeoutMs: asked,
+      whole,
+      lasting = whole,
+      puts,
+      index = puts?.copy,
+      outside: isOutside,
+      harmless,
+    } = how;
     const timeoutMs = asked ?? (harmless ? LISTING_MS : TIMEOUT_MS);
     const overruled = harmless ? NOTHING_TOLD : await overrules(cwd);
     if (overruled === null)
@@ -71,10 +91,19 @@ export function createGit(options: GitOptions): Git {
         out: "",
         why: `git cannot list the settings of the repository in ${cwd}`,
       };
-    const told = { ...seen, ...withSettings({}, overruled.settings), ...overruled.env };
-    const around = { cwd, env: told, timeoutMs, maxOutputBytes: MOST_BYTES, signal: whole ? never : signal };
+    const told = {
+      ...seen,
+      ...withSettings({}, overruled.settings),
+      ...overruled.env,
+      ...(index !== undefined && { GIT_INDEX_FILE: index }),
+      ...(lasting && run !== undefined && { [OF_RUN]: run }),
+    };
+    const stopping = { signal: whole ? never : signal, ...(lasting && { lasting }) };
+    const around = { cwd, env: told, timeoutMs, maxOutputBytes: MOST_BYTES, ...stopping };
     const start = isOutside ? outside : exec;
-    const result = await start({ command: gitCommand(program, args), ...around, tame: true });
+    const called = gitCommand(program, args);
+    const command = puts === undefined ? called : [...PUT, puts.copy, puts.index, puts.lock, ...called];
+    const result = await start({ command, ...around, tame: true });
     const { stdout: out, stderr, exitCode, truncated } = result;
     if (isFinished(result) && exitCode === 0 && !truncated) return { ok: true, out };
     if (exitCode === 127) return { ok: false, exit: 127, out, why: "git is not installed" };
@@ -84,6 +113,38 @@ export function createGit(options: GitOptions): Git {
     return { ok: false, exit: exitCode, out, why: wordsOf(stderr) || `git ${args[0]} failed` };
   };
 }
+
+/** Our own process may be gone when git has ended. */
+const PUT: readonly string[] = [
+  SHELL,
+  "-c",
+  'copy=$1 index=$2 lock=$3; shift 3; "$@" || exit; mv -f "$copy" "$index" && rm -f "$lock"',
+  "sh",
+];
+
+/** The variable by which the git of a run is found. */
+const OF_RUN = "LOCKSTEP_GIT_OF";
+
+/**
+ * Waits for a git that goes on although the process of the run has ended. Gives the id of one that is still at work after
+ * that time; null: there is none, or the system cannot tell.
+ */
+export async function waitForGit(
+  run: string,
+  onWait: (pid: number) => void,
+  longestMs = CHECKOUT_MS,
+): Promise<number | null> {
+  const find = () => pidsWith(`${OF_RUN}=${run}\0`)[0] ?? null;
+  const first = find();
+  if (first !== null) onWait(first);
+  for (let waited = 0, pid = first; pid !== null; waited += WAIT_MS, pid = find()) {
+    if (waited >= longestMs) return pid;
+    await sleep(WAIT_MS);
+  }
+  return null;
+}
+
+const WAIT_MS = 50;
 
 /** How git is called, also for questions that other files ask it. */
 export function gitCommand(program: string, args: readonly string[]): readonly string[] {
@@ -340,12 +401,20 @@ export async function branchesOf(
   });
 }
 
-/** The tip of a branch that `base` has all of; null: it has not, or there is no such branch. */
-export async function mergedTip(git: Git, cwd: string, branch: string, base: string): Promise<string | null> {
+/** The tip of a branch that `base` has all of, and which is checked out nowhere, if that is wanted; null: there is none. */
+export async function mergedTip(
+  git: Git,
+  cwd: string,
+  branch: string,
+  base: string,
+  where: "anywhere" | "nowhere" = "anywhere",
+): Promise<string | null> {
   const among = ["--merged", `refs/heads/${base}`, `refs/heads/${branch}`];
-  const answer = await git(cwd, ["for-each-ref", "--format=%(refname) %(objectname)", ...among]);
+  const place = where === "nowhere" ? "%(worktreepath)" : "";
+  const answer = await git(cwd, ["for-each-ref", `--format=%(refname) %(objectname) ${place}`, ...among]);
   const found = answer.out.split("\n").find((line) => line.startsWith(`refs/heads/${branch} `));
-  return answer.ok ? (found?.split(" ")[1] ?? null) : null;
+  const [, tip = null, ...checkedOut] = found?.split(" ") ?? [];
+  return answer.ok && checkedOut.join("") === "" ? tip : null;
 }
 
 export async function isAncestor(git: Git, cwd: string, older: string, newer: string): Promise<boolean> {
@@ -380,7 +449,7 @@ export async function treesOf(git: Git, cwd: string): Promise<readonly Tree[] | 
 export type Change = {
   /** From the top of the working tree; a repository inside of it ends with a slash. */
   readonly path: string;
-  readonly kind: "changed" | "untracked" | "unmerged";
+  readonly kind: "changed" | "deleted" | "untracked" | "unmerged";
 };
 
 /** What is not committed in a working tree; null: git cannot tell. What git ignores does not count. */
@@ -396,6 +465,7 @@ export async function changesOf(
   return answer.out.split("\0").flatMap((line): readonly Change[] => {
     if (line === "") return [];
     const [code, path] = [line.slice(0, 2), line.slice(3)];
+    if (code === " D") return [{ path, kind: "deleted" }];
     const kind = code === "??" ? "untracked" : UNMERGED.has(code) ? "unmerged" : "changed";
     return [{ path, kind }];
   });

@@ -29,6 +29,8 @@ export type Ledger = {
   /** Whether the run may go on as if it were done. */
   readonly act: (act: Act) => Promise<boolean>;
   readonly stateOf: (key: string) => "intended" | Done["state"] | null;
+  /** Of something nobody heard how it went. */
+  readonly isOpen: () => boolean;
   readonly dryRun: boolean;
 };
 
@@ -47,6 +49,7 @@ export function createLedger({ past, record, dryRun, signal }: LedgerOptions): L
   const stateOf: Ledger["stateOf"] = (key) => past.get(key)?.state ?? null;
   return {
     stateOf,
+    isOpen: () => past.values().some(({ state }) => state === "intended"),
     dryRun,
     act: async (act) => {
       const { kind, key, target, detail, again, perform } = act;

@@ -3,7 +3,8 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Finalizing } from "./finalize.ts";
 import { heldChanges, heldFor, isHeld } from "./control-changes.ts";
-import { branchesOf, changesOf, CHECKOUT_MS, isAncestor, mergedTip, tipOf, type Git } from "./git.ts";
+import { bringUpToDate, recoverCheckout } from "./checkout.ts";
+import { branchesOf, isAncestor, mergedTip, tipOf } from "./git.ts";
 import { findPlace } from "./git-place.ts";
 import { applied, failed, held, type Done } from "./ledger.ts";
 import { inTurn, takeTurn } from "./turn.ts";
@@ -12,15 +13,23 @@ import { named, quoted } from "./words.ts";
 export async function mergeBranch(it: Finalizing): Promise<boolean> {
   const { git, ledger, worktree } = it;
   const { branch, base, home } = worktree;
+  const found = async () =>
+    (await mergedTip(git, home, branch, base)) === null ? null : `${branch} is in ${base}`;
   return await ledger.act({
     kind: "merge",
     key: "merge",
     target: base,
     detail: `merge ${branch} into ${base}`,
-    find: async () =>
-      (await mergedTip(git, home, branch, base)) === null ? null : `${branch} is in ${base}`,
+    find: async () => {
+      // Of a process that was killed in the middle of it the branch may have moved, and not all of the working tree.
+      const done = await oneByOne(it, async () => {
+        const text = await found();
+        return text === null ? failed("") : applied(text);
+      });
+      return done.state === "applied" ? done.detail : null;
+    },
     perform: async () =>
-      await oneByOne(home, async () => {
+      await oneByOne(it, async () => {
         for (let round = 0; round < ROUNDS; round += 1) {
           const done = await mergeOnce(it);
           if (done !== "moved") return done;
@@ -33,10 +42,16 @@ export async function mergeBranch(it: Finalizing): Promise<boolean> {
 const ROUNDS = 5;
 
 /** Runs that end at the same time merge one after the other: two at once would stand in each other's way. */
-async function oneByOne(home: string, merge: () => Promise<Done>): Promise<Done> {
+async function oneByOne(it: Finalizing, merge: () => Promise<Done>): Promise<Done> {
+  const { home } = it.worktree;
   const folder = findPlace(home)?.common;
-  if (folder === undefined) return failed(`not merged: ${home} is in no working tree of git`);
-  return await inTurn(join(folder, "lockstep-merge"), async () => await withLock(folder, merge));
+  if (folder === undefined) return failed(`not merged: ${home} is not in a working tree of git`);
+  return await inTurn(join(folder, "lockstep-merge"), async () => {
+    return await withLock(folder, async () => {
+      const recovered = await recoverCheckout(it.git, folder, it.onWait);
+      return recovered.kind === "stuck" ? failed(`not merged: ${recovered.why}`) : await merge();
+    });
+  });
 }
 
 /** Against those of other processes. */
@@ -99,8 +114,10 @@ async function mergeOnce({ git, worktree, run, agent }: Finalizing): Promise<Don
   const place = into.place === null ? null : treeAt(into.place, home);
   const moved =
     place === null || !existsSync(place)
-      ? await git(home, ["update-ref", "-m", `lockstep: run ${run}`, `refs/heads/${base}`, commit, old])
-      : await bringUpToDate(git, place, base, commit);
+      ? await git(home, ["update-ref", "-m", `lockstep: run ${run}`, `refs/heads/${base}`, commit, old], {
+          whole: true,
+        })
+      : await bringUpToDate(git, { run, place, base, from: old, to: commit });
   if (moved.ok) return applied(`merged ${branch} into ${base} (${commit.slice(0, 10)})`);
   const isStill = (await tipOf(git, home, `refs/heads/${base}`)) === old;
   return isStill ? failed(`not merged: ${moved.why}`) : "moved";
@@ -110,46 +127,4 @@ async function mergeOnce({ git, worktree, run, agent }: Finalizing): Promise<Don
 function treeAt(place: string, home: string): string {
   const own = findPlace(home);
   return own !== null && own.gitDir === own.common && own.common === place ? home : place;
-}
-
-type Moved = { readonly ok: true } | { readonly ok: false; readonly why: string };
-
-/** What git was asked to do in a working tree and waits with. A stash would be refused then. */
-function unfinishedAt(place: string): string | null {
-  const folder = findPlace(place)?.gitDir;
-  if (folder === undefined) return null;
-  return UNFINISHED.find(([file]) => existsSync(join(folder, file)))?.[1] ?? null;
-}
-
-const UNFINISHED = [
-  ["MERGE_HEAD", "merge"],
-  ["CHERRY_PICK_HEAD", "cherry-pick"],
-  ["REVERT_HEAD", "revert"],
-] as const;
-
-async function bringUpToDate(git: Git, place: string, base: string, commit: string): Promise<Moved> {
-  const all = await changesOf(git, place, "no");
-  if (all === null) return { ok: false, why: `git cannot tell what is in ${place}` };
-  // An agent may be run while its files are being written; those that the merge would change, git refuses by itself.
-  const changes = all.filter(({ path }) => !path.split("/").includes(".agent"));
-  const begun = unfinishedAt(place);
-  if (begun !== null) {
-    const files = changes.length === 0 ? "" : ` (${named(changes)})`;
-    return {
-      ok: false,
-      why:
-        `${base} is checked out at ${place}, where a ${begun} is not finished${files}; finish it, or give it up ` +
-        `with: git -C ${quoted(place)} ${begun} --abort`,
-    };
-  }
-  if (changes.length > 0)
-    return {
-      ok: false,
-      why:
-        `${base} is checked out at ${place}, where ${named(changes)} ${changes.length === 1 ? "is" : "are"} not ` +
-        `committed; commit or set aside with: git -C ${quoted(place)} stash`,
-    };
-  const flags = ["--ff-only", "--no-stat", "--no-autostash", "--quiet"];
-  const answer = await git(place, ["merge", ...flags, commit], { timeoutMs: CHECKOUT_MS, whole: true });
-  return answer.ok ? answer : { ok: false, why: `git refuses to bring ${place} up to date: ${answer.why}` };
 }

@@ -7,6 +7,7 @@ import { WARY, withSettings } from "../flow/git-variables.ts";
 import { SHELL } from "../flow/programs.ts";
 import { createCapture } from "./capture.ts";
 import { stdioOf } from "./descriptors.ts";
+import { openSink, type Sink } from "./sink.ts";
 import { endTree, isNamespaceGone, killTree, MARKS, newMark } from "./tree.ts";
 
 export type Env = { readonly [name: string]: string | undefined };
@@ -34,6 +35,8 @@ export type ProcessOptions = {
    * The kernel ends every process of the namespace with that one, so only that one has to be waited for.
    */
   readonly reportsNamespace?: true;
+  /** It goes on to its end when our process ends, however that comes: its output goes to files, and no exit takes it along. */
+  readonly lasting?: true;
 };
 
 export type ProcessResult = {
@@ -61,13 +64,17 @@ export async function runProcess(options: ProcessOptions): Promise<ProcessResult
   const mark = newMark();
 
   if (options.signal.aborted) return { ...NOT_RUN, aborted: true };
-  const started = await start(options, mark);
-  if ("failure" in started) return { ...NOT_RUN, ...started.failure };
+  const sinks = options.lasting ? [openSink(), openSink()] : [];
+  const started = await start(options, mark, sinks);
+  if ("failure" in started) {
+    for (const sink of sinks) sink?.drain(() => undefined);
+    return { ...NOT_RUN, ...started.failure };
+  }
   const { child, leader } = started;
-  guard(leader, mark);
+  if (!options.lasting) guard(leader, mark);
   const namespace = options.reportsNamespace ? firstOfNamespace(child) : null;
-  child.stdout.on("data", stdout.write);
-  child.stderr.on("data", stderr.write);
+  child.stdout?.on("data", stdout.write);
+  child.stderr?.on("data", stderr.write);
 
   const closed = new Promise<void>((resolve) => child.once("close", () => resolve()));
   const ending = await firstEnding(child, options);
@@ -85,8 +92,10 @@ export async function runProcess(options: ProcessOptions): Promise<ProcessResult
   }
   unguard(leader);
   await Promise.race([closed, sleep(DRAIN_MS, undefined, { ref: false })]);
-  child.stdout.destroy();
-  child.stderr.destroy();
+  child.stdout?.destroy();
+  child.stderr?.destroy();
+  sinks[0]?.drain(stdout.write);
+  sinks[1]?.drain(stderr.write);
 
   return {
     exitCode: child.exitCode,
@@ -182,13 +191,17 @@ async function firstOfNamespace(child: Child): Promise<number | null> {
 
 const MAX_REPORT = 4096;
 
-type Child = ChildProcessByStdio<null, Readable, Readable>;
+type Child = ChildProcessByStdio<null, Readable | null, Readable | null>;
 type Started =
   | { readonly child: Child; readonly leader: number }
   | { readonly failure: { readonly exitCode: number; readonly stderr: string } };
 
 /** `spawn` reports some failures by throwing (too long, a NUL) and others by an event (not found). */
-async function start(options: ProcessOptions, mark: string): Promise<Started> {
+async function start(
+  options: ProcessOptions,
+  mark: string,
+  [out, err]: readonly (Sink | null)[],
+): Promise<Started> {
   const [file = "", ...args] =
     typeof options.command === "string" ? [SHELL, "-c", options.command] : options.command;
   const marks = [options.env[MARKS], mark].filter(Boolean).join(":");
@@ -199,8 +212,13 @@ async function start(options: ProcessOptions, mark: string): Promise<Started> {
       cwd: options.cwd,
       env: { ...options.env, ...options.values, [MARKS]: marks },
       detached: true,
-      stdio: stdioOf(["ignore", "pipe", "pipe", ...(options.reportsNamespace ? (["pipe"] as const) : [])]),
-    }) as Child;
+      stdio: stdioOf([
+        "ignore",
+        out?.fd ?? "pipe",
+        err?.fd ?? "pipe",
+        ...(options.reportsNamespace ? (["pipe"] as const) : []),
+      ]),
+    }) as unknown as Child;
     if (child.pid !== undefined) return { child, leader: child.pid };
     const [error] = (await once(child, "error")) as [unknown];
     return notStarted(options, file, error);

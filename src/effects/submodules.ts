@@ -4,10 +4,8 @@ import {
   existsSync,
   lstatSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   realpathSync,
-  rmdirSync,
   rmSync,
   writeFileSync,
 } from "node:fs";
@@ -189,7 +187,7 @@ export async function uncommittedIn(git: Git, worktree: Tree): Promise<string | 
 /** The commit that a submodule is at, where the user's copy has it not; null: there is none. */
 export async function newCommitIn(git: Git, { from, to }: Filled): Promise<string | null> {
   const tip = await tipOf(git, to, "HEAD");
-  return tip === null || (await hasCommit(git, from, tip)) ? null : tip;
+  return tip === null || (await isReachable(git, from, tip)) ? null : tip;
 }
 
 /** The user's copy gets the commit, on a branch of its own. Gives the name of that, or why there is none. */
@@ -204,7 +202,10 @@ export async function bringHome(
     const name = await freeName(git, from, branch);
     // By a file: a git at the other end would obey the settings there, which the run could write. The file is in a new
     // folder of the user's copy, because the run could put anything into the place of one in its own.
-    folder = mkdtempSync(join(findPlace(from)!.gitDir, "lockstep-"));
+    // Its name is that of the branch, which is the run's alone: what a killed process left there is found again.
+    folder = join(findPlace(from)!.gitDir, `lockstep-${branch.replaceAll("/", "-")}`);
+    rmSync(folder, { recursive: true, force: true });
+    mkdirSync(folder, { mode: 0o700 });
     const bundle = join(folder, "commits");
     const known = await tipOf(git, from, "HEAD");
     const without = known === null ? [] : ["--not", known];
@@ -231,35 +232,29 @@ async function freeName(git: Git, from: string, branch: string): Promise<string>
   }
 }
 
-/** Takes the submodules out of a worktree that is to be removed. Gives why one has to stay; null: none has. */
-export async function emptySubmodules(git: Git, worktree: Tree): Promise<string | null> {
+/** Why the submodules of a worktree have to stay; null: the user's own copies have all that is in them. */
+export async function unsavedIn(git: Git, worktree: Tree): Promise<string | null> {
   const filled = await filledIn(git, worktree);
   if (filled === null) return `git cannot list the submodules of ${worktree.path}`;
-  const left = await uncommittedIn(git, worktree);
+  const left = filled.length === 0 ? null : await uncommittedIn(git, worktree);
   if (left !== null) return left;
-  for (const one of filled) {
-    const { place, from, to } = one;
+  for (const { place, from, to } of filled) {
     const refs = await git(to, ["for-each-ref", "--format=%(objectname)"]);
     const tips = refs.ok ? [...refs.out.split("\n").filter((tip) => tip !== ""), "HEAD"] : [];
     for (const tip of new Set(tips)) {
       const commit = await tipOf(git, to, tip);
-      if (commit !== null && !(await hasCommit(git, from, commit)))
+      if (commit !== null && !(await isReachable(git, from, commit)))
         return `the submodule ${place} has commits that ${from} does not have: ${commit.slice(0, 10)} in ${to}`;
     }
     if (!refs.ok) return `git cannot tell what is in ${to}`;
   }
-  for (const one of filled) discard(one);
-  const modules = join(findPlace(worktree.path)?.gitDir ?? "", "modules");
-  // Git removes no worktree that has ever had submodules.
-  if (filled.length > 0 && (await filledIn(git, worktree))?.length === 0) removeEmpty(modules);
   return null;
 }
 
-/** Folders that hold nothing but such folders. */
-function removeEmpty(folder: string): void {
-  if (!lstatSync(folder, { throwIfNoEntry: false })?.isDirectory()) return;
-  for (const name of readdirSync(folder)) removeEmpty(join(folder, name));
-  if (readdirSync(folder).length === 0) rmdirSync(folder);
+/** Whether a branch, a tag or what is checked out has it: a commit that only lies there is removed by git some day. */
+async function isReachable(git: Git, repository: string, commit: string): Promise<boolean> {
+  const answer = await git(repository, ["rev-list", "--max-count=1", commit, "--not", "--all"]);
+  return answer.ok && answer.out.trim() === "";
 }
 
 /** With all that it needs: the check that `git fetch` makes before a branch names a commit. */

@@ -87,6 +87,12 @@ const POLL_MS = 10;
 /** A tree that forks faster than it is read needs more than one round; one that cannot die must not hold us. */
 const KILL_ROUNDS = 200;
 
+/** The living processes with this text in their environment; none where the system has no /proc. */
+export function pidsWith(text: string): readonly number[] {
+  const pids = (runningPids() ?? []).filter((pid) => readProc(pid, "environ").includes(text));
+  return pids.filter((pid) => isAlive(statOf(pid).state));
+}
+
 async function isGone(tree: Tree, withinMs: number): Promise<boolean> {
   for (let waited = 0; ; waited += POLL_MS) {
     if (targets(tree).length === 0) return true;

@@ -1,50 +1,66 @@
-/** The worktree of a run: making it, making it again, what is in it that is not committed, and being rid of it. */
-import {
-  cpSync,
-  existsSync,
-  lstatSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
-import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
+/**
+ * The worktree of a run: making it, and making it again. Git holds it as locked until all of it is there, so that one which
+ * was killed on the way is never taken for the whole.
+ */
+import { cpSync, existsSync, lstatSync, mkdirSync, realpathSync, writeFileSync } from "node:fs";
+import { basename, dirname, join, resolve } from "node:path";
 import { RunnerError } from "../engine/ports.ts";
 import type { Worktree } from "../flow/event.ts";
-import { isSameRepository } from "./git-place.ts";
-import { changesOf, CHECKOUT_MS, mergedTip, tipOf, treesOf, type Change, type Git } from "./git.ts";
-import { emptySubmodules, fillSubmodules, linksIn } from "./submodules.ts";
+import { CHECKOUT_MS, tipOf, treesOf, type Git } from "./git.ts";
+import { fillSubmodules } from "./submodules.ts";
 import { inTurn } from "./turn.ts";
-import { named, quoted } from "./words.ts";
+import { quoted } from "./words.ts";
+import {
+  discardWorktree,
+  isHalfMade,
+  isOwnWorktree,
+  isSame,
+  isWithin,
+  making,
+  ownerOf,
+  setMade,
+} from "./worktree-records.ts";
+import { notOwn } from "./worktree-remove.ts";
 
 /** Makes the worktree. Gives back what a person should hear of; WORKTREE_UNAVAILABLE when git refuses. */
-export async function makeWorktree(
-  git: Git,
-  worktree: Worktree,
-  cwd: string,
-  copy: readonly string[],
-): Promise<readonly string[]> {
+export async function makeWorktree(git: Git, worktree: Worktree, about: Making): Promise<readonly string[]> {
   const { path, branch, commit } = worktree;
-  await add(git, worktree, cwd, ["-b", branch, path, commit]);
-  return [...(await fillSubmodules(git, worktree)), ...copyInputs(worktree, copy)];
+  return await make(git, worktree, about, ["-b", branch, path, commit]);
 }
 
-/** The same for a run that goes on: the worktree is as the run left it, or made again from its branch. */
+export type Making = {
+  readonly run: string;
+  /** The folder that the run works in. */
+  readonly cwd: string;
+  /** The inputs that git does not have. */
+  readonly copy: readonly string[];
+};
+
+/**
+ * The same for a run that goes on: the worktree is as the run left it, or made again from its branch. `isBegun`: the run
+ * has worked in it, so that something is lost with it.
+ */
 export async function restoreWorktree(
   git: Git,
   worktree: Worktree,
-  cwd: string,
-  copy: readonly string[],
+  about: Making,
+  isBegun: boolean,
 ): Promise<readonly string[]> {
-  const { path, branch, home } = worktree;
+  const { path, branch, home, commit } = worktree;
   if (!existsSync(home)) throw refusal(`${home}, which the run was started in, is gone`, "put it back");
+  if (isHalfMade(worktree, about.run)) await discardWorktree(worktree);
+  const owner = ownerOf(worktree) ?? about.run;
+  if (owner !== about.run)
+    throw refusal(
+      `${path} with the branch "${branch}" is the worktree of run ${owner}`,
+      "run the agent anew",
+    );
   const trees = await treesOf(git, home);
-  if (trees === null) throw refusal(`git cannot list the worktrees of ${home}`, "mend the repository");
+  if (trees === null)
+    throw refusal(`git cannot list the worktrees of ${home}`, "repair them with `lockstep worktree repair`");
   if (existsSync(path)) {
-    if (trees.some((tree) => isSame(tree.path, path))) return [];
-    throw refusal(`${path} is not the worktree of the run any more`, "put it back, or move it away");
+    if (isOwnWorktree(worktree) && trees.some((tree) => isSame(tree.path, path))) return [];
+    throw refusal(notOwn(worktree), "do that, and resume the run");
   }
   const elsewhere = trees.find((tree) => tree.branch === branch && existsSync(tree.path));
   if (elsewhere !== undefined)
@@ -52,30 +68,45 @@ export async function restoreWorktree(
       `The worktree ${path} is gone, and its branch "${branch}" is checked out at ${elsewhere.path}`,
       "switch that to another branch",
     );
-  if ((await tipOf(git, home, `refs/heads/${branch}`)) === null)
+  const isBranch = (await tipOf(git, home, `refs/heads/${branch}`)) !== null;
+  if (!isBranch && !isBegun) return await make(git, worktree, about, ["-b", branch, path, commit]);
+  if (!isBranch)
     throw refusal(
       `The worktree ${path} is gone, and so is its branch "${branch}": there is nothing to go on with`,
       `bring the branch back with \`git -C ${quoted(home)} branch ${quoted(branch)} COMMIT\`, or run the agent anew`,
     );
   // Forced, because git still knows the folder that is gone.
-  await add(git, worktree, cwd, ["-f", path, branch]);
+  const warnings = await make(git, worktree, about, ["-f", path, branch]);
   const lost = `the worktree ${path} was gone and is made again from its branch: what was not committed in it is lost`;
-  return [lost, ...(await fillSubmodules(git, worktree)), ...copyInputs(worktree, copy)];
+  return isBegun ? [lost, ...warnings] : warnings;
 }
 
-/** The folder that the run works in is there too, also if the branch has nothing in it. */
-async function add(git: Git, { home, path }: Worktree, cwd: string, args: readonly string[]): Promise<void> {
-  const refused = (why: string) => refusal(`The worktree ${path} could not be made: ${why}`, "mend that");
+/** All of it: the files of the branch, the folder that the run works in, the submodules, and the inputs. */
+async function make(
+  git: Git,
+  worktree: Worktree,
+  { run, cwd, copy }: Making,
+  args: readonly string[],
+): Promise<readonly string[]> {
+  const { home, path } = worktree;
+  const refused = (why: string) =>
+    refusal(
+      `The worktree ${path} could not be made: ${why}`,
+      "repair that, or try `lockstep worktree repair`",
+    );
   try {
     makeFolder(dirname(path), home);
-    const command = ["worktree", "add", "--quiet", ...args];
+    const command = ["worktree", "add", "--quiet", "--lock", "--reason", making(run), ...args];
     // Two at once read what the other has half written.
     const answer = await inTurn(
       home,
-      async () => await git(home, command, { timeoutMs: CHECKOUT_MS, outside: true }),
+      async () => await git(home, command, { timeoutMs: CHECKOUT_MS, outside: true, whole: true }),
     );
     if (!answer.ok) throw refused(answer.why);
     mkdirSync(cwd, { recursive: true });
+    const warnings = [...(await fillSubmodules(git, worktree)), ...copyInputs(worktree, copy)];
+    setMade(worktree);
+    return warnings;
   } catch (error) {
     throw error instanceof RunnerError || !(error instanceof Error) ? error : refused(error.message);
   }
@@ -121,126 +152,6 @@ function nearest(folder: string): string {
 
 /** Never copied, at any depth. */
 const PRIVATE: ReadonlySet<string> = new Set([".git", ".lockstep"]);
-
-/** What is not committed in a worktree. */
-export type Left = {
-  readonly work: readonly Change[];
-  /** Inputs that were copied into it and are not as they were. They are not part of the repository, and so no work. */
-  readonly changed: readonly Change[];
-  /** Inputs as they were copied. */
-  readonly copies: readonly Change[];
-};
-
-/** null: git cannot tell. */
-export async function leftIn(
-  git: Git,
-  { path, home }: Worktree,
-  copy: readonly string[],
-): Promise<Left | null> {
-  // A folder that is not the repository's own worktree any more has nothing to say about it.
-  if (!isSameRepository(path, home)) return null;
-  const changes = await changesOf(git, path, "all");
-  if (changes === null) return null;
-  const placeOf = (change: Change): keyof Left => {
-    const isInput =
-      change.kind === "untracked" && copy.some((name) => isWithin(join("/", name), join("/", change.path)));
-    if (!isInput) return "work";
-    return isEqual(join(home, change.path), join(path, change.path)) ? "copies" : "changed";
-  };
-  const { work = [], changed = [], copies = [] } = Object.groupBy(changes, placeOf);
-  return { work, changed, copies };
-}
-
-export type Removed =
-  | { readonly ok: true; readonly branch: "deleted" | "kept" }
-  | { readonly ok: false; readonly why: string };
-
-/** Without force: git refuses to remove what is not committed. The branch goes with it if its base has all of it. */
-export async function removeWorktree(
-  git: Git,
-  worktree: Worktree,
-  copy: readonly string[],
-): Promise<Removed> {
-  const { path, home, branch, base } = worktree;
-  const isThere = existsSync(path);
-  const trees = isThere ? [] : await treesOf(git, home);
-  if (trees === null) return { ok: false, why: `git cannot list the worktrees of ${home}` };
-  if (isThere || trees.some((tree) => tree.branch === branch)) {
-    const refused = await removeClean(git, worktree, copy);
-    if (refused !== null) return { ok: false, why: refused };
-  }
-  const tip = await mergedTip(git, home, branch, base);
-  if (tip === null) {
-    const isGone = (await tipOf(git, home, `refs/heads/${branch}`)) === null;
-    return { ok: true, branch: isGone ? "deleted" : "kept" };
-  }
-  const deleted = await git(home, ["update-ref", "-d", `refs/heads/${branch}`, tip]);
-  return { ok: true, branch: deleted.ok ? "deleted" : "kept" };
-}
-
-/** Why it was not removed; null: it was. Only inputs that were copied into it are in the way of git. */
-async function removeClean(git: Git, worktree: Worktree, copy: readonly string[]): Promise<string | null> {
-  const { path, home } = worktree;
-  const lookFor = async (): Promise<Left | null> =>
-    existsSync(path) ? await leftIn(git, worktree, copy) : NOTHING_LEFT;
-  const left = copy.length === 0 ? NOTHING_LEFT : await lookFor();
-  if (left === null) return `git cannot tell what is in ${path}`;
-  if (isWorkIn(left)) return workIn(left);
-  if (left.copies.length > 0 && isSame(home, path)) return `${path} is the repository itself`;
-  const filled = await emptySubmodules(git, worktree);
-  if (filled !== null) return filled;
-  const nested = await nestedIn(git, path);
-  if (nested === null) return `git cannot tell what is in ${path}`;
-  if (nested.length > 0)
-    return `repositories are inside of it: ${named(nested.map((one) => ({ path: one })))}`;
-  for (const input of left.copies) rmSync(join(path, input.path));
-  const answer = await inTurn(
-    home,
-    async () => await git(home, ["worktree", "remove", path], { outside: true }),
-  );
-  if (answer.ok) return null;
-  const still = await lookFor();
-  return still !== null && isWorkIn(still) ? workIn(still) : answer.why;
-}
-
-/** Folders that the index records as repositories of their own and that hold anything: git does not look into them. */
-async function nestedIn(git: Git, path: string): Promise<readonly string[] | null> {
-  if (!existsSync(path)) return [];
-  const links = await linksIn(git, path);
-  if (links === null) return null;
-  return links
-    .map((link) => link.path)
-    .filter((folder) => {
-      const full = join(path, folder);
-      return lstatSync(full, { throwIfNoEntry: false })?.isDirectory() && readdirSync(full).length > 0;
-    });
-}
-
-function isWorkIn({ work, changed }: Left): boolean {
-  return work.length + changed.length > 0;
-}
-
-function workIn({ work, changed }: Left): string {
-  return `not committed: ${named([...work, ...changed])}`;
-}
-
-export const NOTHING_LEFT: Left = { work: [], changed: [], copies: [] };
-
-function isSame(one: string, other: string): boolean {
-  if (one === other) return true;
-  return existsSync(one) && existsSync(other) && realpathSync.native(one) === realpathSync.native(other);
-}
-
-function isWithin(folder: string, path: string): boolean {
-  const way = relative(folder, path);
-  return way === "" || (way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way));
-}
-
-function isEqual(one: string, other: string): boolean {
-  const [a, b] = [one, other].map((file) => lstatSync(file, { throwIfNoEntry: false }));
-  if (!a?.isFile() || !b?.isFile() || a.size !== b.size) return false;
-  return readFileSync(one).equals(readFileSync(other));
-}
 
 function refusal(what: string, fix: string): RunnerError {
   return new RunnerError("WORKTREE_UNAVAILABLE", `${what}. To go on: ${fix}.`);

@@ -27,6 +27,7 @@ export type Outward = Surroundings & {
   /** How git is started over the trees of the run, where it is confined. */
   readonly inside?: RunProcess;
   readonly redactor: Redactor;
+  readonly notify: (text: string) => void;
 };
 
 /** All of it, one after the other; the first that could not be done is the last that is tried. */

@@ -7,23 +7,22 @@ import type { Worktree } from "../flow/event.ts";
 import type { Flow } from "../flow/flow.ts";
 import type { DriveOptions, RunOptions } from "./options.ts";
 import { isWithin, realPath, repositoryAround } from "./repository.ts";
-import type { Surroundings } from "./worktree.ts";
+import type { Continuing, Planned, Surroundings } from "./worktree.ts";
 
 export type Place = {
   readonly cwd: string;
-  readonly worktree?: Worktree;
-  readonly warnings: readonly string[];
-  /** For when there turns out to be no run. */
-  readonly undo?: () => Promise<void>;
+  /** Recorded first, and made then. */
+  readonly planned?: Planned;
 };
 
 /** Of a new run. */
 export async function placeOf(flow: Flow, options: Omit<RunOptions, "agent">, run: string): Promise<Place> {
   const cwd = resolve(options.cwd ?? process.cwd());
-  if (!(options.worktree ?? flow.settings.worktree.enabled)) return { cwd, warnings: [] };
+  if (!(options.worktree ?? flow.settings.worktree.enabled)) return { cwd };
   requireWorktreeRoot(resolve(repositoryAround(cwd).main, flow.settings.worktree.root));
   const { startWorktree } = await import("./worktree.ts");
-  return await startWorktree(flow, options, { run, cwd }, surroundings(options));
+  const planned = await startWorktree(flow, options, { run, cwd }, surroundings(options));
+  return { cwd: planned.cwd, planned };
 }
 
 /**
@@ -107,14 +106,14 @@ function nearest(path: string): string {
 /** Of one that goes on. When only the end is left of it, there is nothing to work in any more. */
 export async function restorePlace(
   flow: Flow,
-  worktree: Worktree,
-  cwd: string,
+  about: Omit<Continuing, "notify">,
   state: State,
   options: DriveOptions,
 ): Promise<readonly string[]> {
   if (state.pending[0]?.type === "end") return [];
   const { continueWorktree } = await import("./worktree.ts");
-  return await continueWorktree(flow, worktree, cwd, surroundings(options));
+  const notify = (text: string) => options.notify?.(text);
+  return await continueWorktree(flow, { ...about, notify }, surroundings(options));
 }
 
 export function surroundings({ env, signal }: DriveOptions): Surroundings {

@@ -113,7 +113,14 @@ async function resumeFrom(
       wanted === null ? recorded.adopted : { ...recorded.adopted, [wanted.digest]: wanted.flow };
     const place = worktree === undefined ? { cwd } : { cwd, worktree };
     const warnings =
-      worktree === undefined ? [] : await restorePlace(flow, worktree, cwd, standing(), options);
+      worktree === undefined
+        ? []
+        : await restorePlace(
+            flow,
+            { run: row.id, worktree, cwd, isBegun: hasWorked(entries) },
+            standing(),
+            options,
+          );
     return await withGround(flow, cwd, options, config, ground, async (around) => {
       const past =
         wanted === null
@@ -158,6 +165,11 @@ function wasConfined(entries: readonly Entry[]): boolean {
   );
   const { event } = driven ?? {};
   return (event?.type === "run.started" || event?.type === "run.resumed") && event.sandbox?.confined === true;
+}
+
+/** Whether any step of it was begun: its worktree was whole then. */
+function hasWorked(entries: readonly Entry[]): boolean {
+  return entries.some(({ event }) => event.type.startsWith("step."));
 }
 
 /** A fork that nobody has driven yet. */

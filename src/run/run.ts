@@ -80,57 +80,69 @@ export function runLoaded(loaded: Loaded, options: Omit<RunOptions, "agent">): P
     // Awaited here, so that the way to the network stays open as long as the run.
     return await withJournal(project.stateDir, options, async (journal, clock) => {
       const id = newRunId();
-      const { cwd, worktree, warnings, undo } = await placeOf(flow, options, id);
+      const { cwd, planned } = await placeOf(flow, options, id);
+      const worktree = planned?.worktree;
       const home = worktree?.home ?? cwd;
       const isProposed = worktree?.finalize.createPr === true;
       const where = { ...surroundings(options), cwd: home, isProposed };
       const dry = options.dryRun === true && { dryRun: true as const };
       const place = worktree === undefined ? { cwd } : { cwd, worktree };
-      let begun = false;
-      return withGround(flow, cwd, options, config, ground, async (around) => {
-        const repository = await pinRepository([flow], where);
+      const repository = await pinRepository([flow], where);
+      const create = async () => {
         const at = clock.now();
         const { agent } = flow;
-        const input = redactor.text(options.input ?? "");
-        const spec = discreetSpec(backend, redactor);
         const started = {
           run: id,
           agent,
           flow: digest,
           args,
-          input,
+          input: redactor.text(options.input ?? ""),
           ...place,
           ...toRecord(repository),
-          backend: spec,
+          backend: discreetSpec(backend, redactor),
           ...spending,
           ...dry,
-          sandbox: around.held,
+          sandbox: ground.held,
         };
         const begin: Entry = { seq: 1, at, event: { type: "run.started", ...started } };
-        const created = await journal.create({ id, agent, at, digest, flow }, [begin]);
-        begun = true;
-        const { root, stateDir } = project;
-        const about = {
-          options,
-          flow,
-          digest,
-          root,
-          stateDir,
-          ...place,
-          repository,
-          clock,
-          backend,
-          closing,
-          redactor,
-          begin,
-          problems,
-        };
-        const told = { ...around, warnings: [...warnings, ...around.warnings] };
-        return held(created, (handle) => driveTo({ ...about, around: told, handle, past: [] }));
-      }).catch(async (error: unknown) => {
-        if (!begun) await undo?.();
+        return { begin, handle: await journal.create({ id, agent, at, digest, flow }, [begin]) };
+      };
+      // A worktree that no record knows would be nobody's if the process died now.
+      const created = planned === undefined ? null : await create();
+      let isDriven = false;
+      try {
+        const warnings = planned === undefined ? [] : await planned.make();
+        return await withGround(flow, cwd, options, config, ground, async (around) => {
+          const { begin, handle } = created ?? (await create());
+          isDriven = true;
+          const { root, stateDir } = project;
+          const about = {
+            options,
+            flow,
+            digest,
+            root,
+            stateDir,
+            ...place,
+            repository,
+            clock,
+            backend,
+            closing,
+            redactor,
+            begin,
+            problems,
+          };
+          const told = { ...around, warnings: [...warnings, ...around.warnings] };
+          return held(handle, (mine) => driveTo({ ...about, around: told, handle: mine, past: [] }));
+        });
+      } catch (error) {
+        // There turned out to be no run.
+        if (!isDriven && planned !== undefined && created !== null) {
+          const isGone = await planned.undo();
+          await created.handle.release();
+          if (isGone) await journal.remove(id);
+        }
         throw error;
-      });
+      }
     });
   });
 }

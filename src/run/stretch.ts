@@ -74,6 +74,7 @@ export async function driveTo(driven: Driven): Promise<Result> {
         report,
         env,
         signal,
+        notify: (text) => options.notify?.(text),
       })
     : undefined;
   let newest: State | null = null;

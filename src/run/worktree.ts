@@ -1,13 +1,17 @@
 /** The worktree of a run, from the options it is started with to what becomes of it at the end. */
 import { resolve } from "node:path";
-import { createGit, type Git, type GitOptions } from "../effects/git.ts";
+import { waitingText } from "../effects/checkout.ts";
+import { createGit, waitForGit, type Git, type GitOptions } from "../effects/git.ts";
 import { finalize } from "../effects/finalize.ts";
 import type { Ledger } from "../effects/ledger.ts";
 import { runProcess, type RunProcess } from "../effects/process.ts";
 import type { Proposing } from "../effects/pull.ts";
 import { planWorktree, type Plan } from "../effects/worktree-plan.ts";
-import { makeWorktree, removeWorktree, restoreWorktree } from "../effects/worktree.ts";
+import { makeWorktree, restoreWorktree } from "../effects/worktree.ts";
+import { ownerOf } from "../effects/worktree-records.ts";
+import { removeWorktree } from "../effects/worktree-remove.ts";
 import type { Drive } from "../engine/drive.ts";
+import { RunnerError } from "../engine/ports.ts";
 import type { State } from "../engine/state.ts";
 import type { Worktree } from "../flow/event.ts";
 import type { Flow } from "../flow/flow.ts";
@@ -28,13 +32,20 @@ export type WorktreeOptions = {
 };
 
 export type Surroundings = { readonly env: NodeJS.ProcessEnv; readonly signal: AbortSignal };
-export type Made = Plan & { readonly warnings: readonly string[]; readonly undo: () => Promise<void> };
+
+/** Where the worktree of a new run is to be. It is made when the run is recorded, so that nothing is made that no record knows. */
+export type Planned = Plan & {
+  /** Gives what a person should hear of. */
+  readonly make: () => Promise<readonly string[]>;
+  /** Whether nothing is left of it. */
+  readonly undo: () => Promise<boolean>;
+};
 
 /** `folders`: what the run works in, and so nowhere to take a program from. */
 export function gitFor(
   { env, signal }: Surroundings,
   folders: readonly string[],
-  how: Pick<GitOptions, "onOverruled"> & { readonly inside?: RunProcess } = {},
+  how: Pick<GitOptions, "onOverruled" | "run"> & { readonly inside?: RunProcess } = {},
 ): Git {
   const { inside = runProcess, ...more } = how;
   const programs = programsFor(env, folders);
@@ -52,18 +63,18 @@ function notObeyed(keys: readonly string[], top: string): string {
   );
 }
 
-/** Makes the worktree that a new run is to work in. WORKTREE_UNAVAILABLE when there cannot be one. */
+/** Plans the worktree that a new run is to work in. WORKTREE_UNAVAILABLE when there cannot be one. */
 export async function startWorktree(
   flow: Flow,
   options: WorktreeOptions,
   about: { readonly run: string; readonly cwd: string },
   around: Surroundings,
-): Promise<Made> {
+): Promise<Planned> {
   const { root, copy } = flow.settings.worktree;
   const { branch, baseBranch } = options;
   const ignored: string[] = [];
   const onOverruled = (keys: readonly string[], top: string) => void ignored.push(notObeyed(keys, top));
-  const git = gitFor(around, [about.cwd, resolve(about.cwd, root)], { onOverruled });
+  const git = gitFor(around, [about.cwd, resolve(about.cwd, root)], { onOverruled, run: about.run });
   const plan = await planWorktree(git, {
     ...about,
     agent: flow.agent,
@@ -72,20 +83,45 @@ export async function startWorktree(
     ...(baseBranch !== undefined && { baseBranch }),
     finalize: { ...flow.settings.finalize, ...options.finalize },
   });
-  const made = await makeWorktree(git, plan.worktree, plan.cwd, copy);
-  const warnings = [...ignored, ...made];
-  return { ...plan, warnings, undo: async () => void (await removeWorktree(git, plan.worktree, copy)) };
+  return {
+    ...plan,
+    make: async () => {
+      const warnings = await makeWorktree(git, plan.worktree, { run: about.run, cwd: plan.cwd, copy });
+      return [...ignored, ...warnings];
+    },
+    undo: async () => {
+      // Somebody else has made one of the same name meanwhile.
+      if ((ownerOf(plan.worktree) ?? about.run) !== about.run) return true;
+      const removed = await removeWorktree(git, plan.worktree, { run: about.run, copy });
+      return removed.ok && removed.branch === "deleted";
+    },
+  };
 }
+
+/** A run that goes on, and whether it has worked in its worktree before. */
+export type Continuing = {
+  readonly run: string;
+  readonly worktree: Worktree;
+  readonly cwd: string;
+  readonly isBegun: boolean;
+  readonly notify: (text: string) => void;
+};
 
 /** The worktree of a run that goes on. */
 export async function continueWorktree(
   flow: Flow,
-  worktree: Worktree,
-  cwd: string,
+  { run, worktree, cwd, isBegun, notify }: Continuing,
   around: Surroundings,
 ): Promise<readonly string[]> {
-  const git = gitFor(around, [cwd, ...placesOf(worktree)]);
-  return await restoreWorktree(git, worktree, cwd, flow.settings.worktree.copy);
+  const pid = await waitForGit(run, (one) => notify(waitingText(run, one, worktree.path)));
+  if (pid !== null)
+    throw new RunnerError(
+      "WORKTREE_UNAVAILABLE",
+      `git (process ${pid}), which an earlier process of run ${run} started, is still at work in ${worktree.path}. To go on: wait for it, or end it with: kill ${pid}.`,
+    );
+  const git = gitFor(around, [cwd, ...placesOf(worktree)], { run });
+  const { copy } = flow.settings.worktree;
+  return await restoreWorktree(git, worktree, { run, cwd, copy }, isBegun);
 }
 
 export type Ending = Surroundings & {
@@ -96,6 +132,7 @@ export type Ending = Surroundings & {
   readonly inside?: RunProcess;
   readonly ledgerFor: (record: Parameters<NonNullable<Drive["attend"]>>[1]) => Ledger;
   readonly proposing: (state: State) => Proposing;
+  readonly notify: (text: string) => void;
 };
 
 /** What is due when the run is complete: then its end is all that is pending. */
@@ -106,8 +143,10 @@ export function finalizing(ending: Ending): NonNullable<Drive["attend"]> {
   return async (state, record) => {
     const [next] = state.pending;
     if (next?.type !== "end" || next.verdict.outcome !== "completed") return true;
-    const git = gitFor(ending, placesOf(worktree), { ...(ending.inside && { inside: ending.inside }) });
-    const how = { git, ledger: ledgerFor(record), proposing: ending.proposing(state) };
+    const inside = ending.inside && { inside: ending.inside };
+    const git = gitFor(ending, placesOf(worktree), { run, ...inside });
+    const onWait = ending.notify;
+    const how = { git, ledger: ledgerFor(record), proposing: ending.proposing(state), onWait };
     return await finalize({ ...about, ...how });
   };
 }

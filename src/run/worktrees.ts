@@ -3,7 +3,7 @@ import { existsSync, lstatSync } from "node:fs";
 import { isAncestor, tipOf, treesOf, type Git, type Tree } from "../effects/git.ts";
 import { dirtyIn } from "../effects/submodules.ts";
 import { named } from "../effects/words.ts";
-import { leftIn, NOTHING_LEFT, removeWorktree } from "../effects/worktree.ts";
+import { leftIn, NOTHING_LEFT, removeWorktree } from "../effects/worktree-remove.ts";
 import { RunnerError, type Journal } from "../engine/ports.ts";
 import { addEntry, createReport } from "../engine/report.ts";
 import type { Event, Worktree } from "../flow/event.ts";
@@ -56,7 +56,7 @@ export async function pruneWorktrees(
     if (why !== null) pruned.push({ row, done: "kept", why });
     else if (options.dryRun === true) pruned.push(outcomeOf(row, row.merged === true));
     else {
-      const removed = await removeWorktree(git, worktree, copy);
+      const removed = await removeWorktree(git, worktree, { run: row.run, copy });
       pruned.push(
         removed.ok ? outcomeOf(row, removed.branch === "deleted") : { row, done: "kept", why: removed.why },
       );

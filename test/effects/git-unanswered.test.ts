@@ -87,11 +87,21 @@ describe("a merge", () => {
       const ledger: Finalizing["ledger"] = {
         act: async ({ perform }) => done.push(await perform()) > 0,
         stateOf: () => null,
+        isOpen: () => false,
         dryRun: false,
       };
       const git = gitThat({ "for-each-ref": ok(BRANCHES), "merge-tree": answer });
       const proposing = {} as Finalizing["proposing"];
-      await mergeBranch({ git, ledger, worktree, copy: [], run: "r", agent: "a", proposing });
+      await mergeBranch({
+        git,
+        ledger,
+        worktree,
+        copy: [],
+        run: "r",
+        agent: "a",
+        proposing,
+        onWait: () => undefined,
+      });
       assert.deepEqual(
         done.map(({ state }) => state),
         ["failed"],
