@@ -5,6 +5,7 @@ import { readFile, stat } from "node:fs/promises";
 import type { Socket } from "node:net";
 import { StringDecoder } from "node:string_decoder";
 import { setTimeout as sleep } from "node:timers/promises";
+import { RunnerError } from "../engine/ports.ts";
 import type { HookResult } from "../flow/event.ts";
 import { isObject, own, type Json } from "../flow/json.ts";
 import { createCapture, type Capture } from "./capture.ts";
@@ -35,8 +36,9 @@ export type ModuleHostOptions = {
 /** One process, started by the first call and kept for those that follow; after a crash the next call starts another. */
 export type ModuleHost = {
   /**
-   * Calls what the exports hold at `path`. Never rejects. With `mutable` the first argument may be changed, and what
-   * comes back is `{ value, changed }`; otherwise every argument is read-only.
+   * Calls what the exports hold at `path`. With `mutable` the first argument may be changed, and what comes back is
+   * `{ value, changed }`; otherwise every argument is read-only. Rejects only with MODULE_KILLED: a signal from outside
+   * ended the process, which says nothing about the module.
    */
   readonly call: (
     path: readonly string[],
@@ -62,7 +64,10 @@ export function createModuleHost(options: ModuleHostOptions): ModuleHost {
         return module;
       }
       const first = await firstOf(module.ask({ path, args, mutable }), timeoutMs, signal);
-      if (typeof first !== "string") return first;
+      if (typeof first !== "string") {
+        if (first.kind === "killed") throw new RunnerError("MODULE_KILLED", first.message);
+        return first;
+      }
       await module.stop();
       return first === "aborted"
         ? ABORTED
@@ -92,21 +97,25 @@ type Request = {
   readonly mutable: boolean;
 };
 
+/** A signal that we did not send ended the process. */
+type Killed = { readonly kind: "killed"; readonly message: string };
+type Answer = HookResult | Killed;
+
 type Running = {
-  /** Resolves with what the module says, or with the news that its process has ended. */
-  readonly ask: (request: Request) => Promise<HookResult>;
+  /** Resolves with what the module says, or with how its process ended. */
+  readonly ask: (request: Request) => Promise<Answer>;
   /** Ends the whole tree; resolves when it has ended. */
   readonly stop: () => Promise<void>;
 };
 
 /** The timer also keeps the program alive while somebody waits: the module's process does not. */
 function firstOf(
-  answer: Promise<HookResult>,
+  answer: Promise<Answer>,
   timeoutMs: number,
   signal: AbortSignal,
-): Promise<HookResult | "timed out" | "aborted"> {
+): Promise<Answer | "timed out" | "aborted"> {
   return new Promise((resolve) => {
-    const settle = (first: HookResult | "timed out" | "aborted") => {
+    const settle = (first: Answer | "timed out" | "aborted") => {
       clearTimeout(timer);
       signal.removeEventListener("abort", onAbort);
       resolve(first);
@@ -146,7 +155,8 @@ async function start(options: ModuleHostOptions, ended: () => void): Promise<Run
   });
   child.on("error", () => undefined);
   if (child.pid === undefined) return threw("HOOK_CRASHED", `cannot start ${program} in ${cwd}`);
-  return supervise(child, { leader: child.pid, mark }, file, { ended, settle });
+  const isWrapped = program !== process.execPath;
+  return supervise(child, { leader: child.pid, mark }, file, { ended, settle, isWrapped });
 }
 
 const asItIs: NonNullable<ModuleHostOptions["confine"]> = (command) => ({
@@ -155,16 +165,25 @@ const asItIs: NonNullable<ModuleHostOptions["confine"]> = (command) => ({
   afterwards: () => undefined,
 });
 
+type Supervision = {
+  readonly ended: () => void;
+  readonly settle: () => unknown;
+  /** Another program started it, and passes on as an exit code by which signal it ended. */
+  readonly isWrapped: boolean;
+};
+
 /** The process keeps nobody alive, and whatever it prints is kept only in case that it crashes. */
 function supervise(
   child: ChildProcess,
   tree: Tree,
   file: string,
-  { ended, settle }: { readonly ended: () => void; readonly settle: () => unknown },
+  { ended, settle, isWrapped }: Supervision,
 ): Running {
   const printed = createCapture(MOST_OUTPUT);
-  const waiting = new Map<number, (result: HookResult) => void>();
+  const waiting = new Map<number, (result: Answer) => void>();
   let asked = 0;
+  /** Whatever ends the process from then on may be us. */
+  let isStopped = false;
   guard(tree.leader, tree.mark);
   const streams = [child.stdout as Socket, child.stderr as Socket];
   for (const stream of streams) {
@@ -179,7 +198,9 @@ function supervise(
   line.once("close", () => {
     void (async () => {
       const how = isFlooded ? null : await Promise.race([exited, sleep(LEAVE_MS, null, { ref: false })]);
-      if (how === null) await endTree(tree, 0, GRACE_MS);
+      if (how !== null) return;
+      isStopped = true;
+      await endTree(tree, 0, GRACE_MS);
     })();
   });
   line.unref();
@@ -201,25 +222,29 @@ function supervise(
       waiting.clear();
     },
   });
-  const exited = new Promise<string>((resolve) => {
+  const exited = new Promise<Ending>((resolve) => {
     child.once("exit", (code, signal) => {
       ended();
-      resolve(code === null ? `was ended by ${signal ?? "a signal"}` : `exited with ${code}`);
+      resolve({ code, signal });
     });
   });
   const closed = new Promise<void>((resolve) => child.once("close", () => resolve()));
 
   /** What the module left running goes with it; then those who still wait are told. */
   const gone = (async () => {
-    const how = await exited;
+    const ending = await exited;
+    const by = isStopped ? null : killedBy(ending, isWrapped);
     await endTree(tree, 0, GRACE_MS);
     unguard(tree.leader);
     await Promise.race([closed, sleep(DRAIN_MS, undefined, { ref: false })]);
     for (const stream of [...streams, line]) stream.destroy();
-    const crashed = threw("HOOK_CRASHED", `The process of ${file} ${how}.${lastWords(printed)}`);
-    for (const answer of waiting.values()) answer(crashed);
+    const last: Answer =
+      by === null
+        ? threw("HOOK_CRASHED", `The process of ${file} ${endingText(ending)}.${lastWords(printed)}`)
+        : { kind: "killed", message: killedText(file, by) };
+    for (const answer of waiting.values()) answer(last);
     settle();
-    return crashed;
+    return last;
   })();
   // It is heard by whoever waits for the end; there may be nobody.
   gone.catch(() => undefined);
@@ -238,12 +263,37 @@ function supervise(
     },
     stop: async () => {
       // From here on somebody waits for its end, and nothing else may be left that keeps the program alive.
+      isStopped = true;
       child.ref();
       for (const stream of [...streams, line]) stream.ref();
       await endTree(tree, 0, GRACE_MS);
       await gone;
     },
   };
+}
+
+type Ending = { readonly code: number | null; readonly signal: NodeJS.Signals | null };
+
+/** Signals that come from outside. With others the kernel or the process itself reports a fault in what it runs. */
+const FROM_OUTSIDE: { readonly [signal: string]: number } = { SIGHUP: 1, SIGINT: 2, SIGKILL: 9, SIGTERM: 15 };
+
+function killedBy({ code, signal }: Ending, isWrapped: boolean): string | null {
+  const found = Object.entries(FROM_OUTSIDE).find(
+    ([name, number]) => name === signal || (isWrapped && code === 128 + number),
+  );
+  return found?.[0] ?? null;
+}
+
+function endingText({ code, signal }: Ending): string {
+  return code === null ? `was ended by ${signal ?? "a signal"}` : `exited with ${code}`;
+}
+
+function killedText(file: string, signal: string): string {
+  const cause =
+    signal === "SIGKILL"
+      ? " The machine may have run out of memory: the kernel ends processes that way."
+      : "";
+  return `The process that runs ${file} was ended by ${signal} from outside.${cause}`;
 }
 
 function readResult(result: Json | undefined): HookResult {

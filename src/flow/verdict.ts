@@ -62,6 +62,7 @@ const EXIT_BY_CODE: ReadonlyMap<string, number> = new Map([
   ["WORKTREE_UNAVAILABLE", EXIT.unavailable],
   ["GITHUB_UNAVAILABLE", EXIT.unavailable],
   ["MCP_UNAVAILABLE", EXIT.unavailable],
+  ["MODULE_KILLED", EXIT.unavailable],
   ["FLOW_INVALID", EXIT.invalid],
   ["FLOW_INCOMPATIBLE", EXIT.invalid],
   ["PARAMETERS_INVALID", EXIT.invalid],

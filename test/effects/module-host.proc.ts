@@ -9,6 +9,7 @@ import { join } from "node:path";
 import { after, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createModuleHost, type ModuleHost } from "../../src/effects/module-host.ts";
+import { RunnerError } from "../../src/engine/ports.ts";
 import type { HookResult } from "../../src/flow/event.ts";
 import type { Json } from "../../src/flow/json.ts";
 
@@ -204,7 +205,22 @@ const ROWS: readonly Row[] = [
   {
     name: "a signal",
     module: "export default () => { process.kill(process.pid, 'SIGKILL'); return new Promise(() => {}) }",
-    expect: { code: "HOOK_CRASHED", says: /SIGKILL/ },
+    expect: { code: "MODULE_KILLED", says: /was ended by SIGKILL from outside\. .* out of memory/ },
+  },
+  {
+    name: "a signal that asks",
+    module: "export default () => { process.kill(process.pid, 'SIGTERM'); return new Promise(() => {}) }",
+    expect: { code: "MODULE_KILLED", says: /was ended by SIGTERM from outside\.$/ },
+  },
+  {
+    name: "a signal that is about what it runs",
+    module: "export default () => { process.kill(process.pid, 'SIGSEGV'); return new Promise(() => {}) }",
+    expect: { code: "HOOK_CRASHED", says: /was ended by SIGSEGV/ },
+  },
+  {
+    name: "an exit code like that of a signal",
+    module: "export default () => process.exit(137)",
+    expect: { code: "HOOK_CRASHED", says: /exited with 137/ },
   },
   {
     name: "a disconnect",
@@ -268,13 +284,17 @@ const ROWS: readonly Row[] = [
   },
 ];
 
+const thrown = (error: unknown): HookResult => {
+  assert.ok(error instanceof RunnerError);
+  return { kind: "threw", code: error.code, message: error.message };
+};
+
 describe("one call", () => {
   for (const row of ROWS) {
     test(row.name, async () => {
       const { path = ["default"], args = [], mutable = false, timeoutMs = 20_000 } = row;
-      const result = await withHost(row.module, (host) => host.call(path, args, never, { mutable }), {
-        timeoutMs,
-      });
+      const call = (host: ModuleHost) => host.call(path, args, never, { mutable });
+      const result = await withHost(row.module, call, { timeoutMs }).catch(thrown);
       if ("kind" in row.expect) {
         assert.deepEqual(result, row.expect);
         return;
