@@ -420,7 +420,7 @@ describe("without --json a person is told", { concurrency: 3 }, () => {
     const db = new DatabaseSync(join(own.root, ".lockstep/runs.db"));
     db.exec(`UPDATE run SET id = 'a' || char(27) || ']0;PWN' || char(7) || 'b' || char(10) || '  next rm -rf' WHERE key = 1;
       UPDATE run SET id = 'a$(id>pwned)' || char(8238) WHERE key = 2;
-      UPDATE run SET id = 'sound' WHERE key = 3`);
+      UPDATE run SET id = 'sound', sum = NULL WHERE key = 3`);
     db.close();
     for (const [line, code, said] of [
       [["runs"], 0, /^damaged-2 +- +damaged JOURNAL_UNAVAILABLE/m],
