@@ -467,7 +467,7 @@ export const COMMANDS: readonly Command[] = [
   {
     name: "runs",
     summary: "list the recorded runs, newest first",
-    words: [],
+    words: [{ ...RUN, repeats: true, optional: true }],
     flags: [
       { name: "limit", takes: "N", help: "list at most N runs (20)" },
       { name: "max", takes: "N", help: "the same as --limit" },
@@ -486,12 +486,16 @@ export const COMMANDS: readonly Command[] = [
       { name: "yes", short: "y", help: "with --prune: do not ask" },
       TRUST_JOURNAL,
     ],
-    details: ["SIZE is that of the recorded entries. A run that is being driven is never removed."],
+    details: [
+      "SIZE is that of the recorded entries. A run that is being driven is never removed.",
+      "With --prune, RUN names the runs to remove, whatever their age: also damaged ones.",
+    ],
     examples: [
       "lockstep runs",
       "lockstep runs --limit 100 --json",
       "lockstep runs --watch",
       "lockstep runs --prune --older-than 30d --keep 50 --dry-run",
+      "lockstep runs --prune 3f9",
     ],
     document: "plain",
     load: async () => (await import("./runs.ts")).listRecorded,

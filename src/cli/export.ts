@@ -1,5 +1,5 @@
 /** `lockstep export RUN` and `lockstep import FILE` */
-import { writeFileSync } from "node:fs";
+import { writeWhole } from "../run/write-whole.ts";
 import { resolve } from "node:path";
 import { exportRun, importRun, parseBundle } from "../run/bundle.ts";
 import { openJournal, RunnerError } from "../run/index.ts";
@@ -7,7 +7,8 @@ import { findProject } from "../run/project.ts";
 import { UsageError } from "./args.ts";
 import type { Call } from "./call.ts";
 import { journalAccess } from "./conduct.ts";
-import { withJournal } from "./journal.ts";
+import { EXIT } from "../flow/verdict.ts";
+import { sayPartial, withJournal } from "./journal.ts";
 import { readText } from "./replay.ts";
 import { count, jsonLine, size } from "./text.ts";
 import { versionText } from "./version.ts";
@@ -32,14 +33,22 @@ export async function exportToFile(call: Call): Promise<number> {
   if (out === undefined) screen.emit(text);
   else writeTo(out, resolve(call.cwd, out), `${text}\n`);
   if (call.on("json"))
-    screen.document({ v: 1, run: run.id, file: out, redacted, events: entries.length, kept });
+    screen.document({
+      v: 1,
+      run: run.id,
+      file: out,
+      redacted,
+      events: entries.length,
+      kept,
+      ...(bundle.damaged !== undefined && { damaged: bundle.damaged }),
+    });
   else if (out !== undefined)
     screen.tell(`Wrote ${out}: ${count(entries.length, "entry", "entries")}, ${size(text.length)}.`);
   for (const { seq, words } of kept)
     screen.tell(
       screen.err("yellow", `entry ${seq} keeps ${count(words, "text")}: its decision depends on it`),
     );
-  return 0;
+  return bundle.damaged === undefined ? EXIT.completed : sayPartial(call, bundle.damaged);
 }
 
 export async function importFromFile(call: Call): Promise<number> {
@@ -65,9 +74,10 @@ export async function importFromFile(call: Call): Promise<number> {
   }
 }
 
+/** Under its name there is only ever a whole file: an earlier one stays until this one is on disk. */
 function writeTo(name: string, path: string, text: string): void {
   try {
-    writeFileSync(path, text);
+    writeWhole(path, text);
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
     throw new RunnerError("NOT_WRITABLE", `The run cannot be written to ${name}: ${why}`, { cause });

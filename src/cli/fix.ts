@@ -1,5 +1,5 @@
 /** `check --fix`: corrects in the files what has one right answer, and reports it. */
-import { writeFileSync } from "node:fs";
+import { writeWhole } from "../run/write-whole.ts";
 import { join } from "node:path";
 import { mendAll, type Mended } from "../load/mend.ts";
 import { createFiles } from "../run/files.ts";
@@ -42,7 +42,7 @@ export function fixesText(changes: readonly Mended[], dryRun: boolean, paint: Pa
 
 function write(path: string, text: string): void {
   try {
-    writeFileSync(path, text);
+    writeWhole(path, text);
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
     throw new RunnerError("NOT_WRITABLE", `${path} cannot be fixed: ${why}`, { cause });

@@ -1,5 +1,5 @@
 /** `lockstep graph NAME`: the flow as a drawing, with what `check` found marked on it. */
-import { writeFileSync } from "node:fs";
+import { writeWhole } from "../run/write-whole.ts";
 import { extname, resolve } from "node:path";
 import { budgetOf } from "../flow/budget.ts";
 import { outlineOf, type Outline } from "../flow/outline.ts";
@@ -33,7 +33,7 @@ export async function drawGraph(call: Call): Promise<number> {
   const path = resolve(call.cwd, file);
   const text = format === "json" ? jsonLine(graphDocument(loaded, outline), 2) : render(format, outline);
   try {
-    writeFileSync(path, `${text}\n`);
+    writeWhole(path, `${text}\n`);
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
     throw new RunnerError("NOT_WRITABLE", `The drawing cannot be written to ${file}: ${why}`, { cause });

@@ -1,9 +1,12 @@
 /** Reading the project's journal, without leaving a trace where there is none. */
 import { openExistingJournal, RunnerError, type Journal } from "../run/index.ts";
 import { openOwnJournal } from "../run/journal.ts";
+import { EXIT } from "../flow/verdict.ts";
 import { findProject } from "../run/project.ts";
+import type { Damage } from "../run/runs.ts";
 import { UsageError } from "./args.ts";
 import type { Call } from "./call.ts";
+import { shownInLine } from "./text.ts";
 
 /** `journal` is null where nothing was ever recorded. */
 export async function withJournal<T>(
@@ -28,6 +31,13 @@ async function explained(error: unknown, stateDir: string, call: Call): Promise<
   if (standingOf(stateDir, call.host.env).kind !== "foreign") return error;
   const what = `What is recorded in ${stateDir} cannot be read: ${error.message}. You did not make it here, and it may have been changed.`;
   return new RunnerError("JOURNAL_UNAVAILABLE", what, { cause: error });
+}
+
+/** After what could be read of a damaged run. Gives the exit code. */
+export function sayPartial({ screen }: Call, { seq, why }: Damage): number {
+  const until = seq === null ? "" : `The run ends here, before entry ${seq}. `;
+  screen.complain(`${until}${shownInLine(why, 1000)}`);
+  return EXIT.unavailable;
 }
 
 /** The same for what changes or obeys it: a journal that the user did not make needs a yes first. */

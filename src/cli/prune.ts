@@ -1,6 +1,6 @@
 /** `lockstep runs --prune`: what may go is shown, asked about, and removed. */
 import type { Journal } from "../run/index.ts";
-import { prunable, prune } from "../run/prune.ts";
+import { named, prunable, prune } from "../run/prune.ts";
 import { UsageError } from "./args.ts";
 import type { Call } from "./call.ts";
 import { isYes } from "./conduct.ts";
@@ -15,7 +15,12 @@ export async function pruneRuns(call: Call, journal: Journal | null, stateDir: s
   const olderThan = call.text("older-than") ?? (keep === undefined ? USUAL_AGE : "0d");
   const options = { olderThanMs: ageOf(olderThan), now, stateDir, ...(keep !== undefined && { keep }) };
   const dryRun = call.on("dry-run");
-  const runs = journal === null ? [] : await prunable(journal, options);
+  const runs =
+    journal === null
+      ? []
+      : call.words.length > 0
+        ? await named(journal, call.words, stateDir)
+        : await prunable(journal, options);
   const bytes = runs.reduce((sum, run) => sum + run.bytes, 0);
   if (!call.on("json") && runs.length > 0) {
     const rows = runs.map(({ run, agent, state, updatedAt, bytes: own }) => [

@@ -105,10 +105,14 @@ async function rowsOf(
   const rows: Row[] = [];
   for (const run of runs) {
     const particulars = await particularsOf(journal, run.run);
-    rows.push({ ...run, ...particulars, bytes: await sizeOfRun(journal, run.run, stateDir) });
+    const bytes = await sizeOfRun(journal, run.run, stateDir);
+    rows.push({ ...run, ...particulars, ...(particulars.damaged && DAMAGED), bytes });
   }
   return rows;
 }
+
+/** An entry before the newest one cannot be read. */
+const DAMAGED = { state: "damaged", code: "JOURNAL_UNAVAILABLE" } as const;
 
 const HEAD = ["RUN", "AGENT", "STATE", "STEP", "STARTED", "AGE", "COST", "EVENTS", "SIZE", "ARGUMENTS"];
 
@@ -144,7 +148,14 @@ function argumentText(args: Row["args"]): string {
 }
 
 function requirePrune(call: Call): void {
-  if (call.on("prune")) return;
+  if (call.on("prune")) {
+    const range = ["older-than", "keep"].find((flag) => call.text(flag) !== undefined);
+    if (call.words.length > 0 && range !== undefined)
+      throw new UsageError(`--${range} is about all runs; with RUN exactly those are removed.`);
+    return;
+  }
+  if (call.words.length > 0)
+    throw new UsageError(`To look at a run: lockstep show ${call.words[0]}. With --prune, RUN is removed.`);
   const stray = ["older-than", "keep", "dry-run", "yes"].find((flag) => call.text(flag) !== undefined);
   if (stray !== undefined) throw new UsageError(`--${stray} goes with --prune.`);
 }

@@ -4,6 +4,8 @@ import { findRun, RunnerError, show, type Journal, type Shown } from "../run/ind
 import type { Call } from "./call.ts";
 import { resumeCommand } from "./conduct.ts";
 import { UsageError } from "./args.ts";
+import { EXIT } from "../flow/verdict.ts";
+import { entriesOf } from "../run/runs.ts";
 import { withJournal } from "./journal.ts";
 import { failedLine, ledLine } from "./progress.ts";
 import { renderReport, resultText } from "./report.ts";
@@ -20,22 +22,24 @@ export async function showRun(call: Call): Promise<number> {
     }
     const row = await findRun(journal, ref);
     if (call.on("follow")) return await (await import("./follow.ts")).followShown(call, journal, row.id);
-    const entries = await journal.read(row.id);
+    const { entries, damage } = await entriesOf(journal, row.id);
     if (call.on("events")) {
       for (const entry of entries) screen.emit(jsonLine(entry));
+      if (damage !== null) throw damage;
       return 0;
     }
     if (call.on("audit")) return await tellAudit(call, journal, row.id);
     const result = await show(journal, row.id);
     if (call.on("result")) return printResult(call, result);
+    const code = damage === null && row.damaged === undefined ? EXIT.completed : EXIT.unavailable;
     if (call.on("json")) {
       screen.document(result);
-      return 0;
+      return code;
     }
     const visits = entries.flatMap((entry) => visitLines(entry, screen.out));
     const report = renderReport(result, resumeCommand(call, result), screen.out, call.typed);
     screen.print([...visits, report, ...stepTable(result, screen.out)].join("\n"));
-    return 0;
+    return code;
   });
 }
 

@@ -30,12 +30,13 @@ const PATIENCE_MS = 5_000;
 /** Marks the file as a journal of ours: "LOCK" in ASCII. */
 const APPLICATION = 0x4c4f434b;
 
-/** Of the tables below. A file with a higher one is refused. */
-const VERSION = 1;
+/** Of the tables below. A file with a higher one is refused; version 1 had no checksums. */
+const VERSION = 2;
 
 /**
- * Times are epoch milliseconds and may have fractions. `owner_pid` and `owned_since` tell of the newest claim, and
- * stay when `owner` is cleared.
+ * Times are epoch milliseconds and may have fractions. `owner_pid` and `owned_since` belong to the newest claim, and
+ * stay when `owner` is cleared. `sum`: see checksum.ts; null in rows that version 1 wrote. `events`: how many entries
+ * there were when the run was released, so that a lost one at the end is noticed.
  *
  * `event` keeps whole entries in `body`, so that reading is selecting and parsing. Its rows lie in the order they were
  * written, beside an index: laid out by run instead (WITHOUT ROWID), thousands of runs that grow at once would touch
@@ -44,7 +45,8 @@ const VERSION = 1;
 const SCHEMA = `
   CREATE TABLE flow (
     digest TEXT NOT NULL PRIMARY KEY,
-    json TEXT NOT NULL
+    json TEXT NOT NULL,
+    sum INTEGER
   ) STRICT;
 
   CREATE TABLE run (
@@ -56,18 +58,30 @@ const SCHEMA = `
     epoch INTEGER NOT NULL,
     owner TEXT,
     owner_pid INTEGER NOT NULL,
-    owned_since REAL NOT NULL
+    owned_since REAL NOT NULL,
+    sum INTEGER,
+    events INTEGER
   ) STRICT;
 
   CREATE TABLE event (
     run INTEGER NOT NULL,
     seq INTEGER NOT NULL,
     body TEXT NOT NULL,
+    sum INTEGER,
     PRIMARY KEY (run, seq)
   ) STRICT;
 
   PRAGMA application_id = ${APPLICATION};
   PRAGMA user_version = ${VERSION};
+`;
+
+/** The columns that version 2 added. SQLite adds a column without touching the rows, so that this takes no time. */
+const TO_VERSION_2 = `
+  ALTER TABLE flow ADD COLUMN sum INTEGER;
+  ALTER TABLE run ADD COLUMN sum INTEGER;
+  ALTER TABLE run ADD COLUMN events INTEGER;
+  ALTER TABLE event ADD COLUMN sum INTEGER;
+  PRAGMA user_version = 2;
 `;
 
 /** Of a database that somebody else may have written: more is not looked at. */
@@ -80,6 +94,8 @@ export type Database = {
   readonly file: string;
   readonly db: DatabaseSync;
   readonly writable: boolean;
+  /** Without checksums: a file of version 1 that cannot be written. */
+  readonly isOld: boolean;
   /** Throws JOURNAL_UNAVAILABLE once another file, or none, is found under the name of the one that is open. */
   readonly requireSame: () => void;
 };
@@ -100,13 +116,17 @@ export function openDatabase(directory: string, readOnly = false): Database {
     // Before anything of the schema is read: no function of it may have an effect.
     db.exec("PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON");
     if (writable && look(db).tables === 0) makeTables(db);
+    // In one transaction: another process may be renewing the tables.
+    db.exec("BEGIN");
     const { application, version } = look(db);
     if (application !== APPLICATION) throw notAJournal(file);
     if (version > VERSION) throw versionUnknown(file, version, VERSION);
-    requireSchema(db, file);
+    requireSchema(db, file, version);
+    db.exec("COMMIT");
+    const isOld = version < VERSION && !(writable && renew(db));
     // When the log is folded back into the file is decided by the journal: see LOG_BYTES there.
     db.exec("PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0");
-    return { file, db, writable, requireSame: sameFile(file) };
+    return { file, db, writable, isOld, requireSame: sameFile(file) };
   } catch (cause) {
     db?.close();
     throw unavailable(file, cause);
@@ -142,16 +162,17 @@ function requireSize(file: string): void {
 }
 
 /** Exactly our tables: a trigger or a view of somebody else would take part in what we write and read. */
-function requireSchema(db: DatabaseSync, file: string): void {
+function requireSchema(db: DatabaseSync, file: string, version: number): void {
   const rows = db.prepare("SELECT type, name, sql FROM sqlite_schema").all() as unknown as readonly {
     readonly type: string;
     readonly name: string;
     readonly sql: string | null;
   }[];
+  const tables = version === 1 ? TABLES_1 : TABLES;
   const written = rows.filter(({ sql, name }) => sql !== null || !AUTOMATIC.has(name));
-  const stranger = written.find(({ type, sql }) => type !== "table" || !TABLES.has(folded(sql ?? "")));
+  const stranger = written.find(({ type, sql }) => type !== "table" || !tables.has(folded(sql ?? "")));
   if (stranger !== undefined) throw schemaForeign(file, `${stranger.type} "${stranger.name}"`);
-  if (written.length !== TABLES.size) throw schemaForeign(file, "not all of its tables");
+  if (written.length !== tables.size) throw schemaForeign(file, "not all of its tables");
 }
 
 /** The indexes that SQLite makes for our keys. */
@@ -161,9 +182,16 @@ const AUTOMATIC: ReadonlySet<string> = new Set(
 const TABLES: ReadonlySet<string> = new Set(
   SCHEMA.split(";").flatMap((statement) => (/CREATE TABLE/.test(statement) ? [folded(statement)] : [])),
 );
+const TABLES_1: ReadonlySet<string> = new Set(
+  [...TABLES].map((table) => table.replaceAll(/,(?:sum|events) INTEGER/g, "")),
+);
 
+/** The same text for a table that was made with a column and for one that got it later. */
 function folded(sql: string): string {
-  return sql.replaceAll(/\s+/g, " ").trim();
+  return sql
+    .replaceAll(/\s+/g, " ")
+    .replaceAll(/ ?([(),]) ?/g, "$1")
+    .trim();
 }
 
 function makeFile(directory: string, file: string): void {
@@ -217,6 +245,19 @@ function makeTables(db: DatabaseSync): void {
   db.exec("BEGIN IMMEDIATE");
   if (look(db).tables === 0) db.exec(SCHEMA);
   db.exec("COMMIT");
+}
+
+/** All or nothing. Another process may have done it meanwhile. */
+function renew(db: DatabaseSync): true {
+  db.exec("BEGIN IMMEDIATE");
+  try {
+    if (look(db).version === 1) db.exec(TO_VERSION_2);
+    db.exec("COMMIT");
+    return true;
+  } catch (cause) {
+    if (db.isTransaction) db.exec("ROLLBACK");
+    throw cause;
+  }
 }
 
 /** Unlike for every other lock, SQLite does not wait for the one that this takes. */

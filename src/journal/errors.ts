@@ -1,5 +1,6 @@
 /** Every message this room can refuse with: what was met, where, and what to do about it. */
 import { RunnerError } from "../engine/ports.ts";
+import { isTime } from "../flow/recorded.ts";
 
 /** Who holds a run, as far as a person needs to know: enough to find the process. */
 export type Holder = "this process" | { readonly pid: number; readonly since: number };
@@ -8,12 +9,24 @@ export function runUnknown(run: string): RunnerError {
   return new RunnerError("RUN_UNKNOWN", `There is no run ${run} here. List the runs to see their ids.`);
 }
 
+/** What to do about a damaged file. */
+const RESCUE = "Restore the file from a copy, or rescue what can be read with: lockstep salvage";
+
 /** `run`: the name that stands for it. */
 export function runDamaged(path: string, run: string): RunnerError {
   return new RunnerError(
     "JOURNAL_UNAVAILABLE",
-    `${path}: ${run} has an id, an agent or a time that Lockstep cannot have written, so the file was changed from outside. Restore it from a copy.`,
+    `${path}: ${run} has an id, an agent, a flow or a time that Lockstep cannot have written, so the file was changed from outside or the disk is faulty. ${RESCUE}`,
   );
+}
+
+/** A run that can be read up to the entry before `seq`. */
+export class EntryDamaged extends RunnerError {
+  readonly seq: number;
+  constructor(message: string, seq: number, cause?: unknown) {
+    super("JOURNAL_UNAVAILABLE", message, { cause });
+    this.seq = seq;
+  }
 }
 
 export function runExists(run: string): RunnerError {
@@ -65,19 +78,36 @@ export function entryDamaged(
   seq: number,
   what: string,
   cause?: unknown,
-): RunnerError {
-  return new RunnerError(
-    "JOURNAL_UNAVAILABLE",
-    `${path}: entry ${seq} of run ${run} ${what}, so the file was changed from outside. Restore it from a copy.`,
-    { cause },
+): EntryDamaged {
+  return new EntryDamaged(
+    `${path}: entry ${seq} of run ${run} ${what}, so the file was changed from outside or the disk is faulty. ${RESCUE}`,
+    seq,
+    cause,
   );
 }
 
 /** `what` is what became of the file. */
-export function artifactDamaged(file: string, run: string, seq: number, what: string): RunnerError {
+export function artifactDamaged(file: string, run: string, seq: number, what: string): EntryDamaged {
+  return new EntryDamaged(
+    `${file} ${what}: it holds entry ${seq} of run ${run}, which cannot be read without it. ${RESCUE}`,
+    seq,
+  );
+}
+
+/** `runs`: ids of some of the runs that were recorded with it, `count` of them in all. */
+export function flowDamaged(
+  path: string,
+  digest: string,
+  runs: readonly string[],
+  count: number,
+  cause?: unknown,
+): RunnerError {
+  const named =
+    runs.length === count ? runs.join(", ") : `${runs.join(", ")} and ${count - runs.length} more`;
   return new RunnerError(
     "JOURNAL_UNAVAILABLE",
-    `${file} ${what}: it holds entry ${seq} of run ${run}, which cannot be read without it. Restore the file from a copy.`,
+    `${path}: the flow ${digest.slice(0, 12)} was changed from outside or the disk is faulty, so the runs that were recorded with it cannot be read: ${named}. Their entries still can, with: lockstep show RUN --events. ${RESCUE}`,
+    { cause },
   );
 }
 
@@ -161,11 +191,12 @@ const TROUBLES: readonly { readonly codes: readonly (number | string)[]; readonl
   },
   {
     codes: [SQLITE.NOTADB],
-    words: "is not a database. Move it away and a new journal is begun, or choose another state directory.",
+    words:
+      "is not a database. Rescue what can be read with: lockstep salvage. Or move it away, and a new journal is begun.",
   },
   {
     codes: [SQLITE.CORRUPT],
-    words: "is damaged. Keep a copy, then restore it or rescue what is left with `sqlite3 FILE .recover`.",
+    words: "is damaged. Restore the file from a copy, or rescue what can be read with: lockstep salvage",
   },
   {
     codes: [SQLITE.BUSY],
@@ -185,5 +216,6 @@ const TROUBLES: readonly { readonly codes: readonly (number | string)[]; readonl
 
 function nameOf(holder: Holder): string {
   if (holder === "this process") return holder;
-  return `process ${holder.pid} (since ${new Date(holder.since).toISOString()})`;
+  const since = isTime(holder.since) ? ` (since ${new Date(holder.since).toISOString()})` : "";
+  return `process ${holder.pid}${since}`;
 }

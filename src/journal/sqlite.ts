@@ -1,14 +1,17 @@
 /** The journal of a state directory: one SQLite file for all runs, safe against kill -9, power loss and full disks. */
-import type { DatabaseSync } from "node:sqlite";
+import type { DatabaseSync, SQLInputValue } from "node:sqlite";
 import type { Journal, RunHandle, RunRow } from "../engine/ports.ts";
 import type { Entry } from "../flow/event.ts";
 import type { Flow, Flows } from "../flow/flow.ts";
 import { entryFault, isRunId, isTime } from "../flow/recorded.ts";
 import { createArtifacts, SQL } from "./artifacts.ts";
+import { entrySum, flowSum, runSum } from "./checksum.ts";
 import { openDatabase } from "./database.ts";
 import {
   closed,
+  codeOf,
   entryDamaged,
+  flowDamaged,
   type Holder,
   outOfOrder,
   readOnly,
@@ -16,6 +19,7 @@ import {
   runExists,
   runHeld,
   runUnknown,
+  SQLITE,
   unavailable,
   writerStale,
 } from "./errors.ts";
@@ -43,8 +47,8 @@ export type SqliteJournalOptions = {
  */
 export async function openSqliteJournal(options: SqliteJournalOptions): Promise<Journal> {
   const { directory, now, ownerId, pid, refuseWrites } = options;
-  const { file, db, writable, requireSame } = openDatabase(directory, refuseWrites !== undefined);
-  const sql = prepareAll(db);
+  const { file, db, writable, isOld, requireSame } = openDatabase(directory, refuseWrites !== undefined);
+  const sql = prepareAll(db, isOld);
   const owners = createOwners(directory, ownerId);
   const artifacts = createArtifacts(directory, ownerId);
   let logged = 0;
@@ -91,7 +95,10 @@ export async function openSqliteJournal(options: SqliteJournalOptions): Promise<
   const flows = new Map<string, Flow>();
   /** To be called inside a write transaction, after whatever may refuse it. */
   const keep = (more: Flows) => {
-    for (const [digest, flow] of Object.entries(more)) sql.addFlow.run(digest, JSON.stringify(flow));
+    for (const [digest, flow] of Object.entries(more)) {
+      const json = JSON.stringify(flow);
+      sql.addFlow.run(digest, json, flowSum(digest, json));
+    }
   };
   const unknownOf = (more: Flows): Flows =>
     Object.fromEntries(Object.entries(more).filter(([digest]) => sql.hasFlow.get(digest) === undefined));
@@ -105,7 +112,9 @@ export async function openSqliteJournal(options: SqliteJournalOptions): Promise<
   };
 
   const toRow = (entry: Entry): string => artifacts.keep(JSON.stringify(entry));
-  const toEntry = (row: string, run: string, seq: number): Entry => {
+  const toEntry = (key: number, row: unknown, sum: unknown, run: string, seq: number): Entry => {
+    if (typeof row !== "string" || (sum !== null && sum !== entrySum(key, seq, row)))
+      throw entryDamaged(file, run, seq, "does not fit its checksum");
     // All entries are objects: what begins otherwise is kept elsewhere, or damaged.
     const body = row.startsWith("{") ? row : artifacts.restore(row, run, seq);
     let entry: unknown;
@@ -119,10 +128,66 @@ export async function openSqliteJournal(options: SqliteJournalOptions): Promise<
     return entry as Entry;
   };
 
-  /** A run that is damaged must not hide the others. */
-  const lastOf = (body: string | null, run: string, seq: number): Pick<RunRow, "last" | "damaged"> => {
+  /** A page that SQLite cannot read ends the run there, and does not hide the entries before it. */
+  const rowsOf = (id: string, afterSeq: number, limit: number): readonly EventRecord[] => {
     try {
-      return { last: body === null ? null : toEntry(body, run, seq) };
+      return sql.read.all(id, afterSeq, limit) as unknown as readonly EventRecord[];
+    } catch (cause) {
+      if (codeOf(cause) !== SQLITE.CORRUPT) throw cause;
+      let read = 0;
+      try {
+        for (const _ of sql.read.iterate(id, afterSeq, limit)) read += 1;
+      } catch {
+        throw entryDamaged(file, id, afterSeq + read + 1, "is on a damaged page", cause);
+      }
+      throw cause;
+    }
+  };
+
+  /** A page that SQLite cannot read damages the runs whose newest entries are on it, and does not hide the others. */
+  const listed = (
+    which: keyof typeof sql.lists,
+    ...values: readonly SQLInputValue[]
+  ): readonly ListRecord[] => {
+    try {
+      return sql.lists[which].whole.all(...values) as unknown as readonly ListRecord[];
+    } catch (cause) {
+      if (codeOf(cause) !== SQLITE.CORRUPT) throw cause;
+      return (sql.lists[which].bare.all(...values) as unknown as readonly ListRecord[]).map((row) => {
+        try {
+          const [whole] = sql.lists.listKey.whole.all(null, NEWEST, null, row[0]);
+          return whole as unknown as ListRecord;
+        } catch {
+          return row;
+        }
+      });
+    }
+  };
+
+  const parsedFlow = (digest: string, { json, sum }: FlowRecord): Flow => {
+    let cause: unknown;
+    try {
+      if (typeof json === "string" && (sum === null || sum === flowSum(digest, json)))
+        return JSON.parse(json) as Flow;
+    } catch (error) {
+      cause = error;
+    }
+    const runs = (sql.runsOfFlow.all(digest) as unknown as readonly { readonly id: string }[]).map(
+      ({ id }) => id,
+    );
+    throw flowDamaged(file, digest, runs.filter(isRunId).slice(0, NAMED_RUNS), runs.length, cause);
+  };
+
+  /** A run that is damaged must not hide the others. */
+  const lastOf = (
+    key: number,
+    body: string | null,
+    sum: unknown,
+    run: string,
+    seq: number,
+  ): Pick<RunRow, "last" | "damaged"> => {
+    try {
+      return { last: body === null ? null : toEntry(key, body, sum, run, seq) };
     } catch (cause) {
       return { last: null, damaged: unavailable(file, cause).message };
     }
@@ -136,15 +201,18 @@ export async function openSqliteJournal(options: SqliteJournalOptions): Promise<
       alive.set(owner, known);
       return known;
     };
-    return (record: unknown): RunRow => {
-      const [key, name, agent, digest, createdAt, owner, events, body] = record as ListRecord;
+    return (record: ListRecord): RunRow => {
+      const [key, name, agent, digest, createdAt, owner, sum, recorded, events, body, bodySum] = record;
       const owned = owner !== null && isAlive(owner);
       const id = isRunId(name) ? name : `${DAMAGED}${key}`;
-      if (id !== name || /\p{Cc}/u.test(agent) || !isTime(createdAt)) {
+      if (!isWhole({ key, name, agent, digest, created_at: createdAt, sum })) {
         const { message } = runDamaged(file, id);
         return { id, agent: "-", digest, createdAt: 0, events, last: null, owned, damaged: message };
       }
-      const { last, damaged } = lastOf(body, id, events);
+      const { last, damaged } =
+        typeof recorded === "number" && recorded > events
+          ? { last: null, damaged: entryDamaged(file, id, events + 1, "is missing").message }
+          : lastOf(key, body, bodySum, id, events);
       const row = { id, agent, digest, createdAt, events, last, owned };
       return damaged === undefined ? row : Object.assign(row, { damaged });
     };
@@ -172,7 +240,8 @@ export async function openSqliteJournal(options: SqliteJournalOptions): Promise<
             const entry = entries[place]!;
             const row = rows[place]!;
             // Refused, if at all, at the first entry, before anything is written: the others follow it without a gap.
-            const { changes } = sql.append.run(key, epoch, ownerId, entry.seq, row, id);
+            const sum = entrySum(key, entry.seq, row);
+            const { changes } = sql.append.run(key, epoch, ownerId, entry.seq, row, id, sum);
             if (changes === 0) throw refusal(entry);
             logged += row.length + ENTRY_BYTES;
           }
@@ -211,7 +280,9 @@ export async function openSqliteJournal(options: SqliteJournalOptions): Promise<
         const rows = entries.map(toRow);
         keep(unknown);
         const key = Number(sql.addRun.run(id, agent, digest, at, ownerId, pid, now()).lastInsertRowid);
-        for (const [index, row] of rows.entries()) sql.append.run(key, 1, ownerId, index + 1, row, id);
+        sql.sealRun.run(runSum(key, id, agent, digest, at), key);
+        for (const [index, row] of rows.entries())
+          sql.append.run(key, 1, ownerId, index + 1, row, id, entrySum(key, index + 1, row));
         return handleOf(id, key, 1);
       });
     },
@@ -220,7 +291,7 @@ export async function openSqliteJournal(options: SqliteJournalOptions): Promise<
       return write(() => {
         const run = findRun(id);
         if (run === undefined) throw runUnknown(id);
-        if (run.name !== id) throw runDamaged(file, id);
+        if (!isWhole(run)) throw runDamaged(file, id);
         if (run.owner !== null) {
           if (!owners.isAlive(run.owner)) owners.bury(run.owner);
           else if (!takeOver) throw runHeld(id, holderOf(run));
@@ -235,13 +306,22 @@ export async function openSqliteJournal(options: SqliteJournalOptions): Promise<
     async read(id, afterSeq = 0, limit = ALL) {
       return look(() => {
         if (isRemoved(id)) throw runUnknown(id);
-        const rows = sql.read.all(id, afterSeq, limit) as unknown as readonly [string][];
+        // Before the rows: while they are read another process may append more.
+        const due = (sql.due.get(id) as { readonly events: number } | undefined)?.events ?? 0;
+        const rows = rowsOf(id, afterSeq, limit);
         if (rows.length === 0) {
           const run = findRun(id);
           if (run === undefined) throw runUnknown(id);
           if (run.name !== id) throw runDamaged(file, id);
         }
-        return rows.map(([body], index) => toEntry(body, id, afterSeq + index + 1));
+        const entries = rows.map(([key, seq, body, sum], index) => {
+          const next = afterSeq + index + 1;
+          if (seq !== next) throw entryDamaged(file, id, next, "is missing");
+          return toEntry(key, body, sum, id, seq);
+        });
+        const end = afterSeq + rows.length;
+        if (rows.length !== limit && end < due) throw entryDamaged(file, id, end + 1, "is missing");
+        return entries;
       });
     },
 
@@ -249,9 +329,9 @@ export async function openSqliteJournal(options: SqliteJournalOptions): Promise<
       const known = flows.get(digest);
       if (known !== undefined) return known;
       return look(() => {
-        const row = sql.findFlow.get(digest) as { readonly json: string } | undefined;
+        const row = sql.findFlow.get(digest) as FlowRecord | undefined;
         if (row === undefined) return null;
-        const flow = JSON.parse(row.json) as Flow;
+        const flow = parsedFlow(digest, row);
         flows.set(digest, flow);
         return flow;
       });
@@ -266,13 +346,13 @@ export async function openSqliteJournal(options: SqliteJournalOptions): Promise<
         const taken = owned === undefined ? null : 1;
         const rows =
           prefix === undefined
-            ? sql.list.all(agent, newest, taken, most)
-            : sql.listPrefix.all(agent, newest, taken, most, prefix, `${prefix}${LAST_CHARACTER}`);
+            ? listed("list", agent, newest, taken, most)
+            : listed("listPrefix", agent, newest, taken, most, prefix, `${prefix}${LAST_CHARACTER}`);
         const damagedOne = prefix === undefined ? undefined : findDamaged(prefix);
-        const odd = damagedOne === undefined ? [] : sql.listKey.all(agent, newest, taken, damagedOne.key);
-        const listed = [...odd, ...rows].map(rowMaker());
-        if (owned === undefined) return listed;
-        const driven = listed.filter((row) => row.owned);
+        const odd = damagedOne === undefined ? [] : listed("listKey", agent, newest, taken, damagedOne.key);
+        const all = [...odd, ...rows].map(rowMaker());
+        if (owned === undefined) return all;
+        const driven = all.filter((row) => row.owned);
         return limit === ALL ? driven : driven.slice(0, limit);
       });
     },
@@ -282,7 +362,7 @@ export async function openSqliteJournal(options: SqliteJournalOptions): Promise<
         const toRow = rowMaker();
         return ids.flatMap((id) => {
           const key = findRun(id)?.key;
-          return key === undefined ? [] : sql.listKey.all(null, NEWEST, null, key).map(toRow);
+          return key === undefined ? [] : listed("listKey", null, NEWEST, null, key).map(toRow);
         });
       });
     },
@@ -305,7 +385,11 @@ export async function openSqliteJournal(options: SqliteJournalOptions): Promise<
         const last = rows.at(-1);
         const entries = rows
           .filter(([, run]) => isRunId(run))
-          .map(([, run, seq, body]) => ({ run, seq, entry: lastOf(body, run, seq).last }));
+          .map(([, run, seq, body, key, sum]) => ({
+            run,
+            seq,
+            entry: lastOf(key, body, sum, run, seq).last,
+          }));
         const next = last === undefined ? cursor : cursorOf(last[0], last[1], last[2]);
         return { cursor: next, entries, lost: false };
       });
@@ -388,14 +472,34 @@ function requireOrder(id: string, entries: readonly Entry[], first: number): voi
 }
 
 type RunRecord = {
-  readonly key: number;
-  /** Its id as it is recorded. */
-  readonly name: string;
   readonly epoch: number;
   readonly owner: string | null;
   readonly owner_pid: number;
   readonly owned_since: number;
+} & RunFacts;
+
+/** What stays the same in a row of `run`, as it is recorded. */
+type RunFacts = {
+  readonly key: number;
+  /** Its id. */
+  readonly name: string;
+  readonly agent: string;
+  readonly digest: string;
+  readonly created_at: number;
+  readonly sum: unknown;
 };
+
+/** Whether Lockstep can have written it. */
+function isWhole({ key, name, agent, digest, created_at: createdAt, sum }: RunFacts): boolean {
+  const isPlain = isRunId(name) && typeof agent === "string" && !/\p{Cc}/u.test(agent) && isTime(createdAt);
+  return isPlain && (sum === null || sum === runSum(key, name, agent, digest, createdAt));
+}
+
+type FlowRecord = { readonly json: unknown; readonly sum: unknown };
+type EventRecord = readonly [key: number, seq: number, body: unknown, sum: unknown];
+
+/** At most so many of the runs that a damaged flow belongs to. */
+const NAMED_RUNS = 8;
 
 type ListRecord = readonly [
   key: number,
@@ -404,11 +508,14 @@ type ListRecord = readonly [
   digest: string,
   createdAt: number,
   owner: string | null,
+  sum: unknown,
+  recorded: unknown,
   events: number,
   body: string | null,
+  bodySum: unknown,
 ];
 
-type NewsRecord = readonly [row: number, run: string, seq: number, body: string];
+type NewsRecord = readonly [row: number, run: string, seq: number, body: string, key: number, sum: unknown];
 
 /**
  * Where somebody has read to: the place of an entry, and which entry that was. SQLite gives a place again once the entry
@@ -445,20 +552,40 @@ const LAST_CHARACTER = "\u{10ffff}";
  * A new key is one more than the highest there is: keys tell in which order runs were made. `seq` counts without gaps,
  * so that the newest one is the number of events as well.
  */
-const LIST = `SELECT run.key, run.id, run.agent, run.digest, run.created_at, run.owner, coalesce(last.seq, 0), last.body
-  FROM run LEFT JOIN event AS last
-    ON last.run = run.key AND last.seq = (SELECT max(seq) FROM event WHERE run = run.key)
-  WHERE (?1 IS NULL OR run.agent = ?1) AND (?3 IS NULL OR run.owner IS NOT NULL) AND ${IS_KEPT}`;
+const LAST = `LEFT JOIN event AS last
+    ON last.run = run.key AND last.seq = (SELECT max(seq) FROM event WHERE run = run.key)`;
 
-function prepareAll(db: DatabaseSync) {
+/** `whole`: with the newest entry of each run; `bare`: without, for files in which that cannot be read. */
+function prepareList(db: DatabaseSync, isOld: boolean, more: string) {
+  const ofRun = `run.key, run.id, run.agent, run.digest, run.created_at, run.owner,
+    ${isOld ? "NULL, NULL" : "run.sum, run.events"}`;
+  const which = `WHERE (?1 IS NULL OR run.agent = ?1) AND (?3 IS NULL OR run.owner IS NOT NULL) AND ${IS_KEPT} ${more}`;
+  const ofLast = `coalesce(last.seq, 0), last.body, ${isOld ? "NULL" : "last.sum"}`;
+  const whole = db.prepare(`SELECT ${ofRun}, ${ofLast} FROM run ${LAST} ${which}`);
+  const bare = db.prepare(`SELECT ${ofRun}, 0, x'', NULL FROM run ${which}`);
+  // Rows as arrays: node:sqlite takes half as long again to make objects of them.
+  whole.setReturnArrays(true);
+  bare.setReturnArrays(true);
+  return { whole, bare };
+}
+
+const RELEASE =
+  "UPDATE run SET owner = NULL, events = (SELECT max(seq) FROM event WHERE event.run = run.key)";
+
+/** `isOld`: there are no checksums, and nothing is written. */
+function prepareAll(db: DatabaseSync, isOld: boolean) {
+  const sum = isOld ? "NULL AS sum" : "sum";
+  const RUN = `SELECT key, id AS name, agent, digest, created_at, epoch, owner, owner_pid, owned_since, ${sum} FROM run`;
+  // Statements that write are never run where there are no checksums, and could not be prepared there.
+  const prepare = (text: string) => db.prepare(isOld ? "SELECT 1" : text);
   const sql = {
     hasFlow: db.prepare("SELECT 1 FROM flow WHERE digest = ?"),
-    findFlow: db.prepare("SELECT json FROM flow WHERE digest = ?"),
-    addFlow: db.prepare("INSERT INTO flow (digest, json) VALUES (?, ?)"),
-    findRun: db.prepare("SELECT key, id AS name, epoch, owner, owner_pid, owned_since FROM run WHERE id = ?"),
-    findKey: db.prepare(
-      "SELECT key, id AS name, epoch, owner, owner_pid, owned_since FROM run WHERE key = ?",
-    ),
+    findFlow: db.prepare(`SELECT json, ${sum} FROM flow WHERE digest = ?`),
+    addFlow: prepare("INSERT INTO flow (digest, json, sum) VALUES (?, ?, ?)"),
+    runsOfFlow: db.prepare("SELECT id FROM run WHERE digest = ? ORDER BY key DESC"),
+    findRun: db.prepare(`${RUN} WHERE id = ?`),
+    findKey: db.prepare(`${RUN} WHERE key = ?`),
+    sealRun: prepare("UPDATE run SET sum = ? WHERE key = ?"),
     addRun: db.prepare(
       `INSERT INTO run (id, agent, digest, created_at, epoch, owner, owner_pid, owned_since)
        VALUES (?, ?, ?, ?, 1, ?, ?, ?)`,
@@ -466,28 +593,37 @@ function prepareAll(db: DatabaseSync) {
     claim: db.prepare(
       "UPDATE run SET epoch = ?2, owner = ?3, owner_pid = ?4, owned_since = ?5 WHERE key = ?1",
     ),
-    release: db.prepare("UPDATE run SET owner = NULL WHERE key = ? AND epoch = ? AND owner = ? AND id = ?"),
-    releaseAll: db.prepare("UPDATE run SET owner = NULL WHERE owner = ?"),
+    release: prepare(`${RELEASE} WHERE key = ? AND epoch = ? AND owner = ? AND id = ?`),
+    releaseAll: prepare(`${RELEASE} WHERE owner = ?`),
     // The fence. `run` comes out as NULL, and the row is ignored, unless the run is still ours and `seq` is its next
     // one; the id, because the key of a run that was removed is given to another. (INSERT ... SELECT ... WHERE says the same and takes twice as long: it goes through a temporary table.)
-    append: db.prepare(
-      `INSERT OR IGNORE INTO event (run, seq, body)
+    append: prepare(
+      `INSERT OR IGNORE INTO event (run, seq, body, sum)
        VALUES ((SELECT key FROM run
                 WHERE key = ?1 AND epoch = ?2 AND owner = ?3 AND id = ?6
-                  AND ?4 = 1 + coalesce((SELECT max(seq) FROM event WHERE run = ?1), 0)), ?4, ?5)`,
+                  AND ?4 = 1 + coalesce((SELECT max(seq) FROM event WHERE run = ?1), 0)), ?4, ?5, ?7)`,
+    ),
+    due: db.prepare(
+      `SELECT max(${isOld ? 0 : "coalesce(events, 0)"}, coalesce((SELECT max(seq) FROM event WHERE run = run.key), 0)) AS events
+       FROM run WHERE id = ?`,
     ),
     read: db.prepare(
-      "SELECT body FROM event WHERE run = (SELECT key FROM run WHERE id = ?) AND seq > ? ORDER BY seq LIMIT ?",
+      `SELECT run, seq, body, ${sum} FROM event
+       WHERE run = (SELECT key FROM run WHERE id = ?) AND seq > ? ORDER BY seq LIMIT ?`,
     ),
-    list: db.prepare(`${LIST} AND run.key < ?2 ORDER BY run.key DESC LIMIT ?4`),
-    listPrefix: db.prepare(
-      // The + keeps SQLite from going through all keys in order: few ids have the prefix.
-      `${LIST} AND +run.key < ?2 AND run.id >= ?5 AND run.id < ?6 ORDER BY run.key DESC LIMIT ?4`,
-    ),
-    listKey: db.prepare(`${LIST} AND run.key < ?2 AND run.key = ?4`),
+    lists: {
+      list: prepareList(db, isOld, "AND run.key < ?2 ORDER BY run.key DESC LIMIT ?4"),
+      listPrefix: prepareList(
+        db,
+        isOld,
+        // The + keeps SQLite from going through all keys in order: few ids have the prefix.
+        "AND +run.key < ?2 AND run.id >= ?5 AND run.id < ?6 ORDER BY run.key DESC LIMIT ?4",
+      ),
+      listKey: prepareList(db, isOld, "AND run.key < ?2 AND run.key = ?4"),
+    },
     count: db.prepare(`SELECT count(*) AS runs FROM run WHERE ${IS_KEPT}`),
     since: db.prepare(
-      `SELECT event.rowid, run.id, event.seq, event.body FROM event CROSS JOIN run ON run.key = event.run
+      `SELECT event.rowid, run.id, event.seq, event.body, event.run, ${isOld ? "NULL" : "event.sum"} FROM event CROSS JOIN run ON run.key = event.run
        WHERE event.rowid > ? AND ${IS_KEPT} ORDER BY event.rowid LIMIT ?`,
     ),
     newest: db.prepare(
@@ -503,11 +639,7 @@ function prepareAll(db: DatabaseSync) {
     ),
     version: db.prepare("PRAGMA data_version"),
   };
-  // Rows as arrays: node:sqlite takes half as long again to make objects of them.
   sql.read.setReturnArrays(true);
-  sql.list.setReturnArrays(true);
-  sql.listPrefix.setReturnArrays(true);
-  sql.listKey.setReturnArrays(true);
   sql.since.setReturnArrays(true);
   sql.newest.setReturnArrays(true);
   return sql;

@@ -11,7 +11,7 @@ import { isRunId } from "../flow/recorded.ts";
 import { flowDigest } from "./load.ts";
 import { redact, type Redacted } from "./redact.ts";
 import { timedReplay, type TimedReplay } from "./replay.ts";
-import { readRun } from "./runs.ts";
+import { readPartly, type Damage } from "./runs.ts";
 
 export type Bundle = {
   readonly v: 1;
@@ -28,6 +28,8 @@ export type Bundle = {
   readonly redacted: boolean;
   readonly flows: Flows;
   readonly entries: readonly Entry[];
+  /** The record was damaged: more entries followed, from `seq` on where that is known. */
+  readonly damaged?: Damage;
 };
 
 export type ExportOptions = { readonly redact?: boolean; readonly meta?: JsonObject };
@@ -41,7 +43,7 @@ export async function exportRun(
   ref: string,
   options: ExportOptions = {},
 ): Promise<Exported> {
-  const { row, flow, adopted, entries } = await readRun(journal, ref);
+  const { row, flow, adopted, entries, damage } = await readPartly(journal, ref);
   const { redact: isRedacted = false, meta = {} } = options;
   const told = isRedacted ? redact(flow, entries, adopted) : { entries, kept: [] };
   const { id, agent, createdAt, digest } = row;
@@ -53,6 +55,7 @@ export async function exportRun(
     redacted: isRedacted,
     flows: { [digest]: flow, ...adopted },
     entries: told.entries.map(withoutImport),
+    ...(damage !== null && { damaged: damage }),
   };
   return { bundle, kept: told.kept };
 }
@@ -152,6 +155,11 @@ export async function importRun(journal: Journal, bundle: Bundle, options: Impor
     throw new RunnerError(
       "USAGE",
       `"${escapedInLine(id, 100)}" is not a valid run id: letters, digits, - and _ only, at most 64.`,
+    );
+  if (bundle.damaged !== undefined)
+    throw new RunnerError(
+      "EXPORT_INVALID",
+      `Run ${run.id} was exported from a damaged record and is not whole: going on with it could repeat what it has done. It can be looked at with: lockstep replay FILE`,
     );
   const { difference } = await replayBundle(bundle);
   if (difference?.about === "entry") {

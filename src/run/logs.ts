@@ -5,7 +5,7 @@ import { decide } from "../engine/decide.ts";
 import type { Journal } from "../engine/ports.ts";
 import { EMPTY_STATE } from "../engine/state.ts";
 import type { Flow } from "../flow/flow.ts";
-import { findRun, flowOf } from "./runs.ts";
+import { entriesOf, findRun, flowOf } from "./runs.ts";
 
 export { formatLine, LEVELS, type Level, type LogLine } from "./log-line.ts";
 export { logLines } from "./log-lines.ts";
@@ -47,7 +47,7 @@ async function* momentsOf(
   let seq = 0;
   let isDriven = isDrivenNow;
   for (let round = 1; ; round++) {
-    const entries = await journal.read(run, seq);
+    const { entries, damage } = await entriesOf(journal, run, seq);
     for (const entry of entries) {
       const before = state;
       if (entry.event.type === "run.adopted") flow = await flowOf(journal, run, entry.event.flow);
@@ -55,6 +55,7 @@ async function* momentsOf(
       ({ seq } = entry);
       yield { entry, before, after: state, flow };
     }
+    if (damage !== null) throw damage;
     if (!isDriven || signal.aborted || entries.at(-1)?.event.type === "run.ended") return;
     // Once nobody drives it, whatever was written last is read, and that is all.
     if (round % ALIVE_EVERY === 0) isDriven = await hasDriver(journal, run);

@@ -1,7 +1,7 @@
 /** Runs that nobody needs any more. */
 import { RunnerError, type Journal } from "../engine/ports.ts";
 import { removeBelongings, sizeOfBelongings } from "./belongings.ts";
-import { everyRow, summarise, type RunSummary } from "./runs.ts";
+import { everyRow, findRun, summarise, type RunSummary } from "./runs.ts";
 
 export type PruneOptions = {
   /** Only runs whose newest entry is at least so old. */
@@ -20,21 +20,54 @@ export async function prunable(
   journal: Journal,
   { olderThanMs = 0, keep = 0, now, stateDir }: PruneOptions,
 ): Promise<readonly Prunable[]> {
-  const sized: Prunable[] = [];
+  const old: RunSummary[] = [];
   let newer = 0;
   for await (const row of everyRow(journal)) {
     newer += 1;
     const summary = summarise(row);
     const isOld = now - Date.parse(summary.updatedAt) >= olderThanMs;
-    if (newer > keep && isOld && summary.state !== "running")
-      sized.push({ ...summary, bytes: await sizeOfRun(journal, summary.run, stateDir) });
+    if (newer > keep && isOld && summary.state !== "running") old.push(summary);
   }
-  return sized;
+  return await sized(journal, old, stateDir);
 }
 
-/** Of its entries, and of the files that belong to it. */
+/** Exactly these, by id, prefix, `@last` or `@failed`; also those that are damaged. RUN_OWNED_ELSEWHERE if one is being driven. */
+export async function named(
+  journal: Journal,
+  refs: readonly string[],
+  stateDir?: string,
+): Promise<readonly Prunable[]> {
+  const meant = new Map<string, RunSummary>();
+  for (const ref of refs) {
+    const row = await findRun(journal, ref);
+    if (row.owned)
+      throw new RunnerError(
+        "RUN_OWNED_ELSEWHERE",
+        `Run ${row.id} is being driven by a process, so nothing was removed. Stop it first with: lockstep stop ${row.id}`,
+      );
+    meant.set(row.id, summarise(row));
+  }
+  return await sized(journal, [...meant.values()], stateDir);
+}
+
+async function sized(
+  journal: Journal,
+  runs: readonly RunSummary[],
+  stateDir?: string,
+): Promise<readonly Prunable[]> {
+  const all: Prunable[] = [];
+  for (const summary of runs)
+    all.push({ ...summary, bytes: await sizeOfRun(journal, summary.run, stateDir) });
+  return all;
+}
+
+/** Of its entries, and of the files that belong to it. Entries on a damaged page do not count. */
 export async function sizeOfRun(journal: Journal, run: string, stateDir?: string): Promise<number> {
-  return (await journal.size(run)) + (stateDir === undefined ? 0 : sizeOfBelongings(stateDir, run));
+  const entries = await journal.size(run).catch((error: unknown) => {
+    if (error instanceof RunnerError && error.code === "JOURNAL_UNAVAILABLE") return 0;
+    throw error;
+  });
+  return entries + (stateDir === undefined ? 0 : sizeOfBelongings(stateDir, run));
 }
 
 /**

@@ -10,8 +10,9 @@ import { adoptions, flowFrom } from "../flow/adopted.ts";
 import type { Flow, Flows } from "../flow/flow.ts";
 import type { JsonObject } from "../flow/json.ts";
 import type { LogLine } from "./log-line.ts";
-import type { Verdict } from "../flow/verdict.ts";
+import { EXIT, type Verdict } from "../flow/verdict.ts";
 import { BEGIN_FAILED, FINALIZE_FAILED, isBeginning, toResult, type Result } from "./result.ts";
+import { EntryDamaged } from "../journal/errors.ts";
 import type { Why } from "./why.ts";
 
 export type RunSummary = {
@@ -60,15 +61,19 @@ export async function* everyRow(
 
 const PAGE = 100;
 
-/** The entries of a run from one on, some at a time: a long run is not held in memory. */
+/**
+ * The entries of a run from one on, some at a time: a long run is not held in memory. Throws `EntryDamaged` after the
+ * last one before the damage.
+ */
 export async function* slicesOf(
   journal: Journal,
   run: string,
   afterSeq = 0,
 ): AsyncGenerator<readonly Entry[]> {
   for (let seq = afterSeq; ;) {
-    const slice = await journal.read(run, seq, SLICE);
+    const { slice, damage } = await sliceOf(journal, run, seq);
     if (slice.length > 0) yield slice;
+    if (damage !== null) throw damage;
     if (slice.length < SLICE) return;
     seq = slice.at(-1)!.seq;
   }
@@ -76,13 +81,34 @@ export async function* slicesOf(
 
 const SLICE = 200;
 
-/** What a run was started with, and what it cost so far as prices are known; `costUsd` is null where none is. */
-export type Particulars = { readonly args: JsonObject; readonly costUsd: number | null };
+async function sliceOf(
+  journal: Journal,
+  run: string,
+  afterSeq: number,
+): Promise<{ readonly slice: readonly Entry[]; readonly damage: EntryDamaged | null }> {
+  try {
+    return { slice: await journal.read(run, afterSeq, SLICE), damage: null };
+  } catch (error) {
+    if (!(error instanceof EntryDamaged)) throw error;
+    const readable = error.seq - 1 - afterSeq;
+    return { slice: readable > 0 ? await journal.read(run, afterSeq, readable) : [], damage: error };
+  }
+}
 
-/** A damaged run has none. */
+/**
+ * What a run was started with, and what it cost so far as prices are known; `costUsd` is null where none is. `damaged`:
+ * not all of it can be read.
+ */
+export type Particulars = {
+  readonly args: JsonObject;
+  readonly costUsd: number | null;
+  readonly damaged?: true;
+};
+
 export async function particularsOf(journal: Journal, run: string): Promise<Particulars> {
   let args: JsonObject = {};
   let { usage } = EMPTY_STATE;
+  let isDamaged = false;
   try {
     for await (const slice of slicesOf(journal, run))
       for (const { event } of slice) {
@@ -91,10 +117,10 @@ export async function particularsOf(journal: Journal, run: string): Promise<Part
         if (spent !== undefined) usage = addUsage(usage, spent);
       }
   } catch (error) {
-    if (error instanceof RunnerError) return { args: {}, costUsd: null };
-    throw error;
+    if (!(error instanceof RunnerError)) throw error;
+    isDamaged = true;
   }
-  return { args, costUsd: usage.costUsd };
+  return { args, costUsd: usage.costUsd, ...(isDamaged && { damaged: true }) };
 }
 
 /** How a recorded run stands: its result, or `running` while a living process drives it. Then it has no exit code yet. */
@@ -105,7 +131,8 @@ export type Shown = Omit<Result, "outcome" | "exitCode"> & {
 
 /** The document of a run, from its journal alone. Only what a running run took so far is asked of the clock. */
 export async function show(journal: Journal, ref: string, now: number = Date.now()): Promise<Shown> {
-  const recorded = await readRun(journal, ref);
+  const recorded = await readPartly(journal, ref);
+  if (recorded.damage !== null) return shownPartly(recorded, recorded.damage);
   const isRunning = recorded.row.owned && recorded.entries.at(-1)?.event.type !== "run.ended";
   if (!isRunning) return resultOf(recorded);
   const reason = "The run is in progress, driven by another process.";
@@ -114,6 +141,19 @@ export async function show(journal: Journal, ref: string, now: number = Date.now
     outcome: "running",
     code: "RUNNING",
     exitCode: null,
+    resumable: false,
+    reason,
+    completionReason: reason,
+  };
+}
+
+/** How it went is not known: what is left of it says only what came before. */
+function shownPartly(recorded: RecordedRun, { why: reason }: Damage): Shown {
+  return {
+    ...resultOf(recorded),
+    outcome: "failed",
+    code: "JOURNAL_UNAVAILABLE",
+    exitCode: EXIT.unavailable,
     resumable: false,
     reason,
     completionReason: reason,
@@ -180,12 +220,44 @@ export async function readRun(journal: Journal, ref: string): Promise<RecordedRu
 }
 
 export async function readRow(journal: Journal, row: RunRow): Promise<RecordedRun> {
-  const entries = await journal.read(row.id);
+  return await withFlows(journal, row, await journal.read(row.id));
+}
+
+async function withFlows(journal: Journal, row: RunRow, entries: readonly Entry[]): Promise<RecordedRun> {
   const flow = await flowOf(journal, row.id, row.digest);
   const adopted: { [digest: string]: Flow } = {};
   let current = flow;
   for (const digest of adoptions(entries)) current = adopted[digest] = await flowOf(journal, row.id, digest);
   return { row, flow, adopted, current, entries };
+}
+
+/** Where a run that is damaged stops being readable: before the entry `seq`; null: its entries are whole. */
+export type Damage = { readonly seq: number | null; readonly why: string };
+export type PartlyRecorded = RecordedRun & { readonly damage: Damage | null };
+
+/** The same as far as it can be read, for looking at it. Throws where nothing can. */
+export async function readPartly(journal: Journal, ref: string): Promise<PartlyRecorded> {
+  const row = await findRun(journal, ref);
+  const { entries, damage } = await entriesOf(journal, row.id);
+  const recorded = await withFlows(journal, row, entries);
+  if (damage !== null) return { ...recorded, damage: { seq: damage.seq, why: damage.message } };
+  return { ...recorded, damage: row.damaged === undefined ? null : { seq: null, why: row.damaged } };
+}
+
+/** The entries of a run before the first one that is damaged. Throws where that is the first of all. */
+export async function entriesOf(
+  journal: Journal,
+  run: string,
+  afterSeq = 0,
+): Promise<{ readonly entries: readonly Entry[]; readonly damage: EntryDamaged | null }> {
+  const entries: Entry[] = [];
+  try {
+    for await (const slice of slicesOf(journal, run, afterSeq)) entries.push(...slice);
+    return { entries, damage: null };
+  } catch (error) {
+    if (!(error instanceof EntryDamaged) || error.seq <= 1) throw error;
+    return { entries, damage: error };
+  }
 }
 
 export type RecordedRun = {

@@ -1,6 +1,6 @@
 /** Whatever goes wrong: the promised exit code, and with --json exactly one document. */
 import assert from "node:assert/strict";
-import { statSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, test } from "node:test";
@@ -396,19 +396,49 @@ describe("without --json a person is told", { concurrency: 3 }, () => {
       .prepare("SELECT id FROM run ORDER BY key DESC")
       .all()
       .map(({ id }) => String(id));
-    db.exec(
-      `UPDATE event SET body = '{' WHERE run = (SELECT max(key) FROM run)
-         AND seq = (SELECT max(seq) FROM event WHERE run = (SELECT max(key) FROM run))`,
-    );
+    const { seq } = db.prepare("SELECT max(seq) - 1 AS seq FROM event WHERE run = 2").get() as {
+      seq: number;
+    };
+    db.prepare("UPDATE event SET body = replace(body, 'at', 'aT') WHERE run = 2 AND seq = ?").run(seq);
     db.close();
     const listed = await own.lockstep(["runs"]);
     assert.equal(listed.code, 0, listed.stderr);
     assert.match(listed.stdout, new RegExp(`${harmed} +notes +damaged JOURNAL_UNAVAILABLE`));
     assert.match(listed.stdout, new RegExp(`${sound} +notes +completed`));
     assert.equal((await own.lockstep(["show", sound])).code, 0);
-    const shown = await own.lockstep(["show", harmed]);
-    assert.equal(shown.code, 3);
-    assert.match(shown.stderr, new RegExp(`entry \\d+ of run ${harmed} is not JSON`));
+    const said = new RegExp(`entry ${seq} of run ${harmed} does not fit its checksum`);
+    for (const [line, out] of [
+      [["show", harmed], /initial\.note #1 → .*failed.*JOURNAL_UNAVAILABLE/s],
+      [["show", harmed, "--json"], /"code": ?"JOURNAL_UNAVAILABLE"/],
+      [["show", harmed, "--events"], /"run\.started"/],
+      [["why", harmed, "initial.note"], /initial\.note/],
+      [["why", harmed, "--json"], /"damaged": ?"/],
+      [["logs", harmed], /info /],
+      [["export", harmed, "-o", "part.json"], /^$/],
+      [["resume", harmed], /"outcome":"failed"/],
+    ] as const) {
+      const shown = await own.lockstep([...line]);
+      assert.equal(shown.code, 3, `${line.join(" ")}: ${shown.stderr}`);
+      assert.match(shown.stdout + shown.stderr, said);
+      assert.match(shown.stdout, out, line.join(" "));
+    }
+    const bundle = JSON.parse(readFileSync(join(own.root, "part.json"), "utf8")) as {
+      entries: unknown[];
+      damaged: { seq: number };
+    };
+    assert.deepEqual([bundle.entries.length, bundle.damaged.seq], [seq - 1, seq]);
+    assert.equal((await own.lockstep(["replay", "part.json"])).code, 0);
+    const imported = await own.lockstep(["import", "part.json", "--as", "other"]);
+    assert.match(imported.stderr, /was exported from a damaged record and is not whole/);
+    const refused = await own.lockstep(["runs", "--prune", harmed, "--keep", "1"]);
+    assert.match(refused.stderr, /--keep is about all runs/);
+    assert.match((await own.lockstep(["runs", harmed])).stderr, /lockstep show/);
+    assert.equal((await own.lockstep(["runs", "--prune", harmed, "--yes"])).code, 0);
+    const left = JSON.parse((await own.lockstep(["runs", "--json"])).stdout) as { runs: { run: string }[] };
+    assert.deepEqual(
+      left.runs.map(({ run }) => run),
+      [sound],
+    );
   });
 
   test("a journal that came from elsewhere does not control the terminal", async () => {
@@ -420,7 +450,7 @@ describe("without --json a person is told", { concurrency: 3 }, () => {
     const db = new DatabaseSync(join(own.root, ".lockstep/runs.db"));
     db.exec(`UPDATE run SET id = 'a' || char(27) || ']0;PWN' || char(7) || 'b' || char(10) || '  next rm -rf' WHERE key = 1;
       UPDATE run SET id = 'a$(id>pwned)' || char(8238) WHERE key = 2;
-      UPDATE run SET id = 'sound' WHERE key = 3`);
+      UPDATE run SET id = 'sound', sum = NULL WHERE key = 3`);
     db.close();
     for (const [line, code, said] of [
       [["runs"], 0, /^damaged-2 +- +damaged JOURNAL_UNAVAILABLE/m],

@@ -84,7 +84,7 @@ function rewrite(world: World, folder: string, change: (body: string) => string)
   using db = new DatabaseSync(join(world.root, folder, ".lockstep/runs.db"));
   const rows = db.prepare("SELECT rowid AS id, body FROM event").all() as { id: number; body: string }[];
   for (const { id, body } of rows)
-    db.prepare("UPDATE event SET body = ? WHERE rowid = ?").run(change(body), id);
+    db.prepare("UPDATE event SET body = ?, sum = NULL WHERE rowid = ?").run(change(body), id);
 }
 
 /** Everything in a folder, by path: what it is, and what it holds. */
@@ -515,7 +515,7 @@ describe("worktrees that a journal names", () => {
       return JSON.stringify(entry);
     });
     using db = new DatabaseSync(join(world.root, "made/.lockstep/runs.db"));
-    db.exec(`UPDATE flow SET json = json_set(json, '$.settings.worktree.copy', json('["."]'))`);
+    db.exec(`UPDATE flow SET sum = NULL, json = json_set(json, '$.settings.worktree.copy', json('["."]'))`);
     return world;
   };
 

@@ -37,7 +37,7 @@ const UNUSABLE = [
   {
     what: "a file that is no database",
     put: (directory: string) => putFile(directory, "hello, I am a text and longer than a header ".repeat(20)),
-    message: /runs\.db is not a database\. Move it away/,
+    message: /runs\.db is not a database\. Rescue what can be read with: lockstep salvage/,
   },
   {
     what: "a damaged database",
@@ -46,7 +46,7 @@ const UNUSABLE = [
       writeFileSync(file, readFileSync(file).fill(0xff, 100));
       return file;
     },
-    message: /runs\.db is damaged\. Keep a copy/,
+    message: /runs\.db is damaged\. Restore .* lockstep salvage/,
   },
   {
     what: "a database of something else",
@@ -58,9 +58,9 @@ const UNUSABLE = [
     put: (directory: string) =>
       putDatabase(
         directory,
-        "CREATE TABLE run (id); PRAGMA application_id = 1280262987; PRAGMA user_version = 2",
+        "CREATE TABLE run (id); PRAGMA application_id = 1280262987; PRAGMA user_version = 3",
       ),
-    message: /runs\.db was written by a newer Lockstep \(schema 2; this one knows 1\)\. Update/,
+    message: /runs\.db was written by a newer Lockstep \(schema 3; this one knows 2\)\. Update/,
   },
   {
     what: "a file in place of the directory",
@@ -200,7 +200,7 @@ describe("journal: sqlite alone", () => {
         await journal.close();
         const db = new DatabaseSync(join(directory, "runs.db"));
         db.exec(
-          `UPDATE event SET body = ${harm} WHERE seq = 2 AND run = (SELECT key FROM run WHERE id = 'r1')`,
+          `UPDATE event SET body = ${harm}, sum = NULL WHERE seq = 2 AND run = (SELECT key FROM run WHERE id = 'r1')`,
         );
         db.close();
         const again = await open("b");
@@ -297,7 +297,7 @@ describe("journal: sqlite alone", () => {
         await journal.create(newRun("r1"), [waited(1), waited(2)]);
         await journal.close();
         const db = new DatabaseSync(join(directory, "runs.db"));
-        db.prepare("UPDATE event SET body = ? WHERE seq = 2").run(JSON.stringify(body));
+        db.prepare("UPDATE event SET body = ?, sum = NULL WHERE seq = 2").run(JSON.stringify(body));
         db.close();
         const again = await open("b");
         const [row] = await again.list();
@@ -489,7 +489,7 @@ describe("journal: sqlite, entries too large for a row", () => {
         harm(file);
         const refused = {
           code: "JOURNAL_UNAVAILABLE",
-          message: `${file} ${what}: it holds entry 2 of run r1, which cannot be read without it. Restore the file from a copy.`,
+          message: `${file} ${what}: it holds entry 2 of run r1, which cannot be read without it. Restore the file from a copy, or rescue what can be read with: lockstep salvage`,
         };
         await assert.rejects(journal.read("r1"), refused);
         assert.deepEqual(await journal.read("r1", 2), [waited(3)]);
