@@ -7,6 +7,7 @@ import {
   readdirSync,
   readSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
@@ -26,13 +27,14 @@ export type LogOptions = {
   readonly pins: Pins;
   readonly parts: readonly string[];
   readonly agent: string;
+  readonly run: string;
   /** Of the run, not of this stretch of it: its file is found again by that. */
   readonly startedAt: number;
+  /** Whether an earlier stretch of the run may have left a file. */
+  readonly isResumed: boolean;
   readonly ending: "jsonl" | "log";
   /** How many files of this agent are kept, the new one included; null: all. */
   readonly maxFiles: number | null;
-  /** What stands in the first line of the run's file and of no other. */
-  readonly mark: string;
 };
 
 /** Opens the file of a run, empty: one that is there from an earlier stretch is written anew. Throws when it cannot. */
@@ -55,55 +57,103 @@ function keepOutOfGit(folder: string): void {
   writeFileSync(join(folder, ".gitignore"), "*\n", { flag: "wx" });
 }
 
-/** Runs that began in the same moment take the next free millisecond. */
-function claim(options: LogOptions, folder: string): { readonly name: string; readonly file: number } {
-  const { agent, startedAt, ending } = options;
-  for (let at = startedAt; ; at++) {
-    const name = `${prefixOf(agent)}${new Date(at).toISOString().replaceAll(/[:.]/g, "-")}.${ending}`;
-    const path = join(folder, name);
-    try {
-      return { name, file: openSync(path, "wx", 0o600) };
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "EEXIST" || at > startedAt + MOST_AT_ONCE) throw error;
-    }
-    if (isOurs(path, options.mark)) return { name, file: openSync(path, WRITE_ANEW) };
+type Claimed = { readonly name: string; readonly file: number };
+
+/** The run is part of the name: runs that begin in the same moment do not meet. */
+function claim(options: LogOptions, folder: string): Claimed {
+  const { agent, run, startedAt, isResumed, ending } = options;
+  const old = isResumed ? claimOld(options, folder) : null;
+  if (old !== null) return old;
+  const name = `${prefixOf(agent)}${timeOf(startedAt)}-${inName(run)}.${ending}`;
+  const path = join(folder, name);
+  try {
+    return { name, file: openSync(path, "wx", 0o600) };
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
   }
+  const about = lstatSync(path);
+  if (!about.isFile() || (about.size > 0 && !isOf(path, run)))
+    throw new Error(`${name} exists and is not a log of this run; remove it`);
+  return { name, file: openSync(path, WRITE_ANEW) };
+}
+
+/** Earlier versions named files by the time alone; runs that began together took the next free millisecond. */
+function claimOld(options: LogOptions, folder: string): Claimed | null {
+  const { agent, run, startedAt, ending } = options;
+  for (let at = startedAt; at <= startedAt + MOST_AT_ONCE; at++) {
+    const name = `${prefixOf(agent)}${timeOf(at)}.${ending}`;
+    const path = join(folder, name);
+    const about = lstatSync(path, { throwIfNoEntry: false });
+    if (about === undefined) return null;
+    if (about.isFile() && isOf(path, run)) return { name, file: openSync(path, WRITE_ANEW) };
+  }
+  return null;
 }
 
 const MOST_AT_ONCE = 1000;
 const WRITE_ANEW = constants.O_WRONLY | constants.O_TRUNC | constants.O_NOFOLLOW;
 
-function isOurs(path: string, mark: string): boolean {
-  if (!lstatSync(path).isFile()) return false;
+/** The first line of a log names its run. */
+function isOf(path: string, run: string): boolean {
   const file = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW);
   try {
     const head = Buffer.alloc(4096);
     const length = readSync(file, head);
-    return head.toString("utf8", 0, length).split("\n", 1)[0]!.includes(mark);
+    return head
+      .toString("utf8", 0, length)
+      .split("\n", 1)[0]!
+      .includes(`"run":${JSON.stringify(run)}`);
   } finally {
     closeSync(file);
   }
 }
 
-/** The oldest are removed. Their names tell when they were begun, and that they are ours. */
+/** Removes the oldest. The name of a file says when its run began, and that it is a log of ours. */
 function rotate(folder: string, agent: string, current: string, maxFiles: number): string | null {
-  const prefix = prefixOf(agent);
-  const others = readdirSync(folder, { withFileTypes: true })
-    .filter((file) => file.isFile() && file.name !== current && file.name.startsWith(prefix))
-    .map(({ name }) => name)
-    .filter((name) => BEGUN.test(name.slice(prefix.length)))
-    .toSorted();
+  const names = namesIn(folder, prefixOf(agent));
+  if (!names.includes(current)) names.push(current);
+  const others = names.filter((name) => name !== current);
   const surplus = others.slice(0, Math.max(0, others.length - (maxFiles - 1)));
   try {
-    for (const name of surplus) rmSync(join(folder, name), { force: true });
+    for (const name of surplus) {
+      rmSync(join(folder, name), { force: true });
+      names.splice(names.indexOf(name), 1);
+    }
     return null;
   } catch (error) {
     return `an old log file could not be removed: ${reasonOf(error)}`;
   }
 }
 
-const BEGUN = /^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-\d{3}Z\.(?:jsonl|log)$/;
+/** In order. A thousand runs that begin in one turn of the event loop look once; each adds its own file. */
+function namesIn(folder: string, prefix: string): string[] {
+  const { dev, ino } = statSync(folder);
+  const key = `${dev} ${ino} ${prefix}`;
+  const known = listed.get(key);
+  if (known !== undefined) return known;
+  const names = readdirSync(folder, { withFileTypes: true })
+    .filter((file) => file.isFile() && file.name.startsWith(prefix))
+    .map(({ name }) => name)
+    .filter((name) => BEGUN.test(name.slice(prefix.length)))
+    .toSorted();
+  if (listed.size === 0) setImmediate(() => listed.clear());
+  listed.set(key, names);
+  return names;
+}
+
+const listed = new Map<string, string[]>();
+
+/** With the run as this version makes its names, or without any. */
+const BEGUN = /^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-\d{3}Z(?:-[0-9a-z]{10})?\.(?:jsonl|log)$/;
+
+function timeOf(at: number): string {
+  return new Date(at).toISOString().replaceAll(/[:.]/g, "-");
+}
 
 function prefixOf(agent: string): string {
-  return `${agent.replaceAll(/[^\w.-]/g, "_")}-`;
+  return `${inName(agent)}-`;
+}
+
+function inName(text: string): string {
+  return text.replaceAll(/[^\w.-]/g, "_");
 }

@@ -1,4 +1,4 @@
-/** Whoever hears of a run besides the program that started it: its log file, and traces. Nobody of them can fail a run. */
+/** What hears of a run besides the program that started it: its log file, and traces. Neither can fail a run. */
 import { existsSync, mkdirSync, realpathSync } from "node:fs";
 import { basename, dirname, join, relative, resolve, sep } from "node:path";
 import { openPins, type Pins } from "../boundaries/pinned.ts";
@@ -30,6 +30,7 @@ export type Surroundings = {
   readonly flow: Flow;
   readonly run: string;
   readonly startedAt: number;
+  readonly isResumed: boolean;
   /** Of the project. */
   readonly root: string;
   readonly env: NodeJS.ProcessEnv;
@@ -95,16 +96,17 @@ function safe(name: string, warnings: string[], open: () => Ear): Ear {
   };
 }
 
-function openLog({ flow, run, startedAt, root, log }: Surroundings): Ear {
+function openLog({ flow, run, startedAt, isResumed, root, log }: Surroundings): Ear {
   const { directory, format, maxFiles } = flow.settings.logging;
   using where = log === undefined ? insideOf(root, directory) : namedByUser(log);
   const file = openLogFile({
     ...where,
     agent: flow.agent,
+    run,
     startedAt,
+    isResumed,
     ending: format === "jsonl" ? "jsonl" : "log",
     maxFiles,
-    mark: `"run":${JSON.stringify(run)}`,
   });
   const write: Ear["hear"] = (entry, before, after) => {
     const lines = logLines(entry, before, after, flow);

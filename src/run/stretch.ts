@@ -230,7 +230,8 @@ async function listenerOf({ options, flow, root, handle, begin, past }: Driven):
   if (log === undefined && !flow.settings.logging.enabled && !isTraced(env)) return null;
   const first = past[0] ?? ("at" in begin ? begin : null);
   const { listen } = await (listening ??= loadListening());
-  return await listen({ flow, run: handle.run, startedAt: first?.at ?? 0, root, env, log });
+  const isResumed = past.length > 0;
+  return await listen({ flow, run: handle.run, startedAt: first?.at ?? 0, isResumed, root, env, log });
 }
 
 function broken(result: Result, error: RunnerError, message: string): Result {

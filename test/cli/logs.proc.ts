@@ -130,7 +130,7 @@ test("--log writes a file below the folder that the command works in", async () 
   assert.equal(ran.code, 0, ran.stderr);
   const files = readdirSync(join(world.root, "out/logs")).filter((name) => name !== ".gitignore");
   assert.equal(files.length, 1);
-  assert.match(files[0]!, /^notes-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-\d{3}Z\.jsonl$/);
+  assert.match(files[0]!, /^notes-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-\d{3}Z-[0-9a-z]{10}\.jsonl$/);
 });
 
 test("a collector that never answers does not keep the command", async () => {

@@ -5,6 +5,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  renameSync,
   symlinkSync,
   utimesSync,
   writeFileSync,
@@ -180,19 +181,25 @@ test("a registry flow is logged in the words by which its logs are searched", as
   assert.equal(retry?.metadata?.promptPath, ".agent/a/prompts/steps/retry/a/f_failed.md");
 });
 
-test("the file has the name of the agent and the time of its start, and keeps itself out of git", async () => {
+const STARTED = "a-2023-11-14T22-13-20-000Z";
+
+test("the file is named by agent, start and run, and keeps itself out of git", async () => {
   const cwd = project();
-  await go(cwd);
-  assert.deepEqual(filesIn(join(cwd, "logs")), ["a-2023-11-14T22-13-20-000Z.jsonl"]);
+  const first = await go(cwd);
+  assert.deepEqual(filesIn(join(cwd, "logs")), [`${STARTED}-${first.run}.jsonl`]);
   assert.equal(readFileSync(join(cwd, "logs/.gitignore"), "utf8"), "*\n");
-  // Begun in the same moment, and not the same run.
-  await go(cwd);
-  assert.deepEqual(filesIn(join(cwd, "logs")), [
-    "a-2023-11-14T22-13-20-000Z.jsonl",
-    "a-2023-11-14T22-13-20-001Z.jsonl",
-  ]);
-  for (const name of filesIn(join(cwd, "logs")))
-    assert.equal(readFileSync(join(cwd, "logs", name), "utf8").match(/Run started/g)?.length, 1);
+});
+
+test("runs that begin in the same moment each write a file of their own", async () => {
+  const cwd = project();
+  const all = await Promise.all(Array.from({ length: 20 }, async () => await go(cwd)));
+  assert.deepEqual(filesIn(join(cwd, "logs")), all.map(({ run: id }) => `${STARTED}-${id}.jsonl`).toSorted());
+  for (const { run: id } of all) {
+    const text = readFileSync(join(cwd, `logs/${STARTED}-${id}.jsonl`), "utf8");
+    const named = text.split("\n").flatMap((line) => /"run":"(\w+)"/.exec(line)?.[1] ?? []);
+    assert.deepEqual(new Set(named), new Set([id]));
+    assert.match(text, /Agent completed/);
+  }
 });
 
 test("a folder that was there is left as it is", async () => {
@@ -204,9 +211,9 @@ test("a folder that was there is left as it is", async () => {
 
 test("text logs have one line for each message", async () => {
   const cwd = project({ logging: { directory: "tmp/logs/a", format: "text" } });
-  const { journal } = await go(cwd);
+  const { journal, run: id } = await go(cwd);
   const folder = join(cwd, "tmp/logs/a");
-  assert.deepEqual(filesIn(folder), ["a-2023-11-14T22-13-20-000Z.log"]);
+  assert.deepEqual(filesIn(folder), [`${STARTED}-${id}.log`]);
   const text = readFileSync(join(folder, filesIn(folder)[0]!), "utf8");
   assert.match(text, /^\[2023-11-14T22:13:20\.000Z\] \[INFO\] Run started: a \{"run":"\w+"/);
   assert.match(text, /^\[\S+\] \[INFO\] === Iteration 2 === \{/m);
@@ -231,12 +238,15 @@ test("the oldest files of the same agent make room, and no other file is touched
   mkdirSync(join(folder, "a-2019-01-01T00-00-00-000Z.jsonl"), { recursive: true });
   const ours = [
     "a-2020-01-01T00-00-00-000Z.jsonl",
+    "a-2021-01-01T00-00-00-000Z-0123456789.log",
     "a-2021-01-01T00-00-00-000Z.log",
-    "a-2022-01-01T00-00-00-000Z.jsonl",
+    "a-2022-01-01T00-00-00-000Z-0123456789.jsonl",
   ];
   const others = [
     "a-2020-01-01.jsonl",
     "a-2020-01-01T00-00-00-000Z.jsonl.bak",
+    "a-2020-01-01T00-00-00-000Z-notes.jsonl",
+    "a-2020-01-01T00-00-00-000Z-0123456789-notes.jsonl",
     "a-b-2020-01-01T00-00-00-000Z.jsonl",
     "aa-2020-01-01T00-00-00-000Z.jsonl",
     "notes.txt",
@@ -245,19 +255,43 @@ test("the oldest files of the same agent make room, and no other file is touched
   for (const name of [...ours, ...others]) writeFileSync(join(folder, name), "");
   symlinkSync(join(folder, "notes.txt"), join(folder, "a-2018-01-01T00-00-00-000Z.jsonl"));
   // The newest by its name, whatever was done to it since.
-  utimesSync(join(folder, ours[2]!), 1, 1);
-  const { warnings } = await go(cwd);
+  utimesSync(join(folder, ours[3]!), 1, 1);
+  const { warnings, run: id } = await go(cwd);
   assert.ok(!warnings.some((text) => /log/.test(text)), warnings.join("\n"));
   assert.deepEqual(
     filesIn(folder),
     [
       ...others,
-      ours[2]!,
+      ours[3]!,
       "a-2018-01-01T00-00-00-000Z.jsonl",
       "a-2019-01-01T00-00-00-000Z.jsonl",
-      "a-2023-11-14T22-13-20-000Z.jsonl",
+      `${STARTED}-${id}.jsonl`,
     ].toSorted(),
   );
+});
+
+test("of runs that begin together no more files are kept than the agent says", async () => {
+  const cwd = project({ logging: { directory: "logs", maxFiles: 5 } });
+  const all = await Promise.all(Array.from({ length: 20 }, async () => await go(cwd)));
+  const kept = filesIn(join(cwd, "logs"));
+  assert.equal(kept.length, 5);
+  assert.ok(kept.every((name) => all.some(({ run: id }) => name === `${STARTED}-${id}.jsonl`)));
+});
+
+test("a run that goes on uses the file that an earlier version named by the time alone", async () => {
+  const cwd = project();
+  const folder = join(cwd, "logs");
+  const [other, first] = [await go(cwd), await go(cwd, [say("next")])];
+  const old = [`${STARTED}.jsonl`, "a-2023-11-14T22-13-20-001Z.jsonl"];
+  for (const [place, { run: id }] of [other, first].entries())
+    renameSync(join(folder, `${STARTED}-${id}.jsonl`), join(folder, old[place]!));
+  const before = readFileSync(join(folder, old[0]!), "utf8");
+  const { journal } = first;
+  const again = await resume({ run: "@last", cwd, journal, clock: fakeClock(), script: [say("closing")] });
+  assert.ok(again.success);
+  assert.deepEqual(filesIn(folder), old);
+  assert.equal(readFileSync(join(folder, old[0]!), "utf8"), before);
+  assert.match(readFileSync(join(folder, old[1]!), "utf8"), /Agent completed/);
 });
 
 test("a run that goes on has one file, with everything in it once", async () => {
@@ -282,6 +316,21 @@ test("a run that goes on has one file, with everything in it once", async () => 
   const heads = lines.map(({ message }) => message);
   assert.equal(heads.filter((head) => head === "=== Iteration 2 ===").length, 1);
   assert.ok(heads.some((head) => head.startsWith("Run resumed: ")));
+});
+
+test("a file in the place of the log of a run is not overwritten", async () => {
+  const cwd = project();
+  const first = await go(cwd, [say("next")]);
+  const path = join(cwd, `logs/${STARTED}-${first.run}.jsonl`);
+  writeFileSync(path, "not a log\n");
+  const { journal } = first;
+  const again = await resume({ run: "@last", cwd, journal, clock: fakeClock(), script: [say("closing")] });
+  assert.ok(again.success);
+  assert.equal(readFileSync(path, "utf8"), "not a log\n");
+  assert.match(
+    again.warnings.join("\n"),
+    /log file could not be written: .* exists and is not a log of this run/,
+  );
 });
 
 type Broken = readonly [what: string, logging: object, prepare: (cwd: string) => void, warning: RegExp];
