@@ -16,8 +16,8 @@ export type Pins = {
 };
 
 /** `root` is absolute and without links. Paths are good until the next one is asked for. */
-export function openPins(root: string): Pins {
-  return hasDescriptorPaths() ? byDescriptor(root) : byName(root);
+export function openPins(root: string, hasPaths = hasDescriptorPaths()): Pins {
+  return hasPaths ? byDescriptor(root) : byName(root);
 }
 
 /** The file system's own words without the path, which is a number of ours and not what was asked for. */

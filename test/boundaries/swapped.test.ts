@@ -16,6 +16,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
 import { createGround } from "../../src/boundaries/paths.ts";
+import { openPins } from "../../src/boundaries/pinned.ts";
 import { createToolbox } from "../../src/boundaries/toolbox.ts";
 import { fileAct } from "../../src/effects/action-file.ts";
 import { judgeFile } from "../../src/effects/check-file.ts";
@@ -170,6 +171,43 @@ describe("a folder becomes a link after it was judged", () => {
         const text = readFileSync(join(folder, "file.txt"), "utf8");
         assert.equal(text.includes("more"), !isSwapped);
         assert.deepEqual(readdirSync(folder), ["file.txt"]);
+      });
+    }
+  }
+
+  const PINNED: readonly (readonly [
+    parts: string,
+    make: "make" | undefined,
+    swapped: boolean,
+    then: string,
+  ])[] = [
+    ["d/file.txt", undefined, false, "plain text"],
+    ["d/file.txt", undefined, true, "refused"],
+    ["d/deep/file.txt", undefined, false, "plain text"],
+    ["d/deep/file.txt", undefined, true, "refused"],
+    ["d/made/on/way.txt", undefined, false, "refused"],
+    ["d/made/on/way.txt", "make", false, "none"],
+    ["d/deep/way.txt", "make", true, "refused"],
+    ["was-d/file.txt", undefined, true, "plain text"],
+  ];
+  for (const hasPaths of process.platform === "linux" ? [true, false] : [false]) {
+    for (const [path, make, swapped, then] of PINNED) {
+      const how = `${hasPaths ? "by descriptor" : "by name"}${make === undefined ? "" : ", made"}`;
+      test(`${path} ${how}${swapped ? ", swapped" : ""}: ${then}`, () => {
+        const { root, outside, swap } = newWorld();
+        const before = listing(outside);
+        using pins = openPins(root, hasPaths);
+        if (swapped) swap();
+        const reached = () => {
+          try {
+            const at = pins.at(path.split("/"), make);
+            return existsSync(at) ? readFileSync(at, "utf8").trim() : "none";
+          } catch {
+            return "refused";
+          }
+        };
+        assert.equal(reached(), then);
+        assert.deepEqual(listing(outside), before);
       });
     }
   }

@@ -3,6 +3,7 @@ import { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } from "node:
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import { runProcess } from "../../src/effects/process.ts";
 import { createShell } from "../../src/effects/shell.ts";
 import type { CommandCheck, SuccessRule } from "../../src/flow/flow.ts";
@@ -222,10 +223,42 @@ test("a check runs in the working directory and sees no secret", async () => {
   assert.doesNotMatch(textOf(params["stdout"]), /canary/);
 });
 
-test("an interrupted check settles and has not passed", async () => {
-  const result = await shell.check(checkOf("sleep 1000", EMPTY), AbortSignal.timeout(50));
-  assert.equal(result.ok, false);
-  assert.match(result.summary, /was interrupted/);
+/** The signal comes when the command says that it is ready for it. */
+async function interruptedWhen<T>(file: string, use: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const interrupt = new AbortController();
+  const done = use(interrupt.signal);
+  for (let left = 6000; left > 0 && !existsSync(join(cwd, file)); left -= 1) await sleep(10);
+  assert.ok(existsSync(join(cwd, file)), "the command did not begin");
+  interrupt.abort();
+  return await done;
+}
+
+describe("what is interrupted has not passed", () => {
+  // It goes in order: the exit code alone would pass.
+  const orderly = (name: string) => `trap 'exit 0' TERM; touch ${name}; sleep 1000 & wait`;
+  for (const [name, command, rule] of [
+    ["dies", "touch dies; sleep 1000", EMPTY],
+    ["quiet", orderly("quiet"), EMPTY],
+    ["zero", orderly("zero"), exit(0)],
+    ["said", `echo ready; ${orderly("said")}`, contains("ready")],
+  ] as const) {
+    test(`a check: ${command}`, async () => {
+      const result = await interruptedWhen(name, (cut) => shell.check(checkOf(command, rule), cut));
+      assert.equal(result.ok, false);
+      assert.match(result.summary, /was interrupted/);
+    });
+  }
+
+  test("a step performed by a command", async () => {
+    const by = {
+      kind: "command",
+      command: "bash",
+      args: ["-c", orderly("step")],
+      timeoutMs: 60_000,
+    } as const;
+    const result = await interruptedWhen("step", (cut) => shell.perform(stepWith({ by }), {}, cut));
+    assert.deepEqual([result.kind, result.kind === "fault" && result.fault.kind], ["fault", "process"]);
+  });
 });
 
 describe("a step performed by a command", () => {
@@ -292,6 +325,11 @@ describe("a step performed by a command", () => {
     ],
     ["it does not exist", ["no-such-command-at-all", []], /exit code 127: cannot start/],
     ["it takes too long", ["sleep", ["1000"], {}, 50], /was stopped after 50 ms/],
+    [
+      "it takes too long and ends in order",
+      ["bash", ["-c", "trap 'exit 0' TERM; echo '{}'; sleep 1000 & wait"], {}, 1000],
+      /was stopped after 1000 ms/,
+    ],
     ["it is killed", ["sh", ["-c", "kill -9 $$"]], /was ended by SIGKILL/],
   ];
   for (const [name, args, expected] of faults) {

@@ -241,6 +241,63 @@ for (const { name, runner, agent, options, lines } of ROWS) {
   });
 }
 
+/** One member of a declared server is different: a yes to the one is not a yes to the other. No server is started. */
+const LOCAL = { command: "npx", args: ["docs"], env: { KEY: "${SECRET}", MODE: "plain" } };
+const REMOTE = { type: "http", url: "https://far.example/mcp", headers: { Auth: "${TOKEN}", Kind: "x" } };
+const SERVERS: readonly (readonly [
+  name: string,
+  trusted: object,
+  now: object,
+  servers: "same" | "different",
+])[] = [
+  ["nothing", LOCAL, { ...LOCAL }, "same"],
+  ["nothing of a remote one", REMOTE, { ...REMOTE }, "same"],
+  ["a value of env", LOCAL, { ...LOCAL, env: { ...LOCAL.env, MODE: "--import ./evil.mjs" } }, "different"],
+  ["a variable of the user in env", LOCAL, { ...LOCAL, env: { ...LOCAL.env, KEY: "${OTHER}" } }, "different"],
+  ["a name in env", LOCAL, { ...LOCAL, env: { KEY: "${SECRET}", NODE_OPTIONS: "plain" } }, "different"],
+  ["one more in env", LOCAL, { ...LOCAL, env: { ...LOCAL.env, NODE_OPTIONS: "" } }, "different"],
+  ["one less in env", LOCAL, { ...LOCAL, env: { KEY: "${SECRET}" } }, "different"],
+  ["the command", LOCAL, { ...LOCAL, command: "npm" }, "different"],
+  ["an argument", LOCAL, { ...LOCAL, args: ["other"] }, "different"],
+  ["one more argument", LOCAL, { ...LOCAL, args: ["docs", ""] }, "different"],
+  ["two arguments in one", { ...LOCAL, args: ["a", "b"] }, { ...LOCAL, args: ["a b"] }, "different"],
+  [
+    "an argument that was a value",
+    { ...LOCAL, env: { A: "x" } },
+    { ...LOCAL, env: {}, command: "A=x", args: ["npx", "docs"] },
+    "different",
+  ],
+  ["a value of a header", REMOTE, { ...REMOTE, headers: { ...REMOTE.headers, Kind: "y" } }, "different"],
+  [
+    "a variable in a header",
+    REMOTE,
+    { ...REMOTE, headers: { ...REMOTE.headers, Auth: "${OTHER}" } },
+    "different",
+  ],
+  ["one more header", REMOTE, { ...REMOTE, headers: { ...REMOTE.headers, More: "" } }, "different"],
+  ["one header less", REMOTE, { ...REMOTE, headers: { Auth: "${TOKEN}" } }, "different"],
+  ["the address", REMOTE, { ...REMOTE, url: "https://far.example/mcp2" }, "different"],
+];
+for (const [name, trusted, now, servers] of SERVERS) {
+  test(`of a server changes ${name}: ${servers}`, async () => {
+    const env = { PATH: process.env.PATH, HOME: homeBeside() };
+    const digestFor = async (server: object) => {
+      const runner = { ...tools(["Read"]), mcpServers: { docs: server } };
+      const cwd = projectWith(agentFiles("m", steps, { runner }));
+      const { reason } = await run({
+        agent: "m",
+        cwd,
+        journal: createMemoryJournal(),
+        script: [...script],
+        env,
+      });
+      return /--trust ([0-9a-f]{64})/.exec(reason)?.[1] ?? assert.fail(reason);
+    };
+    const [before, after] = [await digestFor(trusted), await digestFor(now)];
+    assert.equal(before === after ? "same" : "different", servers);
+  });
+}
+
 /** What a module loads. */
 const MODULE = ".agent/m/handlers/act.mjs";
 const FILES = {

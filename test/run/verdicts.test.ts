@@ -308,13 +308,26 @@ for (const [name, answers, iterations] of API) {
 
 test("what is outside is only looked at when it decides anything", async () => {
   words = ['{"state":"done"}'];
-  asked = 0;
   const api = {
     type: "poll:state",
     config: { resourceType: "api", url: `${address}/x`, targetState: { state: "done" } },
   };
-  const result = await go("bare", composite("and", keyword, api), [say("no"), say("no"), say("ALL_DONE")]);
-  assert.deepEqual([result.outcome, result.iterations, asked], ["completed", 3, 1]);
+  const rows: readonly (readonly [Verdict, words: readonly string[], reason: RegExp, looks: number])[] = [
+    [composite("and", keyword, api), ["no", "no", "ALL_DONE"], /ALL_DONE/, 1],
+    [composite("and", api, keyword), ["no", "no", "ALL_DONE"], /ALL_DONE/, 1],
+    [composite("or", keyword, api), ["ALL_DONE"], /ALL_DONE/, 0],
+    [composite("or", api, keyword), ["ALL_DONE"], /ALL_DONE/, 0],
+    [composite("first", api, keyword), ["ALL_DONE"], /ALL_DONE/, 0],
+    [composite("or", composite("and", api, keyword), keyword), ["no", "ALL_DONE"], /ALL_DONE/, 0],
+    [composite("or", keyword, api), ["no"], /\/x/, 1],
+  ];
+  for (const [verdict, said, reason, looks] of rows) {
+    asked = 0;
+    const result = await go("bare", verdict, said.map(say));
+    const about = `${JSON.stringify(verdict)} ${result.reason}`;
+    assert.deepEqual([result.outcome, result.iterations, asked], ["completed", said.length, looks], about);
+    assert.match(result.completionReason ?? "", reason, about);
+  }
 });
 
 test("an address is not asked without trust", async () => {
