@@ -4,7 +4,6 @@
  * then ends what is left.
  */
 import { spawn, type ChildProcessByStdio } from "node:child_process";
-import { createHash } from "node:crypto";
 import { mkdtemp, readdir, rm } from "node:fs/promises";
 import type { Socket } from "node:net";
 import { tmpdir } from "node:os";
@@ -16,7 +15,8 @@ import { AGENT_WATCHER, WATCHER_SCRIPT } from "./agent-watcher.ts";
 import { createCapture } from "./capture.ts";
 import { stdioOf } from "./descriptors.ts";
 import { guard, unguard, type Env } from "./process.ts";
-import { descendantsOf, endMarked, endProcesses, endTree, killTree, MARKS, newMark } from "./tree.ts";
+import { markOfRun } from "./strays.ts";
+import { descendantsOf, endProcesses, endTree, killTree, MARKS, newMark } from "./tree.ts";
 
 export type AgentProgram = {
   readonly file: string;
@@ -58,7 +58,7 @@ export function createAgentProcesses(prefix: string, stateDir: string): AgentPro
 
   async function open(run: string): Promise<string> {
     const folder = await mkdtemp(join(tmpdir(), prefix));
-    runMark = markOf(stateDir, run);
+    runMark = markOfRun(stateDir, run);
     watcher = watch(own, runMark, folder);
     return folder;
   }
@@ -117,26 +117,11 @@ export function createAgentProcesses(prefix: string, stateDir: string): AgentPro
   };
 }
 
-/** Agents of a run whose owner is dead, and that no watcher ended. Only for the process that owns the run now. */
-export async function endStrayAgents(stateDir: string, run: string): Promise<void> {
-  const mark = markOf(stateDir, run);
-  // Inside of such an agent it would end itself.
-  if (process.env[MARKS]?.includes(mark) === true) return;
-  await endMarked(mark, WATCHER_MS, GRACE_MS);
-}
-
-/** A run id from elsewhere names no process of another project. */
-function markOf(stateDir: string, run: string): string {
-  return createHash("sha256").update(`${stateDir}\0${run}`).digest("hex").slice(0, 32);
-}
-
 const MOST_PRINTED = 4 * 1024;
 /** An agent whose input ends should end by itself; then it is asked to, and then made to. */
 const PATIENCE_MS = 200;
 const GRACE_MS = 1000;
 const DRAIN_MS = 500;
-/** A watcher that is at work is left to finish. */
-const WATCHER_MS = 3000;
 
 async function goneOf(child: AgentProcess["child"]): Promise<string> {
   const drained = new Promise((resolve) => child.stderr.once("close", resolve));

@@ -148,7 +148,7 @@ async function start(options: ModuleHostOptions, ended: () => void): Promise<Run
   const [program = "", ...args] = command;
   const child = spawn(program, args, {
     cwd,
-    env: { ...seen, ...more, [MARKS]: [seen[MARKS], mark].filter(Boolean).join(":") },
+    env: { ...seen, ...more, [MARKS]: [more[MARKS] ?? seen[MARKS], mark].filter(Boolean).join(":") },
     detached: true,
     // A plain pipe instead of Node's own channel, which takes in whatever is sent and cannot be bounded.
     stdio: stdioOf(["ignore", "pipe", "pipe", "pipe"]),

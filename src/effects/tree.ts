@@ -50,10 +50,18 @@ export function killTree(leader: number, mark: string | null): void {
   else send(-leader, "SIGKILL");
 }
 
-/** Every process that carries the mark: waits for them to be gone, asks them to end, then forces them. */
-export async function endMarked(mark: string, patienceMs: number, graceMs: number): Promise<void> {
+/** Every process that carries the mark: waits for them to be gone, asks them to end, then forces them. Names those. */
+export async function endMarked(
+  mark: string,
+  patienceMs: number,
+  graceMs: number,
+): Promise<readonly string[]> {
   // No group has this number, so only the mark counts.
-  await endTree({ leader: NO_GROUP, mark }, patienceMs, graceMs);
+  const tree = { leader: NO_GROUP, mark };
+  if (await isGone(tree, patienceMs)) return [];
+  const names = targets(tree).map((pid) => readProc(pid, "comm").trim() || `process ${pid}`);
+  await endTree(tree, 0, graceMs);
+  return names;
 }
 
 const NO_GROUP = 2 ** 30;
@@ -158,7 +166,7 @@ function statOf(pid: number): Stat {
   return { state, parent, pgrp, since: fields[19] };
 }
 
-function readProc(pid: number, file: "environ" | "stat"): string {
+function readProc(pid: number, file: "environ" | "stat" | "comm"): string {
   try {
     return readFileSync(`/proc/${pid}/${file}`, "latin1");
   } catch {

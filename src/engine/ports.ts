@@ -340,6 +340,8 @@ export type RunHandle = {
   readonly run: string;
   /** Grows with each claim; a writer whose epoch is not the newest cannot append. */
   readonly epoch: number;
+  /** The owner before did not let go of the run: its process died, or the run was taken over. */
+  readonly abandoned?: true;
   /**
    * Durable when it resolves. Appends offered in one event-loop turn, of all runs, share one transaction.
    * `seq` goes on where the journal ends, else ENTRY_OUT_OF_ORDER. Rejects with RUN_OWNED_ELSEWHERE once another

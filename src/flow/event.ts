@@ -87,6 +87,8 @@ export type Event =
       readonly fresh?: true;
       /** The user said yes to a run that was imported. */
       readonly accepted?: true;
+      /** Names of processes that outlived the process which owned the run before, and were ended. */
+      readonly strays?: readonly string[];
       readonly sandbox?: Confinement;
     }
   /** Somebody told it to go no further for now: what was under way is recorded, and `continue` goes on. */

@@ -87,10 +87,11 @@ export function createMemoryJournal(): Journal {
     async claim(id, { takeOver = false } = {}) {
       const run = find(id);
       if (run.held && !takeOver) throw runHeld(id, "this process");
+      const wasHeld = run.held;
       run.epoch += 1;
       run.held = true;
       written += 1;
-      return handleOf(run);
+      return wasHeld ? { ...handleOf(run), abandoned: true } : handleOf(run);
     },
 
     async read(id, afterSeq = 0, limit = Infinity) {

@@ -299,7 +299,8 @@ export async function openSqliteJournal(options: SqliteJournalOptions): Promise<
         owners.enter();
         const epoch = run.epoch + 1;
         sql.claim.run(run.key, epoch, ownerId, pid, now());
-        return handleOf(id, run.key, epoch);
+        const handle = handleOf(id, run.key, epoch);
+        return run.owner === null ? handle : { ...handle, abandoned: true };
       });
     },
 

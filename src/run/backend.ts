@@ -118,10 +118,9 @@ export async function chooseBackend(
   });
 }
 
-/** A coding agent that outlived the process that drove the run would go on beside the one that is started now. */
-export async function endStrays({ id }: BackendSpec, stateDir: string, run: string): Promise<void> {
-  if (id !== "acp" && id !== "claude-agent") return;
-  await (await import("../effects/agent-processes.ts")).endStrayAgents(stateDir, run);
+/** How long a watcher may take to end the coding agent of a run whose owner died; 0: nobody watches over the others. */
+export function watcherMs({ id }: BackendSpec): number {
+  return id === "acp" || id === "claude-agent" ? 3000 : 0;
 }
 
 /** Claude Code adds the version to the address by itself. */

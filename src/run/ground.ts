@@ -2,6 +2,8 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import type { ServedTool } from "../boundaries/toolbox.ts";
+import { markOfRun } from "../effects/strays.ts";
+import { MARKS } from "../effects/tree.ts";
 import type { Backend } from "../engine/ports.ts";
 import type { Confinement } from "../flow/event.ts";
 import type { Flow } from "../flow/flow.ts";
@@ -89,9 +91,13 @@ export function tellLoudly(
   return loud;
 }
 
-/** Starts the servers of tools, and ends them with the run. */
+/** Which run processes belong to. */
+export type RunAt = { readonly stateDir: string; readonly run: string };
+
+/** Starts the servers of tools, and ends them with the run. Every process that is started here carries the mark of the run. */
 export async function withGround(
   flow: Flow,
+  at: RunAt,
   cwd: string,
   { env = process.env, ...options }: DriveOptions,
   config: UserConfig,
@@ -99,7 +105,8 @@ export async function withGround(
   use: (around: Around) => Promise<Result>,
 ): Promise<Result> {
   const ground = await settled.groundAt(cwd);
-  const { exec, child, search } = ground;
+  const { search } = ground;
+  const { exec, child } = marking(ground, at, env);
   const git = ground.git === undefined ? {} : { git: ground.git };
   const warnings = settled.warnings.map(({ text }) => text);
   const { env: allow } = config;
@@ -113,4 +120,18 @@ export async function withGround(
   } finally {
     await servers.close();
   }
+}
+
+/** A resumed run finds by it what outlived the process that started it. */
+function marking({ exec, child }: Ground, at: RunAt, env: NodeJS.ProcessEnv): Pick<Ground, "exec" | "child"> {
+  let known: string | null = null;
+  const marks = (before: string | undefined) =>
+    [before, (known ??= markOfRun(at.stateDir, at.run))].filter(Boolean).join(":");
+  return {
+    exec: (options) => exec({ ...options, env: { ...options.env, [MARKS]: marks(options.env[MARKS]) } }),
+    child: (command, cwd) => {
+      const confined = child(command, cwd);
+      return { ...confined, env: { ...confined.env, [MARKS]: marks(env[MARKS]) } };
+    },
+  };
 }

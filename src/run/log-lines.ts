@@ -35,6 +35,8 @@ function* tellAll(moment: Moment): Generator<Told> {
   }
   if (event.type === "run.resumed")
     yield ["info", `Run resumed: ${after.run}`, { run: after.run, epoch: event.epoch }];
+  if (event.type === "run.resumed" && event.strays !== undefined)
+    yield ["warn", `Ended before the run went on: ${event.strays.join(", ")}`, { processes: event.strays }];
   if (event.type === "step.answered") {
     yield* response(moment, event);
     yield* validated(moment, event);

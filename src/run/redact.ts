@@ -121,7 +121,11 @@ function reworded(event: Event, is: State, hide: Hide, open: Open): Event {
         backend: NOBODY,
       };
     case "run.resumed":
-      return event.backend === undefined ? event : { ...event, backend: NOBODY };
+      return {
+        ...event,
+        ...(event.backend !== undefined && { backend: NOBODY }),
+        ...(event.strays !== undefined && { strays: event.strays.map(word) }),
+      };
     case "run.edited":
       return { ...event, handoff: members(event.handoff) as typeof event.handoff };
     case "step.answered":

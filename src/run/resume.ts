@@ -4,15 +4,16 @@ import { openQuestions } from "../engine/people.ts";
 import { RunnerError, type Journal, type RunHandle } from "../engine/ports.ts";
 import type { State } from "../engine/state.ts";
 import { adoptions } from "../flow/adopted.ts";
-import type { Entry } from "../flow/event.ts";
+import type { BackendSpec, Entry } from "../flow/event.ts";
 import type { Flow } from "../flow/flow.ts";
-import { chooseBackend, endStrays, recallBackend } from "./backend.ts";
+import { shownInLine } from "../flow/harmless.ts";
+import { chooseBackend, recallBackend, watcherMs } from "./backend.ts";
 import { systemClock } from "./clock.ts";
 import { readConfig } from "./config.ts";
 import { discreetSpec } from "./discreet.ts";
 import { acceptImported } from "./foreign.ts";
 import { pinRepository } from "./github.ts";
-import { mayGrant, settleGround, tellLoudly, withGround } from "./ground.ts";
+import { mayGrant, settleGround, tellLoudly, withGround, type RunAt } from "./ground.ts";
 import { openOwnJournal } from "./journal.ts";
 import { grantedOnResume, requireMetered } from "./limits.ts";
 import type { ResumeOptions } from "./options.ts";
@@ -57,6 +58,8 @@ async function resumeFrom(
     const { root, stateDir } = project;
     const recorded = await readRow(journal, row);
     const { flow: began, entries } = recorded;
+    const { cwd, worktree, spec, marks } = recallBackend(entries);
+    const strays = handle.abandoned === true ? await endAll({ stateDir, run: row.id }, spec, options) : [];
     if (isOver(recorded)) return await showOver(journal, row.id, options);
     const accepted = await acceptImported(recorded, stateDir, options);
     requireUnpaused(recorded, stateDir, options);
@@ -68,8 +71,6 @@ async function resumeFrom(
       ? await (await import("./adopt.ts")).flowToAdopt(recorded, { cwd: root }, options)
       : null;
     const flow = wanted?.flow ?? recorded.current;
-    const { cwd, worktree, spec, marks } = recallBackend(entries);
-    await endStrays(spec, stateDir, row.id);
     known.flow = flow;
     if (options.journal === undefined) requirePlace(root, { cwd, worktree }, flow, row.id);
     const redactor = redactorOf(options, flow);
@@ -101,6 +102,7 @@ async function resumeFrom(
       epoch: handle.epoch,
       ...(isFresh(entries) && { fresh: true as const }),
       ...(accepted && { accepted }),
+      ...(strays.length > 0 && { strays: strays.map(redactor.text) }),
       ...(renewed ? { backend: discreetSpec(backend, redactor) } : {}),
       ...spending,
       sandbox: ground.held,
@@ -121,7 +123,7 @@ async function resumeFrom(
             standing(),
             options,
           );
-    return await withGround(flow, cwd, options, config, ground, async (around) => {
+    return await withGround(flow, { stateDir, run: row.id }, cwd, options, config, ground, async (around) => {
       const past =
         wanted === null
           ? entries
@@ -134,13 +136,33 @@ async function resumeFrom(
       const isProposed = worktree?.finalize.createPr === true;
       const github = { ...surroundings(options), cwd: worktree?.home ?? cwd, isProposed };
       const repository = await pinRepository([flow, began, ...Object.values(adopted)], github, named);
-      const told = { ...around, warnings: [...warnings, ...around.warnings] };
+      const left = strays.length === 0 ? [] : [straysText(strays)];
+      const told = { ...around, warnings: [...left, ...warnings, ...around.warnings] };
       const where = { root, stateDir, ...place };
       const asked = { backend, closing, redactor };
       const about = { options: asking, ...flows, ...where, repository, clock, ...asked, handle, begin, past };
       return await driveTo({ ...about, around: told, problems: [] });
     });
   });
+}
+
+/** Ends what outlived the process that owned the run: it would go on beside the same, begun again. Gives the names. */
+async function endAll(
+  { stateDir, run }: RunAt,
+  spec: BackendSpec,
+  { notify }: ResumeOptions,
+): Promise<readonly string[]> {
+  const { endStrays, markOfRun } = await import("../effects/strays.ts");
+  const all = await endStrays(markOfRun(stateDir, run), watcherMs(spec));
+  const names = [...new Set(all)].slice(0, MOST_NAMED).map((name) => shownInLine(name, 40));
+  if (names.length > 0) notify?.(straysText(names));
+  return names;
+}
+
+const MOST_NAMED = 10;
+
+function straysText(names: readonly string[]): string {
+  return `Processes of the run were still running although the process that owned it was gone. They were ended: ${names.join(", ")}.`;
 }
 
 /** Somebody wanted it to rest: only who says so goes on. A stop that nobody heeded is past. */

@@ -112,28 +112,36 @@ export function runLoaded(loaded: Loaded, options: Omit<RunOptions, "agent">): P
       let isDriven = false;
       try {
         const warnings = planned === undefined ? [] : await planned.make();
-        return await withGround(flow, cwd, options, config, ground, async (around) => {
-          const { begin, handle } = created ?? (await create());
-          isDriven = true;
-          const { root, stateDir } = project;
-          const about = {
-            options,
-            flow,
-            digest,
-            root,
-            stateDir,
-            ...place,
-            repository,
-            clock,
-            backend,
-            closing,
-            redactor,
-            begin,
-            problems,
-          };
-          const told = { ...around, warnings: [...warnings, ...around.warnings] };
-          return held(handle, (mine) => driveTo({ ...about, around: told, handle: mine, past: [] }));
-        });
+        return await withGround(
+          flow,
+          { stateDir: project.stateDir, run: id },
+          cwd,
+          options,
+          config,
+          ground,
+          async (around) => {
+            const { begin, handle } = created ?? (await create());
+            isDriven = true;
+            const { root, stateDir } = project;
+            const about = {
+              options,
+              flow,
+              digest,
+              root,
+              stateDir,
+              ...place,
+              repository,
+              clock,
+              backend,
+              closing,
+              redactor,
+              begin,
+              problems,
+            };
+            const told = { ...around, warnings: [...warnings, ...around.warnings] };
+            return held(handle, (mine) => driveTo({ ...about, around: told, handle: mine, past: [] }));
+          },
+        );
       } catch (error) {
         // There turned out to be no run.
         if (!isDriven && planned !== undefined && created !== null) {

@@ -221,6 +221,7 @@ export function journalSuite(
         const stale = await journal.create(newRun("r1"), [waited(1)]);
         await refuses("RUN_OWNED_ELSEWHERE", journal.claim("r1", { takeOver: false }), /r1.*--take-over/);
         const fresh = await journal.claim("r1", { takeOver: true });
+        assert.equal(fresh.abandoned, true, "the owner before did not let go");
         assert.equal(fresh.epoch, 2);
         await refuses("RUN_OWNED_ELSEWHERE", stale.append([waited(2)]), /r1/);
         await stale.release();
@@ -229,7 +230,8 @@ export function journalSuite(
         assert.deepEqual(seqs(await journal.read("r1")), [1, 2]);
         await refuses("RUN_UNKNOWN", journal.claim("r2", { takeOver: true }), /r2/);
         await fresh.release();
-        assert.equal((await journal.claim("r1", { takeOver: true })).epoch, 3);
+        const third = await journal.claim("r1", { takeOver: true });
+        assert.deepEqual([third.epoch, third.abandoned], [3, undefined]);
       }));
 
     it("does not let a stale writer release the run of the fresh one", () =>

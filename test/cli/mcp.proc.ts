@@ -80,6 +80,30 @@ describe("servers of tools", { skip }, () => {
   });
 });
 
+test("one that outlives kill -9 is ended before the run goes on", { skip }, async () => {
+  using world = project({ name: "mcp__docs__hang", input: {} });
+  world.write("server.mjs", `process.exit = () => undefined;\nsetInterval(() => {}, 1000);\n${SERVER}`);
+  const flags = ["--sandbox", "off"];
+  let isKilled = false;
+  const killed = await world.lockstep([...RUN, "--verbose", ...flags], {
+    env: { ...env, TERM: "dumb" },
+    watch: (output, child) => {
+      if (isKilled || !/calls mcp__docs__hang/.test(output)) return;
+      isKilled = true;
+      child.kill("SIGKILL");
+    },
+  });
+  assert.equal(killed.code, null, killed.stderr);
+  assert.equal(alive(started(world)).length, 1, "it goes on");
+  world.write("server.mjs", SERVER.replace('case "fail":', 'case "fail": case "hang":'));
+  const ran = await world.lockstep(["resume", "@last", ...flags, "--json"], {
+    env: { ...env, TERM: "dumb" },
+  });
+  assert.equal(ran.code, 0, ran.stderr);
+  assert.match(ran.stderr, /They were ended: \S+/);
+  assert.deepEqual(alive(started(world).slice(0, 1)), []);
+});
+
 test("explain --boundary shows them, and doctor says when the package is missing", async () => {
   using world = project();
   const around = { env: { ...env, LOCKSTEP_PACKAGES: "/nowhere" } };
