@@ -760,10 +760,41 @@ export const COMMANDS: readonly Command[] = [
     name: "doctor",
     summary: "see whether everything needed is here",
     words: [],
-    flags: [{ name: "online", help: "also see whether the models' services can be reached" }],
-    examples: ["lockstep doctor", "lockstep doctor --online", "lockstep doctor --json"],
+    flags: [
+      { name: "online", help: "also see whether the models' services can be reached" },
+      {
+        name: "journal",
+        help: "check the whole record of runs instead: every page, entry, flow and file of it; nothing is changed",
+      },
+    ],
+    examples: [
+      "lockstep doctor",
+      "lockstep doctor --online",
+      "lockstep doctor --journal",
+      "lockstep doctor --json",
+    ],
     document: "plain",
     load: async () => (await import("./doctor.ts")).examine,
+  },
+  {
+    name: "salvage",
+    summary: "write what can be read of a damaged record of runs into a new state folder",
+    words: [],
+    flags: [
+      {
+        ...OUT,
+        takes: "DIR",
+        offers: "folder",
+        help: "write into DIR, which must be new or empty (.lockstep-salvaged)",
+      },
+    ],
+    details: [
+      "The damaged record is only read. Each run is whole, partial (it can be read up to an entry, and not resumed) or lost.",
+      "The two commands that put the new folder in place are printed. The exit code is 1 where something is lost.",
+    ],
+    examples: ["lockstep salvage", "lockstep salvage --out rescued --json"],
+    document: "plain",
+    load: async () => (await import("./salvage.ts")).salvageRuns,
   },
   {
     name: "bench",

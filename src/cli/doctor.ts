@@ -12,13 +12,14 @@ import { findProject, listAgents, type Project } from "../run/project.ts";
 import { programsFor } from "../run/programs.ts";
 import { loadAgent } from "./agent.ts";
 import type { Asked } from "../run/reach.ts";
+import { UsageError } from "./args.ts";
 import type { Call } from "./call.ts";
 import { withJournal } from "./journal.ts";
 import { countProblems } from "./problems.ts";
 import { duration, shownInLine, table } from "./text.ts";
 
 /** `fail`: no run is possible. `warn`: some things are not. */
-type Finding = {
+export type Finding = {
   readonly name: string;
   readonly status: "ok" | "warn" | "fail";
   readonly detail: string;
@@ -26,8 +27,13 @@ type Finding = {
 };
 
 export async function examine(call: Call): Promise<number> {
-  const { screen } = call;
   const project = findProject(call.cwd, call.stateDir);
+  if (call.on("journal")) {
+    if (call.on("online"))
+      throw new UsageError("--journal looks at this machine only, and --online at others.");
+    const { journalFindings } = await import("./doctor-journal.ts");
+    return report(call, project, journalFindings(project.stateDir));
+  }
   const programs = programsFor(call.host.env, [project.root, call.cwd]);
   const findings = [
     nodeVersion(),
@@ -43,6 +49,11 @@ export async function examine(call: Call): Promise<number> {
     ...(await proxy(call)),
     await github(call),
   ];
+  return report(call, project, findings);
+}
+
+function report(call: Call, project: Project, findings: readonly Finding[]): number {
+  const { screen } = call;
   const isFit = findings.every((finding) => finding.status !== "fail");
   if (call.on("json"))
     screen.document({ v: 1, ok: isFit, root: project.root, stateDir: project.stateDir, checks: findings });
@@ -178,7 +189,7 @@ async function journal(call: Call): Promise<Finding> {
       ok("journal", journal === null ? "none yet" : `${await journal.count()} runs`),
     );
   } catch (error) {
-    return fail("journal", why(error), "move the database away, or choose another folder with --state DIR");
+    return fail("journal", why(error), "lockstep doctor --journal reports all that is wrong with it");
   }
 }
 
@@ -302,15 +313,15 @@ async function github(call: Call): Promise<Finding> {
   return warn("github", told.why.slice(0, place), told.why.slice(place + 2));
 }
 
-function ok(name: string, detail: string): Finding {
+export function ok(name: string, detail: string): Finding {
   return { name, status: "ok", detail, fix: null };
 }
 
-function warn(name: string, detail: string, fix: string): Finding {
+export function warn(name: string, detail: string, fix: string): Finding {
   return { name, status: "warn", detail, fix };
 }
 
-function fail(name: string, detail: string, fix: string): Finding {
+export function fail(name: string, detail: string, fix: string): Finding {
   return { name, status: "fail", detail, fix };
 }
 

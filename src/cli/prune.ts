@@ -1,6 +1,6 @@
 /** `lockstep runs --prune`: what may go is shown, asked about, and removed. */
 import type { Journal } from "../run/index.ts";
-import { named, prunable, prune } from "../run/prune.ts";
+import { leftovers, named, prunable, prune, removeLeftovers } from "../run/prune.ts";
 import { UsageError } from "./args.ts";
 import type { Call } from "./call.ts";
 import { isYes } from "./conduct.ts";
@@ -34,8 +34,13 @@ export async function pruneRuns(call: Call, journal: Journal | null, stateDir: s
   }
   const what = `${count(runs.length, "run")}, ${size(bytes)}`;
   if (dryRun || runs.length === 0 || journal === null) {
-    if (call.on("json")) screen.document({ v: 1, dryRun, runs, bytes });
+    const look = dryRun ? leftovers : removeLeftovers;
+    const left = journal === null ? [] : await look(journal, stateDir);
+    // Also after a prune that was killed.
+    if (!dryRun) await journal?.tidy();
+    if (call.on("json")) screen.document({ v: 1, dryRun, runs, bytes, leftovers: left.length });
     else screen.tell(runs.length === 0 ? "There is nothing to remove." : `Would remove ${what}.`);
+    tellLeft(call, left, dryRun);
     return 0;
   }
   if (!call.on("yes") && !(await isConfirmed(call, what))) {
@@ -46,10 +51,20 @@ export async function pruneRuns(call: Call, journal: Journal | null, stateDir: s
     screen.status(`removed ${done} of ${count(runs.length, "run")}`),
   );
   screen.status(null);
+  const left = await removeLeftovers(journal, stateDir);
   const freed = gone.reduce((sum, run) => sum + run.bytes, 0);
-  if (call.on("json")) screen.document({ v: 1, dryRun, runs: gone, bytes: freed });
+  if (call.on("json")) screen.document({ v: 1, dryRun, runs: gone, bytes: freed, leftovers: left.length });
   else screen.tell(`Removed ${count(gone.length, "run")}, ${size(freed)}.`);
+  tellLeft(call, left, dryRun);
   return 0;
+}
+
+/** Files that a prune which was killed did not come to. */
+function tellLeft({ screen, on }: Call, left: readonly string[], dryRun: boolean): void {
+  if (left.length === 0 || on("json")) return;
+  screen.tell(
+    `${dryRun ? "Would remove" : "Removed"} files that ${count(left.length, "removed run")} had left.`,
+  );
 }
 
 async function isConfirmed(call: Call, what: string): Promise<boolean> {

@@ -155,7 +155,9 @@ function requirePrune(call: Call): void {
     return;
   }
   if (call.words.length > 0)
-    throw new UsageError(`To look at a run: lockstep show ${call.words[0]}. With --prune, RUN is removed.`);
+    throw new UsageError(
+      `RUN goes with --prune, which removes it. To look at one: lockstep show ${call.words[0]}`,
+    );
   const stray = ["older-than", "keep", "dry-run", "yes"].find((flag) => call.text(flag) !== undefined);
   if (stray !== undefined) throw new UsageError(`--${stray} goes with --prune.`);
 }

@@ -45,6 +45,8 @@ export type Artifacts = {
   readonly keep: (body: string) => string;
   /** The entry's JSON, from what its row holds. Throws JOURNAL_UNAVAILABLE where the file is gone or was changed. */
   readonly restore: (row: string, run: string, seq: number) => string;
+  /** What the row of an entry names; null: the entry is in the row. */
+  readonly named: (row: string) => string | null;
   /** The names of all files: digests, and the names of files that are half written, which are never in a row. */
   readonly names: () => readonly string[];
   /** Removes files by name. Only to be called inside a write transaction on the journal. */
@@ -91,6 +93,8 @@ export function createArtifacts(directory: string, ownId: string): Artifacts {
         throw artifactDamaged(file, run, seq, "was changed");
       return bytes.toString();
     },
+
+    named: (row) => REFERENCE.exec(row)?.[1] ?? null,
 
     names() {
       const folders = namesIn(inside(directory, "artifacts")).filter((name) => FOLDER.test(name));

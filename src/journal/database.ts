@@ -102,15 +102,17 @@ export type Database = {
 
 /**
  * Opens the database, and makes it first where there is none. Where nothing may be written it can still be read.
- * `readOnly`: somebody else may have written it, so it is only looked at. Throws JOURNAL_UNAVAILABLE or STATE_UNSAFE.
+ * `foreign`: somebody else may have written it, so it is only looked at. `look`: it is ours, and nothing may change.
+ * Throws JOURNAL_UNAVAILABLE or STATE_UNSAFE.
  */
-export function openDatabase(directory: string, readOnly = false): Database {
+export function openDatabase(directory: string, how: "write" | "look" | "foreign" = "write"): Database {
+  const readOnly = how !== "write";
   const file = join(directory, "runs.db");
   let db: DatabaseSync | undefined;
   try {
     requirePlainFiles(directory);
-    if (readOnly) requireSize(file);
-    else makeFile(directory, file);
+    if (how === "foreign") requireSize(file);
+    if (how === "write") makeFile(directory, file);
     const writable = !readOnly && isWritable(directory) && isWritable(file);
     db = writable ? new DatabaseSync(file, DEFENSIVE) : openForReading(directory, file, readOnly);
     // Before anything of the schema is read: no function of it may have an effect.

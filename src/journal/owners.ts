@@ -5,7 +5,7 @@
  *
  * The file is an empty SQLite database with an open exclusive transaction, because that is the one file lock Node has.
  */
-import { lstatSync, mkdirSync, readdirSync, rmSync } from "node:fs";
+import { existsSync, lstatSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { unavailable } from "./errors.ts";
@@ -22,6 +22,8 @@ export type Owners = {
   readonly leave: () => boolean;
   /** True unless the owner's lock is free or its file gone: whatever cannot be proved dead counts as alive. */
   readonly isAlive: (owner: string) => boolean;
+  /** The lock files of all owners: whether each is held. */
+  readonly all: () => readonly { readonly file: string; readonly isHeld: boolean }[];
   /** Clears away what a dead owner left. */
   readonly bury: (owner: string) => void;
 };
@@ -53,6 +55,15 @@ export function createOwners(directory: string, ownId: string): Owners {
     },
 
     isAlive: (owner) => OWN_NAME.test(owner + SUFFIX) && explained(fileOf(owner), isLocked),
+    all: () =>
+      explained(inside(directory, "owners"), (path) =>
+        existsSync(path)
+          ? readdirSync(path)
+              .filter((name) => OWN_NAME.test(name))
+              .map((name) => join(path, name))
+              .map((file) => ({ file, isHeld: isLocked(file) }))
+          : [],
+      ),
     bury: (owner) => {
       if (OWN_NAME.test(owner + SUFFIX)) explained(fileOf(owner), remove);
     },

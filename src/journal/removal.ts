@@ -216,7 +216,9 @@ async function leaveRoom(from: number): Promise<void> {
 }
 
 function prepareAll(db: DatabaseSync) {
-  const adoption = "instr(body, '\"run.adopted\"') AND body ->> '$.event.type' = 'run.adopted'";
+  // An entry that is damaged must not keep the others from being read.
+  const adoption =
+    "instr(body, '\"run.adopted\"') AND iif(json_valid(body), body ->> '$.event.type', NULL) = 'run.adopted'";
   const sql = {
     entries: db.prepare("SELECT seq, octet_length(body) FROM event WHERE run = ? ORDER BY seq LIMIT ?"),
     removeEntries: db.prepare("DELETE FROM event WHERE run = ? AND seq <= ?"),

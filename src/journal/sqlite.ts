@@ -47,7 +47,10 @@ export type SqliteJournalOptions = {
  */
 export async function openSqliteJournal(options: SqliteJournalOptions): Promise<Journal> {
   const { directory, now, ownerId, pid, refuseWrites } = options;
-  const { file, db, writable, isOld, requireSame } = openDatabase(directory, refuseWrites !== undefined);
+  const { file, db, writable, isOld, requireSame } = openDatabase(
+    directory,
+    refuseWrites === undefined ? "write" : "foreign",
+  );
   const sql = prepareAll(db, isOld);
   const owners = createOwners(directory, ownerId);
   const artifacts = createArtifacts(directory, ownerId);

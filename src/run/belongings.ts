@@ -1,11 +1,37 @@
 /** What belongs to a run beside its journal: conversations of a coding agent, answers and wishes that were left for it. */
-import { lstatSync, readdirSync, rmSync } from "node:fs";
+import { cpSync, lstatSync, readdirSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 
 /** Bytes on disk. */
 export function sizeOfBelongings(stateDir: string, run: string): number {
   return belongingsOf(stateDir, run).reduce((sum, path) => sum + sizeOf(path), 0);
 }
+
+/** All of them, of all runs, into another state folder. Links are left out. */
+export function copyBelongings(stateDir: string, to: string): void {
+  for (const folder of FOLDERS) {
+    const from = join(stateDir, folder);
+    if (found(from)?.isDirectory() !== true) continue;
+    cpSync(from, join(to, folder), {
+      recursive: true,
+      errorOnExist: true,
+      filter: (path) => found(path)?.isDirectory() === true || found(path)?.isFile() === true,
+    });
+  }
+}
+
+/** The names of all runs that something belongs to. A prune that was killed leaves those of runs that are gone. */
+export function ownersIn(stateDir: string): readonly string[] {
+  const names = FOLDERS.map((folder) => join(stateDir, folder))
+    .filter((path) => found(stateDir)?.isDirectory() === true && found(path)?.isDirectory() === true)
+    .flatMap((path) => readdirSync(path))
+    .map((name) => name.replace(/\.json$/, ""));
+  return [...new Set(names)].filter((name) => OWN_NAME.test(name));
+}
+
+const FOLDERS = ["runs", "answers", "control"];
+/** The names that we give: anything else there belongs to somebody else. */
+const OWN_NAME = /^[\w-]{1,64}$/;
 
 /** Only for a run that the journal has let go: whoever drives it works with them. */
 export function removeBelongings(stateDir: string, run: string): void {

@@ -1,6 +1,6 @@
 /** Runs that nobody needs any more. */
 import { RunnerError, type Journal } from "../engine/ports.ts";
-import { removeBelongings, sizeOfBelongings } from "./belongings.ts";
+import { ownersIn, removeBelongings, sizeOfBelongings } from "./belongings.ts";
 import { everyRow, findRun, summarise, type RunSummary } from "./runs.ts";
 
 export type PruneOptions = {
@@ -101,3 +101,18 @@ export async function prune(
 
 const AT_ONCE = 200;
 const LEFT_ALONE: ReadonlySet<string> = new Set(["RUN_OWNED_ELSEWHERE", "RUN_UNKNOWN"]);
+
+/** The removed runs of which files are left, because a prune was killed. */
+export async function leftovers(journal: Journal, stateDir: string): Promise<readonly string[]> {
+  // In this order: a run is recorded before anything belongs to it.
+  const names = ownersIn(stateDir);
+  const known = new Set((await journal.rows(names)).map(({ id }) => id));
+  return names.filter((name) => !known.has(name));
+}
+
+/** Removes them, and gives their runs. What is left in the journal itself goes with `tidy`. */
+export async function removeLeftovers(journal: Journal, stateDir: string): Promise<readonly string[]> {
+  const names = await leftovers(journal, stateDir);
+  for (const name of names) removeBelongings(stateDir, name);
+  return names;
+}

@@ -106,16 +106,17 @@ function foreign(why: string, isRefused = false): Standing {
 
 /**
  * Records a state folder that exists as the user's own. `made` by many processes at once, one of them wins; `accepted`
- * gives it a new id, so that it is not taken for the one it was copied from. Gives what the user has to know: that it
- * holds for this process only; else null.
+ * gives it a new id, so that it is not taken for the one it was copied from. `place`: where it will be, if it is to be
+ * moved first. Gives what the user has to know: that it holds for this process only; else null.
  */
 export function rememberState(
   stateDir: string,
   env: NodeJS.ProcessEnv,
   how: KnownState["how"],
   now: number,
+  place: string = stateDir,
 ): string | null {
-  const path = realpathSync.native(stateDir);
+  const path = realpathSync.native(place);
   const id = randomBytes(16).toString("hex");
   const file = fileInside(stateDir, ID_FILE);
   const draft = `${file}.${id}`;
@@ -125,7 +126,7 @@ export function rememberState(
     writeFileSync(draft, `${id}\n`, { mode: 0o600, flag: "wx" });
     if (how === "made") linkSync(draft, file);
     else renameSync(draft, file);
-    ofThisProcess.set(path, id);
+    if (place === stateDir) ofThisProcess.set(path, id);
   } catch (error) {
     if (isRecorded) forgetState(env, id);
     if (!(error instanceof Error && "code" in error && error.code === "EEXIST"))

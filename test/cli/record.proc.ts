@@ -1,0 +1,110 @@
+/** A record that is harmed, as the user meets it: checked, rescued, put in place, and used again; and what a killed prune left. */
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { test } from "node:test";
+import { createWorld, replies, script, writeAgent, type World } from "./world.ts";
+
+const ALL = script(replies.initial(), replies.continuation(), replies.closure());
+
+test("a damaged record is checked, rescued and put in place", async () => {
+  using world = createWorld();
+  writeAgent(world, "notes");
+  world.write("all.json", ALL);
+  world.write("part.json", script(replies.initial()));
+  await run(world, "all.json", "a");
+  await run(world, "part.json", "b", 1);
+  const file = join(world.root, ".lockstep", "runs.db");
+  const [done = "", open = ""] = ids(file);
+  const sound = await world.lockstep(["doctor", "--journal", "--json"]);
+  assert.deepEqual([sound.code, (JSON.parse(sound.stdout) as { ok: boolean }).ok], [0, true], sound.stdout);
+
+  // The pages of the schema and of the index, and an entry of the first run.
+  using db = new DatabaseSync(file);
+  db.exec("UPDATE event SET body = replace(body, '\"at\"', '\"aT\"') WHERE run = 1 AND seq = 3");
+  db.close();
+  const bytes = readFileSync(file);
+  writeFileSync(file, bytes.fill(0, 0, 4096));
+  const ill = await world.lockstep(["doctor", "--journal"]);
+  assert.equal(ill.code, 3);
+  assert.match(ill.stdout, /fail +database .*fix: restore it from a copy, or: lockstep salvage/);
+  assert.match((await world.lockstep(["runs"])).stderr, /lockstep salvage/);
+  assert.deepEqual(readFileSync(file), bytes);
+
+  const salvaged = await world.lockstep(["salvage"]);
+  assert.equal(salvaged.code, 1, salvaged.stderr);
+  assert.match(salvaged.stdout, new RegExp(`${done} +notes +partial +2 of \\d+ entries +entry 3 is lost`));
+  assert.match(salvaged.stdout, new RegExp(`${open} +notes +whole +\\d+ entries`));
+  assert.deepEqual(readFileSync(file), bytes);
+  const commands = salvaged.stderr.match(/^ {2}mv .*$/gm) ?? [];
+  assert.equal(commands.length, 2, salvaged.stderr);
+  const again = await world.lockstep(["salvage", "--json"]);
+  assert.match(again.stdout + again.stderr, /exists and is not empty/);
+  for (const command of commands) execFileSync("sh", ["-c", command], { cwd: world.root });
+
+  // It is the user's own, without --trust-journal.
+  const listed = await world.lockstep(["runs"]);
+  assert.match(listed.stdout, new RegExp(`${done} +notes +damaged`));
+  world.write("rest.json", script(replies.continuation(), replies.closure()));
+  const resumed = await world.lockstep(["resume", open, "--script", "rest.json"]);
+  assert.equal(resumed.code, 0, resumed.stderr);
+  const refused = await world.lockstep(["resume", done, "--script", "rest.json"]);
+  assert.match(refused.stderr, new RegExp(`entry 3 of run ${done} is missing`));
+  assert.equal((await world.lockstep(["runs", "--prune", done, "--yes"])).code, 0);
+  assert.equal((await world.lockstep(["doctor", "--journal"])).code, 0);
+});
+
+test("what a killed prune left is removed by the next one, also if it removes no run", async () => {
+  using world = createWorld();
+  writeAgent(world, "notes");
+  world.write("all.json", ALL);
+  await run(world, "all.json", "a");
+  const state = join(world.root, ".lockstep");
+  const [kept = ""] = ids(join(state, "runs.db"));
+  const digest = "0".repeat(64);
+  const left = [
+    join(state, "runs", "gone", "claude", "x.jsonl"),
+    join(state, "answers", "gone", "q.json"),
+    join(state, "control", "gone.json"),
+    join(state, "artifacts", "00", digest),
+    join(state, "artifacts", "00", `${digest}.some-owner`),
+  ];
+  const stays = [
+    join(state, "runs", kept, "claude", "x.jsonl"),
+    join(state, "answers", "not ours!", "q.json"),
+    join(state, "artifacts", "notes.txt"),
+  ];
+  for (const path of [...left, ...stays]) {
+    mkdirSync(join(path, ".."), { recursive: true });
+    writeFileSync(path, "x");
+  }
+  const looked = await world.lockstep(["doctor", "--journal"]);
+  assert.equal(looked.code, 0, looked.stdout);
+  assert.match(looked.stdout, /warn +artifacts +2 files that no entry needs/);
+  assert.match(
+    looked.stdout,
+    /warn +files of runs +those of 1 removed run are left +fix: lockstep runs --prune/,
+  );
+  const dry = await world.lockstep(["runs", "--prune", "--dry-run", "--json"]);
+  assert.equal((JSON.parse(dry.stdout) as { leftovers: number }).leftovers, 1);
+  assert.ok(left.every(existsSync));
+  const pruned = await world.lockstep(["runs", "--prune"]);
+  assert.equal(pruned.code, 0, pruned.stderr);
+  assert.match(pruned.stderr, /nothing to remove.*files that 1 removed run had left/s);
+  assert.deepEqual([...left, ...stays].filter(existsSync), stays);
+});
+
+async function run(world: World, replying: string, topic: string, code = 0): Promise<void> {
+  const ran = await world.lockstep(["run", "notes", "--topic", topic, "--script", replying]);
+  assert.equal(ran.code, code, ran.stderr);
+}
+
+function ids(file: string): readonly string[] {
+  using db = new DatabaseSync(file, { readOnly: true });
+  return db
+    .prepare("SELECT id FROM run ORDER BY key")
+    .all()
+    .map(({ id }) => String(id));
+}
