@@ -5,7 +5,7 @@ import type { Call } from "./call.ts";
 import { resumeCommand } from "./conduct.ts";
 import { UsageError } from "./args.ts";
 import { EXIT } from "../flow/verdict.ts";
-import { entriesOf } from "../run/runs.ts";
+import { slicesOf } from "../run/runs.ts";
 import { withJournal } from "./journal.ts";
 import { failedLine, ledLine } from "./progress.ts";
 import { renderReport, resultText } from "./report.ts";
@@ -22,26 +22,32 @@ export async function showRun(call: Call): Promise<number> {
     }
     const row = await findRun(journal, ref);
     if (call.on("follow")) return await (await import("./follow.ts")).followShown(call, journal, row.id);
-    const { entries, damage } = await entriesOf(journal, row.id);
     if (call.on("events")) {
-      for (const entry of entries) screen.emit(jsonLine(entry));
-      if (damage !== null) throw damage;
+      for await (const slice of slicesOf(journal, row.id))
+        for (const entry of slice) screen.emit(jsonLine(entry));
       return 0;
     }
     if (call.on("audit")) return await tellAudit(call, journal, row.id);
-    const result = await show(journal, row.id);
+    const isText = !call.on("result") && !call.on("json");
+    const lines: string[] = [];
+    const result = await show(journal, row.id, Date.now(), (entry) => {
+      if (isText) lines.push(...visitLines(entry, screen.out));
+      if (lines.length >= LINES) screen.print(lines.splice(0).join("\n"));
+    });
     if (call.on("result")) return printResult(call, result);
-    const code = damage === null && row.damaged === undefined ? EXIT.completed : EXIT.unavailable;
+    const code = result.code === "JOURNAL_UNAVAILABLE" ? EXIT.unavailable : EXIT.completed;
     if (call.on("json")) {
       screen.document(result);
       return code;
     }
-    const visits = entries.flatMap((entry) => visitLines(entry, screen.out));
     const report = renderReport(result, resumeCommand(call, result), screen.out, call.typed);
-    screen.print([...visits, report, ...stepTable(result, screen.out)].join("\n"));
+    screen.print([...lines, report, ...stepTable(result, screen.out)].join("\n"));
     return code;
   });
 }
+
+/** Of a long run so many are printed at once. */
+const LINES = 500;
 
 /** Only what the run made: text as it is but for what a terminal would obey, anything else as JSON. */
 function printResult({ screen, on }: Call, { run, result, outcome }: Shown): number {

@@ -1,5 +1,6 @@
 /** `lockstep whatif --agent NAME [RUN …]` */
-import { load, RunnerError, whatIf, type WhatIf } from "../run/index.ts";
+import { load, RunnerError, type WhatIf } from "../run/index.ts";
+import { whatIf } from "../run/whatif.ts";
 import { UsageError } from "./args.ts";
 import type { Call } from "./call.ts";
 import { withJournal } from "./journal.ts";
@@ -11,12 +12,20 @@ export async function whatIfRuns(call: Call): Promise<number> {
   const loaded = await load(agent, { cwd: call.cwd });
   const found = await withJournal(call, async (journal, stateDir) => {
     if (journal === null) throw new RunnerError("RUN_UNKNOWN", `No runs are recorded in ${stateDir}.`);
-    return await whatIf(journal, loaded, call.words);
-  });
+    let done = 0;
+    const total = call.words.length || (await journal.count());
+    return await whatIf(journal, loaded, call.words, () => {
+      done += 1;
+      if (total > MANY) call.screen.status(`worked out ${count(done, "run")}`);
+    });
+  }).finally(() => call.screen.status(null));
   if (call.on("json")) call.screen.document(found);
   else call.screen.print(whatIfText(found, call.screen.out));
   return call.on("check") && found.same < found.runs.length ? 1 : 0;
 }
+
+/** Among more runs than this it is shown how many are done. */
+const MANY = 20;
 
 function whatIfText({ runs, same, changed, stuck }: WhatIf, paint: Paint): string {
   const total = `${count(runs.length, "run")}: ${same} the same, ${changed} another way, ${stuck} cannot be followed`;

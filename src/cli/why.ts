@@ -1,8 +1,8 @@
 /** `lockstep why RUN [STEP[@VISIT]]`: the chain behind one decision, to be read from top to bottom. */
 import { EXIT } from "../flow/verdict.ts";
-import { RunnerError } from "../run/index.ts";
+import { findRun, RunnerError, type Journal } from "../run/index.ts";
 import { readPartly } from "../run/runs.ts";
-import { asDriven, why, whyAll, type Why } from "../run/why.ts";
+import { asDriven, whyAll, whyOf } from "../run/why.ts";
 import { UsageError } from "./args.ts";
 import type { Call } from "./call.ts";
 import { sayPartial, withJournal } from "./journal.ts";
@@ -17,18 +17,23 @@ export async function whyRun(call: Call): Promise<number> {
     if (journal === null) {
       throw new RunnerError("RUN_UNKNOWN", `There is no run "${ref}": none is recorded in ${stateDir}.`);
     }
-    const { row, flow, adopted, entries, damage } = await readPartly(journal, ref);
-    const found: readonly Why[] = call.on("all")
-      ? whyAll(flow, entries, adopted)
-      : [why(flow, entries, target, adopted)];
-    const visits = found.map((one) => asDriven(one, row.owned));
-    if (call.on("json")) {
-      const document = call.on("all") ? { v: 1, run: row.id, agent: flow.agent, visits } : visits[0]!;
-      screen.document(damage === null ? document : { ...document, damaged: damage.why });
-    } else {
-      const texts = visits.map((one) => whyText(one, screen.out, call.on("full")));
-      screen.print(texts.join("\n\n\n"));
-    }
+    const { visits, document, damage } = call.on("all")
+      ? await every(journal, ref)
+      : await one(journal, ref, target);
+    if (call.on("json")) screen.document(damage === null ? document : { ...document, damaged: damage.why });
+    else screen.print(visits.map((visit) => whyText(visit, screen.out, call.on("full"))).join("\n\n\n"));
     return damage === null ? EXIT.completed : sayPartial(call, damage);
   });
+}
+
+async function one(journal: Journal, ref: string, target?: string) {
+  const { damage, ...visit } = await whyOf(journal, await findRun(journal, ref), target);
+  return { visits: [visit], document: visit, damage };
+}
+
+/** All of them make one document, so the run is read whole. */
+async function every(journal: Journal, ref: string) {
+  const { row, flow, adopted, entries, damage } = await readPartly(journal, ref);
+  const visits = whyAll(flow, entries, adopted).map((visit) => asDriven(visit, row.owned));
+  return { visits, document: { v: 1, run: row.id, agent: flow.agent, visits }, damage };
 }

@@ -26,26 +26,46 @@ export type Divergence = {
 
 export function replay(began: Flow, entries: readonly Entry[], adopted?: Flows): Replayed {
   let flow = began;
+  const { add, replayed } = createReplay(({ event }) => (flow = flowFrom(flow, event, adopted)));
+  entries.every(add);
+  return replayed();
+}
+
+export type Replaying = {
+  /** The next entry. Says whether it came out as it is recorded. */
+  readonly add: (entry: Entry) => boolean;
+  readonly replayed: () => Replayed;
+};
+
+/** For a run that is read in slices: `flowAt` gives the flow that holds from an entry on. After the first difference nothing more is looked at. */
+export function createReplay(flowAt: (entry: Entry) => Flow): Replaying {
   let state = EMPTY_STATE;
-  for (const [index, entry] of entries.entries()) {
-    const { event } = entry;
-    let next: State;
-    try {
-      const wrong = misplaced(state, entry, index + 1);
-      if (wrong !== null) return { events: index, difference: wrong, state };
-      flow = flowFrom(flow, event, adopted);
-      next = decide(flow, state, event);
-    } catch (error) {
-      const why = error instanceof Error ? error.message : String(error);
-      return { events: index, difference: divergence(entry, "entry", place(event), why), state };
-    }
-    if (!sameDecision(entry.led, next.settled)) {
-      const difference = divergence(entry, "decision", entry.led ?? null, next.settled);
-      return { events: index, difference, state };
-    }
-    state = next;
-  }
-  return { events: entries.length, difference: null, state };
+  let events = 0;
+  let difference: Divergence | null = null;
+  return {
+    add(entry) {
+      if (difference !== null) return false;
+      const { event } = entry;
+      let next: State;
+      try {
+        difference = misplaced(state, entry, events + 1);
+        if (difference !== null) return false;
+        next = decide(flowAt(entry), state, event);
+      } catch (error) {
+        const why = error instanceof Error ? error.message : String(error);
+        difference = divergence(entry, "entry", place(event), why);
+        return false;
+      }
+      if (!sameDecision(entry.led, next.settled)) {
+        difference = divergence(entry, "decision", entry.led ?? null, next.settled);
+        return false;
+      }
+      state = next;
+      events += 1;
+      return true;
+    },
+    replayed: () => ({ events, difference, state }),
+  };
 }
 
 function divergence(

@@ -16,6 +16,8 @@ import { denialText } from "../flow/question.ts";
 export type Report = {
   readonly path: Led[];
   readonly checks: { name: string; ok: boolean; pattern: string; attempt: number; summary: string }[];
+  /** How often each check was run. */
+  readonly attempts: Map<string, number>;
   readonly denials: string[];
   /** Visits that had not stopped when the run was given up. */
   readonly left: string[];
@@ -53,6 +55,7 @@ export function createReport(): Report {
   const lists = { path: [], checks: [], denials: [], left: [] };
   return {
     ...lists,
+    attempts: new Map(),
     effects: new Map(),
     worktree: null,
     dryRun: false,
@@ -77,7 +80,8 @@ export function addEntry(report: Report, { at, moved = 0, event, led }: Entry): 
   }
   if (event.type === "step.checked") {
     for (const { name, ok, pattern, summary } of event.results) {
-      const attempt = report.checks.filter((other) => other.name === name).length + 1;
+      const attempt = (report.attempts.get(name) ?? 0) + 1;
+      report.attempts.set(name, attempt);
       report.checks.push({ name, ok, pattern, attempt, summary });
     }
   }

@@ -58,7 +58,9 @@ function byVisit(entries: readonly Entry[]): Map<string, Recorded[]> {
   for (const { seq, event } of entries) {
     if (!("step" in event)) continue;
     const key = keyOf(event);
-    left.set(key, [...(left.get(key) ?? []), { seq, event }]);
+    const list = left.get(key) ?? [];
+    list.push({ seq, event });
+    left.set(key, list);
   }
   return left;
 }

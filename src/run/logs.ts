@@ -5,7 +5,7 @@ import { decide } from "../engine/decide.ts";
 import type { Journal } from "../engine/ports.ts";
 import { EMPTY_STATE } from "../engine/state.ts";
 import type { Flow } from "../flow/flow.ts";
-import { entriesOf, findRun, flowOf } from "./runs.ts";
+import { findRun, flowOf, slicesOf } from "./runs.ts";
 
 export { formatLine, LEVELS, type Level, type LogLine } from "./log-line.ts";
 export { logLines } from "./log-lines.ts";
@@ -46,17 +46,18 @@ async function* momentsOf(
   let state = EMPTY_STATE;
   let seq = 0;
   let isDriven = isDrivenNow;
+  let hasEnded = false;
   for (let round = 1; ; round++) {
-    const { entries, damage } = await entriesOf(journal, run, seq);
-    for (const entry of entries) {
-      const before = state;
-      if (entry.event.type === "run.adopted") flow = await flowOf(journal, run, entry.event.flow);
-      state = decide(flow, before, entry.event);
-      ({ seq } = entry);
-      yield { entry, before, after: state, flow };
-    }
-    if (damage !== null) throw damage;
-    if (!isDriven || signal.aborted || entries.at(-1)?.event.type === "run.ended") return;
+    for await (const slice of slicesOf(journal, run, seq))
+      for (const entry of slice) {
+        const before = state;
+        if (entry.event.type === "run.adopted") flow = await flowOf(journal, run, entry.event.flow);
+        state = decide(flow, before, entry.event);
+        ({ seq } = entry);
+        hasEnded = entry.event.type === "run.ended";
+        yield { entry, before, after: state, flow };
+      }
+    if (!isDriven || signal.aborted || hasEnded) return;
     // Once nobody drives it, whatever was written last is read, and that is all.
     if (round % ALIVE_EVERY === 0) isDriven = await hasDriver(journal, run);
     else await delay(POLL_MS, undefined, { signal }).catch(() => undefined);

@@ -20,7 +20,7 @@ import type { ResumeOptions } from "./options.ts";
 import { requirePlace, restorePlace, surroundings } from "./place.ts";
 import { findProject, type Project } from "./project.ts";
 import type { Result } from "./result.ts";
-import { findRun, readRow, readRun, resultOf, type RecordedRun } from "./runs.ts";
+import { findRun, readRow, type RecordedRun } from "./runs.ts";
 import { closingOf, driveTo, held, redactorOf, reported, requireToolCalling } from "./stretch.ts";
 import { requireTrust, trusting } from "./trust.ts";
 import { forgetWish, wishFor } from "./wishes.ts";
@@ -56,11 +56,13 @@ async function resumeFrom(
   const { takeOver = false } = options;
   return await held(await journal.claim(row.id, { takeOver }), async (handle) => {
     const { root, stateDir } = project;
+    const over = await resultIfOver(journal, row.id, options);
+    if (over !== null && handle.abandoned !== true) return over;
     const recorded = await readRow(journal, row);
     const { flow: began, entries } = recorded;
     const { cwd, worktree, spec, marks } = recallBackend(entries);
     const strays = handle.abandoned === true ? await endAll({ stateDir, run: row.id }, spec, options) : [];
-    if (isOver(recorded)) return await showOver(journal, row.id, options);
+    if (over !== null) return over;
     const accepted = await acceptImported(recorded, stateDir, options);
     requireUnpaused(recorded, stateDir, options);
     // The drive folds the journal too: this is for what has to be known before, and not made where nothing has.
@@ -217,14 +219,18 @@ function isGiven(value: unknown): boolean {
   return value !== undefined;
 }
 
-/** Whether the run ended by the flow's own doing, so that nothing is left to go on with. */
-function isOver({ flow, entries, adopted }: RecordedRun): boolean {
-  if (entries.at(-1)?.event.type !== "run.ended") return false;
-  return fold(flow, entries, adopted).halted.length === 0;
-}
-
-async function showOver(journal: Journal, id: string, { notify }: ResumeOptions): Promise<Result> {
-  const result = resultOf(await readRun(journal, id));
+/** Of a run that ended by the flow's own doing, so that nothing is left to go on with; null: something is. */
+async function resultIfOver(
+  journal: Journal,
+  id: string,
+  { notify, clock = systemClock }: ResumeOptions,
+): Promise<Result | null> {
+  // Asked again: it may have gone on until it was claimed.
+  const [row] = await journal.rows([id]);
+  if (row?.last?.event.type !== "run.ended") return null;
+  const { standingOf } = await import("./standing.ts");
+  const { result, state } = await standingOf(journal, { ...row, owned: false }, clock.now());
+  if (state.halted.length > 0) return null;
   const text = `Run ${id} had ended before (${result.outcome}): nothing was resumed, and this is its result.`;
   notify?.(text);
   return { ...result, warnings: [...result.warnings, text] };

@@ -1,17 +1,16 @@
 /** Looking at recorded runs. */
-import { decide } from "../engine/decide.ts";
 import { RunnerError, type Journal, type RunRow, type WhichRuns } from "../engine/ports.ts";
-import { addEntry, createReport, isSideNote } from "../engine/report.ts";
+import { isSideNote } from "../engine/report.ts";
 import { prepareSchemas, schemasOf } from "../engine/schema.ts";
 import { addUsage, EMPTY_STATE } from "../engine/state.ts";
-import { addToTally, addUntil, createTally, tallied, usageIn } from "../engine/tally.ts";
+import { usageIn } from "../engine/tally.ts";
 import type { Entry } from "../flow/event.ts";
-import { adoptions, flowFrom } from "../flow/adopted.ts";
+import { adoptions } from "../flow/adopted.ts";
 import type { Flow, Flows } from "../flow/flow.ts";
 import type { JsonObject } from "../flow/json.ts";
 import type { LogLine } from "./log-line.ts";
 import { EXIT, type Verdict } from "../flow/verdict.ts";
-import { BEGIN_FAILED, FINALIZE_FAILED, isBeginning, toResult, type Result } from "./result.ts";
+import { BEGIN_FAILED, FINALIZE_FAILED, isBeginning, type Result } from "./result.ts";
 import { EntryDamaged } from "../journal/errors.ts";
 import type { Why } from "./why.ts";
 
@@ -79,7 +78,8 @@ export async function* slicesOf(
   }
 }
 
-const SLICE = 200;
+/** Entries that are read at once. */
+export const SLICE = 200;
 
 async function sliceOf(
   journal: Journal,
@@ -129,72 +129,35 @@ export type Shown = Omit<Result, "outcome" | "exitCode"> & {
   readonly exitCode: number | null;
 };
 
-/** The document of a run, from its journal alone. Only what a running run took so far is asked of the clock. */
-export async function show(journal: Journal, ref: string, now: number = Date.now()): Promise<Shown> {
-  const recorded = await readPartly(journal, ref);
-  if (recorded.damage !== null) return shownPartly(recorded, recorded.damage);
-  const isRunning = recorded.row.owned && recorded.entries.at(-1)?.event.type !== "run.ended";
-  if (!isRunning) return resultOf(recorded);
-  const reason = "The run is in progress, driven by another process.";
-  return {
-    ...resultOf(recorded, now),
-    outcome: "running",
-    code: "RUNNING",
-    exitCode: null,
-    resumable: false,
-    reason,
-    completionReason: reason,
-  };
-}
-
-/** How it went is not known: what is left of it says only what came before. */
-function shownPartly(recorded: RecordedRun, { why: reason }: Damage): Shown {
-  return {
-    ...resultOf(recorded),
-    outcome: "failed",
-    code: "JOURNAL_UNAVAILABLE",
-    exitCode: EXIT.unavailable,
-    resumable: false,
-    reason,
-    completionReason: reason,
-  };
-}
-
-/** `until`: what is under way counts as work up to then. */
-export function resultOf(recorded: RecordedRun, until: number | null = null): Result {
-  const { row, flow, adopted, current, entries } = recorded;
-  const report = createReport();
-  const tally = createTally();
-  let state = EMPTY_STATE;
-  let held = flow;
-  for (const entry of entries) {
-    held = flowFrom(held, entry.event, adopted);
-    state = decide(held, state, entry.event);
-    addEntry(report, entry);
-    addToTally(tally, entry, state);
-  }
-  if (until !== null) {
-    addUntil(tally, until);
-    report.drivenMs += Math.max(0, until - (report.lastAt ?? until));
-  }
-  return toResult({
-    run: row.id,
-    flow: current,
-    digest: adoptions(entries).at(-1) ?? row.digest,
-    state,
-    report,
-    steps: tallied(tally),
-    problems: [],
-    warnings: [],
-  });
+/**
+ * The document of a run, from its journal alone. Only what a running run took so far is asked of the clock. `hear` is
+ * called with each entry on the way.
+ */
+export async function show(
+  journal: Journal,
+  ref: string,
+  now: number = Date.now(),
+  hear?: (entry: Entry) => void,
+): Promise<Shown> {
+  const row = await findRun(journal, ref);
+  const { standingOf } = await import("./standing.ts");
+  const { result, damage, isRunning } = await standingOf(journal, row, now, hear);
+  // How it went is not known: what is left of it says only what came before.
+  const damaged = { outcome: "failed", code: "JOURNAL_UNAVAILABLE", exitCode: EXIT.unavailable } as const;
+  const running = { outcome: "running", code: "RUNNING", exitCode: null } as const;
+  if (damage === null && !isRunning) return result;
+  const reason = damage?.why ?? "The run is in progress, driven by another process.";
+  const stands = damage === null ? running : damaged;
+  return { ...result, ...stands, resumable: false, reason, completionReason: reason };
 }
 
 /** Why a visit of a run went the way it did, from its journal alone; `target` is `STEP` or `STEP@VISIT`. */
 export async function why(journal: Journal, ref: string, target?: string): Promise<Why> {
-  const { row, flow, adopted, entries } = await readRun(journal, ref);
   // Loaded by those who ask only.
-  const told = await import("./why.ts");
-  return told.asDriven(told.why(flow, entries, target, adopted), row.owned);
+  const { whyOf } = await import("./why.ts");
+  const { damage, ...one } = await whyOf(journal, await findRun(journal, ref), target);
+  if (damage !== null) throw new RunnerError("JOURNAL_UNAVAILABLE", damage.why);
+  return one;
 }
 
 /**
@@ -239,9 +202,13 @@ export type PartlyRecorded = RecordedRun & { readonly damage: Damage | null };
 export async function readPartly(journal: Journal, ref: string): Promise<PartlyRecorded> {
   const row = await findRun(journal, ref);
   const { entries, damage } = await entriesOf(journal, row.id);
-  const recorded = await withFlows(journal, row, entries);
-  if (damage !== null) return { ...recorded, damage: { seq: damage.seq, why: damage.message } };
-  return { ...recorded, damage: row.damaged === undefined ? null : { seq: null, why: row.damaged } };
+  return { ...(await withFlows(journal, row, entries)), damage: damageOf(row, damage) };
+}
+
+/** `met`: what reading it came upon. */
+export function damageOf(row: RunRow, met: EntryDamaged | null): Damage | null {
+  if (met !== null) return { seq: met.seq, why: met.message };
+  return row.damaged === undefined ? null : { seq: null, why: row.damaged };
 }
 
 /** The entries of a run before the first one that is damaged. Throws where that is the first of all. */

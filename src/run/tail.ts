@@ -6,7 +6,7 @@ import { EMPTY_STATE, type State } from "../engine/state.ts";
 import { flowFrom } from "../flow/adopted.ts";
 import type { Entry } from "../flow/event.ts";
 import type { Flow } from "../flow/flow.ts";
-import { findRun, listRuns, type RunSummary } from "./runs.ts";
+import { findRun, listRuns, SLICE, type RunSummary } from "./runs.ts";
 
 /** How long a change stays unseen at most, and how often it is looked whether a driver is still alive. */
 const LAG_MS = 50;
@@ -40,8 +40,9 @@ export async function* followRun(
   let asked = 0;
   for (;;) {
     const version = await journal.version();
-    const news = version === looked ? [] : await journal.read(id, seq);
-    looked = version;
+    const news = version === looked ? [] : await journal.read(id, seq, SLICE);
+    // As long as there is more, the same version is read on.
+    looked = news.length === SLICE ? -1 : version;
     for (const entry of news) {
       if (entry.event.type === "run.adopted") await known(entry.event.flow);
       flow = flowFrom(flow, entry.event, flows);
@@ -54,7 +55,7 @@ export async function* followRun(
     // Either way: a clock that is put back must not keep a dead driver alive.
     if (Math.abs(clock.now() - asked) >= ALIVE_MS) {
       asked = clock.now();
-      if (!(await isDriven(journal, id)) && (await journal.read(id, seq)).length === 0) return;
+      if (!(await isDriven(journal, id)) && (await journal.read(id, seq, 1)).length === 0) return;
     }
     await clock.sleep(LAG_MS, signal);
   }

@@ -10,7 +10,7 @@ import { hasErrors } from "../flow/problem.ts";
 import type { Verdict } from "../flow/verdict.ts";
 import { coerceParameters } from "../load/parameters.ts";
 import { flowDigest, type Loaded } from "./load.ts";
-import { findRun } from "./runs.ts";
+import { everyRow, findRun } from "./runs.ts";
 
 export type WhatIf = {
   readonly v: 1;
@@ -33,11 +33,12 @@ export type RunWhatIf = {
   readonly stuck: Rerouted["stuck"];
 };
 
-/** `refs`: which runs; all of the agent when there are none. */
+/** `refs`: which runs; all of the agent when there are none. `onRun` hears of each as it is worked out. */
 export async function whatIf(
   journal: Journal,
   loaded: Loaded,
   refs: readonly string[] = [],
+  onRun?: (run: RunWhatIf) => void,
 ): Promise<WhatIf> {
   const { agent, flow, problems } = loaded;
   if (flow === null || hasErrors(problems)) {
@@ -45,11 +46,13 @@ export async function whatIf(
     throw new RunnerError("FLOW_INVALID", why);
   }
   await prepareSchemas(schemasOf(flow));
-  const rows: RunRow[] = [];
-  if (refs.length === 0) rows.push(...(await journal.list({ agent })));
-  for (const ref of refs) rows.push(await findRun(journal, ref));
   const runs: RunWhatIf[] = [];
-  for (const { id } of rows) runs.push(ifSo(flow, id, await journal.read(id)));
+  const rows = refs.length === 0 ? everyRow(journal, { agent }) : namedRows(journal, refs);
+  for await (const { id } of rows) {
+    const run = ifSo(flow, id, await journal.read(id));
+    runs.push(run);
+    onRun?.(run);
+  }
   const count = (kinds: readonly RunWhatIf["kind"][]) =>
     runs.filter(({ kind }) => kinds.includes(kind)).length;
   return {
@@ -61,6 +64,13 @@ export async function whatIf(
     stuck: count(["stuck"]),
     runs,
   };
+}
+
+/** Found before anything is worked out. */
+async function* namedRows(journal: Journal, refs: readonly string[]): AsyncGenerator<RunRow> {
+  const rows: RunRow[] = [];
+  for (const ref of refs) rows.push(await findRun(journal, ref));
+  yield* rows;
 }
 
 function ifSo(flow: Flow, run: string, entries: readonly Entry[]): RunWhatIf {

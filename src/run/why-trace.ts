@@ -1,11 +1,11 @@
 /** The visits of a run, each with all that happened in it and how the run stood before and after: a fold of its journal. */
 import { decide } from "../engine/decide.ts";
-import { addEntry, createReport } from "../engine/report.ts";
 import { EMPTY_STATE, type Lane, type State } from "../engine/state.ts";
-import type { Entry } from "../flow/event.ts";
+import type { CheckResult, Entry, Event } from "../flow/event.ts";
 import { flowFrom } from "../flow/adopted.ts";
 import type { Flow, Flows, StepId } from "../flow/flow.ts";
 import { own } from "../flow/json.ts";
+import type { Hear } from "./fold.ts";
 
 export type Trace = {
   /** In the order in which they were begun. */
@@ -19,7 +19,12 @@ export type Trace = {
   readonly final: State;
   /** The flow that holds at the end. */
   readonly flow: Flow;
+  readonly digest: string;
+  readonly started: Started | null;
+  readonly last: Entry | null;
 };
+
+type Started = Event & { readonly type: "run.started" };
 
 /** One visit, with the questions about its work. */
 export type Visit = {
@@ -38,6 +43,7 @@ export type Visit = {
 export type Happened = {
   readonly entry: Entry;
   readonly flow: Flow;
+  readonly digest: string;
   readonly before: State;
   readonly after: State;
   /** Messages that stood in the conversation already. */
@@ -48,19 +54,51 @@ export type Happened = {
 
 type Growing = Visit & { readonly happened: Happened[] };
 
+/** All of it: what happened in every visit. */
 export function traceOf(began: Flow, entries: readonly Entry[], adopted?: Flows): Trace {
-  const visits: Growing[] = [];
-  const bySteps = new Map<StepId, Growing[]>();
-  const report = createReport();
-  const heard = new Map<string, number>();
+  const { add, traced } = createTrace();
   let flow = began;
   let state = EMPTY_STATE;
+  for (const entry of entries) {
+    const before = state;
+    flow = flowFrom(flow, entry.event, adopted);
+    state = decide(flow, before, entry.event);
+    add(entry, before, state, flow);
+  }
+  return traced(flow);
+}
+
+/** `STEP@VISIT`; null: it is not of that form. */
+export function visitIn(target: string): { readonly step: StepId; readonly visit: number } | null {
+  const [, step, visit] = /^(.+)@(\d+)$/.exec(target) ?? [];
+  return step === undefined ? null : { step, visit: Number(visit) };
+}
+
+/**
+ * The trace of a run that is told entry by entry. With a target (`STEP` or `STEP@VISIT`; null: where the run stands) what
+ * happened is kept for the visits only that may turn out to be meant: a long run has too many states to hold them all.
+ */
+export function createTrace(target?: string | null): {
+  readonly add: Hear;
+  readonly traced: (flow: Flow) => Trace;
+} {
+  const visits: Growing[] = [];
+  const bySteps = new Map<StepId, Growing[]>();
+  const attempts = new Map<string, number>();
+  const heard = new Map<string, number>();
+  const at = target == null ? null : visitIn(target);
+  let held: ReadonlySet<Growing> = new Set();
+  const meant: { visit: Growing | null; step: Growing | null } = { visit: null, step: null };
+  let final = EMPTY_STATE;
+  let digest = "";
+  let started: Started | null = null;
+  let last: Entry | null = null;
   let newest: readonly Growing[] = [];
   let decided: Growing | null = null;
 
   const visitOf = ({ step, visit }: Pick<Lane, "step" | "visit">) => bySteps.get(step)?.[visit - 1];
 
-  const meet = (lane: Lane, seq: number) => {
+  const meet = (lane: Lane, seq: number, flow: Flow) => {
     if (visitOf(lane) !== undefined) return;
     const known = bySteps.get(lane.step) ?? [];
     const owner = own(flow.steps, lane.step)?.aside;
@@ -78,9 +116,11 @@ export function traceOf(began: Flow, entries: readonly Entry[], adopted?: Flows)
     if (asked === undefined) visits.push(begun);
     known.push(begun);
     bySteps.set(step, known);
+    if (step === target) meant.step = begun;
+    if (step === at?.step && known.length === at.visit) meant.visit = begun;
   };
 
-  const concerned = ({ event }: Entry, before: State) => {
+  const concerned = ({ event }: Entry, before: State, state: State) => {
     if (event.type === "run.started") return [];
     // Where only the end was left to be recorded, nothing is under way.
     if (event.type === "run.resumed" && state.lanes.length === 0) return newest;
@@ -91,26 +131,56 @@ export function traceOf(began: Flow, entries: readonly Entry[], adopted?: Flows)
     return "step" in event ? present([visitOf(event)]) : newest;
   };
 
-  for (const entry of entries) {
-    const { event } = entry;
-    const before = state;
-    flow = flowFrom(flow, event, adopted);
-    state = decide(flow, before, event);
-    const ran = report.checks.length;
-    addEntry(report, entry);
-    const attempts = report.checks.slice(ran).map(({ attempt }) => attempt);
-    const place = event.type === "step.answered" ? conversationOf(flow, event) : "";
-    const happened: Happened = { entry, flow, before, after: state, heard: heard.get(place) ?? 0, attempts };
-    if (event.type === "step.answered" && event.reply.kind === "said") {
-      const said = laneIn(before, event)?.say.length ?? 0;
-      heard.set(place, happened.heard + said + 1);
+  /** What can still be meant, or can still have something happen to it, keeps what happened. */
+  const letGo = ({ lanes, halted }: State) => {
+    const kept = new Set<Growing>(newest);
+    for (const lane of [...lanes, ...halted]) {
+      const open = visitOf(lane);
+      if (open !== undefined) kept.add(open);
     }
-    newest = concerned(entry, before);
-    for (const visit of newest) visit.happened.push(happened);
-    if (entry.led !== undefined) decided = newest[0] ?? decided;
-    for (const lane of state.lanes) meet(lane, entry.seq);
-  }
-  return { visits, bySteps, newest, decided, final: state, flow };
+    for (const one of [decided, visits.at(-1), meant.step, meant.visit]) if (one) kept.add(one);
+    for (const visit of held) if (!kept.has(visit)) visit.happened.length = 0;
+    held = kept;
+  };
+
+  return {
+    add(entry, before, after, flow) {
+      const { event } = entry;
+      if (event.type === "run.started") started = event;
+      if (event.type === "run.started" || event.type === "run.adopted") digest = event.flow;
+      const place = event.type === "step.answered" ? conversationOf(flow, event) : "";
+      const happened: Happened = {
+        entry,
+        flow,
+        digest,
+        before,
+        after,
+        heard: heard.get(place) ?? 0,
+        attempts: event.type === "step.checked" ? countChecks(attempts, event.results) : [],
+      };
+      if (event.type === "step.answered" && event.reply.kind === "said") {
+        const said = laneIn(before, event)?.say.length ?? 0;
+        heard.set(place, happened.heard + said + 1);
+      }
+      newest = concerned(entry, before, after);
+      for (const visit of newest) visit.happened.push(happened);
+      if (entry.led !== undefined) decided = newest[0] ?? decided;
+      for (const lane of after.lanes) meet(lane, entry.seq, flow);
+      if (target !== undefined) letGo(after);
+      final = after;
+      last = entry;
+    },
+    traced: (flow) => ({ visits, bySteps, newest, decided, final, flow, digest, started, last }),
+  };
+}
+
+/** For each check that was run: the how-manyth time. */
+function countChecks(ran: Map<string, number>, results: readonly CheckResult[]): readonly number[] {
+  return results.map(({ name }) => {
+    const times = (ran.get(name) ?? 0) + 1;
+    ran.set(name, times);
+    return times;
+  });
 }
 
 export function laneIn(

@@ -1,14 +1,15 @@
 /** Why a visit of a run went the way it did: the whole chain, worked out again from the run's journal alone. */
-import { RunnerError } from "../engine/ports.ts";
-import type { Command, Entry, Event, Led } from "../flow/event.ts";
-import { adoptions } from "../flow/adopted.ts";
+import { RunnerError, type Journal, type RunRow } from "../engine/ports.ts";
+import type { Command, Entry, Led } from "../flow/event.ts";
 import type { Flow, Flows, Guard, Label, Step, StepId } from "../flow/flow.ts";
 import type { Verdict } from "../flow/verdict.ts";
 import { own } from "../flow/json.ts";
 import { didYouMean } from "../load/suggest.ts";
 import { composer } from "../prompts/compose.ts";
 import { momentOf, toldOf, type Moment, type Told } from "./why-moment.ts";
-import { traceOf, type Trace, type Visit } from "./why-trace.ts";
+import { foldPartly } from "./fold.ts";
+import type { Damage } from "./runs.ts";
+import { createTrace, traceOf, visitIn, type Trace, type Visit } from "./why-trace.ts";
 
 export type Why = {
   readonly v: 1;
@@ -54,12 +55,18 @@ export type Contract = {
  * @param target `STEP` or `STEP@VISIT`; without a visit the last one. By default the decision that was made last, or the
  * visit that the run ended in. STEP_UNKNOWN when there is no such visit.
  */
-export function why(flow: Flow, entries: readonly Entry[], target?: string, adopted?: Flows): Why {
-  const trace = traceOf(flow, entries, adopted);
-  const visit = target === undefined ? lastOf(trace, entries) : findVisit(trace, target);
+export async function whyOf(
+  journal: Journal,
+  row: RunRow,
+  target?: string,
+): Promise<Why & { readonly damage: Damage | null }> {
+  const { add, traced } = createTrace(target ?? null);
+  const { flow, damage } = await foldPartly(journal, row, add);
+  const trace = traced(flow);
+  const visit = target === undefined ? lastOf(trace) : findVisit(trace, target);
   if (visit === undefined)
     throw new RunnerError("STEP_UNKNOWN", "The run ended before any step was visited.");
-  return toWhy(entries, trace, visit);
+  return { ...asDriven(toWhy(trace, visit), row.owned), damage };
 }
 
 /** A journal does not record that its process died: what is open in a run that no living process drives has stopped. */
@@ -70,16 +77,16 @@ export function asDriven(one: Why, isDriven: boolean): Why {
 /** The same for every visit, in the order in which they were begun. */
 export function whyAll(flow: Flow, entries: readonly Entry[], adopted?: Flows): readonly Why[] {
   const trace = traceOf(flow, entries, adopted);
-  return trace.visits.map((visit) => toWhy(entries, trace, visit));
+  return trace.visits.map((visit) => toWhy(trace, visit));
 }
 
-function toWhy(entries: readonly Entry[], { final, bySteps }: Trace, visit: Visit): Why {
+function toWhy(trace: Trace, visit: Visit): Why {
+  const { final, bySteps } = trace;
   const { step: id, happened } = visit;
   const flow = happened.at(-1)?.flow ?? visit.flow;
   const step = flow.steps[id]!;
-  const { run, agent, flow: began } = startOf(entries);
-  const until = entries.slice(0, happened.at(-1)?.entry.seq ?? entries.length);
-  const digest = adoptions(until).at(-1) ?? began;
+  const { run, agent } = startOf(trace);
+  const digest = happened.at(-1)?.digest ?? trace.digest;
   const moments = happened.map(momentOf);
   const decision = moments.findLast(({ led }) => led !== undefined)?.led ?? null;
   const isHere = (lane: { readonly step: StepId; readonly visit: number }) =>
@@ -117,7 +124,7 @@ function toWhy(entries: readonly Entry[], { final, bySteps }: Trace, visit: Visi
                 ? lane.say.map((say) => toldOf(flow, asked, say, final))
                 : [],
           },
-    ended: last?.event.type === "run.ended" && last === entries.at(-1) ? last.event.verdict : null,
+    ended: last?.event.type === "run.ended" && last === trace.last ? last.event.verdict : null,
     inspection: flow.settings.inspectSchemas,
   };
 
@@ -139,25 +146,24 @@ function contractOf({ id, by, model, transcript, answer, decide, guard }: Step):
   };
 }
 
-function startOf(entries: readonly Entry[]): Event & { type: "run.started" } {
-  const first = entries[0]?.event;
-  if (first?.type !== "run.started") throw new Error("A journal begins with run.started");
-  return first;
+function startOf({ started }: Trace): NonNullable<Trace["started"]> {
+  if (started === null) throw new Error("A journal begins with run.started");
+  return started;
 }
 
 // Which visit is meant.
 
-function lastOf({ visits, newest, decided }: Trace, entries: readonly Entry[]): Visit | undefined {
-  if (entries.at(-1)?.event.type === "run.ended") return newest[0];
+function lastOf({ visits, newest, decided, last }: Trace): Visit | undefined {
+  if (last?.event.type === "run.ended") return newest[0];
   return decided ?? visits.at(-1);
 }
 
 /** STEP_UNKNOWN when there is no such visit. */
 export function findVisit({ flow, bySteps }: Trace, target: string): Visit {
-  const [, named = target, number] =
-    own(flow.steps, target) === undefined ? (/^(.+)@(\d+)$/.exec(target) ?? []) : [];
+  const { step: named, visit: number } =
+    own(flow.steps, target) === undefined ? (visitIn(target) ?? { step: target }) : { step: target };
   const visits = bySteps.get(named) ?? [];
-  const found = number === undefined ? visits.at(-1) : visits[Number(number) - 1];
+  const found = number === undefined ? visits.at(-1) : visits[number - 1];
   if (found !== undefined) return found;
   const there = [...bySteps].map(([id, all]) => `${id}${all.length === 1 ? "" : ` (${all.length} times)`}`);
   const listed = `Visited were ${there.slice(0, MOST_LISTED).join(", ")}${there.length > MOST_LISTED ? ", …" : ""}.`;
