@@ -1,4 +1,5 @@
 /** Looking at recorded runs. */
+import { uptime } from "node:os";
 import { decide } from "../engine/decide.ts";
 import { RunnerError, type Journal, type RunRow } from "../engine/ports.ts";
 import { addEntry, createReport, isSideNote } from "../engine/report.ts";
@@ -92,8 +93,11 @@ export function resultOf(recorded: RecordedRun, until: number | null = null): Re
     addToTally(tally, entry, state);
   }
   if (until !== null) {
-    addUntil(tally, until);
-    report.drivenMs += Math.max(0, until - (report.lastAt ?? until));
+    // The clock may have been set since: no process has driven it longer than this machine is up.
+    const last = report.lastAt ?? until;
+    const at = Math.min(Math.max(until, last), last + Math.ceil(uptime() * 1000));
+    addUntil(tally, at);
+    report.drivenMs += at - last;
   }
   return toResult({
     run: row.id,
