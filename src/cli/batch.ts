@@ -42,7 +42,7 @@ export async function runIssues(call: Call, loaded: Loaded): Promise<number> {
     }
     options.onBegin?.();
   };
-  const board = createBoard(screen, items, Date.now);
+  const board = createBoard(screen, items, () => performance.now());
   const batch = await runBatch(loaded, {
     ...options,
     ...where,

@@ -30,7 +30,7 @@ export async function conduct(
   const signal = host.stopped();
   const said = new Set<string>();
   const options = driveOptions(call, signal, said);
-  const progress = createProgress(screen, call.on("verbose"), Date.now);
+  const progress = createProgress(screen, call.on("verbose"), () => performance.now());
   let known: string | null = null;
   const result = await drive({
     ...options,

@@ -14,19 +14,22 @@ const NOTICEABLE_MS = 1000;
  */
 export function createStamp({ steady }: Clock, from: number | null): (at: number) => number {
   if (steady === undefined) return () => 0;
-  let newest = from ?? 0;
   let ahead = from === null ? null : from - steady();
   return (at) => {
-    const passed = at - newest;
-    newest = at;
-    // Most entries follow each other closely, and then the other clock need not be asked.
-    if (ahead !== null && passed >= 0 && passed < NOTICEABLE_MS) return 0;
+    // Asked for each entry: a clock that is set back by as long as a step took looks as if no time had passed.
     const now = at - steady();
-    const moved = now - (ahead ?? now);
-    if (Math.abs(moved) >= NOTICEABLE_MS) ahead = now;
-    else ahead ??= now;
-    return Math.abs(moved) >= NOTICEABLE_MS ? Math.round(moved) : 0;
+    const moved = now - (ahead ??= now);
+    if (Math.abs(moved) < NOTICEABLE_MS) return 0;
+    ahead = now;
+    return Math.round(moved);
   };
+}
+
+/** How many milliseconds have passed since this was called, whatever the clock is set to meanwhile. */
+export function createElapsed({ steady, now }: Clock): () => number {
+  const read = steady ?? now;
+  const from = read();
+  return () => Math.round(read() - from);
 }
 
 /** How long a run was driven: between two stretches nobody did, and setting a clock takes no time. */

@@ -3,6 +3,7 @@ import type { Journal } from "../engine/ports.ts";
 import { own, type Json } from "../flow/json.ts";
 import { EXIT } from "../flow/verdict.ts";
 import { chooseBackend } from "./backend.ts";
+import { createElapsed } from "../engine/stamp.ts";
 import { systemClock } from "./clock.ts";
 import type { Loaded } from "./load.ts";
 import type { DriveOptions, RunOptions } from "./options.ts";
@@ -47,7 +48,7 @@ export type Batch = {
 export async function runBatch(loaded: Loaded, options: BatchOptions): Promise<Batch> {
   const { items, concurrency = 1, signal, backend, observe, onResult, onBegin, ...shared } = options;
   const clock = options.clock ?? systemClock;
-  const from = clock.now();
+  const elapsed = createElapsed(clock);
   const said = await requireCommon(loaded, options);
   onBegin?.();
   const { notify } = options;
@@ -79,7 +80,7 @@ export async function runBatch(loaded: Loaded, options: BatchOptions): Promise<B
       return result;
     });
   });
-  return toBatch(loaded.agent, items, results, clock.now() - from);
+  return toBatch(loaded.agent, items, results, elapsed());
 }
 
 /** Trust is asked for once, and what holds for all of them is told of once. */

@@ -11,8 +11,11 @@ export function modulesOf(flow: Pick<Flow, "hooks" | "settings" | "stop">, root:
   const rules = partsOf(flow.stop).flatMap((part) => (part.kind === "module" ? [part.module] : []));
   const blocks = actions.enabled ? Object.values(actions.modules ?? {}) : [];
   const all = [...(flow.hooks === undefined ? [] : [flow.hooks]), ...rules, ...blocks];
+  if (all.length === 0) return NONE;
   return [...new Set(all.map(({ file }) => resolve(root, file)))];
 }
+
+const NONE: readonly string[] = [];
 
 export type Loaded = {
   /** The modules and the files they import, without links. */

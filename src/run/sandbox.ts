@@ -214,7 +214,7 @@ async function openNetwork({ network }: Pick<Confine, "network">): Promise<Opene
   if (network.hosts === "all") return { ...closed, hosts: "all" };
   if (network.hosts === null || network.hosts.length === 0) return closed;
   const { TRUSTED_HOSTS } = await (parts ??= loadParts());
-  const hosts = network.hosts === "usual" ? [...new Set([...TRUSTED_HOSTS, ...network.more])] : network.hosts;
+  const hosts = network.hosts === "usual" ? withUsual(TRUSTED_HOSTS, network.more) : network.hosts;
   const { openBridge } = await (proxy ??= loadProxy());
   const opened = await openBridge(hosts);
   if (opened.kind === "open") return { hosts, bridge: opened.bridge, warning: null };
@@ -227,6 +227,10 @@ async function openNetwork({ network }: Pick<Confine, "network">): Promise<Opene
   // That nobody installed the proxy is the usual case, and is said to the command that misses the network.
   const text = `there is no network in the sandbox: ${opened.why}`;
   return { ...closed, warning: opened.isMissing ? null : { text, loud: false } };
+}
+
+function withUsual(usual: readonly string[], more: readonly string[]): readonly string[] {
+  return more.length === 0 ? usual : [...new Set([...usual, ...more])];
 }
 
 /** `modules`: those that the run may start, absolute. */

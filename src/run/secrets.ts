@@ -8,20 +8,38 @@ import { readConfig } from "./config.ts";
 import { inThisTurn } from "./moment.ts";
 import type { DriveOptions } from "./options.ts";
 
+type Source = Pick<DriveOptions, "env" | "cwd" | "secrets">;
+
+/** Runs that all began before one of them had a text to look through share the list: reading it takes a while. */
+export function secretsFor(source: Source, flow?: Flow): () => readonly string[] {
+  begun += 1;
+  const { env = process.env, cwd = process.cwd(), secrets = NONE } = source;
+  return () => {
+    const key = JSON.stringify(["secrets", begun, numberOf(env), resolve(cwd), secrets, namedIn(flow)]);
+    return inThisTurn(key, () => secretsOf(source, flow));
+  };
+}
+
+/** What a run knows is read after it began: the environment may have been changed since the one before. */
+let begun = 0;
+
+function numberOf(env: NodeJS.ProcessEnv): number {
+  const known = numbers.get(env) ?? (numbered += 1);
+  numbers.set(env, known);
+  return known;
+}
+
+const numbers = new WeakMap<NodeJS.ProcessEnv, number>();
+let numbered = 0;
+
 export function secretsOf(
-  { env = process.env, cwd = process.cwd(), secrets = NONE }: Pick<DriveOptions, "env" | "cwd" | "secrets">,
+  { env = process.env, cwd = process.cwd(), secrets = NONE }: Source,
   flow?: Flow,
 ): readonly string[] {
-  const inFlow = namedIn(flow);
-  const variables = { ...env };
-  const key = JSON.stringify(["secrets", resolve(cwd), secrets, inFlow, variables]);
-  return inThisTurn(key, () => {
-    const byUser = givenByUser(variables);
-    const named = valuesOf(new Set([...inFlow, ...byUser.names]), variables);
-    const inGit = leftByGit(cwd, variables);
-    const values = [...secretsIn(variables), ...secrets, ...named, ...byUser.values, ...inGit];
-    return [...new Set(values)];
-  });
+  const byUser = givenByUser(env);
+  const named = valuesOf(new Set([...namedIn(flow), ...byUser.names]), env);
+  const values = [...secretsIn(env), ...secrets, ...named, ...byUser.values, ...leftByGit(cwd, env)];
+  return [...new Set(values)];
 }
 
 const NONE: readonly string[] = [];

@@ -26,6 +26,17 @@ export function createSpans(flow: Flow, run: string, isTelling: boolean): Spans 
   let backend = "";
   let newest: { readonly at: number; readonly state: State } | null = null;
 
+  let moved = 0;
+
+  /** On the clock as it was set when the stretch began, and never before the entry before it. */
+  const timed = (entry: Entry): Entry => {
+    const { type } = entry.event;
+    const isNew = newest === null || type === "run.started" || type === "run.resumed";
+    moved = isNew ? 0 : moved + (entry.moved ?? 0);
+    const at = isNew ? entry.at : Math.max(newest!.at, entry.at - moved);
+    return at === entry.at ? entry : { ...entry, at };
+  };
+
   /** Stretches of a run are spans of their own in one trace: what is done between them is nobody's time. */
   const keep = ({ seq, at, event }: Entry, after: State) => {
     if (event.type === "run.started") backend = event.backend.id;
@@ -142,8 +153,9 @@ export function createSpans(flow: Flow, run: string, isTelling: boolean): Spans 
   };
 
   return {
-    recall: (entry, _before, after) => keep(entry, after),
-    hear: (entry, before, after) => {
+    recall: (entry, _before, after) => keep(timed(entry), after),
+    hear: (recorded, before, after) => {
+      const entry = timed(recorded);
       const done = [...inner(entry, before), ...outer(entry, before, after)];
       keep(entry, after);
       return done;

@@ -1,4 +1,5 @@
 /** How a recorded run stands: its result document, worked out from its journal alone. */
+import { uptime } from "node:os";
 import type { Journal, RunRow } from "../engine/ports.ts";
 import { addEntry, createReport } from "../engine/report.ts";
 import type { State } from "../engine/state.ts";
@@ -34,8 +35,11 @@ export async function standingOf(
   const { state, flow, digest, last, damage } = await foldPartly(journal, row, hearAll);
   const isRunning = damage === null && row.owned && last?.event.type !== "run.ended";
   if (isRunning) {
-    addUntil(tally, now);
-    report.drivenMs += Math.max(0, now - (report.lastAt ?? now));
+    // The clock may have been set since: no process has driven the run for longer than this machine is up.
+    const lastAt = report.lastAt ?? now;
+    const until = Math.min(Math.max(now, lastAt), lastAt + Math.ceil(uptime() * 1000));
+    addUntil(tally, until);
+    report.drivenMs += until - lastAt;
   }
   const about = { run: row.id, flow, digest, state, report, steps: tallied(tally) };
   return { result: toResult({ ...about, problems: [], warnings: [] }), state, damage, isRunning };

@@ -19,7 +19,7 @@ import { surroundings } from "./place.ts";
 import { createPorts } from "./ports.ts";
 import { toFailure, toResult, type Result } from "./result.ts";
 import { isTraced } from "./traced.ts";
-import { secretsOf } from "./secrets.ts";
+import { secretsFor } from "./secrets.ts";
 import { hearWishes } from "./wishes.ts";
 
 export type Driven = {
@@ -301,5 +301,5 @@ export async function reported(
 
 /** The environment is looked through when there is a text to look for its secrets in. */
 export function redactorOf(options: DriveOptions, flow?: Flow): Redactor {
-  return createRedactor(() => secretsOf(options, flow));
+  return createRedactor(secretsFor(options, flow));
 }

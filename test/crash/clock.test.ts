@@ -3,10 +3,13 @@ import assert from "node:assert/strict";
 import { globSync, readFileSync } from "node:fs";
 import { describe, it } from "node:test";
 import type { Backend, Clock } from "../../src/engine/ports.ts";
+import { decide } from "../../src/engine/decide.ts";
 import { drivenMs } from "../../src/engine/stamp.ts";
+import { EMPTY_STATE } from "../../src/engine/state.ts";
 import type { Entry } from "../../src/flow/event.ts";
 import type { Flow } from "../../src/flow/flow.ts";
-import { createMemoryJournal, resume, runLoaded, type Result } from "../../src/run/index.ts";
+import { createMemoryJournal, resume, runBatch, runLoaded, show, type Result } from "../../src/run/index.ts";
+import { createSpans } from "../../src/run/spans.ts";
 import { followRun } from "../../src/run/tail.ts";
 import { sketchCheck, sketchFlow, sketchMachine } from "../../src/testing/flows.ts";
 import { play } from "../../src/testing/scenario.ts";
@@ -27,6 +30,7 @@ const SETTINGS: readonly (readonly [string, Settings])[] = [
   ["to the beginning of all time", [{ after: 95 * SECOND, by: -1_700_000_000_000 }]],
   ["back in the very first question", [{ after: 5 * SECOND, by: -DAY }]],
   ["to and fro", [10, 30, 95, 130, 160, 200].map((s, i) => ({ after: s * SECOND, by: i % 2 ? DAY : -DAY }))],
+  ["back by as long as the question under way takes", [{ after: 95 * SECOND, by: -20 * SECOND }]],
   ["back by a second, again and again", [20, 90, 100, 150].map((s) => ({ after: s * SECOND, by: -1500 }))],
 ];
 
@@ -43,6 +47,26 @@ describe("system clock changes in the middle of a run", () => {
     it(`${name}: a step is never told to have taken less than nothing, nor a day`, async () => {
       const [untouched, touched] = [await limited(HOUR, []), await limited(HOUR, settings)];
       assert.deepEqual(tallied(touched.result), tallied(untouched.result));
+      assert.equal(touched.result.durationMs, untouched.result.durationMs);
+      assert.equal(touched.shown.durationMs, untouched.result.durationMs);
+    });
+
+    it(`${name}: spans are as long as what they stand for, and each lies within its parent`, async () => {
+      const [untouched, touched] = [await limited(HOUR, []), await limited(HOUR, settings)];
+      assert.deepEqual(lengths(touched), lengths(untouched));
+      assert.ok(lengths(untouched).some(([, ms]) => ms === 20 * SECOND));
+    });
+
+    it(`${name}: a batch takes as long as it takes`, async () => {
+      const batch = async (set: Settings) => {
+        const clock = world(set);
+        const backend = slowModel(clock, () => 20 * SECOND);
+        const items = ["x", "y"].map((item) => ({ name: item, args: {} }));
+        const options = { cwd: "/", items, concurrency: 1, journal: createMemoryJournal(), clock, backend };
+        return await runBatch(loaded(ten), options);
+      };
+      const [plain, set] = [await batch([]), await batch(settings)];
+      assert.deepEqual([plain.durationMs, set.durationMs], [400 * SECOND, 400 * SECOND]);
     });
 
     it(`${name}: waits for a service are as long as they were to be`, async () => {
@@ -191,7 +215,36 @@ async function limited(wallMs: number, settings: Settings) {
   const result = await resume({ run: first.run!, journal, clock, backend });
   const entries = await journal.read(first.run!);
   const { code, iterations, exitCode } = result;
-  return { told: { code, iterations, exitCode, asked }, result, entries, driven: drivenMs(entries) };
+  const shown = await show(journal, first.run!);
+  const told = { code, iterations, exitCode, asked };
+  return { told, flow, result, shown, entries, driven: drivenMs(entries) };
+}
+
+const ten = sketchFlow(
+  { a: { edges: { next: "a" } } },
+  { stop: { kind: "visits", count: 10 }, limits: { visits: 10 } },
+);
+
+/** The names and milliseconds of all spans of a run; each lies within the one that it belongs to. */
+function lengths({ flow, entries }: { readonly flow: Flow; readonly entries: readonly Entry[] }) {
+  const spans = createSpans(flow, "r", false);
+  let before = EMPTY_STATE;
+  const all = entries.flatMap((entry) => {
+    const after = decide(flow, before, entry.event);
+    const done = spans.hear(entry, before, after);
+    before = after;
+    return done;
+  });
+  const every = [...all, ...spans.close()];
+  for (const { name, parent, start, end } of every) {
+    assert.ok(start <= end, `${name} ends before it begins`);
+    const around = every.find(({ key }) => key === parent);
+    assert.ok(
+      around === undefined || (around.start <= start && end <= around.end),
+      `${name} leaves its parent`,
+    );
+  }
+  return every.map(({ name, start, end }) => [name, end - start] as const);
 }
 
 function tallied({ steps }: Result) {

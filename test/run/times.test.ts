@@ -1,5 +1,6 @@
 /** What a run took: only while it was driven, the same in its header and in its steps, in `run` and in `show`. */
 import assert from "node:assert/strict";
+import { uptime } from "node:os";
 import { test } from "node:test";
 import {
   createMemoryJournal,
@@ -165,3 +166,27 @@ test("a run in progress is running, with the time it took so far, and is nothing
   const shown = await show(around.journal, "@last");
   assert.deepEqual([shown.outcome, shown.exitCode, shown.durationMs], ["completed", 0, 2000]);
 });
+
+for (const [name, set] of [
+  ["40 days forward", 40 * 86_400_000],
+  ["2 days back", -2 * 86_400_000],
+] as const) {
+  test(`a run in progress is never shown with the time by which the clock was set: ${name}`, async () => {
+    const { clock, ...around } = world();
+    const seen: Shown[] = [];
+    const scripted = createScripted([says("initial.a", "next"), says("closure.a", "closing")]);
+    const backend: Backend = {
+      ...scripted,
+      turn: async (request) => {
+        seen.push(await show(around.journal, "@last", clock.at + set));
+        return await scripted.turn!(request);
+      },
+    };
+    await run({ agent: "a", ...around, clock, backend });
+    const most = Math.ceil((uptime() + 1) * 1000);
+    assert.equal(seen.length, 2);
+    for (const { durationMs, steps } of seen)
+      for (const ms of [durationMs, ...steps.map((step) => step.ms)])
+        assert.ok(ms >= 0 && ms <= most, `${ms} of ${most}`);
+  });
+}
