@@ -591,14 +591,17 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     name: "worktree",
-    summary: "list the worktrees that runs have left, or remove those with no unsaved work",
-    words: [{ name: "list|prune", is: ["list", "prune"] }],
-    flags: [{ name: "dry-run", help: "with prune: only say what would be removed" }, TRUST_JOURNAL],
+    summary:
+      "list the worktrees that runs have left, remove those with no unsaved work, or repair what was killed",
+    words: [{ name: "list|prune|repair", is: ["list", "prune", "repair"] }],
+    flags: [{ name: "dry-run", help: "with prune and repair: only say what would be done" }, TRUST_JOURNAL],
     details: [
       "prune removes the worktrees of ended runs in which everything is committed. A branch goes with its worktree only",
       "when the branch it was made from has all of it.",
+      "repair puts right what a killed process left half done: records of worktrees that git cannot read, a worktree that is",
+      "half removed, and a working tree that was half updated by a merge. Commits and uncommitted work stay.",
     ],
-    examples: ["lockstep worktree list", "lockstep worktree prune --dry-run"],
+    examples: ["lockstep worktree list", "lockstep worktree prune --dry-run", "lockstep worktree repair"],
     document: "plain",
     load: async () => (await import("./worktree.ts")).worktrees,
   },

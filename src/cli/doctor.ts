@@ -43,6 +43,7 @@ export async function examine(call: Call): Promise<number> {
     await sandbox(call, project),
     await stateFolder(project, call),
     await journal(call),
+    ...(await worktrees(project)),
     ...(await agents(project, call)),
     ok("backend scripted", "answers from a script: lockstep run NAME --script FILE"),
     ...(await models(call)),
@@ -100,6 +101,12 @@ function git({ git: program }: Programs): Finding {
   return status === 0
     ? ok("git", stdout.replace("git version", "").trim())
     : warn("git", "not found", "install git: checks and tools of many agents call it");
+}
+
+/** Only where something is wrong with them. */
+async function worktrees({ root }: Project): Promise<readonly Finding[]> {
+  const { troubleWithWorktrees } = await import("../run/worktrees.ts");
+  return troubleWithWorktrees(root).map((what) => warn("worktrees", what, "lockstep worktree repair"));
 }
 
 function ripgrep({ rg }: Programs): Finding {

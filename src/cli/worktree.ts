@@ -1,8 +1,15 @@
-/** `lockstep worktree list|prune` */
+/** `lockstep worktree list|prune|repair` */
 import type { Journal } from "../run/index.ts";
 import { findProject } from "../run/project.ts";
 import { standingOf } from "../run/states.ts";
-import { listWorktrees, pruneWorktrees, type Pruned, type WorktreeRow } from "../run/worktrees.ts";
+import {
+  listWorktrees,
+  pruneWorktrees,
+  repairWorktrees,
+  type Pruned,
+  type Repaired,
+  type WorktreeRow,
+} from "../run/worktrees.ts";
 import { UsageError } from "./args.ts";
 import type { Call } from "./call.ts";
 import { withJournal, withOwnJournal } from "./journal.ts";
@@ -11,12 +18,12 @@ import { shownInLine, table, type Paint } from "./text.ts";
 export async function worktrees(call: Call): Promise<number> {
   const { words, screen, host } = call;
   const [verb = ""] = words;
-  if (verb !== "list" && verb !== "prune")
-    throw new UsageError(`worktree knows list and prune, not "${verb}".`, {
+  if (verb !== "list" && verb !== "prune" && verb !== "repair")
+    throw new UsageError(`worktree knows list, prune and repair, not "${verb}".`, {
       word: verb,
-      candidates: ["list", "prune"],
+      candidates: ["list", "prune", "repair"],
     });
-  if (verb === "list" && call.on("dry-run")) throw new UsageError("--dry-run is for prune.");
+  if (verb === "list" && call.on("dry-run")) throw new UsageError("--dry-run is for prune and repair.");
   const { root } = findProject(call.cwd, call.stateDir);
   const dryRun = call.on("dry-run");
   const look = async (journal: Journal | null, stateDir: string): Promise<number> => {
@@ -28,6 +35,13 @@ export async function worktrees(call: Call): Promise<number> {
       if (call.on("json")) screen.document({ v: 1, worktrees: rows });
       else if (rows.length === 0) none();
       else screen.print(listing(rows, screen.out));
+      return 0;
+    }
+    if (verb === "repair") {
+      const repaired = await repairWorktrees(journal, around, { dryRun, now: Date.now() });
+      if (call.on("json")) screen.document({ v: 1, dryRun, repaired });
+      else if (repaired.length === 0) screen.tell("Nothing is to be repaired.");
+      else screen.print(repaired.map((one) => repairedLine(one, dryRun, screen.out)).join("\n"));
       return 0;
     }
     const pruned = journal === null ? [] : await pruneWorktrees(journal, around, { dryRun });
@@ -62,8 +76,9 @@ function standing({ merged, uncommitted, held }: WorktreeRow): string {
   return merged ? "merged" : "not merged";
 }
 
-function inIt({ exists, uncommitted }: WorktreeRow): string {
+function inIt({ exists, made, uncommitted }: WorktreeRow): string {
   if (!exists) return "folder gone";
+  if (!made) return "half made";
   return uncommitted === null ? "unknown" : String(uncommitted.length);
 }
 
@@ -71,4 +86,10 @@ function prunedLine({ row, done, why }: Pruned, dryRun: boolean, paint: Paint): 
   const would = dryRun && done !== "kept" ? "would be " : "";
   const word = paint(done === "kept" ? "yellow" : "green", `${would}${done}`);
   return `${row.run}  ${word}  ${shownInLine(row.path, 400)}  ${paint("dim", shownInLine(why, 300))}`;
+}
+
+function repairedLine({ path, what, done, why }: Repaired, dryRun: boolean, paint: Paint): string {
+  const would = dryRun && done !== "kept" ? "would be " : "";
+  const word = paint(done === "kept" ? "yellow" : "green", `${would}${done}`);
+  return `${word}  ${shownInLine(path, 400)}  ${paint("dim", shownInLine(`${what}; ${why}`, 300))}`;
 }

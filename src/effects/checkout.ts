@@ -20,9 +20,10 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { isObject } from "../flow/json.ts";
-import { changesOf, CHECKOUT_MS, tipOf, waitForGit, type Git } from "./git.ts";
+import { branchOf, changesOf, CHECKOUT_MS, tipOf, waitForGit, type Git } from "./git.ts";
 import { findPlace, pointerIn } from "./git-place.ts";
 import { copyIn, dropIndex, holdIndex, isLocked, isLockedBy, lockedWhy, putIndex } from "./index-lock.ts";
+import { removeRefLocks } from "./ref-locks.ts";
 import { named, quoted } from "./words.ts";
 
 /** What is under way. */
@@ -120,6 +121,7 @@ export async function recoverCheckout(
   if (pid !== null)
     return { kind: "stuck", why: `git (process ${pid}) of run ${run} is still at work in ${place}` };
   try {
+    removeRefLocks(place, await branchOf(git, place));
     const why = await settle(git, common, note);
     return why === null ? { kind: "recovered", place, run } : { kind: "stuck", why };
   } catch (error) {

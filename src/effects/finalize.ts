@@ -3,12 +3,22 @@ import { existsSync } from "node:fs";
 import type { Worktree } from "../flow/event.ts";
 import { heldChangesOn, heldFor, isHeld } from "./control-changes.ts";
 import { waitingText } from "./checkout.ts";
-import { branchOf, isAncestor, tipOf, waitForGit, type Change, type Git } from "./git.ts";
+import {
+  branchOf,
+  Interrupted,
+  isAncestor,
+  tipOf,
+  unlessInterrupted,
+  waitForGit,
+  type Change,
+  type Git,
+} from "./git.ts";
 import { findPlace } from "./git-place.ts";
 import { copyIn, dropIndex, holdIndex, isLockedBy, putIndex } from "./index-lock.ts";
 import { applied, failed, held, type Done, type Ledger } from "./ledger.ts";
 import { mergeBranch } from "./merge.ts";
 import { closingsIn, proposePull, type Proposing } from "./pull.ts";
+import { removeRefLocks } from "./ref-locks.ts";
 import { troubleWith } from "./remote.ts";
 import { bringHome, filledIn, newCommitIn, uncommittedIn } from "./submodules.ts";
 import { named, quoted } from "./words.ts";
@@ -25,13 +35,22 @@ export type Finalizing = {
   readonly proposing: Proposing;
   /** Hears what is being waited for. */
   readonly onWait: (text: string) => void;
+  readonly signal: AbortSignal;
 };
 
 /** false: something failed, or was interrupted. It can be called again, and goes on where it stopped. */
-export async function finalize(given: Finalizing): Promise<boolean> {
-  const { worktree, ledger, run } = given;
-  const git = onlyInWorktree(given.git, worktree);
-  const it = { ...given, git };
+export async function finalize(it: Finalizing): Promise<boolean> {
+  const git = unlessInterrupted(onlyInWorktree(it.git, it.worktree), it.signal);
+  try {
+    return await inOrder({ ...it, git });
+  } catch (error) {
+    if (error instanceof Interrupted) return false;
+    throw error;
+  }
+}
+
+async function inOrder(it: Finalizing): Promise<boolean> {
+  const { git, worktree, ledger, run } = it;
   if (ledger.isOpen()) {
     const pid = await waitForGit(run, (one) => it.onWait(waitingText(run, one, worktree.home)));
     if (pid !== null) return await stillAtWork(it, pid);
@@ -145,10 +164,11 @@ function commitText(run: string): string {
 }
 
 /** A process of ours was killed while it committed: the index goes with what is checked out. */
-async function finishCommit({ git, worktree: { path }, run }: Finalizing): Promise<void> {
+async function finishCommit({ git, worktree: { path, branch }, run }: Finalizing): Promise<void> {
   const gitDir = findPlace(path)?.gitDir;
   const text = commitText(run);
   if (gitDir === undefined || !isLockedBy(gitDir, text)) return;
+  removeRefLocks(path, branch);
   const index = copyIn(gitDir);
   const isNew = existsSync(index) && (await isCommitted(git, path, index));
   (isNew ? putIndex : dropIndex)(gitDir, text);
@@ -173,9 +193,8 @@ async function commitPaths(
     for (let at = 0; at < paths.length; at += AT_ONCE) {
       const part = paths.slice(at, at + AT_ONCE).map((change) => change.path);
       // Not `git add`: of a repository inside of this one that asks what is in it, and so obeys its settings.
-      const added = await git(path, ["update-index", "--add", "--remove", "--replace", "--", ...part], {
-        index,
-      });
+      const flags = ["--add", "--remove", "--replace", "--", ...part];
+      const added = await git(path, ["update-index", ...flags], { whole: true, index });
       if (!added.ok) return notDone(added.why);
     }
     // Nor is `git commit` asked for what would be nothing: it would look for the reason everywhere.
@@ -285,6 +304,7 @@ async function tidy({ git, ledger, worktree, copy, run }: Finalizing): Promise<b
   const { path, branch, home } = worktree;
   const gone = `removed the worktree ${path} and its branch`;
   const isBegun = ledger.stateOf("remove") === "intended";
+  if (isBegun) removeRefLocks(home, branch);
   return await ledger.act({
     kind: "remove",
     key: "remove",

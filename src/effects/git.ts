@@ -9,6 +9,7 @@ import { findPlace, pointerIn, type GitPlace } from "./git-place.ts";
 import { includedBy, overrule, parseSettings, type Overruled } from "./git-settings.ts";
 import type { IndexFiles } from "./index-lock.ts";
 import { firstLines } from "./output.ts";
+import { quoted } from "./words.ts";
 import { childEnv, endingOf, isFinished, type Env, type RunProcess } from "./process.ts";
 import { pidsWith } from "./tree.ts";
 
@@ -121,6 +122,20 @@ const PUT: readonly string[] = [
   'copy=$1 index=$2 lock=$3; shift 3; "$@" || exit; mv -f "$copy" "$index" && rm -f "$lock"',
   "sh",
 ];
+
+/** A question to git was cut off by an interruption: its answer says nothing, and nothing may be concluded from it. */
+export class Interrupted extends Error {
+  override readonly name = "Interrupted";
+}
+
+/** The same git, which throws `Interrupted` in place of an answer that was cut off. */
+export function unlessInterrupted(git: Git, signal: AbortSignal): Git {
+  return async (cwd, args, how) => {
+    const answer = await git(cwd, args, how);
+    if (!answer.ok && answer.exit === null && signal.aborted) throw new Interrupted(answer.why);
+    return answer;
+  };
+}
 
 /** The variable by which the git of a run is found. */
 const OF_RUN = "LOCKSTEP_GIT_OF";
@@ -337,7 +352,11 @@ const MOST_BYTES = 16 * 1024 * 1024;
 function wordsOf(stderr: string): string {
   const lines = stderr.split("\n").filter((line) => line.trim() !== "" && !line.startsWith("hint:"));
   const plain = lines.map((line) => line.replace(/^(?:fatal|error|warning): /, "").trim());
-  return firstLines(plain.join("\n"));
+  const words = firstLines(plain.join("\n"));
+  const lock = /Unable to create '(.+\.lock)': File exists/.exec(stderr)?.[1];
+  return lock === undefined
+    ? words
+    : `${words}; if no git is at work there, remove it with: rm ${quoted(lock)}`;
 }
 
 // Questions, and their answers parsed.

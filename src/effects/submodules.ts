@@ -102,7 +102,8 @@ async function fillOne(git: Git, one: Submodule, branch: string, commit: string)
     rmSync(gitDir, { recursive: true, force: true });
     mkdirSync(dirname(gitDir), { recursive: true });
     // In the folder above: what is a repository from then on was none before.
-    const made = await git(dirname(to), ["init", "--quiet", "--template=", "--separate-git-dir", gitDir, to]);
+    const kept = ["--separate-git-dir", gitDir, to];
+    const made = await git(dirname(to), ["init", "--quiet", "--template=", ...kept], { whole: true });
     if (!made.ok) return empty(made.why);
     mkdirSync(join(gitDir, "objects", "info"), { recursive: true });
     writeFileSync(join(gitDir, "objects", "info", "alternates"), `${objects}\n`);
@@ -112,6 +113,7 @@ async function fillOne(git: Git, one: Submodule, branch: string, commit: string)
     const out = await git(to, ["checkout", "--quiet", "-B", branch, commit], {
       timeoutMs: CHECKOUT_MS,
       outside: true,
+      whole: true,
     });
     return out.ok ? null : empty(out.why);
   } catch (error) {
@@ -209,7 +211,9 @@ export async function bringHome(
     const bundle = join(folder, "commits");
     const known = await tipOf(git, from, "HEAD");
     const without = known === null ? [] : ["--not", known];
-    const packed = await git(to, ["bundle", "create", "--quiet", bundle, "HEAD", ...without]);
+    const packed = await git(to, ["bundle", "create", "--quiet", bundle, "HEAD", ...without], {
+      whole: true,
+    });
     if (!packed.ok) return { why: packed.why };
     // `git fetch` would take the path for an address, which settings of the user's copy can redirect to a server.
     const taken = await git(from, ["bundle", "unbundle", bundle], { whole: true });

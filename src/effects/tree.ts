@@ -6,7 +6,7 @@
  * A child that leaves the group *and* wipes its environment is beyond this; only a PID namespace holds that one.
  */
 import { randomUUID } from "node:crypto";
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 
 /** `mark` is null where nobody can have left the group. */
@@ -99,6 +99,31 @@ const KILL_ROUNDS = 200;
 export function pidsWith(text: string): readonly number[] {
   const pids = (runningPids() ?? []).filter((pid) => readProc(pid, "environ").includes(text));
   return pids.filter((pid) => isAlive(statOf(pid).state));
+}
+
+/**
+ * Whether a process of this name is at work in one of these folders, or may be: one that cannot be looked at counts, and so
+ * does any where the system has no /proc.
+ */
+export function isAtWork(name: string, folders: readonly string[]): boolean {
+  return (
+    runningPids()?.some((pid) => {
+      const program = /\((.*)\)/s.exec(readProc(pid, "stat"))?.[1] ?? "";
+      if (program !== name && !program.startsWith(`${name}-`)) return false;
+      const place = folderOf(pid);
+      const isThere = folders.some((folder) => place === folder || place?.startsWith(`${folder}/`));
+      return isAlive(statOf(pid).state) && (place === null || isThere);
+    }) ?? true
+  );
+}
+
+/** null: it is another user's. */
+function folderOf(pid: number): string | null {
+  try {
+    return readlinkSync(`/proc/${pid}/cwd`);
+  } catch {
+    return null;
+  }
 }
 
 async function isGone(tree: Tree, withinMs: number): Promise<boolean> {

@@ -90,7 +90,7 @@ export async function discardWorktree(worktree: Tree): Promise<void> {
   const { path } = worktree;
   const records = recordsOf(worktree);
   const [folderAway, recordsAway] = awayOf(worktree);
-  if (lstatSync(path, { throwIfNoEntry: false }) !== undefined) {
+  if (isThere(path)) {
     await rm(folderAway, { recursive: true, force: true });
     renameSync(path, folderAway);
   }
@@ -100,13 +100,21 @@ export async function discardWorktree(worktree: Tree): Promise<void> {
     removeEmpty(dirname(records));
   }
   rmSync(recordsAway, { recursive: true, force: true });
-  await rm(folderAway, { recursive: true, force: true });
+  if (isThere(folderAway)) await rm(folderAway, { recursive: true, force: true });
 }
 
 /** Whether anything of the worktree is on the disk, under its own name or moved away. */
 export function isLeft(worktree: Tree): boolean {
   const paths = [worktree.path, ...awayOf(worktree)];
-  return recordsOf(worktree) !== null || paths.some((path) => lstatSync(path, { throwIfNoEntry: false }));
+  return recordsOf(worktree) !== null || paths.some(isThere);
+}
+
+function isThere(path: string): boolean {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+  } catch {
+    return false; // what it would lie in is a file
+  }
 }
 
 /** Where they are moved to. */
@@ -125,7 +133,7 @@ function removeEmpty(folder: string): void {
 }
 
 /** The first line of a small file; empty: there is none. */
-function lineIn(file: string): string {
+export function lineIn(file: string): string {
   try {
     return pointerIn(file).split("\n")[0]!.trim();
   } catch {

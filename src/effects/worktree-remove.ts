@@ -112,7 +112,7 @@ async function whyKept(
 /** What to do about a folder in the place of the worktree that git would not work in, but in the tree around it. */
 export function notOwn(worktree: Worktree): string {
   const { path, home } = worktree;
-  const repair = `put that back with: git -C ${quoted(home)} worktree repair ${quoted(path)}`;
+  const repair = `put that back with: git -C ${quoted(home)} worktree repair`;
   const move = `move it away with: mv ${quoted(path)} ${quoted(`${path}.old`)}`;
   const isKnown = recordsOf(worktree) !== null && !existsSync(join(path, ".git"));
   return isKnown

@@ -59,7 +59,10 @@ export async function restoreWorktree(
   if (trees === null)
     throw refusal(`git cannot list the worktrees of ${home}`, "repair them with `lockstep worktree repair`");
   if (existsSync(path)) {
-    if (isOwnWorktree(worktree) && trees.some((tree) => isSame(tree.path, path))) return [];
+    if (isOwnWorktree(worktree) && trees.some((tree) => isSame(tree.path, path))) {
+      mkdirSync(about.cwd, { recursive: true });
+      return [];
+    }
     throw refusal(notOwn(worktree), "do that, and resume the run");
   }
   const elsewhere = trees.find((tree) => tree.branch === branch && existsSync(tree.path));

@@ -54,6 +54,7 @@ const EXIT_BY_CODE: ReadonlyMap<string, number> = new Map([
   ["STATE_UNSAFE", EXIT.unavailable],
   ["FOLDER_UNSAFE", EXIT.unavailable],
   ["PLACE_FOREIGN", EXIT.unavailable],
+  ["PLACE_GONE", EXIT.unavailable],
   ["SANDBOX_UNAVAILABLE", EXIT.unavailable],
   ["CONFIG_INVALID", EXIT.unavailable],
   ["NOT_WRITABLE", EXIT.unavailable],

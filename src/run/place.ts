@@ -1,5 +1,5 @@
 /** Where a run works: the folder it is started in, or the same folder in a worktree of its own. */
-import { lstatSync } from "node:fs";
+import { existsSync, lstatSync } from "node:fs";
 import { dirname, isAbsolute, normalize, resolve } from "node:path";
 import { RunnerError } from "../engine/ports.ts";
 import type { State } from "../engine/state.ts";
@@ -38,9 +38,13 @@ export function requirePlace(
   const fault = placeFault(root, { cwd, worktree }, flow.settings.worktree.root);
   if (fault === null) return;
   const there = worktree?.home ?? cwd;
+  const isThere = isPlain(there) && existsSync(there);
+  const fix = isThere
+    ? `If the recorded folder is yours, resume from there: lockstep resume ${run} --cwd ${JSON.stringify(there)}`
+    : `The recorded folder is not there: if the project was moved, move it back to ${JSON.stringify(there)} and resume the run there.`;
   throw new RunnerError(
     "PLACE_FOREIGN",
-    `Run ${run} is not continued: ${fault}. A run goes on only in the repository of the project ${root}. If the recorded folder is yours, resume from there: lockstep resume ${run} --cwd ${JSON.stringify(there)}`,
+    `Run ${run} is not continued: ${fault}. A run goes on only in the repository of the project ${root}. ${fix}`,
   );
 }
 

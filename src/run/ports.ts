@@ -15,6 +15,7 @@ import { discreet } from "./discreet.ts";
 import { askerOf, githubFor, type Pinned } from "./github.ts";
 import { guardedIn } from "./own-files.ts";
 import { modulesOf } from "./own-modules.ts";
+import { present } from "./present.ts";
 import { programsFor } from "./programs.ts";
 
 export type Around = {
@@ -95,7 +96,7 @@ export function createPorts(around: Around): Ports {
     ...(hooks !== null && { hooks }),
     ...(onText !== undefined && { onText }),
   };
-  return discreet(ports, redactor);
+  return discreet(present(ports), redactor);
 }
 
 /** The code of a machine, in a process of its own that is started when it is first asked. */

@@ -68,8 +68,16 @@ function topsAround(path: string): readonly string[] {
 /** The nearest folder at or above that has one of these; the folder itself where none has. */
 function topOf(folder: string, names: readonly string[]): string {
   for (let at = folder; ; at = dirname(at)) {
-    if (names.some((name) => lstatSync(join(at, name), { throwIfNoEntry: false }) !== undefined)) return at;
+    if (names.some((name) => isThere(join(at, name)))) return at;
     if (at === dirname(at)) return folder;
+  }
+}
+
+function isThere(path: string): boolean {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+  } catch {
+    return false; // what it would lie in is a file
   }
 }
 

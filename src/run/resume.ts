@@ -17,6 +17,7 @@ import { mayGrant, settleGround, tellLoudly, withGround, type RunAt } from "./gr
 import { openOwnJournal } from "./journal.ts";
 import { grantedOnResume, requireMetered } from "./limits.ts";
 import type { ResumeOptions } from "./options.ts";
+import { requireFolder } from "./present.ts";
 import { requirePlace, restorePlace, surroundings } from "./place.ts";
 import { findProject, type Project } from "./project.ts";
 import type { Result } from "./result.ts";
@@ -75,6 +76,7 @@ async function resumeFrom(
     const flow = wanted?.flow ?? recorded.current;
     known.flow = flow;
     if (options.journal === undefined) requirePlace(root, { cwd, worktree }, flow, row.id);
+    requireFolder(worktree?.home ?? cwd);
     const redactor = redactorOf(options, flow);
     const env = options.env ?? process.env;
     const backend = await chooseBackend(options, flow, { env, stateDir, root }, { spec, marks });

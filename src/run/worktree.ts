@@ -145,8 +145,8 @@ export function finalizing(ending: Ending): NonNullable<Drive["attend"]> {
     if (next?.type !== "end" || next.verdict.outcome !== "completed") return true;
     const inside = ending.inside && { inside: ending.inside };
     const git = gitFor(ending, placesOf(worktree), { run, ...inside });
-    const onWait = ending.notify;
-    const how = { git, ledger: ledgerFor(record), proposing: ending.proposing(state), onWait };
+    const { notify: onWait, signal } = ending;
+    const how = { git, ledger: ledgerFor(record), proposing: ending.proposing(state), onWait, signal };
     return await finalize({ ...about, ...how });
   };
 }

@@ -1,10 +1,16 @@
-/** The worktrees that runs have left behind, and removing those with no unsaved work. */
+/** The worktrees that runs have left behind: removing those with no unsaved work, and repairing what was killed on its way. */
 import { existsSync, lstatSync } from "node:fs";
+import { join } from "node:path";
+import { recoverCheckout, underWayIn } from "../effects/checkout.ts";
+import { findPlace } from "../effects/git-place.ts";
 import { isAncestor, tipOf, treesOf, type Git, type Tree } from "../effects/git.ts";
 import { dirtyIn } from "../effects/submodules.ts";
+import { inTurn, takeTurn } from "../effects/turn.ts";
 import { named } from "../effects/words.ts";
+import { discardWorktree, isHalfMade, isLeft, isOwnWorktree, ownerOf } from "../effects/worktree-records.ts";
 import { leftIn, NOTHING_LEFT, removeWorktree } from "../effects/worktree-remove.ts";
-import { RunnerError, type Journal } from "../engine/ports.ts";
+import { isFresh, repairRecords, unreadableIn } from "../effects/worktree-repair.ts";
+import { RunnerError, type Journal, type RunRow } from "../engine/ports.ts";
 import { addEntry, createReport } from "../engine/report.ts";
 import type { Event, Worktree } from "../flow/event.ts";
 import { placeFault } from "./place.ts";
@@ -21,6 +27,8 @@ export type WorktreeRow = {
   readonly base: string;
   /** Whether the folder is there. */
   readonly exists: boolean;
+  /** false: the process that made it was killed on the way. `resume` makes it anew. */
+  readonly made: boolean;
   /** Whether the base has all that is on the branch; null: git was not asked. */
   readonly merged: boolean | null;
   /** What is not committed in it; null: git cannot tell. */
@@ -51,8 +59,8 @@ export async function pruneWorktrees(
   options: { readonly dryRun?: boolean } = {},
 ): Promise<readonly Pruned[]> {
   const pruned: Pruned[] = [];
-  for (const { row, worktree, copy, git, fault } of await recorded(journal, around)) {
-    const why = fault ?? reasonToKeep(row);
+  for (const { row, worktree, copy, git, fault, isBegun } of await recorded(journal, around)) {
+    const why = fault ?? reasonToKeep(row, isBegun);
     if (why !== null) pruned.push({ row, done: "kept", why });
     else if (options.dryRun === true) pruned.push(outcomeOf(row, row.merged === true));
     else {
@@ -65,9 +73,10 @@ export async function pruneWorktrees(
   return pruned;
 }
 
-function reasonToKeep({ state, uncommitted, exists, merged }: WorktreeRow): string | null {
+function reasonToKeep({ state, uncommitted, exists, merged }: WorktreeRow, isBegun: boolean): string | null {
   if (state === "running") return "its run is under way";
-  if (state === "interrupted" || state === "waiting") return "its run has not ended";
+  // One that was killed before its first step has nothing in it: a resume makes it again.
+  if ((state === "interrupted" && isBegun) || state === "waiting") return "its run has not ended";
   if (uncommitted === null) return "git cannot tell what is in it";
   if (uncommitted.length > 0) return `not committed: ${named(uncommitted.map((path) => ({ path })))}`;
   return exists || merged === true
@@ -87,6 +96,10 @@ type Recorded = {
   readonly git: Git;
   /** Why nothing is done with it; null: it is a worktree of this repository, on the branch that is recorded. */
   readonly fault: string | null;
+  /** It is recorded elsewhere than in this repository. */
+  readonly isMisplaced: boolean;
+  /** The run has worked in it. */
+  readonly isBegun: boolean;
 };
 
 /** A run that is damaged must not hide the others. */
@@ -112,33 +125,51 @@ async function recorded(journal: Journal, around: Around): Promise<readonly Reco
     const { worktree, cwd } = first;
     const { path, branch, base } = worktree;
     const { agent, state } = summarise(run);
-    const about = async () => {
-      const held = await isHeld(journal, run.id);
-      return { run: run.id, agent, state, path, branch, base, held };
-    };
+    const exists = existsSync(path);
+    const about = { run: run.id, agent, state, path, branch, base, exists };
     const flow = await journal.flow(run.digest);
     const copy = flow?.settings.worktree.copy ?? [];
     const misplaced = isOurs
       ? placeFault(root, { cwd, worktree }, flow?.settings.worktree.root ?? "")
       : "you did not make this journal";
     if (isOurs && misplaced === null && trees === undefined) trees = await treesOf(outer, top);
-    const fault = misplaced ?? treeFault(worktree, trees ?? null);
+    const made = misplaced !== null || !isHalfMade(worktree, run.id);
+    const fault = misplaced ?? treeFault(worktree, run.id, made, trees ?? null);
+    const isMisplaced = misplaced !== null;
     if (fault !== null) {
-      const exists = isFolder(path);
-      if (!exists && isOurs) continue;
-      const row = { ...(await about()), exists, merged: null, uncommitted: null };
-      found.push({ row, worktree, copy, git: outer, fault });
+      const isThere = isFolder(path);
+      if (!isThere && isOurs) continue;
+      const facts = { exists: isThere, made, merged: null, uncommitted: null };
+      const row = { ...about, ...facts, held: await isHeld(journal, run.id) };
+      found.push({
+        row,
+        worktree,
+        copy,
+        git: outer,
+        fault,
+        isMisplaced,
+        isBegun: await hasWorked(journal, run),
+      });
       continue;
     }
     const git = gitFor(around, [top, path]);
-    const exists = existsSync(path);
     const tip = await tipOf(git, top, `refs/heads/${branch}`);
-    if (!exists && tip === null) continue;
-    const row = { ...(await about()), ...(await factsOf(git, top, tip, worktree, copy)) };
-    found.push({ row, worktree, copy, git, fault });
+    if (!isLeft(worktree) && tip === null) continue;
+    const facts = await factsOf(git, top, tip, worktree, made ? copy : null);
+    const row = { ...about, ...facts, made, held: await isHeld(journal, run.id) };
+    found.push({ row, worktree, copy, git, fault, isMisplaced, isBegun: await hasWorked(journal, run) });
   }
   return found;
 }
+
+/** Whether any step of it was begun. Only a run that was killed at once has so few entries and no step among them. */
+async function hasWorked(journal: Journal, { id, events }: RunRow): Promise<boolean> {
+  if (events > FEW) return true;
+  const entries = await journal.read(id, 0, FEW).catch(() => null);
+  return entries === null || entries.some(({ event }) => event.type.startsWith("step."));
+}
+
+const FEW = 20;
 
 const OUTCOMES = new Set(["merge", "push", "pull-request"]);
 
@@ -154,9 +185,10 @@ async function factsOf(
   top: string,
   tip: string | null,
   worktree: Worktree,
-  copy: readonly string[],
-): Promise<Pick<WorktreeRow, "exists" | "merged" | "uncommitted">> {
-  const exists = existsSync(worktree.path);
+  /** null: it was never made to the end, so that nothing in it is work. */
+  copy: readonly string[] | null,
+): Promise<Pick<WorktreeRow, "merged" | "uncommitted">> {
+  const exists = existsSync(worktree.path) && copy !== null;
   const left = exists ? await leftIn(git, worktree, copy) : NOTHING_LEFT;
   const merged = tip === null || (await isAncestor(git, top, tip, `refs/heads/${worktree.base}`));
   const dirty = exists ? await dirtyIn(git, worktree) : [];
@@ -165,18 +197,115 @@ async function factsOf(
     left === null || inSubmodules === undefined
       ? null
       : [...[...left.work, ...left.changed].map((change) => change.path), ...inSubmodules];
-  return { exists, merged, uncommitted };
+  return { merged, uncommitted };
 }
 
 /** A folder that is there must be one that git itself lists, on the branch of the run. */
-function treeFault({ path, branch }: Worktree, trees: readonly Tree[] | null): string | null {
-  if (trees === null) return "git cannot list the worktrees of this repository";
-  if (!existsSync(path)) return null;
+function treeFault(
+  worktree: Worktree,
+  run: string,
+  made: boolean,
+  trees: readonly Tree[] | null,
+): string | null {
+  const { path, branch } = worktree;
+  if (trees === null) return `git cannot list the worktrees of this repository; ${REPAIR}`;
+  const owner = ownerOf(worktree) ?? run;
+  if (owner !== run) return `it is the worktree of run ${owner}`;
+  if (!existsSync(path) || !made) return null;
   const tree = trees.find((other) => realPath(other.path) === realPath(path));
   if (tree === undefined) return "git does not list it as a worktree of this repository";
+  if (!isOwnWorktree(worktree)) return `it has no .git file any more; ${REPAIR}`;
   return tree.branch === branch
     ? null
     : `it is on ${tree.branch ?? "no branch"}, and the run was on ${branch}`;
+}
+
+const REPAIR = "repair it with: lockstep worktree repair";
+
+// Repairing.
+
+export type Repaired = {
+  readonly path: string;
+  /** What is wrong with it. */
+  readonly what: string;
+  readonly done: "repaired" | "removed" | "kept";
+  readonly why: string;
+};
+
+/** What a killed process left that keeps git or later runs from their work. Commits and uncommitted work stay. */
+export async function repairWorktrees(
+  journal: Journal | null,
+  around: Around,
+  { dryRun = false, now }: { readonly dryRun?: boolean; readonly now: number },
+): Promise<readonly Repaired[]> {
+  const { top } = repositoryAround(around.root);
+  const common = findPlace(top)?.common;
+  if (common === undefined) return [];
+  const repaired: Repaired[] = [];
+  for (const one of unreadableIn(common)) {
+    const { records, what, repair } = one;
+    const fresh = isFresh(one, now);
+    if (!fresh && !dryRun) repairRecords(common, one);
+    const done = fresh ? "kept" : repair === "write" ? "repaired" : "removed";
+    const whys = {
+      kept: "a git may be making it at this moment: try again in a minute",
+      repaired: "git can read it again",
+      removed: "the worktree was never made to the end",
+    };
+    repaired.push({ path: records, what, done, why: whys[done] });
+  }
+  repaired.push(...(await repairCheckout(common, top, around, dryRun)));
+  if (journal === null || !around.isOurs) return repaired;
+  for (const { row, worktree, git, isMisplaced } of await recorded(journal, around)) {
+    const { path } = worktree;
+    if (row.state === "running" || isMisplaced) continue;
+    if (existsSync(path) && row.made && !existsSync(join(path, ".git")) && ownerOf(worktree) === row.run) {
+      const answer = dryRun ? { ok: true } : await git(top, ["worktree", "repair"], { outside: true });
+      const done = answer.ok ? "repaired" : "kept";
+      repaired.push({ path, what: "it has no .git file", done, why: `of run ${row.run}` });
+    } else if (!existsSync(path) && isLeft(worktree) && row.merged === true) {
+      if (!dryRun) await inTurn(top, async () => await discardWorktree(worktree));
+      repaired.push({ path, what: "it is half removed", done: "removed", why: `of run ${row.run}` });
+    }
+  }
+  return repaired;
+}
+
+/** What `repairWorktrees` would put right in the repository, whatever the journal says; git is not started. */
+export function troubleWithWorktrees(root: string): readonly string[] {
+  const common = findPlace(repositoryAround(root).top)?.common;
+  if (common === undefined) return [];
+  const note = underWayIn(common);
+  return [
+    ...unreadableIn(common).map(({ what }) => `${what}: git cannot use the worktrees of this repository`),
+    ...(note === null
+      ? []
+      : [`run ${note.run} was killed, or is at work, updating ${note.place} with a merge`]),
+  ];
+}
+
+/** A merge that was killed in the middle of updating the working tree that has the base checked out. */
+async function repairCheckout(
+  common: string,
+  top: string,
+  around: Around,
+  dryRun: boolean,
+): Promise<readonly Repaired[]> {
+  const note = underWayIn(common);
+  if (note === null) return [];
+  const { run, place: path } = note;
+  const what = `run ${run} was killed while it updated the files of a merge there`;
+  const why = `go on with: lockstep resume ${run}`;
+  if (dryRun) return [{ path, what, done: "repaired", why }];
+  const turn = await takeTurn(common, 0);
+  if ("why" in turn) return [{ path, what, done: "kept", why: "a run is merging at this moment" }];
+  try {
+    const done = await recoverCheckout(gitFor(around, [top]), common, () => undefined);
+    if (done.kind === "stuck") return [{ path, what, done: "kept", why: done.why }];
+    return done.kind === "nothing" ? [] : [{ path, what, done: "repaired", why }];
+  } finally {
+    turn.release();
+  }
 }
 
 function isFolder(path: string): boolean {

@@ -1,7 +1,7 @@
 /** Worktrees from the command line: the flags of `run`, what is told of the end, and `lockstep worktree`. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
@@ -159,9 +159,9 @@ const MISTAKES: readonly (readonly [args: readonly string[], code: number, says:
   [[...RUN, "--no-worktree", "--push"], 2, /--push is about the worktree/],
   [[...RUN, "--no-merge"], 2, /--merge is about the worktree/],
   [[...RUN, "--worktree", "--base-branch", "nowhere"], 3, /no branch "nowhere"/],
-  [["worktree"], 2, /needs list\|prune/],
-  [["worktree", "lsit"], 2, /knows list and prune.*list/s],
-  [["worktree", "list", "--dry-run"], 2, /--dry-run is for prune/],
+  [["worktree"], 2, /needs list\|prune\|repair/],
+  [["worktree", "lsit"], 2, /knows list, prune and repair.*list/s],
+  [["worktree", "list", "--dry-run"], 2, /--dry-run is for prune and repair/],
 ];
 
 test("mistakes are told before anything is made", async () => {
@@ -173,6 +173,29 @@ test("mistakes are told before anything is made", async () => {
   }
   assert.equal(existsSync(join(world.root, ".worktrees")), false);
   assert.match((await world.lockstep(["worktree", "list"])).stderr, /No worktrees/);
+});
+
+test("records of worktrees that git cannot read are reported, and repaired", async () => {
+  using world = createRepository();
+  const records = join(world.root, ".git/worktrees/half");
+  mkdirSync(records, { recursive: true });
+  const files = { gitdir: "/nowhere/half/.git\n", HEAD: "ref: refs/heads/main\n", commondir: "" };
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(records, name), text);
+  utimesSync(records, 1, 1);
+  const stopped = await world.lockstep([...RUN, "--worktree"]);
+  assert.equal(stopped.code, 3, stopped.stderr);
+  assert.match(stopped.stderr, /lockstep worktree repair/);
+  const doctor = await world.lockstep(["doctor"]);
+  assert.match(doctor.stdout, /warn +worktrees .*half\/commondir is empty.*fix: lockstep worktree repair/);
+  const dry = await world.lockstep(["worktree", "repair", "--dry-run"]);
+  assert.match(dry.stdout, /would be repaired +\S+worktrees\/half/);
+  const done = onlyDocument(await world.lockstep(["worktree", "repair", "--json"]));
+  assert.deepEqual(
+    (done.repaired as { path: string; done: string }[]).map((one) => [one.path, one.done]),
+    [[records, "repaired"]],
+  );
+  assert.match((await world.lockstep(["worktree", "repair"])).stderr, /Nothing is to be repaired/);
+  assert.equal(told(await world.lockstep([...RUN, "--worktree", "--json"])).exitCode, 0);
 });
 
 test("an agent's own --branch leaves ours as --ls-branch", async () => {

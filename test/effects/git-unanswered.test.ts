@@ -101,6 +101,7 @@ describe("a merge", () => {
         agent: "a",
         proposing,
         onWait: () => undefined,
+        signal: new AbortController().signal,
       });
       assert.deepEqual(
         done.map(({ state }) => state),

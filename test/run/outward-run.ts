@@ -8,7 +8,7 @@ import type { RunOptions } from "../../src/run/index.ts";
 export type Plan = {
   readonly home: string;
   readonly env: { readonly [name: string]: string };
-  readonly options: Pick<RunOptions, "finalize" | "branch"> & {
+  readonly options: Pick<RunOptions, "finalize" | "branch" | "sandbox" | "args"> & {
     readonly script: NonNullable<RunOptions["script"]>;
   };
   /** 0: somebody else does the killing. */

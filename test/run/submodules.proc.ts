@@ -10,6 +10,7 @@ import type { Result } from "../../src/run/index.ts";
 import { listWorktrees, pruneWorktrees } from "../../src/run/worktrees.ts";
 import { hasBwrap, NO_BWRAP } from "../boundaries/confined.ts";
 import { needs } from "../needs.ts";
+import { breaking } from "./breaking.ts";
 import { replies, repository, type Repository } from "./repository.ts";
 
 const effectsOf = ({ effects }: Result) => effects.map(({ kind, state }) => `${kind}:${state}`);
@@ -112,6 +113,26 @@ test("what is not committed in one is said, with the command, and the run goes o
     details(last),
   );
   assert.equal(world.git(world.home, "status", "--porcelain"), "");
+});
+
+test("commits that a killed process brought without a branch get one", async () => {
+  const world = withSubmodules();
+  const work = `${NAMED} cd lib; echo two > f.txt; git commit -qam two; cd ..; git add lib; git commit -qm lib`;
+  const broken = await world.run([work], { sandbox: "off", journal: breaking(world.journal, 1, true) });
+  const inner = join(worktreeOf(broken), "lib");
+  const commit = world.git(inner, "rev-parse", "HEAD");
+  // As it is between the objects and the branch, with the folder that the commits came in.
+  world.git(world.lib, "fetch", "-q", "--no-write-fetch-head", inner, "HEAD");
+  const folder = join(
+    world.home,
+    ".git/modules/lib",
+    `lockstep-${broken.worktree!.branch.replace("/", "-")}`,
+  );
+  mkdirSync(folder);
+  const result = await world.resume(broken);
+  assert.deepEqual(effectsOf(result), ["submodule:applied", "merge:held"], result.reason);
+  assert.equal(world.git(world.lib, "rev-parse", branchesOf(world, world.lib)), commit);
+  assert.equal(existsSync(folder), false);
 });
 
 test("a worktree stays while a submodule in it has commits that nobody else has", async () => {

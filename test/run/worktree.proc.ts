@@ -3,8 +3,9 @@ import assert from "node:assert/strict";
 import { existsSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
-import { RunnerError, type Journal, type Result, type RunOptions } from "../../src/run/index.ts";
+import type { Result, RunOptions } from "../../src/run/index.ts";
 import { listWorktrees, pruneWorktrees } from "../../src/run/worktrees.ts";
+import { breaking } from "./breaking.ts";
 import { replies, repository, WORKER, type Repository } from "./repository.ts";
 
 const COMMIT = "echo new > b.txt; git add b.txt; git commit -qm work";
@@ -248,28 +249,6 @@ test("runs at the same time are all merged, one after the other", async () => {
   assert.equal(world.git(world.home, "rev-list", "--count", "--merges", "main"), "4");
   assert.equal(world.git(world.home, "status", "--porcelain"), "");
 });
-
-/** Stops the process, as it were, at the Nth record of an effect: just before it is written, or just after. */
-function breaking(journal: Journal, at: number, written: boolean): Journal {
-  let seen = 0;
-  const wrap = (handle: Awaited<ReturnType<Journal["create"]>>) => ({
-    ...handle,
-    append: async (entries: Parameters<typeof handle.append>[0]) => {
-      const isEffect = entries.some(
-        ({ event }) => event.type.startsWith("effect.") || event.type === "run.ended",
-      );
-      if (isEffect) seen += 1;
-      if (seen !== at || !isEffect) return await handle.append(entries);
-      if (written) await handle.append(entries);
-      throw new RunnerError("JOURNAL_UNAVAILABLE", "The disk is full.");
-    },
-  });
-  return {
-    ...journal,
-    create: async (...args) => wrap(await journal.create(...args)),
-    claim: async (run) => wrap(await journal.claim(run)),
-  };
-}
 
 describe("a run that stops anywhere in its end goes on there, and does nothing twice", () => {
   // commit, merge, push and remove, each intended and applied, and the end.

@@ -1,0 +1,35 @@
+/** Journals under which a run stops as if its process had died: at the record of an effect, or as soon as it is recorded. */
+import { RunnerError, type Journal } from "../../src/run/index.ts";
+
+/** Stops the process, as it were, at the Nth record of an effect: just before it is written, or just after. */
+export function breaking(journal: Journal, at: number, written: boolean): Journal {
+  let seen = 0;
+  const wrap = (handle: Awaited<ReturnType<Journal["create"]>>) => ({
+    ...handle,
+    append: async (entries: Parameters<typeof handle.append>[0]) => {
+      const isEffect = entries.some(
+        ({ event }) => event.type.startsWith("effect.") || event.type === "run.ended",
+      );
+      if (isEffect) seen += 1;
+      if (seen !== at || !isEffect) return await handle.append(entries);
+      if (written) await handle.append(entries);
+      throw new RunnerError("JOURNAL_UNAVAILABLE", "The disk is full.");
+    },
+  });
+  return {
+    ...journal,
+    create: async (...args) => wrap(await journal.create(...args)),
+    claim: async (run) => wrap(await journal.claim(run)),
+  };
+}
+
+/** The run is recorded, and that is all that is done of it. */
+export function breakingAtOnce(journal: Journal): Journal {
+  return {
+    ...journal,
+    create: async (...args) => {
+      await (await journal.create(...args)).release();
+      throw new RunnerError("JOURNAL_UNAVAILABLE", "The disk is full.");
+    },
+  };
+}
