@@ -375,7 +375,7 @@ function checkText(check: Check, paint: Paint): readonly string[] {
       return [
         `  ${name}  ${paint("cyan", shownInLine(check.command, 160))}`,
         `    passes if ${successText(check.success)}, within ${duration(check.timeoutMs)}${otherwise}`,
-        ...Object.entries(check.env).map(
+        ...Object.entries(check.env ?? {}).map(
           ([key, value]) => `    ${shownInLine(key, 60)} = ${shownInLine(value, 80)}`,
         ),
       ];

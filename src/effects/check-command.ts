@@ -23,7 +23,7 @@ export async function judgeCommand(
   { cwd, env, exec }: CheckPlace,
   signal: AbortSignal,
 ): Promise<CheckResult> {
-  const { name, pattern, command, env: values, timeoutMs, maxOutputBytes } = check;
+  const { name, pattern, command, env: values = {}, timeoutMs, maxOutputBytes } = check;
   const result = await exec({ cwd, env, values, command, timeoutMs, maxOutputBytes, signal });
   const unrecoverable = isUnrecoverable(result);
   const finding = unrecoverable ? { ok: false } : await applyRule(check.success, result, signal);

@@ -199,7 +199,8 @@ export type Check = { readonly name: string; readonly pattern: string; readonly 
       readonly kind: "command";
       /** A line for the shell, as it was written: values come to it by `env` and never become part of it. */
       readonly command: string;
-      readonly env: { readonly [name: string]: string };
+      /** Absent in flows that earlier versions recorded. */
+      readonly env?: { readonly [name: string]: string };
       readonly success: SuccessRule;
       readonly extract: { readonly [param: string]: string };
       readonly timeoutMs: number;

@@ -16,8 +16,8 @@ export type Settings = {
   readonly worktree: {
     readonly enabled: boolean;
     readonly root: string;
-    /** What git does not have and the run needs: paths below the root of the repository. */
-    readonly copy: readonly string[];
+    /** What git does not have and the run needs: paths below the root of the repository. Absent in earlier records. */
+    readonly copy?: readonly string[];
   };
   readonly finalize: Finalize;
   readonly logging: {

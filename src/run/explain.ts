@@ -322,7 +322,7 @@ function settingsOf(flow: Flow, origins: Origins): AgentExplained["settings"] {
     ...actions.types.map((type) => [`runner.actions.handlers.${type}`, handlerOf(actions, type)] as const),
     ["runner.execution.worktree.enabled", worktree.enabled],
     ["runner.execution.worktree.root", worktree.root],
-    ["runner.execution.worktree.copy", worktree.copy],
+    ["runner.execution.worktree.copy", worktree.copy ?? []],
     ["runner.execution.finalize.autoMerge", finalize.autoMerge],
     ["runner.execution.finalize.push", finalize.push],
     ["runner.execution.finalize.remote", finalize.remote],

@@ -212,7 +212,7 @@ function blockLines({ enabled, types, handlers, otherIssues }: Actions, github: 
 
 /** A line that a shell runs, after the values that all of it is given: read by a shell, it does just that. */
 function withValues({ env, command }: CommandCheck): string {
-  const values = Object.entries(env).map(([name, value]) => shellWord(`${name}=${value}`));
+  const values = Object.entries(env ?? {}).map(([name, value]) => shellWord(`${name}=${value}`));
   return values.length === 0 ? command : `export ${values.join(" ")}; ${command}`;
 }
 

@@ -70,7 +70,7 @@ export async function startWorktree(
   about: { readonly run: string; readonly cwd: string },
   around: Surroundings,
 ): Promise<Planned> {
-  const { root, copy } = flow.settings.worktree;
+  const { root, copy = [] } = flow.settings.worktree;
   const { branch, baseBranch } = options;
   const ignored: string[] = [];
   const onOverruled = (keys: readonly string[], top: string) => void ignored.push(notObeyed(keys, top));
@@ -120,7 +120,7 @@ export async function continueWorktree(
       `git (process ${pid}), which an earlier process of run ${run} started, is still at work in ${worktree.path}. To go on: wait for it, or end it with: kill ${pid}.`,
     );
   const git = gitFor(around, [cwd, ...placesOf(worktree)], { run });
-  const { copy } = flow.settings.worktree;
+  const { copy = [] } = flow.settings.worktree;
   return await restoreWorktree(git, worktree, { run, cwd, copy }, isBegun);
 }
 
@@ -139,7 +139,7 @@ export type Ending = Surroundings & {
 export function finalizing(ending: Ending): NonNullable<Drive["attend"]> {
   const { flow, worktree, run, ledgerFor } = ending;
   const { agent, settings } = flow;
-  const about = { worktree, copy: settings.worktree.copy, run, agent };
+  const about = { worktree, copy: settings.worktree.copy ?? [], run, agent };
   return async (state, record) => {
     const [next] = state.pending;
     if (next?.type !== "end" || next.verdict.outcome !== "completed") return true;

@@ -1,10 +1,12 @@
 /** A record that is harmed, as the user meets it: checked, rescued, put in place, and used again; and what a killed prune left. */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { gunzipSync } from "node:zlib";
 import { createWorld, replies, script, writeAgent, type World } from "./world.ts";
 
 const ALL = script(replies.initial(), replies.continuation(), replies.closure());
@@ -95,6 +97,40 @@ test("what a killed prune left is removed by the next one, also if it removes no
   assert.match(pruned.stderr, /nothing to remove.*files that 1 removed run had left/s);
   assert.deepEqual([...left, ...stays].filter(existsSync), stays);
 });
+
+const EARLIER = fileURLToPath(new URL("../journal/recorded/", import.meta.url));
+
+for (const name of readdirSync(EARLIER))
+  test(`a run that an earlier version recorded goes on, or is refused in words: ${name}`, async () => {
+    using world = createWorld();
+    const state = join(world.root, ".lockstep");
+    mkdirSync(state);
+    const file = join(state, "runs.db");
+    writeFileSync(file, gunzipSync(readFileSync(join(EARLIER, name))));
+    using db = new DatabaseSync(file);
+    const { id } = db.prepare("SELECT id FROM run WHERE agent = 'fixer' ORDER BY key").get() as {
+      id: string;
+    };
+    // Its check is pending.
+    db.exec(`DELETE FROM event WHERE run = (SELECT key FROM run WHERE id = '${id}') AND seq > 8`);
+    db.prepare("UPDATE event SET body = replace(body, '/project', ?)").run(world.root);
+    db.close();
+    const said = async (line: readonly string[], env: NodeJS.ProcessEnv = {}) => {
+      const ran = await world.lockstep([...line], { env });
+      assert.doesNotMatch(ran.stdout + ran.stderr, /INTERNAL|bug in Lockstep/, line.join(" "));
+      return ran;
+    };
+    const untrusted = await said(["resume", id, "--trust-journal"]);
+    assert.equal(untrusted.code, 3, untrusted.stderr);
+    assert.match(untrusted.stderr, /needs your trust first.*node --test/s);
+    if (name !== "checks-without-env.db.gz") return;
+    for (const line of ["show", "why", "replay", "logs", "effects", "export"])
+      assert.equal((await said([line, id])).code, 0, line);
+    assert.equal((await said(["runs"])).code, 0);
+    const resumed = await said(["resume", id, "--json"], { LOCKSTEP_TRUST: "all" });
+    const { checks } = JSON.parse(resumed.stdout) as { checks: unknown };
+    assert.notDeepEqual(checks, [], resumed.stdout);
+  });
 
 async function run(world: World, replying: string, topic: string, code = 0): Promise<void> {
   const ran = await world.lockstep(["run", "notes", "--topic", topic, "--script", replying]);
