@@ -222,6 +222,7 @@ export const PARTS = [
   "http",
   "gate",
   "replay",
+  "journal",
   "life",
   "batch",
   "sandbox",

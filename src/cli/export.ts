@@ -1,16 +1,16 @@
 /** `lockstep export RUN` and `lockstep import FILE` */
-import { writeWhole } from "../run/write-whole.ts";
 import { resolve } from "node:path";
-import { exportRun, importRun, parseBundle } from "../run/bundle.ts";
+import { importRun, openExport, parseBundle, textOf } from "../run/bundle.ts";
 import { openJournal, RunnerError } from "../run/index.ts";
 import { findProject } from "../run/project.ts";
+import { openWhole } from "../run/write-whole.ts";
 import { UsageError } from "./args.ts";
 import type { Call } from "./call.ts";
 import { journalAccess } from "./conduct.ts";
 import { EXIT } from "../flow/verdict.ts";
 import { sayPartial, withJournal } from "./journal.ts";
 import { readText } from "./replay.ts";
-import { count, jsonLine, size } from "./text.ts";
+import { count, size } from "./text.ts";
 import { versionText } from "./version.ts";
 
 /** The file is the result: without `--out` it goes to stdout. */
@@ -22,33 +22,34 @@ export async function exportToFile(call: Call): Promise<number> {
     throw new UsageError(
       "What is exported is one JSON document already; --json tells of it, and needs --out FILE.",
     );
-  const { bundle, kept } = await withJournal(call, async (journal, stateDir) => {
+  const { head, kept, damage, events, bytes } = await withJournal(call, async (journal, stateDir) => {
     if (journal === null)
       throw new RunnerError("RUN_UNKNOWN", `There is no run "${ref}": none is recorded in ${stateDir}.`);
     const meta = { lockstep: versionText(false), node: process.version, platform: process.platform };
-    return await exportRun(journal, ref, { redact: call.on("redact"), meta });
+    const exporting = await openExport(journal, ref, { redact: call.on("redact"), meta });
+    // Redacting may be refused at any entry, and nothing of it may be on stdout then.
+    const isHeld = out === undefined && call.on("redact");
+    const pieces = isHeld ? [(await Array.fromAsync(textOf(exporting))).join("")] : textOf(exporting);
+    const written = await writeTo(call, out, pieces);
+    return { ...exporting, bytes: written };
   });
-  const text = jsonLine(bundle, 1);
-  const { run, redacted, entries } = bundle;
-  if (out === undefined) screen.emit(text);
-  else writeTo(out, resolve(call.cwd, out), `${text}\n`);
   if (call.on("json"))
     screen.document({
       v: 1,
-      run: run.id,
+      run: head.run.id,
       file: out,
-      redacted,
-      events: entries.length,
+      redacted: head.redacted,
+      events,
       kept,
-      ...(bundle.damaged !== undefined && { damaged: bundle.damaged }),
+      ...(damage !== null && { damaged: damage }),
     });
   else if (out !== undefined)
-    screen.tell(`Wrote ${out}: ${count(entries.length, "entry", "entries")}, ${size(text.length)}.`);
+    screen.tell(`Wrote ${out}: ${count(events, "entry", "entries")}, ${size(bytes)}.`);
   for (const { seq, words } of kept)
     screen.tell(
       screen.err("yellow", `entry ${seq} keeps ${count(words, "text")}: its decision depends on it`),
     );
-  return bundle.damaged === undefined ? EXIT.completed : sayPartial(call, bundle.damaged);
+  return damage === null ? EXIT.completed : sayPartial(call, damage);
 }
 
 export async function importFromFile(call: Call): Promise<number> {
@@ -75,11 +76,33 @@ export async function importFromFile(call: Call): Promise<number> {
 }
 
 /** Under its name there is only ever a whole file: an earlier one stays until this one is on disk. */
-function writeTo(name: string, path: string, text: string): void {
+async function writeTo(
+  { cwd, host }: Call,
+  name: string | undefined,
+  pieces: AsyncIterable<string> | readonly string[],
+): Promise<number> {
+  const attempt = <T>(work: () => T): T => {
+    try {
+      return work();
+    } catch (cause) {
+      const why = cause instanceof Error ? cause.message : String(cause);
+      throw new RunnerError("NOT_WRITABLE", `The run cannot be written to ${name}: ${why}`, { cause });
+    }
+  };
+  const file = name === undefined ? null : attempt(() => openWhole(resolve(cwd, name)));
+  let length = 0;
+  const write = (text: string) => {
+    length += text.length;
+    if (file === null) host.stdout.write(text);
+    else attempt(() => file.write(text));
+  };
   try {
-    writeWhole(path, text);
-  } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
-    throw new RunnerError("NOT_WRITABLE", `The run cannot be written to ${name}: ${why}`, { cause });
+    for await (const piece of pieces) write(piece);
+    write("\n");
+    if (file !== null) attempt(file.done);
+    return length - 1;
+  } catch (error) {
+    file?.drop();
+    throw error;
   }
 }

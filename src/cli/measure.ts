@@ -81,6 +81,8 @@ export async function measure(part: Part, options: BenchOptions): Promise<readon
         return await (await import("./measure-life.ts")).measureLife(folder);
       case "batch":
         return await (await import("./measure-batch.ts")).measureBatch(folder);
+      case "journal":
+        return await (await import("./measure-journal.ts")).measureJournal(folder, options.cli);
       case "sandbox":
         return await (await import("./measure-sandbox.ts")).measureSandbox(folder);
     }

@@ -14,6 +14,8 @@ const MOST_FILES = 100;
 const MOST_FLOWS = 100;
 /** What one transaction gives back to the disk at most. */
 const MOST_PAGES = 500;
+/** After so many of them the log is folded back into the file. */
+const FOLDED_SLICES = 8;
 /** How many rows are looked through before the event loop has its turn. */
 const LOOKED_ROWS = 20_000;
 /** A log that somebody reads cannot be cut off: waiting for that would keep others from writing. */
@@ -175,15 +177,15 @@ export function createRemoval({ db, write, find, artifacts, foldLog }: Removing)
   /** The file becomes as small as what is in it. */
   const shrink = async () => {
     let before = Infinity;
-    for (;;) {
+    for (let slice = 1; ; slice++) {
       const { freelist_count: free } = sql.free.get() as { readonly freelist_count: number };
       // One that was made without room to shrink stays as it is.
       if (free === 0 || free >= before) break;
       before = free;
       const from = performance.now();
       db.exec(`PRAGMA incremental_vacuum(${MOST_PAGES})`);
-      foldLog();
       await leaveRoom(from);
+      if (slice % FOLDED_SLICES === 0) foldLog();
     }
     const { timeout } = sql.patience.get() as { readonly timeout: number };
     db.exec(

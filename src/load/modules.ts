@@ -44,6 +44,30 @@ export function unparsedModule({ file }: ModuleToTry, why: string): Problem {
   });
 }
 
+/** `check` looks at so many modules of an agent, and at so many imports of each; `left` are those that it did not parse. */
+export function skippedModules(left: readonly string[], most: number): readonly Problem[] {
+  const [file] = left;
+  if (file === undefined) return [];
+  const more = left.length === 1 ? " was" : ` and ${left.length - 1} more were`;
+  return [
+    atOnce({
+      code: "MODULE-UNPARSED",
+      document: { file, value: null, place: () => ({ line: 1, column: 1 }) },
+      message: `${file}${more} not parsed: check looks at no more than ${most} modules of an agent.`,
+      fix: "Put what belongs together into fewer modules.",
+    }),
+  ];
+}
+
+function skippedImports(file: string, imports: number): Problem {
+  return atOnce({
+    code: "MODULE-UNPARSED",
+    document: { file, value: null, place: () => ({ line: 1, column: 1 }) },
+    message: `${file} imports ${imports} modules of the project, and check looked at the first ${MOST_NAMES} only.`,
+    fix: "Put what belongs together into fewer modules.",
+  });
+}
+
 /** What a module that can be parsed imports from the project: further modules to look at, and what is not there. */
 export function importedBy(
   { file, text }: ModuleToTry,
@@ -52,8 +76,9 @@ export function importedBy(
 ): { readonly further: readonly ModuleToTry[]; readonly problems: readonly Problem[] } {
   const further: ModuleToTry[] = [];
   const problems: Problem[] = [];
-  for (const specifier of imports.slice(0, MOST_NAMES)) {
-    if (!/^\.{1,2}\//.test(specifier) || /[?#%]/.test(specifier)) continue;
+  const ofProject = imports.filter((specifier) => /^\.{1,2}\//.test(specifier) && !/[?#%]/.test(specifier));
+  if (ofProject.length > MOST_NAMES) problems.push(skippedImports(file, ofProject.length));
+  for (const specifier of ofProject.slice(0, MOST_NAMES)) {
     const path = joinPath(parentFolder(file), specifier);
     if (escapesProject(path)) continue;
     if (files.read(path).kind === "missing") problems.push(missingImport(file, text, specifier, path));

@@ -1,17 +1,18 @@
 /** A run as one file: its flows and its entries, whole in itself, to be replayed anywhere. */
-import { RunnerError, type Journal } from "../engine/ports.ts";
+import { RunnerError, type Journal, type RunRow } from "../engine/ports.ts";
 import type { Divergence } from "../engine/replay.ts";
 import { inItsOwnRun, retell } from "../engine/retell.ts";
 import { adoptions } from "../flow/adopted.ts";
 import type { Entry, Event } from "../flow/event.ts";
 import type { Flow, Flows } from "../flow/flow.ts";
-import { escapedInLine } from "../flow/harmless.ts";
+import { escapedInLine, jsonLine } from "../flow/harmless.ts";
 import { FORBIDDEN_NAMES, isObject, own, type JsonObject } from "../flow/json.ts";
 import { isRunId } from "../flow/recorded.ts";
+import { EntryDamaged } from "../journal/errors.ts";
 import { flowDigest } from "./load.ts";
-import { redact, type Redacted } from "./redact.ts";
+import { createRedaction, type Redacted } from "./redact.ts";
 import { timedReplay, type TimedReplay } from "./replay.ts";
-import { readPartly, type Damage } from "./runs.ts";
+import { damageOf, findRun, flowOf, SLICE, slicesOf, type Damage } from "./runs.ts";
 
 export type Bundle = {
   readonly v: 1;
@@ -43,21 +44,86 @@ export async function exportRun(
   ref: string,
   options: ExportOptions = {},
 ): Promise<Exported> {
-  const { row, flow, adopted, entries, damage } = await readPartly(journal, ref);
-  const { redact: isRedacted = false, meta = {} } = options;
-  const told = isRedacted ? redact(flow, entries, adopted) : { entries, kept: [] };
+  const { head, damage, slices, kept } = await openExport(journal, ref, options);
+  const entries: Entry[] = [];
+  for await (const slice of slices) entries.push(...slice);
+  return { bundle: { ...head, entries, ...(damage !== null && { damaged: damage }) }, kept };
+}
+
+export type Exporting = {
+  /** What stands before the entries. */
+  readonly head: Omit<Bundle, "entries" | "damaged">;
+  /** What stands behind them. */
+  readonly damage: Damage | null;
+  readonly events: number;
+  readonly slices: AsyncGenerator<readonly Entry[]>;
+  /** Grows while the slices are read. */
+  readonly kept: Redacted["kept"];
+};
+
+/** The same for a run that is written while it is read. It is read twice: its flows come before its entries. */
+export async function openExport(
+  journal: Journal,
+  ref: string,
+  { redact: isRedacted = false, meta = {} }: ExportOptions = {},
+): Promise<Exporting> {
+  const row = await findRun(journal, ref);
   const { id, agent, createdAt, digest } = row;
-  const bundle: Bundle = {
+  const flow = await flowOf(journal, id, digest);
+  const { adopted, last, damage } = await flowsIn(journal, row);
+  const redaction = isRedacted ? createRedaction(flow, adopted) : null;
+  const told = (entry: Entry) => withoutImport(redaction === null ? entry : redaction.told(entry));
+  async function* slices() {
+    for (let seq = 0; seq < last;) {
+      const slice = await journal.read(id, seq, Math.min(SLICE, last - seq));
+      if (slice.length === 0) return;
+      seq += slice.length;
+      yield slice.map(told);
+    }
+  }
+  const head = {
     v: 1,
     kind: "lockstep-run",
     meta,
     run: { id, agent, createdAt, flow: digest },
     redacted: isRedacted,
     flows: { [digest]: flow, ...adopted },
-    entries: told.entries.map(withoutImport),
-    ...(damage !== null && { damaged: damage }),
-  };
-  return { bundle, kept: told.kept };
+  } as const;
+  return { head, damage, events: last, slices: slices(), kept: redaction?.kept ?? [] };
+}
+
+/** The text of the file, piece by piece. */
+export async function* textOf({ head, damage, slices }: Exporting): AsyncGenerator<string> {
+  const within = (value: unknown) => jsonLine(value, 1).replaceAll("\n", "\n  ");
+  yield `${jsonLine(head, 1).slice(0, -2)},\n "entries": [`;
+  let between = "";
+  for await (const slice of slices) {
+    yield slice.map((entry, place) => `${place === 0 ? between : ","}\n  ${within(entry)}`).join("");
+    between = ",";
+  }
+  const end = damage === null ? "" : `,\n "damaged": ${jsonLine(damage, 1).replaceAll("\n", "\n ")}`;
+  yield `${between === "" ? "]" : "\n ]"}${end}\n}`;
+}
+
+/** Which flows a run adopted, and up to which entry it can be read. */
+async function flowsIn(
+  journal: Journal,
+  row: RunRow,
+): Promise<{ readonly adopted: Flows; readonly last: number; readonly damage: Damage | null }> {
+  const adopted: { [digest: string]: Flow } = {};
+  let last = 0;
+  let met: EntryDamaged | null = null;
+  try {
+    for await (const slice of slicesOf(journal, row.id))
+      for (const { seq, event } of slice) {
+        last = seq;
+        if (event.type === "run.adopted") adopted[event.flow] = await flowOf(journal, row.id, event.flow);
+      }
+  } catch (error) {
+    if (!(error instanceof EntryDamaged) || error.seq <= 1) throw error;
+    met = error;
+  }
+  return { adopted, last, damage: damageOf(row, met) };
 }
 
 /** That it was imported here is no part of the run: it is imported anew wherever the file goes. */

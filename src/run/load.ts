@@ -209,11 +209,17 @@ async function pathProblems(
 async function moduleProblems(flow: Flow, files: FileTree): Promise<readonly Problem[]> {
   const { actions } = flow.settings;
   if (flow.hooks === undefined && flow.stop.kind === "end" && !actions.enabled) return [];
-  const { brokenModule, importedBy, modulesOf, strayHooks, unparsedModule } =
+  const { brokenModule, importedBy, modulesOf, skippedModules, strayHooks, unparsedModule } =
     await import("../load/modules.ts");
   const problems: Problem[] = [];
   const seen = new Set<string>();
-  let next = modulesOf(flow, files).slice(0, MOST_MODULES);
+  const skipped = new Set<string>();
+  const mostOf = <T extends { readonly file: string }>(modules: readonly T[]): readonly T[] => {
+    const room = Math.max(0, MOST_MODULES - seen.size);
+    for (const { file } of modules.slice(room)) skipped.add(file);
+    return modules.slice(0, room);
+  };
+  let next = mostOf(modulesOf(flow, files));
   while (next.length > 0) {
     const { parseModules } = await import("../effects/module-parse.ts");
     for (const { file } of next) seen.add(file);
@@ -231,11 +237,10 @@ async function moduleProblems(flow: Flow, files: FileTree): Promise<readonly Pro
       further.push(...imported.further);
       if (module.file === flow.hooks?.file) problems.push(...strayHooks(module, flow));
     }
-    next = [...new Map(further.map((module) => [module.file, module])).values()]
-      .filter(({ file }) => !seen.has(file))
-      .slice(0, Math.max(0, MOST_MODULES - seen.size));
+    const unseen = further.filter(({ file }) => !seen.has(file));
+    next = mostOf([...new Map(unseen.map((module) => [module.file, module])).values()]);
   }
-  return problems;
+  return [...problems, ...skippedModules([...skipped], MOST_MODULES)];
 }
 
 const MOST_MODULES = 64;

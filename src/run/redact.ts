@@ -19,13 +19,20 @@ export type Redacted = {
 };
 
 export function redact(began: Flow, entries: readonly Entry[], adopted: Flows): Redacted {
+  const { told, kept } = createRedaction(began, adopted);
+  return { entries: entries.map(told), kept };
+}
+
+/** For entries that come one by one. `kept` grows with them. */
+export type Redaction = { readonly told: (entry: Entry) => Entry; readonly kept: Redacted["kept"] };
+
+export function createRedaction(began: Flow, adopted: Flows): Redaction {
   const hide = hider([began, ...Object.values(adopted)]);
   const kept: Redacted["kept"][number][] = [];
-  const told: Entry[] = [];
   let flow = began;
   let was = EMPTY_STATE;
   let is = EMPTY_STATE;
-  for (const entry of entries) {
+  const told = (entry: Entry): Entry => {
     const { seq, event: recorded } = entry;
     flow = flowFrom(flow, recorded, adopted);
     const then = decide(flow, was, recorded);
@@ -36,11 +43,11 @@ export function redact(began: Flow, entries: readonly Entry[], adopted: Flows): 
     const open = whatMustStay(seq, recorded, (places) => comesToTheSame(then, retold(places).now));
     const { event, now } = retold(open);
     if (open.size > 0) kept.push({ seq, words: open.size });
-    told.push(toldAs(entry, event, now));
     was = then;
     is = now;
-  }
-  return { entries: told, kept };
+    return toldAs(entry, event, now);
+  };
+  return { told, kept };
 }
 
 /** Places of strings in an event, counted as they are met. */

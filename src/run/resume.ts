@@ -231,7 +231,8 @@ async function resultIfOver(
   const [row] = await journal.rows([id]);
   if (row?.last?.event.type !== "run.ended") return null;
   const { standingOf } = await import("./standing.ts");
-  const { result, state } = await standingOf(journal, { ...row, owned: false }, clock.now());
+  const { result, state, damage } = await standingOf(journal, { ...row, owned: false }, clock.now());
+  if (damage !== null) throw new RunnerError("JOURNAL_UNAVAILABLE", damage.why);
   if (state.halted.length > 0) return null;
   const text = `Run ${id} had ended before (${result.outcome}): nothing was resumed, and this is its result.`;
   notify?.(text);

@@ -12,29 +12,59 @@ import {
   writeFileSync,
 } from "node:fs";
 
-/** Throws what the system said. A pipe or a device, such as /dev/stdout, is written to as it is. */
+/** A file that is being written. `done` puts it under its name; without that, `drop` leaves nothing of it. */
+export type Whole = {
+  readonly write: (text: string) => void;
+  readonly done: () => void;
+  readonly drop: () => void;
+};
+
+/** All of it throws what the system said. */
 export function writeWhole(path: string, text: string): void {
+  const file = openWhole(path);
+  try {
+    file.write(text);
+    file.done();
+  } catch (error) {
+    file.drop();
+    throw error;
+  }
+}
+
+/** A pipe or a device, such as /dev/stdout, is written to as it is. */
+export function openWhole(path: string): Whole {
   const there = statSync(path, { throwIfNoEntry: false });
-  if (there !== undefined && !there.isFile()) return writeFileSync(path, text);
+  if (there !== undefined && !there.isFile()) return openPlain(path);
   // A link stays a link.
   const file = there === undefined ? path : realpathSync(path);
   if (there !== undefined) accessSync(file, constants.W_OK);
   const draft = `${file}.${process.pid}.new`;
   const handle = openDraft(draft, there?.mode ?? 0o666);
   // Nothing can be made in that folder: writing to the file itself succeeds, or says why not.
-  if (handle === null) return writeFileSync(file, text);
-  try {
-    try {
-      writeFileSync(handle, text);
+  if (handle === null) return openPlain(file);
+  let isOpen = true;
+  const close = () => {
+    if (isOpen) closeSync(handle);
+    isOpen = false;
+  };
+  return {
+    write: (text) => writeFileSync(handle, text),
+    done() {
       fsyncSync(handle);
-    } finally {
-      closeSync(handle);
-    }
-    renameSync(draft, file);
-  } catch (error) {
-    rmSync(draft, { force: true });
-    throw error;
-  }
+      close();
+      renameSync(draft, file);
+    },
+    drop() {
+      close();
+      rmSync(draft, { force: true });
+    },
+  };
+}
+
+function openPlain(path: string): Whole {
+  const handle = openSync(path, "w");
+  const close = () => closeSync(handle);
+  return { write: (text) => writeFileSync(handle, text), done: close, drop: close };
 }
 
 function openDraft(draft: string, mode: number): number | null {

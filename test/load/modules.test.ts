@@ -11,6 +11,18 @@ const HOOKS = `${FOLDER}/hooks.mjs`;
 const hooks = (text: string, more: Tree = {}): Tree => ({ ...stageTree({}), [HOOKS]: text, ...more });
 const RUNS = `globalThis.${GLOBAL} = true;\n`;
 
+const names = (count: number) => Array.from({ length: count }, (_, index) => `m${index}.mjs`);
+const imported = (count: number) =>
+  names(count)
+    .map((name) => `import "./${name}";\n`)
+    .join("");
+const packages = (count: number) =>
+  names(count)
+    .map((name) => `import "${name}";\n`)
+    .join("");
+const modules = (count: number): Tree =>
+  Object.fromEntries(names(count).map((name) => [`${FOLDER}/${name}`, ""]));
+
 type Row = {
   readonly name: string;
   readonly files: Tree;
@@ -55,6 +67,38 @@ const ROWS: readonly Row[] = [
     name: "a module that another imports, and that cannot be parsed",
     files: hooks('import "./a.mjs";\nexport default {};', { [`${FOLDER}/a.mjs`]: "[".repeat(200_000) }),
     found: [`MODULE-UNPARSED ${FOLDER}/a.mjs:1:1`],
+  },
+  {
+    name: "as many modules as are looked at",
+    files: hooks(`${imported(63)}export default {};`, modules(63)),
+    found: [],
+  },
+  {
+    name: "one module more than is looked at",
+    files: hooks(`${imported(64)}export default {};`, modules(64)),
+    found: [`MODULE-UNPARSED ${FOLDER}/m63.mjs:1:1`],
+    says: /m63\.mjs was not parsed: check looks at no more than 64 modules of an agent\./,
+  },
+  {
+    name: "modules beyond those that are looked at, found one after the other",
+    files: hooks('import "./m0.mjs";\nexport default {};', {
+      ...modules(70),
+      [`${FOLDER}/m0.mjs`]: imported(40),
+      [`${FOLDER}/m1.mjs`]: imported(70),
+    }),
+    found: [`MODULE-UNPARSED ${FOLDER}/m63.mjs:1:1`],
+    says: /m63\.mjs and 6 more were not parsed/,
+  },
+  {
+    name: "as many imports as are looked at, and packages",
+    files: hooks(`${imported(63)}${packages(60)}export default {};`, modules(63)),
+    found: [],
+  },
+  {
+    name: "more imports than are looked at",
+    files: hooks(`${imported(101)}import "yaml";\nexport default {};`, modules(101)),
+    found: [`MODULE-UNPARSED ${HOOKS}:1:1`, `MODULE-UNPARSED ${FOLDER}/m63.mjs:1:1`],
+    says: /hooks\.mjs imports 101 modules of the project, and check looked at the first 100 only\./,
   },
   {
     name: "a name that is declared twice",

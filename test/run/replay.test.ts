@@ -8,12 +8,15 @@ import {
   createMemoryJournal,
   exportRun,
   importRun,
+  readRun,
   replayRun,
   run,
   why,
   type Bundle,
 } from "../../src/run/index.ts";
-import { parseBundle, replayBundle } from "../../src/run/bundle.ts";
+import { openExport, parseBundle, replayBundle, textOf } from "../../src/run/bundle.ts";
+import { asDriven, whyAll } from "../../src/run/why.ts";
+import { jsonLine } from "../../src/flow/harmless.ts";
 import { replay } from "../../src/engine/replay.ts";
 import { sketchFlow } from "../../src/testing/flows.ts";
 import { play } from "../../src/testing/scenario.ts";
@@ -60,6 +63,35 @@ for (const { name, bundle } of bundles) {
     await importRun(journal, bundle, { ...place, as: "other" });
     assert.equal((await replayRun(journal, "other")).difference, null);
     await why(journal, "other");
+  });
+
+  test(`${name} is written piece by piece as it is exported`, async () => {
+    const journal = createMemoryJournal();
+    const { run: id } = await importRun(journal, bundle, { cwd: "/project", now: 0 });
+    for (const redacted of [false, true]) {
+      const options = { redact: redacted, meta: { by: "a test" } };
+      const whole = (await exportRun(journal, id, options)).bundle;
+      const pieces = await Array.fromAsync(textOf(await openExport(journal, id, options)));
+      assert.equal(pieces.join(""), jsonLine(whole, 1));
+    }
+  });
+
+  test(`why tells the same of one visit of ${name} as of all`, async () => {
+    const journal = createMemoryJournal();
+    const { run: id } = await importRun(journal, bundle, { cwd: "/project", now: 0 });
+    const { flow, adopted, entries } = await readRun(journal, id);
+    const all = whyAll(flow, entries, adopted).map((one) => asDriven(one, false));
+    for (const one of all) assert.deepEqual(await why(journal, id, `${one.step}@${one.visit}`), one);
+    for (const step of new Set(all.map((one) => one.step)))
+      assert.deepEqual(
+        await why(journal, id, step),
+        all.findLast((one) => one.step === step),
+      );
+    const last = await why(journal, id);
+    assert.deepEqual(
+      last,
+      all.find(({ step, visit }) => step === last.step && visit === last.visit),
+    );
   });
 
   test(`${name} replays without its words`, async () => {
