@@ -8,9 +8,8 @@ import { measure, type Row } from "./measure.ts";
 import { table } from "./text.ts";
 
 export async function bench({ on, text, screen, cwd }: Call): Promise<number> {
-  const main = fileURLToPath(
-    new URL(import.meta.url.endsWith(".ts") ? "main.ts" : "main.js", import.meta.url),
-  );
+  const isSource = import.meta.url.endsWith(".ts");
+  const main = fileURLToPath(new URL(isSource ? "main.ts" : "main.js", import.meta.url));
   const cli = [process.execPath, main];
   const part = text("part");
   if (part !== undefined && !PARTS.includes(part as Part)) {
@@ -21,7 +20,8 @@ export async function bench({ on, text, screen, cwd }: Call): Promise<number> {
       ? PARTS.flatMap((each) => inOwnProcess(cli, each, cwd, screen.tell))
       : await measure(part as Part, { cli, folder: cwd });
   const ok = rows.every((row) => row.ok);
-  if (on("json")) screen.document({ v: 1, ok, node: process.version, rows });
+  if (on("json"))
+    screen.document({ v: 1, ok, node: process.version, build: isSource ? "source" : "package", rows });
   else screen.print(toTable(rows, (head) => screen.out("dim", head)));
   return on("check") && !ok ? 1 : 0;
 }

@@ -215,6 +215,8 @@ export const PARTS = [
   "durable",
   "growth",
   "concurrency",
+  "many",
+  "agents",
   "resume",
   "load",
   "cold",

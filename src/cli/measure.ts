@@ -17,7 +17,6 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { setTimeout as delay } from "node:timers/promises";
 import type { Flow } from "../flow/flow.ts";
 import type { JsonObject } from "../flow/json.ts";
 import {
@@ -62,7 +61,11 @@ export async function measure(part: Part, options: BenchOptions): Promise<readon
       case "growth":
         return await measureGrowth(folder);
       case "concurrency":
-        return await measureConcurrency(folder);
+        return await (await import("./measure-many.ts")).measureConcurrency(folder);
+      case "many":
+        return await (await import("./measure-many.ts")).measureMany(folder);
+      case "agents":
+        return await (await import("./measure-many.ts")).measureAgents(folder);
       case "resume":
         return await measureResume(folder);
       case "load":
@@ -95,7 +98,7 @@ export async function measure(part: Part, options: BenchOptions): Promise<readon
 
 const LABELS = ["next"];
 const SCHEMA = { ...actionSchema(LABELS), additionalProperties: true };
-const ANSWER: JsonObject = { next_action: { action: "next" } };
+export const ANSWER: JsonObject = { next_action: { action: "next" } };
 export const USAGE = { turns: 1, inputTokens: 0, outputTokens: 0, costUsd: null };
 
 export function cycle(visits: number): Flow {
@@ -235,47 +238,6 @@ async function measureGrowth(folder: string): Promise<readonly Row[]> {
     const name = "last 200 / first 200 steps of 10,000 with 2 KB answers";
     const inMemory = `in memory ${growth(memory).toFixed(2)}x`;
     return [row(name, growth(durable), "x", 1.15, `durable, p50 of each; ${inMemory}`)];
-  } finally {
-    await journal.close();
-  }
-}
-
-// T4: many runs at once. In a process of its own, because memory is measured too.
-
-async function measureConcurrency(folder: string): Promise<readonly Row[]> {
-  const runs = 1000;
-  const steps = 10;
-  const latency = 50;
-  const backend: Backend = {
-    spec: { id: "bench", options: null },
-    turn: async () => {
-      await delay(latency);
-      return { kind: "reply", text: "", calls: [], output: ANSWER, usage: USAGE };
-    },
-  };
-  const journal = await openJournal(join(folder, "state"), { now: Date.now });
-  try {
-    const agent = loaded(cycle(steps), folder);
-    await runLoaded(agent, { cwd: folder, journal, backend });
-    const begun = performance.now();
-    const results = await Promise.all(
-      Array.from({ length: runs }, () => runLoaded(agent, { cwd: folder, journal, backend })),
-    );
-    const took = performance.now() - begun;
-    const failed = results.filter((result) => !result.success).length;
-    if (failed > 0) throw new Error(`${failed} of ${runs} runs failed`);
-    const ideal = steps * latency;
-    const rss = process.resourceUsage().maxRSS / 1024;
-    return [
-      row(
-        "1,000 durable runs x 10 steps x 50 ms / ideal",
-        took / ideal,
-        "x",
-        1.3,
-        `${Math.round(took)} ms of ${ideal} ms`,
-      ),
-      row("peak memory of that", rss, "MB", 150, "resident set of the process"),
-    ];
   } finally {
     await journal.close();
   }

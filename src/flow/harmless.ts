@@ -3,6 +3,9 @@
 /** Control characters, and those that turn the direction of writing: a terminal acts on them, a reader cannot see them. */
 const UNSEEN = /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu;
 
+/** Most text is plain: then it need not be searched for each of those. */
+const PLAIN = /^[ -~]*$/;
+
 /** Several lines of foreign text: line ends and tabs stay, everything else that a terminal would obey is spelled out. */
 export function shown(text: string): string {
   return text.replaceAll(UNSEEN, (char) => (char === "\n" || char === "\t" ? char : spelled(char)));
@@ -15,7 +18,8 @@ export function shownInLine(text: string, longest = 200): string {
 
 /** The same with line ends and tabs spelled out, for lines that somebody takes apart again. */
 export function escapedInLine(text: string, longest: number): string {
-  return cut(text.slice(0, longest + 1).replaceAll(UNSEEN, spelled), longest);
+  const part = text.slice(0, longest + 1);
+  return cut(PLAIN.test(part) ? part : part.replaceAll(UNSEEN, spelled), longest);
 }
 
 /** A text as a sentence that another one can follow. */
@@ -26,9 +30,9 @@ export function ended(text: string): string {
 
 /** JSON on one line; what JSON leaves raw and a terminal would obey is written as an escape. */
 export function jsonLine(value: unknown, indent?: number): string {
-  return JSON.stringify(value, null, indent).replaceAll(UNSEEN, (char) =>
-    char === "\n" ? char : unicode(char),
-  );
+  const text = JSON.stringify(value, null, indent);
+  if (PLAIN.test(text)) return text;
+  return text.replaceAll(UNSEEN, (char) => (char === "\n" ? char : unicode(char)));
 }
 
 /** A word as a shell reads it back. */

@@ -18,13 +18,10 @@ export type LogLine = {
 export type Told = readonly [level: Level, message: string, metadata?: JsonObject, how?: "whole"];
 
 /** What a model or a command said may be of any length; a line is not. */
-export function toLine(at: number, [level, message, metadata, how]: Told): LogLine {
-  return {
-    timestamp: new Date(at).toISOString(),
-    level,
-    message: escapedInLine(message, LONGEST_MESSAGE),
-    ...(metadata !== undefined && { metadata: how === "whole" ? metadata : boundedObject(metadata) }),
-  };
+export function toLine(timestamp: string, [level, told, metadata, how]: Told): LogLine {
+  const message = escapedInLine(told, LONGEST_MESSAGE);
+  if (metadata === undefined) return { timestamp, level, message };
+  return { timestamp, level, message, metadata: how === "whole" ? metadata : boundedObject(metadata) };
 }
 
 /** As it stands in a file. */
@@ -44,6 +41,7 @@ function clipped(text: string): string {
 }
 
 function boundedObject(value: JsonObject): JsonObject {
+  if (isBounded(value)) return value;
   const members = Object.entries(value).slice(0, MOST_ITEMS);
   return Object.fromEntries(members.map(([key, member]) => [clipped(key), bounded(member)]));
 }
@@ -52,4 +50,17 @@ function bounded(value: Json): Json {
   if (typeof value === "string") return clipped(value);
   if (isObject(value)) return boundedObject(value);
   return Array.isArray(value) ? value.slice(0, MOST_ITEMS).map((item: Json) => bounded(item)) : value;
+}
+
+/** Almost everything is: then nothing is copied. */
+function isBounded(value: Json): boolean {
+  if (typeof value === "string") return value.length <= LONGEST_TEXT;
+  if (!isObject(value))
+    return !Array.isArray(value) || (value.length <= MOST_ITEMS && value.every(isBounded));
+  let members = 0;
+  for (const key in value) {
+    members += 1;
+    if (members > MOST_ITEMS || key.length > LONGEST_TEXT || !isBounded(value[key]!)) return false;
+  }
+  return true;
 }

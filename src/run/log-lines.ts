@@ -14,7 +14,8 @@ import { laneIn } from "./why-trace.ts";
 
 /** What one entry has to say. `before` and `after` are the states around it. */
 export function logLines(entry: Entry, before: State, after: State, flow: Flow): readonly LogLine[] {
-  return Array.from(tellAll({ entry, before, after, flow }), (told) => toLine(entry.at, told));
+  const timestamp = new Date(entry.at).toISOString();
+  return Array.from(tellAll({ entry, before, after, flow }), (told) => toLine(timestamp, told));
 }
 
 function* tellAll(moment: Moment): Generator<Told> {

@@ -75,7 +75,7 @@ const WORK: { readonly [name: string]: (text: string) => unknown } = {
   scanJson,
   // The parser makes an error with a trace for every other character: a part of the text says as much.
   readYaml: (text) => readYaml("a.yaml", text.slice(0, text.length / 8) + text.slice(-5)),
-  toLine: (text) => toLine(0, ["info", text, { text }]),
+  toLine: (text) => toLine("", ["info", text, { text }]),
   extractObject,
   oneLine,
   readBody,

@@ -23,6 +23,7 @@ import {
   type LogLine,
   type ScriptReply,
 } from "../../src/run/index.ts";
+import { toLine } from "../../src/run/log-line.ts";
 import { createTranscript, formatLine, logLines, watchRun, type Utterance } from "../../src/run/logs.ts";
 import { fakeClock } from "../../src/testing/scenario.ts";
 import { homeBeside, agentFiles, projectWith, type StepFile, PROVEN } from "./project.ts";
@@ -362,6 +363,28 @@ for (const [what, logging, prepare, warning] of BROKEN) {
 }
 
 const HOSTILE = `line one\nline two\r\u001b[31mred\u001b[0m \u0007\u2028 \u202egnp.exe \u0000 "quoted" \\n`;
+
+const [LONG, LONGER] = ["x".repeat(2000), "x".repeat(2001)];
+const many = (count: number) => Array.from({ length: count }, (_, place) => place);
+const CUT = `${LONG}… (2001 characters)`;
+for (const [name, given, kept] of [
+  ["a text that fits", { a: LONG }, { a: LONG }],
+  ["a text that is too long", { a: LONGER, b: 1 }, { a: CUT, b: 1 }],
+  ["one in a list in an object", { a: { b: [null, LONGER] } }, { a: { b: [null, CUT] } }],
+  ["a name that is too long", { [LONGER]: true }, { [CUT]: true }],
+  ["a list that fits", { a: many(100) }, { a: many(100) }],
+  ["a list that is too long", { a: many(101) }, { a: many(100) }],
+  [
+    "too many members",
+    Object.fromEntries(many(101).map((place) => [`m${place}`, place])),
+    Object.fromEntries(many(100).map((place) => [`m${place}`, place])),
+  ],
+] as const) {
+  test(`what a line tells is cut where it is too much: ${name}`, () => {
+    assert.deepEqual(toLine("", ["info", "m", given]).metadata, kept);
+    assert.deepEqual(toLine("", ["info", "m", given, "whole"]).metadata, given);
+  });
+}
 
 for (const format of ["jsonl", "text"]) {
   test(`whatever a model says is one line of a ${format} log, without orders to the terminal`, async () => {
