@@ -273,7 +273,6 @@ function tellNear(state: State, lane: Lane): { readonly state: State; readonly c
       const limit: LimitName = `${scope.of}.${name}`;
       const used = scope.used[name];
       if (most === undefined || used === 0 || used < softly(scope.limits, name)) continue;
-      // Siblings that set out together all hear of it.
       if (isTold(state.budget!, lane, limit)) continue;
       const place = after.lanes.indexOf(told);
       after = tell(after, told, limit, nearing(scope, name, used, most));

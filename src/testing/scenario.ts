@@ -25,7 +25,7 @@ export type Scenario = {
   /** What others want of the run while it goes on. */
   readonly wishes?: NonNullable<Drive["wishes"]>;
   /** In the place of those that do nothing. */
-  readonly ports?: Partial<Pick<Ports, "toolbox" | "hooks" | "person" | "watch" | "clock">>;
+  readonly ports?: Partial<Pick<Ports, "toolbox" | "hooks" | "person" | "watch" | "clock" | "shell">>;
   readonly attend?: Drive["attend"];
   readonly observe?: (entry: Entry, state: State) => void;
 };

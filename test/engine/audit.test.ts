@@ -71,6 +71,24 @@ test("a stage that is steered, sends a bad payload, is refused a batch, fails it
   );
 });
 
+test("the same mistake in the next response is a mistake again, and told in each", async () => {
+  const flow = sketchMachine({
+    plan: { turns: 5, schema: { type: "object", required: ["n"], properties: { n: { type: "integer" } } } },
+  });
+  const odd = { output: { n: "x" } };
+  const other = { output: { n: 1.5, m: 2 } };
+  for (const [model, mistakes] of [
+    [[odd, { output: { n: 1 } }], 1],
+    [[odd, odd, { output: { n: 1 } }], 2],
+    [[odd, other, { output: { n: 1 } }], 2],
+    [[{ output: { n: 1 } }], 0],
+  ] as const) {
+    const { entries } = await play({ flow, model });
+    const records = audit(flow, entries);
+    assert.equal(records.filter(({ name }) => name === "StageParseError").length, mistakes);
+  }
+});
+
 test("every execution that begins is exited or ended, and siblings are one turn", async () => {
   const flow = sketchMachine({
     split: { next: { kind: "fork", steps: ["a", "b"], join: "meet" } },

@@ -1,7 +1,7 @@
 /** Pausing, being cut off and going round in circles: what the engine makes of it. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Backend, Person } from "../../src/engine/ports.ts";
+import type { Backend, Person, Ports } from "../../src/engine/ports.ts";
 import { replay } from "../../src/engine/replay.ts";
 import type { ScriptReply } from "../../src/backends/script.ts";
 import { createScripted } from "../../src/backends/scripted.ts";
@@ -177,8 +177,20 @@ const watching = (repeats: number, flow: Flow): Flow => ({
   settings: { ...flow.settings, watch: { repeats } },
 });
 
-const READING: ScriptReply = { calls: [{ name: "Read", input: { file_path: "a" } }] };
+const calling = (name: string, file_path = "a"): ScriptReply => ({ calls: [{ name, input: { file_path } }] });
+const READING = calling("Read");
 const ROUND = sketchFlow({ "initial.a": { edges: { repeat: "initial.a", closing: null } } });
+/** Two steps that lead to each other. */
+const PAIR = sketchFlow({
+  "initial.a": { edges: { next: "initial.b" } },
+  "initial.b": { edges: { next: "initial.a", closing: null } },
+});
+const FREE = sketchFlow(
+  { "initial.a": { free: true, edges: { done: "initial.a" } } },
+  { limits: { visits: 6 } },
+);
+const said = (...texts: readonly string[]): readonly ScriptReply[] => texts.map((text) => ({ text }));
+const REPEATED = [say("repeat"), say("repeat"), say("repeat"), say("repeat")];
 for (const [name, flow, model, code] of [
   ["the same calls", LINE, [READING, READING, READING, READING], "STUCK"],
   [
@@ -187,7 +199,45 @@ for (const [name, flow, model, code] of [
     [READING, READING, { calls: [{ name: "Read", input: {} }] }, READING, READING, say("closing")],
     null,
   ],
-  ["the same answer", ROUND, [say("repeat"), say("repeat"), say("repeat"), say("repeat")], "STUCK"],
+  ["the same answer", ROUND, REPEATED, "STUCK"],
+  [
+    "the same input for another tool",
+    ROUND,
+    [READING, READING, calling("Glob"), READING, say("closing")],
+    null,
+  ],
+  [
+    "the same tool for another file",
+    ROUND,
+    [READING, READING, calling("Read", "b"), READING, say("closing")],
+    null,
+  ],
+  [
+    "the same calls in another visit",
+    PAIR,
+    [READING, READING, say("next"), say("next"), READING, READING, say("next"), say("closing")],
+    null,
+  ],
+  [
+    "the same answers of two steps in turn",
+    PAIR,
+    [...Array.from({ length: 9 }, () => say("next")), say("closing")],
+    null,
+  ],
+  [
+    "another word beside the same intent",
+    ROUND,
+    [...REPEATED.map((_, place) => say("repeat", { place })), say("closing")],
+    null,
+  ],
+  ["the same text", FREE, said("on it", "on it", "on it", "on it"), "STUCK"],
+  ["another text", FREE, said("1", "2", "3", "4", "5", "6"), "AGENT_MAX_ITERATIONS"],
+  [
+    "the same answer, which is the last one anyway",
+    { ...ROUND, limits: { visits: 4 } },
+    REPEATED,
+    "AGENT_MAX_ITERATIONS",
+  ],
   [
     "told, it does something else",
     ROUND,
@@ -196,13 +246,51 @@ for (const [name, flow, model, code] of [
   ],
 ] as const) {
   test(`going round in circles: ${name}`, async () => {
-    const ran = await play({ flow: watching(3, flow), model });
+    // The results are all alike, so that nothing but the calls tells them apart.
+    const ran = await play({ flow: watching(3, flow), model, ports: { toolbox: results(() => true) } });
     assert.equal(ran.state.verdict?.code, code, ran.state.verdict?.reason);
-    assert.equal(ran.state.halted.length, code === null ? 0 : 1);
+    assert.equal(ran.state.halted.length, code === "STUCK" ? 1 : 0);
     const free = await play({ flow, model });
     assert.notEqual(free.state.verdict?.code, "STUCK");
   });
 }
+
+/** Tools that always say the same; `isOk`: whether the n-th call succeeds. */
+function results(isOk: (n: number) => boolean): Ports["toolbox"] {
+  let count = 0;
+  return {
+    offer: () => [],
+    judge: () => null,
+    call: async (_step, calls) =>
+      calls.map(({ id, name }) => ({ id, name, ok: isOk((count += 1)), content: "done" })),
+    callInStage: () => Promise.reject(new Error("there are no stages")),
+  };
+}
+
+test("going round in circles: a call that fails and then does not has another result", async () => {
+  const model = [READING, READING, READING, READING, say("closing")];
+  for (const [isOk, code] of [
+    [() => false, "STUCK"],
+    [(n: number) => n % 2 === 0, null],
+  ] as const) {
+    const ran = await play({ flow: watching(3, ROUND), model, ports: { toolbox: results(isOk) } });
+    assert.equal(ran.state.verdict?.code, code, ran.state.verdict?.reason);
+  }
+});
+
+test("going round in circles: who goes on with a run gives it new patience", async () => {
+  const flow = watching(3, ROUND);
+  const stuck = await play({ flow, model: REPEATED });
+  assert.equal(stuck.state.verdict?.code, "STUCK");
+  const more = await play({
+    flow,
+    past: stuck.entries,
+    model: [...REPEATED, ...REPEATED.slice(1), say("closing")],
+  });
+  assert.equal(more.state.verdict?.code, null, more.state.verdict?.reason);
+  const again = await play({ flow, past: stuck.entries, model: [...REPEATED, ...REPEATED] });
+  assert.equal(again.state.verdict?.code, "STUCK");
+});
 
 test("an agent that gives no sign of life is given up, and asked again", async () => {
   let asked = 0;

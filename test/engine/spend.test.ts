@@ -152,20 +152,38 @@ const sizes: readonly [tokens: readonly number[], limit: number, asked: number][
   [[1, 1, 20, 1, 1, 1], 30, 4],
   [[1, 1, 1, 1, 1, 1], 4, 4],
 ];
-for (const [tokens, limit, expected] of sizes) {
-  test(`calls of ${tokens.join(", ")} tokens stop at a limit of ${limit} after ${expected}`, async () => {
-    let asked = 0;
-    const backend: Backend = {
-      spec: { id: "test", options: null },
-      turn: () => {
-        const usage = { turns: 1, inputTokens: tokens[asked++] ?? 1, outputTokens: 0, costUsd: null };
-        const output = { next_action: { action: "next" } };
-        return Promise.resolve({ kind: "reply", text: "", calls: [], output, usage });
-      },
-    };
-    const { state } = await play({ flow: steps({ tokens: limit }), model: backend });
-    assert.deepEqual([state.verdict?.code, asked], ["BUDGET_EXHAUSTED", expected]);
-  });
+const three = (limits: Spending): Flow =>
+  sketchFlow(
+    { a: { edges: { next: "b" } }, b: { edges: { next: "c" } }, c: { edges: { next: "a" } } },
+    { limits: { visits: 20, ...limits } },
+  );
+/** a, b, c, a …: a step that has made no call is expected to take as much as the largest of any step. */
+const ofThree: typeof sizes = [
+  [[1, 20, 1, 1, 1, 1], 30, 2],
+  [[20, 1, 1, 1, 1, 1], 41, 3],
+  [[1, 20, 1, 1, 1, 1], 41, 4],
+];
+for (const unit of ["tokens", "costUsd"] as const) {
+  for (const [tokens, limit, expected] of [...sizes, ...ofThree]) {
+    const flow = ofThree.some((row) => row[0] === tokens) ? three : steps;
+    const name = `${flow === three ? "three" : "two"} steps`;
+    test(`${name}: calls of ${tokens.join(", ")} stop at ${unit} of ${limit} after ${expected}`, async () => {
+      let asked = 0;
+      const backend: Backend = {
+        spec: { id: "test", options: null },
+        turn: () => {
+          const size = tokens[asked++] ?? 1;
+          const [inputTokens, costUsd] = unit === "tokens" ? [size, null] : [1, size / 100];
+          const usage = { turns: 1, inputTokens, outputTokens: 0, costUsd };
+          const output = { next_action: { action: "next" } };
+          return Promise.resolve({ kind: "reply", text: "", calls: [], output, usage });
+        },
+      };
+      const most = unit === "tokens" ? limit : limit / 100;
+      const { state } = await play({ flow: flow({ [unit]: most }), model: backend });
+      assert.deepEqual([state.verdict?.code, asked], ["BUDGET_EXHAUSTED", expected]);
+    });
+  }
 }
 
 test("the model is told once that a limit is near", async () => {

@@ -9,6 +9,7 @@ import type { JsonObject } from "../../src/flow/json.ts";
 import { createMemoryJournal, resume } from "../../src/run/index.ts";
 import { runLoaded } from "../../src/run/run.ts";
 import { sketchFlow, sketchMachine } from "../../src/testing/flows.ts";
+import { play } from "../../src/testing/scenario.ts";
 
 const project = { root: "/", agentsDir: "/.agent", stateDir: "/.lockstep" };
 const loaded = (flow: Flow) => ({ agent: "sketch", project, flow, problems: [] });
@@ -93,6 +94,10 @@ const softly: readonly [name: string, a: StepLimits, run: Limits, told: readonly
   ["an amount", { turns: 5, soft: { turns: 1 } }, {}, ["a 3"]],
   ["one word for each limit", { turns: 5, soft: 0.4 }, { turns: 20, soft: { turns: 7 } }, ["a 5", "b 8"]],
   ["nothing where all may be used first", { turns: 5, soft: 1 }, {}, []],
+  ["not before anything is used", { turns: 5, soft: 0 }, {}, ["a 3"]],
+  ["four fifths where an amount of something else is given", { turns: 5, soft: { tokens: 1 } }, {}, ["a 9"]],
+  ["of the run and of the step at once", { turns: 5, soft: 0.4 }, { turns: 20, soft: 0.2 }, ["a 5"]],
+  ["for cost and for tokens", { costUsd: 0.5 }, { tokens: 100, soft: { tokens: 30 } }, ["b 4", "a 9"]],
 ];
 for (const [name, a, run, told] of softly) {
   test(`the model is told once: ${name}`, async () => {
@@ -101,6 +106,83 @@ for (const [name, a, run, told] of softly) {
     assert.deepEqual(when(/are used/), told);
   });
 }
+
+/** The narrowest limit is named, where several are reached by the same call. */
+const narrowest: readonly [a: StepLimits, run: Limits, asked: string, of: string, step: string][] = [
+  [{ turns: 1 }, { turns: 2 }, "ab", "step", "a"],
+  [{ turns: 2 }, { turns: 2 }, "ab", "run", "a"],
+  [{ turns: 3, perAttempt: { tokens: 9 } }, { tokens: 9 }, "a", "run", "b"],
+  [{ turns: 1, perAttempt: { tokens: 9 } }, { turns: 2 }, "ab", "attempt", "a"],
+];
+for (const [a, run, asked, of, step] of narrowest) {
+  test(`of ${JSON.stringify(a)} and ${JSON.stringify(run)} the limit of the ${of} is named`, async () => {
+    const { backend, steps } = model(goesOn);
+    const result = await runLoaded(loaded(round(a, run)), { journal: createMemoryJournal(), backend });
+    assert.deepEqual([result.code, steps().join("")], ["BUDGET_EXHAUSTED", asked]);
+    assert.deepEqual([result.limit?.of, result.finalStepId], [of, step], result.reason);
+  });
+}
+
+test("what is set aside for a sibling counts against the run, and not against the limit of another step", async () => {
+  const flow = sketchMachine(
+    {
+      split: { next: { kind: "fork", steps: ["a", "b"], join: "end" } },
+      a: {},
+      b: { limits: { turns: 1, tokens: 15 } },
+      end: {},
+    },
+    { limits: { visits: 40, turns: 9 } },
+  );
+  const began: string[] = [];
+  const { backend } = model(({ asker }) => {
+    began.push(asker.step);
+    return {};
+  });
+  const observe = ({ event }: Entry) =>
+    void (event.type === "step.answered" && began.push(`${event.step} answered`));
+  const result = await runLoaded(loaded(flow), { journal: createMemoryJournal(), backend, observe });
+  assert.equal(result.exitCode, 0, result.reason);
+  assert.deepEqual(began.slice(2, 4), ["a", "b"], "b does not wait for a");
+});
+
+const attempts: readonly [name: string, perAttempt: Limits, told: readonly string[]][] = [
+  ["its last fifth", { turns: 5 }, ["a 5", "a 10"]],
+  ["an amount", { turns: 5, soft: { turns: 2 } }, ["a 3", "a 8"]],
+];
+for (const [name, perAttempt, told] of attempts) {
+  test(`each attempt is told once of its limit: ${name}`, async () => {
+    const flow = sketchMachine({ a: { attempts: 2, turns: 5, limits: { perAttempt } } });
+    // It never completes: each attempt uses all of its responses.
+    const { backend, told: when } = model(() => null);
+    await runLoaded(loaded(flow), { journal: createMemoryJournal(), backend });
+    assert.deepEqual(when(/are used in this attempt/), told);
+  });
+}
+
+test("a command in the place of a model is not held back by a limit", async () => {
+  const { backend, steps } = model(goesOn);
+  const flow = round({}, { turns: 1 });
+  const performed: string[] = [];
+  const shell = {
+    check: () => Promise.reject(new Error("there are no checks")),
+    perform: ({ id }: { readonly id: string }) => {
+      performed.push(id);
+      const usage = { turns: 0, inputTokens: 0, outputTokens: 0, costUsd: 0 };
+      const output = { next_action: { action: "closing" } };
+      return Promise.resolve({ kind: "reply", text: "", calls: [], output, usage } as const);
+    },
+  };
+  const b = {
+    ...flow.steps["b"]!,
+    by: { kind: "command", command: "true", args: [], timeoutMs: 1000 },
+  } as const;
+  const { state } = await play({
+    flow: { ...flow, steps: { ...flow.steps, b } },
+    model: backend,
+    ports: { shell },
+  });
+  assert.deepEqual([state.verdict?.outcome, steps(), performed], ["completed", ["a"], ["b"]]);
+});
 
 const SIBLINGS = ["s1", "s2", "s3", "s4", "s5", "s6", "s7", "s8"];
 const fan = (limits: Limits): Flow =>
