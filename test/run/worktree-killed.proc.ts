@@ -33,6 +33,7 @@ function assertTidy(world: Repository): void {
     "ls -A .git .git/info .git/worktrees .worktrees 2>/dev/null | grep -E 'worker|removed|making' || true",
   );
   assert.equal(left, "");
+  assert.equal(world.shell("find .git -name '*.lock' ! -name lockstep-merge.lock"), "");
 }
 
 // Removing.
