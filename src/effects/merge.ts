@@ -88,9 +88,11 @@ async function mergeOnce({ git, worktree, run, agent }: Finalizing): Promise<Don
   const inConflict = conflicts.filter((name) => name !== "").map((name) => ({ path: name }));
   if (!merged.ok && merged.exit === 1 && inConflict.length > 0) {
     const both = named(inConflict);
-    const mend = `git -C ${quoted(path)} merge ${quoted(base)}`;
+    // In a folder that is not a worktree any more it would be the repository around it that is changed.
+    const anew = `git -C ${quoted(home)} worktree add -f ${quoted(path)} ${quoted(branch)} && `;
+    const fix = `${existsSync(path) ? "" : anew}git -C ${quoted(path)} merge ${quoted(base)}`;
     return failed(
-      `not merged: ${base} and ${branch} are in conflict over ${both}; resolve that with: ${mend}`,
+      `not merged: ${base} and ${branch} are in conflict over ${both}; resolve that with: ${fix}`,
     );
   }
   if (!merged.ok) return failed(`not merged: ${merged.why}`);

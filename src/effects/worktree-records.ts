@@ -1,5 +1,15 @@
 /** What git keeps about the worktree of a run, read and removed as files: a worktree that is half made or half removed is none to git. */
-import { existsSync, lstatSync, readdirSync, realpathSync, renameSync, rmdirSync, rmSync } from "node:fs";
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  realpathSync,
+  renameSync,
+  rmdirSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { rm } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, relative, sep } from "node:path";
 import type { Worktree } from "../flow/event.ts";
@@ -45,8 +55,6 @@ export function making(run: string): string {
   return `lockstep is making it for run ${run}`;
 }
 
-/** Git's own, while it makes one. */
-const GIT_MAKING = "initializing";
 /** What the lock becomes when all of the worktree is there. */
 const MADE = "lockstep-made";
 
@@ -54,7 +62,7 @@ const MADE = "lockstep-made";
 export function lockOn(records: string): string | null {
   if (!existsSync(join(records, "locked"))) return null;
   const reason = lineIn(join(records, "locked"));
-  return runIn(reason) !== null || reason === GIT_MAKING ? null : reason;
+  return runIn(reason) === null ? reason : null;
 }
 
 /** The run that a worktree was made for; null: nothing says it. */
@@ -69,24 +77,36 @@ function runIn(text: string): string | null {
   return text === making(run) ? run : null;
 }
 
-/** Its making was not finished: what is in its folder is not what the branch has, and was never worked in. */
+/**
+ * Its making was begun and not finished: what is in its folder is not what the branch has, and was never worked in. The
+ * note of that lies in `info`, where no command in a sandbox can write: what is half made is removed without a look.
+ */
 export function isHalfMade(worktree: Tree, run: string): boolean {
-  const records = recordsOf(worktree);
-  if (records === null || !existsSync(join(records, "locked"))) return false;
-  const reason = lineIn(join(records, "locked"));
-  return reason === making(run) || reason === GIT_MAKING || lineIn(join(records, "gitdir")) === "";
+  return isThere(noteOf(worktree, run));
 }
 
-export function setMade(worktree: Tree): void {
+export function beginMaking(worktree: Tree, run: string): void {
+  const note = noteOf(worktree, run);
+  mkdirSync(dirname(note), { recursive: true });
+  writeFileSync(note, `${worktree.path}\n`);
+}
+
+export function endMaking(worktree: Tree, run: string): void {
   const records = recordsOf(worktree);
-  if (records !== null) renameSync(join(records, "locked"), join(records, MADE));
+  const lock = records === null ? null : join(records, "locked");
+  if (records !== null && lock !== null && isThere(lock)) renameSync(lock, join(records, MADE));
+  rmSync(noteOf(worktree, run), { force: true });
+}
+
+function noteOf({ home }: Tree, run: string): string {
+  return join(findPlace(home)?.common ?? home, "info", `lockstep-making-${run}`);
 }
 
 /**
  * Removes the folder and what git keeps about it, without looking what is in it. Each is moved away first, so that what is
  * there under its own name is always whole; what a killed process left of this is removed by the next.
  */
-export async function discardWorktree(worktree: Tree): Promise<void> {
+export async function discardWorktree(worktree: Tree, run: string): Promise<void> {
   const { path } = worktree;
   const records = recordsOf(worktree);
   const [folderAway, recordsAway] = awayOf(worktree);
@@ -101,6 +121,7 @@ export async function discardWorktree(worktree: Tree): Promise<void> {
   }
   rmSync(recordsAway, { recursive: true, force: true });
   if (isThere(folderAway)) await rm(folderAway, { recursive: true, force: true });
+  rmSync(noteOf(worktree, run), { force: true });
 }
 
 /** Whether anything of the worktree is on the disk, under its own name or moved away. */

@@ -66,7 +66,7 @@ export async function removeWorktree(git: Git, worktree: Worktree, how: Removing
   const why = existsSync(path) && !isHalfMade(worktree, how.run) ? await whyKept(git, worktree, how) : null;
   if (why !== null) return { ok: false, why };
   try {
-    await inTurn(home, async () => await discardWorktree(worktree));
+    await inTurn(home, async () => await discardWorktree(worktree, how.run));
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     const [folder] = awayOf(worktree);

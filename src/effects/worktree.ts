@@ -1,6 +1,6 @@
 /**
- * The worktree of a run: making it, and making it again. Git holds it as locked until all of it is there, so that one which
- * was killed on the way is never taken for the whole.
+ * The worktree of a run: making it, and making it again. A note says so until all of it is there, so that one which was killed
+ * on the way is never taken for the whole.
  */
 import { cpSync, existsSync, lstatSync, mkdirSync, realpathSync, writeFileSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
@@ -11,14 +11,15 @@ import { fillSubmodules } from "./submodules.ts";
 import { inTurn } from "./turn.ts";
 import { quoted } from "./words.ts";
 import {
+  beginMaking,
   discardWorktree,
+  endMaking,
   isHalfMade,
   isOwnWorktree,
   isSame,
   isWithin,
   making,
   ownerOf,
-  setMade,
 } from "./worktree-records.ts";
 import { notOwn } from "./worktree-remove.ts";
 
@@ -48,13 +49,13 @@ export async function restoreWorktree(
 ): Promise<readonly string[]> {
   const { path, branch, home, commit } = worktree;
   if (!existsSync(home)) throw refusal(`${home}, which the run was started in, is gone`, "put it back");
-  if (isHalfMade(worktree, about.run)) await discardWorktree(worktree);
   const owner = ownerOf(worktree) ?? about.run;
   if (owner !== about.run)
     throw refusal(
       `${path} with the branch "${branch}" is the worktree of run ${owner}`,
       "run the agent anew",
     );
+  if (isHalfMade(worktree, about.run)) await discardWorktree(worktree, about.run);
   const trees = await treesOf(git, home);
   if (trees === null)
     throw refusal(`git cannot list the worktrees of ${home}`, "repair them with `lockstep worktree repair`");
@@ -99,6 +100,7 @@ async function make(
     );
   try {
     makeFolder(dirname(path), home);
+    beginMaking(worktree, run);
     const command = ["worktree", "add", "--quiet", "--lock", "--reason", making(run), ...args];
     // Two at once read what the other has half written.
     const answer = await inTurn(
@@ -108,7 +110,7 @@ async function make(
     if (!answer.ok) throw refused(answer.why);
     mkdirSync(cwd, { recursive: true });
     const warnings = [...(await fillSubmodules(git, worktree)), ...copyInputs(worktree, copy)];
-    setMade(worktree);
+    endMaking(worktree, run);
     return warnings;
   } catch (error) {
     throw error instanceof RunnerError || !(error instanceof Error) ? error : refused(error.message);

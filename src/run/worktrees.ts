@@ -154,7 +154,7 @@ async function recorded(journal: Journal, around: Around): Promise<readonly Reco
     }
     const git = gitFor(around, [top, path]);
     const tip = await tipOf(git, top, `refs/heads/${branch}`);
-    if (!isLeft(worktree) && tip === null) continue;
+    if (!isLeft(worktree) && made && tip === null) continue;
     const facts = await factsOf(git, top, tip, worktree, made ? copy : null);
     const row = { ...about, ...facts, made, held: await isHeld(journal, run.id) };
     found.push({ row, worktree, copy, git, fault, isMisplaced, isBegun: await hasWorked(journal, run) });
@@ -264,7 +264,7 @@ export async function repairWorktrees(
       const done = answer.ok ? "repaired" : "kept";
       repaired.push({ path, what: "it has no .git file", done, why: `of run ${row.run}` });
     } else if (!existsSync(path) && isLeft(worktree) && row.merged === true) {
-      if (!dryRun) await inTurn(top, async () => await discardWorktree(worktree));
+      if (!dryRun) await inTurn(top, async () => await discardWorktree(worktree, row.run));
       repaired.push({ path, what: "it is half removed", done: "removed", why: `of run ${row.run}` });
     }
   }

@@ -5,9 +5,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
 import { heldChangesOn, type Held } from "../../src/effects/control-changes.ts";
-import type { Finalizing } from "../../src/effects/finalize.ts";
+import { finalize as finish, type Finalizing } from "../../src/effects/finalize.ts";
 import type { Answer, Git } from "../../src/effects/git.ts";
-import type { Done } from "../../src/effects/ledger.ts";
+import { createLedger, type Done } from "../../src/effects/ledger.ts";
 import { mergeBranch } from "../../src/effects/merge.ts";
 import type { Worktree } from "../../src/flow/event.ts";
 
@@ -109,4 +109,41 @@ describe("a merge", () => {
       );
       assert.match(done[0]!.detail, says);
     });
+});
+
+describe("a question that an interruption cuts off is not answered", () => {
+  // What an earlier process left open, and the questions of the rest of the end.
+  const rows: readonly (readonly [open: string, questions: number])[] = [
+    ["remove", 3],
+    ["merge", 2],
+  ];
+  for (const [open, questions] of rows)
+    for (let nth = 1; nth <= questions; nth += 1)
+      test(`${open}: at question ${nth} nothing is recorded from it`, async () => {
+        const stop = new AbortController();
+        let asked = 0;
+        // Without the interruption the branch would be gone, or all of it be in its base.
+        const git: Git = (_cwd, [word = ""]) => {
+          asked += 1;
+          if (asked === nth) stop.abort();
+          if (stop.signal.aborted) return Promise.resolve({ ok: false, exit: null, out: "", why: "cut off" });
+          return Promise.resolve(word === "rev-parse" ? ok("c1\n") : ok(""));
+        };
+        const events: string[] = [];
+        const ledger = createLedger({
+          past: new Map([[open, { state: "intended" as const }]]),
+          record: async ({ type, key }) => void events.push(`${key} ${type}`),
+          dryRun: false,
+          signal: stop.signal,
+        });
+        const about = { git, ledger, worktree, copy: [], run: "r", agent: "a" };
+        const proposing = {} as Finalizing["proposing"];
+        const around = { proposing, onWait: () => undefined, signal: stop.signal };
+        assert.equal(await finish({ ...about, ...around }), false);
+        assert.deepEqual(
+          events.filter((event) => event !== `${open} effect.intended`),
+          [],
+        );
+        assert.ok(asked >= nth, "it was not asked so often");
+      });
 });

@@ -77,6 +77,19 @@ const ROWS: readonly Row[] = [
     },
   },
   {
+    name: "conflict, and the folder of the worktree is gone",
+    agent: [COMMIT, "cd $HOME_TREE; echo other > a.txt; git commit -qam other; rm -r .worktrees/worker-*"],
+    options: { sandbox: "off" },
+    code: "FINALIZE_FAILED",
+    effects: ["merge:failed"],
+    says: /resolve that with: git -C \S+ worktree add -f \S+ \S+ && git -C \S+ merge main/,
+    mend: (world, { worktree, reason }) => {
+      const command = /resolve that with: (git .*? merge main)/.exec(reason)![1]!;
+      world.shell(`${command} || { cd ${worktree!.path}; echo both > a.txt; git commit -qam together; }`);
+    },
+    then: mergedHere,
+  },
+  {
     name: "the base moved meanwhile",
     agent: [COMMIT, "cd $HOME_TREE; echo c > c.txt; git add c.txt; git commit -qm other"],
     effects: DONE,

@@ -30,9 +30,10 @@ function assertTidy(world: Repository): void {
   assert.equal(git(home, "branch", "--list").trim(), "* main");
   assert.equal(git(home, "worktree", "list").split("\n").length, 1);
   const left = world.shell(
-    "ls -A .git .git/worktrees .worktrees 2>/dev/null | grep -E 'worker|removed' || true",
+    "ls -A .git .git/info .git/worktrees .worktrees 2>/dev/null | grep -E 'worker|removed|making' || true",
   );
   assert.equal(left, "");
+  assert.equal(world.shell("find .git -name '*.lock' ! -name lockstep-merge.lock"), "");
 }
 
 // Removing.
@@ -158,14 +159,14 @@ test("git is never started in a folder without its .git file: that would be the 
 const HALF_MADE: readonly {
   readonly name: string;
   readonly kill: (world: Repository, run: string, tree: Tree, commit: string) => void;
-  /** What `list` shows: whether the folder is there, and whether it is whole; null: nothing is there to be shown. */
-  readonly row: readonly [exists: boolean, made: boolean] | null;
+  /** Whether `list` shows that the folder is there. */
+  readonly exists: boolean;
 }[] = [
-  { name: "nothing was made", kill: () => undefined, row: null },
+  { name: "nothing was made", kill: () => undefined, exists: false },
   {
     name: "only the branch was made",
     kill: (world, _run, { branch }, commit) => world.git(world.home, "branch", branch, commit),
-    row: [false, true],
+    exists: false,
   },
   {
     name: "all files but one were written",
@@ -173,12 +174,12 @@ const HALF_MADE: readonly {
       add(world, run, tree, commit);
       rmSync(join(tree.path, "a.txt"));
     },
-    row: [true, false],
+    exists: true,
   },
   {
     name: "inputs were not copied",
     kill: (world, run, tree, commit) => add(world, run, tree, commit),
-    row: [true, false],
+    exists: true,
   },
   {
     name: "the records do not say where it is",
@@ -188,9 +189,15 @@ const HALF_MADE: readonly {
       writeFileSync(join(recordsOf(world, tree), "commondir"), "");
       rmSync(tree.path, { recursive: true });
     },
-    row: [false, false],
+    exists: false,
   },
 ];
+
+/** As a process does before it makes a worktree. */
+function begin(world: Repository, run: string): void {
+  mkdirSync(join(world.home, ".git/info"), { recursive: true });
+  writeFileSync(join(world.home, ".git/info", `lockstep-making-${run}`), "");
+}
 
 function add(world: Repository, run: string, { path, branch }: Tree, commit: string): void {
   const reason = `lockstep is making it for run ${run}`;
@@ -209,6 +216,7 @@ async function unmade(
   const [{ id } = { id: "" }] = await world.journal.list();
   const event = (await world.journal.read(id))[0]?.event as Extract<Event, { type: "run.started" }>;
   const tree = { ...event.worktree!, kept: true } as unknown as Tree;
+  begin(world, id);
   kill(world, id, tree, event.worktree!.commit);
   return { world, killed: { run: id } as Result, tree };
 }
@@ -216,15 +224,13 @@ async function unmade(
 describe("a run that was killed while its worktree was made", () => {
   const script = (world: Repository) =>
     replies([`test -f .env -a -f a.txt; test -z "$(git status --porcelain)"; ${COMMIT}`], world.env);
-  for (const { name, kill, row } of HALF_MADE) {
+  for (const { name, kill, exists } of HALF_MADE) {
     test(`${name}: it is listed, and resume makes all of it`, async () => {
       const { world, killed } = await unmade(kill);
-      const isListed = row?.[1] !== false || row[0];
-      if (isListed)
-        assert.deepEqual(
-          (await listWorktrees(world.journal, around(world))).map((one) => [one.run, one.exists, one.made]),
-          row === null ? [] : [[killed.run, ...row]],
-        );
+      assert.deepEqual(
+        (await listWorktrees(world.journal, around(world))).map((one) => [one.run, one.exists, one.made]),
+        [[killed.run, exists, false]],
+      );
       const result = await world.resume(killed, { script: script(world) });
       assert.deepEqual(effectsOf(result), ["merge:applied", "remove:applied"], result.reason);
       assert.doesNotMatch(result.warnings.join(), /lost/);
@@ -270,6 +276,7 @@ describe("a run that was killed while its worktree was made", () => {
     const halted = await world.run([], { script: replies([COMMIT], world.env).slice(0, 1) });
     const { path, branch } = halted.worktree!;
     world.git(world.home, "worktree", "remove", "--force", path);
+    begin(world, halted.run!);
     const reason = `lockstep is making it for run ${halted.run}`;
     world.git(world.home, "worktree", "add", "-q", "--lock", "--reason", reason, path, branch);
     rmSync(join(path, "b.txt"));
