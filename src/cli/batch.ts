@@ -1,12 +1,20 @@
-/** `lockstep run NAME --issues LIST` and `--label NAME`: one run for each issue, told of in one table. */
+/** `lockstep run NAME --issues LIST` and `--label NAME`: one run for each issue, reported in one table. */
 import type { Flow } from "../flow/flow.ts";
 import { EXIT } from "../flow/verdict.ts";
-import { runBatch, type Batch, type BatchItem, type Loaded, type Result } from "../run/index.ts";
+import {
+  resumeBatch,
+  runBatch,
+  type Batch,
+  type BatchItem,
+  type BatchOptions,
+  type Loaded,
+  type Result,
+} from "../run/index.ts";
 import type { Labelled } from "../run/issues.ts";
 import { parametersOf } from "./agent.ts";
 import { UsageError } from "./args.ts";
 import type { Call } from "./call.ts";
-import { driveOptions, resumeCommand } from "./conduct.ts";
+import { codeOf, driveOptions, resumeCommand, stoppedBy } from "./conduct.ts";
 import { statusLine } from "./progress.ts";
 import { argsOf, boundOf, worktreeOf } from "./run.ts";
 import type { Screen } from "./screen.ts";
@@ -42,24 +50,80 @@ export async function runIssues(call: Call, loaded: Loaded): Promise<number> {
     }
     options.onBegin?.();
   };
-  const board = createBoard(screen, items, () => performance.now());
-  const batch = await runBatch(loaded, {
-    ...options,
-    ...where,
-    args,
-    items,
-    concurrency,
-    onBegin,
+  const how = { ...options, ...where, args, items, concurrency, left, onBegin };
+  return await conductBatch(call, signal, async (heard) => await runBatch(loaded, { ...how, ...heard }));
+}
+
+/** `lockstep resume BATCH` */
+export async function resumeIssues(call: Call, batch: string): Promise<number> {
+  const signal = call.host.stopped();
+  const [adopt, takeOver] = [call.on("adopt"), call.on("take-over")];
+  const options = { ...driveOptions(call, signal), batch, adopt, takeOver };
+  return await conductBatch(call, signal, async (heard) => await resumeBatch({ ...options, ...heard }));
+}
+
+type Heard = Required<Pick<BatchOptions, "onBatch" | "observe" | "onResult">>;
+
+async function conductBatch(
+  call: Call,
+  signal: AbortSignal,
+  drive: (heard: Heard) => Promise<Batch>,
+): Promise<number> {
+  const { screen, host } = call;
+  const results = new Map<string, Result>();
+  let items: readonly BatchItem[] = [];
+  const board = createBoard(
+    screen,
+    () => items.length,
+    () => performance.now(),
+  );
+  const given = await drive({
+    onBatch: (batch, all, agent) => {
+      items = all;
+      const resume = batch === null ? "lockstep runs" : resumeBatchCommand(call, batch);
+      if (batch !== null) screen.tell(call.typed(`Should it be interrupted, go on with: ${resume}`));
+      const soFar = () => ({
+        v: 1,
+        batch,
+        agent,
+        success: false,
+        items: all.map(({ name }) => ({ name, result: results.get(name) ?? null })),
+      });
+      host.driving({ run: null, phase: "recorded", resume, document: soFar });
+    },
     observe: ({ name }, entry, state) => {
       if (call.on("events")) screen.emit(jsonLine({ item: name, ...entry }));
       board.observe(name, state);
     },
-    onResult: ({ name }, result) => board.done(name, result),
+    onResult: ({ name }, result) => {
+      results.set(name, result);
+      board.done(name, result);
+    },
   }).finally(board.stop);
+  const batch = signal.aborted ? stoppedAll(signal, given) : given;
   screen.tell(renderBatch(call, batch, screen.err));
-  if (call.on("json")) screen.document({ ...batch, left });
+  if (call.on("quiet") && batch.batch !== null)
+    screen.complain(call.typed(`next: ${resumeBatchCommand(call, batch.batch)}`));
+  if (call.on("json")) screen.document(batch);
   else if (!call.on("events")) screen.outcome(jsonLine({ outcome: outcomeOf(batch) }));
   return batch.exitCode;
+}
+
+/** Programs that end processes know a signal by its number. */
+function stoppedAll(signal: AbortSignal, batch: Batch): Batch {
+  return {
+    ...batch,
+    exitCode: batch.exitCode === EXIT.interrupted ? codeOf(signal) : batch.exitCode,
+    items: batch.items.map(({ name, result }) => ({
+      name,
+      result: result === null ? null : stoppedBy(signal, result),
+    })),
+  };
+}
+
+/** With what a batch does not record: how its commands are confined, and what is allowed. */
+function resumeBatchCommand(call: Call, batch: string): string {
+  return resumeCommand(call, { run: batch }, ["sandbox", "network", "on-permission"]);
 }
 
 /** Where all that is not complete waits for somebody, so does the batch. */
@@ -125,7 +189,7 @@ function amount(call: Call, flag: string): number | null {
 type State = Parameters<typeof statusLine>[0];
 
 /** A line for each run under way that lives, and one that stays for each that is over. */
-function createBoard(screen: Screen, items: readonly BatchItem[], now: () => number) {
+function createBoard(screen: Screen, all: () => number, now: () => number) {
   const running = new Map<string, { readonly from: number; state: State }>();
   const over = { completed: 0, other: 0 };
   const refresh = () => {
@@ -134,9 +198,9 @@ function createBoard(screen: Screen, items: readonly BatchItem[], now: () => num
     screen.status([...rows.slice(0, MOST_ROWS), ...more, summary()].join("\n"));
   };
   const summary = () => {
-    const waiting = items.length - running.size - over.completed - over.other;
+    const waiting = all() - running.size - over.completed - over.other;
     const failed = over.other === 0 ? "" : ` · ${over.other} not`;
-    return `${over.completed} of ${items.length} complete${failed} · ${running.size} at work · ${waiting} waiting`;
+    return `${over.completed} of ${all()} complete${failed} · ${running.size} at work · ${waiting} waiting`;
   };
   const timer = screen.isLive ? setInterval(refresh, 200) : null;
   timer?.unref();
@@ -166,7 +230,7 @@ const MOST_ROWS = 10;
 
 function renderBatch(
   call: Call,
-  { agent, items, durationMs, costUsd, knownCostUsd }: Batch,
+  { batch, agent, items, durationMs, costUsd, knownCostUsd }: Batch,
   paint: Paint,
 ): string {
   const begun = items.flatMap(({ name, result }) => (result === null ? [] : [rowOf(name, result, paint)]));
@@ -174,11 +238,8 @@ function renderBatch(
   const complete = items.filter(({ result }) => result?.success === true).length;
   const atLeast = knownCostUsd === undefined ? "" : ` · at least $${knownCostUsd.toFixed(4)}`;
   const cost = costUsd === null ? atLeast : ` · $${costUsd.toFixed(4)}`;
-  const next = items.flatMap(({ result }) =>
-    result?.resumable === true && !result.success
-      ? [paint("cyan", call.typed(resumeCommand(call, result)))]
-      : [],
-  );
+  const next =
+    batch === null ? openRuns(call, items) : [...openRuns(call, items), resumeBatchCommand(call, batch)];
   return [
     "",
     paint(
@@ -187,8 +248,16 @@ function renderBatch(
     ),
     ...table(begun).map((line) => `  ${line}`),
     ...(idle.length === 0 ? [] : [`  not begun: ${idle.join(", ")}`]),
-    ...(next.length === 0 ? [] : ["  go on with:", ...next.map((line) => `    ${line}`)]),
+    ...(next.length === 0
+      ? []
+      : ["  go on with:", ...next.map((line) => `    ${paint("cyan", call.typed(line))}`)]),
   ].join("\n");
+}
+
+function openRuns(call: Call, items: Batch["items"]): readonly string[] {
+  return items.flatMap(({ result }) =>
+    result?.resumable === true && !result.success ? [resumeCommand(call, result)] : [],
+  );
 }
 
 function rowOf(name: string, result: Result, paint: Paint): readonly string[] {

@@ -40,11 +40,21 @@ export type Host = Terminal & {
   readonly interruption: () => AbortSignal;
   /** The same while something is waited for. Not for work: a busy process hears nothing, and would not end. */
   readonly interruptible: <T>(wait: () => Promise<T>) => Promise<T>;
-  /** Which run, or batch of runs, is recorded and driven here, and the command that goes on with it. */
-  readonly driving: (run: string | null, resume: string) => void;
+  /** What is driven here: it is part of the answer when a signal or a bug ends the process. */
+  readonly driving: (what: UnderWay) => void;
 };
 
-export type UnderWay = { readonly run: string | null; readonly resume: string };
+/** A run or a batch of runs. */
+export type UnderWay = {
+  /** null: it is a batch. */
+  readonly run: string | null;
+  /** `begins`: it is about to be recorded. `over`: its end is recorded, and its result is about to be written. */
+  readonly phase: "begins" | "recorded" | "over";
+  /** The command that goes on with it. */
+  readonly resume: string;
+  /** What is known of a batch so far, as the document that it ends with. */
+  readonly document?: () => object;
+};
 
 /** How the line is read: as one of the command, or only far enough to know the agent. */
 export type Reading =

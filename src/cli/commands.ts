@@ -308,9 +308,11 @@ export const COMMANDS: readonly Command[] = [
       "Steps that were committed are not run again. A limit that was reached has to be raised.",
       "The model is the one the run began with, unless another is named.",
       "Where the files of the agent have changed since, the differences are told, and the run goes on with its own flow.",
+      "The name of a batch (batch-…) stands for all its runs: those that ended are kept, the others go on or begin.",
     ],
     examples: [
       "lockstep resume @last",
+      "lockstep resume batch-3f9",
       "lockstep resume 3f9 --script more.yaml",
       "lockstep resume @failed --model openai/gpt-6.1-sol",
       "lockstep resume 3f9 --adopt",

@@ -12,7 +12,7 @@ import { foreignLines, type TrustJournal, type Yes } from "../run/foreign.ts";
 import { findProject } from "../run/project.ts";
 import { commandLines } from "../run/trust.ts";
 import { UsageError } from "./args.ts";
-import type { Call } from "./call.ts";
+import type { Call, UnderWay } from "./call.ts";
 import { amount, spending } from "./limits.ts";
 import { renderProblems } from "./problems.ts";
 import { createProgress } from "./progress.ts";
@@ -31,12 +31,16 @@ export async function conduct(
   const said = new Set<string>();
   const options = driveOptions(call, signal, said);
   const progress = createProgress(screen, call.on("verbose"), () => performance.now());
-  let known: string | null = null;
+  let phase: UnderWay["phase"] | null = null;
+  const driving = (run: string, now: UnderWay["phase"]) => {
+    if (phase !== now) host.driving({ run, phase: (phase = now), resume: resumeCommand(call, { run }) });
+  };
   const result = await drive({
     ...options,
     ...(screen.isLive ? { onText: progress.hear } : {}),
+    onRun: (run, isRecorded) => driving(run, isRecorded ? "recorded" : "begins"),
     observe: (entry, state, flow) => {
-      if (known !== state.run) host.driving((known = state.run), resumeCommand(call, { run: known }));
+      driving(state.run, entry.event.type === "run.ended" ? "over" : "recorded");
       if (call.on("events")) screen.emit(jsonLine(entry));
       else progress.observe(entry, state, flow);
     },
@@ -116,9 +120,13 @@ function lastLine({ success, outcome, code, result }: Result): object {
   return { outcome: outcome === "waiting" ? "waiting" : "failed" };
 }
 
-/** With the flags that lead to the same journal. */
-export function resumeCommand(call: Call, { run }: Pick<Result, "run">): string {
-  const flags = ["cwd", "state"].flatMap((flag) => {
+/** With the flags that lead to the same journal, and `more` of those that were given. */
+export function resumeCommand(
+  call: Call,
+  { run }: Pick<Result, "run">,
+  more: readonly string[] = [],
+): string {
+  const flags = ["cwd", "state", ...more].flatMap((flag) => {
     const value = call.text(flag);
     return value === undefined ? [] : [`--${flag}`, shellWord(value)];
   });
@@ -150,9 +158,12 @@ function stoppedEarly(result: Result): Result {
 }
 
 /** Programs that end processes know a signal by its number. */
-function stoppedBy({ reason }: AbortSignal, result: Result): Result {
-  const exitCode = reason === "SIGTERM" ? EXIT.terminated : reason === "SIGHUP" ? EXIT.hungUp : null;
-  return result.outcome === "interrupted" && exitCode !== null ? { ...result, exitCode } : result;
+export function stoppedBy(signal: AbortSignal, result: Result): Result {
+  return result.outcome === "interrupted" ? { ...result, exitCode: codeOf(signal) } : result;
+}
+
+export function codeOf({ reason }: AbortSignal): number {
+  return reason === "SIGTERM" ? EXIT.terminated : reason === "SIGHUP" ? EXIT.hungUp : EXIT.interrupted;
 }
 
 function waiting(call: Call): Pick<DriveOptions, "wait" | "expireMs"> {

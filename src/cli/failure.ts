@@ -37,17 +37,24 @@ export function toFailing(error: unknown, command: Command | null, agent: string
   return { code: "INTERNAL", reason, exitCode: EXIT.failed, stack };
 }
 
-/** A signal ended the command before it had a result. `underWay`: the run that was recorded by then. */
+export type Interruption = {
+  /** What the run was about to do; null: the command drives none. */
+  readonly word: "began" | "went on" | null;
+  readonly isSecond: boolean;
+  /** The command that goes on with what was recorded by then. */
+  readonly resume: string | null;
+};
+
+/** A signal ended the command before it had a result. */
 export function interruptedBy(
   signal: string,
   exitCode: number,
-  runs: boolean,
-  underWay: UnderWay | null,
+  { word, isSecond, resume }: Interruption,
 ): Failure {
-  const reason =
-    underWay !== null
-      ? `Left at once because of a second ${signal}. What was recorded is kept; go on with: ${underWay.resume}`
-      : `Stopped by ${signal}${runs ? " before the run began" : ""}.`;
+  const why = isSecond
+    ? `Left at once because of a second ${signal}.`
+    : `Stopped by ${signal}${word === null ? "" : ` before the run ${word}`}.`;
+  const reason = resume === null ? why : `${why} What was recorded is kept; go on with: ${resume}`;
   return { code: INTERRUPTED, reason, exitCode, stack: null };
 }
 
@@ -61,6 +68,7 @@ export function failureDocument(
 ): unknown {
   const { code, reason, exitCode } = failure;
   const outcome = code === INTERRUPTED ? "interrupted" : "failed";
+  if (underWay?.document !== undefined) return { ...underWay.document(), code, reason, exitCode };
   switch (command?.document ?? "plain") {
     case "result": {
       const run = underWay?.run ?? null;

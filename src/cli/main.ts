@@ -31,6 +31,8 @@ let stopping: AbortController | null = null;
 let isOrderly = false;
 /** The run that this process drives, once it is recorded. */
 let underWay: UnderWay | null = null;
+/** A second signal came while a run was about to be recorded: whether there is one is known in a moment. */
+let awaited: Signal | null = null;
 /** The result is on stdout: nothing else is written there. */
 let isAnswered = false;
 /** The process is about to end: only the answer to that is written. */
@@ -64,8 +66,9 @@ const host: Host = {
   stopped: () => (stopping ??= new AbortController()).signal,
   interruption,
   interruptible,
-  driving: (run, resume) => {
-    underWay = { run, resume };
+  driving: (what) => {
+    underWay = what;
+    if (what.phase === "recorded" && awaited !== null) leaveAtOnce(awaited);
   },
   answered: () => {
     isAnswered = true;
@@ -185,7 +188,11 @@ async function fail(error: unknown, argv: readonly string[]): Promise<number> {
   const failure =
     signal === null
       ? toFailing(error, asked, agent)
-      : interruptedBy(signal, LEFT_BY[signal], isRunning(asked), underWay);
+      : interruptedBy(signal, LEFT_BY[signal], {
+          word: isRunning(asked) ? (asked?.name === "run" ? "began" : "went on") : null,
+          isSecond: stopping?.signal.aborted === true,
+          resume: underWay?.resume ?? null,
+        });
   current?.screen.status(null);
   process.stderr.write(`lockstep: ${shown(asTyped(failure.reason, host.program))}\n`);
   if (failure.stack !== null) process.stderr.write(`${shown(failure.stack)}\n`);
@@ -272,7 +279,7 @@ function deafen(): void {
 }
 
 function hear(signal: Signal): void {
-  if (isFailing || isLeaving) {
+  if (isFailing || isLeaving || awaited !== null || underWay?.phase === "over") {
     // The answer is on its way out; a further signal does not wait for it.
     if (isInsisted) process.exit(process.exitCode ?? LEFT_BY[signal]);
     isInsisted = true;
@@ -283,8 +290,13 @@ function hear(signal: Signal): void {
     (stopping ??= new AbortController()).abort(signal);
     return;
   }
-  // What was committed is on disk, and what commands are running is taken along by the exit.
   setTimeout(() => process.exit(LEFT_BY[signal]), LEAVE_MS);
+  if (underWay?.phase === "begins") awaited = signal;
+  else leaveAtOnce(signal);
+}
+
+/** What was committed is on disk, and what commands are running is taken along by the exit. */
+function leaveAtOnce(signal: Signal): void {
   void crash(new Left(signal), process.argv.slice(2));
 }
 

@@ -1,5 +1,6 @@
 /** `lockstep resume RUN`; with `--from` or `--invalidate` it goes on from an earlier visit, as a new run. */
 import { changeText, type FlowChange } from "../flow/changes.ts";
+import { isBatch } from "../run/batch-record.ts";
 import { resume, type ResumeOptions } from "../run/index.ts";
 import { UsageError } from "./args.ts";
 import type { Call } from "./call.ts";
@@ -9,6 +10,10 @@ import { shownInLine } from "./text.ts";
 export async function resumeRun(call: Call): Promise<number> {
   const [run = ""] = call.words;
   const at = parting(call);
+  if (isBatch(run)) {
+    if (at !== null) throw new UsageError("--from and --invalidate belong to one run, not to a batch.");
+    return await (await import("./batch.ts")).resumeIssues(call, run);
+  }
   const [adopt, takeOver] = [call.on("adopt"), call.on("take-over")];
   return await conduct(call, async (options) => {
     if (at === null) return await resume({ ...options, run, adopt, takeOver, onChange: tellChanges(call) });

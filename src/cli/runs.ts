@@ -114,10 +114,11 @@ async function rowsOf(
 /** An entry before the newest one cannot be read. */
 const DAMAGED = { state: "damaged", code: "JOURNAL_UNAVAILABLE" } as const;
 
-const HEAD = ["RUN", "AGENT", "STATE", "STEP", "STARTED", "AGE", "COST", "EVENTS", "SIZE", "ARGUMENTS"];
+const HEAD = ["RUN", "AGENT", "STATE", "STEP", "STARTED", "AGE", "COST", "EVENTS", "SIZE"];
 
 /** `width`: longer lines are cut. */
 function runTable(runs: readonly Row[], now: number, paint: Paint, width = Infinity): string {
+  const hasBatch = runs.some(({ batch }) => batch !== undefined);
   const rows = runs.map((row) => [
     shownInLine(row.run, 64),
     shownInLine(row.agent, 40),
@@ -128,9 +129,10 @@ function runTable(runs: readonly Row[], now: number, paint: Paint, width = Infin
     row.costUsd === null ? "-" : `$${row.costUsd.toFixed(4)}`,
     String(row.events),
     size(row.bytes),
+    ...(hasBatch ? [shownInLine(row.batch ?? "-", 40)] : []),
     argumentText(row.args),
   ]);
-  const [head = "", ...lines] = table([HEAD, ...rows]);
+  const [head = "", ...lines] = table([[...HEAD, ...(hasBatch ? ["BATCH"] : []), "ARGUMENTS"], ...rows]);
   const cut = (line: string) => (widthOf(line) > width ? fit(line, width) : line);
   return [paint("dim", cut(head)), ...lines.map(cut)].join("\n");
 }

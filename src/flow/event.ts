@@ -75,6 +75,8 @@ export type Event =
       readonly forkedFrom?: Origin;
       /** It came as a file with so many entries: nothing of it is obeyed before a `run.resumed` after them says `accepted`. */
       readonly imported?: { readonly entries: number };
+      /** The batch that it belongs to. */
+      readonly batch?: string;
       /** How its commands are held; absent in records of earlier versions. */
       readonly sandbox?: Confinement;
     }

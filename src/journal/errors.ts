@@ -3,7 +3,14 @@ import { RunnerError } from "../engine/ports.ts";
 import { isTime } from "../flow/recorded.ts";
 
 /** Who holds a run, as far as a person needs to know: enough to find the process. */
-export type Holder = "this process" | { readonly pid: number; readonly since: number };
+export type Holder =
+  | "this process"
+  | {
+      readonly pid: number;
+      readonly since: number;
+      /** In which other place the number means that process; absent: it does here. */
+      readonly elsewhere?: string;
+    };
 
 export function runUnknown(run: string): RunnerError {
   return new RunnerError("RUN_UNKNOWN", `There is no run ${run} here. List the runs to see their ids.`);
@@ -217,5 +224,8 @@ const TROUBLES: readonly { readonly codes: readonly (number | string)[]; readonl
 function nameOf(holder: Holder): string {
   if (holder === "this process") return holder;
   const since = isTime(holder.since) ? ` (since ${new Date(holder.since).toISOString()})` : "";
-  return `process ${holder.pid}${since}`;
+  const { pid, elsewhere } = holder;
+  return elsewhere === undefined
+    ? `process ${pid}${since}`
+    : `a process ${elsewhere}${since}; its number there is ${pid}, which is another process here`;
 }

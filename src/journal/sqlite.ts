@@ -25,6 +25,7 @@ import {
 } from "./errors.ts";
 import { createGroupCommit } from "./group-commit.ts";
 import { createOwners } from "./owners.ts";
+import { apart, hostOf } from "./whereabouts.ts";
 import { createRemoval, IS_KEPT, isRemoved, type Removal } from "./removal.ts";
 
 export type SqliteJournalOptions = {
@@ -222,7 +223,20 @@ export async function openSqliteJournal(options: SqliteJournalOptions): Promise<
   };
 
   const holderOf = (run: RunRecord): Holder =>
-    run.owner === ownerId ? "this process" : { pid: run.owner_pid, since: run.owned_since };
+    run.owner === ownerId
+      ? "this process"
+      : { pid: run.owner_pid, since: run.owned_since, ...elsewhere(run.owner ?? "") };
+  const elsewhere = (owner: string): { readonly elsewhere?: string } => {
+    const between = apart(owner, ownerId);
+    if (between === null) return {};
+    const host = JSON.stringify(hostOf(owner));
+    return {
+      elsewhere:
+        between === "machine"
+          ? `on another machine or in another container (host name ${host})`
+          : "in another container on this machine",
+    };
+  };
 
   const handleOf = (id: string, key: number, epoch: number): RunHandle => {
     const refusal = (entry: Entry) => {

@@ -1,16 +1,30 @@
 /** Many runs of one agent side by side, each with parameters of its own; none stops because another one failed. */
-import type { Journal } from "../engine/ports.ts";
+import { relative, resolve } from "node:path";
+import type { ScriptReply } from "../backends/script.ts";
+import { RunnerError, type Journal } from "../engine/ports.ts";
 import { own, type Json } from "../flow/json.ts";
 import { EXIT } from "../flow/verdict.ts";
 import { chooseBackend } from "./backend.ts";
 import { createElapsed } from "../engine/stamp.ts";
+import {
+  batchNamed,
+  forgetBatch,
+  readBatch,
+  writeBatch,
+  type BatchRecord,
+  type PlannedItem,
+} from "./batch-record.ts";
 import { systemClock } from "./clock.ts";
-import type { Loaded } from "./load.ts";
-import type { DriveOptions, RunOptions } from "./options.ts";
-import { toFailure, type Result } from "./result.ts";
-import { runLoaded, withJournal } from "./run.ts";
 import { settleStart, tellLoudly } from "./ground.ts";
+import { openOwnJournal } from "./journal.ts";
 import { grantedAtStart, requireMetered } from "./limits.ts";
+import { load, type Loaded } from "./load.ts";
+import type { DriveOptions, RunOptions } from "./options.ts";
+import { findProject } from "./project.ts";
+import { toFailure, type Result } from "./result.ts";
+import { resultIfOver, resume } from "./resume.ts";
+import { newRunId, runLoaded, withJournal } from "./run.ts";
+import { redactorOf, reported } from "./stretch.ts";
 import { requireTrust, trusting } from "./trust.ts";
 
 export type BatchItem = {
@@ -19,10 +33,24 @@ export type BatchItem = {
   readonly args: { readonly [name: string]: Json };
 };
 
-export type BatchOptions = Omit<RunOptions, "agent" | "observe" | "onText"> & {
+export type BatchOptions = Omit<RunOptions, "agent" | "observe" | "onText" | "onRun"> & {
   readonly items: readonly BatchItem[];
   /** How many are under way at the same time. */
   readonly concurrency?: number;
+  /** How many more there would have been: only reported. */
+  readonly left?: number;
+} & BatchObservers;
+
+/** `batch`: its name or a unique beginning of that. What is given here holds in the place of what the batch began with. */
+export type ResumeBatchOptions = Omit<DriveOptions, "observe" | "onText" | "onRun" | "journal"> & {
+  readonly batch: string;
+  readonly adopt?: boolean;
+  readonly takeOver?: boolean;
+} & BatchObservers;
+
+type BatchObservers = {
+  /** Called when nothing can refuse the batch any more, with its name and all items; null: it is not recorded. */
+  readonly onBatch?: (batch: string | null, items: readonly BatchItem[], agent: string) => void;
   /** Hears of everything that is recorded of any of them. */
   readonly observe?: (item: BatchItem, ...heard: Parameters<NonNullable<DriveOptions["observe"]>>) => void;
   readonly onResult?: (item: BatchItem, result: Result) => void;
@@ -30,6 +58,8 @@ export type BatchOptions = Omit<RunOptions, "agent" | "observe" | "onText"> & {
 
 export type Batch = {
   readonly v: 1;
+  /** `resume` goes on with it; null: it is not recorded, or nothing is left to go on with. */
+  readonly batch: string | null;
   readonly agent: string;
   readonly success: boolean;
   /** 0: all are complete. Else what all others have in common, or 1; 130: it was interrupted. */
@@ -42,45 +72,174 @@ export type Batch = {
   /** Only where the cost of some runs is known and of others is not: what is known. */
   readonly knownCostUsd?: number;
   readonly durationMs: number;
+  readonly left: number;
 };
 
 /** What would stop every one of them is thrown, before any of them begins. */
 export async function runBatch(loaded: Loaded, options: BatchOptions): Promise<Batch> {
-  const { items, concurrency = 1, signal, backend, observe, onResult, onBegin, ...shared } = options;
-  const clock = options.clock ?? systemClock;
-  const elapsed = createElapsed(clock);
+  const record = recordOf(loaded, options);
   const said = await requireCommon(loaded, options);
-  onBegin?.();
-  const { notify } = options;
-  const ask = options.ask === undefined ? undefined : (await import("./people.ts")).oneByOne(options.ask);
-  const results = await withJournal(loaded.project.stateDir, options, async (journal) => {
-    const others = await underWay(journal, loaded.agent);
-    return await inTurn(items, concurrency, signal, async (item) => {
-      const other = others.find(({ args }) => isPart(item.args, args));
-      const result =
-        other === undefined
-          ? await runLoaded(loaded, {
-              ...shared,
-              // One that was handed in is not theirs to close.
-              ...(backend !== undefined && { backend: { ...backend, close: () => Promise.resolve() } }),
-              journal,
-              steered: options.steered ?? options.journal === undefined,
-              args: { ...options.args, ...item.args },
-              ...(signal !== undefined && { signal }),
-              ...(notify !== undefined && {
-                notify: (text) => (said.includes(text) ? undefined : notify(text)),
-              }),
-              ...(ask !== undefined && {
-                ask: (question, choices, stop, free) => ask(`${item.name}: ${question}`, choices, stop, free),
-              }),
-              ...(observe !== undefined && { observe: (...heard) => observe(item, ...heard) }),
-            })
-          : toFailure(loaded.agent, "RUN_OWNED_ELSEWHERE", `Run ${other.run} is at work on it already.`);
-      onResult?.(item, result);
-      return result;
+  options.onBegin?.();
+  const { stateDir } = loaded.project;
+  const kept = options.journal === undefined && record.items.length > 0 ? stateDir : null;
+  const each = await forEach(options);
+  return await withJournal(stateDir, options, async (journal) => {
+    if (kept !== null) writeBatch(kept, record);
+    const { observe: _, steered = options.journal === undefined, ...how } = options;
+    const begin = beginner(loaded, record, { ...how, each, said, journal, steered });
+    return await drive(record, options, kept, begin);
+  });
+}
+
+/** Items that ended are not done again, interrupted ones are resumed, and those not begun begin with the files of now. */
+export async function resumeBatch(options: ResumeBatchOptions): Promise<Batch> {
+  const project = findProject(options.cwd ?? process.cwd(), options.stateDir);
+  const { stateDir } = project;
+  const journal = await openOwnJournal(stateDir, options.clock ?? systemClock, options, null);
+  if (journal === null) throw new RunnerError("RUN_UNKNOWN", `No batch is recorded in ${stateDir}.`);
+  await using _ = { [Symbol.asyncDispose]: journal.close };
+  const record = readBatch(stateDir, options.batch);
+  const rows = await journal.rows(record.items.map(({ run }) => run));
+  const isBegun = ({ run }: PlannedItem) => rows.some(({ id }) => id === run);
+  const ways = waysOf(record, options, project.root);
+  const loaded = record.items.every(isBegun) ? null : await load(record.agent, ways);
+  const said = loaded === null ? [] : await requireCommon(loaded, ways);
+  options.onBegin?.();
+  const each = await forEach(options);
+  const { observe: _heard, ...how } = ways;
+  const begin =
+    loaded === null ? null : beginner(loaded, record, { ...how, each, said, journal, steered: true });
+  return await drive(record, options, stateDir, async (item) => {
+    if (!isBegun(item) && begin !== null) return await begin(item);
+    return await reported(record.agent, options, async () => {
+      const ended = await resultIfOver(journal, item.run, (options.clock ?? systemClock).now());
+      if (ended !== null) return ended;
+      const { onBegin: _begin, onBatch: _batch, onResult: _result, observe: _observe, ...given } = options;
+      return await resume({ ...given, run: item.run, ...each(item) });
     });
   });
-  return toBatch(loaded.agent, items, results, elapsed());
+}
+
+type Work = (item: PlannedItem) => Promise<Result>;
+type Each = (item: BatchItem) => Pick<DriveOptions, "backend" | "ask" | "observe">;
+
+/** `kept`: the state folder that the batch is recorded in. */
+async function drive(
+  record: BatchRecord,
+  { signal, onBatch, onResult, clock = systemClock }: BatchObservers & Pick<DriveOptions, "clock" | "signal">,
+  kept: string | null,
+  work: Work,
+): Promise<Batch> {
+  const elapsed = createElapsed(clock);
+  onBatch?.(kept === null ? null : record.batch, record.items, record.agent);
+  const results = await inTurn(record.items, record.concurrency, signal, async (item) => {
+    const result = await work(item);
+    onResult?.(item, result);
+    return result;
+  });
+  const isOpen = results.some((result) => result === null || isUnfinished(result));
+  if (kept !== null && !isOpen) forgetBatch(kept, record.batch);
+  return toBatch(record, kept !== null && isOpen, results, elapsed());
+}
+
+/** Whether `resume` may lead on, now or once what holds the run has let go of it. */
+function isUnfinished({ success, resumable, outcome, code }: Result): boolean {
+  return !success && (resumable || outcome === "waiting" || HELD.has(code ?? ""));
+}
+
+const HELD: ReadonlySet<string> = new Set(["RUN_OWNED_ELSEWHERE", "RUN_PAUSED"]);
+
+/** What differs between the runs of a batch, beside their arguments. */
+async function forEach({
+  backend,
+  ask,
+  observe,
+}: BatchObservers & Pick<DriveOptions, "backend" | "ask">): Promise<Each> {
+  const asking = ask === undefined ? undefined : (await import("./people.ts")).oneByOne(ask);
+  return (item) => ({
+    // One that was handed in is not theirs to close.
+    ...(backend !== undefined && { backend: { ...backend, close: () => Promise.resolve() } }),
+    ...(asking !== undefined && {
+      ask: (question, choices, stop, free) => asking(`${item.name}: ${question}`, choices, stop, free),
+    }),
+    ...(observe !== undefined && { observe: (...heard) => observe(item, ...heard) }),
+  });
+}
+
+type Beginning = Omit<RunOptions, "agent" | "observe" | "journal"> & {
+  readonly each: Each;
+  /** What was said for all of them already. */
+  readonly said: readonly string[];
+  readonly journal: Journal;
+  readonly steered: boolean;
+};
+
+/** Begins the run of an item, unless another run works on the same. */
+function beginner(loaded: Loaded, { batch }: BatchRecord, options: Beginning): Work {
+  const { each, said, journal, args, notify, onBegin: _, ...shared } = options;
+  let others: Promise<readonly UnderWay[]> | null = null;
+  return async (item) => {
+    others ??= underWay(journal, loaded.agent);
+    const other = (await others).find((one) => isPart(item.args, one.args));
+    if (other !== undefined)
+      return toFailure(loaded.agent, "RUN_OWNED_ELSEWHERE", `Run ${other.run} is at work on it already.`);
+    const how = {
+      ...shared,
+      journal,
+      args: { ...args, ...item.args },
+      ...(notify !== undefined && {
+        notify: (text: string) => (said.includes(text) ? undefined : notify(text)),
+      }),
+      ...each(item),
+    };
+    return await runLoaded(loaded, how, { run: item.run, batch });
+  };
+}
+
+function recordOf({ agent, flow, project }: Loaded, options: BatchOptions): BatchRecord {
+  const { items, concurrency = 1, left = 0, args = {}, worktree, branch, baseBranch, finalize } = options;
+  const { dryRun, input, model, use, script, spending } = options;
+  const redactor = redactorOf(options, flow ?? undefined);
+  const text = (value: string | undefined) => (value === undefined ? undefined : redactor.text(value));
+  const written = script === undefined || "file" in script ? script : asFile(script);
+  const ways = { args, worktree, branch, baseBranch, finalize, dryRun, model, use, spending };
+  return {
+    v: 1,
+    batch: batchNamed(newRunId()),
+    agent,
+    items: items.map(({ name, args: its }) => ({ name, args: its, run: newRunId() })),
+    concurrency,
+    left,
+    folder: relative(project.root, resolve(options.cwd ?? process.cwd())),
+    ways: defined({
+      ...ways,
+      input: text(input),
+      script: written && { ...written, text: redactor.text(written.text) },
+    }),
+  };
+}
+
+function asFile(replies: readonly ScriptReply[]): { readonly text: string; readonly file: string } {
+  return { text: JSON.stringify({ replies }), file: "script.json" };
+}
+
+/** What was recorded, under what is given now. Another model takes the place of all that said which one to ask. */
+function waysOf(
+  { ways, folder, items }: BatchRecord,
+  options: ResumeBatchOptions,
+  root: string,
+): BatchOptions {
+  const { model, use, script, ...others } = ways;
+  const isNamed = [options.backend, options.model, options.use, options.script].some(
+    (given) => given !== undefined,
+  );
+  const asked = isNamed ? {} : defined({ model, use, script });
+  return { ...others, ...asked, ...options, cwd: resolve(root, folder), items };
+}
+
+function defined<T extends object>(value: T): { [K in keyof T]: Exclude<T[K], undefined> } {
+  const entries = Object.entries(value).filter(([, member]) => member !== undefined);
+  return Object.fromEntries(entries) as { [K in keyof T]: Exclude<T[K], undefined> };
 }
 
 /** Trust is asked for once, and what holds for all of them is told of once. */
@@ -123,10 +282,10 @@ function asText(value: Json | undefined): string | undefined {
 
 /** So many at a time, begun in order. After the signal none is begun any more: those have no result. */
 async function inTurn(
-  items: readonly BatchItem[],
+  items: readonly PlannedItem[],
   concurrency: number,
   signal: AbortSignal | undefined,
-  work: (item: BatchItem) => Promise<Result>,
+  work: Work,
 ): Promise<readonly (Result | null)[]> {
   const results: (Result | null)[] = items.map(() => null);
   let next = 0;
@@ -142,8 +301,8 @@ async function inTurn(
 }
 
 function toBatch(
-  agent: string,
-  items: readonly BatchItem[],
+  { agent, batch, items, left }: BatchRecord,
+  isOpen: boolean,
   results: readonly (Result | null)[],
   durationMs: number,
 ): Batch {
@@ -151,6 +310,7 @@ function toBatch(
   const exitCode = exitOf(results);
   return {
     v: 1,
+    batch: isOpen ? batch : null,
     agent,
     success: exitCode === EXIT.completed,
     exitCode,
@@ -162,6 +322,7 @@ function toBatch(
     },
     ...costOf(begun.filter(({ usage }) => usage.turns > 0)),
     durationMs,
+    left,
   };
 }
 

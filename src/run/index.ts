@@ -6,7 +6,14 @@ export {
   type RunnerResult,
 } from "./definition.ts";
 export { check, load, type Findings, type Loaded, type LoadOptions } from "./load.ts";
-export { runBatch, type Batch, type BatchItem, type BatchOptions } from "./batch.ts";
+export {
+  resumeBatch,
+  runBatch,
+  type Batch,
+  type BatchItem,
+  type BatchOptions,
+  type ResumeBatchOptions,
+} from "./batch.ts";
 export type { DriveOptions, ResumeOptions, RunOptions } from "./options.ts";
 export { resume } from "./resume.ts";
 export { run, runLoaded } from "./run.ts";

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { RunnerError, type Clock, type Journal } from "../engine/ports.ts";
 import { fileInside } from "../journal/inside.ts";
 import { openSqliteJournal } from "../journal/sqlite.ts";
+import { ownerNamed } from "../journal/whereabouts.ts";
 import { bindDatabase, rememberState, standingOf, stateUnusable, wasMade } from "./states.ts";
 import type { ForeignRun, TrustJournal } from "./foreign.ts";
 
@@ -112,7 +113,7 @@ function requireContent(stateDir: string, env: NodeJS.ProcessEnv): void {
 }
 
 function optionsFor(stateDir: string, { now }: Pick<Clock, "now">) {
-  return { directory: stateDir, now, ownerId: randomUUID(), pid: process.pid };
+  return { directory: stateDir, now, ownerId: ownerNamed(randomUUID()), pid: process.pid };
 }
 
 /** Kept out of git. */

@@ -60,6 +60,8 @@ export type DriveOptions = BackendOptions & {
   /** Values that must not be recorded, besides those that the environment holds. */
   readonly secrets?: readonly string[];
   readonly signal?: AbortSignal;
+  /** Called with the id of the run before it is recorded; of one that is recorded before it is claimed. */
+  readonly onRun?: (run: string, isRecorded: boolean) => void;
   /** Called when nothing can refuse the run any more: from here on, stopping it by `signal` is better than a kill. */
   readonly onBegin?: () => void;
   /** Asks the person at the terminal, one question at a time; absent when there is nobody. */

@@ -55,15 +55,16 @@ async function resumeFrom(
 ): Promise<Result> {
   const row = await findRun(journal, options.run);
   const { takeOver = false } = options;
+  options.onRun?.(row.id, true);
   return await held(await journal.claim(row.id, { takeOver }), async (handle) => {
     const { root, stateDir } = project;
-    const over = await resultIfOver(journal, row.id, options);
-    if (over !== null && handle.abandoned !== true) return over;
+    const over = await resultIfOver(journal, row.id, (options.clock ?? systemClock).now());
+    if (over !== null && handle.abandoned !== true) return toldOver(over, row.id, options);
     const recorded = await readRow(journal, row);
     const { flow: began, entries } = recorded;
     const { cwd, worktree, spec, marks } = recallBackend(entries);
     const strays = handle.abandoned === true ? await endAll({ stateDir, run: row.id }, spec, options) : [];
-    if (over !== null) return over;
+    if (over !== null) return toldOver(over, row.id, options);
     const accepted = await acceptImported(recorded, stateDir, options);
     requireUnpaused(recorded, stateDir, options);
     // The drive folds the journal too: this is for what has to be known before, and not made where nothing has.
@@ -222,18 +223,17 @@ function isGiven(value: unknown): boolean {
 }
 
 /** Of a run that ended by the flow's own doing, so that nothing is left to go on with; null: something is. */
-async function resultIfOver(
-  journal: Journal,
-  id: string,
-  { notify, clock = systemClock }: ResumeOptions,
-): Promise<Result | null> {
+export async function resultIfOver(journal: Journal, id: string, now: number): Promise<Result | null> {
   // Asked again: it may have gone on until it was claimed.
   const [row] = await journal.rows([id]);
   if (row?.last?.event.type !== "run.ended") return null;
   const { standingOf } = await import("./standing.ts");
-  const { result, state, damage } = await standingOf(journal, { ...row, owned: false }, clock.now());
+  const { result, state, damage } = await standingOf(journal, { ...row, owned: false }, now);
   if (damage !== null) throw new RunnerError("JOURNAL_UNAVAILABLE", damage.why);
-  if (state.halted.length > 0) return null;
+  return state.halted.length > 0 ? null : result;
+}
+
+function toldOver(result: Result, id: string, { notify }: ResumeOptions): Result {
   const text = `Run ${id} had ended before (${result.outcome}): nothing was resumed, and this is its result.`;
   notify?.(text);
   return { ...result, warnings: [...result.warnings, text] };

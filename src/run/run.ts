@@ -30,8 +30,15 @@ export function run(options: RunOptions): Promise<Result> {
   return reported(options.agent, options, async () => runLoaded(await load(options.agent, options), options));
 }
 
+/** A run of a batch: its id was recorded before it begins. */
+export type PlannedRun = { readonly run: string; readonly batch: string };
+
 /** Runs an agent that was loaded before. */
-export function runLoaded(loaded: Loaded, options: Omit<RunOptions, "agent">): Promise<Result> {
+export function runLoaded(
+  loaded: Loaded,
+  options: Omit<RunOptions, "agent">,
+  inBatch?: PlannedRun,
+): Promise<Result> {
   // What is not awaited here is not held: of a thousand runs that wait for their models, each holds a few frames only.
   return reported(loaded.agent, options, async (known) => {
     const { flow, problems } = loaded;
@@ -79,7 +86,7 @@ export function runLoaded(loaded: Loaded, options: Omit<RunOptions, "agent">): P
     options.onBegin?.();
     // Awaited here, so that the way to the network stays open as long as the run.
     return await withJournal(project.stateDir, options, async (journal, clock) => {
-      const id = newRunId();
+      const id = inBatch?.run ?? newRunId();
       const { cwd, planned } = await placeOf(flow, options, id);
       const worktree = planned?.worktree;
       const home = worktree?.home ?? cwd;
@@ -102,9 +109,11 @@ export function runLoaded(loaded: Loaded, options: Omit<RunOptions, "agent">): P
           backend: discreetSpec(backend, redactor),
           ...spending,
           ...dry,
+          ...(inBatch !== undefined && { batch: inBatch.batch }),
           sandbox: ground.held,
         };
         const begin: Entry = { seq: 1, at, event: { type: "run.started", ...started } };
+        options.onRun?.(id, false);
         return { begin, handle: await journal.create({ id, agent, at, digest, flow }, [begin]) };
       };
       // A worktree that no record knows would be nobody's if the process died now.

@@ -102,17 +102,20 @@ async function sliceOf(
 export type Particulars = {
   readonly args: JsonObject;
   readonly costUsd: number | null;
+  /** The batch that it belongs to. */
+  readonly batch?: string;
   readonly damaged?: true;
 };
 
 export async function particularsOf(journal: Journal, run: string): Promise<Particulars> {
   let args: JsonObject = {};
+  let batch: string | undefined;
   let { usage } = EMPTY_STATE;
   let isDamaged = false;
   try {
     for await (const slice of slicesOf(journal, run))
       for (const { event } of slice) {
-        if (event.type === "run.started") ({ args } = event);
+        if (event.type === "run.started") ({ args, batch } = event);
         const spent = usageIn(event);
         if (spent !== undefined) usage = addUsage(usage, spent);
       }
@@ -120,7 +123,8 @@ export async function particularsOf(journal: Journal, run: string): Promise<Part
     if (!(error instanceof RunnerError)) throw error;
     isDamaged = true;
   }
-  return { args, costUsd: usage.costUsd, ...(isDamaged && { damaged: true }) };
+  const about = { args, costUsd: usage.costUsd, ...(batch !== undefined && { batch }) };
+  return { ...about, ...(isDamaged && { damaged: true }) };
 }
 
 /** How a recorded run stands: its result, or `running` while a living process drives it. Then it has no exit code yet. */

@@ -51,7 +51,7 @@ export type Standing =
   | { readonly kind: "foreign"; readonly why: string; readonly isRefused: boolean };
 
 /** What there is in a state folder, whatever version made it; SQLite also reads the files beside its database. */
-const CONTENTS = /^(?:runs\.db.*|artifacts|answers|control|owners|runs)$/i;
+const CONTENTS = /^(?:runs\.db.*|artifacts|answers|batches|control|owners|runs)$/i;
 const ID_FILE = "id";
 const ID = /^[0-9a-f]{32}$/;
 

@@ -286,7 +286,7 @@ export function requireToolCalling(flow: Flow, { spec, toolCalling = true }: Bac
 /** What stops a run from outside becomes a result like any other. Anything else is a bug and is thrown. */
 export async function reported(
   agent: string,
-  options: DriveOptions,
+  options: Pick<DriveOptions, "env" | "cwd" | "secrets">,
   work: (known: { flow?: Flow }) => Promise<Result>,
 ): Promise<Result> {
   /** The flow, once it is known: it names variables that hold secrets. */
@@ -300,6 +300,6 @@ export async function reported(
 }
 
 /** The environment is looked through when there is a text to look for its secrets in. */
-export function redactorOf(options: DriveOptions, flow?: Flow): Redactor {
+export function redactorOf(options: Pick<DriveOptions, "env" | "cwd" | "secrets">, flow?: Flow): Redactor {
   return createRedactor(secretsFor(options, flow));
 }

@@ -1,7 +1,7 @@
 /** Several issues at once, from the command line: each run in its worktree, one table, one document. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { parseIssues } from "../../src/cli/batch.ts";
@@ -118,6 +118,110 @@ test("stopped in the middle: what runs is interrupted and can be resumed, the re
     .split("\n")
     .map((line) => JSON.parse(line || "null") as { item?: string } | null);
   assert.equal(first?.item, "#1");
+});
+
+/** The second run to come here stays until the file `go` is there. */
+const SECOND_STAYS =
+  "echo x >> began; if [ $(wc -l < began) = 2 ] && [ ! -e go ]; then touch stays; sleep 600; fi";
+const STAYING = [{ step: "initial.note", calls: [{ name: "Bash", input: { command: SECOND_STAYS } }] }];
+
+type Row = { readonly run: string; readonly state: string; readonly batch?: string };
+const runsOf = async (world: World) =>
+  (onlyDocument(await world.lockstep(["runs", "--json"])) as unknown as { readonly runs: readonly Row[] })
+    .runs;
+
+test("a batch that was killed goes on as a batch: what ended is kept, the rest goes on or begins", async () => {
+  using world = createRepository();
+  world.write("stays.json", script(...STAYING, ...REPLIES.slice(1)));
+  const flags = ["--issues", "1,99,2-4", "--sandbox", "off"];
+  let timer: NodeJS.Timeout | undefined;
+  const { code, stderr } = await world.lockstep(
+    ["run", "notes", "--topic", "t", "--script", "stays.json", ...flags],
+    {
+      ...TRUSTING,
+      watch: (_, child) => {
+        timer ??= setInterval(() => {
+          if (existsSync(join(world.root, "stays"))) child.kill("SIGKILL");
+        }, 20);
+      },
+    },
+  );
+  clearInterval(timer);
+  assert.equal(code, null, stderr);
+  const [, command = ""] = /go on with: lockstep (resume batch-\w{10} --sandbox off)$/m.exec(stderr) ?? [];
+  const begun = await runsOf(world);
+  assert.deepEqual(
+    begun.map(({ state, batch }) => [state, batch]),
+    ["interrupted", "completed"].map((state) => [state, command.split(" ")[1]]),
+  );
+  assert.match((await world.lockstep(["runs"])).stdout, /SIZE +BATCH +ARGUMENTS\n.* batch-\w{10} /);
+
+  // Neither the script nor the line of the batch is needed any more.
+  rmSync(join(world.root, "stays.json"));
+  world.write("go", "");
+  const ran = await world.lockstep([...command.split(" "), "--json"], TRUSTING);
+  const batch = told(ran);
+  assert.deepEqual(
+    batch.items.map(({ name, result }) => [name, result?.outcome, result?.code]),
+    [
+      ["#1", "completed", null],
+      ["#99", "failed", "PARAMETERS_INVALID"],
+      ["#2", "completed", null],
+      ["#3", "completed", null],
+      ["#4", "completed", null],
+    ],
+    ran.stderr,
+  );
+  assert.deepEqual([ran.code, batch.exitCode, batch.batch, batch.agent], [2, 2, null, "notes"]);
+  assert.equal(batch.usage.turns, 16, "what was asked before counts as well");
+  assert.deepEqual(
+    [batch.items[2], batch.items[0]].map((item) => item?.result?.run),
+    begun.map(({ run }) => run),
+    "the same runs",
+  );
+  assert.equal((await runsOf(world)).length, 4);
+  assert.equal(readFileSync(join(world.root, "began"), "utf8"), "x\n".repeat(5), "one command was repeated");
+  assert.match(ran.stderr, /They were ended: .*sleep/);
+
+  const again = await world.lockstep([...command.split(" "), "--json"], TRUSTING);
+  assert.deepEqual([again.code, onlyDocument(again).code], [2, "RUN_UNKNOWN"]);
+});
+
+test("a batch that was stopped prints one command for all of it, in every manner", async () => {
+  using world = createRepository();
+  world.write(
+    "slow.json",
+    script(replies.initial(), { error: { kind: "rate-limit", retryAfterMs: 60_000 } }),
+  );
+  const line = ["run", "notes", "--topic", "t", "--script", "slow.json", "--issues", "1-3"];
+  const stopped = async (signals: readonly NodeJS.Signals[], ...flags: readonly string[]) => {
+    const left = [...signals];
+    return await world.lockstep([...line, ...flags], {
+      ...TRUSTING,
+      watch: (output, child) => {
+        const isNext = left.length === signals.length ? /#1 begins|run\.started/ : /stopping/;
+        if (left.length > 0 && isNext.test(output)) child.kill(left.shift());
+      },
+    });
+  };
+  const plain = await stopped(["SIGTERM"]);
+  assert.deepEqual([plain.code, lastLine(plain.stdout)], [143, '{"outcome":"failed"}'], plain.stderr);
+  assert.match(plain.stderr, /go on with:\n +lockstep resume \w{10}\n +lockstep resume batch-\w{10}$/m);
+  const quiet = await stopped(["SIGHUP"], "--quiet", "--events");
+  assert.equal(quiet.code, 129);
+  assert.match(quiet.stderr, /^next: lockstep resume batch-\w{10}$/m);
+  for (const signals of [["SIGTERM"], ["SIGTERM", "SIGTERM"]] as const) {
+    const ran = await stopped(signals, "--json");
+    const batch = told(ran);
+    assert.deepEqual([ran.code, batch.exitCode, batch.success], [143, 143, false], ran.stderr);
+    assert.match(batch.batch ?? "", /^batch-\w{10}$/);
+    assert.deepEqual(
+      batch.items.map(({ name }) => name),
+      ["#1", "#2", "#3"],
+    );
+    const [first] = batch.items;
+    if (signals.length === 1) assert.deepEqual(first?.result?.exitCode, 143);
+  }
 });
 
 const WRONG: readonly (readonly [readonly string[], RegExp])[] = [

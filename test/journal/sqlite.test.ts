@@ -321,6 +321,29 @@ describe("journal: sqlite alone", () => {
       await assert.rejects(first.claim("r1"), { code: "RUN_OWNED_ELSEWHERE", message: /by this process/ });
     }));
 
+  for (const [name, owner, says] of [
+    [
+      "another namespace",
+      "first_in_2_box-1",
+      /driven by a process in another container on this machine \(since/,
+    ],
+    [
+      "another machine",
+      "first_in_1_web",
+      /another machine or in another container \(host name "web"\) \(since/,
+    ],
+    ["another machine and namespace", "first_in_2_web", /host name "web".* number there is 11, .* another/],
+    ["the same place", "first_in_1_box-1", /driven by process 11 \(since/],
+    ["an earlier version", "first", /driven by process 11 \(since/],
+  ] as const)
+    it(`names a holder in ${name} so that no other process is taken for it`, () =>
+      world(async ({ open }) => {
+        const first = await open(owner, { pid: 11 });
+        const second = await open("second_in_1_box-1", { pid: 22 });
+        await first.create(newRun("r1"));
+        await assert.rejects(second.claim("r1"), { code: "RUN_OWNED_ELSEWHERE", message: says });
+      }));
+
   it("fences a living owner whose lock file was deleted, and only in the run that was taken", () =>
     world(async ({ directory, open }) => {
       const robbed = await open("robbed", { pid: 11 });

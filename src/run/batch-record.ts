@@ -1,0 +1,167 @@
+/** What a batch is to do, in a file of the state folder: `batches/BATCH.json`. With it a killed batch can be resumed. */
+import {
+  closeSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { isAbsolute } from "node:path";
+import { RunnerError } from "../engine/ports.ts";
+import type { Granted } from "../flow/flow.ts";
+import { isObject, own, type Json, type JsonObject } from "../flow/json.ts";
+import { isRunId } from "../flow/recorded.ts";
+import { fileInside, inside } from "../journal/inside.ts";
+import { readTextFile } from "./files.ts";
+import type { WorktreeOptions } from "./worktree.ts";
+
+export type PlannedItem = {
+  readonly name: string;
+  readonly args: JsonObject;
+  /** The id that its run has, or will have. */
+  readonly run: string;
+};
+
+/** What runs that are still to begin are started with. What confines them, and what is allowed, is for each line to say. */
+export type BatchWays = WorktreeOptions & {
+  readonly args: JsonObject;
+  readonly input?: string;
+  readonly model?: string;
+  readonly use?: string;
+  readonly script?: { readonly text: string; readonly file: string };
+  readonly spending?: Granted;
+};
+
+export type BatchRecord = {
+  readonly v: 1;
+  readonly batch: string;
+  readonly agent: string;
+  readonly items: readonly PlannedItem[];
+  readonly concurrency: number;
+  /** How many were left out when it began. */
+  readonly left: number;
+  /** Where its runs work, from the root of the project. */
+  readonly folder: string;
+  readonly ways: BatchWays;
+};
+
+const PREFIX = "batch-";
+const FOLDER = "batches";
+const NAME = /^batch-[0-9a-z]{10}$/;
+const MOST_BYTES = 32 * 1024 * 1024;
+
+export function batchNamed(run: string): string {
+  return PREFIX + run;
+}
+
+/** Whether this names a batch: no id that Lockstep makes for a run has a dash. */
+export function isBatch(ref: string): boolean {
+  return ref.startsWith(PREFIX);
+}
+
+/** On the disk, whole, when it returns. */
+export function writeBatch(stateDir: string, record: BatchRecord): void {
+  mkdirSync(inside(stateDir, FOLDER), { recursive: true, mode: 0o700 });
+  const file = fileOf(stateDir, record.batch);
+  const draft = `${file}.${process.pid}`;
+  const descriptor = openSync(draft, "wx", 0o600);
+  try {
+    writeFileSync(descriptor, `${JSON.stringify(record)}\n`);
+    fsyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+  renameSync(draft, file);
+}
+
+export function forgetBatch(stateDir: string, batch: string): void {
+  rmSync(fileOf(stateDir, batch), { force: true });
+}
+
+/** `ref`: its name or a unique beginning of that. RUN_UNKNOWN, RUN_AMBIGUOUS or JOURNAL_UNAVAILABLE. */
+export function readBatch(stateDir: string, ref: string): BatchRecord {
+  const matches = namesIn(stateDir).filter((name) => name.startsWith(ref));
+  const [batch] = matches;
+  if (matches.length > 1)
+    throw new RunnerError("RUN_AMBIGUOUS", `"${ref}" could be any of ${matches.slice(0, 8).join(", ")}.`);
+  if (batch === undefined)
+    throw new RunnerError(
+      "RUN_UNKNOWN",
+      `There is no batch "${ref}" to go on with in ${stateDir}. One that has ended is not kept; \`lockstep runs\` lists its runs.`,
+    );
+  const file = fileOf(stateDir, batch);
+  const record = parsed(readTextFile(file, MOST_BYTES));
+  if (record === null || record.batch !== batch)
+    throw new RunnerError(
+      "JOURNAL_UNAVAILABLE",
+      `${file} is not a valid record of a batch. Its runs can be resumed one by one: lockstep runs`,
+    );
+  return record;
+}
+
+function namesIn(stateDir: string): readonly string[] {
+  try {
+    const names = readdirSync(inside(stateDir, FOLDER)).map((name) => name.replace(/\.json$/, ""));
+    return names.filter((name) => NAME.test(name));
+  } catch (error) {
+    if (error instanceof RunnerError) throw error;
+    return [];
+  }
+}
+
+function fileOf(stateDir: string, batch: string): string {
+  return fileInside(stateDir, FOLDER, `${batch}.json`);
+}
+
+function parsed(text: string): BatchRecord | null {
+  try {
+    const value = JSON.parse(text) as Json;
+    return isObject(value) && isRecord(value) ? (value as unknown as BatchRecord) : null;
+  } catch {
+    return null;
+  }
+}
+
+function isRecord(value: JsonObject): boolean {
+  const { v, batch, agent, items, concurrency, left, folder, ways } = value;
+  return (
+    v === 1 &&
+    typeof batch === "string" &&
+    typeof agent === "string" &&
+    Array.isArray(items) &&
+    items.every(isItem) &&
+    isCount(concurrency) &&
+    isCount(left) &&
+    typeof folder === "string" &&
+    !isAbsolute(folder) &&
+    !folder.split(/[\\/]/).includes("..") &&
+    isObject(ways) &&
+    areWays(ways)
+  );
+}
+
+function areWays(ways: JsonObject): boolean {
+  const { args, finalize, spending, script } = ways;
+  const isOf = (type: string) => (name: string) => ["undefined", type].includes(typeof own(ways, name));
+  return (
+    isObject(args) &&
+    ["input", "model", "use", "baseBranch", "branch"].every(isOf("string")) &&
+    ["worktree", "dryRun"].every(isOf("boolean")) &&
+    [finalize, spending].every((part) => part === undefined || isObject(part)) &&
+    (script === undefined ||
+      (isObject(script) && typeof script.text === "string" && typeof script.file === "string"))
+  );
+}
+
+function isItem(item: Json): boolean {
+  if (!isObject(item)) return false;
+  const { name, args, run } = item;
+  return typeof name === "string" && isObject(args) && typeof run === "string" && isRunId(run);
+}
+
+function isCount(value: Json | undefined): boolean {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
+}
