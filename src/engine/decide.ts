@@ -2,6 +2,7 @@
  * The heart: a flow, a state and what happened give the next state, whose `pending` says what to do next.
  * Pure. Starting, resuming, replaying and reporting are all folds of this one function.
  */
+import { countedUsage } from "../flow/figure.ts";
 import type { Call, CallResult, CheckResult, Event, Fault, Led, Reply, Say, Usage } from "../flow/event.ts";
 import type { Answer, Flow, Guard, Label, Step, StepId } from "../flow/flow.ts";
 import { own, type JsonObject } from "../flow/json.ts";
@@ -123,7 +124,7 @@ function next(flow: Flow, state: State, event: Event): State {
 }
 
 function withUsage(state: State, usage: Usage | undefined): State {
-  return usage === undefined ? state : { ...state, usage: addUsage(state.usage, usage) };
+  return usage === undefined ? state : { ...state, usage: addUsage(state.usage, countedUsage(usage)) };
 }
 
 function merged(handoff: State["handoff"], edited: State["handoff"]): State["handoff"] {
@@ -144,11 +145,12 @@ function answered(here: Here, reply: Reply): State {
     case "oversized":
       return breakOff(here, "GATE_INTERPRETATION_ERROR", messages.oversized(step.id, reply.why));
     case "said": {
-      const usage = addUsage(state.usage, reply.usage);
-      const budget = state.budget === null ? null : spend(state.budget, lane, reply.usage);
+      const spent = countedUsage(reply.usage);
+      const usage = addUsage(state.usage, spent);
+      const budget = state.budget === null ? null : spend(state.budget, lane, spent);
       const calm = lane.faults === 0 ? lane : { ...lane, faults: 0 };
       // A whole query of an agent took several responses: they count like those that were asked for one by one.
-      const more = reply.usage.turns - 1;
+      const more = spent.turns - 1;
       const counted = more > 0 ? { ...calm, turn: calm.turn + more } : calm;
       const heard = listens(here.flow.stop)
         ? { ...counted, said: remember(counted.said, reply.text) }

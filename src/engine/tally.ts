@@ -1,4 +1,5 @@
 /** What each step of a run took: visits, responses, tokens, time and money. A fold of the journal beside the state. */
+import { countedUsage } from "../flow/figure.ts";
 import type { Entry, Event, Usage } from "../flow/event.ts";
 import type { StepId } from "../flow/flow.ts";
 import type { Lane, State } from "./state.ts";
@@ -112,6 +113,11 @@ function markOf(marks: readonly Mark[], step: StepId, visit: number): Mark | und
 
 /** What an event says that models cost. */
 export function usageIn(event: Event): Usage | undefined {
+  const usage = recordedIn(event);
+  return usage === undefined ? undefined : countedUsage(usage);
+}
+
+function recordedIn(event: Event): Usage | undefined {
   if (event.type === "step.cut") return event.usage;
   if (event.type === "run.limited") return event.spent;
   if (event.type !== "step.answered") return undefined;

@@ -8,21 +8,28 @@ export function figure(value: unknown): number | null {
 
 /** What a backend reported, with only such figures: what is not one counts as not reported, never as a negative amount. */
 export function plainUsage(usage: Usage): Usage {
+  const plain = countedUsage(usage);
+  if (plain === usage) return usage;
+  const unknown = new Set<Figure>(usage.unknown);
+  if (figure(usage.inputTokens) === null || figure(usage.outputTokens) === null) unknown.add("tokens");
+  if (usage.costUsd !== null && figure(usage.costUsd) === null) unknown.add("costUsd");
+  return { ...plain, ...(unknown.size > 0 && { unknown: [...unknown] }) };
+}
+
+/** What is on record, as it is added up: earlier versions recorded what servers reported, also amounts below 0. */
+export function countedUsage(usage: Usage): Usage {
   const { turns, inputTokens, outputTokens, costUsd } = usage;
   const input = figure(inputTokens);
   const output = figure(outputTokens);
-  const isPriced = costUsd === null || figure(costUsd) !== null;
+  const cost = figure(costUsd);
+  const isPriced = costUsd === null || cost !== null;
   // Almost every usage is plain, and this is asked for every answer.
   if (input !== null && output !== null && isPriced && figure(turns) !== null) return usage;
-  const unknown = new Set<Figure>(usage.unknown);
-  if (input === null || output === null) unknown.add("tokens");
-  if (!isPriced) unknown.add("costUsd");
   return {
     ...usage,
     turns: figure(turns) ?? 1,
     inputTokens: input ?? 0,
     outputTokens: output ?? 0,
-    costUsd: isPriced ? costUsd : null,
-    ...(unknown.size > 0 && { unknown: [...unknown] }),
+    costUsd: cost,
   };
 }

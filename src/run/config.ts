@@ -17,6 +17,7 @@ import { RunnerError } from "../engine/ports.ts";
 import type { Granted, Limits } from "../flow/flow.ts";
 import { isObject, type Json, type JsonObject } from "../flow/json.ts";
 import { faultOfHost } from "../load/check-sandbox.ts";
+import { scanJson } from "../load/places.ts";
 import { softFault } from "../load/spending.ts";
 import { didYouMean } from "../load/suggest.ts";
 import { CONFIG_KEYS, FIGURES, MODEL_KEYS, WIRE_KEYS } from "./config-shape.ts";
@@ -80,12 +81,7 @@ export function readConfig(env: NodeJS.ProcessEnv): UserConfig {
   if (file === null || !existsSync(file)) return NOTHING_SAID;
   const invalid = (what: string) =>
     new RunnerError("CONFIG_INVALID", `${file}: ${what}. See ${manual("models")}`);
-  let value: unknown;
-  try {
-    value = JSON.parse(readWritten(file));
-  } catch (error) {
-    throw invalid(error instanceof Error ? error.message : String(error));
-  }
+  const value = parsed(textOf(file, invalid), invalid);
   if (!isObject(value)) throw invalid("it must be an object");
   requireKeys(value, CONFIG_KEYS, "", invalid);
   const { safeFolders = [] } = value;
@@ -109,6 +105,27 @@ export function readConfig(env: NodeJS.ProcessEnv): UserConfig {
     env: readNames(value.env ?? [], invalid),
     limits: readLimits(value.limits ?? {}, invalid),
   };
+}
+
+function textOf(file: string, invalid: (what: string) => RunnerError): string {
+  try {
+    return readWritten(file);
+  } catch (error) {
+    throw invalid(error instanceof Error ? error.message : String(error));
+  }
+}
+
+/** A fault is named by its place alone: what is written there may be a key. */
+function parsed(text: string, invalid: (what: string) => RunnerError): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    const { fault } = scanJson(text);
+    if (fault === null) throw invalid("it is not valid JSON");
+    throw invalid(
+      `it is not valid JSON at line ${fault.place.line}, column ${fault.place.column}: ${fault.what}`,
+    );
+  }
 }
 
 const NOTHING_SAID: UserConfig = {

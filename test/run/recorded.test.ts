@@ -10,6 +10,7 @@ import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { gunzipSync } from "node:zlib";
+import type { Entry } from "../../src/flow/event.ts";
 import { checkJournal } from "../../src/journal/check.ts";
 import { salvage } from "../../src/journal/salvage.ts";
 import { openSqliteJournal } from "../../src/journal/sqlite.ts";
@@ -25,7 +26,7 @@ import {
   type Journal,
 } from "../../src/run/index.ts";
 import { foreseenOf } from "../../src/run/foreign.ts";
-import { readRun } from "../../src/run/runs.ts";
+import { particularsOf, readRun } from "../../src/run/runs.ts";
 import { trustLines } from "../../src/run/trust-lines.ts";
 import { whyAll } from "../../src/run/why.ts";
 
@@ -83,6 +84,43 @@ for (const name of readdirSync(RECORDED)) {
       await (await open(directory)).close();
     }));
 }
+
+for (const [figure, harm] of [
+  ["inputTokens", { inputTokens: -1_000_000 }],
+  ["outputTokens", { outputTokens: -1_000_000 }],
+  ["costUsd", { costUsd: -1_000 }],
+] as const)
+  test(`an amount below 0 that an earlier version recorded takes nothing away: ${figure}`, () =>
+    unpacked("schema-1.db.gz", async (directory) => {
+      const journal = await open(directory);
+      const [row] = await journal.list();
+      const { flow, entries } = await readRun(journal, row!.id);
+      await journal.close();
+      const usage = { turns: 1, inputTokens: 10, outputTokens: 5, costUsd: 1 };
+      const answers = entries.filter(({ event }) => event.type === "step.answered").length;
+      let place = 0;
+      const priced = entries.map((entry): Entry => {
+        if (entry.event.type !== "step.answered" || entry.event.reply.kind !== "said") return entry;
+        place += 1;
+        const spent = place === 2 ? { ...usage, ...harm } : usage;
+        return { ...entry, event: { ...entry.event, reply: { ...entry.event.reply, usage: spent } } };
+      });
+      const changed = createMemoryJournal();
+      const about = { id: row!.id, agent: row!.agent, at: 1, digest: row!.digest, flow };
+      await (await changed.create(about, priced)).release();
+      const result = await show(changed, row!.id);
+      const figures = { ...result.usage, costUsd: result.costUsd ?? result.knownCostUsd };
+      for (const [name, one] of Object.entries({ inputTokens: 10, outputTokens: 5, costUsd: 1 }))
+        assert.equal(
+          figures[name as keyof typeof figures],
+          (answers - (name === figure ? 1 : 0)) * one,
+          name,
+        );
+      const sum = result.steps.reduce((all, step) => all + step.inputTokens, 0);
+      assert.equal(sum, figures.inputTokens);
+      assert.equal((await particularsOf(changed, row!.id)).costUsd, figures.costUsd);
+      assert.equal((await replayRun(changed, row!.id)).difference, null);
+    }));
 
 async function look(journal: Journal, run: string): Promise<void> {
   await listRuns(journal);
