@@ -1,12 +1,12 @@
 /** Questions that runs wait to have answered, and answering them: from any process and at any time. */
-import { fold } from "../engine/drive.ts";
 import { RunnerError, type Journal } from "../engine/ports.ts";
-import type { Entry } from "../flow/event.ts";
+import type { Event } from "../flow/event.ts";
 import { notAnAnswer } from "../flow/question.ts";
+import { foldRun } from "./fold.ts";
 import { requireKnownState } from "./foreign.ts";
 import { fileOf, fits, postAnswer } from "./mailbox.ts";
 import { openQuestion, waitingQuestions, type OpenQuestion } from "./questions.ts";
-import { readRun } from "./runs.ts";
+import { findRun } from "./runs.ts";
 
 export type Questions = {
   readonly run: string;
@@ -21,12 +21,17 @@ export type Questions = {
 
 /** The open questions of a run; NO_QUESTION where there are none. */
 export async function questionsOf(journal: Journal, ref: string): Promise<Questions> {
-  const { row, flow, adopted, entries } = await readRun(journal, ref);
+  const row = await findRun(journal, ref);
   const { id: run, agent, owned: isDriven } = row;
-  const ended = entries.at(-1)?.event;
+  let suspended: Event | null = null;
+  const { state, last } = await foldRun(journal, row, ({ event }) => {
+    if (event.type === "step.suspended") suspended = event;
+  });
+  const ended = last?.event;
   const isPaused = ended?.type === "run.ended" && ended.verdict.code === "PAUSED";
-  const named = waitingQuestions(run, fold(flow, entries, adopted));
-  const nameless = named.length === 0 ? namelessQuestion(run, entries) : [];
+  const isWaiting = ended?.type === "run.ended" && ended.verdict.outcome === "waiting";
+  const named = waitingQuestions(run, state);
+  const nameless = named.length === 0 && isWaiting ? namelessQuestion(run, suspended) : [];
   const questions = [...named, ...nameless];
   if (questions.length === 0)
     throw new RunnerError(
@@ -70,10 +75,7 @@ export function answerWith(
   };
 }
 
-function namelessQuestion(run: string, entries: readonly Entry[]): readonly OpenQuestion[] {
-  const ended = entries.at(-1)?.event;
-  if (ended?.type !== "run.ended" || ended.verdict.outcome !== "waiting") return [];
-  const event = entries.findLast((entry) => entry.event.type === "step.suspended")?.event;
+function namelessQuestion(run: string, event: Event | null): readonly OpenQuestion[] {
   if (event?.type !== "step.suspended" || event.choices === undefined) return [];
   const about = event.code === "PermissionRequired" ? "grant" : "gate";
   return [

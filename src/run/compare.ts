@@ -1,14 +1,13 @@
 /** Where two runs part ways. */
-import { fold } from "../engine/drive.ts";
 import type { Journal } from "../engine/ports.ts";
 import { addEntry, createReport } from "../engine/report.ts";
-import { adoptions } from "../flow/adopted.ts";
 import { changeText, flowChanges } from "../flow/changes.ts";
 import { differences } from "../flow/difference.ts";
 import type { CheckResult, Led, Reply, Usage } from "../flow/event.ts";
 import type { Json } from "../flow/json.ts";
 import type { Verdict } from "../flow/verdict.ts";
-import { readRun, type RecordedRun } from "./runs.ts";
+import { foldRun } from "./fold.ts";
+import { findRun } from "./runs.ts";
 
 export type Comparison = {
   readonly v: 1;
@@ -36,7 +35,7 @@ export type RunDifference = {
 
 /** Two runs by id, prefix, `@last` or `@failed`. What is said in words (reasons, notes, times) is not compared. */
 export async function compareRuns(journal: Journal, a: string, b: string): Promise<Comparison> {
-  const [one, other] = [told(await readRun(journal, a)), told(await readRun(journal, b))];
+  const [one, other] = [await told(journal, a), await told(journal, b)];
   const found = [
     ...changesOf(one, other),
     ...pointed("argument", "", one.args, other.args),
@@ -51,39 +50,40 @@ export async function compareRuns(journal: Journal, a: string, b: string): Promi
   return { v: 1, same: found.length === 0, runs: [one.about, other.about], differences: found };
 }
 
-type Told = ReturnType<typeof told>;
+type Told = Awaited<ReturnType<typeof told>>;
 
 /** Earlier versions did not record what is unknown. */
 function figuresOf({ unknown: _unknown, ...figures }: Usage): Json {
   return figures;
 }
 
-function told({ row, flow, adopted, current, entries }: RecordedRun) {
+async function told(journal: Journal, ref: string) {
+  const row = await findRun(journal, ref);
   const report = createReport();
   const answers = new Map<string, Json>();
   const checks = new Map<string, readonly Json[]>();
-  for (const entry of entries) {
+  let args: Json = {};
+  const { state, flow, digest } = await foldRun(journal, row, (entry) => {
     addEntry(report, entry);
     const { event } = entry;
-    if (!("step" in event)) continue;
+    if (event.type === "run.started") ({ args } = event);
+    if (!("step" in event)) return;
     const key = `${event.step}@${event.visit}`;
     if (event.type === "step.answered") answers.set(key, answerOf(event.reply));
     if (event.type === "step.checked")
       checks.set(key, [...(checks.get(key) ?? []), ...event.results.map(checkWords)]);
-  }
-  const state = fold(flow, entries, adopted);
-  const first = entries[0]?.event;
+  });
   return {
-    flow: current,
+    flow,
     path: report.path,
     answers,
     checks,
     state,
-    args: first?.type === "run.started" ? first.args : {},
+    args,
     about: {
       run: row.id,
       agent: row.agent,
-      digest: adoptions(entries).at(-1) ?? row.digest,
+      digest,
       outcome: state.verdict?.outcome ?? "interrupted",
       iterations: state.iterations,
     },

@@ -110,7 +110,12 @@ function withDraft(journal: Journal, { run, entries, adopted }: Draft): Journal 
   return {
     ...journal,
     list: async (which = {}) => [
-      ...(made === null && which.before === undefined && id.startsWith(which.prefix ?? "") ? [row] : []),
+      ...(made === null &&
+      which.before === undefined &&
+      which.owned === undefined &&
+      id.startsWith(which.prefix ?? "")
+        ? [row]
+        : []),
       ...(await journal.list(which)),
     ],
     rows: async (ids) => [

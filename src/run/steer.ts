@@ -1,10 +1,10 @@
 /** Pausing and stopping runs from outside: whoever drives one is asked to, and one that nobody drives is marked. */
 import { decide } from "../engine/decide.ts";
-import { fold } from "../engine/drive.ts";
 import { RunnerError, type Clock, type Journal } from "../engine/ports.ts";
 import type { Entry } from "../flow/event.ts";
 import { requireKnownState } from "./foreign.ts";
-import { findRun, readRow, summarise } from "./runs.ts";
+import { foldRun } from "./fold.ts";
+import { findRun, summarise } from "./runs.ts";
 import { forgetWish, leaveWish } from "./wishes.ts";
 
 export type Steered = {
@@ -56,16 +56,16 @@ async function markPaused(journal: Journal, run: string, clock: Clock): Promise<
   const handle = await journal.claim(run);
   try {
     const row = await findRun(journal, run);
-    const { flow, current, adopted, entries } = await readRow(journal, row);
-    const state = fold(flow, entries, adopted);
+    const { state, flow, last } = await foldRun(journal, row);
     const isOver = state.pending.length === 0 && state.halted.length === 0;
     if (isOver)
       throw new RunnerError("RUN_OVER", `Run ${run} of "${row.agent}" has ended; there is nothing to pause.`);
     if (state.verdict?.code === "PAUSED" && state.pending.length === 0) return "paused";
     const at = clock.now();
-    const { verdict } = decide(current, state, { type: "run.paused" });
-    const paused: Entry = { seq: entries.length + 1, at, event: { type: "run.paused" } };
-    const ended: Entry = { seq: entries.length + 2, at, event: { type: "run.ended", verdict: verdict! } };
+    const { verdict } = decide(flow, state, { type: "run.paused" });
+    const seq = last?.seq ?? 0;
+    const paused: Entry = { seq: seq + 1, at, event: { type: "run.paused" } };
+    const ended: Entry = { seq: seq + 2, at, event: { type: "run.ended", verdict: verdict! } };
     await handle.append([paused, ended]);
     return "paused";
   } finally {

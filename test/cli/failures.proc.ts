@@ -422,6 +422,9 @@ describe("without --json a person is told", { concurrency: 3 }, () => {
       assert.match(shown.stdout + shown.stderr, said);
       assert.match(shown.stdout, out, line.join(" "));
     }
+    const all = await own.lockstep(["replay", "--all"]);
+    assert.equal(all.code, 1, all.stderr);
+    assert.match(all.stdout, new RegExp(`damaged  ${harmed} .*\n.*same  ${sound} `));
     const bundle = JSON.parse(readFileSync(join(own.root, "part.json"), "utf8")) as {
       entries: unknown[];
       damaged: { seq: number };

@@ -7,6 +7,7 @@ import { after, before, describe, it } from "node:test";
 import type { Entry } from "../../src/flow/event.ts";
 import type { Flow } from "../../src/flow/flow.ts";
 import {
+  compareRuns,
   createMemoryJournal,
   exportRun,
   findRun,
@@ -21,6 +22,7 @@ import {
   type Backend,
   type Journal,
 } from "../../src/run/index.ts";
+import { questionsOf } from "../../src/run/answer.ts";
 import { prunable } from "../../src/run/prune.ts";
 import { replayRow } from "../../src/run/replay.ts";
 import { everyRow, particularsOf } from "../../src/run/runs.ts";
@@ -82,6 +84,16 @@ describe("run: what is read of a journal", () => {
     { what: "logs", look: (j) => Array.fromAsync(logs(j, "long")), most: { rows: 1, entries: LONG } },
     { what: "replay", look: (j) => replayRun(j, "long"), most: { rows: 1, entries: LONG } },
     { what: "export", look: (j) => exportRun(j, "long"), most: { rows: 1, entries: 2 * LONG } },
+    {
+      what: "diff",
+      look: (j) => compareRuns(j, "long", "run-8"),
+      most: { rows: 2, entries: LONG + 4 },
+    },
+    {
+      what: "the questions of a run",
+      look: (j) => assert.rejects(questionsOf(j, "long"), { code: "NO_QUESTION" }),
+      most: { rows: 1, entries: LONG },
+    },
     {
       what: "resume of an ended run",
       look: (j) => resume({ run: "long", journal: j, cwd: folder }),
