@@ -5,6 +5,7 @@
 
 /** Why the built-in would evaluate what it is given; null: it would not, or the command is no such built-in. */
 export function evaluates(command: string): string | null {
+  if (isPlainlyOther(command)) return null;
   const [program, ...words] = wordsOf(command);
   if (program === undefined) return null;
   if (program.text === "printf") return evaluatedByPrintf(words);
@@ -16,6 +17,12 @@ export function evaluates(command: string): string | null {
   if (open !== undefined)
     return `${shown(open.text)} may become a subscript that bash evaluates when ${program.text} gets it`;
   return null;
+}
+
+/** Most commands begin with a plain word, and then that word is the program. */
+function isPlainlyOther(command: string): boolean {
+  const program = /^[\w./-]+(?= |$)/.exec(command)?.[0];
+  return program !== undefined && program !== "printf" && !EVALUATING.has(program);
 }
 
 /** Options come first, so that what stands behind the format is only printed. */

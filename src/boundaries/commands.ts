@@ -19,8 +19,7 @@ export function simpleCommands(line: string): readonly string[] | null {
       continue;
     }
     const rest = line.slice(index, index + LOOKAHEAD);
-    const token = TOKENS.map((pattern) => pattern.exec(rest)?.[0]).find((found) => found !== undefined);
-    const text = token ?? quoted(line, index);
+    const text = tokenIn(rest) ?? quoted(line, index);
     if (text === null) return null;
     if (SEPARATOR.test(text)) {
       parts.push(part);
@@ -29,6 +28,14 @@ export function simpleCommands(line: string): readonly string[] | null {
     index += text.length;
   }
   return [...parts, part].map((text) => text.replace(/[ \t]+/g, " ").trim()).filter((text) => text !== "");
+}
+
+function tokenIn(rest: string): string | undefined {
+  for (const pattern of TOKENS) {
+    const found = pattern.exec(rest)?.[0];
+    if (found !== undefined) return found;
+  }
+  return undefined;
 }
 
 /**

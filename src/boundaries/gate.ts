@@ -201,7 +201,22 @@ function commandLimit(pattern: string): string | null {
   return limit === "*" || limit === ":*" ? null : limit;
 }
 
-function parsePattern(pattern: string): { readonly tool: string; readonly limit: string | null } {
+type Parsed = { readonly tool: string; readonly limit: string | null };
+
+/** The same patterns are asked for every call of every run. */
+function parsePattern(pattern: string): Parsed {
+  const known = parsed.get(pattern);
+  if (known !== undefined) return known;
+  if (parsed.size >= MOST_PARSED) parsed.clear();
+  const read = readPattern(pattern);
+  parsed.set(pattern, read);
+  return read;
+}
+
+const parsed = new Map<string, Parsed>();
+const MOST_PARSED = 1000;
+
+function readPattern(pattern: string): Parsed {
   const open = pattern.indexOf("(");
   if (open === -1 || !pattern.endsWith(")")) return { tool: pattern.trim(), limit: null };
   return { tool: pattern.slice(0, open).trim(), limit: pattern.slice(open + 1, -1).trim() };
