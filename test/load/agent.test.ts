@@ -293,6 +293,22 @@ test("a validator of another type than command becomes a check of its own kind",
   ]);
 });
 
+const CAPS: readonly [written: object, timeoutMs: number, maxOutputBytes: number][] = [
+  [{}, 600_000, 1_048_576],
+  [{ timeoutMs: 5000 }, 5000, 1_048_576],
+  [{ maxOutputBytes: 99 }, 600_000, 99],
+];
+for (const [written, timeoutMs, maxOutputBytes] of CAPS) {
+  test(`a validator with ${JSON.stringify(written)} is stopped at its caps`, () => {
+    const given = Object.entries(written).map(([key, value]) => [
+      `registry /validators/git-clean/${key}`,
+      value,
+    ]);
+    const [check] = commandChecks(flowWith(Object.fromEntries(given) as Changes));
+    assert.deepEqual([check?.timeoutMs, check?.maxOutputBytes], [timeoutMs, maxOutputBytes]);
+  });
+}
+
 const SUCCESS: readonly [string, object][] = [
   ["empty", { kind: "empty" }],
   ["exitCode:2", { kind: "exit", code: 2 }],

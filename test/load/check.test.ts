@@ -714,11 +714,14 @@ const ROWS: readonly Row[] = [
         { allowUnsandboxedCommands: true },
         "/runner/boundaries/sandbox/allowUnsandboxedCommands",
       ],
-      [
-        "/runner/integrations",
-        { github: { labels: { completion: { add: ["done"] } } } },
-        "/runner/integrations/github/labels/completion",
-      ],
+      ...[{ add: ["done"] }, { remove: ["todo"] }, { add: ["done"], remove: ["todo"] }].map(
+        (completion) =>
+          [
+            "/runner/integrations",
+            { github: { labels: { completion } } },
+            "/runner/integrations/github/labels/completion",
+          ] as const,
+      ),
       ["/runner/execution", { finalize: { push: true } }, "/runner/execution/finalize"],
       [
         "/runner/execution",
@@ -730,7 +733,7 @@ const ROWS: readonly Row[] = [
     ] as const
   ).map(([place, value, at = place]): Row => ({
     code: "CONFIG-NOT-ACTED-ON",
-    name: at,
+    name: `${at}: ${JSON.stringify(value)}`,
     changes: { [`agent ${place}`]: value },
     at: `agent.json ${at}`,
   })),
@@ -2258,6 +2261,13 @@ const INNOCENT: readonly { readonly code: Code; readonly name: string; readonly 
   },
   {
     code: "CONFIG-NOT-ACTED-ON",
+    name: "no labels, and an issue that is only closed",
+    changes: {
+      "agent /runner/integrations": { github: { labels: { completion: { add: [], remove: [] } } } },
+    },
+  },
+  {
+    code: "CONFIG-NOT-ACTED-ON",
     name: "labels and a closing action",
     changes: {
       "agent /runner/integrations": {
@@ -2447,14 +2457,14 @@ const INNOCENT: readonly { readonly code: Code; readonly name: string; readonly 
       "prompts/steps/closure/issue/f_default.md": "{uv-issue} {uv-how} {uv-initial_issue_approach}",
     },
   })),
-  {
-    code: "DATA-NEVER",
-    name: "an input with a default",
+  ...[{ default: "at will" }, { default: "at will", required: true }, { required: false }].map((more) => ({
+    code: "DATA-NEVER" as const,
+    name: `an input with ${JSON.stringify(more)}`,
     changes: {
-      [`registry ${S}/inputs`]: { how: { from: "initial.issue.approach", default: "at will" } },
+      [`registry ${S}/inputs`]: { how: { from: "initial.issue.approach", ...more } },
       "prompts/steps/initial/issue/f_default.md": "{uv-issue} {uv-how}",
     },
-  },
+  })),
   {
     code: "UV-FRONT-MATTER",
     name: "the same list, in brackets",

@@ -51,7 +51,16 @@ const GOOD: readonly [string, Given, JsonObject][] = [
   ["defaults", { issue: 1 }, BASE],
   ["a flag instead of the name", { "--issue": "1", "iterate-max": "7" }, { ...BASE, iterateMax: 7 }],
   ["a switch", { issue: 1, resume: true }, { ...BASE, resume: true }],
-  ["a switch in words", { issue: 1, resume: "yes" }, { ...BASE, resume: true }],
+  ...["yes", "Yes", "TRUE", "true", "1", 1].map((resume): (typeof GOOD)[number] => [
+    `a switch that is ${JSON.stringify(resume)}`,
+    { issue: 1, resume },
+    { ...BASE, resume: true },
+  ]),
+  ...["no", "NO", "False", "false", "0", 0].map((resume): (typeof GOOD)[number] => [
+    `a switch that is ${JSON.stringify(resume)}`,
+    { issue: 1, resume },
+    BASE,
+  ]),
   ["a negated switch", { issue: 1, "no-resume": true }, BASE],
   ["one value of a list", { issue: 1, label: "a" }, { ...BASE, label: ["a"] }],
   ["repetition", { issue: 1, label: ["a", "b"] }, { ...BASE, label: ["a", "b"] }],

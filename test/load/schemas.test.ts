@@ -150,6 +150,12 @@ const GOOD: readonly [string, { readonly [name: string]: unknown }, string, Json
       additionalProperties: false,
     },
   ],
+  ...[true, false].map((always): (typeof GOOD)[number] => [
+    `allOf: a member that is ${always} stays as it is`,
+    { "main.json": { x: { ...THING, allOf: [always, { title: "more" }] } } },
+    "x",
+    { ...CLOSED, title: "more", allOf: [always] },
+  ]),
   [
     "allOf: conditional members stay as they are",
     {

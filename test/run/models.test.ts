@@ -283,10 +283,10 @@ describe("what is said when a model cannot be asked", () => {
       '{"models": {"x": {"provider": "openai", "model": "m", "baseUrl": "file:///etc"}}}',
       /baseUrl must be an http/,
     ],
-    [
-      '{"models": {"x": {"provider": "openai", "model": "m", "apiKeyEnv": "sk-abc"}}}',
+    ...["sk-abc", "-KEY", "KEY-", "A KEY", "", 1].map((name): readonly [string, RegExp] => [
+      JSON.stringify({ models: { x: { provider: "openai", model: "m", apiKeyEnv: name } } }),
       /name of an environment variable/,
-    ],
+    ]),
     [
       '{"models": {"x": {"provider": "openai", "model": "m", "timeoutMs": 0}}}',
       /timeoutMs must be a whole number/,

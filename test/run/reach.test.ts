@@ -34,6 +34,8 @@ const ROWS: readonly (readonly [
   ],
   [400, error("API key not valid"), "K", /answers 400: API key not valid$/, /base address .* and the key/],
   [400, error(`bad ${KEY}`), "K", /answers 400: bad \*\*\*$/, /and the key/],
+  // What is that short is a word rather than a secret.
+  [400, error("Bearer of bad news"), "K", /answers 400: Bearer of bad news$/, /and the key/],
   [
     401,
     error("no"),
