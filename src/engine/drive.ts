@@ -43,9 +43,12 @@ export type Drive = {
 };
 
 /** The state in which the run ended, or in which the signal stopped it: then there is no verdict. */
-export async function drive(options: Drive): Promise<State> {
+export function drive(options: Drive): Promise<State> {
   const watch = stopwatchOf(options);
-  if (watch === null) return driveOn(options);
+  return watch === null ? driveOn(options) : driveTimed(options, watch);
+}
+
+async function driveTimed(options: Drive, watch: Stopwatch): Promise<State> {
   const { ports, signal, recall, observe } = options;
   const watched: Drive = {
     ...options,

@@ -98,22 +98,22 @@ async function ask(
   }
   const broken = within?.broken() ?? null;
   if (broken !== null) throw broken;
-  result = withUsage(result, ports.backend.free === true);
+  const usage = usageOf(result, ports.backend.free === true);
+  if (result.kind === "fault" && usage !== result.fault.usage)
+    result = { ...result, fault: { ...result.fault, usage: usage! } };
   if (judged.length > 0) result = { ...result, judged: [...(result.judged ?? []), ...judged] };
   if (ports.tidy !== undefined) result = ports.tidy(result);
   if (result.kind === "fault") messages.length -= said.messages.length;
-  const reply = readReply(flow, step, result);
+  const reply = readReply(flow, step, result, usage);
   return answered(command, reply instanceof Promise ? await reply : reply);
 }
 
 /** No backend, and no server behind one, can lower what was spent by a figure below 0. */
-function withUsage(result: TurnResult, isFree: boolean): TurnResult {
-  const reported = result.kind === "reply" ? result.usage : result.fault.usage;
-  if (reported === undefined) return result;
-  const plain = plainUsage(reported);
-  const usage = result.kind === "reply" && !isFree ? metered(plain) : plain;
-  if (usage === reported) return result;
-  return result.kind === "reply" ? { ...result, usage } : { ...result, fault: { ...result.fault, usage } };
+function usageOf(result: TurnResult, isFree: boolean): Usage | undefined {
+  if (result.kind === "fault")
+    return result.fault.usage === undefined ? undefined : plainUsage(result.fault.usage);
+  const plain = plainUsage(result.usage);
+  return isFree ? plain : metered(plain);
 }
 
 /** An absent figure is not a zero: what the backend did not report is recorded as unknown. */
@@ -291,8 +291,16 @@ function turnsLeft(state: State, step: Step, { visit, turn }: Command & { type: 
   return lane === undefined ? ofVisit : Math.min(ofVisit, turnsWithin(state, lane));
 }
 
-/** Bounds what came back before anything is recorded, and reads the payload where the backend did not. */
-function readReply({ settings: { actions } }: Flow, step: Step, result: TurnResult): Reply | Promise<Reply> {
+/**
+ * Bounds what came back before anything is recorded, and reads the payload where the backend did not. `usage`: what is
+ * counted, where that is not what the result says.
+ */
+function readReply(
+  { settings: { actions } }: Flow,
+  step: Step,
+  result: TurnResult,
+  usage?: Usage,
+): Reply | Promise<Reply> {
   const mark = restOf(result);
   if (result.kind === "fault") return { kind: "fault", fault: result.fault, ...mark };
   if (result.text.length > ANSWER_CAPS.bytes) {
@@ -303,9 +311,9 @@ function readReply({ settings: { actions } }: Flow, step: Step, result: TurnResu
     if (calls.kind === "oversized") return { ...calls, ...mark };
   } else if (result.output === undefined && result.text !== "" && wantsObject(step)) {
     const found = actions.enabled ? extractBeside(result.text, actions) : extractObject(result.text);
-    return found.then((payload) => said(result, payload));
+    return found.then((payload) => said(result, payload, usage));
   }
-  return said(result, result.output);
+  return said(result, result.output, usage);
 }
 
 /** What is recorded with a reply of any kind. */
@@ -328,8 +336,8 @@ function named({ provider, model, answered: other }: Answerer): Answerer {
   };
 }
 
-function said(result: TurnResult & { kind: "reply" }, payload: unknown): Reply {
-  const { text, calls, usage, session, capped, asked } = result;
+function said(result: TurnResult & { kind: "reply" }, payload: unknown, usage = result.usage): Reply {
+  const { text, calls, session, capped, asked } = result;
   const rest = restOf(result);
   const bounded = payload === undefined ? null : bound(payload);
   if (bounded?.kind === "oversized") return { ...bounded, ...rest };
