@@ -297,11 +297,8 @@ describe("a run that was killed while its worktree was made", () => {
     assert.match(refused.reason, new RegExp(`is the worktree of run ${other.run}`));
     const pruned = await pruneWorktrees(world.journal, around(world));
     assert.deepEqual(
-      pruned.map(({ row, done }) => [row.run, done]).toSorted(),
-      [
-        [killed.run, "kept"],
-        [other.run, "folder removed"],
-      ].toSorted(),
+      pruned.map(({ row, done }) => `${row.run} ${done}`).toSorted(),
+      [`${killed.run} kept`, `${other.run} folder removed`].toSorted(),
     );
   });
 });
@@ -349,19 +346,13 @@ test("records that git cannot read stop every run with a worktree, until they ar
   assert.equal(stopped.code, "WORKTREE_UNAVAILABLE");
   assert.match(stopped.reason, /lockstep worktree repair/);
   const repair = async (dryRun: boolean) =>
-    (await repairWorktrees(world.journal, around(world), { dryRun, now: Date.now() })).map(
-      ({ path, done }) => [path, done],
-    );
-  assert.deepEqual((await repair(true)).toSorted(), [
-    [half, "kept"],
-    [whole, "kept"],
-  ]);
+    (await repairWorktrees(world.journal, around(world), { dryRun, now: Date.now() }))
+      .map(({ path, done }) => `${path} ${done}`)
+      .toSorted();
+  assert.deepEqual(await repair(true), [`${half} kept`, `${whole} kept`]);
   for (const records of [whole, half]) utimesSync(records, 1, 1);
   for (const dryRun of [true, false])
-    assert.deepEqual((await repair(dryRun)).toSorted(), [
-      [half, "removed"],
-      [whole, "repaired"],
-    ]);
+    assert.deepEqual(await repair(dryRun), [`${half} removed`, `${whole} repaired`]);
   assert.deepEqual([await repair(false), troubleWithWorktrees(world.home)], [[], []]);
   const result = await world.run(["echo c > c.txt"]);
   assert.equal(result.outcome, "completed", result.reason);
