@@ -72,7 +72,8 @@ export function failureDocument(
   switch (command?.document ?? "plain") {
     case "result": {
       const run = underWay?.run ?? null;
-      return { ...toFailure(agent, code, reason), run, outcome, exitCode, resumable: run !== null };
+      const resumable = run !== null && underWay?.phase !== "over";
+      return { ...toFailure(agent, code, reason), run, outcome, exitCode, resumable };
     }
     case "findings":
       return { v: 1, agent, ok: false, problems: [toProblem(failure)] };

@@ -279,10 +279,15 @@ function deafen(): void {
 }
 
 function hear(signal: Signal): void {
-  if (isFailing || isLeaving || awaited !== null || underWay?.phase === "over") {
+  if (isFailing || isLeaving || awaited !== null) {
     // The answer is on its way out; a further signal does not wait for it.
     if (isInsisted) process.exit(process.exitCode ?? LEFT_BY[signal]);
     isInsisted = true;
+    return;
+  }
+  if (underWay?.phase === "over") {
+    // The run has its result: that is the answer, unless what is still to be closed takes too long.
+    setTimeout(leaveAtOnce, LEAVE_MS, signal);
     return;
   }
   if (isOrderly && stopping?.signal.aborted !== true) {

@@ -179,6 +179,20 @@ describe("a second Ctrl-C leaves at once while", { concurrency: 2 }, () => {
   }
 });
 
+test("once the end of a run is recorded, signals do not change its outcome", async () => {
+  using world = createWorld();
+  // It does not end when it is asked to, so that closing takes a while.
+  const hooks = `process.on("SIGTERM", () => {}); export default { a: { setup: () => {} } };`;
+  const files = machineFiles({ stages: { a: { next: "end" } }, hooks });
+  for (const [path, text] of Object.entries(files)) world.write(path, text);
+  world.write("s.json", script({ output: {} }));
+  const { child, heard, over, until } = begin(world, ["run", "m", "--script", "s.json", "--events"]);
+  await until(() => heard.stdout.includes("run.ended"));
+  child.kill("SIGINT");
+  child.kill("SIGTERM");
+  assert.deepEqual(await over, [0, null], heard.text);
+});
+
 /** On a terminal nobody but the kernel can end a process that is too busy to hear a signal. */
 const TERMINAL = needs(spawnSync("script", ["--version"]).status === 0, "util-linux `script` is missing");
 describe("before there is a run, the first one leaves a terminal:", { ...TERMINAL, concurrency: 2 }, () => {
