@@ -246,7 +246,10 @@ export type RecordedRun = {
 export async function flowOf(journal: Journal, run: string, digest: string): Promise<Flow> {
   const flow = await journal.flow(digest);
   if (flow === null)
-    throw new RunnerError("JOURNAL_UNAVAILABLE", `A flow of run ${run} is missing from the journal.`);
+    throw new RunnerError(
+      "JOURNAL_UNAVAILABLE",
+      `The flow ${digest.slice(0, 12)} of run ${run} is missing from the journal, so the run cannot be read. Its entries still can, with: lockstep show ${run} --events.`,
+    );
   await prepareSchemas(schemasOf(flow));
   return flow;
 }

@@ -94,6 +94,18 @@ const HARMS: readonly Harm[] = [
     some: RUNS - 1,
   },
   {
+    what: "the log names another page for its last one",
+    harm: (at, kind) => {
+      if (kind !== "logged") return;
+      const log = readFileSync(`${file(at)}-wal`);
+      const pages = Math.floor(size(at) / PAGE);
+      log.writeUInt32BE(Math.max(pages, 20), log.length - PAGE - 24);
+      writeFileSync(`${file(at)}-wal`, log);
+    },
+    whole: RUNS,
+    some: RUNS,
+  },
+  {
     what: "an artifact is gone",
     harm: (at) => rmSync(join(at, "artifacts"), { recursive: true }),
     whole: RUNS - 1,

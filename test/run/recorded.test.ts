@@ -99,12 +99,16 @@ for (const [figure, harm] of [
       const usage = { turns: 1, inputTokens: 10, outputTokens: 5, costUsd: 1 };
       const answers = entries.filter(({ event }) => event.type === "step.answered").length;
       let place = 0;
-      const priced = entries.map((entry): Entry => {
-        if (entry.event.type !== "step.answered" || entry.event.reply.kind !== "said") return entry;
-        place += 1;
+      const priced: Entry[] = [];
+      for (const entry of entries) {
+        const { event } = entry;
+        const isAnswer = event.type === "step.answered" && event.reply.kind === "said";
+        if (isAnswer) place += 1;
         const spent = place === 2 ? { ...usage, ...harm } : usage;
-        return { ...entry, event: { ...entry.event, reply: { ...entry.event.reply, usage: spent } } };
-      });
+        priced.push(
+          isAnswer ? { ...entry, event: { ...event, reply: { ...event.reply, usage: spent } } } : entry,
+        );
+      }
       const changed = createMemoryJournal();
       const about = { id: row!.id, agent: row!.agent, at: 1, digest: row!.digest, flow };
       await (await changed.create(about, priced)).release();
