@@ -138,7 +138,7 @@ export function createTrace(target?: string | null): {
       const open = visitOf(lane);
       if (open !== undefined) kept.add(open);
     }
-    for (const one of [decided, visits.at(-1), meant.step, meant.visit]) if (one) kept.add(one);
+    for (const one of [decided, meant.step, meant.visit]) if (one) kept.add(one);
     for (const visit of held) if (!kept.has(visit)) visit.happened.length = 0;
     held = kept;
   };

@@ -373,6 +373,20 @@ describe("journal: sqlite alone", () => {
       assert.deepEqual(locks(directory), ["living.lock", "next.lock"]);
     }));
 
+  it("lists as driven only what a living owner drives", () =>
+    world(async ({ directory, open }) => {
+      const journal = await open("living");
+      for (const id of ["first", "second", "third"]) await journal.create(newRun(id), [waited(1)]);
+      leaveLock(directory, "dead");
+      using db = new DatabaseSync(join(directory, "runs.db"));
+      db.exec(
+        "UPDATE run SET owner = 'dead' WHERE id = 'third'; UPDATE run SET owner = 'gone' WHERE id = 'first'",
+      );
+      const driven = async (limit?: number) =>
+        (await journal.list({ owned: true, ...(limit !== undefined && { limit }) })).map(({ id }) => id);
+      assert.deepEqual([await driven(), await driven(1), await driven(0)], [["second"], ["second"], []]);
+    }));
+
   it("clears away the lock file of a dead owner when its run is claimed", () =>
     world(async ({ directory, open }) => {
       const journal = await open("a");

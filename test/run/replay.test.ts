@@ -87,11 +87,25 @@ for (const { name, bundle } of bundles) {
         await why(journal, id, step),
         all.findLast((one) => one.step === step),
       );
-    const last = await why(journal, id);
-    assert.deepEqual(
-      last,
-      all.find(({ step, visit }) => step === last.step && visit === last.visit),
-    );
+  });
+
+  test(`why tells the same of where ${name} stands as of all visits, wherever it is cut off`, async () => {
+    const journal = createMemoryJournal();
+    const { run: first } = await importRun(journal, bundle, { cwd: "/project", now: 0 });
+    const { row, flow, adopted, entries } = await readRun(journal, first);
+    for (let length = 2; length <= entries.length; length++) {
+      const id = `cut-${length}`;
+      const past = entries.slice(0, length);
+      const about = { id, agent: row.agent, digest: row.digest, at: 0, flow };
+      await (await journal.create(about, past, adopted)).release();
+      const last = await why(journal, id);
+      const all = whyAll(flow, past, adopted).map((one) => asDriven(one, false));
+      assert.deepEqual(
+        last,
+        all.find(({ step, visit }) => step === last.step && visit === last.visit),
+        id,
+      );
+    }
   });
 
   test(`${name} replays without its words`, async () => {
