@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { readAnswer, readCarry, readReason } from "../../src/engine/gate.ts";
 import type { Step } from "../../src/flow/flow.ts";
 import type { JsonObject } from "../../src/flow/json.ts";
-import { actionSchema, sketchFlow, type StepSketch } from "../../src/testing/flows.ts";
+import { actionSchema, sketchFlow, sketchMachine, type StepSketch } from "../../src/testing/flows.ts";
 
 function stepOf(sketch: Partial<StepSketch>): Step {
   return sketchFlow({ a: { edges: { next: "a", closing: null }, ...sketch } }).steps["a"]!;
@@ -72,6 +72,19 @@ for (const [name, sketch, output, expected] of ROWS) {
     assert.deepEqual(reading.payload["next_action"], { action: reading.label });
   });
 }
+
+test("a stage is told of every fault at once, a step of the first", () => {
+  const schema = { type: "object", required: ["x", "y"] } as const;
+  const stage = sketchMachine({ a: { schema } }).steps["a"]!;
+  for (const [step, count] of [
+    [stage, 2],
+    [stepOf({ schema }), 1],
+  ] as const) {
+    assert.ok(step.answer.kind === "object");
+    const reading = readAnswer(step, step.answer, {});
+    assert.equal(reading.kind === "misfit" ? reading.errors.length : 0, count);
+  }
+});
 
 const CARRIED: readonly (readonly [payload: JsonObject, data: JsonObject, missing: readonly string[]])[] = [
   [{ plan: "dig", deep: { depth: 1 } }, { plan: "dig", depth: 1 }, []],
