@@ -175,6 +175,25 @@ describe("a folder becomes a link after it was judged", () => {
     }
   }
 
+  test("a file that becomes a link is not read, and the reason is given", async () => {
+    const { root, outside } = newWorld();
+    const toolbox = createToolbox({
+      cwd: root,
+      protect: [],
+      guarded: () => {
+        rmSync(join(root, "d/file.txt"));
+        symlinkSync(join(outside, "file.txt"), join(root, "d/file.txt"));
+        return { fixed: [], records: [] };
+      },
+      env: () => ({}),
+      autoResponse: "",
+      exec: () => Promise.reject(new Error("no commands here")),
+    });
+    const calls = [{ id: "1", name: "Read", input: { file_path: "d/file.txt" } }];
+    const [result] = await toolbox.call(stepWith({ mode: "bypassPermissions" }), calls, signal);
+    assert.deepEqual([result!.ok, result!.content], [false, "Cannot read d/file.txt: it became a link."]);
+  });
+
   const PINNED: readonly (readonly [
     parts: string,
     make: "make" | undefined,

@@ -170,6 +170,23 @@ for (const [name, policy, answer, code] of [
   });
 }
 
+for (const [answer, by, why] of [
+  ["fail", "terminal", /not done again: a person said so\.$/],
+  ["fail", "expired", /not done again: nobody answered in time\.$/],
+  [null, "expired", /not done again: nobody answered in time\.$/],
+  [null, "headless", /not done again: there was nobody to ask\.$/],
+] as const) {
+  test(`a step that was cut off is not done again: ${answer} by ${by}`, async () => {
+    const flow = withPolicy("ask");
+    const model = [say("next"), say("next"), say("closing")];
+    const { entries } = await play({ flow, model });
+    const person: Person = { ask: async () => ({ answer, by }), isReachable: true, absent: "deny" };
+    const ran = await play({ flow, past: entries.slice(0, 2), model: model.slice(1), ports: { person } });
+    assert.equal(ran.state.verdict?.code, "STEP_INTERRUPTED");
+    assert.match(ran.state.verdict.reason, why);
+  });
+}
+
 // Going round.
 
 const watching = (repeats: number, flow: Flow): Flow => ({

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { CommandCheck, Flow, Step } from "../../src/flow/flow.ts";
+import { parseSuccess } from "../../src/load/guards.ts";
 import { answerOf, load, tree, type Changes, sha256 } from "./world.ts";
 
 /** The flow of the good agent with these changes; it must have no errors. */
@@ -325,6 +326,12 @@ for (const [written, rule] of SUCCESS) {
     );
   });
 }
+
+for (const written of [
+  ...["exitCode:x", "exitCode:", "exitCode:-1", "exitCode:1.5", "exitCode:1234", "exitCode"],
+  ...["matches:(", "matches:", "contains:", "contains", "Empty", "exitcode:0", ""],
+])
+  test(`a rule that cannot be read: "${written}"`, () => assert.equal(parseSuccess(written), null));
 
 test("a command takes the place of the model in a closure and ends the flow", () => {
   const step = stepWith("closure.issue", {

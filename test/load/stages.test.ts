@@ -605,6 +605,11 @@ const PLACEHOLDERS: readonly Row[] = [
     [build("/body#upstream.parsed", "StageCtxUnresolved")],
   ],
   [
+    "a member of the list ctx.upstream that ends with a number",
+    after("{{ctx.upstream.x1}}"),
+    [build("/body#upstream.x1", "StageCtxUnresolved")],
+  ],
+  [
     "a field that no result has",
     after("{{ctx.upstream[0].transcript}}"),
     [build("/body#upstream[0].transcript", "StageCtxUnresolved")],

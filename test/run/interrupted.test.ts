@@ -1,7 +1,13 @@
 /** A query of a coding agent that is stopped: what it had cost counts, and nothing else of it does. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Backend, TurnResult } from "../../src/engine/ports.ts";
+import {
+  RunnerError,
+  type Backend,
+  type Journal,
+  type RunHandle,
+  type TurnResult,
+} from "../../src/engine/ports.ts";
 import type { Usage } from "../../src/flow/event.ts";
 import { createMemoryJournal } from "../../src/journal/memory.ts";
 import { resume } from "../../src/run/resume.ts";
@@ -12,6 +18,33 @@ import { agentFiles, projectWith, stepTo } from "./project.ts";
 const SPENT: Usage = { turns: 3, inputTokens: 300, outputTokens: 30, costUsd: 0.25 };
 const ANSWERED: Usage = { turns: 1, inputTokens: 100, outputTokens: 10, costUsd: 0.5 };
 const CUT = { kind: "other", message: "The query was interrupted." } as const;
+
+/** What is said of a run whose journal takes no more from this process. */
+for (const [name, code, isTaken] of [
+  ["is taken over", "RUN_OWNED_ELSEWHERE", true],
+  ["cannot be written", "JOURNAL_UNAVAILABLE", false],
+] as const) {
+  test(`a run that ${name} ${isTaken ? "is not" : "is"} resumed from here`, async () => {
+    const cwd = projectWith(agentFiles("t", { "closure.t": stepTo("closure", { closing: null }) }));
+    const memory = createMemoryJournal();
+    const journal: Journal = {
+      ...memory,
+      create: async (...about) => {
+        const handle = await memory.create(...about);
+        const append: RunHandle["append"] = async (...more) => {
+          if (!isTaken) throw new RunnerError("JOURNAL_UNAVAILABLE", "There is no room.");
+          await memory.claim(handle.run, { takeOver: true });
+          await handle.append(...more);
+        };
+        return { ...handle, append };
+      },
+    };
+    const script = [{ output: { stepId: "closure.t", next_action: { action: "closing" } } }];
+    const result = await run({ agent: "t", cwd, journal, script, env: { LOCKSTEP_TRUST: "all" } });
+    assert.deepEqual([result.code, result.resumable], [code, !isTaken], result.reason);
+    assert.equal(/go on with: lockstep resume/.test(result.reason), !isTaken, result.reason);
+  });
+}
 
 /** Its first query waits for the signal, and then tells what it had cost; the next one answers. */
 function agent(usage: Usage | undefined, begun: () => void): Backend {

@@ -170,6 +170,21 @@ test("allowed for the run: the same tool is not asked about again, another comma
   assert.deepEqual(made, [true, true, true, false]);
 });
 
+for (const [what, first, second] of [
+  ["a tool", write("one.txt"), write("two.txt")],
+  ["a command", bash("touch one.txt"), bash("touch one.txt; touch two.txt")],
+  ["the very same command", bash("touch one.txt"), bash("touch one.txt")],
+] as const) {
+  test(`allowed once: ${what} is asked about again`, async () => {
+    const { ask, heard } = answering("allow", "deny");
+    const model = [calls(first), calls(second), next, closing];
+    const ran = await start({ files: asking(), model, options: { ask } });
+    assert.equal(ran.result.outcome, "completed", ran.result.reason);
+    assert.deepEqual([heard.length, ran.told], [2, ["allow by terminal", "deny by terminal"]]);
+    assert.deepEqual([isThere(ran, "one.txt"), isThere(ran, "two.txt")], [true, false]);
+  });
+}
+
 for (const [what, call] of [
   ["a command that writes to GitHub", bash("gh issue close 3")],
   ["a protected file", write(".git/config")],
@@ -268,6 +283,14 @@ for (const [who, runner, ask, sees] of [
     { questions: { askUser: "person" } },
     answering("a dark one").ask,
     "dark",
+  ],
+  // Only an answer about a permission stops a run.
+  ["a person who says stop", { questions: { askUser: "person" } }, answering("stop").ask, "stop"],
+  [
+    "a person who says allow-run",
+    { questions: { askUser: "person" } },
+    answering("allow-run").ask,
+    "allow-run",
   ],
   [
     "the standing answer, where nobody is there",

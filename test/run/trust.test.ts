@@ -216,6 +216,32 @@ test("less than what was trusted is trusted, unless what is gone was the worktre
   }
 });
 
+test("what is taken back is not trusted any more, and all else still is", () => {
+  const home = homeBeside();
+  mkdirSync(join(home, ".config/lockstep"), { recursive: true });
+  const old = ["$ one", "$ two"].map((line) => ({ digest: short([line]), agent: "a", commands: [line] }));
+  writeFileSync(join(home, ".config/lockstep/trust.json"), JSON.stringify({ "/p": old }));
+  const store = openTrust({ HOME: home })!;
+  for (const lines of [["$ true"], ["$ false"]])
+    store.add({ root: "/p", agent: "a", lines, digest: digestOf("a", lines), at: "2026-01-01" });
+  const kept = () =>
+    store
+      .list()
+      .map(({ lines }) => lines.join())
+      .toSorted();
+  assert.deepEqual(kept(), ["$ false", "$ one", "$ true", "$ two"]);
+  const take = (line: string) => store.remove(store.list().find(({ lines }) => lines[0] === line)!);
+  for (const [line, left] of [
+    ["$ true", ["$ false", "$ one", "$ two"]],
+    ["$ one", ["$ false", "$ two"]],
+    ["$ two", ["$ false"]],
+    ["$ false", []],
+  ] as const) {
+    take(line);
+    assert.deepEqual(kept(), left);
+  }
+});
+
 test("a digest that is given must be right, also where it is not needed", async () => {
   const cwd = project("true");
   const digest = /--trust ([0-9a-f]+)/.exec((await attempt(cwd)).reason)![1]!;
