@@ -178,28 +178,36 @@ function labelled(): readonly string[] {
 const bwrap = needs(hasBwrap, NO_BWRAP);
 const strace = needs(STRACE !== "", "strace holds git in the middle of its work");
 
-test(`${STRIKES} strikes at the end of runs: each is resumed to its end, and nothing is done twice or left behind`, async (context) => {
-  const queue = SCENARIOS.map((scenario, index) => ({ scenario, index })).filter(
-    ({ scenario }) => bwrap.skip === false || !scenario.isConfined,
-  );
-  const tallies: Tally[] = [];
-  const failures: Error[] = [];
-  await Promise.all(
-    Array.from({ length: WORKERS }, async () => {
-      for (let next = queue.shift(); next !== undefined; next = queue.shift())
-        if (ONLY === null || ONLY[0] === next.index)
-          tallies.push(await strikeAt(next.scenario, next.index, failures));
-    }),
-  );
-  const sum = (key: keyof Tally) => tallies.reduce((all, tally) => all + tally[key], 0);
-  const without = strace.skip === false ? "" : `; ${strace.skip}`;
-  context.diagnostic(
-    `${sum("strikes")} strikes, ${sum("again")} of them at a resume; ${sum("runs")} runs; seed ${SEED}${without}`,
-  );
-  if (failures.length > 0)
-    throw new AggregateError(failures, failures.map(({ message }) => message).join("\n"));
-  if (ONLY === null) assert.ok(sum("strikes") >= STRIKES);
-});
+const linux = needs(process.platform === "linux", "processes are found and held by /proc");
+/** Only for a machine that is very busy. */
+const HOUR_MS = 3_600_000;
+
+test(
+  `${STRIKES} strikes at the end of runs: each is resumed to its end, and nothing is done twice or left behind`,
+  { ...linux, timeout: HOUR_MS },
+  async (context) => {
+    const queue = SCENARIOS.map((scenario, index) => ({ scenario, index })).filter(
+      ({ scenario }) => bwrap.skip === false || !scenario.isConfined,
+    );
+    const tallies: Tally[] = [];
+    const failures: Error[] = [];
+    await Promise.all(
+      Array.from({ length: WORKERS }, async () => {
+        for (let next = queue.shift(); next !== undefined; next = queue.shift())
+          if (ONLY === null || ONLY[0] === next.index)
+            tallies.push(await strikeAt(next.scenario, next.index, failures));
+      }),
+    );
+    const sum = (key: keyof Tally) => tallies.reduce((all, tally) => all + tally[key], 0);
+    const without = strace.skip === false ? "" : `; ${strace.skip}`;
+    context.diagnostic(
+      `${sum("strikes")} strikes, ${sum("again")} of them at a resume; ${sum("runs")} runs; seed ${SEED}${without}`,
+    );
+    if (failures.length > 0)
+      throw new AggregateError(failures, failures.map(({ message }) => message).join("\n"));
+    if (ONLY === null) assert.ok(sum("strikes") >= STRIKES);
+  },
+);
 
 type Tally = { strikes: number; again: number; runs: number };
 
@@ -222,6 +230,7 @@ async function strikeAt(scenario: Scenario, index: number, failures: Error[]): P
     } catch (error) {
       const again = `CRASH_SEED=${SEED} CRASH_RUN=${index}/${run}`;
       failures.push(new Error(`${scenario.name}: ${done.join(", then ")}; ${again}`, { cause: error }));
+      console.error(failures.at(-1)!.message);
     }
     tally.runs += 1;
     if (ONLY?.[1] !== undefined) break;
@@ -296,7 +305,10 @@ function some(length: number, most: number): readonly number[] {
 const MOST_FILES = 40;
 const MOST_CHANGES = 12;
 
-/** First one place of every git, write and question, then another one of each. */
+/**
+ * First one place of every git, write and question, then another one of each. An effect that nobody has learned of comes
+ * before anything else.
+ */
 function inRounds(places: readonly Place[], random: () => number): readonly Place[] {
   const shuffled = places
     .map((place) => ({ place, by: random() }))
@@ -308,7 +320,8 @@ function inRounds(places: readonly Place[], random: () => number): readonly Plac
       // Changes of files are many, and those beside each other are much alike.
       const one = place.what === "file" ? `file ${Math.ceil(place.nth / 4)}` : `${place.what} ${place.nth}`;
       nths.set(one, (nths.get(one) ?? 0) + 1);
-      return { place, round: nths.get(one)! };
+      const isUnheard = place.what === "http" && place.when === "after";
+      return { place, round: isUnheard ? 0 : nths.get(one)! };
     })
     .toSorted((a, b) => a.round - b.round)
     .map(({ place }) => place);
@@ -418,7 +431,7 @@ async function checkEnded(world: Struck, stand: StandIn | undefined, last: Hit):
   }
   assert.equal(existsSync(join(home, ".worktrees/mine")), kept);
   const trees = linesOf(await git(home, "worktree", "list", "--porcelain")).filter((line) =>
-    /^worktree /.test(line),
+    line.startsWith("worktree "),
   );
   assert.equal(trees.length, kept ? 2 : 1);
   assert.deepEqual(

@@ -40,8 +40,9 @@ export type Git = { readonly command: string; readonly changes: readonly string[
 const found = (program: string) =>
   spawnSync("sh", ["-c", `command -v ${program}`], { encoding: "utf8" }).stdout.trim();
 const GIT = found("git");
-/** Empty: it is not installed, and nothing can halt inside of a git. */
-export const STRACE = found("strace");
+/** Empty: it is not installed or may not trace, and nothing can halt inside of a git. */
+export const STRACE =
+  spawnSync("strace", ["-qq", "-D", "-o", "/dev/null", "true"]).status === 0 ? found("strace") : "";
 const CHANGES = "write,rename,renameat2,link,unlink,unlinkat,mkdir,mkdirat,rmdir,ftruncate";
 
 export function makeHalts(folder: string, isHurried = false): Halts {
