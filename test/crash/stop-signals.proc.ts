@@ -49,6 +49,10 @@ test(
     );
     if (failures.length > 0)
       throw new AggregateError(failures, failures.map(({ message }) => message).join("\n"));
+    assert.ok(
+      sum("early") < sum("signals") / 2,
+      "the command listens from the first line of its own code on",
+    );
   },
 );
 
