@@ -7,12 +7,15 @@ import { bringUpToDate, recoverCheckout } from "./checkout.ts";
 import { branchesOf, isAncestor, mergedTip, tipOf } from "./git.ts";
 import { findPlace } from "./git-place.ts";
 import { applied, failed, held, type Done } from "./ledger.ts";
+import { removeRefLocks } from "./ref-locks.ts";
 import { inTurn, takeTurn } from "./turn.ts";
 import { named, quoted } from "./words.ts";
 
 export async function mergeBranch(it: Finalizing): Promise<boolean> {
   const { git, ledger, worktree } = it;
   const { branch, base, home } = worktree;
+  // Only then can a lock on the base be that of a git of ours which was killed.
+  let isCutOff = ledger.stateOf("merge") === "intended";
   const found = async () =>
     (await mergedTip(git, home, branch, base)) === null ? null : `${branch} is in ${base}`;
   return await ledger.act({
@@ -23,6 +26,8 @@ export async function mergeBranch(it: Finalizing): Promise<boolean> {
     find: async () => {
       // Of a process that was killed in the middle of it the branch may have moved, and not all of the working tree.
       const done = await oneByOne(it, async () => {
+        if (isCutOff) removeRefLocks(home, base, false);
+        isCutOff = false;
         const text = await found();
         return text === null ? failed("") : applied(text);
       });
