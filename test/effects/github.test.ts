@@ -12,6 +12,7 @@ import { visit } from "../github/client.ts";
 import { description } from "../github/described.ts";
 import { needs } from "../needs.ts";
 import { openStandIn, type Fault, type StandIn, type When } from "../github/stand-in.ts";
+import { until } from "../until.ts";
 
 let stand: StandIn;
 
@@ -462,7 +463,7 @@ withStandIn("faults", () => {
     const { github } = await visit(stand, { signal: controller.signal });
     stand.fault({ kind: "hang" });
     const asked = github.issue(1);
-    while (stand.log.length === 0) await new Promise((resolve) => setTimeout(resolve, 1));
+    await until(() => stand.log.length > 0, "a request");
     controller.abort();
     const outcome = await asked;
     assert.ok(!outcome.ok && outcome.kind === "network");

@@ -11,6 +11,7 @@ import { bundled } from "../bundle.ts";
 import { openStandIn, type Asked, type Fault, type StandIn } from "../github/stand-in.ts";
 import type { Plan } from "./outward-run.ts";
 import { replies, repository, type Repository } from "./repository.ts";
+import { until } from "../until.ts";
 
 const temp = mkdtempSync(join(tmpdir(), "lockstep-once-"));
 const program = await bundled("run/outward-run", temp);
@@ -181,7 +182,7 @@ for (const [name, scenario] of Object.entries(SCENARIOS) as [string, Scenario][]
           stand.fault({ kind: "hang", ...(when === "after" && { after: true }) }, { nth: place + 1 });
           const child = world.go({ nth: 0, when });
           const end = ended(child);
-          while (stand.log.length <= place) await sleep(2);
+          await until(() => stand.log.length > place, `request ${place + 1}`);
           // Its effect follows in the same turn as the arrival.
           await sleep(2);
           child.kill("SIGKILL");
