@@ -32,10 +32,7 @@ const installed = ["@agentclientprotocol/sdk", "@modelcontextprotocol/client"].e
   existsSync(join(packages, "node_modules", name, "package.json")),
 );
 const agent = fileURLToPath(new URL("acp-agent.ts", import.meta.url));
-const { skip } = needs(
-  installed,
-  "@agentclientprotocol/sdk and @modelcontextprotocol/client: install them anywhere and set LOCKSTEP_PACKAGES to that folder",
-);
+const { skip } = needs(installed, "@agentclientprotocol/sdk and @modelcontextprotocol/client not installed");
 
 /** It has tools of its own. */
 const never: RunRequest["call"] = () => Promise.reject(new Error("nobody asks us"));

@@ -18,7 +18,7 @@ import { until } from "../until.ts";
 const packages = process.env.LOCKSTEP_PACKAGES ?? "";
 const { skip } = needs(
   existsSync(join(packages, "node_modules/@agentclientprotocol/sdk/package.json")),
-  "@agentclientprotocol/sdk: install it anywhere and set LOCKSTEP_PACKAGES to that folder",
+  "@agentclientprotocol/sdk not installed",
 );
 const script = fileURLToPath(new URL("acp-agent.ts", import.meta.url));
 const STUBBORN: readonly Act[] = [{ leave: "marked" }, { stay: true }, { touch: "ready" }, { hang: true }];

@@ -41,10 +41,7 @@ import { until } from "../until.ts";
 const packages = process.env.LOCKSTEP_PACKAGES ?? "";
 const installed = existsSync(join(packages, "node_modules/@anthropic-ai/claude-agent-sdk/package.json"));
 
-const { skip } = needs(
-  installed,
-  "the Claude Agent SDK: install it anywhere and set LOCKSTEP_PACKAGES to that folder",
-);
+const { skip } = needs(installed, "the Claude Agent SDK not installed");
 
 const ANSWER: JsonSchema = {
   $schema: "https://json-schema.org/draft/2020-12/schema",

@@ -30,7 +30,7 @@ import { until } from "../until.ts";
 const packages = process.env.LOCKSTEP_PACKAGES ?? "";
 const { skip } = needs(
   existsSync(join(packages, "node_modules/@modelcontextprotocol/client/package.json")),
-  "@modelcontextprotocol/client: install it anywhere and set LOCKSTEP_PACKAGES to that folder",
+  "@modelcontextprotocol/client not installed",
 );
 const SERVER = readFileSync(new URL("../fixtures/mcp/server.mjs", import.meta.url), "utf8");
 /** Written apart, so that no tool takes it for a secret. */
