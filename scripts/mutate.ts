@@ -19,12 +19,21 @@ const HELP = `Plants defects and prints those that no test notices.
   --changed[=REF]   only in lines that differ from REF (main)
   --kind NAME       only this kind, as printed; may be repeated
   --workers N       processes side by side (2)
-  --seconds N       tests are added to a defect until they take as long (8)
+  --seconds N       tests are added to a defect until they take as long (10)
   --least PERCENT   exit with 1 when fewer are noticed
   --json            one document on stdout
 `;
 
 const ROOMS = ["flow", "load", "engine", "prompts", "boundaries", "run"];
+
+/** What composes files, processes and servers is held by tests that start the command; and logs are words for people. */
+function isPure(file: string): boolean {
+  if (!file.startsWith("src/run/")) return true;
+  return !/\bfrom "node:|\bimport\("node:|\bprocess\./.test(textOf(file)) && !/\/log-/.test(file);
+}
+
+/** How many lines on either side of a defect count as being around it. */
+const AROUND = 12;
 
 interface Mutant extends Mutation {
   readonly file: string;
@@ -36,7 +45,8 @@ interface Judged {
   /** The test that noticed. */
   readonly by: string | null;
   readonly tests: number;
-  readonly ms: number;
+  /** Whether all tests that reach it ran. */
+  readonly isTried: boolean;
 }
 
 /** What the tests of one file reached when they last ran, and the texts that this holds for. */
@@ -63,7 +73,7 @@ const { values: given } = parseArgs({
     changed: { type: "string" },
     kind: { type: "string", multiple: true, default: [] },
     workers: { type: "string", default: "2" },
-    seconds: { type: "string", default: "8" },
+    seconds: { type: "string", default: "10" },
     least: { type: "string", default: "0" },
     json: { type: "boolean", default: false },
     help: { type: "boolean", default: false },
@@ -73,6 +83,7 @@ const { values: given } = parseArgs({
 
 const texts = new Map<string, string>();
 const hashes = new Map<string, string>();
+const counted = new Map<string, readonly number[]>();
 
 if (given.help) process.stdout.write(HELP);
 else await main();
@@ -93,22 +104,40 @@ async function main(): Promise<void> {
     `${all.length} possible defects, ${all.length - reached.length} in lines that no test in process reaches`,
   );
   say(`${drawn.length} are planted`);
-  const judged: Judged[] = [];
-  await each(drawn, Number(given.workers), async (mutant) => {
-    const one = await judge(mutant, testFiles);
-    judged.push(one);
-    const place = `${mutant.file}:${mutant.line}`;
-    say(`${judged.length}/${drawn.length} ${one.outcome} ${place} (${mutant.kind}) ${one.by ?? ""}`);
-    if (one.outcome === "survived" && !given.json) console.log(described(one));
-  });
+  const first = await judgeAll(drawn, testFiles, Number(given.seconds));
+  const open = first.filter(({ outcome, isTried }) => outcome === "survived" && !isTried);
+  if (open.length > 0) say("what survived meets the more tests that reach it");
+  const second = await judgeAll(
+    open.map(({ mutant }) => mutant),
+    testFiles,
+    Number(given.seconds) * 5,
+  );
+  const judged = [...first.filter((one) => !open.includes(one)), ...second];
   for (const testFile of testFiles) keep(testFile);
-  const unreached = counted(
+  const unreached = numbers(
     all.filter(({ file, line }) => lines.get(file)?.has(line) !== true),
     ({ file }) => file,
   );
   const document = summary(judged, { possible: all.length, unreached, ms: performance.now() - began });
-  console.log(given.json ? JSON.stringify(document, null, 2) : table(document));
+  const survivors = judged.filter(({ outcome }) => outcome === "survived").map(described);
+  console.log(given.json ? JSON.stringify(document, null, 2) : [...survivors, table(document)].join("\n"));
   if (document.percent < Number(given.least)) process.exitCode = 1;
+}
+
+async function judgeAll(
+  all: readonly Mutant[],
+  testFiles: readonly TestFile[],
+  seconds: number,
+): Promise<readonly Judged[]> {
+  const judged: Judged[] = [];
+  await each(all, Number(given.workers), async (mutant) => {
+    const one = await judge(mutant, testFiles, seconds);
+    judged.push(one);
+    const { file, line, kind } = mutant;
+    say(`${judged.length}/${all.length} ${one.outcome} ${file}:${line} (${kind}) ${one.by ?? ""}`);
+    if (one.outcome === "survived") say(diffOf(textOf(file), mutant));
+  });
+  return judged;
 }
 
 function mutants(): readonly Mutant[] {
@@ -117,7 +146,7 @@ function mutants(): readonly Mutant[] {
   if (unknown.length > 0) throw new Error(`--kind is one of: ${KINDS.join(", ")}`);
   return globSync(`src/{${ROOMS.join(",")}}/**/*.ts`, { cwd: root })
     .toSorted()
-    .filter((file) => isMeant(file, null) && (changed === null || changed.has(file)))
+    .filter((file) => isMeant(file, null) && isPure(file) && (changed === null || changed.has(file)))
     .flatMap((file) => mutationsOf(textOf(file)).map((mutation) => Object.assign(mutation, { file })))
     .filter(({ file, line }) => isMeant(file, line) && (changed === null || changed.get(file)!.has(line)))
     .filter(({ kind }) => given.kind.length === 0 || given.kind.includes(kind));
@@ -146,29 +175,19 @@ function changedLines(ref: string): Map<string, Set<number>> {
   return found;
 }
 
-/** As many of each kind, as far as there are any, and within a kind at random. */
+/** At random, and no kind more often than every tenth time. */
 function draw(all: readonly Mutant[], count: number, seed: number): readonly Mutant[] {
-  const random = randomFrom(seed);
-  const waiting = KINDS.map((kind) =>
-    shuffled(
-      all.filter((mutant) => mutant.kind === kind),
-      random,
-    ),
-  );
+  const most = Math.ceil(count / 10);
+  const times = new Map<Kind, number>();
   const drawn: Mutant[] = [];
-  while (drawn.length < count && waiting.some((kind) => kind.length > 0)) {
-    for (const kind of waiting) {
-      const next = nextValid(kind);
-      if (next !== null && drawn.length < count) drawn.push(next);
-    }
+  for (const mutant of shuffled(all, randomFrom(seed))) {
+    const before = times.get(mutant.kind) ?? 0;
+    if (drawn.length >= count) break;
+    if (before >= most || !isValid(planted(textOf(mutant.file), mutant))) continue;
+    times.set(mutant.kind, before + 1);
+    drawn.push(mutant);
   }
   return drawn;
-}
-
-function nextValid(waiting: Mutant[]): Mutant | null {
-  for (let next = waiting.pop(); next !== undefined; next = waiting.pop())
-    if (isValid(planted(textOf(next.file), next))) return next;
-  return null;
 }
 
 /** Lines that any test reaches, by file. */
@@ -187,22 +206,32 @@ function reachedLines(testFiles: readonly TestFile[]): ReadonlyMap<string, Reado
   return found;
 }
 
-/** The tests that reach a defect: those of the nearest files first, as many as fit the time. */
-function chosenFor(mutant: Mutant, testFiles: readonly TestFile[]): Chosen {
+/**
+ * The tests for a defect, as many as fit the time. A line that every run passes is reached by thousands of tests; those
+ * that also reach lines around it which few others reach are about this code, and come first.
+ */
+function chosenFor(mutant: Mutant, testFiles: readonly TestFile[], seconds: number): Chosen {
   const candidates = testFiles.flatMap((testFile) => {
-    const tests = testsThatReach(mutant, testFile);
-    return tests.length === 0 ? [] : [{ testFile, tests, cost: costOf(tests, testFile, mutant) }];
+    const nearness = nearnessOf(testFile, mutant);
+    return testsThatReach(mutant, testFile).map((test) => ({
+      testFile,
+      test,
+      score: nearness * closeness(test, mutant, testFiles),
+    }));
   });
-  const chosen: { file: string; tests: readonly number[] }[] = [];
-  let left = Number(given.seconds) * 1000;
-  for (const { testFile, tests, cost } of candidates.toSorted((a, b) => a.cost.rank - b.cost.rank)) {
-    const quick = withinTime(tests, left);
-    if (quick.length === 0 || (chosen.length > 0 && cost.load > left)) continue;
-    chosen.push({ file: testFile.file, tests: quick.map(({ number }) => number).toSorted((a, b) => a - b) });
-    left -= cost.load + quick.reduce((sum, { ms }) => sum + ms, 0);
-    if (left <= 0) break;
+  const chosen = new Map<string, number[]>();
+  let left = seconds * 1000;
+  for (const { testFile, test } of candidates.toSorted(
+    (a, b) => b.score - a.score || a.test.ms - b.test.ms,
+  )) {
+    const tests = chosen.get(testFile.file) ?? [];
+    const cost = test.ms + (tests.length === 0 ? loadTime(testFile) : 0);
+    if (cost > left && chosen.size > 0) continue;
+    left -= cost;
+    chosen.set(testFile.file, tests);
+    tests.push(test.number);
   }
-  return chosen;
+  return Array.from(chosen, ([file, tests]) => ({ file, tests: tests.toSorted((a, b) => a - b) }));
 }
 
 /** A line that ran only while its file was imported: the tests that reach anything in that file, or else all that import it. */
@@ -215,45 +244,61 @@ function testsThatReach({ file, line }: Mutant, { recorded, dependent }: TestFil
   return inFile.length > 0 ? inFile : able;
 }
 
-function costOf(tests: readonly Recorded[], { file, recorded }: TestFile, mutant: Mutant) {
-  const load = recorded.find(({ number }) => number === -1)?.ms ?? 0;
-  const time = load + tests.reduce((sum, { ms }) => sum + ms, 0);
+/** `test/` mirrors `src/`: tests of the same room are nearer, and those of the same name nearest. */
+function nearnessOf({ file }: TestFile, mutant: Mutant): number {
   const [, room = "", name = ""] = /^src\/([^/]+)\/(.*)\.ts$/.exec(mutant.file) ?? [];
-  const isNear = file.startsWith(`test/${room}/`);
-  const isNamed = file.startsWith(`test/${room}/${name}`);
-  return { load, rank: time * (isNamed ? 0.1 : isNear ? 0.4 : 1) };
+  return file.startsWith(`test/${room}/${name}`) ? 4 : file.startsWith(`test/${room}/`) ? 2 : 1;
 }
 
-/** The quickest tests; one at least, however long it takes. */
-function withinTime(tests: readonly Recorded[], limit: number): readonly Recorded[] {
-  let left = limit;
-  return tests
-    .toSorted((a, b) => a.ms - b.ms)
-    .filter(({ ms }, at) => {
-      left -= ms;
-      return left > 0 || at === 0;
-    });
+function loadTime({ recorded }: TestFile): number {
+  return recorded.find(({ number }) => number === -1)?.ms ?? 0;
 }
 
-async function judge(mutant: Mutant, testFiles: readonly TestFile[]): Promise<Judged> {
-  const began = performance.now();
-  const chosen = chosenFor(mutant, testFiles);
+/** The sum over the lines around a defect that a test reaches, each the less the more tests reach it. */
+function closeness({ lines }: Recorded, { file, line }: Mutant, testFiles: readonly TestFile[]): number {
+  const counts = reachCounts(file, testFiles);
+  const bits = lines[file] ?? "";
+  let sum = 0;
+  for (let at = Math.max(0, line - 1 - AROUND); at < line + AROUND; at += 1)
+    if (hasBit(bits, at)) sum += 1 / (counts[at] ?? 1);
+  return sum;
+}
+
+/** How many tests reach each line of a file. */
+function reachCounts(file: string, testFiles: readonly TestFile[]): readonly number[] {
+  const known = counted.get(file);
+  if (known !== undefined) return known;
+  const counts = textOf(file)
+    .split("\n")
+    .map(() => 0);
+  for (const { number, lines } of testFiles.flatMap(({ recorded }) => recorded)) {
+    const bits = number < 0 ? undefined : lines[file];
+    if (bits !== undefined)
+      for (let at = 0; at < counts.length; at += 1) if (hasBit(bits, at)) counts[at]! += 1;
+  }
+  counted.set(file, counts);
+  return counts;
+}
+
+async function judge(mutant: Mutant, testFiles: readonly TestFile[], seconds: number): Promise<Judged> {
+  const chosen = chosenFor(mutant, testFiles, seconds);
   const source = planted(textOf(mutant.file), mutant);
   const outcome = await ran({ mutant: { file: mutant.file, source }, files: chosen, isRecorded: false });
   const tests = chosen.reduce((sum, each) => sum + (each.tests?.length ?? 0), 0);
+  const reaching = testFiles.reduce((sum, each) => sum + testsThatReach(mutant, each).length, 0);
   const judged = (is: Judged["outcome"], by: string | null): Judged => ({
     mutant,
     outcome: is,
     by,
     tests,
-    ms: performance.now() - began,
+    isTried: tests === reaching,
   });
   if (outcome === null) return judged("timed out", null);
   if (outcome.is === "passed") return judged("survived", null);
   const testFile = testFiles.find(({ file }) => file === outcome.file)!;
   if (await isReliable(testFile, outcome, chosen))
     return judged("noticed", `${outcome.file} › ${outcome.test}`);
-  return judge(mutant, testFiles);
+  return judge(mutant, testFiles, seconds);
 }
 
 /** Whether what failed passes where nothing is planted; a test that needs those before it is left out from then on. */
@@ -266,7 +311,9 @@ async function isReliable(
   const files = chosen.filter(({ file }) => file === testFile.file);
   const plain = await ran({ mutant: null, files, isRecorded: false });
   if (plain?.is === "passed") {
-    testFile.alone.push(test);
+    const numbers = new Set(files.flatMap(({ tests }) => tests ?? []));
+    const passed = testFile.recorded.filter(({ number }) => numbers.has(number));
+    testFile.alone.push(test, ...passed.map(({ name }) => name));
     return true;
   }
   const failing = testFile.recorded.find(({ name }) => plain !== null && name === plain.test);
@@ -342,7 +389,7 @@ function ran(job: Job): Promise<Outcome | null> {
 }
 
 function outcomeOf(child: ChildProcess, job: Job): Promise<Outcome | null> {
-  const limit = job.isRecorded ? 600_000 : Number(given.seconds) * 4_000 + 30_000;
+  const limit = job.isRecorded ? 600_000 : Number(given.seconds) * 10_000 + 30_000;
   return new Promise((done) => {
     const timer = setTimeout(() => {
       child.kill("SIGKILL");
@@ -466,7 +513,7 @@ function table({
   ].join("\n");
 }
 
-function counted<T>(all: readonly T[], name: (one: T) => string): { readonly [name: string]: number } {
+function numbers<T>(all: readonly T[], name: (one: T) => string): { readonly [name: string]: number } {
   return Object.fromEntries(
     Object.entries(Object.groupBy(all, name)).map(([key, some = []]) => [key, some.length]),
   );

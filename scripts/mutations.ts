@@ -110,7 +110,9 @@ const EDITS: readonly (readonly [Kind, Finder])[] = [
   [
     "off by one",
     (node) =>
-      node.type === "Literal" && typeof node.value === "number" ? [replaced(node, `${node.value + 1}`)] : [],
+      node.type === "Literal" && typeof node.value === "number"
+        ? [replaced(node, otherNumber(node.value))]
+        : [],
   ],
   [
     "truth value",
@@ -186,7 +188,7 @@ const EDITS: readonly (readonly [Kind, Finder])[] = [
           ? [replaced(child(node, "test"), "false")]
           : [],
   ],
-  ["spread order", (node, _, source) => spreads(node, source)],
+  ["spread order", (node, above, source) => (isUnordered(above) ? [] : spreads(node, source))],
   ["part dropped", (node, _, source) => parts(node, source)],
   [
     "case or space kept",
@@ -309,6 +311,20 @@ function isNumeric(node: Node): boolean {
   if (node.operator !== "+") return true;
   return [child(node, "left"), child(node, "right")].some(
     (side) => side.type === "Literal" && typeof side.value === "number",
+  );
+}
+
+/** One more; a ceiling that is one higher makes no difference to anybody, so those become ten times as high. */
+function otherNumber(value: number): string {
+  return `${value < 60 ? value + 1 : value * 10}`;
+}
+
+/** What is done with a list does not depend on its order. */
+function isUnordered(above: readonly Node[]): boolean {
+  const parent = above.at(-1);
+  if (parent?.type === "NewExpression") return nameOf(child(parent, "callee")) === "Set";
+  return (
+    parent?.type === "MemberExpression" && /^(?:some|every|includes)$/.test(nameOf(child(parent, "property")))
   );
 }
 
