@@ -16,8 +16,9 @@ import { quickFolder } from "./folder.ts";
 import { agents } from "./killed-agents.ts";
 import type { Order, Told } from "./racer.ts";
 import { until } from "../until.ts";
+import { IS_WHOLE } from "../rounds.ts";
 
-const ROUNDS = 200;
+const ROUNDS = IS_WHOLE ? 200 : 100;
 const MAIN = await builtCommand();
 
 describe("resume-race", () => {
