@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { Session } from "node:inspector";
 import { registerHooks } from "node:module";
 import { pathToFileURL } from "node:url";
-import { collected, Failed, ran } from "./mutant-tests.ts";
+import { collected, Failed, ran, stopwatch } from "./mutant-tests.ts";
 
 export interface Job {
   /** The file that is served changed; nothing is ever written into it. */
@@ -63,10 +63,9 @@ async function carriedOut({ mutant, files, isRecorded }: Job): Promise<Outcome> 
   for (const { file, tests: chosen } of files) {
     running = { file, test: "import" };
     try {
-      const began = performance.now();
+      const took = stopwatch();
       const suite = await collected(() => import(pathToFileURL(new URL(file, root).pathname).href));
-      if (recorder !== null)
-        recorded.push({ number: -1, name: "import", ms: performance.now() - began, lines: recorder() });
+      if (recorder !== null) recorded.push({ number: -1, name: "import", ms: took(), lines: recorder() });
       await ran(suite, {
         isChosen: (number) => chosen === null || chosen.includes(number),
         ended: (number, name, ms) => {

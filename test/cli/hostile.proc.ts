@@ -26,7 +26,7 @@ const MOST_CPU_SECONDS = 5;
 /** What it may use after SIGTERM. */
 const MOST_CPU_AFTER_MS = 1_000;
 /** What waits without using the processor is ended here; what is asserted is that nothing had to be. */
-const KILL_MS = 60_000;
+const KILL_MS = 300_000;
 
 // oxlint-disable-next-line no-explicit-any -- files are changed at depth, and what is wrong with them is the point
 type Document = { [key: string]: any };
