@@ -85,6 +85,12 @@ const texts = new Map<string, string>();
 const hashes = new Map<string, string>();
 const counted = new Map<string, readonly number[]>();
 
+let isStopped = false;
+process.once("SIGINT", () => {
+  isStopped = true;
+  say("stopping: what was planted so far is summed up");
+});
+
 if (given.help) process.stdout.write(HELP);
 else await main();
 
@@ -112,7 +118,8 @@ async function main(): Promise<void> {
     testFiles,
     Number(given.seconds) * 5,
   );
-  const judged = [...first.filter((one) => !open.includes(one)), ...second];
+  const again = new Map(second.map((one) => [one.mutant, one]));
+  const judged = first.map((one) => again.get(one.mutant) ?? one);
   for (const testFile of testFiles) keep(testFile);
   const unreached = numbers(
     all.filter(({ file, line }) => lines.get(file)?.has(line) !== true),
@@ -132,6 +139,8 @@ async function judgeAll(
   const judged: Judged[] = [];
   await each(all, Number(given.workers), async (mutant) => {
     const one = await judge(mutant, testFiles, seconds);
+    // Ctrl-C ends the tests as well, and that is not a defect.
+    if (isStopped) return;
     judged.push(one);
     const { file, line, kind } = mutant;
     say(`${judged.length}/${all.length} ${one.outcome} ${file}:${line} (${kind}) ${one.by ?? ""}`);
@@ -415,7 +424,8 @@ function outcomeOf(child: ChildProcess, job: Job): Promise<Outcome | null> {
 async function each<T>(all: readonly T[], workers: number, work: (one: T) => Promise<void>): Promise<void> {
   const waiting = [...all];
   const worker = async () => {
-    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) await work(next);
+    for (let next = waiting.shift(); next !== undefined && !isStopped; next = waiting.shift())
+      await work(next);
   };
   await Promise.all(Array.from({ length: workers }, worker));
 }
