@@ -43,6 +43,55 @@ for (const [name, left, code, says] of [
     }
   });
 
+/** Notes how it was called, and makes what an install makes. */
+const NPM = `#!/usr/bin/env node
+const { appendFileSync, mkdirSync, writeFileSync } = require("node:fs");
+const [command, ...rest] = process.argv.slice(2);
+const at = rest.indexOf("--prefix");
+const words = at === -1 ? [process.env.LOCKSTEP_PACKAGES, process.env.LOCKSTEP_AGENTS, rest.at(-1)] : rest.slice(at + 1);
+appendFileSync("called", [command, ...words].join(" ") + "\\n");
+for (const spec of at === -1 ? [] : words.slice(1)) {
+  const [, name, version] = /^(.+)@(.+)$/.exec(spec);
+  mkdirSync(words[0] + "/node_modules/" + name, { recursive: true });
+  writeFileSync(words[0] + "/node_modules/" + name + "/package.json", JSON.stringify({ version }));
+}
+`;
+
+test("test:all installs what is missing, once, where it is asked to, and runs with it", () => {
+  const folder = mkdtempSync(join(tmpdir(), "lockstep-needs-"));
+  try {
+    for (const place of ["scripts", "bin"]) mkdirSync(join(folder, place));
+    cpSync(join(root, "scripts/test.mjs"), join(folder, "scripts/test.mjs"));
+    const wanted = { packages: { "@a/b": "1.0.0", c: "2.0.0" }, agents: { d: "3.0.0" } };
+    writeFileSync(join(folder, "scripts/test-packages.json"), JSON.stringify(wanted));
+    writeFileSync(join(folder, "bin/npm"), NPM, { mode: 0o755 });
+    const env = {
+      ...process.env,
+      PATH: `${folder}/bin:${process.env.PATH}`,
+      LOCKSTEP_PACKAGES: `${folder}/p`,
+      LOCKSTEP_AGENTS: "",
+      TMPDIR: folder,
+    };
+    const runs = `run ${folder}/p ${folder}/lockstep-agents`;
+    const installs = [`install ${folder}/p @a/b@1.0.0 c@2.0.0`, `install ${folder}/lockstep-agents d@3.0.0`];
+    const ran = [`${runs} test:pure`, `${runs} test:process`];
+    for (const expected of [
+      [...installs, ...ran],
+      [...installs, ...ran, ...ran],
+    ]) {
+      const { status, stderr } = spawnSync(process.execPath, ["scripts/test.mjs", "--all"], {
+        cwd: folder,
+        env,
+        encoding: "utf8",
+      });
+      assert.equal(status, 0, stderr);
+      assert.deepEqual(readFileSync(join(folder, "called"), "utf8").trimEnd().split("\n"), expected);
+    }
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
 test("the packages of test:all are the optional peers, in a version that is supported", () => {
   const read = (path: string) => JSON.parse(readFileSync(root + path, "utf8")) as unknown;
   const { packages } = read("scripts/test-packages.json") as { packages: Record<string, string> };
