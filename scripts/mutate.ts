@@ -85,9 +85,9 @@ const texts = new Map<string, string>();
 const hashes = new Map<string, string>();
 const counted = new Map<string, readonly number[]>();
 
-let isStopped = false;
+const stop = new AbortController();
 process.once("SIGINT", () => {
-  isStopped = true;
+  stop.abort();
   say("stopping: what was planted so far is summed up");
 });
 
@@ -140,7 +140,7 @@ async function judgeAll(
   await each(all, Number(given.workers), async (mutant) => {
     const one = await judge(mutant, testFiles, seconds);
     // Ctrl-C ends the tests as well, and that is not a defect.
-    if (isStopped) return;
+    if (stop.signal.aborted) return;
     judged.push(one);
     const { file, line, kind } = mutant;
     say(`${judged.length}/${all.length} ${one.outcome} ${file}:${line} (${kind}) ${one.by ?? ""}`);
@@ -424,7 +424,7 @@ function outcomeOf(child: ChildProcess, job: Job): Promise<Outcome | null> {
 async function each<T>(all: readonly T[], workers: number, work: (one: T) => Promise<void>): Promise<void> {
   const waiting = [...all];
   const worker = async () => {
-    for (let next = waiting.shift(); next !== undefined && !isStopped; next = waiting.shift())
+    for (let next = waiting.shift(); next !== undefined && !stop.signal.aborted; next = waiting.shift())
       await work(next);
   };
   await Promise.all(Array.from({ length: workers }, worker));
