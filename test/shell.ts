@@ -5,6 +5,7 @@ import { readFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { needs } from "./needs.ts";
 import { stepsOf, write, type Typed } from "../scripts/pages.ts";
+import { until } from "./until.ts";
 
 const hasScript =
   spawnSync("script", ["--version"], { encoding: "utf8" }).stdout?.includes("util-linux") ?? false;
@@ -26,7 +27,6 @@ export type Shell = {
 export type Answer = { readonly question: string; readonly answer: string };
 
 const PROMPT = /\[exit (\d+)\]> $/;
-const PATIENCE_MS = 180_000;
 
 export async function openShell(cwd: string, env: NodeJS.ProcessEnv): Promise<Shell> {
   const child = spawn("script", ["-qefc", "bash --norc --noprofile --noediting -i", "/dev/null"], {
@@ -45,14 +45,11 @@ export async function openShell(cwd: string, env: NodeJS.ProcessEnv): Promise<Sh
   );
   child.stdin.on("error", () => undefined);
 
-  const until = async (isThere: () => boolean, what: string): Promise<void> => {
-    const end = Date.now() + PATIENCE_MS;
-    while (!isThere()) {
-      assert.ok(!gone && Date.now() < end, `${what} did not come. The screen:\n${onScreen(output)}`);
-      await delay(10);
-    }
+  const comes = async (isThere: () => boolean, what: string): Promise<void> => {
+    await until(() => gone || isThere(), what);
+    assert.ok(isThere(), `${what} did not come. The screen:\n${onScreen(output)}`);
   };
-  await until(() => PROMPT.test(output), "the first prompt");
+  await comes(() => PROMPT.test(output), "the first prompt");
 
   const type: Shell["type"] = async (command, answers = []) => {
     output = "";
@@ -60,12 +57,12 @@ export async function openShell(cwd: string, env: NodeJS.ProcessEnv): Promise<Sh
     let answered = 0;
     for (const { question, answer } of answers) {
       const isAsked = () => onScreen(output.slice(answered)).includes(question);
-      await until(() => isAsked() || PROMPT.test(output), `the question "${question}"`);
+      await comes(() => isAsked() || PROMPT.test(output), `the question "${question}"`);
       assert.ok(isAsked(), `${command} did not ask "${question}":\n${onScreen(output)}`);
       answered = output.length;
       child.stdin.write(`${answer}\n`);
     }
-    await until(() => PROMPT.test(output), `the end of "${command}"`);
+    await comes(() => PROMPT.test(output), `the end of "${command}"`);
     return { screen: onScreen(output), code: Number(PROMPT.exec(output)?.[1]) };
   };
   await type("stty cols 120 rows 50");

@@ -99,7 +99,8 @@ export function backendSuite(
 
     test("settles when it is told to stop before it began", async () => {
       const backend = await make([{ text: "x" }]);
-      await backend.turn!(request({ signal: AbortSignal.abort() }));
+      const { kind } = await backend.turn!(request({ signal: AbortSignal.abort() }));
+      assert.match(kind, /^(?:reply|fault)$/);
       await backend.close?.();
     });
 

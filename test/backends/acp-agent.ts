@@ -67,7 +67,10 @@ if (process.argv[2] === "act") {
   acp
     .agent({ name: "scripted" })
     .onRequest("initialize", async () => {
-      if (script[0]?.some((act) => "deaf" in act)) await new Promise(() => undefined);
+      if (script[0]?.some((act) => "deaf" in act)) {
+        writeFileSync("ready", "");
+        await new Promise(() => undefined);
+      }
       return {
         protocolVersion: 1,
         agentInfo: { name: "stand-in", version: "1" },

@@ -12,7 +12,6 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { createAcp, type AcpOptions } from "../../src/backends/acp.ts";
 import { createToolbox } from "../../src/boundaries/toolbox.ts";
@@ -26,16 +25,14 @@ import { needs } from "../needs.ts";
 import { agentFiles, stepTo, writeFiles } from "../run/project.ts";
 import type { Act } from "./acp-agent.ts";
 import { suiteOffline } from "./loopback.ts";
+import { until } from "../until.ts";
 
 const packages = process.env.LOCKSTEP_PACKAGES ?? "";
 const installed = ["@agentclientprotocol/sdk", "@modelcontextprotocol/client"].every((name) =>
   existsSync(join(packages, "node_modules", name, "package.json")),
 );
 const agent = fileURLToPath(new URL("acp-agent.ts", import.meta.url));
-const { skip } = needs(
-  installed,
-  "@agentclientprotocol/sdk and @modelcontextprotocol/client: install them anywhere and set LOCKSTEP_PACKAGES to that folder",
-);
+const { skip } = needs(installed, "@agentclientprotocol/sdk and @modelcontextprotocol/client not installed");
 
 /** It has tools of its own. */
 const never: RunRequest["call"] = () => Promise.reject(new Error("nobody asks us"));
@@ -260,17 +257,17 @@ suiteOffline("backend acp", import.meta.url, { skip }, () => {
     assert.equal(reply.usage.turns, 2);
   });
 
-  const aborts: readonly [when: string, script: readonly Act[], ms: number][] = [
-    ["while it works", [{ say: "working" }, { hang: true }], 1500],
-    ["while it starts", [{ say: "working" }, { hang: true }], 0],
-    ["while it does not even answer", [{ deaf: true }], 700],
+  const aborts: readonly [when: string, script: readonly Act[], isWaitedFor: boolean][] = [
+    ["while it works", [{ say: "working" }, { touch: "ready" }, { hang: true }], true],
+    ["while it starts", [{ say: "working" }, { hang: true }], false],
+    ["while it does not even answer", [{ deaf: true }], true],
   ];
-  for (const [when, script, ms] of aborts) {
-    test(`an abort ends the query ${when}`, { timeout: 20_000 }, async () => {
+  for (const [when, script, isWaitedFor] of aborts) {
+    test(`an abort ends the query ${when}`, async () => {
       await using w = await world(script);
       const stop = new AbortController();
       const asking = w.ask({ signal: stop.signal });
-      await delay(ms);
+      if (isWaitedFor) await until(() => existsSync(join(w.cwd, "ready")), "the agent is ready");
       stop.abort();
       assert.equal(faultOf(await asking).message, "The query was interrupted.");
     });
@@ -336,7 +333,7 @@ suiteOffline("backend acp", import.meta.url, { skip }, () => {
     await using w = await world([{ cost: 0.25 }, act, { hang: true }]);
     const stop = new AbortController();
     const asking = w.ask({ signal: stop.signal });
-    while (!existsSync(join(w.cwd, "a"))) await delay(20);
+    await until(() => existsSync(join(w.cwd, "a")), "the command has run");
     stop.abort();
     const usage = { turns: 1, inputTokens: 0, outputTokens: 0, costUsd: 0.25 };
     assert.deepEqual(faultOf(await asking).usage, usage);

@@ -8,17 +8,17 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpath
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, test } from "node:test";
-import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { MAIN, onlyDocument, start } from "../cli/world.ts";
 import { needs } from "../needs.ts";
 import { agentFiles, stepTo, writeFiles } from "../run/project.ts";
 import type { Act } from "./acp-agent.ts";
+import { until } from "../until.ts";
 
 const packages = process.env.LOCKSTEP_PACKAGES ?? "";
 const { skip } = needs(
   existsSync(join(packages, "node_modules/@agentclientprotocol/sdk/package.json")),
-  "@agentclientprotocol/sdk: install it anywhere and set LOCKSTEP_PACKAGES to that folder",
+  "@agentclientprotocol/sdk not installed",
 );
 const script = fileURLToPath(new URL("acp-agent.ts", import.meta.url));
 const STUBBORN: readonly Act[] = [{ leave: "marked" }, { stay: true }, { touch: "ready" }, { hang: true }];
@@ -35,12 +35,12 @@ describe("the end of a command that drives an agent", { skip, concurrency: 2 }, 
     test(`by ${signal}: nothing is left`, async () => {
       using w = world(STUBBORN);
       const child = w.start(["run", "t", ...FLAGS]);
-      await until(() => existsSync(join(w.cwd, "ready")));
+      await until(() => existsSync(join(w.cwd, "ready")), "the agent is ready");
       assert.equal(w.left("sleep 600").length, 1);
       child.kill(signal);
-      await until(() => child.exitCode !== null || child.signalCode !== null);
+      await until(() => child.exitCode !== null || child.signalCode !== null, "the runner has ended");
       assert.equal(child.exitCode, code);
-      await until(() => w.left("").length === 0);
+      await until(() => w.left("").length === 0, "all processes have ended");
       assert.deepEqual(readdirSync(w.temp), []);
     });
   }
@@ -48,11 +48,11 @@ describe("the end of a command that drives an agent", { skip, concurrency: 2 }, 
   test("by SIGKILL together with what watches over it: a resumed run ends the agent before it starts another", async () => {
     using w = world(STUBBORN);
     const child = w.start(["run", "t", ...FLAGS]);
-    await until(() => existsSync(join(w.cwd, "ready")));
+    await until(() => existsSync(join(w.cwd, "ready")), "the agent is ready");
     const [watcher] = w.left("trap '' HUP INT TERM");
     process.kill(Number(watcher!.split(" ", 1)[0]), "SIGKILL");
     child.kill("SIGKILL");
-    await until(() => w.left("trap ''").length === 0 && child.signalCode !== null);
+    await until(() => w.left("trap ''").length === 0 && child.signalCode !== null, "both have ended");
     assert.equal(w.left("acp-agent.ts").length, 1, "the agent is still there");
     assert.equal(w.left("sleep 600").length, 1);
 
@@ -122,9 +122,4 @@ function readProc(file: string): string {
   } catch {
     return "";
   }
-}
-
-async function until(holds: () => boolean): Promise<void> {
-  for (let round = 0; round < 1200 && !holds(); round += 1) await delay(50);
-  assert.ok(holds(), "waited for a minute");
 }

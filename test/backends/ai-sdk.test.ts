@@ -7,6 +7,7 @@ import { createAiSdk } from "../../src/backends/ai-sdk.ts";
 import type { Backend } from "../../src/engine/ports.ts";
 import { backendSuite, request } from "../../src/testing/backend-suite.ts";
 import { KEY, modelServer, WIRES, type Deed, type Wire } from "./model-server.ts";
+import { until } from "../until.ts";
 
 for (const wire of WIRES) {
   backendSuite(`ai-sdk over ${wire}`, async (replies) => {
@@ -67,10 +68,10 @@ for (const wire of WIRES) {
       const backend = await createAiSdk({ "*": server.target });
       const stop = new AbortController();
       const asked = backend.turn!(request({ signal: stop.signal }));
-      while (server.seen.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+      await until(() => server.seen.length > 0, "a request");
       stop.abort();
       assert.equal((await asked).kind, "fault");
-      while (server.dropped() === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+      await until(() => server.dropped() > 0, "the connection is closed");
     });
 
     test("one request is one response, and is not tried again", async () => {

@@ -20,7 +20,6 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { createClaudeAgent } from "../../src/backends/claude-agent.ts";
 import { createToolbox } from "../../src/boundaries/toolbox.ts";
@@ -37,14 +36,12 @@ import { needs } from "../needs.ts";
 import { agentFiles, writeFiles } from "../run/project.ts";
 import { startServer, type Served } from "./anthropic-server.ts";
 import { suiteOffline } from "./loopback.ts";
+import { until } from "../until.ts";
 
 const packages = process.env.LOCKSTEP_PACKAGES ?? "";
 const installed = existsSync(join(packages, "node_modules/@anthropic-ai/claude-agent-sdk/package.json"));
 
-const { skip } = needs(
-  installed,
-  "the Claude Agent SDK: install it anywhere and set LOCKSTEP_PACKAGES to that folder",
-);
+const { skip } = needs(installed, "the Claude Agent SDK not installed");
 
 const ANSWER: JsonSchema = {
   $schema: "https://json-schema.org/draft/2020-12/schema",
@@ -391,7 +388,7 @@ function suite(): void {
     await using w = await world([{ hang: true }]);
     const stop = new AbortController();
     const asking = w.ask({ signal: stop.signal });
-    while (w.server.asked.length === 0) await delay(20);
+    await until(() => w.server.asked.length > 0, "a request");
     stop.abort();
     assert.equal(faultOf(await asking).message, "The query was interrupted.");
     assert.equal(
@@ -407,7 +404,7 @@ function suite(): void {
     await using w = await world([{ calls: [call("Bash", { command })] }]);
     const stop = new AbortController();
     const asking = w.ask({ signal: stop.signal });
-    while (!w.wrote("began")) await delay(20);
+    await until(() => w.wrote("began"), "the command has begun");
     stop.abort();
     const { usage } = faultOf(await asking);
     assert.equal(w.wrote("after"), false);
@@ -515,7 +512,7 @@ function suite(): void {
     const backend = await createClaudeAgent({ env: w.env, processes: processesIn(w.root) });
     assert.deepEqual(readdirSync(temp), [], "nothing is made before it is needed");
     const asked = Promise.all([w.ask({}, backend), w.ask({}, backend)]);
-    while (readdirSync(temp).length === 0) await delay(5);
+    await until(() => readdirSync(temp).length > 0, "a temporary folder");
     if (before === undefined) delete process.env.TMPDIR;
     else process.env.TMPDIR = before;
     const [one, two] = await asked;

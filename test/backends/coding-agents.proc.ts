@@ -3,7 +3,7 @@
  * middle of the first query the command is killed with SIGKILL; then nothing may be left of the agent, and a resumed run
  * goes on to the end of the flow.
  *
- * Needs the agents in the folder that LOCKSTEP_AGENTS names; see .ci/run for the packages.
+ * Needs the agents in the folder that LOCKSTEP_AGENTS names; `npm run test:all` installs them.
  */
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
@@ -33,10 +33,7 @@ const packages = process.env.LOCKSTEP_PACKAGES ?? "";
 const agents = process.env.LOCKSTEP_AGENTS ?? "";
 const folderOf = ({ command }: CodingAgent) => (command === undefined ? packages : agents);
 const missing = CODING_AGENTS.flatMap((agent) => missingIn(folderOf(agent), [agent]));
-const { skip } = needs(
-  missing.length === 0,
-  `coding agents (${missing.join(", ")}): install them anywhere and set LOCKSTEP_AGENTS to that folder`,
-);
+const { skip } = needs(missing.length === 0, `coding agents (${missing.join(", ")}) not installed`);
 
 const example = fileURLToPath(new URL("../../examples/01-fix-a-test/", import.meta.url));
 /** In every request of the conversation that is meant, and in none that an agent makes for itself. */

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { judge, mayOffer, type Rule } from "../../src/boundaries/gate.ts";
 import type { JsonObject } from "../../src/flow/json.ts";
+import { assertLinear } from "../linear.ts";
 import { stepWith } from "./step.ts";
 
 type StepOptions = Parameters<typeof stepWith>[0];
@@ -323,10 +324,10 @@ describe("commands that write to GitHub", () => {
     assert.match(reason("work"), /gh issue close.*boundary/);
   });
 
-  test("a hostile command is read in linear time", () => {
+  test("a hostile command is read in linear time", async () => {
     for (const piece of ["gh ", "gh -R ", "\\", "'", '"state" ', " \t", "$(", "api.github.com "]) {
-      bash({}, piece.repeat(20_000));
-      bash({ allow: ["Bash(ls:*)"] }, piece.repeat(20_000));
+      await assertLinear((command) => bash({}, command), piece);
+      await assertLinear((command) => bash({ allow: ["Bash(ls:*)"] }, command), piece);
     }
   });
 });

@@ -5,7 +5,6 @@ import { once } from "node:events";
 import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, test } from "node:test";
-import { setTimeout as delay } from "node:timers/promises";
 import { createGround } from "../../src/boundaries/paths.ts";
 import { createToolbox } from "../../src/boundaries/toolbox.ts";
 import { runProcess } from "../../src/effects/process.ts";
@@ -14,6 +13,7 @@ import { settle } from "../../src/run/sandbox.ts";
 import { needs } from "../needs.ts";
 import { createMachine, hasBwrap, NO_BWRAP, SECRET } from "./confined.ts";
 import { stepWith } from "./step.ts";
+import { until } from "../until.ts";
 
 const bwrap = needs(hasBwrap, NO_BWRAP);
 const has = (name: string) =>
@@ -175,7 +175,7 @@ describe("the sandbox keeps", { skip: bwrap.skip }, () => {
     ];
     try {
       for (const name of ["datagrams", "stream", "packets"])
-        for (let tries = 0; tries < 200 && !existsSync(socket(name)); tries += 1) await delay(25);
+        await until(() => existsSync(socket(name)), `the socket ${name}`);
       const { sh, close } = await machine.open();
       const commands = [
         `echo hi | socat -u - UNIX-SENDTO:${socket("datagrams")}`,
@@ -186,8 +186,7 @@ describe("the sandbox keeps", { skip: bwrap.skip }, () => {
       await close();
       // The same from outside gets through.
       execFileSync("sh", ["-c", commands[0]!]);
-      for (let tries = 0; tries < 200 && !existsSync(socket("heard-datagrams")); tries += 1) await delay(25);
-      assert.ok(existsSync(socket("heard-datagrams")));
+      await until(() => existsSync(socket("heard-datagrams")), "the datagram");
       assert.ok(!existsSync(socket("heard-stream")));
     } finally {
       for (const child of started) {

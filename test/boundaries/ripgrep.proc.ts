@@ -1,6 +1,15 @@
 /** Grep with and without ripgrep: one answer. */
 import assert from "node:assert/strict";
-import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { after, describe, test } from "node:test";
@@ -15,6 +24,7 @@ import { needs } from "../needs.ts";
 import { createMachine, hasBwrap, NO_BWRAP } from "./confined.ts";
 import { createDice, madePattern, madeText } from "./patterns.ts";
 import { stepWith } from "./step.ts";
+import { until } from "../until.ts";
 
 const base = realpathSync(mkdtempSync(join(tmpdir(), "lockstep-ripgrep-")));
 after(() => rmSync(base, { recursive: true, force: true }));
@@ -247,10 +257,11 @@ describe("a ripgrep that cannot be relied on changes nothing", () => {
 
   test("an abort ends it, and the search", async () => {
     const bin = mkdtempSync(join(base, "bin-"));
-    writeFileSync(join(bin, "rg"), "#!/bin/sh\nsleep 1000\n", { mode: 0o755 });
+    const begun = join(bin, "begun");
+    writeFileSync(join(bin, "rg"), `#!/bin/sh\n: > '${begun}'\nsleep 1000\n`, { mode: 0o755 });
     const controller = new AbortController();
     const exec: RunProcess = (options) => {
-      setTimeout(() => controller.abort(), 100);
+      void until(() => existsSync(begun), "the search has begun").then(() => controller.abort());
       return runProcess(options);
     };
     const env = { PATH: `${bin}:${PATH}` };

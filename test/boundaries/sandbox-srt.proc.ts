@@ -21,10 +21,7 @@ import { createMachine, hasBwrap, type Machine } from "./confined.ts";
 const packages = process.env.LOCKSTEP_PACKAGES ?? "";
 const entry = join(packages, "node_modules/@anthropic-ai/sandbox-runtime/dist/index.js");
 const isThere = hasBwrap && packages !== "" && existsSync(entry);
-const needed = needs(
-  isThere,
-  "there is no bubblewrap, or no @anthropic-ai/sandbox-runtime in LOCKSTEP_PACKAGES",
-);
+const needed = needs(isThere, "bubblewrap or @anthropic-ai/sandbox-runtime not installed");
 const load = () => import(pathToFileURL(entry).href) as Promise<Srt>;
 
 describe("hosts through the proxy", needed, () => {

@@ -38,6 +38,7 @@ import {
   type Confined,
   type Machine,
 } from "./confined.ts";
+import { until } from "../until.ts";
 
 /** Succeeds inside if the attempt does; what it reads is printed, and looked through for secrets. */
 type Attempt = readonly [name: string, script: string];
@@ -373,11 +374,11 @@ describe("the sandbox", needs(hasBwrap, NO_BWRAP), () => {
       // Not before all is set up: what ties the command to its runner is among the last things that are.
       const asleep = () =>
         survivors(marker(9)).filter((pid) => read(`/proc/${pid}/cmdline`).startsWith("sleep"));
-      while (asleep().length < 2) await sleep(20);
+      await until(() => asleep().length >= 2, "both commands sleep");
       await sleep(200);
       runner.kill("SIGKILL");
       await once(runner, "exit");
-      while (survivors(marker(9)).length > 0) await sleep(20);
+      await until(() => survivors(marker(9)).length === 0, "both commands have ended");
       execFileSync("rm", ["-rf", base.trim()]);
     });
   });

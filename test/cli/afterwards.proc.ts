@@ -1,5 +1,6 @@
 /** replay, fork, diff, whatif, export, import, prune and following, through the real command. */
 import assert from "node:assert/strict";
+import type { ChildProcess } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -18,6 +19,7 @@ import {
   writeCheckedAgent,
   type World,
 } from "./world.ts";
+import { until } from "../until.ts";
 
 const ALL = [replies.initial(), replies.continuation(), replies.closure()];
 
@@ -399,8 +401,8 @@ test("show --follow and runs --watch see a run of another process, to its end", 
       if (output.includes("completed")) child.kill("SIGINT");
     },
   });
-  while (!existsSync(join(world.root, "seen-by-show")) || !existsSync(join(world.root, "seen-by-runs")))
-    await new Promise((resolve) => setTimeout(resolve, 10));
+  for (const name of ["seen-by-show", "seen-by-runs"])
+    await until(() => existsSync(join(world.root, name)), name);
   world.write("go", "");
   assert.equal((await running).code, 0);
   const shown = await followed;
@@ -421,17 +423,20 @@ test("following ends when whoever drove the run has died", async () => {
   using world = createWorld();
   writeCheckedAgent(world, "notes", "while test -d .agent && ! test -f go; do sleep 0.02; done");
   world.write("replies.json", script(...ALL));
+  let driver: ChildProcess | undefined;
   const running = world.lockstep(["run", "notes", "--topic", "tides", "--script", "replies.json"], {
     env: { LOCKSTEP_TRUST: "all" },
     watch: (output, child) => {
-      if (output.includes("continuation.note #1")) setTimeout(() => child.kill("SIGKILL"), 300);
+      if (output.includes("continuation.note #1")) driver = child;
     },
   });
   try {
-    while (!existsSync(join(world.root, ".lockstep/runs.db")))
-      await new Promise((resolve) => setTimeout(resolve, 10));
-    while ((await idsIn(world)).length === 0) await new Promise((resolve) => setTimeout(resolve, 10));
-    const shown = await world.lockstep(["show", "@last", "-f"]);
+    await until(() => driver !== undefined, "the check has begun");
+    const shown = await world.lockstep(["show", "@last", "-f"], {
+      watch: (output) => {
+        if (output.includes("continuation.note #1")) driver!.kill("SIGKILL");
+      },
+    });
     assert.equal(shown.code, 0, shown.stderr);
     assert.match(shown.stdout, /■ interrupted {2}notes/);
   } finally {

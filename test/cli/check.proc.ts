@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
-import { readFileSync, writeFileSync } from "node:fs";
+import type { ChildProcess } from "node:child_process";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import type { Problem } from "../../src/flow/problem.ts";
 import { createWorld, writeAgent, type World } from "./world.ts";
+import { until } from "../until.ts";
 
 const REGISTRY = ".agent/notes/steps_registry.json";
 
@@ -191,9 +193,12 @@ test("--watch tells of every change to the findings, of nothing else, and ends w
     watch: (output, child) => {
       if (stage === 0 && output.includes("✗ notes:")) {
         stage = 1;
-        // The same findings again, and then none.
-        setTimeout(() => writeFileSync(path, `${before}\n`), 200);
-        setTimeout(() => writeFileSync(path, before.replaceAll(".nte", ".note")), 900);
+        // The same findings again, and, when they have been read, none.
+        const read = bytesReadBy(child);
+        writeFileSync(path, `${before}\n`);
+        void until(() => bytesReadBy(child) >= read + before.length, "the file is read again").then(() =>
+          writeFileSync(path, before.replaceAll(".nte", ".note")),
+        );
       } else if (stage === 1 && output.includes("✓ notes: no problems")) {
         stage = 2;
         child.kill("SIGINT");
@@ -204,6 +209,13 @@ test("--watch tells of every change to the findings, of nothing else, and ends w
   assert.equal(stage, 2);
   assert.equal(stdout.match(/^[✗✓] notes:/gm)?.length, 2, stdout);
 });
+
+/** Where the system does not count them, the process is taken to have read enough. */
+function bytesReadBy({ pid }: ChildProcess): number {
+  const counts = `/proc/${pid}/io`;
+  if (!existsSync(counts)) return Number.POSITIVE_INFINITY;
+  return Number(/^rchar: (\d+)$/m.exec(readFileSync(counts, "utf8"))?.[1]);
+}
 
 for (const [flags, says] of [
   [["--sarif", "--json"], /--sarif and --json do not go together/],

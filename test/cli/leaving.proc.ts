@@ -6,7 +6,6 @@ import { existsSync, readFileSync } from "node:fs";
 import { createServer, type Server } from "node:net";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
-import { setTimeout as delay } from "node:timers/promises";
 import { alive } from "../alive.ts";
 import { needs } from "../needs.ts";
 import { machineFiles } from "../run/stage-project.ts";
@@ -20,6 +19,7 @@ import {
   writeCheckedAgent,
   type World,
 } from "./world.ts";
+import { until } from "../until.ts";
 
 type Moment = {
   readonly name: string;
@@ -145,14 +145,14 @@ function begin(world: World, args: readonly string[]) {
   child.stderr.setEncoding("utf8").on("data", (text: string) => (heard.text += text));
   child.stdout.setEncoding("utf8").on("data", (text: string) => (heard.stdout += text));
   const over = once(child, "close") as Promise<[code: number | null, signal: string | null]>;
-  const until = async (isThere: () => boolean) => {
-    for (let tries = 0; tries < 3000 && !isThere() && child.exitCode === null; tries++) await delay(10);
+  const comesTo = async (isThere: () => boolean) => {
+    await until(() => isThere() || child.exitCode !== null, `what is waited for in: ${heard.text}`);
     assert.ok(isThere(), `it never came to it: ${heard.text}`);
   };
   // A hang is ended here, and shows as SIGKILL.
-  const limit = setTimeout(() => child.kill("SIGKILL"), 60_000);
+  const limit = setTimeout(() => child.kill("SIGKILL"), 120_000);
   void over.then(() => clearTimeout(limit));
-  return { child, heard, over, until };
+  return { child, heard, over, comesTo };
 }
 
 describe("a second Ctrl-C leaves at once while", { concurrency: 2 }, () => {
@@ -160,10 +160,10 @@ describe("a second Ctrl-C leaves at once while", { concurrency: 2 }, () => {
     test(name, async () => {
       using world = createWorld();
       const args = await prepare(world);
-      const { child, heard, over, until } = begin(world, [...args, "--json"]);
-      await until(() => isThere(world, heard.text));
+      const { child, heard, over, comesTo } = begin(world, [...args, "--json"]);
+      await comesTo(() => isThere(world, heard.text));
       child.kill("SIGINT");
-      await until(() => /Stopping: /.test(heard.text));
+      await comesTo(() => /Stopping: /.test(heard.text));
       child.kill("SIGINT");
       assert.deepEqual(await over, [130, null], heard.text);
       const { stdout } = heard;
@@ -173,8 +173,7 @@ describe("a second Ctrl-C leaves at once while", { concurrency: 2 }, () => {
       assert.match(String(reason), new RegExp(`go on with: lockstep resume ${String(run)}$`, "i"));
       if (!written(world)) return;
       const left = () => alive([readFileSync(join(world.root, "pid"), "utf8")]);
-      for (let tries = 0; left().length > 0 && tries < 1000; tries++) await delay(10);
-      assert.deepEqual(left(), [], "nothing outlives it");
+      await until(() => left().length === 0, "nothing outlives it");
     });
   }
 });
@@ -186,8 +185,8 @@ test("once the end of a run is recorded, signals do not change its outcome", asy
   const files = machineFiles({ stages: { a: { next: "end" } }, hooks });
   for (const [path, text] of Object.entries(files)) world.write(path, text);
   world.write("s.json", script({ output: {} }));
-  const { child, heard, over, until } = begin(world, ["run", "m", "--script", "s.json", "--events"]);
-  await until(() => heard.stdout.includes("run.ended"));
+  const { child, heard, over, comesTo } = begin(world, ["run", "m", "--script", "s.json", "--events"]);
+  await comesTo(() => heard.stdout.includes("run.ended"));
   child.kill("SIGINT");
   child.kill("SIGTERM");
   assert.deepEqual(await over, [0, null], heard.text);
@@ -216,8 +215,7 @@ describe("before there is a run, the first one leaves a terminal:", { ...TERMINA
         stdio: ["pipe", "ignore", "ignore"],
       });
       const over = once(child, "close");
-      for (let tries = 0; tries < 6000 && !existsSync(join(world.root, "s.json.read")); tries++)
-        await delay(10);
+      await until(() => existsSync(join(world.root, "s.json.read")), "the file is being read");
       const busy = Number(readFileSync(join(world.root, "pid"), "utf8"));
       process.kill(busy, signal);
       const limit = setTimeout(() => process.kill(busy, "SIGKILL"), 60_000);

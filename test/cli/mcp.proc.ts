@@ -10,7 +10,7 @@ import { createWorld, onlyDocument, replies, script, writeAgent, type World } fr
 const packages = process.env.LOCKSTEP_PACKAGES ?? "";
 const { skip } = needs(
   existsSync(join(packages, "node_modules/@modelcontextprotocol/client/package.json")),
-  "@modelcontextprotocol/client: install it anywhere and set LOCKSTEP_PACKAGES to that folder",
+  "@modelcontextprotocol/client not installed",
 );
 const SERVER = readFileSync(new URL("../fixtures/mcp/server.mjs", import.meta.url), "utf8");
 const env = { LOCKSTEP_PACKAGES: packages, LOCKSTEP_TRUST: "all" };

@@ -5,8 +5,8 @@ import { once } from "node:events";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
-import { setTimeout as delay } from "node:timers/promises";
 import { createWorld, MAIN, replies, script, writeAgent, type World } from "./world.ts";
+import { until } from "../until.ts";
 
 type Document = {
   readonly run: string;
@@ -52,10 +52,7 @@ function begin(world: World, args: readonly string[]) {
   child.stderr.setEncoding("utf8").on("data", (text: string) => (heard.stderr += text));
   const over = once(child, "close").then(([code]) => code as number | null);
   const saying = async (words: RegExp) => {
-    for (let tries = 0; tries < 3000 && !words.test(heard.stderr); tries++) {
-      if (child.exitCode !== null) break;
-      await delay(10);
-    }
+    await until(() => words.test(heard.stderr) || child.exitCode !== null, String(words));
     assert.match(heard.stderr, words);
   };
   return { child, heard, over, saying };
@@ -155,8 +152,8 @@ describe("a question of a run", { concurrency: 2 }, () => {
     writeAsking(world);
     const ran = await world.lockstep([...RUN, "--on-permission", "halt", "--expire", "2s"]);
     assert.equal(ran.code, 5, ran.stderr);
-    const until = Date.parse(resultOf(ran.stdout).questions[0]?.expiresAt ?? "");
-    while (Date.now() <= until) await delay(50);
+    const expires = Date.parse(resultOf(ran.stdout).questions[0]?.expiresAt ?? "");
+    await until(() => Date.now() > expires, "the question has expired");
     const late = await world.lockstep(["answer", "@last", "allow"]);
     assert.deepEqual([late.code, /was open until/.test(late.stderr)], [2, true]);
     const whole = await world.lockstep(["resume", "@last", "--json"]);
@@ -265,16 +262,15 @@ describe("a command that is running", { concurrency: 2 }, () => {
       // Without a sandbox any command has to be trusted.
       world.env.LOCKSTEP_TRUST = "all";
       world.write("all.json", script(SLEEP, replies.initial(), replies.continuation(), replies.closure()));
-      const { child, heard, over } = begin(world, [...RUN, "--sandbox", "off"]);
+      const { child, heard, over, saying } = begin(world, [...RUN, "--sandbox", "off"]);
       const pids = [await pidIn(world, child, "stray"), await pidIn(world, child, "pid")];
       child.kill(signals[0]);
       for (const signal of signals.slice(1)) {
-        await delay(100);
+        await saying(/stopping: /i);
         child.kill(signal);
       }
       assert.equal(await over, code, heard.stderr);
-      for (let tries = 0; pids.some(isAlive) && tries < 300; tries++) await delay(10);
-      assert.deepEqual(pids.map(isAlive), [false, false]);
+      await until(() => !pids.some(isAlive), "both processes have ended");
       world.write("rest.json", script(replies.initial(), replies.continuation(), replies.closure()));
       assert.match(await eventsOf(world), /"type":"step.answered"/);
       const whole = await world.lockstep([
@@ -293,10 +289,8 @@ describe("a command that is running", { concurrency: 2 }, () => {
 
 async function pidIn(world: World, child: ChildProcess, name: string): Promise<number> {
   const file = join(world.root, name);
-  for (let tries = 0; tries < 3000 && child.exitCode === null; tries++) {
-    if (existsSync(file) && readFileSync(file, "utf8").endsWith("\n")) break;
-    await delay(10);
-  }
+  const isWhole = () => existsSync(file) && readFileSync(file, "utf8").endsWith("\n");
+  await until(() => isWhole() || child.exitCode !== null, `${name} is written`);
   assert.ok(existsSync(file), "the command has begun");
   return Number(readFileSync(file, "utf8"));
 }

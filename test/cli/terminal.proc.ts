@@ -4,7 +4,6 @@ import { spawnSync, type ChildProcess } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
-import { setTimeout as delay } from "node:timers/promises";
 import { alive } from "../alive.ts";
 import { needs } from "../needs.ts";
 import {
@@ -21,6 +20,7 @@ import {
   writeCheckedAgent,
   type World,
 } from "./world.ts";
+import { until } from "../until.ts";
 
 const SLOW = script(replies.initial(), { error: { kind: "rate-limit", retryAfterMs: 1500 } });
 
@@ -121,8 +121,7 @@ describe("a run can be stopped", { concurrency: 3 }, () => {
     assert.equal(ran.code, 130);
     assert.doesNotMatch(ran.stderr, /interrupted {2}/, "it did not wait for the check");
     const left = () => alive([readFileSync(join(world.root, "pid"), "utf8")]);
-    for (let tries = 0; left().length > 0 && tries < 500; tries++) await delay(10);
-    assert.deepEqual(left(), [], "the check does not outlive it");
+    await until(() => left().length === 0, "the check does not outlive it");
   });
 
   test("interrupted while it waits for input, nothing was begun", async () => {
@@ -224,7 +223,7 @@ async function onTerminal(
   around: { readonly env?: NodeJS.ProcessEnv; readonly type?: string } = {},
 ): Promise<string> {
   const words = [process.execPath, MAIN, ...args].map((word) => `'${word}'`).join(" ");
-  const line = `sleep 0.2; printf '%s' "$TYPED" | script -qec "stty cols 100; ${words}; echo exit \\$?" /dev/null`;
+  const line = `printf '%s' "$TYPED" | script -qec "stty cols 100; ${words}; echo exit \\$?" /dev/null`;
   const env = { ...world.env, TERM: "xterm", TYPED: around.type ?? "", ...around.env };
   return (await start("bash", ["-c", line], world.root, { env })).stdout;
 }

@@ -18,7 +18,7 @@ import { bundled, warmed } from "../bundle.ts";
 import { quickFolder } from "./folder.ts";
 import { agents } from "./killed-agents.ts";
 
-const KILLS = Number(process.env.CRASH_KILLS ?? 300);
+const KILLS = Number(process.env.CRASH_KILLS ?? 150);
 const SEED = Number(process.env.CRASH_SEED ?? 7);
 const WORKERS = 2;
 

@@ -8,7 +8,6 @@ import { once } from "node:events";
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { setTimeout as delay } from "node:timers/promises";
 import { builtCommand } from "../built.ts";
 import type { Entry } from "../../src/flow/event.ts";
 import { createMemoryJournal, openJournal, replayRun, runLoaded, type Result } from "../../src/run/index.ts";
@@ -16,8 +15,10 @@ import { bundled } from "../bundle.ts";
 import { quickFolder } from "./folder.ts";
 import { agents } from "./killed-agents.ts";
 import type { Order, Told } from "./racer.ts";
+import { until } from "../until.ts";
+import { IS_WHOLE } from "../rounds.ts";
 
-const ROUNDS = 200;
+const ROUNDS = IS_WHOLE ? 200 : 100;
 const MAIN = await builtCommand();
 
 describe("resume-race", () => {
@@ -161,7 +162,7 @@ function racing(child: ChildProcess): Racer {
     },
     stops: async () => {
       tell({ do: "stop" });
-      while (!isStopped(child.pid!)) await delay(5);
+      await until(() => isStopped(child.pid!), "the process has stopped");
     },
     wake: () => void child.kill("SIGCONT"),
     end: async () => {

@@ -15,8 +15,9 @@ import { random as seeded } from "../load/random.ts";
 import { openLog, recover, toFrame, type Moment } from "./disk.ts";
 import { outsideFor, type Recorded } from "./outside.ts";
 import { wholeRuns } from "./recorded.ts";
+import { IS_WHOLE } from "../rounds.ts";
 
-const POINTS = Number(process.env.CRASH_POINTS ?? 100_000);
+const POINTS = Number(process.env.CRASH_POINTS ?? (IS_WHOLE ? 100_000 : 30_000));
 const SEED = Number(process.env.CRASH_SEED ?? 20_261);
 const random = seeded(SEED);
 /** How often the power fails in one run. */

@@ -12,6 +12,7 @@ import { visit } from "../github/client.ts";
 import { description } from "../github/described.ts";
 import { needs } from "../needs.ts";
 import { openStandIn, type Fault, type StandIn, type When } from "../github/stand-in.ts";
+import { until } from "../until.ts";
 
 let stand: StandIn;
 
@@ -462,7 +463,7 @@ withStandIn("faults", () => {
     const { github } = await visit(stand, { signal: controller.signal });
     stand.fault({ kind: "hang" });
     const asked = github.issue(1);
-    while (stand.log.length === 0) await new Promise((resolve) => setTimeout(resolve, 1));
+    await until(() => stand.log.length > 0, "a request");
     controller.abort();
     const outcome = await asked;
     assert.ok(!outcome.ok && outcome.kind === "network");
@@ -586,10 +587,7 @@ test("addresses of remotes", () => {
 
 const packages = process.env["LOCKSTEP_PACKAGES"] ?? "";
 const schemaFile = join(packages, "node_modules/@octokit/graphql-schema/schema.graphql");
-const { skip } = needs(
-  existsSync(schemaFile),
-  "GitHub's GraphQL schema: install @octokit/graphql-schema anywhere and set LOCKSTEP_PACKAGES to that folder",
-);
+const { skip } = needs(existsSync(schemaFile), "@octokit/graphql-schema not installed");
 test("our queries are valid in GitHub's own schema", { skip }, async () => {
   const resolve = createRequire(schemaFile);
   const { buildSchema, parse, validate } = (await import(resolve.resolve("graphql"))) as GraphQL;
@@ -609,7 +607,7 @@ type GraphQL = {
 const isThere = existsSync(join(packages, "node_modules/@octokit/openapi"));
 test(
   "the excerpt of GitHub's description is what the script makes",
-  needs(isThere, "there is no @octokit/openapi in LOCKSTEP_PACKAGES"),
+  needs(isThere, "@octokit/openapi not installed"),
   () => {
     assert.deepEqual(description, describeGitHub(packages));
   },

@@ -7,11 +7,11 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSy
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
 import { createModuleHost, type ModuleHost } from "../../src/effects/module-host.ts";
 import { RunnerError } from "../../src/engine/ports.ts";
 import type { HookResult } from "../../src/flow/event.ts";
 import type { Json } from "../../src/flow/json.ts";
+import { until } from "../until.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "lockstep-host-"));
 after(() => rmSync(folder, { recursive: true, force: true }));
@@ -369,7 +369,7 @@ test("an abort ends the call and its process; an aborted signal starts none", as
   await withHost(text, async (host) => {
     const controller = new AbortController();
     const call = host.call(["default"], [], controller.signal);
-    while (!existsSync(marker)) await sleep(10);
+    await until(() => existsSync(marker), "the call has begun");
     controller.abort();
     const result = await call;
     assert.ok(result.kind === "threw" && result.code === "HOOK_ABORTED");
@@ -424,8 +424,7 @@ for (const [name, ending, signal] of [
     if (signal !== null) child.kill(signal);
     await exited;
     const pid = Number(line.toString());
-    for (let round = 0; isAlive(pid) && round < 500; round += 1) await sleep(10);
-    assert.equal(isAlive(pid), false);
+    await until(() => !isAlive(pid), "the host has ended");
   });
 }
 

@@ -295,6 +295,23 @@ test("that time is nearly up is told once, and recorded", async () => {
   assert.equal(replay(flow, entries).difference, null);
 });
 
+test("time that passes between an entry and the next question counts too", async () => {
+  let now = 1_000_000;
+  const clock = {
+    now: () => now,
+    sleep: (_ms: number, signal: AbortSignal) =>
+      new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true })),
+  };
+  const { backend, told } = model((_request, asked) => ({
+    next_action: { action: asked === 4 ? "closing" : "next" },
+  }));
+  const flow = round({}, { wallMs: 100_000, soft: { wallMs: 50 } });
+  const observe = ({ event }: Entry) => void (now += event.type === "step.answered" ? 100 : 0);
+  const result = await runLoaded(loaded(flow), { journal: createMemoryJournal(), backend, clock, observe });
+  assert.equal(result.exitCode, 0, result.reason);
+  assert.deepEqual(told(/ms are used/), ["b 2"]);
+});
+
 test("a step that is not there cannot be limited", async () => {
   const { backend } = model(goesOn);
   const spending = { steps: { aa: { turns: 1 } } };

@@ -14,6 +14,7 @@ import { readYaml } from "../../src/load/yaml.ts";
 import { renderRetry } from "../../src/prompts/retry.ts";
 import { parseLenient, parseTemplate } from "../../src/prompts/template.ts";
 import { toLine } from "../../src/run/log-line.ts";
+import { assertLinear } from "../linear.ts";
 
 const UNITS = [
   " ",
@@ -83,34 +84,11 @@ const WORK: { readonly [name: string]: (text: string) => unknown } = {
   "readBody of a page behind a comment": (text) => readBody(`<?xml?><!-- ${text}`),
 };
 
-const [SHORT, LONG] = [2_000, 16_000];
-
-/** Processor time and not the clock: others may be busy. The least of a few tries, since a pause may fall into any. */
-async function cost(work: (text: string) => unknown, text: string): Promise<number> {
-  let least = Infinity;
-  for (let round = 0; round < 3 && least > 5_000; round += 1) {
-    const from = process.cpuUsage();
-    await work(text);
-    const { user, system } = process.cpuUsage(from);
-    least = Math.min(least, user + system);
-  }
-  return least;
-}
-
 describe("eight times the text takes far less than sixty-four times the work", () => {
   for (const [name, work] of Object.entries(WORK)) {
     test(name, async () => {
       for (const unit of [...UNITS, ...MORE]) {
-        for (const end of ENDS) {
-          const text = (length: number) => unit.repeat(length / unit.length) + end;
-          const short = await cost(work, text(SHORT));
-          const long = await cost(work, text(LONG));
-          // A few hundredths of a second are nobody's trouble, and too little to compare.
-          assert.ok(
-            long < 60_000 || long < 32 * short,
-            `${JSON.stringify(unit + end)}: ${short} → ${long} µs`,
-          );
-        }
+        for (const end of ENDS) await assertLinear(work, unit, end);
       }
     });
   }

@@ -758,6 +758,13 @@ for (const row of [...AGENT_ROWS, ...REGISTRY_ROWS]) {
   });
 }
 
+/** Something is found, in words; what cannot become a flow has an error. */
+function assertReported({ flow, problems }: { flow: Flow | null; problems: readonly Problem[] }): void {
+  assert.ok(problems.length > 0);
+  for (const { message, fix } of problems) assert.ok(message !== "" && fix !== "");
+  assert.ok(flow !== null || hasErrors(problems));
+}
+
 test("odd values at old places are reported, not thrown", () => {
   const ODD = [
     null,
@@ -771,20 +778,20 @@ test("odd values at old places are reported, not thrown", () => {
   ];
   for (const value of ODD) {
     for (const key of ["behavior", "prompts", "actions", "completion"]) {
-      withAgent({ ...HEAD, [key]: value });
-      withAgent({ ...HEAD, runner: { [key]: value, verdict: value, actions: value } });
-      load(tree({ [`registry /completionSteps/${key}`]: value }));
+      assertReported(withAgent({ ...HEAD, [key]: value }));
+      assertReported(withAgent({ ...HEAD, runner: { [key]: value, verdict: value, actions: value } }));
+      assertReported(load(tree({ [`registry /completionSteps/${key}`]: value })));
     }
-    load(tree({ "registry /completionSteps": value, "registry /validationSteps": undefined }));
-    load(tree001({ "/steps/s_a8f3": value, "/steps/s_b2c1/iterations": value }), "code-improver");
-    load(tree001({ "/steps/s_a8f3/check": value, "/steps/s_b2c1/prompt": value }), "code-improver");
-    load(
-      tree001({ "/steps/s_a8f3/check/onFail": value, "/basePath": value, "/entryStep": value }),
-      "code-improver",
+    assertReported(
+      load(tree({ "registry /completionSteps": value, "registry /validationSteps": undefined })),
     );
-    load(
-      tree002({ "/steps/initial.issue": value, "/steps/continuation.issue/transitions": value }),
-      "issues",
-    );
+    for (const edits of [
+      { "/steps/s_a8f3": value, "/steps/s_b2c1/iterations": value },
+      { "/steps/s_a8f3/check": value, "/steps/s_b2c1/prompt": value },
+      { "/steps/s_a8f3/check/onFail": value, "/basePath": value, "/entryStep": value },
+    ])
+      assertReported(load(tree001(edits), "code-improver"));
+    const edits = { "/steps/initial.issue": value, "/steps/continuation.issue/transitions": value };
+    assertReported(load(tree002(edits), "issues"));
   }
 });

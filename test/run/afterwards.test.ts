@@ -25,6 +25,7 @@ import { followRuns } from "../../src/run/tail.ts";
 import { fakeClock } from "../../src/testing/scenario.ts";
 import { JOURNALS } from "./golden.ts";
 import { agentFiles, projectWith, writeFiles, type StepFile, stepTo } from "./project.ts";
+import { until } from "../until.ts";
 
 const says = (stepId: string, action: string, more: object = {}): ScriptReply => ({
   step: stepId,
@@ -394,7 +395,7 @@ async function driven(use: (around: { reader: Journal; cwd: string; answer: () =
   const stop = new AbortController();
   const running = run({ agent: "a", backend, cwd, journal: writer, signal: stop.signal });
   try {
-    while ((await reader.list()).length === 0) await delay(5);
+    await until(async () => (await reader.list()).length > 0, "a run");
     await use({ reader, cwd, answer });
   } finally {
     stop.abort();

@@ -31,10 +31,7 @@ import { homeBeside, agentFiles, projectWith } from "./project.ts";
 const packages = process.env.LOCKSTEP_PACKAGES ?? "";
 const processesIn = (folder: string) => createAgentProcesses("lockstep-claude-", folder);
 const SDK = "node_modules/@anthropic-ai/claude-agent-sdk";
-const { skip } = needs(
-  existsSync(join(packages, SDK, "package.json")),
-  "the Claude Agent SDK: install it anywhere and set LOCKSTEP_PACKAGES to that folder",
-);
+const { skip } = needs(existsSync(join(packages, SDK, "package.json")), "the Claude Agent SDK not installed");
 
 const base = mkdtempSync(join(tmpdir(), "lockstep-claude-faults-"));
 after(() => rmSync(base, { recursive: true, force: true }));

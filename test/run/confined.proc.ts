@@ -17,7 +17,7 @@ const packages = process.env.LOCKSTEP_PACKAGES ?? "";
 const bwrap = needs(hasBwrap, NO_BWRAP);
 const claude = needs(
   existsSync(join(packages, "node_modules/@anthropic-ai/claude-agent-sdk/package.json")),
-  "the Claude Agent SDK: install it anywhere and set LOCKSTEP_PACKAGES to that folder",
+  "the Claude Agent SDK not installed",
 );
 
 const made: string[] = [];

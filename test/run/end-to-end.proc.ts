@@ -20,7 +20,7 @@ import { needs } from "../needs.ts";
 const packages = process.env.LOCKSTEP_PACKAGES ?? "";
 const { skip } = needs(
   existsSync(join(packages, "node_modules/@anthropic-ai/claude-agent-sdk/package.json")),
-  "the Claude Agent SDK: install it anywhere and set LOCKSTEP_PACKAGES to that folder",
+  "the Claude Agent SDK not installed",
 );
 
 type Example = {

@@ -27,6 +27,7 @@ import { toLine } from "../../src/run/log-line.ts";
 import { createTranscript, formatLine, logLines, watchRun, type Utterance } from "../../src/run/logs.ts";
 import { fakeClock } from "../../src/testing/scenario.ts";
 import { homeBeside, agentFiles, projectWith, type StepFile, PROVEN } from "./project.ts";
+import { until } from "../until.ts";
 
 const STEPS: { readonly [id: string]: StepFile } = {
   "initial.a": {
@@ -570,7 +571,7 @@ test("a run is followed until it has ended, line by line as it is written", asyn
       },
     },
   });
-  while ((await journal.list()).length === 0) await new Promise(setImmediate);
+  await until(async () => (await journal.list()).length > 0, "a run");
   const { flow, moments } = await watchRun(journal, "@last", true, new AbortController().signal);
   const heads: string[] = [];
   for await (const { entry, before, after } of moments) {

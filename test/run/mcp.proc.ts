@@ -8,7 +8,6 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { describe, test } from "node:test";
-import { setTimeout as delay } from "node:timers/promises";
 import {
   createMemoryJournal,
   resume,
@@ -26,11 +25,12 @@ import { needs } from "../needs.ts";
 import { httpTools, type HttpKind } from "./mcp-http.ts";
 import { agentFiles, projectWith, type StepFile } from "./project.ts";
 import { machineFiles } from "./stage-project.ts";
+import { until } from "../until.ts";
 
 const packages = process.env.LOCKSTEP_PACKAGES ?? "";
 const { skip } = needs(
   existsSync(join(packages, "node_modules/@modelcontextprotocol/client/package.json")),
-  "@modelcontextprotocol/client: install it anywhere and set LOCKSTEP_PACKAGES to that folder",
+  "@modelcontextprotocol/client not installed",
 );
 const SERVER = readFileSync(new URL("../fixtures/mcp/server.mjs", import.meta.url), "utf8");
 /** Written apart, so that no tool takes it for a secret. */
@@ -420,7 +420,7 @@ describe("servers of tools", { skip }, () => {
   test("an abort ends the waiting for a server, and a call that hangs", { timeout: 30_000 }, async () => {
     const stop = new AbortController();
     const { cwd, opening } = await open("silent", { signal: stop.signal });
-    while (logOf(cwd).length < 2) await delay(10);
+    await until(() => logOf(cwd).length >= 2, "the server has started");
     stop.abort();
     await assert.rejects(opening, /"t"/);
     assert.deepEqual(survivors(logOf(cwd)), []);

@@ -14,7 +14,7 @@ const packages = process.env.LOCKSTEP_PACKAGES ?? "";
 const bwrap = needs(hasBwrap, NO_BWRAP);
 const mcp = needs(
   existsSync(join(packages, "node_modules/@modelcontextprotocol/client/package.json")),
-  "@modelcontextprotocol/client: install it anywhere and set LOCKSTEP_PACKAGES to that folder",
+  "@modelcontextprotocol/client not installed",
 );
 const home = realpathSync(mkdtempSync(join(homedir(), ".lockstep-home-")));
 after(() => rmSync(home, { recursive: true, force: true }));

@@ -87,10 +87,13 @@ export type Start = MachineFiles & {
   readonly args?: { readonly [name: string]: unknown };
   readonly model: readonly ScriptReply[] | Backend;
   readonly options?: Partial<DriveOptions>;
+  /** Called with the folder of the project before the run starts. */
+  readonly watch?: (folder: string) => void;
 };
 
-export async function runMachine({ args, model, options, ...files }: Start): Promise<Ran> {
+export async function runMachine({ args, model, options, watch, ...files }: Start): Promise<Ran> {
   const folder = projectWith(machineFiles(files));
+  watch?.(folder);
   const journal = createMemoryJournal();
   return await drive(folder, journal, model, options, async (all) => {
     return await run({

@@ -7,6 +7,7 @@ import type { Result, RunOptions } from "../../src/run/index.ts";
 import { listWorktrees, pruneWorktrees } from "../../src/run/worktrees.ts";
 import { breaking } from "./breaking.ts";
 import { replies, repository, WORKER, type Repository } from "./repository.ts";
+import { until } from "../until.ts";
 
 const COMMIT = "echo new > b.txt; git add b.txt; git commit -qm work";
 const effectsOf = ({ effects }: Result) => effects.map(({ kind, state }) => `${kind}:${state}`);
@@ -290,7 +291,9 @@ test("an interruption while pushing is none of the push's failures", async () =>
     finalize: { push: true },
     signal: stop.signal,
     observe: ({ event }) => {
-      if (event.type === "effect.intended" && event.kind === "push") setTimeout(() => stop.abort(), 50);
+      if (event.type !== "effect.intended" || event.kind !== "push") return;
+      const isPushing = () => existsSync(join(world.remote, "started"));
+      void until(isPushing, "the remote has the push").then(() => stop.abort());
     },
   });
   assert.deepEqual([result.outcome, result.exitCode], ["interrupted", 130]);
