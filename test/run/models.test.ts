@@ -308,17 +308,17 @@ describe("what is said when a model cannot be asked", () => {
 });
 
 for (const text of [
-  '{"providers": {"openai": {"headers": {"Authorization": Bearer sk-secret-1}}}}',
-  '{"providers": {"openai": {"headers": {"Authorization": "Bearer sk-secret-1" "x": 1}}}}',
-  '{"providers": {"openai": {"headers": {"Authorization": "Bearer sk-secret-1}}}}',
-  "sk-secret-1",
+  '{"providers": {"openai": {"headers": {"Authorization": Bearer abc-1}}}}',
+  '{"providers": {"openai": {"headers": {"Authorization": "Bearer abc-1" "x": 1}}}}',
+  '{"providers": {"openai": {"headers": {"Authorization": "Bearer abc-1}}}}',
+  "abc-1 is not JSON",
 ])
   test(`a config.json that is not JSON is reported by its place, and without what it holds: ${text}`, () => {
     assert.throws(
       () => readConfig(home(text)),
       (error: Error) => {
         assert.match(error.message, /config\.json: it is not valid JSON at line 1, column \d+: /);
-        assert.doesNotMatch(error.message, /secret|Bearer|sk-/);
+        assert.doesNotMatch(error.message, /Bearer|abc-1/);
         return true;
       },
     );
