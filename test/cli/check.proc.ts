@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { ChildProcess } from "node:child_process";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import type { Problem } from "../../src/flow/problem.ts";
@@ -189,16 +189,25 @@ test("--watch tells of every change to the findings, of nothing else, and ends w
   const path = join(world.root, REGISTRY);
   const before = readFileSync(path, "utf8");
   let stage = 0;
+  /** As a whole: a file that is only half written is another finding. */
+  const replace = (text: string) => {
+    writeFileSync(`${path}.new`, text);
+    renameSync(`${path}.new`, path);
+  };
+  /** The same findings again, until a reading of them cannot be one that had begun before, and then none. */
+  const change = async (child: ChildProcess) => {
+    for (const end of ["\n", "\n\n", "\n\n\n"]) {
+      const read = bytesReadBy(child);
+      replace(before + end);
+      await until(() => bytesReadBy(child) >= read + before.length, "the file is read again");
+    }
+    replace(before.replaceAll(".nte", ".note"));
+  };
   const { code, stdout } = await world.lockstep(["check", "notes", "--watch"], {
     watch: (output, child) => {
       if (stage === 0 && output.includes("✗ notes:")) {
         stage = 1;
-        // The same findings again, and, when they have been read, none.
-        const read = bytesReadBy(child);
-        writeFileSync(path, `${before}\n`);
-        void until(() => bytesReadBy(child) >= read + before.length, "the file is read again").then(() =>
-          writeFileSync(path, before.replaceAll(".nte", ".note")),
-        );
+        void change(child);
       } else if (stage === 1 && output.includes("✓ notes: no problems")) {
         stage = 2;
         child.kill("SIGINT");
