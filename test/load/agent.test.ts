@@ -328,8 +328,19 @@ for (const [written, rule] of SUCCESS) {
 }
 
 for (const written of [
-  ...["exitCode:x", "exitCode:", "exitCode:-1", "exitCode:1.5", "exitCode:1234", "exitCode"],
-  ...["matches:(", "matches:", "contains:", "contains", "Empty", "exitcode:0", ""],
+  "exitCode:x",
+  "exitCode:",
+  "exitCode:-1",
+  "exitCode:1.5",
+  "exitCode:1234",
+  "exitCode",
+  "matches:(",
+  "matches:",
+  "contains:",
+  "contains",
+  "Empty",
+  "exitcode:0",
+  "",
 ])
   test(`a rule that cannot be read: "${written}"`, () => assert.equal(parseSuccess(written), null));
 
