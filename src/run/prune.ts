@@ -25,7 +25,9 @@ export async function prunable(
   for await (const row of everyRow(journal)) {
     newer += 1;
     const summary = summarise(row);
-    const isOld = now - Date.parse(summary.updatedAt) >= olderThanMs;
+    // The times of a damaged run may be wrong: its age is not known.
+    const isOld =
+      summary.state === "damaged" ? olderThanMs === 0 : now - Date.parse(summary.updatedAt) >= olderThanMs;
     if (newer > keep && isOld && summary.state !== "running") old.push(summary);
   }
   return await sized(journal, old, stateDir);

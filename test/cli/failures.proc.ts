@@ -458,8 +458,8 @@ describe("without --json a person is told", { concurrency: 3 }, () => {
     for (const [line, code, said] of [
       [["runs"], 0, /^damaged-2 +- +damaged JOURNAL_UNAVAILABLE/m],
       [["show", "a"], 2, /"a" could be any of damaged-2, damaged-1; give more/],
-      [["show", "damaged-1"], 3, /damaged-1 has an id/],
-      [["why", "a$"], 3, /damaged-2 has an id/],
+      [["show", "damaged-1"], 3, /row of run damaged-1 is not valid/],
+      [["why", "a$"], 3, /row of run damaged-2 is not valid/],
       [["worktree", "list"], 0, /./],
       [["__complete", "--", "show", ""], 0, /^damaged-1\t/m],
       [["show", "sound"], 0, /completed/],
