@@ -42,6 +42,14 @@ test("document 001's registry and agent.json load as printed", () => {
   assert.deepEqual(flow.steps["s_b2c1#check"]?.tools, flow.steps.s_b2c1?.tools);
 });
 
+test("only where parameters cannot be declared any argument is taken", () => {
+  const none = { "/parameters": {} };
+  const declared = { "/parameters": { topic: { type: "string", description: "t", cli: "--topic" } } };
+  assert.equal(flowOf(tree001({}, none), "code-improver").openArguments, true);
+  assert.equal(flowOf(tree001({}, declared), "code-improver").openArguments, undefined);
+  assert.equal(load(tree({ "agent /parameters": {} })).flow!.openArguments, undefined);
+});
+
 test("document 001's prompt references lead to the files it names", () => {
   const folder = ".agent/code-improver/prompts";
   const prompts = { "/steps/s_a8f3/prompt": parsed("001-prompt-path.json") };
