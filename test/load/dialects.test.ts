@@ -61,6 +61,24 @@ test("document 001's prompt references lead to the files it names", () => {
   );
 });
 
+test("the fallback of a prompt is read only where the prompt itself is not there", () => {
+  const folder = ".agent/code-improver/prompts";
+  const first = `${folder}/steps/phase/analyze/f_default.md`;
+  const rows = [
+    ["steps/phase/analyze/f_default.md", "system.md", first, 1],
+    ["nowhere.md", "system.md", `${folder}/system.md`, 2],
+    ["nowhere.md", "neither.md", null, 2],
+    ["nowhere.md", undefined, null, 1],
+  ] as const;
+  for (const [path, fallback, file, places] of rows) {
+    const prompt = { path, ...(fallback !== undefined && { fallback }) };
+    const found = load(tree001({ "/steps/s_b2c1/prompt": prompt }), "code-improver").flow!.steps.s_b2c1!
+      .prompt;
+    const names = new Set(found.tried.map((one) => one.split("/").at(-1)));
+    assert.deepEqual([found.file, names.size], [file, places], found.tried.join("\n"));
+  }
+});
+
 test("document 001's iterations, check definition and check prompt are read", () => {
   const edits = {
     "/steps/s_b2c1/iterations": parsed("001-iterations.jsonc"),
