@@ -24,13 +24,13 @@ const ref: PromptRef = {
 };
 const adapted = { ...ref, edition: "failed", adaptation: "git-dirty" };
 
-const places: readonly [
+const places: readonly (readonly [
   name: string,
   ref: PromptRef,
   there: readonly string[],
   file: string | null,
   tried: number,
-][] = [
+])[] = [
   [
     "the first folder wins",
     ref,
