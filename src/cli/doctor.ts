@@ -9,6 +9,8 @@ import { NOT_INSTALLED, type Programs } from "../flow/programs.ts";
 import { EXIT } from "../flow/verdict.ts";
 import { hasErrors } from "../flow/problem.ts";
 import { findProject, listAgents, type Project } from "../run/project.ts";
+import type { Journal } from "../run/index.ts";
+import { everyRow, particularsOf } from "../run/runs.ts";
 import { programsFor } from "../run/programs.ts";
 import { loadAgent } from "./agent.ts";
 import type { Asked } from "../run/reach.ts";
@@ -16,7 +18,7 @@ import { UsageError } from "./args.ts";
 import type { Call } from "./call.ts";
 import { withJournal } from "./journal.ts";
 import { countProblems } from "./problems.ts";
-import { duration, shownInLine, table } from "./text.ts";
+import { count, duration, shownInLine, table } from "./text.ts";
 
 /** `fail`: no run is possible. `warn`: some things are not. */
 export type Finding = {
@@ -192,13 +194,35 @@ async function stateFolder({ stateDir }: Project, call: Call): Promise<Finding> 
 
 async function journal(call: Call): Promise<Finding> {
   try {
-    return await withJournal(call, async (journal) =>
-      ok("journal", journal === null ? "none yet" : `${await journal.count()} runs`),
-    );
+    return await withJournal(call, async (journal) => {
+      if (journal === null) return ok("journal", "none yet");
+      const runs = count(await journal.count(), "run");
+      const damaged = await damagedIn(journal);
+      if (damaged === 0) return ok("journal", runs);
+      return warn(
+        "journal",
+        `${runs}, of which at least ${damaged} cannot be read`,
+        "lockstep doctor --journal",
+      );
+    });
   } catch (error) {
     return fail("journal", why(error), "lockstep doctor --journal reports all that is wrong with it");
   }
 }
+
+/** As `lockstep runs` finds them: all by their newest entry, and the newest runs by all entries. */
+async function damagedIn(journal: Journal): Promise<number> {
+  let damaged = 0;
+  let newer = 0;
+  for await (const row of everyRow(journal)) {
+    newer += 1;
+    const isRead = row.damaged === undefined && newer <= READ_WHOLE;
+    if (row.damaged !== undefined || (isRead && (await particularsOf(journal, row.id)).damaged)) damaged += 1;
+  }
+  return damaged;
+}
+
+const READ_WHOLE = 20;
 
 async function agents(project: Project, call: Call): Promise<readonly Finding[]> {
   const names = listAgents(project);

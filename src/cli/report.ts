@@ -134,10 +134,18 @@ function origin({ run, seq, edits = [] }: NonNullable<Result["forkedFrom"]>): st
   return shownInLine(`from run ${run} after entry ${seq}${edited}`, 400);
 }
 
-const MARKS = { completed: "✓", failed: "✗", waiting: "…", interrupted: "■", running: "▶" } as const;
+const MARKS = {
+  completed: "✓",
+  failed: "✗",
+  waiting: "…",
+  interrupted: "■",
+  running: "▶",
+  damaged: "✗",
+} as const;
 
 function headline({ outcome, code, agent, run, iterations, durationMs }: Shown, paint: Paint): string {
-  const colour = outcome === "completed" ? "green" : outcome === "failed" ? "red" : "yellow";
+  const colour =
+    outcome === "completed" ? "green" : ["failed", "damaged"].includes(outcome) ? "red" : "yellow";
   const facts = [
     shownInLine(agent),
     ...(run === null ? [] : [`run ${run}`, count(iterations, "iteration"), duration(durationMs)]),

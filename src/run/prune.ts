@@ -1,7 +1,7 @@
 /** Runs that nobody needs any more. */
 import { RunnerError, type Journal } from "../engine/ports.ts";
 import { ownersIn, removeBelongings, sizeOfBelongings } from "./belongings.ts";
-import { everyRow, findRun, summarise, type RunSummary } from "./runs.ts";
+import { DAMAGED, everyRow, findRun, particularsOf, summarise, type RunSummary } from "./runs.ts";
 
 export type PruneOptions = {
   /** Only runs whose newest entry is at least so old. */
@@ -47,7 +47,8 @@ export async function named(
         "RUN_OWNED_ELSEWHERE",
         `Run ${row.id} is being driven by a process, so nothing was removed. Stop it first with: lockstep stop ${row.id}`,
       );
-    meant.set(row.id, summarise(row));
+    const { damaged } = await particularsOf(journal, row.id);
+    meant.set(row.id, { ...summarise(row), ...(damaged && DAMAGED) });
   }
   return await sized(journal, [...meant.values()], stateDir);
 }
