@@ -1,5 +1,6 @@
 /** Runs that nobody needs any more. */
 import { RunnerError, type Journal } from "../engine/ports.ts";
+import { leaveOut } from "./batch-record.ts";
 import { ownersIn, removeBelongings, sizeOfBelongings } from "./belongings.ts";
 import { DAMAGED, everyRow, findRun, particularsOf, summarise, type RunSummary } from "./runs.ts";
 
@@ -86,6 +87,7 @@ export async function prune(
   const gone: Prunable[] = [];
   for (let from = 0; from < runs.length; from += AT_ONCE) {
     const some = runs.slice(from, from + AT_ONCE);
+    if (stateDir !== undefined) leaveOut(stateDir, new Set(some.map(({ run }) => run)));
     const removed = await Promise.allSettled(some.map(({ run }) => journal.remove(run)));
     for (const [place, run] of some.entries()) {
       const one = removed[place]!;
