@@ -45,7 +45,7 @@ export async function examine(call: Call): Promise<number> {
     await sandbox(call, project),
     await stateFolder(project, call),
     await journal(call),
-    ...(await worktrees(project)),
+    ...(await worktrees(project, call)),
     ...(await agents(project, call)),
     ok("backend scripted", "answers from a script: lockstep run NAME --script FILE"),
     ...(await models(call)),
@@ -106,10 +106,23 @@ function git({ git: program }: Programs): Finding {
 }
 
 /** Only where something is wrong with them. */
-async function worktrees({ root }: Project): Promise<readonly Finding[]> {
-  const { troubleWithWorktrees } = await import("../run/worktrees.ts");
-  return troubleWithWorktrees(root).map((what) => warn("worktrees", what, "lockstep worktree repair"));
+/** What `worktree repair` would do. Git is started only for a journal of the user's own. */
+async function worktrees({ root }: Project, call: Call): Promise<readonly Finding[]> {
+  const { repairRecorded, troubleWithWorktrees } = await import("../run/worktrees.ts");
+  const { standingOf } = await import("../run/states.ts");
+  const { env } = call.host;
+  const recorded = await withJournal(call, async (journal, stateDir) => {
+    if (journal === null || standingOf(stateDir, env).kind === "foreign") return [];
+    const around = { env, signal: AbortSignal.timeout(GIT_MS), root, isOurs: true };
+    return await repairRecorded(journal, around, true);
+    // What is wrong with the journal is a line of its own.
+  }).catch(() => []);
+  return [...troubleWithWorktrees(root), ...recorded.map(({ path, what }) => `${path}: ${what}`)].map(
+    (what) => warn("worktrees", what, "lockstep worktree repair"),
+  );
 }
+
+const GIT_MS = 20_000;
 
 function ripgrep({ rg }: Programs): Finding {
   const { status, stdout } = spawnSync(rg ?? NOT_INSTALLED, ["--no-config", "--version"], {

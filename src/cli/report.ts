@@ -56,6 +56,22 @@ export function renderReport(
   ].join("\n");
 }
 
+/** For `--quiet`: how the run ended, why, and what to type next. */
+export function renderBrief(
+  result: Shown,
+  resume: string,
+  paint: Paint,
+  typed: (text: string) => string = (text) => text,
+): string {
+  return [
+    headline(result, paint),
+    ...reasonOf(result, typed)
+      .split("\n")
+      .map((line) => `  ${line}`),
+    ...nextAction(result, resume).map((text) => `  next: ${typed(text)}`),
+  ].join("\n");
+}
+
 /** What a run waits for is shown as it would be asked; the commands that answer it come at the end. */
 function reasonOf(result: Shown, typed: (text: string) => string): string {
   const { outcome, questions } = result;

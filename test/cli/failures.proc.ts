@@ -369,6 +369,14 @@ describe("without --json a person is told", { concurrency: 3 }, () => {
     assert.equal(ran.code, 1);
     assert.equal(ran.stderr.trimEnd().split("\n").length, 2);
     assert.match(ran.stderr, /^✗ failed AGENT_ABORTED/);
+    // All of the reason: the last lines say what to type.
+    const untrusted = { env: { LOCKSTEP_TRUST: "" } };
+    const refused = await world.lockstep(
+      ["run", "doubter", "-q", "--topic", "1", "--script", "abort.json"],
+      untrusted,
+    );
+    assert.equal(refused.code, 3, refused.stderr);
+    assert.match(refused.stderr, /needs your trust first.*--trust /s);
   });
 
   test("a journal that is removed during the run ends it: exit 3", async () => {
