@@ -1,7 +1,7 @@
 /** `lockstep runs` */
-import { listRuns, type Journal, type RunSummary } from "../run/index.ts";
+import { findRun, listRuns, type Journal, type RunSummary } from "../run/index.ts";
 import { sizeOfRun } from "../run/prune.ts";
-import { particularsOf, type Particulars } from "../run/runs.ts";
+import { DAMAGED, particularsOf, type Particulars } from "../run/runs.ts";
 import { UsageError } from "./args.ts";
 import type { Call } from "./call.ts";
 import { withJournal, withOwnJournal } from "./journal.ts";
@@ -14,9 +14,14 @@ export async function listRecorded(call: Call): Promise<number> {
   const limit = limitOf(call);
   requirePrune(call);
   if (call.on("prune") && !call.on("dry-run"))
-    return await withOwnJournal(call, null, async (journal, stateDir) => {
-      return await (await import("./prune.ts")).pruneRuns(call, journal, stateDir);
-    });
+    return await withOwnJournal(
+      call,
+      null,
+      async (journal, stateDir) => await (await import("./prune.ts")).pruneRuns(call, journal, stateDir),
+      async (foreign) => {
+        for (const word of call.words) await findRun(foreign, word);
+      },
+    );
   return await withJournal(call, async (journal, stateDir) => {
     if (call.on("prune")) return await (await import("./prune.ts")).pruneRuns(call, journal, stateDir);
     if (call.on("watch")) return await watchRuns(call, journal, stateDir, limit);
@@ -110,9 +115,6 @@ async function rowsOf(
   }
   return rows;
 }
-
-/** An entry before the newest one cannot be read. */
-const DAMAGED = { state: "damaged", code: "JOURNAL_UNAVAILABLE" } as const;
 
 const HEAD = ["RUN", "AGENT", "STATE", "STEP", "STARTED", "AGE", "COST", "EVENTS", "SIZE"];
 

@@ -34,12 +34,16 @@ export type ForeignRun = {
   readonly does: readonly string[];
 };
 
-/** Returns when the state folder may be written to and obeyed; STATE_FOREIGN otherwise. A yes is recorded. */
+/**
+ * Returns when the state folder may be written to and obeyed; STATE_FOREIGN otherwise. A yes is recorded, unless
+ * `before` throws because the command cannot go on: then nothing has changed.
+ */
 export async function requireOwnState(
   stateDir: string,
   { trustJournal, env = process.env, notify }: TrustJournal,
   now: number,
   run: () => Promise<ForeignRun | null> = () => Promise.resolve(null),
+  before?: () => Promise<void>,
 ): Promise<void> {
   const standing = standingOf(stateDir, env);
   if (standing.kind !== "foreign") return;
@@ -47,6 +51,7 @@ export async function requireOwnState(
   if (isRefused) throw stateForeign({ stateDir, why, run: null }, isRefused);
   const question = { stateDir, why, run: await run() };
   if (!(await isAccepted(question, trustJournal, env))) throw stateForeign(question);
+  await before?.();
   const unknown = rememberState(stateDir, env, "accepted", now);
   if (unknown !== null) notify?.(unknown);
 }

@@ -23,6 +23,7 @@ import { reroute } from "../../src/engine/reroute.ts";
 import { parseBundle } from "../../src/run/bundle.ts";
 import { openSqliteJournal } from "../../src/journal/sqlite.ts";
 import { prunable, prune } from "../../src/run/prune.ts";
+import { particularsOf } from "../../src/run/runs.ts";
 import { followRuns } from "../../src/run/tail.ts";
 import { fakeClock } from "../../src/testing/scenario.ts";
 import { JOURNALS } from "./golden.ts";
@@ -355,7 +356,13 @@ test("a run whose row or newest entry is damaged does not go by its age", async 
   const idsOf = async (options: object) =>
     (await prunable(journal, { now, ...options })).map(({ run: id }) => id);
   assert.deepEqual(await idsOf({ olderThanMs: 1 }), ["r3"]);
+  assert.equal((await particularsOf(journal, "r3")).damaged, undefined);
   assert.deepEqual(await idsOf({ keep: 1 }), ["r2", "r1"], "age does not decide here");
+  for (const harm of ["UPDATE flow SET json = json || ' '", "PRAGMA foreign_keys = OFF; DELETE FROM flow"]) {
+    db.exec(harm);
+    const again = stack.adopt(await opened(), (one) => one.close());
+    assert.equal((await particularsOf(again, "r3")).damaged, true, harm);
+  }
 });
 
 test("what belongs to a run goes with it, and nothing else does", async () => {
