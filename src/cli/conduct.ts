@@ -16,7 +16,7 @@ import type { Call, UnderWay } from "./call.ts";
 import { amount, spending } from "./limits.ts";
 import { renderProblems } from "./problems.ts";
 import { createProgress } from "./progress.ts";
-import { nextAction, renderReport } from "./report.ts";
+import { renderBrief, renderReport } from "./report.ts";
 import { jsonLine, shellWord, shown } from "./text.ts";
 
 type Confirm = NonNullable<NonNullable<DriveOptions["trust"]>["confirm"]>;
@@ -101,16 +101,11 @@ export function tellResult(call: Call, result: Result, said: ReadonlySet<string>
   const resume = resumeCommand(call, result);
   const report = renderReport({ ...result, warnings }, resume, screen.err, call.typed, width);
   if (result.success) screen.tell(report);
-  else screen.complain(call.on("quiet") ? briefly(call, report, result, resume) : report);
+  else if (call.on("quiet")) screen.complain(renderBrief(result, resume, screen.err, call.typed));
+  else screen.complain(report);
   if (call.on("json")) screen.document(result);
   else if (!call.on("events")) screen.outcome(jsonLine(lastLine(result)));
   return result.exitCode;
-}
-
-/** For `--quiet`: how the run ended, why, and what to type next. */
-function briefly(call: Call, report: string, result: Result, resume: string): string {
-  const next = nextAction(result, resume).map((text) => `  next: ${call.typed(text)}`);
-  return [...report.split("\n").slice(0, 2), ...next].join("\n");
 }
 
 /** The last line on stdout: the outcome in one word, with what the run made. */

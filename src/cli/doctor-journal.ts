@@ -1,4 +1,5 @@
 /** `lockstep doctor --journal`: the whole record of runs, checked without changing it. */
+import { shellWord } from "../flow/harmless.ts";
 import { checkRecord, type JournalFault } from "../run/check-journal.ts";
 import { fail, ok, warn, type Finding } from "./doctor.ts";
 import { count } from "./text.ts";
@@ -7,7 +8,7 @@ import { count } from "./text.ts";
 export function journalFindings(stateDir: string): readonly Finding[] {
   const checked = checkRecord(stateDir);
   if (checked === null) return [ok("journal", `none in ${stateDir}`)];
-  const { faults, counts, orphans } = checked;
+  const { faults, counts, orphans, batches } = checked;
   const isReadable = !faults.some(({ part }) => part === "database");
   const whole: { readonly [part in JournalFault["part"]]: string } = {
     database: "SQLite finds no fault",
@@ -27,6 +28,8 @@ export function journalFindings(stateDir: string): readonly Finding[] {
   if (orphans > 0)
     findings.push(warn("files of runs", `those of ${count(orphans, "removed run")} are left`, TIDY));
   else if (isReadable) findings.push(ok("files of runs", "none are left of removed runs"));
+  for (const file of batches)
+    findings.push(warn("batches", `${file} is not a valid record of a batch`, `rm ${shellWord(file)}`));
   return findings;
 }
 

@@ -9,6 +9,8 @@ import { NOT_INSTALLED, type Programs } from "../flow/programs.ts";
 import { EXIT } from "../flow/verdict.ts";
 import { hasErrors } from "../flow/problem.ts";
 import { findProject, listAgents, type Project } from "../run/project.ts";
+import type { Journal } from "../run/index.ts";
+import { everyRow, particularsOf } from "../run/runs.ts";
 import { programsFor } from "../run/programs.ts";
 import { loadAgent } from "./agent.ts";
 import type { Asked } from "../run/reach.ts";
@@ -16,7 +18,7 @@ import { UsageError } from "./args.ts";
 import type { Call } from "./call.ts";
 import { withJournal } from "./journal.ts";
 import { countProblems } from "./problems.ts";
-import { duration, shownInLine, table } from "./text.ts";
+import { count, duration, shownInLine, table } from "./text.ts";
 
 /** `fail`: no run is possible. `warn`: some things are not. */
 export type Finding = {
@@ -43,7 +45,7 @@ export async function examine(call: Call): Promise<number> {
     await sandbox(call, project),
     await stateFolder(project, call),
     await journal(call),
-    ...(await worktrees(project)),
+    ...(await worktrees(project, call)),
     ...(await agents(project, call)),
     ok("backend scripted", "answers from a script: lockstep run NAME --script FILE"),
     ...(await models(call)),
@@ -104,10 +106,23 @@ function git({ git: program }: Programs): Finding {
 }
 
 /** Only where something is wrong with them. */
-async function worktrees({ root }: Project): Promise<readonly Finding[]> {
-  const { troubleWithWorktrees } = await import("../run/worktrees.ts");
-  return troubleWithWorktrees(root).map((what) => warn("worktrees", what, "lockstep worktree repair"));
+/** What `worktree repair` would do. Git is started only for a journal of the user's own. */
+async function worktrees({ root }: Project, call: Call): Promise<readonly Finding[]> {
+  const { repairRecorded, troubleWithWorktrees } = await import("../run/worktrees.ts");
+  const { standingOf } = await import("../run/states.ts");
+  const { env } = call.host;
+  const recorded = await withJournal(call, async (journal, stateDir) => {
+    if (journal === null || standingOf(stateDir, env).kind === "foreign") return [];
+    const around = { env, signal: AbortSignal.timeout(GIT_MS), root, isOurs: true };
+    return await repairRecorded(journal, around, true);
+    // What is wrong with the journal is a line of its own.
+  }).catch(() => []);
+  return [...troubleWithWorktrees(root), ...recorded.map(({ path, what }) => `${path}: ${what}`)].map(
+    (what) => warn("worktrees", what, "lockstep worktree repair"),
+  );
 }
+
+const GIT_MS = 20_000;
 
 function ripgrep({ rg }: Programs): Finding {
   const { status, stdout } = spawnSync(rg ?? NOT_INSTALLED, ["--no-config", "--version"], {
@@ -192,13 +207,35 @@ async function stateFolder({ stateDir }: Project, call: Call): Promise<Finding> 
 
 async function journal(call: Call): Promise<Finding> {
   try {
-    return await withJournal(call, async (journal) =>
-      ok("journal", journal === null ? "none yet" : `${await journal.count()} runs`),
-    );
+    return await withJournal(call, async (journal) => {
+      if (journal === null) return ok("journal", "none yet");
+      const runs = count(await journal.count(), "run");
+      const damaged = await damagedIn(journal);
+      if (damaged === 0) return ok("journal", runs);
+      return warn(
+        "journal",
+        `${runs}, of which at least ${damaged} cannot be read`,
+        "lockstep doctor --journal",
+      );
+    });
   } catch (error) {
     return fail("journal", why(error), "lockstep doctor --journal reports all that is wrong with it");
   }
 }
+
+/** As `lockstep runs` finds them: all by their newest entry, and the newest runs by all entries. */
+async function damagedIn(journal: Journal): Promise<number> {
+  let damaged = 0;
+  let newer = 0;
+  for await (const row of everyRow(journal)) {
+    newer += 1;
+    const isRead = row.damaged === undefined && newer <= READ_WHOLE;
+    if (row.damaged !== undefined || (isRead && (await particularsOf(journal, row.id)).damaged)) damaged += 1;
+  }
+  return damaged;
+}
+
+const READ_WHOLE = 20;
 
 async function agents(project: Project, call: Call): Promise<readonly Finding[]> {
   const names = listAgents(project);

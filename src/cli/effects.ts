@@ -1,4 +1,5 @@
 /** `lockstep effects RUN` */
+import { EXIT } from "../flow/verdict.ts";
 import { RunnerError, show, type Result } from "../run/index.ts";
 import type { Call } from "./call.ts";
 import { withJournal } from "./journal.ts";
@@ -10,17 +11,21 @@ export async function listEffects(call: Call): Promise<number> {
   return await withJournal(call, async (journal, stateDir) => {
     if (journal === null)
       throw new RunnerError("RUN_UNKNOWN", `There is no run "${ref}": none is recorded in ${stateDir}.`);
-    const { run, effects } = await show(journal, ref);
-    if (call.on("json")) screen.document({ v: 1, run, effects });
-    else if (effects.length === 0) screen.tell(`Run ${run} has done nothing outside of its own folder.`);
+    const { run, effects, outcome, reason } = await show(journal, ref);
+    const isDamaged = outcome === "damaged";
+    if (call.on("json")) screen.document({ v: 1, run, effects, ...(isDamaged && { damaged: reason }) });
+    else if (effects.length === 0 && !isDamaged)
+      screen.tell(`Run ${run} has done nothing outside of its own folder.`);
     else {
       const [head = "", ...lines] = table([
         ["KIND", "TARGET", "STATE", "WHEN", "DETAIL"],
         ...effects.map(cells),
       ]);
-      screen.print([screen.out("dim", head), ...lines].join("\n"));
+      if (lines.length > 0) screen.print([screen.out("dim", head), ...lines].join("\n"));
     }
-    return 0;
+    if (!isDamaged) return EXIT.completed;
+    screen.complain(`What else the run did is not known. ${shownInLine(reason, 1000)}`);
+    return EXIT.unavailable;
   });
 }
 

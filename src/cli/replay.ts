@@ -1,5 +1,6 @@
 /** `lockstep replay RUN|FILE …`: every decision once more, against the record. */
 import { resolve } from "node:path";
+import { EXIT } from "../flow/verdict.ts";
 import { parseBundle, replayBundle } from "../run/bundle.ts";
 import { MOST_BUNDLE_BYTES, readWritten } from "../run/files.ts";
 import { findRun, RunnerError, type Journal } from "../run/index.ts";
@@ -28,6 +29,8 @@ export async function replayRuns(call: Call): Promise<number> {
   const isJson = call.on("json");
   const told: Omit<Told, "ms">[] = [];
   let ok = true;
+  let differs = false;
+  let isDamaged = false;
   let events = 0;
   let ms = 0;
   await withJournal(call, async (journal, stateDir) => {
@@ -35,6 +38,8 @@ export async function replayRuns(call: Call): Promise<number> {
     let done = 0;
     const tell = ({ ms: took, ...run }: Told) => {
       ok &&= run.ok;
+      differs ||= run.difference !== null;
+      isDamaged ||= run.damaged !== undefined;
       events += run.events;
       ms += took;
       done += 1;
@@ -59,7 +64,8 @@ export async function replayRuns(call: Call): Promise<number> {
     const rate = events < 1000 ? "" : `, ${eventsPerSecond.toLocaleString("en")} a second`;
     screen.tell(`${count(events, "event")} replayed${rate}`);
   }
-  return ok ? 0 : 1;
+  if (isDamaged && !differs) return EXIT.unavailable;
+  return ok ? EXIT.completed : EXIT.failed;
 }
 
 /** Of more runs than this it is shown how many are done. */

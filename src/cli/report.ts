@@ -56,6 +56,22 @@ export function renderReport(
   ].join("\n");
 }
 
+/** For `--quiet`: how the run ended, why, and what to type next. */
+export function renderBrief(
+  result: Shown,
+  resume: string,
+  paint: Paint,
+  typed: (text: string) => string = (text) => text,
+): string {
+  return [
+    headline(result, paint),
+    ...reasonOf(result, typed)
+      .split("\n")
+      .map((line) => `  ${line}`),
+    ...nextAction(result, resume).map((text) => `  next: ${typed(text)}`),
+  ].join("\n");
+}
+
 /** What a run waits for is shown as it would be asked; the commands that answer it come at the end. */
 function reasonOf(result: Shown, typed: (text: string) => string): string {
   const { outcome, questions } = result;
@@ -134,10 +150,18 @@ function origin({ run, seq, edits = [] }: NonNullable<Result["forkedFrom"]>): st
   return shownInLine(`from run ${run} after entry ${seq}${edited}`, 400);
 }
 
-const MARKS = { completed: "✓", failed: "✗", waiting: "…", interrupted: "■", running: "▶" } as const;
+const MARKS = {
+  completed: "✓",
+  failed: "✗",
+  waiting: "…",
+  interrupted: "■",
+  running: "▶",
+  damaged: "✗",
+} as const;
 
 function headline({ outcome, code, agent, run, iterations, durationMs }: Shown, paint: Paint): string {
-  const colour = outcome === "completed" ? "green" : outcome === "failed" ? "red" : "yellow";
+  const colour =
+    outcome === "completed" ? "green" : ["failed", "damaged"].includes(outcome) ? "red" : "yellow";
   const facts = [
     shownInLine(agent),
     ...(run === null ? [] : [`run ${run}`, count(iterations, "iteration"), duration(durationMs)]),

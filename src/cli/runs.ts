@@ -1,7 +1,7 @@
 /** `lockstep runs` */
 import { listRuns, type Journal, type RunSummary } from "../run/index.ts";
 import { sizeOfRun } from "../run/prune.ts";
-import { particularsOf, type Particulars } from "../run/runs.ts";
+import { DAMAGED, particularsOf, type Particulars } from "../run/runs.ts";
 import { UsageError } from "./args.ts";
 import type { Call } from "./call.ts";
 import { withJournal, withOwnJournal } from "./journal.ts";
@@ -110,9 +110,6 @@ async function rowsOf(
   }
   return rows;
 }
-
-/** An entry before the newest one cannot be read. */
-const DAMAGED = { state: "damaged", code: "JOURNAL_UNAVAILABLE" } as const;
 
 const HEAD = ["RUN", "AGENT", "STATE", "STEP", "STARTED", "AGE", "COST", "EVENTS", "SIZE"];
 

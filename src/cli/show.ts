@@ -35,7 +35,7 @@ export async function showRun(call: Call): Promise<number> {
       if (lines.length >= LINES) screen.print(lines.splice(0).join("\n"));
     });
     if (call.on("result")) return printResult(call, result);
-    const code = result.code === "JOURNAL_UNAVAILABLE" ? EXIT.unavailable : EXIT.completed;
+    const code = result.outcome === "damaged" ? EXIT.unavailable : EXIT.completed;
     if (call.on("json")) {
       screen.document(result);
       return code;
@@ -50,9 +50,14 @@ export async function showRun(call: Call): Promise<number> {
 const LINES = 500;
 
 /** Only what the run made: text as it is but for what a terminal would obey, anything else as JSON. */
-function printResult({ screen, on }: Call, { run, result, outcome }: Shown): number {
+function printResult({ screen, on }: Call, { run, result, outcome, reason }: Shown): number {
   if (on("json")) screen.document({ v: 1, run, result });
   else if (result !== null) screen.emit(resultText(result));
+  if (outcome === "damaged") {
+    const unknown = result === null ? `What run ${run} made is not known. ` : "";
+    screen.complain(`${unknown}${shownInLine(reason, 1000)}`);
+    return EXIT.unavailable;
+  }
   if (result !== null) return 0;
   screen.complain(
     `Run ${run} has no result: ${outcome === "completed" ? "its last answer holds no data" : `it is ${outcome}`}.`,

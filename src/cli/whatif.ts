@@ -1,4 +1,5 @@
 /** `lockstep whatif --agent NAME [RUN …]` */
+import { EXIT } from "../flow/verdict.ts";
 import { load, RunnerError, type WhatIf } from "../run/index.ts";
 import { whatIf } from "../run/whatif.ts";
 import { UsageError } from "./args.ts";
@@ -21,7 +22,9 @@ export async function whatIfRuns(call: Call): Promise<number> {
   }).finally(() => call.screen.status(null));
   if (call.on("json")) call.screen.document(found);
   else call.screen.print(whatIfText(found, call.screen.out));
-  return call.on("check") && found.same < found.runs.length ? 1 : 0;
+  const damaged = found.runs.filter((run) => run.damaged !== undefined).length;
+  if (call.on("check") && found.same + damaged < found.runs.length) return EXIT.failed;
+  return damaged > 0 ? EXIT.unavailable : EXIT.completed;
 }
 
 /** Among more runs than this it is shown how many are done. */
@@ -38,8 +41,10 @@ type Run = WhatIf["runs"][number];
 type Led = NonNullable<Run["at"]>["recorded"];
 type Verdict = Run["recorded"];
 
-function runText({ run, kind, at, recorded, derived, stuck }: Run, paint: Paint): readonly string[] {
+function runText({ run, kind, at, recorded, derived, stuck, damaged }: Run, paint: Paint): readonly string[] {
   const row = (name: string, text: string) => `  ${paint("dim", name.padEnd(7))} ${text}`;
+  if (damaged !== undefined)
+    return [`${paint("red", run)}  cannot be followed: damaged`, row("damage", shownInLine(damaged, 1000))];
   const heads = {
     path: "takes another way",
     verdict: "ends another way",

@@ -132,6 +132,11 @@ export function isLeft(worktree: Tree): boolean {
   return recordsOf(worktree) !== null || paths.some(isThere);
 }
 
+/** Whether a removal by Lockstep was begun and not finished. */
+export function isHalfRemoved(worktree: Tree): boolean {
+  return awayOf(worktree).some(isThere);
+}
+
 function isThere(path: string): boolean {
   try {
     return lstatSync(path, { throwIfNoEntry: false }) !== undefined;

@@ -171,12 +171,19 @@ function checkRuns(
     const isPlain = isRunId(id) && typeof agent === "string" && typeof digest === "string" && isTime(at);
     const name = isRunId(id) ? id : `damaged-${key}`;
     if (!isPlain || (sum !== null && sum !== runSum(key, id, agent, digest, at)))
-      damage("runs", `run ${name} has an id, an agent, a flow or a time that Lockstep cannot have written`);
+      damage("runs", `the row of run ${name} is not valid or does not fit its checksum`);
     const due = Math.max(extent.last, typeof events === "number" ? events : 0);
     if (extent.count < due) damage("entries", `run ${name} has ${extent.count} of ${due} entries`);
   }
-  const homeless = [...extents].filter(([key]) => !keys.has(key)).length;
-  if (homeless > 0) damage("entries", `${homeless} runs have entries, and no row of their own`);
+  const first = db.prepare(
+    "SELECT body ->> '$.event.run' AS id FROM event WHERE run = ? AND seq = 1 AND json_valid(body)",
+  );
+  for (const [key, { count }] of extents) {
+    if (keys.has(key)) continue;
+    const { id } = first.get(key) ?? {};
+    const name = isRunId(id) ? id : `with the key ${key}`;
+    damage("runs", `the row of run ${name} is missing; ${count} of its entries are there`);
+  }
   return rows.flatMap(({ id }) => (isRunId(id) ? [id] : []));
 }
 

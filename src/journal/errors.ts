@@ -23,7 +23,7 @@ const RESCUE = "Restore the file from a copy, or rescue what can be read with: l
 export function runDamaged(path: string, run: string): RunnerError {
   return new RunnerError(
     "JOURNAL_UNAVAILABLE",
-    `${path}: ${run} has an id, an agent, a flow or a time that Lockstep cannot have written, so the file was changed from outside or the disk is faulty. ${RESCUE}`,
+    `${path}: the row of run ${run} is not valid or does not fit its checksum, so the file was changed from outside or the disk is faulty. ${RESCUE}, or remove the run with: lockstep runs --prune ${run}`,
   );
 }
 
@@ -87,16 +87,38 @@ export function entryDamaged(
   cause?: unknown,
 ): EntryDamaged {
   return new EntryDamaged(
-    `${path}: entry ${seq} of run ${run} ${what}, so the file was changed from outside or the disk is faulty. ${RESCUE}`,
+    `${path}: entry ${seq} of run ${run} ${what}, so the file was changed from outside or the disk is faulty. ${wayOut(run, seq)}`,
     seq,
     cause,
   );
 }
 
+export function entryMissing(path: string, run: string, seq: number): EntryDamaged {
+  return new EntryDamaged(
+    `${path}: entry ${seq} of run ${run} is missing: the run was salvaged without it, the file was changed from outside, or the disk is faulty. ${wayOut(run, seq)}`,
+    seq,
+  );
+}
+
+/** Salvage finds entries on other pages that SQLite cannot reach. */
+export function pageDamaged(path: string, run: string, seq: number, cause: unknown): EntryDamaged {
+  return new EntryDamaged(
+    `${path}: entry ${seq} of run ${run} is on a damaged page, so the file was changed from outside or the disk is faulty. ${RESCUE}`,
+    seq,
+    cause,
+  );
+}
+
+/** What to do about one entry. Salvage gives no more of its run than what can be read already. */
+function wayOut(run: string, seq: number): string {
+  const kept = seq > 1 ? `, keep what comes before with "lockstep export ${run}"` : "";
+  return `Restore the file from a copy${kept}, or remove the run with: lockstep runs --prune ${run}`;
+}
+
 /** `what` is what became of the file. */
 export function artifactDamaged(file: string, run: string, seq: number, what: string): EntryDamaged {
   return new EntryDamaged(
-    `${file} ${what}: it holds entry ${seq} of run ${run}, which cannot be read without it. ${RESCUE}`,
+    `${file} ${what}: it holds entry ${seq} of run ${run}, which cannot be read without it. ${wayOut(run, seq)}`,
     seq,
   );
 }

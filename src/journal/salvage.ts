@@ -1,5 +1,5 @@
 /** What can be read of a damaged journal, written into a new state folder. The damaged one is only read. */
-import { existsSync, mkdirSync, readdirSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, statSync } from "node:fs";
 import type { DatabaseSync } from "node:sqlite";
 import { RunnerError } from "../engine/ports.ts";
 import { isObject, own } from "../flow/json.ts";
@@ -75,10 +75,11 @@ function requireNobody(directory: string): void {
 }
 
 function requireEmpty(out: string): void {
-  if (!existsSync(out) || readdirSync(out).length === 0) return;
+  const found = statSync(out, { throwIfNoEntry: false });
+  if (found === undefined || (found.isDirectory() && readdirSync(out).length === 0)) return;
   throw new RunnerError(
     "NOT_WRITABLE",
-    `${out} exists and is not empty: what is rescued is written into a new folder. Choose another with --out DIR.`,
+    `${out} exists and ${found.isDirectory() ? "is not empty" : "is not a folder"}: what is rescued is written into a new folder. Choose another with --out DIR.`,
   );
 }
 
@@ -176,13 +177,15 @@ function settleRun(run: FoundRun, sql: ReturnType<typeof prepareAll>): SalvagedR
   const entries = Math.max(run.events, highest);
   const hasFlow = sql.hasFlow(run.digest);
   const about = { run: id, agent, readable, entries };
-  if (readable === 0)
+  if (readable === 0) {
+    sql.removeEntries(key);
     return {
       ...about,
       state: "lost",
       isOpen: false,
       why: entries === 0 ? "it has no entries" : "its first entry is lost",
     };
+  }
   const isOpen = !sql.isEnded(key, readable);
   sql.addRun(run, entries);
   if (readable === entries && hasFlow) return { ...about, state: "whole", isOpen, why: null };
@@ -212,6 +215,7 @@ function prepareAll(db: DatabaseSync) {
     `INSERT INTO run (key, id, agent, digest, created_at, epoch, owner, owner_pid, owned_since, sum, events)
      VALUES (?, ?, ?, ?, ?, ?, NULL, 0, 0, ?, ?)`,
   );
+  const removeEntries = db.prepare("DELETE FROM event WHERE run = ?");
   const removeStrays = db.prepare("DELETE FROM event WHERE run NOT IN (SELECT key FROM run)");
   return {
     /** Keys that entries name and no row of a run. */
@@ -241,6 +245,7 @@ function prepareAll(db: DatabaseSync) {
       const sum = runSum(key, id, agent, digest, createdAt);
       addRun.run(key, id, agent, digest, createdAt, epoch, sum, events);
     },
+    removeEntries: (key: number) => void removeEntries.run(key),
     removeStrays: () => Number(removeStrays.run().changes),
   };
 }

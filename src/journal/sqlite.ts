@@ -11,9 +11,11 @@ import {
   closed,
   codeOf,
   entryDamaged,
+  entryMissing,
   flowDamaged,
   type Holder,
   outOfOrder,
+  pageDamaged,
   readOnly,
   runDamaged,
   runExists,
@@ -142,7 +144,7 @@ export async function openSqliteJournal(options: SqliteJournalOptions): Promise<
       try {
         for (const _ of sql.read.iterate(id, afterSeq, limit)) read += 1;
       } catch {
-        throw entryDamaged(file, id, afterSeq + read + 1, "is on a damaged page", cause);
+        throw pageDamaged(file, id, afterSeq + read + 1, cause);
       }
       throw cause;
     }
@@ -211,11 +213,13 @@ export async function openSqliteJournal(options: SqliteJournalOptions): Promise<
       const id = isRunId(name) ? name : `${DAMAGED}${key}`;
       if (!isWhole({ key, name, agent, digest, created_at: createdAt, sum })) {
         const { message } = runDamaged(file, id);
-        return { id, agent: "-", digest, createdAt: 0, events, last: null, owned, damaged: message };
+        const { last } = lastOf(key, body, bodySum, id, events);
+        const at = isTime(createdAt) ? createdAt : (last?.at ?? 0);
+        return { id, agent: "-", digest, createdAt: at, events, last, owned, damaged: message };
       }
       const { last, damaged } =
         typeof recorded === "number" && recorded > events
-          ? { last: null, damaged: entryDamaged(file, id, events + 1, "is missing").message }
+          ? { last: null, damaged: entryMissing(file, id, events + 1).message }
           : lastOf(key, body, bodySum, id, events);
       const row = { id, agent, digest, createdAt, events, last, owned };
       return damaged === undefined ? row : Object.assign(row, { damaged });
@@ -309,6 +313,8 @@ export async function openSqliteJournal(options: SqliteJournalOptions): Promise<
         const run = findRun(id);
         if (run === undefined) throw runUnknown(id);
         if (!isWhole(run)) throw runDamaged(file, id);
+        const { last } = sql.last.get(run.key) as { readonly last: number };
+        if (run.events !== null && last < run.events) throw entryMissing(file, id, last + 1);
         if (run.owner !== null) {
           if (!owners.isAlive(run.owner)) owners.bury(run.owner);
           else if (!takeOver) throw runHeld(id, holderOf(run));
@@ -334,11 +340,11 @@ export async function openSqliteJournal(options: SqliteJournalOptions): Promise<
         }
         const entries = rows.map(([key, seq, body, sum], index) => {
           const next = afterSeq + index + 1;
-          if (seq !== next) throw entryDamaged(file, id, next, "is missing");
+          if (seq !== next) throw entryMissing(file, id, next);
           return toEntry(key, body, sum, id, seq);
         });
         const end = afterSeq + rows.length;
-        if (rows.length !== limit && end < due) throw entryDamaged(file, id, end + 1, "is missing");
+        if (rows.length !== limit && end < due) throw entryMissing(file, id, end + 1);
         return entries;
       });
     },
@@ -494,6 +500,8 @@ type RunRecord = {
   readonly owner: string | null;
   readonly owner_pid: number;
   readonly owned_since: number;
+  /** How many entries it had when it was last released; null: it never was. */
+  readonly events: number | null;
 } & RunFacts;
 
 /** What stays the same in a row of `run`, as it is recorded. */
@@ -587,13 +595,14 @@ function prepareList(db: DatabaseSync, isOld: boolean, more: string) {
   return { whole, bare };
 }
 
-const RELEASE =
-  "UPDATE run SET owner = NULL, events = (SELECT max(seq) FROM event WHERE event.run = run.key)";
+/** The number of entries never falls: it is the proof that some are missing. */
+const RELEASE = `UPDATE run SET owner = NULL,
+  events = max(coalesce(events, 0), coalesce((SELECT max(seq) FROM event WHERE event.run = run.key), 0))`;
 
 /** `isOld`: there are no checksums, and nothing is written. */
 function prepareAll(db: DatabaseSync, isOld: boolean) {
   const sum = isOld ? "NULL AS sum" : "sum";
-  const RUN = `SELECT key, id AS name, agent, digest, created_at, epoch, owner, owner_pid, owned_since, ${sum} FROM run`;
+  const RUN = `SELECT key, id AS name, agent, digest, created_at, epoch, owner, owner_pid, owned_since, ${sum}, ${isOld ? "NULL AS events" : "events"} FROM run`;
   // Statements that write are never run where there are no checksums, and could not be prepared there.
   const prepare = (text: string) => db.prepare(isOld ? "SELECT 1" : text);
   const sql = {
@@ -603,6 +612,7 @@ function prepareAll(db: DatabaseSync, isOld: boolean) {
     runsOfFlow: db.prepare("SELECT id FROM run WHERE digest = ? ORDER BY key DESC"),
     findRun: db.prepare(`${RUN} WHERE id = ?`),
     findKey: db.prepare(`${RUN} WHERE key = ?`),
+    last: db.prepare("SELECT coalesce(max(seq), 0) AS last FROM event WHERE run = ?"),
     sealRun: prepare("UPDATE run SET sum = ? WHERE key = ?"),
     addRun: db.prepare(
       `INSERT INTO run (id, agent, digest, created_at, epoch, owner, owner_pid, owned_since)

@@ -12,6 +12,7 @@ import {
 import { isAbsolute } from "node:path";
 import { RunnerError } from "../engine/ports.ts";
 import type { Granted } from "../flow/flow.ts";
+import { shellWord } from "../flow/harmless.ts";
 import { isObject, own, type Json, type JsonObject } from "../flow/json.ts";
 import { isRunId } from "../flow/recorded.ts";
 import { fileInside, inside } from "../journal/inside.ts";
@@ -81,6 +82,24 @@ export function forgetBatch(stateDir: string, batch: string): void {
   rmSync(fileOf(stateDir, batch), { force: true });
 }
 
+/** Takes runs that are about to be removed out of their batches, so that none is done again; an empty batch is forgotten. */
+export function leaveOut(stateDir: string, runs: ReadonlySet<string>): void {
+  for (const batch of namesIn(stateDir)) {
+    const record = recordIn(fileOf(stateDir, batch), batch);
+    const items = record?.items.filter(({ run }) => !runs.has(run)) ?? [];
+    if (record === null || items.length === record.items.length) continue;
+    if (items.length === 0) forgetBatch(stateDir, batch);
+    else writeBatch(stateDir, { ...record, items });
+  }
+}
+
+/** The files that have the name of a batch and are not valid records of it. */
+export function invalidBatches(stateDir: string): readonly string[] {
+  return namesIn(stateDir)
+    .filter((batch) => recordIn(fileOf(stateDir, batch), batch) === null)
+    .map((batch) => fileOf(stateDir, batch));
+}
+
 /** `ref`: its name or a unique beginning of that. RUN_UNKNOWN, RUN_AMBIGUOUS or JOURNAL_UNAVAILABLE. */
 export function readBatch(stateDir: string, ref: string): BatchRecord {
   const matches = namesIn(stateDir).filter((name) => name.startsWith(ref));
@@ -93,13 +112,19 @@ export function readBatch(stateDir: string, ref: string): BatchRecord {
       `There is no batch "${ref}" to go on with in ${stateDir}. One that has ended is not kept; \`lockstep runs\` lists its runs.`,
     );
   const file = fileOf(stateDir, batch);
-  const record = parsed(readTextFile(file, MOST_BYTES));
-  if (record === null || record.batch !== batch)
+  const record = recordIn(file, batch);
+  if (record === null)
     throw new RunnerError(
       "JOURNAL_UNAVAILABLE",
-      `${file} is not a valid record of a batch. Its runs can be resumed one by one: lockstep runs`,
+      `${file} is not a valid record of a batch. Its runs can be resumed one by one; "lockstep runs" lists them. Then remove it with: rm ${shellWord(file)}`,
     );
   return record;
+}
+
+/** null: it is not valid. */
+function recordIn(file: string, batch: string): BatchRecord | null {
+  const record = parsed(readTextFile(file, MOST_BYTES));
+  return record?.batch === batch ? record : null;
 }
 
 function namesIn(stateDir: string): readonly string[] {

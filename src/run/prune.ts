@@ -1,7 +1,8 @@
 /** Runs that nobody needs any more. */
 import { RunnerError, type Journal } from "../engine/ports.ts";
+import { leaveOut } from "./batch-record.ts";
 import { ownersIn, removeBelongings, sizeOfBelongings } from "./belongings.ts";
-import { everyRow, findRun, summarise, type RunSummary } from "./runs.ts";
+import { DAMAGED, everyRow, findRun, particularsOf, summarise, type RunSummary } from "./runs.ts";
 
 export type PruneOptions = {
   /** Only runs whose newest entry is at least so old. */
@@ -25,7 +26,9 @@ export async function prunable(
   for await (const row of everyRow(journal)) {
     newer += 1;
     const summary = summarise(row);
-    const isOld = now - Date.parse(summary.updatedAt) >= olderThanMs;
+    // The times of a damaged run may be wrong: its age is not known.
+    const isOld =
+      summary.state === "damaged" ? olderThanMs === 0 : now - Date.parse(summary.updatedAt) >= olderThanMs;
     if (newer > keep && isOld && summary.state !== "running") old.push(summary);
   }
   return await sized(journal, old, stateDir);
@@ -45,7 +48,8 @@ export async function named(
         "RUN_OWNED_ELSEWHERE",
         `Run ${row.id} is being driven by a process, so nothing was removed. Stop it first with: lockstep stop ${row.id}`,
       );
-    meant.set(row.id, summarise(row));
+    const { damaged } = await particularsOf(journal, row.id);
+    meant.set(row.id, { ...summarise(row), ...(damaged && DAMAGED) });
   }
   return await sized(journal, [...meant.values()], stateDir);
 }
@@ -83,6 +87,7 @@ export async function prune(
   const gone: Prunable[] = [];
   for (let from = 0; from < runs.length; from += AT_ONCE) {
     const some = runs.slice(from, from + AT_ONCE);
+    if (stateDir !== undefined) leaveOut(stateDir, new Set(some.map(({ run }) => run)));
     const removed = await Promise.allSettled(some.map(({ run }) => journal.remove(run)));
     for (const [place, run] of some.entries()) {
       const one = removed[place]!;

@@ -116,6 +116,8 @@ export async function particularsOf(journal: Journal, run: string): Promise<Part
     for await (const slice of slicesOf(journal, run))
       for (const { event } of slice) {
         if (event.type === "run.started") ({ args, batch } = event);
+        if (event.type === "run.started" || event.type === "run.adopted")
+          isDamaged ||= (await journal.flow(event.flow)) === null;
         const spent = usageIn(event);
         if (spent !== undefined) usage = addUsage(usage, spent);
       }
@@ -127,9 +129,15 @@ export async function particularsOf(journal: Journal, run: string): Promise<Part
   return { ...about, ...(isDamaged && { damaged: true }) };
 }
 
-/** How a recorded run stands: its result, or `running` while a living process drives it. Then it has no exit code yet. */
+/** How a run stands in a list if what is read of it is damaged, and not only its newest entry. */
+export const DAMAGED = { state: "damaged", code: "JOURNAL_UNAVAILABLE" } as const;
+
+/**
+ * How a recorded run stands: its result, or `running` while a living process drives it, when it has no exit code yet.
+ * `damaged`: how it went is not known, and the rest is what could be read of it.
+ */
 export type Shown = Omit<Result, "outcome" | "exitCode"> & {
-  readonly outcome: Result["outcome"] | "running";
+  readonly outcome: Result["outcome"] | "running" | "damaged";
   readonly exitCode: number | null;
 };
 
@@ -146,8 +154,12 @@ export async function show(
   const row = await findRun(journal, ref);
   const { standingOf } = await import("./standing.ts");
   const { result, damage, isRunning } = await standingOf(journal, row, now, hear);
-  // How it went is not known: what is left of it says only what came before.
-  const damaged = { outcome: "failed", code: "JOURNAL_UNAVAILABLE", exitCode: EXIT.unavailable } as const;
+  const damaged = {
+    outcome: "damaged",
+    success: false,
+    code: "JOURNAL_UNAVAILABLE",
+    exitCode: EXIT.unavailable,
+  } as const;
   const running = { outcome: "running", code: "RUNNING", exitCode: null } as const;
   if (damage === null && !isRunning) return result;
   const reason = damage?.why ?? "The run is in progress, driven by another process.";

@@ -31,6 +31,8 @@ export type RunWhatIf = {
   readonly recorded: Verdict | null;
   readonly derived: Verdict | null;
   readonly stuck: Rerouted["stuck"];
+  /** Why it cannot be read; then it is `stuck` at no step. */
+  readonly damaged?: string;
 };
 
 /** `refs`: which runs; all of the agent when there are none. `onRun` hears of each as it is worked out. */
@@ -49,7 +51,10 @@ export async function whatIf(
   const runs: RunWhatIf[] = [];
   const rows = refs.length === 0 ? everyRow(journal, { agent }) : namedRows(journal, refs);
   for await (const { id } of rows) {
-    const run = ifSo(flow, id, await journal.read(id));
+    const run = await journal.read(id).then(
+      (entries) => ifSo(flow, id, entries),
+      (error: unknown) => unreadable(id, error),
+    );
     runs.push(run);
     onRun?.(run);
   }
@@ -71,6 +76,13 @@ async function* namedRows(journal: Journal, refs: readonly string[]): AsyncGener
   const rows: RunRow[] = [];
   for (const ref of refs) rows.push(await findRun(journal, ref));
   yield* rows;
+}
+
+/** One that is damaged does not hide the others. */
+function unreadable(run: string, error: unknown): RunWhatIf {
+  if (!(error instanceof RunnerError) || error.code !== "JOURNAL_UNAVAILABLE") throw error;
+  const unknown = { at: null, recorded: null, derived: null, stuck: null };
+  return { run, kind: "stuck", ...unknown, damaged: error.message };
 }
 
 function ifSo(flow: Flow, run: string, entries: readonly Entry[]): RunWhatIf {

@@ -63,10 +63,22 @@ export async function whyOf(
   const { add, traced } = createTrace(target ?? null);
   const { flow, damage } = await foldPartly(journal, row, add);
   const trace = traced(flow);
-  const visit = target === undefined ? lastOf(trace) : findVisit(trace, target);
+  const visit = target === undefined ? lastOf(trace) : visitBefore(damage, trace, target);
   if (visit === undefined)
     throw new RunnerError("STEP_UNKNOWN", "The run ended before any step was visited.");
   return { ...asDriven(toWhy(trace, visit), row.owned), damage };
+}
+
+/** What a damaged run did not come to before the damage, it may have come to later. */
+function visitBefore(damage: Damage | null, trace: Trace, target: string): Visit {
+  try {
+    return findVisit(trace, target);
+  } catch (error) {
+    if (damage === null || !(error instanceof RunnerError)) throw error;
+    const until = damage.seq === null ? "" : `, which ends before entry ${damage.seq}`;
+    const what = `"${target}" is not in what can be read of the run${until}. ${damage.why}`;
+    throw new RunnerError("JOURNAL_UNAVAILABLE", what, { cause: error });
+  }
 }
 
 /** A journal does not record that its process died: what is open in a run that no living process drives has stopped. */

@@ -7,7 +7,14 @@ import { isAncestor, tipOf, treesOf, type Git, type Tree } from "../effects/git.
 import { dirtyIn } from "../effects/submodules.ts";
 import { inTurn, takeTurn } from "../effects/turn.ts";
 import { named } from "../effects/words.ts";
-import { discardWorktree, isHalfMade, isLeft, isOwnWorktree, ownerOf } from "../effects/worktree-records.ts";
+import {
+  discardWorktree,
+  isHalfMade,
+  isHalfRemoved,
+  isLeft,
+  isOwnWorktree,
+  ownerOf,
+} from "../effects/worktree-records.ts";
 import { leftIn, NOTHING_LEFT, removeWorktree } from "../effects/worktree-remove.ts";
 import { isFresh, repairRecords, unreadableIn } from "../effects/worktree-repair.ts";
 import { RunnerError, type Journal, type RunRow } from "../engine/ports.ts";
@@ -255,8 +262,19 @@ export async function repairWorktrees(
     repaired.push({ path: records, what, done, why: whys[done] });
   }
   repaired.push(...(await repairCheckout(common, top, around, dryRun)));
-  if (journal === null || !around.isOurs) return repaired;
-  for (const { row, worktree, git, isMisplaced } of await recorded(journal, around)) {
+  if (journal !== null && around.isOurs) repaired.push(...(await repairRecorded(journal, around, dryRun)));
+  return repaired;
+}
+
+/** Those that runs are recorded with, in a journal of the user's own. */
+export async function repairRecorded(
+  journal: Journal,
+  around: Around,
+  dryRun: boolean,
+): Promise<readonly Repaired[]> {
+  const { top } = repositoryAround(around.root);
+  const repaired: Repaired[] = [];
+  for (const { row, worktree, git, isMisplaced, isBegun } of await recorded(journal, around)) {
     const { path } = worktree;
     if (row.state === "running" || isMisplaced) continue;
     if (existsSync(path) && row.made && !existsSync(join(path, ".git")) && ownerOf(worktree) === row.run) {
@@ -264,6 +282,8 @@ export async function repairWorktrees(
       const done = answer.ok ? "repaired" : "kept";
       repaired.push({ path, what: "it has no .git file", done, why: `of run ${row.run}` });
     } else if (!existsSync(path) && isLeft(worktree) && row.merged === true) {
+      // A folder that somebody moved away can be put back, and its run goes on: git's records of it stay.
+      if (row.state !== "completed" && isBegun && !isHalfRemoved(worktree)) continue;
       if (!dryRun) await inTurn(top, async () => await discardWorktree(worktree, row.run));
       repaired.push({ path, what: "it is half removed", done: "removed", why: `of run ${row.run}` });
     }

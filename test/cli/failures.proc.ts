@@ -369,6 +369,14 @@ describe("without --json a person is told", { concurrency: 3 }, () => {
     assert.equal(ran.code, 1);
     assert.equal(ran.stderr.trimEnd().split("\n").length, 2);
     assert.match(ran.stderr, /^✗ failed AGENT_ABORTED/);
+    // All of the reason: the last lines say what to type.
+    const untrusted = { env: { LOCKSTEP_TRUST: "" } };
+    const refused = await world.lockstep(
+      ["run", "doubter", "-q", "--topic", "1", "--script", "abort.json"],
+      untrusted,
+    );
+    assert.equal(refused.code, 3, refused.stderr);
+    assert.match(refused.stderr, /needs your trust first.*--trust /s);
   });
 
   test("a journal that is removed during the run ends it: exit 3", async () => {
@@ -408,8 +416,13 @@ describe("without --json a person is told", { concurrency: 3 }, () => {
     assert.equal((await own.lockstep(["show", sound])).code, 0);
     const said = new RegExp(`entry ${seq} of run ${harmed} does not fit its checksum`);
     for (const [line, out] of [
-      [["show", harmed], /initial\.note #1 → .*failed.*JOURNAL_UNAVAILABLE/s],
-      [["show", harmed, "--json"], /"code": ?"JOURNAL_UNAVAILABLE"/],
+      [["show", harmed], /initial\.note #1 → .*✗ damaged JOURNAL_UNAVAILABLE/s],
+      [["show", harmed, "--json"], /"outcome": ?"damaged".*"code": ?"JOURNAL_UNAVAILABLE"/s],
+      [["show", harmed, "--result"], /^$/],
+      [["effects", harmed], /^$/],
+      [["effects", harmed, "--json"], /"damaged": ?"/],
+      [["whatif", "--agent", "notes"], /cannot be followed: damaged.*2 runs: 1 the same, 0 another way, 1 /s],
+      [["why", harmed, "closure.note@2"], /^$/],
       [["show", harmed, "--events"], /"run\.started"/],
       [["why", harmed, "initial.note"], /initial\.note/],
       [["why", harmed, "--json"], /"damaged": ?"/],
@@ -423,7 +436,16 @@ describe("without --json a person is told", { concurrency: 3 }, () => {
       assert.match(shown.stdout, out, line.join(" "));
     }
     const all = await own.lockstep(["replay", "--all"]);
-    assert.equal(all.code, 1, all.stderr);
+    assert.equal(all.code, 3, all.stderr);
+    const examined = await own.lockstep(["doctor"]);
+    assert.match(
+      examined.stdout,
+      /warn +journal +2 runs, of which at least 1 .*fix: lockstep doctor --journal/,
+    );
+    assert.match(
+      (await own.lockstep(["runs", "--prune", harmed, "--dry-run"])).stdout,
+      new RegExp(`${harmed} +notes +damaged`),
+    );
     assert.match(all.stdout, new RegExp(`damaged  ${harmed} .*\n.*same  ${sound} `));
     const bundle = JSON.parse(readFileSync(join(own.root, "part.json"), "utf8")) as {
       entries: unknown[];
@@ -458,8 +480,8 @@ describe("without --json a person is told", { concurrency: 3 }, () => {
     for (const [line, code, said] of [
       [["runs"], 0, /^damaged-2 +- +damaged JOURNAL_UNAVAILABLE/m],
       [["show", "a"], 2, /"a" could be any of damaged-2, damaged-1; give more/],
-      [["show", "damaged-1"], 3, /damaged-1 has an id/],
-      [["why", "a$"], 3, /damaged-2 has an id/],
+      [["show", "damaged-1"], 3, /row of run damaged-1 is not valid/],
+      [["why", "a$"], 3, /row of run damaged-2 is not valid/],
       [["worktree", "list"], 0, /./],
       [["__complete", "--", "show", ""], 0, /^damaged-1\t/m],
       [["show", "sound"], 0, /completed/],

@@ -44,17 +44,22 @@ const ROWS: readonly Row[] = [
   [
     "the row of a run is gone",
     sql("DELETE FROM run WHERE key = 1"),
-    ["damage entries: 1 runs have entries, and no row of their own"],
+    ["damage runs: the row of run run1 is missing; 3 of its entries are there"],
+  ],
+  [
+    "the row and the first entry of a run are gone",
+    sql("DELETE FROM run WHERE key = 1; DELETE FROM event WHERE run = 1 AND seq = 1"),
+    ["damage runs: the row of run with the key 1 is missing; 2 of its entries are there"],
   ],
   [
     "the row of a run was changed",
     sql("UPDATE run SET agent = 'other' WHERE key = 1"),
-    ["damage runs: run run1 has an id, an agent, a flow or a time that Lockstep cannot have written"],
+    ["damage runs: the row of run run1 is not valid or does not fit its checksum"],
   ],
   [
     "an id is not one",
     sql("UPDATE run SET id = char(27) WHERE key = 1"),
-    ["damage runs: run damaged-1 has an id, an agent, a flow or a time that Lockstep cannot have written"],
+    ["damage runs: the row of run damaged-1 is not valid or does not fit its checksum"],
   ],
   [
     "a run is half removed",
@@ -144,10 +149,10 @@ describe("journal: check", () => {
       const journal = await openSqliteJournal({ directory, now: () => 1, ownerId: "writer", pid: 1 });
       const handle = await journal.create(
         { id: "run1", agent: "agent", at: 1, digest: "digest", flow: {} as Flow },
-        [entry(1)],
+        [entry("run1", 1)],
       );
       assert.deepEqual(checkJournal(directory)!.faults, []);
-      await handle.append([entry(2)]);
+      await handle.append([entry("run1", 2)]);
       assert.equal(checkJournal(directory)!.counts.entries, 2);
       await journal.close();
     }));
@@ -170,14 +175,15 @@ async function record(directory: string): Promise<void> {
   const journal = await openSqliteJournal({ directory, now: () => 1, ownerId: "writer", pid: 1 });
   for (const id of ["run1", "run2"]) {
     const about = { id, agent: "agent", at: 1, digest: "digest", flow: { ir: 1 } as unknown as Flow };
-    await (await journal.create(about, [entry(1), entry(2), entry(3, id === "run2")])).release();
+    await (await journal.create(about, [entry(id, 1), entry(id, 2), entry(id, 3, id === "run2")])).release();
   }
   await journal.close();
 }
 
-function entry(seq: number, isLarge = false): Entry {
+function entry(run: string, seq: number, isLarge = false): Entry {
   const event = {
     type: "step.waited",
+    ...(seq === 1 && { run }),
     step: "s",
     visit: seq,
     ms: 5,

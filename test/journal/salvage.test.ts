@@ -148,10 +148,26 @@ describe("journal: salvage", () => {
       await compare(out, truth, runs);
     }));
 
+  it("counts the entries of a run without its first one to that run, and others as strays", () =>
+    world(async (directory, out) => {
+      await record(directory, "folded");
+      const db = new DatabaseSync(file(directory));
+      db.exec(`PRAGMA foreign_keys = OFF; DELETE FROM event WHERE run IN (3, 4) AND seq = 1;
+        DELETE FROM run WHERE key = 4; VACUUM`);
+      db.close();
+      const { runs, strays } = salvage(directory, out);
+      const { state, readable, entries } = runs.find(({ run }) => run === "run3")!;
+      assert.deepEqual([state, readable, entries, strays], ["lost", 0, 12, 11]);
+    }));
+
   it("refuses a folder that is not empty, and one in which there is nothing", () =>
     world(async (directory, out) => {
       await record(directory, "folded");
       assert.throws(() => salvage(directory, directory), { code: "NOT_WRITABLE", message: /not empty/ });
+      assert.throws(() => salvage(directory, file(directory)), {
+        code: "NOT_WRITABLE",
+        message: /is not a folder: .*--out DIR/,
+      });
       writeFileSync(file(directory), "");
       rmSync(`${file(directory)}-wal`, { force: true });
       assert.throws(() => salvage(directory, out), { code: "JOURNAL_UNAVAILABLE", message: /it is empty/ });

@@ -218,6 +218,45 @@ describe("journal: sqlite alone", () => {
       }));
   }
 
+  for (const [what, harm, seq] of [
+    ["its last entries", "seq >= 2", 2],
+    ["all entries", "seq >= 1", 1],
+    ["an entry in the middle", "seq = 2", 2],
+  ] as const) {
+    it(`keeps the proof that a run lost ${what} when it is claimed and released`, () =>
+      world(async ({ directory, open }) => {
+        const journal = await open("a");
+        await (await journal.create(newRun("r1"), [waited(1), waited(2), waited(3)])).release();
+        await journal.close();
+        const db = new DatabaseSync(join(directory, "runs.db"));
+        db.exec(`DELETE FROM event WHERE ${harm}`);
+        db.close();
+        const message = new RegExp(`entry ${seq} of run r1 is missing: .*: lockstep runs --prune r1$`);
+        const refused = { code: "JOURNAL_UNAVAILABLE", message };
+        for (const owner of ["b", "c"]) {
+          const again = await open(owner);
+          if (harm.includes(">")) await assert.rejects(again.claim("r1"), refused);
+          else await (await again.claim("r1")).release();
+          await again.close();
+          const looking = await open(`${owner}2`);
+          await assert.rejects(looking.read("r1"), refused);
+          await looking.close();
+        }
+      }));
+  }
+
+  it("keeps the number of entries when a run is released that has lost some meanwhile", () =>
+    world(async ({ directory, open }) => {
+      const journal = await open("a");
+      await (await journal.create(newRun("r1"), [waited(1), waited(2)])).release();
+      const handle = await journal.claim("r1");
+      const db = new DatabaseSync(join(directory, "runs.db"));
+      db.exec("DELETE FROM event WHERE seq = 2");
+      db.close();
+      await handle.release();
+      await assert.rejects(journal.read("r1"), /entry 2 of run r1 is missing/);
+    }));
+
   for (const [what, harm] of [
     [
       "an id with control characters",
@@ -245,8 +284,13 @@ describe("journal: sqlite alone", () => {
         const [sound, odd] = await again.list();
         assert.deepEqual([sound?.id, sound?.damaged], ["r2", undefined]);
         const name = harm.startsWith("id") ? "damaged-1" : "r1";
-        assert.deepEqual([odd?.id, odd?.agent, odd?.last, odd?.createdAt], [name, "-", null, 0]);
-        assert.match(odd?.damaged ?? "", new RegExp(`${name} has an id, .* changed from outside`));
+        // Its time is the recorded one, or that of its newest entry.
+        const time = harm.startsWith("created_at") ? waited(1).at : newRun("r1").at;
+        assert.deepEqual([odd?.id, odd?.agent, odd?.last, odd?.createdAt], [name, "-", waited(1), time]);
+        assert.match(
+          odd?.damaged ?? "",
+          new RegExp(`row of run ${name} is not valid .* changed from outside`),
+        );
         assert.deepEqual(await again.list({ prefix: name }), [odd]);
         assert.deepEqual(await again.list({ before: "r2" }), [odd]);
         if (name !== "r1")
@@ -526,7 +570,7 @@ describe("journal: sqlite, entries too large for a row", () => {
         harm(file);
         const refused = {
           code: "JOURNAL_UNAVAILABLE",
-          message: `${file} ${what}: it holds entry 2 of run r1, which cannot be read without it. Restore the file from a copy, or rescue what can be read with: lockstep salvage`,
+          message: `${file} ${what}: it holds entry 2 of run r1, which cannot be read without it. Restore the file from a copy, keep what comes before with "lockstep export r1", or remove the run with: lockstep runs --prune r1`,
         };
         await assert.rejects(journal.read("r1"), refused);
         assert.deepEqual(await journal.read("r1", 2), [waited(3)]);

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { join, relative } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import {
@@ -20,7 +21,9 @@ import {
 } from "../../src/run/index.ts";
 import { reroute } from "../../src/engine/reroute.ts";
 import { parseBundle } from "../../src/run/bundle.ts";
+import { openSqliteJournal } from "../../src/journal/sqlite.ts";
 import { prunable, prune } from "../../src/run/prune.ts";
+import { particularsOf } from "../../src/run/runs.ts";
 import { followRuns } from "../../src/run/tail.ts";
 import { fakeClock } from "../../src/testing/scenario.ts";
 import { JOURNALS } from "./golden.ts";
@@ -335,6 +338,31 @@ test("what is old enough and not among the newest may go, and never what is bein
     (await journal.list()).map(({ id }) => id),
     ["r2"],
   );
+});
+
+test("a run whose row or newest entry is damaged does not go by its age", async () => {
+  const directory = projectWith({});
+  const opened = () => openSqliteJournal({ directory, now: () => 1, ownerId: "a", pid: 1 });
+  const bundle = parseBundle(readFileSync(join(JOURNALS, "gate.json"), "utf8"), "gate");
+  const made = await opened();
+  for (const as of ["r1", "r2", "r3"]) await importRun(made, bundle, { as, cwd: "/", now: 1 });
+  await made.close();
+  using db = new DatabaseSync(join(directory, "runs.db"));
+  db.exec(`UPDATE run SET agent = 'other' WHERE id = 'r1';
+    UPDATE event SET body = '' WHERE run = 2 AND seq = (SELECT max(seq) FROM event WHERE run = 2)`);
+  await using stack = new AsyncDisposableStack();
+  const journal = stack.adopt(await opened(), (one) => one.close());
+  const now = bundle.entries.at(-1)!.at + 1e9;
+  const idsOf = async (options: object) =>
+    (await prunable(journal, { now, ...options })).map(({ run: id }) => id);
+  assert.deepEqual(await idsOf({ olderThanMs: 1 }), ["r3"]);
+  assert.equal((await particularsOf(journal, "r3")).damaged, undefined);
+  assert.deepEqual(await idsOf({ keep: 1 }), ["r2", "r1"], "age does not decide here");
+  for (const harm of ["UPDATE flow SET json = json || ' '", "PRAGMA foreign_keys = OFF; DELETE FROM flow"]) {
+    db.exec(harm);
+    const again = stack.adopt(await opened(), (one) => one.close());
+    assert.equal((await particularsOf(again, "r3")).damaged, true, harm);
+  }
 });
 
 test("what belongs to a run goes with it, and nothing else does", async () => {

@@ -4,9 +4,17 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writ
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { forgetBatch, readBatch, writeBatch, type BatchRecord } from "../../src/run/batch-record.ts";
+import type { Flow } from "../../src/flow/flow.ts";
+import {
+  forgetBatch,
+  invalidBatches,
+  readBatch,
+  writeBatch,
+  type BatchRecord,
+} from "../../src/run/batch-record.ts";
 import { systemClock } from "../../src/run/clock.ts";
-import { openJournal, resumeBatch } from "../../src/run/index.ts";
+import { createMemoryJournal, openJournal, resumeBatch } from "../../src/run/index.ts";
+import { named, prune } from "../../src/run/prune.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "lockstep-batch-"));
 after(() => rmSync(folder, { recursive: true, force: true }));
@@ -33,6 +41,29 @@ test("it is read back as it was, by its name or the beginning of it, until it is
   assert.throws(() => readBatch(state, "batch-x"), { code: "RUN_UNKNOWN" });
   forgetBatch(state, RECORD.batch);
   assert.throws(() => readBatch(state, RECORD.batch), { code: "RUN_UNKNOWN" });
+});
+
+test("runs that are removed leave their batch, and a batch of which none is left is forgotten", async () => {
+  const state = join(folder, "pruned");
+  mkdirSync(state);
+  const journal = createMemoryJournal();
+  const flow = { ir: 1 } as unknown as Flow;
+  const names = ["one", "two", "three", "alone"];
+  for (const id of names)
+    await (await journal.create({ id, agent: "a", at: 1, digest: "d", flow })).release();
+  const itemsOf = (ids: readonly string[]) => ids.map((run) => ({ name: run, args: {}, run }));
+  writeBatch(state, { ...RECORD, items: itemsOf(["one", "two", "planned"]) });
+  writeBatch(state, { ...RECORD, batch: "batch-9999999999", items: itemsOf(["three"]) });
+  writeFileSync(join(state, "batches", "batch-0000000000.json"), "{");
+  const left = () => readBatch(state, RECORD.batch).items.map(({ run }) => run);
+  const remove = async (...ids: string[]) => await prune(journal, await named(journal, ids), state);
+  await remove("alone");
+  assert.deepEqual(left(), ["one", "two", "planned"]);
+  await remove("one", "three");
+  assert.deepEqual(left(), ["two", "planned"]);
+  assert.throws(() => readBatch(state, "batch-9"), { code: "RUN_UNKNOWN" });
+  assert.deepEqual(invalidBatches(state), [join(state, "batches", "batch-0000000000.json")]);
+  assert.throws(() => readBatch(state, "batch-00"), { message: /: rm \/.*batch-0000000000\.json$/ });
 });
 
 const item = RECORD.items[0]!;

@@ -333,6 +333,23 @@ for (const [name, before] of UNMAKEABLE)
     assertTidy(world);
   });
 
+test("a folder that is moved away is left alone by a repair, and the run goes on when it is back", async () => {
+  const world = repository();
+  const halted = await world.run([], { script: replies(["echo mine > mine.txt"], world.env).slice(0, 1) });
+  const { path } = halted.worktree!;
+  const away = `${path}.away`;
+  renameSync(path, away);
+  const repaired = await repairWorktrees(world.journal, around(world), { now: Date.now() });
+  assert.deepEqual(repaired, []);
+  renameSync(away, path);
+  const result = await world.resume(halted, {
+    script: replies(["git add mine.txt; git commit -qm mine"], world.env),
+  });
+  assert.equal(result.outcome, "completed", result.reason);
+  assert.equal(world.read("mine.txt"), "mine\n");
+  assertTidy(world);
+});
+
 test("records that git cannot read stop every run with a worktree, until they are repaired", async () => {
   const world = repository();
   const kept = await world.run([COMMIT], { finalize: { autoMerge: false } });
