@@ -17,8 +17,8 @@ export type GitPlaces = {
   readonly watched: readonly Watched[];
 };
 
-/** `link`: where it leads; null: there is nothing. */
-export type Watched = { readonly path: string; readonly link: string | null };
+/** `link`: where it leads; null: there is nothing. `isMade`: others may make a folder there meanwhile, without links in it. */
+export type Watched = { readonly path: string; readonly link: string | null; readonly isMade?: boolean };
 
 /** For one folder that may be written. `above`: its repository may begin further up. */
 export function gitPlaces(root: string, above: boolean): GitPlaces {
@@ -171,10 +171,7 @@ function controlFolder(folder: string, names: readonly string[] = FIXED): GitPla
       ...places.flatMap(({ mounts }) => mounts),
       ...(found === null ? [{ path: modules, as: "ro" } as const] : []),
     ],
-    // Other runs may make worktrees at any moment, and a planted record of one is of no use to anybody.
-    watched: places
-      .flatMap(({ watched }) => watched)
-      .filter(({ path, link }) => link !== null || basename(path) !== "worktrees"),
+    watched: places.flatMap(({ watched }) => watched),
   };
 }
 
@@ -184,7 +181,9 @@ function fixed(folder: string, names: readonly string[]): GitPlaces {
   const watched: Watched[] = [];
   for (const path of names.map((name) => join(folder, name))) {
     const found = lstatSync(path, { throwIfNoEntry: false });
-    if (found === undefined) watched.push({ path, link: null });
+    // Other runs may make worktrees at any moment.
+    if (found === undefined)
+      watched.push({ path, link: null, ...(basename(path) === "worktrees" && { isMade: true }) });
     else if (found.isSymbolicLink()) watched.push({ path, link: readlinkSync(path) });
     else mounts.push({ path, as: "ro" });
   }

@@ -3,6 +3,7 @@ import {
   existsSync,
   lstatSync,
   mkdirSync,
+  readdirSync,
   readFileSync,
   readlinkSync,
   realpathSync,
@@ -114,25 +115,47 @@ export function unfinished(policy: SandboxPolicy): readonly string[] {
   return rootsOf(policy).flatMap((root) => unfinishedIn(root));
 }
 
-type Planted = { readonly path: string | Buffer; readonly link: string | null };
+type Planted = {
+  readonly path: string | Buffer;
+  readonly link: string | null;
+  readonly isMade?: boolean;
+};
 
 /** What was put back as it was, and where what was found there is now; null: nothing was. */
 export type Refused = { readonly path: string; readonly to: string | null };
 
 /** Puts things back as they were. Nothing is deleted: should it be somebody else's after all, it is still there. */
 export function quarantine(watched: readonly Planted[]): readonly Refused[] {
-  return watched.flatMap(({ path: said, link }) => {
+  return watched.flatMap(({ path: said, link, isMade }) => {
     // One byte is one character here: a command may use any bytes.
     const named = Buffer.from(said).toString("latin1");
     // What is missing could be found behind a link that stands for its folder.
     const path = link === null && isLink(bytes(dirname(named))) ? dirname(named) : named;
     const found = lstatSync(bytes(path), { throwIfNoEntry: false });
+    if (isMade === true && path === named && found?.isDirectory())
+      return linksWithin(path).map((one) => refused(one, setAside(one)));
     const now = found?.isSymbolicLink() ? readlinkSync(bytes(path)) : null;
     if (link === null ? found === undefined : now === link) return [];
     const to = found === undefined ? null : setAside(path);
     if (link !== null) symlinkSync(link, bytes(path));
-    return [{ path: bytes(path).toString("utf8"), to: to === null ? null : bytes(to).toString("utf8") }];
+    return [refused(path, to)];
   });
+}
+
+function refused(path: string, to: string | null): Refused {
+  return { path: bytes(path).toString("utf8"), to: to === null ? null : bytes(to).toString("utf8") };
+}
+
+/** In a folder of folders: programs outside would write through them. */
+function linksWithin(folder: string): readonly string[] {
+  const within = (path: string) =>
+    readdirSync(bytes(path), { encoding: "latin1" }).map((name) => join(path, name));
+  const records = within(folder);
+  return records.concat(records.filter(isRealFolder).flatMap(within)).filter((path) => isLink(bytes(path)));
+}
+
+function isRealFolder(path: string): boolean {
+  return lstatSync(bytes(path), { throwIfNoEntry: false })?.isDirectory() === true;
 }
 
 /** In a folder of its own, beside where it was, all of which git ignores: so it is not committed by mistake. */

@@ -51,9 +51,11 @@ export async function migrateFiles(call: Call): Promise<number> {
 /** Whole or not at all. */
 function write(root: string, { path, after }: FileChange): void {
   const file = join(root, path);
+  const draft = `${file}.${process.pid}.new`;
   try {
-    writeFileSync(`${file}.new`, after);
-    renameSync(`${file}.new`, file);
+    // Never through a link: the folder may be a clone of somebody else's.
+    writeFileSync(draft, after, { flag: "wx" });
+    renameSync(draft, file);
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
     throw new RunnerError("NOT_WRITABLE", `${path} cannot be migrated: ${why}`, { cause });

@@ -7,22 +7,13 @@
  * commits has it, or is cut off or missing. So nothing that a person wrote is lost.
  */
 import { randomUUID } from "node:crypto";
-import {
-  closeSync,
-  fsyncSync,
-  lstatSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { lstatSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { isObject } from "../flow/json.ts";
 import { branchOf, changesOf, CHECKOUT_MS, tipOf, waitForGit, type Git } from "./git.ts";
 import { findPlace, pointerIn } from "./git-place.ts";
 import { copyIn, dropIndex, holdIndex, isLocked, isLockedBy, lockedWhy, putIndex } from "./index-lock.ts";
+import { putFile } from "./put-file.ts";
 import { removeRefLocks } from "./ref-locks.ts";
 import { named, quoted } from "./words.ts";
 
@@ -310,15 +301,7 @@ function textOf(note: Note): string {
 }
 
 function writeNote(common: string, note: Note): void {
-  const file = noteFile(common);
-  const open = openSync(`${file}.new`, "w", 0o600);
-  try {
-    writeFileSync(open, textOf(note));
-    fsyncSync(open);
-  } finally {
-    closeSync(open);
-  }
-  renameSync(`${file}.new`, file);
+  putFile(noteFile(common), textOf(note), 0o600);
 }
 
 function removeNote(common: string): void {

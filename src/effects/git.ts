@@ -149,7 +149,7 @@ export async function waitForGit(
   onWait: (pid: number) => void,
   longestMs = CHECKOUT_MS,
 ): Promise<number | null> {
-  const find = () => pidsWith(`${OF_RUN}=${run}\0`)[0] ?? null;
+  const find = () => pidsWith(OF_RUN, run)[0] ?? null;
   const first = find();
   if (first !== null) onWait(first);
   for (let waited = 0, pid = first; pid !== null; waited += WAIT_MS, pid = find()) {

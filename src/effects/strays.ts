@@ -1,6 +1,6 @@
 /** Processes of a run that outlived the process which owned it: found by the mark of the run, and ended. */
 import { createHash } from "node:crypto";
-import { endMarked, MARKS } from "./tree.ts";
+import { endMarked, isMarked, MARKS } from "./tree.ts";
 
 /** What every process of a run carries in its environment. A run id from elsewhere names no process of another project. */
 export function markOfRun(stateDir: string, run: string): string {
@@ -12,7 +12,7 @@ export function markOfRun(stateDir: string, run: string): string {
  * now. Nothing is found where the system has no /proc, nor inside of such a process, which would end itself.
  */
 export async function endStrays(mark: string, patienceMs: number): Promise<readonly string[]> {
-  if (process.env[MARKS]?.includes(mark) === true) return [];
+  if (isMarked(process.env[MARKS], mark)) return [];
   return await endMarked(mark, patienceMs, GRACE_MS);
 }
 

@@ -95,10 +95,28 @@ const POLL_MS = 10;
 /** A tree that forks faster than it is read needs more than one round; one that cannot die must not hold us. */
 const KILL_ROUNDS = 200;
 
-/** The living processes with this text in their environment; none where the system has no /proc. */
-export function pidsWith(text: string): readonly number[] {
-  const pids = (runningPids() ?? []).filter((pid) => readProc(pid, "environ").includes(text));
+/** The living processes that have this variable with this value; none where the system has no /proc. */
+export function pidsWith(name: string, value: string): readonly number[] {
+  const pids = (runningPids() ?? []).filter((pid) => valuesOf(pid, name).includes(value));
   return pids.filter((pid) => isAlive(statOf(pid).state));
+}
+
+/** A command can write any text into other variables of other processes, by a file that these read: it does not count there. */
+function valuesOf(pid: number, name: string): readonly string[] {
+  const entries = readProc(pid, "environ").split("\0");
+  return entries.filter((entry) => entry.startsWith(`${name}=`)).map((entry) => entry.slice(name.length + 1));
+}
+
+/** Whether a value of `LOCKSTEP_TREE` holds the mark. */
+export function isMarked(value: string | undefined, mark: string): boolean {
+  return value?.split(":").includes(mark) === true;
+}
+
+/** Our own process and those that it was started by, which are never ended from here. */
+function ownLine(): ReadonlySet<number> {
+  const line = new Set<number>();
+  for (let pid = process.pid; pid > 0 && !line.has(pid); pid = Number(statOf(pid).parent ?? 0)) line.add(pid);
+  return line;
 }
 
 /**
@@ -144,8 +162,14 @@ function targets({ leader, mark }: Tree): readonly number[] {
   if (!group && mark === null) return [];
   const pids = runningPids();
   if (pids === null) return group ? [-leader] : [];
-  const marked = mark === null ? [] : pids.filter((pid) => readProc(pid, "environ").includes(mark));
+  const found = mark === null ? [] : pids.filter((pid) => carries(pid, mark));
+  const own = found.length === 0 ? null : ownLine();
+  const marked = found.filter((pid) => own?.has(pid) !== true);
   return group && pids.some((pid) => isLivingMember(pid, leader)) ? [-leader, ...marked] : marked;
+}
+
+function carries(pid: number, mark: string): boolean {
+  return valuesOf(pid, MARKS).some((value) => isMarked(value, mark));
 }
 
 function send(target: number, signal: NodeJS.Signals | 0): boolean {

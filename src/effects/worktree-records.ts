@@ -8,13 +8,13 @@ import {
   renameSync,
   rmdirSync,
   rmSync,
-  writeFileSync,
 } from "node:fs";
 import { rm } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, relative, sep } from "node:path";
 import type { Worktree } from "../flow/event.ts";
 import { findPlace, pointerIn } from "./git-place.ts";
 import type { Git } from "./git.ts";
+import { putFile } from "./put-file.ts";
 
 type Tree = Pick<Worktree, "home" | "path">;
 
@@ -41,6 +41,8 @@ export function recordsOf({ home, path }: Tree): string | null {
   const common = findPlace(home)?.common;
   if (common === undefined) return null;
   const folder = join(common, "worktrees");
+  // A command may have put a link there: what lies behind it is not ours.
+  if (lstatSync(folder, { throwIfNoEntry: false })?.isDirectory() !== true) return null;
   const name = namesIn(folder).find((one) => {
     const said = lineIn(join(folder, one, "gitdir"));
     // Git names it after the folder of the worktree, and locks it, before it writes where that is.
@@ -88,7 +90,7 @@ export function isHalfMade(worktree: Tree, run: string): boolean {
 export function beginMaking(worktree: Tree, run: string): void {
   const note = noteOf(worktree, run);
   mkdirSync(dirname(note), { recursive: true });
-  writeFileSync(note, `${worktree.path}\n`);
+  putFile(note, `${worktree.path}\n`);
 }
 
 export function endMaking(worktree: Tree, run: string): void {

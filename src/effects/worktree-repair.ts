@@ -1,6 +1,7 @@
 /** What keeps git from using the worktrees of a repository, found without git and repaired: records that a killed git left half written. */
-import { existsSync, lstatSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, lstatSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { putFile } from "./put-file.ts";
 import { lineIn } from "./worktree-records.ts";
 
 /** Records of one worktree that git cannot read. */
@@ -14,6 +15,8 @@ export type Unreadable = {
 /** With the first of them every command about worktrees fails in this repository. `common`: what all its worktrees share. */
 export function unreadableIn(common: string): readonly Unreadable[] {
   const folder = join(common, "worktrees");
+  // A command may have put a link there: what lies behind it is not ours.
+  if (!lstatSync(folder, { throwIfNoEntry: false })?.isDirectory()) return [];
   return namesIn(folder).flatMap((name): readonly Unreadable[] => {
     const records = join(folder, name);
     if (!lstatSync(records, { throwIfNoEntry: false })?.isDirectory()) return [];
@@ -35,9 +38,7 @@ const FRESH_MS = 10_000;
 
 export function repairRecords(common: string, { records, repair }: Unreadable): void {
   if (repair === "write") {
-    const file = join(records, "commondir");
-    writeFileSync(`${file}.new`, "../..\n");
-    renameSync(`${file}.new`, file);
+    putFile(join(records, "commondir"), "../..\n");
     return;
   }
   const away = join(common, "lockstep-removed-records");

@@ -602,6 +602,26 @@ describe("the sandbox", needs(hasBwrap, NO_BWRAP), () => {
       }
     });
 
+    test("links among records of worktrees, where there were none, are set aside; records stay", async () => {
+      const folder = join(machine.base, "planted-records");
+      mkdirSync(folder);
+      execFileSync("git", ["init", "-q"], { cwd: folder });
+      const inside = await machine.open({}, folder);
+      const records = join(folder, ".git/worktrees");
+      const linked = await inside.sh(`ln -s ${machine.home} .git/worktrees`);
+      assert.match(linked.stderr, /worktrees is not for commands to make/);
+      assert.ok(!existsSync(records));
+      const made = await inside.sh(
+        `mkdir -p .git/worktrees/x && echo y > .git/worktrees/x/HEAD && ln -s ${machine.home}/f .git/worktrees/x/commondir.new`,
+      );
+      assert.match(made.stderr, /commondir\.new is not for commands to make/);
+      assert.deepEqual(readdirSync(join(records, "x")).toSorted(), [
+        "HEAD",
+        "lockstep-refused-commondir.new",
+      ]);
+      await inside.close();
+    });
+
     test("a link in place of the hooks is put back", async () => {
       const folder = join(machine.base, "linked");
       mkdirSync(join(folder, "git-hooks"), { recursive: true });

@@ -91,6 +91,10 @@ function leftIn(root: string): readonly string[] {
   });
 }
 
+function environOf(pid: string): string {
+  return readFileSync(`/proc/${pid}/environ`, "latin1");
+}
+
 function isZombie(pid: string): boolean {
   return /\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, "latin1"));
 }
@@ -143,6 +147,23 @@ describe("kill -9", { skip: process.platform !== "linux", concurrency: 2 }, () =
       assert.doesNotMatch(ran.stderr, /still running/);
     });
   }
+
+  test("what has the mark in another variable only is left alone", async () => {
+    using world = createWorld();
+    const [{ prepare }] = CASES as readonly [Case];
+    await killed(world, [...prepare(world), "--sandbox", "off"], "SIGKILL");
+    const marks = leftIn(world.root).map((pid) => /LOCKSTEP_TREE=([^\0]*)/.exec(environOf(pid))?.[1] ?? "");
+    const seen = { LOCKSTEP_TRUST: "all", NOTES: `see ${marks.join(" ")}` };
+    const stranger = spawn("sleep", ["600"], { env: { ...world.env, ...seen }, stdio: "ignore" });
+    try {
+      const ran = await world.lockstep(["resume", "@last", "--json", "--sandbox", "off"], { env: seen });
+      assert.equal(ran.code, 0, ran.stderr);
+      assert.deepEqual([stranger.exitCode, stranger.signalCode], [null, null]);
+      assert.deepEqual(leftIn(world.root), []);
+    } finally {
+      stranger.kill("SIGKILL");
+    }
+  });
 
   test("another run of the same project is left alone", async () => {
     using world = createWorld();

@@ -1,7 +1,16 @@
 /** Worktrees from the command line: the flags of `run`, what is told of the end, and `lockstep worktree`. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
@@ -181,6 +190,9 @@ test("records of worktrees that git cannot read are reported, and repaired", asy
   mkdirSync(records, { recursive: true });
   const files = { gitdir: "/nowhere/half/.git\n", HEAD: "ref: refs/heads/main\n", commondir: "" };
   for (const [name, text] of Object.entries(files)) writeFileSync(join(records, name), text);
+  const others = join(world.root, ".git/precious");
+  writeFileSync(others, "mine\n");
+  symlinkSync(others, join(records, "commondir.new"));
   utimesSync(records, 1, 1);
   const stopped = await world.lockstep([...RUN, "--worktree"]);
   assert.equal(stopped.code, 3, stopped.stderr);
@@ -193,6 +205,10 @@ test("records of worktrees that git cannot read are reported, and repaired", asy
   assert.deepEqual(
     (done.repaired as { path: string; done: string }[]).map((one) => [one.path, one.done]),
     [[records, "repaired"]],
+  );
+  assert.deepEqual(
+    [others, join(records, "commondir")].map((file) => readFileSync(file, "utf8")),
+    ["mine\n", "../..\n"],
   );
   assert.match((await world.lockstep(["worktree", "repair"])).stderr, /Nothing is to be repaired/);
   assert.equal(told(await world.lockstep([...RUN, "--worktree", "--json"])).exitCode, 0);
