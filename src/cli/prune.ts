@@ -1,10 +1,18 @@
 /** `lockstep runs --prune`: what may go is shown, asked about, and removed. */
 import type { Journal } from "../run/index.ts";
-import { leftovers, named, prunable, prune, removeLeftovers } from "../run/prune.ts";
+import {
+  leftovers,
+  named,
+  prunable,
+  prune,
+  removeLeftovers,
+  worktreesOf,
+  type LeftWorktree,
+} from "../run/prune.ts";
 import { UsageError } from "./args.ts";
 import type { Call } from "./call.ts";
 import { isYes } from "./conduct.ts";
-import { age, count, shownInLine, size, table } from "./text.ts";
+import { age, count, shellWord, shownInLine, size, table } from "./text.ts";
 
 const USUAL_AGE = "30d";
 
@@ -32,13 +40,15 @@ export async function pruneRuns(call: Call, journal: Journal | null, stateDir: s
     ]);
     screen.print(table(rows).join("\n"));
   }
+  const worktrees = journal === null ? [] : await worktreesOf(journal, runs);
+  if (!call.on("json")) for (const one of worktrees) screen.complain(leftText(one));
   const what = `${count(runs.length, "run")}, ${size(bytes)}`;
   if (dryRun || runs.length === 0 || journal === null) {
     const look = dryRun ? leftovers : removeLeftovers;
     const left = journal === null ? [] : await look(journal, stateDir);
     // Also after a prune that was killed.
     if (!dryRun) await journal?.tidy();
-    if (call.on("json")) screen.document({ v: 1, dryRun, runs, bytes, leftovers: left.length });
+    if (call.on("json")) screen.document({ v: 1, dryRun, runs, bytes, leftovers: left.length, worktrees });
     else screen.tell(runs.length === 0 ? "There is nothing to remove." : `Would remove ${what}.`);
     tellLeft(call, left, dryRun);
     return 0;
@@ -53,10 +63,16 @@ export async function pruneRuns(call: Call, journal: Journal | null, stateDir: s
   screen.status(null);
   const left = await removeLeftovers(journal, stateDir);
   const freed = gone.reduce((sum, run) => sum + run.bytes, 0);
-  if (call.on("json")) screen.document({ v: 1, dryRun, runs: gone, bytes: freed, leftovers: left.length });
+  if (call.on("json"))
+    screen.document({ v: 1, dryRun, runs: gone, bytes: freed, leftovers: left.length, worktrees });
   else screen.tell(`Removed ${count(gone.length, "run")}, ${size(freed)}.`);
   tellLeft(call, left, dryRun);
   return 0;
+}
+
+function leftText({ run, path, branch }: LeftWorktree): string {
+  const [folder, name] = [path, branch].map((text) => shellWord(shownInLine(text, 400)));
+  return `The worktree of run ${run} stays, with its branch, and is not listed by "lockstep worktree list" any more. To remove both: git worktree remove ${folder} && git branch -D ${name}`;
 }
 
 /** Files that a prune which was killed did not come to. */
@@ -86,6 +102,6 @@ function ageOf(text: string): number {
 
 function keepOf(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
-  if (!/^\d+$/.test(text)) throw new UsageError(`--keep is "${text}"; it must be a whole number.`);
+  if (!/^\d+$/.test(text)) throw new UsageError(`--keep is "${text}"; it must be a number from 0 on.`);
   return Number(text);
 }

@@ -153,6 +153,9 @@ function argumentText(args: Row["args"]): string {
 
 function requirePrune(call: Call): void {
   if (call.on("prune")) {
+    const other = ["watch", "limit", "max"].find((flag) => call.text(flag) !== undefined);
+    if (other !== undefined)
+      throw new UsageError(`--${other} is for listing runs; --prune does not take it.`);
     const range = ["older-than", "keep"].find((flag) => call.text(flag) !== undefined);
     if (call.words.length > 0 && range !== undefined)
       throw new UsageError(`--${range} is about all runs; with RUN exactly those are removed.`);

@@ -133,7 +133,7 @@ export function stateForeign(question: ForeignQuestion, isRefused = false): Runn
   const lines = foreignLines(question).map((line) => `\n  ${line}`);
   const told =
     lines.length === 0
-      ? ""
+      ? " "
       : ` If it went on:${lines.slice(0, 20).join("")}${lines.length > 20 ? `\n  and ${lines.length - 20} more` : ""}\n`;
   const yes = isRefused
     ? `Choose a folder of your own with --state DIR.`
@@ -145,6 +145,6 @@ export function stateForeign(question: ForeignQuestion, isRefused = false): Runn
       : ` If you do not trust the agent yet, pass --trust DIGEST as well: lockstep trust show ${run.agent} prints it.`;
   return new RunnerError(
     "STATE_FOREIGN",
-    `The state folder ${stateDir} is not used: ${why}. What it records (commands, folders, replies) is obeyed only after you say so.${told} Looking is safe: lockstep runs, show, why, logs, replay. ${yes}${trust}`,
+    `The state folder ${stateDir} is not used: ${why}. What it records (commands, folders, replies) is obeyed only after you say so.${told}Looking is safe: lockstep runs, show, why, logs, replay. ${yes}${trust}`,
   );
 }

@@ -1,4 +1,5 @@
 /** Runs that nobody needs any more. */
+import { existsSync } from "node:fs";
 import { RunnerError, type Journal } from "../engine/ports.ts";
 import { leaveOut } from "./batch-record.ts";
 import { ownersIn, removeBelongings, sizeOfBelongings } from "./belongings.ts";
@@ -72,6 +73,23 @@ export async function sizeOfRun(journal: Journal, run: string, stateDir?: string
     throw error;
   });
   return entries + (stateDir === undefined ? 0 : sizeOfBelongings(stateDir, run));
+}
+
+export type LeftWorktree = { readonly run: string; readonly path: string; readonly branch: string };
+
+/** The folders of their own that runs have left: once a run is removed, nothing says what they are. */
+export async function worktreesOf(
+  journal: Journal,
+  runs: readonly { readonly run: string }[],
+): Promise<readonly LeftWorktree[]> {
+  const left: LeftWorktree[] = [];
+  for (const { run } of runs) {
+    const first = (await journal.read(run, 0, 1).catch(() => []))[0]?.event;
+    if (first?.type !== "run.started" || first.worktree === undefined) continue;
+    const { path, branch } = first.worktree;
+    if (existsSync(path)) left.push({ run, path, branch });
+  }
+  return left;
 }
 
 /**
