@@ -1,4 +1,5 @@
 /** Runs that nobody needs any more. */
+import { existsSync } from "node:fs";
 import { RunnerError, type Journal } from "../engine/ports.ts";
 import { leaveOut } from "./batch-record.ts";
 import { ownersIn, removeBelongings, sizeOfBelongings } from "./belongings.ts";
@@ -52,6 +53,28 @@ export async function named(
     meant.set(row.id, { ...summarise(row), ...(damaged && DAMAGED) });
   }
   return await sized(journal, [...meant.values()], stateDir);
+}
+
+/** The worktree of a run that is removed: nothing of Lockstep knows it any more then. */
+export type LeftWorktree = { readonly run: string; readonly path: string; readonly home: string };
+
+/** Those that are on the disk. */
+export async function worktreesOf(
+  journal: Journal,
+  runs: readonly Prunable[],
+): Promise<readonly LeftWorktree[]> {
+  const left: LeftWorktree[] = [];
+  for (const { run } of runs) {
+    const entries = await journal.read(run, 0, 1).catch((error: unknown) => {
+      if (error instanceof RunnerError) return [];
+      throw error;
+    });
+    const first = entries[0]?.event;
+    if (first?.type !== "run.started" || first.worktree === undefined) continue;
+    const { path, home } = first.worktree;
+    if (existsSync(path)) left.push({ run, path, home });
+  }
+  return left;
 }
 
 async function sized(
