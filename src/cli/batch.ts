@@ -16,6 +16,7 @@ import { UsageError } from "./args.ts";
 import type { Call } from "./call.ts";
 import { codeOf, driveOptions, resumeCommand, stoppedBy } from "./conduct.ts";
 import { statusLine } from "./progress.ts";
+import { nextAction } from "./report.ts";
 import { argsOf, boundOf, worktreeOf } from "./run.ts";
 import type { Screen } from "./screen.ts";
 import { count, duration, jsonLine, shownInLine, table, type Paint } from "./text.ts";
@@ -93,7 +94,7 @@ async function conductBatch(
     },
     observe: ({ name }, entry, state) => {
       if (call.on("events")) screen.emit(jsonLine({ item: name, ...entry }));
-      board.observe(name, state);
+      board.observe(name, state, entry.event.type === "run.started");
     },
     onResult: ({ name }, result) => {
       results.set(name, result);
@@ -123,8 +124,10 @@ function stoppedAll(signal: AbortSignal, batch: Batch): Batch {
 
 /** With what a batch does not record: how its commands are confined, and what is allowed. */
 function resumeBatchCommand(call: Call, batch: string): string {
-  return resumeCommand(call, { run: batch }, ["sandbox", "network", "on-permission"]);
+  return resumeCommand(call, { run: batch }, UNRECORDED);
 }
+
+const UNRECORDED = ["sandbox", "network", "on-permission"];
 
 /** Where all that is not complete waits for somebody, so does the batch. */
 function outcomeOf({ success, exitCode }: Batch): string {
@@ -205,11 +208,11 @@ function createBoard(screen: Screen, all: () => number, now: () => number) {
   const timer = screen.isLive ? setInterval(refresh, 200) : null;
   timer?.unref();
   return {
-    observe: (name: string, state: State) => {
+    observe: (name: string, state: State, isBeginning: boolean) => {
       const known = running.get(name);
       if (known !== undefined) known.state = state;
       else running.set(name, { from: now(), state });
-      if (known === undefined && !screen.isLive) screen.tell(`${name} begins`);
+      if (known === undefined && !screen.isLive) screen.tell(`${name} ${isBeginning ? "begins" : "goes on"}`);
     },
     done: (name: string, result: Result) => {
       running.delete(name);
@@ -238,8 +241,9 @@ function renderBatch(
   const complete = items.filter(({ result }) => result?.success === true).length;
   const atLeast = knownCostUsd === undefined ? "" : ` · at least $${knownCostUsd.toFixed(4)}`;
   const cost = costUsd === null ? atLeast : ` · $${costUsd.toFixed(4)}`;
-  const next =
-    batch === null ? openRuns(call, items) : [...openRuns(call, items), resumeBatchCommand(call, batch)];
+  const more = items.some(({ result }) => result?.code === "SCRIPT_EXHAUSTED") ? " --script MORE" : "";
+  const whole = batch === null ? [] : [resumeBatchCommand(call, batch) + more];
+  const next = [...openRuns(call, items), ...whole];
   return [
     "",
     paint(
@@ -256,7 +260,9 @@ function renderBatch(
 
 function openRuns(call: Call, items: Batch["items"]): readonly string[] {
   return items.flatMap(({ result }) =>
-    result?.resumable === true && !result.success ? [resumeCommand(call, result)] : [],
+    result?.resumable === true && !result.success
+      ? nextAction(result, resumeCommand(call, result, UNRECORDED))
+      : [],
   );
 }
 

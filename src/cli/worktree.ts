@@ -64,7 +64,10 @@ function listing(rows: readonly WorktreeRow[], paint: Paint): string {
     inIt(row),
     shownInLine(row.path, 400),
   ]);
-  const [head = "", ...lines] = table([["RUN", "STATE", "BRANCH", "", "UNCOMMITTED", "PATH"], ...cells]);
+  const [head = "", ...lines] = table([
+    ["RUN", "STATE", "BRANCH", "MERGED", "UNCOMMITTED", "PATH"],
+    ...cells,
+  ]);
   return [paint("dim", head), ...lines].join("\n");
 }
 

@@ -117,7 +117,7 @@ export function notOwn(worktree: Worktree): string {
   const isKnown = recordsOf(worktree) !== null && !existsSync(join(path, ".git"));
   return isKnown
     ? `${path} has no .git file, so that it is not a worktree any more; ${repair}`
-    : `${path} is not the worktree of the run any more; ${move}`;
+    : `${path} is not the worktree of the run any more. The run would go on with what is committed on its branch, without what is uncommitted in that folder; ${move}`;
 }
 
 /** Its `.git` is gone, and so are some files; those that are there must be as the branch has them. null: they are. */
@@ -127,6 +127,8 @@ async function whyNotHalfRemoved(git: Git, worktree: Worktree): Promise<string |
   if (folder === undefined || existsSync(join(path, ".git"))) return notOwn(worktree);
   const index = join(folder, "lockstep-removed-index");
   const inPlace = (args: readonly string[]) => git(home, [`--work-tree=${path}`, ...args], { index });
+  // Git would write through a link that was put there.
+  rmSync(index, { recursive: true, force: true });
   try {
     if (!(await inPlace(["read-tree", `refs/heads/${branch}`])).ok) return notOwn(worktree);
     await inPlace(["update-index", "-q", "--refresh"]);

@@ -81,7 +81,7 @@ export async function restoreWorktree(
     );
   // Forced, because git still knows the folder that is gone.
   const warnings = await make(git, worktree, about, ["-f", path, branch]);
-  const lost = `the worktree ${path} was gone and is made again from its branch: what was not committed in it is lost`;
+  const lost = `the worktree ${path} was gone and is made again from its branch: what was not committed in it is not part of the run`;
   return isBegun ? [lost, ...warnings] : warnings;
 }
 

@@ -142,12 +142,12 @@ async function drive(
   return toBatch(record, kept !== null && isOpen, results, elapsed());
 }
 
-/** Whether `resume` may lead on, now or once what holds the run has let go of it. */
+/** Whether `resume` may lead on, now, once what holds the run has let go of it, or once its record is restored. */
 function isUnfinished({ success, resumable, outcome, code }: Result): boolean {
   return !success && (resumable || outcome === "waiting" || HELD.has(code ?? ""));
 }
 
-const HELD: ReadonlySet<string> = new Set(["RUN_OWNED_ELSEWHERE", "RUN_PAUSED"]);
+const HELD: ReadonlySet<string> = new Set(["RUN_OWNED_ELSEWHERE", "RUN_PAUSED", "JOURNAL_UNAVAILABLE"]);
 
 /** What differs between the runs of a batch, beside their arguments. */
 async function forEach({

@@ -7,9 +7,9 @@ export function sizeOfBelongings(stateDir: string, run: string): number {
   return belongingsOf(stateDir, run).reduce((sum, path) => sum + sizeOf(path), 0);
 }
 
-/** All of them, of all runs, into another state folder. Links are left out. */
+/** All of them, of all runs, and what batches are to do, into another state folder. Links are left out. */
 export function copyBelongings(stateDir: string, to: string): void {
-  for (const folder of FOLDERS) {
+  for (const folder of [...FOLDERS, BATCHES]) {
     const from = join(stateDir, folder);
     if (found(from)?.isDirectory() !== true) continue;
     cpSync(from, join(to, folder), {
@@ -30,6 +30,7 @@ export function ownersIn(stateDir: string): readonly string[] {
 }
 
 const FOLDERS = ["runs", "answers", "control"];
+const BATCHES = "batches";
 /** The names that we give: anything else there belongs to somebody else. */
 const OWN_NAME = /^[\w-]{1,64}$/;
 

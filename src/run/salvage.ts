@@ -2,6 +2,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { salvage, type Salvaged } from "../journal/salvage.ts";
+import { leaveOut } from "./batch-record.ts";
 import { copyBelongings } from "./belongings.ts";
 import { bindDatabase, rememberState, standingOf } from "./states.ts";
 
@@ -21,6 +22,8 @@ export function salvageState(
   const salvaged = salvage(stateDir, out);
   writeFileSync(join(out, ".gitignore"), "*\n", { flag: "wx" });
   copyBelongings(stateDir, out);
+  // An item whose run is not recorded would be done again.
+  leaveOut(out, new Set(salvaged.runs.filter(({ state }) => state === "lost").map(({ run }) => run)));
   if (isOwn && rememberState(out, env, "made", now, stateDir) === null) bindDatabase(out, env, true);
   return { ...salvaged, isOwn };
 }

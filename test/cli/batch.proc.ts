@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import { parseIssues } from "../../src/cli/batch.ts";
 import { openStandIn } from "../github/stand-in.ts";
@@ -183,6 +184,7 @@ test("a batch that was killed goes on as a batch: what ended is kept, the rest g
   assert.doesNotMatch(ran.stdout + ran.stderr, /had ended before/, "the summary is that of one batch");
   assert.equal(readFileSync(join(world.root, "began"), "utf8"), "x\n".repeat(5), "one command was repeated");
   assert.match(ran.stderr, /They were ended: .*sleep/);
+  assert.match(ran.stderr, /^#2 goes on$[^]*^#3 begins$/m);
 
   const again = await world.lockstep([...command.split(" "), "--json"], TRUSTING);
   assert.deepEqual([again.code, onlyDocument(again).code], [2, "RUN_UNKNOWN"]);
@@ -205,9 +207,12 @@ test("a batch that was stopped prints one command for all of it, in every manner
       },
     });
   };
-  const plain = await stopped(["SIGTERM"]);
+  const plain = await stopped(["SIGTERM"], "--sandbox", "off");
   assert.deepEqual([plain.code, lastLine(plain.stdout)], [143, '{"outcome":"failed"}'], plain.stderr);
-  assert.match(plain.stderr, /go on with:\n +lockstep resume \w{10}\n +lockstep resume batch-\w{10}$/m);
+  assert.match(
+    plain.stderr,
+    /go on with:\n +lockstep resume \w{10} --sandbox off\n +lockstep resume batch-\w{10} --sandbox off$/m,
+  );
   const quiet = await stopped(["SIGHUP"], "--quiet", "--events");
   assert.equal(quiet.code, 129);
   assert.match(quiet.stderr, /^next: lockstep resume batch-\w{10}$/m);
@@ -223,6 +228,23 @@ test("a batch that was stopped prints one command for all of it, in every manner
     const [first] = batch.items;
     if (signals.length === 1) assert.deepEqual(first?.result?.exitCode, 143);
   }
+});
+
+test("runs that need more of a script say so, and a damaged one keeps the batch", async () => {
+  using world = createRepository();
+  world.write("part.json", script(replies.initial()));
+  const line = ["run", "notes", "--topic", "t", "--script", "part.json", "--issues", "1"];
+  const ran = await world.lockstep(line, TRUSTING);
+  const [, batch = ""] =
+    /go on with:\n +lockstep resume \w{10} --script MORE\n +lockstep resume (batch-\w{10}) --script MORE$/m.exec(
+      ran.stderr,
+    ) ?? [];
+  assert.notEqual(batch, "", ran.stderr);
+  using db = new DatabaseSync(join(world.root, ".lockstep/runs.db"));
+  db.exec("UPDATE event SET body = replace(body, '\"at\"', '\"aT\"') WHERE seq = 2");
+  db.close();
+  const refused = await world.lockstep(["resume", batch, "--script", "script.json", "--json"], TRUSTING);
+  assert.deepEqual([refused.code, told(refused).batch], [3, batch], refused.stderr);
 });
 
 const WRONG: readonly (readonly [readonly string[], RegExp])[] = [

@@ -27,13 +27,22 @@ test("a damaged record is checked, rescued and put in place", async () => {
   await run(world, "all.json", "a");
   await run(world, "part.json", "b", 1);
   const file = join(world.root, ".lockstep", "runs.db");
-  const [done = "", open = ""] = ids(file);
+  await run(world, "all.json", "c");
+  const [done = "", open = "", lost = ""] = ids(file);
   const sound = await world.lockstep(["doctor", "--journal", "--json"]);
   assert.deepEqual([sound.code, (JSON.parse(sound.stdout) as { ok: boolean }).ok], [0, true], sound.stdout);
+
+  const batch = "batch-0123456789";
+  const item = (name: string, id: string) => ({ name, args: {}, run: id });
+  const plan = { v: 1, batch, agent: "notes", concurrency: 1, left: 0, folder: "", ways: { args: {} } };
+  const items = [item("#1", done), item("#2", "0".repeat(10)), item("#3", lost)];
+  mkdirSync(join(world.root, ".lockstep/batches"));
+  world.write(`.lockstep/batches/${batch}.json`, JSON.stringify({ ...plan, items }));
 
   // The pages of the schema and of the index, and an entry of the first run.
   using db = new DatabaseSync(file);
   db.exec("UPDATE event SET body = replace(body, '\"at\"', '\"aT\"') WHERE run = 1 AND seq = 3");
+  db.exec("UPDATE event SET body = replace(body, '\"at\"', '\"aT\"') WHERE run = 3 AND seq = 1");
   db.close();
   const bytes = readFileSync(file);
   writeFileSync(file, bytes.fill(0, 0, 4096));
@@ -53,6 +62,10 @@ test("a damaged record is checked, rescued and put in place", async () => {
   const again = await world.lockstep(["salvage", "--json"]);
   assert.match(again.stdout + again.stderr, /exists and is not empty/);
   for (const command of commands) execFileSync("sh", ["-c", command], { cwd: world.root });
+  assert.deepEqual(JSON.parse(readFileSync(join(world.root, `.lockstep/batches/${batch}.json`), "utf8")), {
+    ...plan,
+    items: items.slice(0, 2),
+  });
 
   // It is the user's own, without --trust-journal.
   const listed = await world.lockstep(["runs"]);
