@@ -61,7 +61,7 @@ export type LeftWorktree = { readonly run: string; readonly path: string; readon
 /** Those that are on the disk. */
 export async function worktreesOf(
   journal: Journal,
-  runs: readonly Prunable[],
+  runs: readonly { readonly run: string }[],
 ): Promise<readonly LeftWorktree[]> {
   const left: LeftWorktree[] = [];
   for (const { run } of runs) {
