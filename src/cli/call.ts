@@ -1,8 +1,9 @@
 /** One call of a command: the line as it was understood, and the screen to answer on. */
 import { parseLine, UsageError, type Flag, type Given } from "./args.ts";
 import { everyFlag, GLOBAL_FLAGS, type Command } from "./commands.ts";
+import { shellWord } from "../flow/harmless.ts";
 import { createScreen, type Screen, type Terminal } from "./screen.ts";
-import { asTyped } from "./typed.ts";
+import { aimed, asTyped } from "./typed.ts";
 
 export type Call = {
   readonly command: Command;
@@ -82,6 +83,10 @@ export function createCall(
   const text = (flag: string) => all(flag).at(-1);
   const on = (flag: string) => text(flag) === "true";
   const color = text("color");
+  const where = ["cwd", "state"].flatMap((flag) => {
+    const value = text(flag);
+    return value === undefined ? [] : [`--${flag}`, shellWord(value)];
+  });
   const call: Call = {
     command,
     argv,
@@ -94,7 +99,7 @@ export function createCall(
     stateDir: text("state"),
     screen: createScreen(host, { quiet: on("quiet"), color: color === undefined ? null : color === "true" }),
     host,
-    typed: (text) => asTyped(text, host.program),
+    typed: (said) => asTyped(aimed(said, where), host.program),
     declare: (flags) => createCall(command, argv, host, { kind: "strict", declared: flags }, onRead),
   };
   onRead(call);

@@ -24,7 +24,7 @@ export async function listEffects(call: Call): Promise<number> {
       if (lines.length > 0) screen.print([screen.out("dim", head), ...lines].join("\n"));
     }
     if (!isDamaged) return EXIT.completed;
-    screen.complain(`What else the run did is not known. ${shownInLine(reason, 1000)}`);
+    screen.complain(`What else the run did is not known. ${call.typed(shownInLine(reason, 1000))}`);
     return EXIT.unavailable;
   });
 }

@@ -34,9 +34,9 @@ async function explained(error: unknown, stateDir: string, call: Call): Promise<
 }
 
 /** After what could be read of a damaged run. Gives the exit code. */
-export function sayPartial({ screen }: Call, { seq, why }: Damage): number {
+export function sayPartial({ screen, typed }: Call, { seq, why }: Damage): number {
   const until = seq === null ? "" : `The run ends here, before entry ${seq}. `;
-  screen.complain(`${until}${shownInLine(why, 1000)}`);
+  screen.complain(`${until}${typed(shownInLine(why, 1000))}`);
   return EXIT.unavailable;
 }
 

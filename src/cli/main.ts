@@ -196,7 +196,9 @@ async function fail(error: unknown, argv: readonly string[]): Promise<number> {
           resume: underWay?.resume ?? null,
         });
   current?.screen.status(null);
-  process.stderr.write(`lockstep: ${shown(asTyped(failure.reason, host.program))}\n`);
+  process.stderr.write(
+    `lockstep: ${shown(current?.typed(failure.reason) ?? asTyped(failure.reason, host.program))}\n`,
+  );
   if (failure.stack !== null) process.stderr.write(`${shown(failure.stack)}\n`);
   if (isAnswered) return failure.exitCode;
   if (isOn("json")) process.stdout.write(`${jsonLine(failureDocument(failure, asked, agent, underWay))}\n`);

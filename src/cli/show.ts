@@ -50,12 +50,12 @@ export async function showRun(call: Call): Promise<number> {
 const LINES = 500;
 
 /** Only what the run made: text as it is but for what a terminal would obey, anything else as JSON. */
-function printResult({ screen, on }: Call, { run, result, outcome, reason }: Shown): number {
+function printResult({ screen, on, typed }: Call, { run, result, outcome, reason }: Shown): number {
   if (on("json")) screen.document({ v: 1, run, result });
   else if (result !== null) screen.emit(resultText(result));
   if (outcome === "damaged") {
     const unknown = result === null ? `What run ${run} made is not known. ` : "";
-    screen.complain(`${unknown}${shownInLine(reason, 1000)}`);
+    screen.complain(`${unknown}${typed(shownInLine(reason, 1000))}`);
     return EXIT.unavailable;
   }
   if (result !== null) return 0;

@@ -19,6 +19,14 @@ export function programName(
 const NAMES = [...COMMANDS.map(({ name }) => name), "COMMAND"].join("|");
 const COMMAND = new RegExp(`(?<![\\w./@$-] ?)lockstep (?=(?:${NAMES})\\b|--help)`, "g");
 
+const ABOUT_STATE =
+  /(?<![\w./@$-] ?)lockstep (?:salvage|doctor --journal|runs --prune)(?![\w-]|[^\n]* --(?:cwd|state) )/g;
+
+/** The commands that repair or remove what is recorded, with the flags that say where: without them they would find another record. */
+export function aimed(text: string, flags: readonly string[]): string {
+  return flags.length === 0 ? text : text.replaceAll(ABOUT_STATE, (line) => [line, ...flags].join(" "));
+}
+
 /** Lines that begin with a blank or a mark quote what files and models say, and stay as they are. A flag is not a mark. */
 export function asTyped(text: string, program: string): string {
   if (program === "lockstep") return text;

@@ -23,7 +23,7 @@ const RESCUE = "Restore the file from a copy, or rescue what can be read with: l
 export function runDamaged(path: string, run: string): RunnerError {
   return new RunnerError(
     "JOURNAL_UNAVAILABLE",
-    `${path}: the row of run ${run} is not valid or does not fit its checksum, so the file was changed from outside or the disk is faulty. ${RESCUE}, or remove the run with: lockstep runs --prune ${run}`,
+    `${path}: the row of run ${run} is not valid or does not fit its checksum, so the file was changed from outside or the disk is faulty. Restore the file from a copy, rescue what can be read with "lockstep salvage", or remove the run with: lockstep runs --prune ${run}`,
   );
 }
 

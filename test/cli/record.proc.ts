@@ -86,6 +86,14 @@ test("a damaged record is checked, rescued and put in place", async () => {
     [0, false, "mv .lockstep .lockstep-damaged-2"],
     whole.stderr,
   );
+  using harmed = new DatabaseSync(join(world.root, ".lockstep-salvaged", "runs.db"));
+  harmed.exec("UPDATE run SET agent = 'other'");
+  harmed.close();
+  for (const line of [["show"], ["effects"], ["why"]]) {
+    const ran = await world.lockstep([...line, open, "--state", ".lockstep-salvaged"]);
+    assert.equal(ran.code, 3, ran.stderr);
+    assert.match(ran.stdout + ran.stderr, /lockstep salvage --state \.lockstep-salvaged/, line[0]);
+  }
   // Where the user stands elsewhere, paths are absolute.
   mkdirSync(join(world.root, "sub/.agent"), { recursive: true });
   cpSync(join(world.root, ".lockstep-salvaged"), join(world.root, "sub/.lockstep"), { recursive: true });

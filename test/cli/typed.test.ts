@@ -1,7 +1,7 @@
 /** Which command a hint names: the one that can be pasted where the user is. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { asTyped, programName } from "../../src/cli/typed.ts";
+import { aimed, asTyped, programName } from "../../src/cli/typed.ts";
 
 const LOCAL = "/p/node_modules/.bin/lockstep";
 
@@ -55,6 +55,23 @@ test("the program is called as it was started", () => {
     ["on the user's PATH", LOCAL, { PATH: "/usr/bin:/p/node_modules/.bin" }, "lockstep"],
   ];
   for (const [name, started, env, program] of cases) assert.equal(programName(started, env), program, name);
+});
+
+test("commands that repair or remove a record name the folder that the call was about", () => {
+  const flags = ["--state", "'a b'"];
+  for (const [text, typed] of [
+    ["with: lockstep salvage", "with: lockstep salvage --state 'a b'"],
+    ["with: lockstep runs --prune r1", "with: lockstep runs --prune --state 'a b' r1"],
+    ["lockstep doctor --journal reports all", "lockstep doctor --journal --state 'a b' reports all"],
+    ["lockstep salvage --state other --json", "lockstep salvage --state other --json"],
+    ['with "lockstep salvage", or', `with "lockstep salvage --state 'a b'", or`],
+    ["lockstep salvages", "lockstep salvages"],
+    ["./lockstep salvage", "./lockstep salvage"],
+    ["lockstep runs", "lockstep runs"],
+  ] as const) {
+    assert.equal(aimed(text, flags), typed);
+    assert.equal(aimed(text, []), text);
+  }
 });
 
 test("every command of ours in a text is named so, and what is quoted stays", () => {

@@ -65,17 +65,17 @@ describe("journal: harm", () => {
     {
       what: "the agent of a run",
       sql: "UPDATE run SET agent = 'agenT' WHERE key = 3",
-      said: /the row of run run3 is not valid.* lockstep salvage, or .*: lockstep runs --prune run3$/,
+      said: /the row of run run3 is not valid.* "lockstep salvage", or .*: lockstep runs --prune run3$/,
     },
     {
       what: "the time of a run",
       sql: "UPDATE run SET created_at = created_at + 1 WHERE key = 3",
-      said: /the row of run run3 is not valid.* lockstep salvage, or .*: lockstep runs --prune run3$/,
+      said: /the row of run run3 is not valid.* "lockstep salvage", or .*: lockstep runs --prune run3$/,
     },
     {
       what: "the flow of a run",
       sql: "UPDATE run SET digest = 'd1' WHERE key = 3",
-      said: /the row of run run3 is not valid.* lockstep salvage, or .*: lockstep runs --prune run3$/,
+      said: /the row of run run3 is not valid.* "lockstep salvage", or .*: lockstep runs --prune run3$/,
     },
     {
       what: "a flow",
