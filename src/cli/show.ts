@@ -5,6 +5,7 @@ import type { Call } from "./call.ts";
 import { resumeCommand } from "./conduct.ts";
 import { UsageError } from "./args.ts";
 import { EXIT } from "../flow/verdict.ts";
+import { toFailure } from "../run/result.ts";
 import { slicesOf } from "../run/runs.ts";
 import { withJournal } from "./journal.ts";
 import { failedLine, ledLine } from "./progress.ts";
@@ -33,6 +34,11 @@ export async function showRun(call: Call): Promise<number> {
     const result = await show(journal, row.id, Date.now(), (entry) => {
       if (isText) lines.push(...visitLines(entry, screen.out));
       if (lines.length >= LINES) screen.print(lines.splice(0).join("\n"));
+    }).catch((error: unknown) => {
+      if (!call.on("json") || !(error instanceof RunnerError) || error.code !== "JOURNAL_UNAVAILABLE")
+        throw error;
+      const failure = toFailure(row.agent, error.code, error.message);
+      return { ...failure, run: row.id, outcome: "damaged" } as const;
     });
     if (call.on("result")) return printResult(call, result);
     const code = result.outcome === "damaged" ? EXIT.unavailable : EXIT.completed;

@@ -57,7 +57,9 @@ export function checkJournal(directory: string): Checked | null {
   } catch (cause) {
     if (cause instanceof RunnerError && cause.code !== "JOURNAL_UNAVAILABLE") throw cause;
     const { message } = unavailable(file, cause);
-    if (!faults.some(({ part }) => part === "database")) found.damage("database", message);
+    // The fix is given beside it.
+    const fault = message.replace(/ (?:Restore|Rescue) .*/s, "");
+    if (!faults.some(({ part }) => part === "database")) found.damage("database", fault);
   } finally {
     db?.close();
   }
@@ -116,7 +118,11 @@ function checkEntries(
   const files = artifacts.names();
   counts.artifacts = needed.size;
   const unneeded = files.filter((name) => !needed.has(name)).length;
-  if (unneeded > 0) left("artifacts", `${unneeded} files that no entry needs, or that are half written`);
+  if (unneeded > 0)
+    left(
+      "artifacts",
+      `${unneeded === 1 ? "1 file" : `${unneeded} files`} that no entry needs, or half written`,
+    );
   return extents;
 }
 

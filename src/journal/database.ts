@@ -15,6 +15,7 @@ import { pathToFileURL } from "node:url";
 import {
   codeOf,
   fileGone,
+  emptyFile,
   notAJournal,
   schemaForeign,
   SQLITE,
@@ -121,7 +122,7 @@ export function openDatabase(directory: string, how: "write" | "look" | "foreign
     // In one transaction: another process may be renewing the tables.
     db.exec("BEGIN");
     const { application, version } = look(db);
-    if (application !== APPLICATION) throw notAJournal(file);
+    if (application !== APPLICATION) throw statSync(file).size === 0 ? emptyFile(file) : notAJournal(file);
     if (version > VERSION) throw versionUnknown(file, version, VERSION);
     requireSchema(db, file, version);
     db.exec("COMMIT");

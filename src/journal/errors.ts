@@ -162,6 +162,13 @@ export function notAJournal(path: string): RunnerError {
   );
 }
 
+export function emptyFile(path: string): RunnerError {
+  return new RunnerError(
+    "JOURNAL_UNAVAILABLE",
+    `${path} is empty (0 bytes): something has truncated it. Restore it from a copy, or remove it to begin anew.`,
+  );
+}
+
 /** `what` is what is in it that we never made, or that is missing. */
 export function schemaForeign(path: string, what: string): RunnerError {
   return new RunnerError(
@@ -183,7 +190,8 @@ export function unavailable(path: string, cause: unknown): RunnerError {
   const said = cause instanceof Error ? cause.message : String(cause);
   const trouble = TROUBLES.find(({ codes }) => codes.includes(codeOf(cause)));
   const words = trouble?.words ?? "could not be used. Look at what was said about it:";
-  return new RunnerError("JOURNAL_UNAVAILABLE", `${path} ${words} (${said})`, { cause });
+  const all = words.includes(SAID) ? words.replace(SAID, () => `(${said})`) : `${words} (${said})`;
+  return new RunnerError("JOURNAL_UNAVAILABLE", `${path} ${all}`, { cause });
 }
 
 /** SQLite's primary result code, the name of a system error, or "" for anything else. */
@@ -205,6 +213,9 @@ export const SQLITE = {
   NOTADB: 26,
 } as const;
 
+/** Stands where the words of SQLite come before a command, which is to be pasted without them. */
+const SAID = "(SAID)";
+
 const READ_ONLY =
   "cannot be written: it is read-only here. Make file and folder writable, or choose another state directory.";
 
@@ -221,11 +232,12 @@ const TROUBLES: readonly { readonly codes: readonly (number | string)[]; readonl
   {
     codes: [SQLITE.NOTADB],
     words:
-      "is not a database. Rescue what can be read with: lockstep salvage. Or move it away, and a new journal is begun.",
+      "is not a database (SAID). Rescue what can be read with: lockstep salvage. Or move it away, and a new journal is begun.",
   },
   {
     codes: [SQLITE.CORRUPT],
-    words: "is damaged. Restore the file from a copy, or rescue what can be read with: lockstep salvage",
+    words:
+      "is damaged (SAID). Restore the file from a copy, or rescue what can be read with: lockstep salvage",
   },
   {
     codes: [SQLITE.BUSY],

@@ -458,6 +458,13 @@ describe("without --json a person is told", { concurrency: 3 }, () => {
     const refused = await own.lockstep(["runs", "--prune", harmed, "--keep", "1"]);
     assert.match(refused.stderr, /--keep is about all runs/);
     assert.match((await own.lockstep(["runs", harmed])).stderr, /lockstep show/);
+    const again = new DatabaseSync(join(own.root, ".lockstep/runs.db"));
+    again.exec("DELETE FROM event WHERE run = 2 AND seq = 1");
+    again.close();
+    const first = await own.lockstep(["show", harmed, "--json"]);
+    const told = JSON.parse(first.stdout) as { [name: string]: unknown };
+    assert.deepEqual([first.code, told.run, told.agent, told.outcome], [3, harmed, "notes", "damaged"]);
+    assert.match(String(told.reason), new RegExp(`from a copy, or .*: lockstep runs --prune ${harmed}$`));
     assert.equal((await own.lockstep(["runs", "--prune", harmed, "--yes"])).code, 0);
     const left = JSON.parse((await own.lockstep(["runs", "--json"])).stdout) as { runs: { run: string }[] };
     assert.deepEqual(

@@ -89,7 +89,7 @@ const ROWS: readonly Row[] = [
   [
     "an artifact is half written",
     (at) => writeFileSync(`${artifact(at)}.some-owner`, "x"),
-    ["left artifacts: 1 files that no entry needs, or that are half written"],
+    ["left artifacts: 1 file that no entry needs, or half written"],
   ],
   [
     "a process died",
@@ -109,11 +109,14 @@ const ROWS: readonly Row[] = [
     ["damage database: row 1 missing from index sqlite_autoindex_event_1"],
   ],
   [
+    "the file is empty",
+    (at) => writeFileSync(join(at, "runs.db"), ""),
+    ["damage database: FILE is empty (0 bytes): something has truncated it."],
+  ],
+  [
     "the file is not a database",
     (at) => writeFileSync(join(at, "runs.db"), "x".repeat(10_000)),
-    [
-      "damage database: FILE is not a database. Rescue what can be read with: lockstep salvage. Or move it away, and a new journal is begun. (file is not a database)",
-    ],
+    ["damage database: FILE is not a database (file is not a database)."],
   ],
 ];
 

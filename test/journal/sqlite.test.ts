@@ -37,7 +37,7 @@ const UNUSABLE = [
   {
     what: "a file that is no database",
     put: (directory: string) => putFile(directory, "hello, I am a text and longer than a header ".repeat(20)),
-    message: /runs\.db is not a database\. Rescue what can be read with: lockstep salvage/,
+    message: /runs\.db is not a database \(.*\)\. Rescue what can be read with: lockstep salvage/,
   },
   {
     what: "a damaged database",
@@ -46,7 +46,7 @@ const UNUSABLE = [
       writeFileSync(file, readFileSync(file).fill(0xff, 100));
       return file;
     },
-    message: /runs\.db is damaged\. Restore .* lockstep salvage/,
+    message: /runs\.db is damaged \(.*\)\. Restore .* lockstep salvage$/,
   },
   {
     what: "a database of something else",
