@@ -572,6 +572,29 @@ const rows: readonly Row[] = [
     outcome: "failed",
     code,
   })),
+  ...(
+    [
+      [["Read"], [], null],
+      [["Read(src/*)", "*"], [], null],
+      [["Nope"], [], "StageToolUnknown"],
+      [["Read", "Nope(x)"], [], "StageToolUnknown"],
+      [["Read"], ["done"], "CompletionToolReserved"],
+    ] as const
+  ).map(([tools, besides, code]): Row => ({
+    name: `a stage with ${tools.join(", ")} where there is Read${besides.map((tool) => `, ${tool}`).join("")}`,
+    stages: { plan: { tools } },
+    model: [done()],
+    scenario: {
+      ports: {
+        toolbox: {
+          ...toolbox,
+          offer: () => ["Read", ...besides].map((name) => ({ name, description: "", input: {} })),
+        },
+      },
+    },
+    outcome: code === null ? "completed" : "failed",
+    code,
+  })),
   {
     name: "joinRule declared: the join need not be listed",
     stages: { plan: {}, a: {}, b: {}, meet: {} },

@@ -299,6 +299,29 @@ const rows: readonly Row[] = [
     line: /longest path/,
   },
   {
+    name: "a fork in one case of several",
+    flow: flowOf({
+      a: {
+        edges: {
+          next: {
+            kind: "switch",
+            on: ["k"],
+            cases: { x: { kind: "fork", steps: ["b", "c"], join: "d" } },
+            otherwise: goto("d"),
+          },
+        },
+        answer: { repairs: 0 },
+      },
+      b: { edges: { closing: null } },
+      c: { edges: { closing: null } },
+      d: { edges: { closing: null } },
+    }),
+    answers: 8,
+    visits: 5,
+    line: /longest path/,
+    reached: 4,
+  },
+  {
     name: "an edge that counts lets its step be repeated so often",
     flow: flowOf({
       a: {

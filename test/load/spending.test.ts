@@ -18,6 +18,7 @@ const WRITTEN: readonly (readonly [soft: Json | undefined, kept: Limits["soft"]]
     { turns: 5, wallMs: 7 },
     { turns: 5, wallMs: 7 },
   ],
+  [{ costUsd: 0.5 }, { costUsd: 0.5 }],
   [{ turns: 6 }, undefined],
   [{ turns: 0 }, undefined],
   [{ turns: "3" }, undefined],

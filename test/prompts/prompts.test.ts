@@ -20,7 +20,7 @@ const ref: PromptRef = {
   template: "{c1}/{c2}/{c3}/f_{edition}_{adaptation}.md",
   templateNoAdaptation: "{c1}/{c2}/{c3}/f_{edition}.md",
   bases: ["base", "fallback"],
-  variables: [],
+  variables: ["topic"],
 };
 const adapted = { ...ref, edition: "failed", adaptation: "git-dirty" };
 
@@ -68,6 +68,13 @@ const places: readonly (readonly [
     1,
   ],
   [
+    "without an adaptation its place is empty",
+    { ...ref, templateNoAdaptation: "{c3}-{adaptation}.txt" },
+    ["base/issue-.txt"],
+    "base/issue-.txt",
+    1,
+  ],
+  [
     "a climbing name is refused unread",
     { ...ref, c3: "../../etc" },
     ["base/steps/initial/../../etc/f_default.md"],
@@ -101,6 +108,8 @@ for (const [name, where, there, file, tried] of places) {
     const found = findPrompt(files(...there), where);
     assert.equal(found.file, file);
     assert.equal(found.tried.length, tried, found.tried.join("\n"));
+    assert.doesNotMatch(found.tried.join("\n"), /undefined|missing/);
+    assert.deepEqual(found.variables, ref.variables);
     if (file !== null) assert.equal(found.text, `text of ${file}`);
   });
 }
@@ -121,6 +130,7 @@ const heads: readonly [name: string, text: string, body: string][] = [
   ["may be empty", "---\n---\nBody", "Body"],
   ["may have Windows line ends", "---\r\na: 1\r\n---\r\nBody", "Body"],
   ["may come after a byte order mark", "\uFEFF---\na: 1\n---\nBody", "Body"],
+  ["before a byte order mark is removed, and the mark is text", "---\na: 1\n---\nBo\uFEFFdy", "Bo\uFEFFdy"],
   ["that is never closed is text", "---\na: 1\nBody", "---\na: 1\nBody"],
   ["further down is text", "Body\n---\na\n---", "Body\n---\na\n---"],
 ];
