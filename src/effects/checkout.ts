@@ -262,17 +262,21 @@ async function isOurs(git: Git, place: string, change: Change, seen: Seen): Prom
   if (found.isDirectory()) return filesBelow(full).every((name) => known.has(`${path}/${name}`));
   if (!found.isFile()) return false;
   if (found.size === 0) return true;
-  const text = readFileSync(full, "utf8").replace(/\uFFFD+$/, "");
+  // A write that was cut off ends with a page; a shorter text of any other length is one that a person saved.
+  if (found.size % PAGE !== 0) return false;
+  const text = readFileSync(full, "latin1");
   for (const [version, commit] of [
     [after, to],
     [before, from],
   ] as const) {
     if (isNone(version)) continue;
-    const whole = await git(place, ["cat-file", "--filters", `${commit}:${path}`]);
+    const whole = await git(place, ["cat-file", "--filters", `${commit}:${path}`], { bytes: true });
     if (whole.ok && whole.out.startsWith(text)) return true;
   }
   return false;
 }
+
+const PAGE = 4096;
 
 /** The first folder on the way to a file that is a link; null: none is. */
 function linkAbove(place: string, path: string): string | null {
