@@ -13,7 +13,10 @@ export async function bench({ on, text, screen, cwd }: Call): Promise<number> {
   const cli = [process.execPath, main];
   const part = text("part");
   if (part !== undefined && !PARTS.includes(part as Part)) {
-    throw new UsageError(`There is no part "${part}".`, { word: part, candidates: PARTS });
+    throw new UsageError(`There is no part "${part}"; the parts are ${PARTS.join(", ")}.`, {
+      word: part,
+      candidates: PARTS,
+    });
   }
   const rows =
     part === undefined

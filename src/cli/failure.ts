@@ -25,7 +25,9 @@ export function toFailing(error: unknown, command: Command | null, agent: string
         : command === null
           ? ""
           : `${command.name} `;
-    const reason = `${message}${hint} See: lockstep ${about}--help`;
+    const said = `${message}${hint}`;
+    // A command at the end is to be pasted without what follows.
+    const reason = `${said}${/[.?!]$/.test(said) ? " " : "\n"}See: lockstep ${about}--help`;
     return { code: "USAGE", reason, exitCode: EXIT.invalid, stack: null };
   }
   if (isRunnerError(error)) {

@@ -45,11 +45,12 @@ export async function withOwnJournal<T>(
   call: Call,
   ref: string | null,
   use: (journal: Journal | null, stateDir: string) => Promise<T>,
+  before?: (journal: Journal) => Promise<void>,
 ): Promise<T> {
   const { stateDir } = findProject(call.cwd, call.stateDir);
   const { journalAccess } = await import("./conduct.ts");
   const access = journalAccess(call, call.host.stopped());
-  const journal = await openOwnJournal(stateDir, { now: Date.now }, access, ref);
+  const journal = await openOwnJournal(stateDir, { now: Date.now }, access, ref, before);
   try {
     return await use(journal, stateDir);
   } finally {

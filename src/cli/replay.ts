@@ -94,6 +94,9 @@ export function readText(call: Call, file: string): string {
   try {
     return readWritten(resolve(call.cwd, file), MOST_BUNDLE_BYTES);
   } catch (cause) {
+    const isGone = cause instanceof Error && "code" in cause && cause.code === "ENOENT";
+    if (isGone)
+      throw new RunnerError("EXPORT_INVALID", `There is no file ${file} in ${resolve(call.cwd)}.`, { cause });
     const why = cause instanceof Error ? cause.message : String(cause);
     throw new RunnerError("EXPORT_INVALID", `${file} cannot be read: ${why}`, { cause });
   }

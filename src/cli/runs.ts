@@ -1,5 +1,5 @@
 /** `lockstep runs` */
-import { listRuns, type Journal, type RunSummary } from "../run/index.ts";
+import { findRun, listRuns, type Journal, type RunSummary } from "../run/index.ts";
 import { sizeOfRun } from "../run/prune.ts";
 import { DAMAGED, particularsOf, type Particulars } from "../run/runs.ts";
 import { UsageError } from "./args.ts";
@@ -14,9 +14,14 @@ export async function listRecorded(call: Call): Promise<number> {
   const limit = limitOf(call);
   requirePrune(call);
   if (call.on("prune") && !call.on("dry-run"))
-    return await withOwnJournal(call, null, async (journal, stateDir) => {
-      return await (await import("./prune.ts")).pruneRuns(call, journal, stateDir);
-    });
+    return await withOwnJournal(
+      call,
+      null,
+      async (journal, stateDir) => await (await import("./prune.ts")).pruneRuns(call, journal, stateDir),
+      async (foreign) => {
+        for (const word of call.words) await findRun(foreign, word);
+      },
+    );
   return await withJournal(call, async (journal, stateDir) => {
     if (call.on("prune")) return await (await import("./prune.ts")).pruneRuns(call, journal, stateDir);
     if (call.on("watch")) return await watchRuns(call, journal, stateDir, limit);
@@ -148,6 +153,9 @@ function argumentText(args: Row["args"]): string {
 
 function requirePrune(call: Call): void {
   if (call.on("prune")) {
+    const other = ["watch", "limit", "max"].find((flag) => call.text(flag) !== undefined);
+    if (other !== undefined)
+      throw new UsageError(`--${other} is for listing runs; --prune does not take it.`);
     const range = ["older-than", "keep"].find((flag) => call.text(flag) !== undefined);
     if (call.words.length > 0 && range !== undefined)
       throw new UsageError(`--${range} is about all runs; with RUN exactly those are removed.`);

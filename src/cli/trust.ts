@@ -98,8 +98,8 @@ function list(call: Call): Promise<number> {
   if (call.on("json"))
     call.screen.document({ v: 1, trusted: entries.map(told), states: states.map(stateTold) });
   else {
-    if (entries.length === 0) call.screen.tell("You trust no project.");
-    else call.screen.print(listing(entries));
+    if (entries.length + states.length === 0) call.screen.tell("You trust no project.");
+    if (entries.length > 0) call.screen.print(listing(entries));
     if (states.length > 0) call.screen.print(stateListing(states));
   }
   return Promise.resolve(EXIT.completed);

@@ -140,7 +140,7 @@ export function parseBundle(text: string, file: string): Bundle {
   try {
     value = JSON.parse(text);
   } catch (cause) {
-    throw new RunnerError("EXPORT_INVALID", `${file} is no JSON.`, { cause });
+    throw new RunnerError("EXPORT_INVALID", `${file} is not valid JSON, or was cut off.`, { cause });
   }
   if (!isObject(value) || own(value, "kind") !== "lockstep-run") throw refuse("is no run that was exported.");
   if (own(value, "v") !== 1)
@@ -225,7 +225,7 @@ export async function importRun(journal: Journal, bundle: Bundle, options: Impor
   if (bundle.damaged !== undefined)
     throw new RunnerError(
       "EXPORT_INVALID",
-      `Run ${run.id} was exported from a damaged record and is not whole: going on with it could repeat what it has done. It can be looked at with: lockstep replay FILE`,
+      `Run ${run.id} was exported from a damaged record and is not whole: going on with it could repeat what it has done. "lockstep replay" looks at the file.`,
     );
   const { difference } = await replayBundle(bundle);
   if (difference?.about === "entry") {

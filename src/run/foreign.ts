@@ -34,12 +34,16 @@ export type ForeignRun = {
   readonly does: readonly string[];
 };
 
-/** Returns when the state folder may be written to and obeyed; STATE_FOREIGN otherwise. A yes is recorded. */
+/**
+ * Returns when the state folder may be written to and obeyed; STATE_FOREIGN otherwise. A yes is recorded, unless
+ * `before` throws because the command cannot go on: then nothing has changed.
+ */
 export async function requireOwnState(
   stateDir: string,
   { trustJournal, env = process.env, notify }: TrustJournal,
   now: number,
   run: () => Promise<ForeignRun | null> = () => Promise.resolve(null),
+  before?: () => Promise<void>,
 ): Promise<void> {
   const standing = standingOf(stateDir, env);
   if (standing.kind !== "foreign") return;
@@ -47,6 +51,7 @@ export async function requireOwnState(
   if (isRefused) throw stateForeign({ stateDir, why, run: null }, isRefused);
   const question = { stateDir, why, run: await run() };
   if (!(await isAccepted(question, trustJournal, env))) throw stateForeign(question);
+  await before?.();
   const unknown = rememberState(stateDir, env, "accepted", now);
   if (unknown !== null) notify?.(unknown);
 }
@@ -128,7 +133,7 @@ export function stateForeign(question: ForeignQuestion, isRefused = false): Runn
   const lines = foreignLines(question).map((line) => `\n  ${line}`);
   const told =
     lines.length === 0
-      ? ""
+      ? " "
       : ` If it went on:${lines.slice(0, 20).join("")}${lines.length > 20 ? `\n  and ${lines.length - 20} more` : ""}\n`;
   const yes = isRefused
     ? `Choose a folder of your own with --state DIR.`
@@ -140,6 +145,6 @@ export function stateForeign(question: ForeignQuestion, isRefused = false): Runn
       : ` If you do not trust the agent yet, pass --trust DIGEST as well: lockstep trust show ${run.agent} prints it.`;
   return new RunnerError(
     "STATE_FOREIGN",
-    `The state folder ${stateDir} is not used: ${why}. What it records (commands, folders, replies) is obeyed only after you say so.${told} Looking is safe: lockstep runs, show, why, logs, replay. ${yes}${trust}`,
+    `The state folder ${stateDir} is not used: ${why}. What it records (commands, folders, replies) is obeyed only after you say so.${told}Looking is safe: lockstep runs, show, why, logs, replay. ${yes}${trust}`,
   );
 }

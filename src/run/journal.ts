@@ -18,13 +18,14 @@ export async function openJournal(
   clock: Pick<Clock, "now">,
   access: TrustJournal = {},
   about?: () => Promise<ForeignRun | null>,
+  before?: () => Promise<void>,
 ): Promise<Journal> {
   const env = access.env ?? process.env;
   const standing = standingOf(stateDir, env);
   const { kind } = standing;
   if (kind === "foreign") {
     const { requireOwnState } = await import("./foreign.ts");
-    await requireOwnState(stateDir, access, clock.now(), about);
+    await requireOwnState(stateDir, access, clock.now(), about, before);
   }
   makeFolder(stateDir);
   const unknown = kind === "absent" ? rememberState(stateDir, env, "made", clock.now()) : null;
@@ -73,22 +74,24 @@ async function openToRead(
   }
 }
 
-/** An existing journal that is to be obeyed or changed: where it is foreign, `ref` names the run that is asked about. */
+/**
+ * An existing journal that is to be obeyed or changed: where it is foreign, `ref` names the run that is asked about, and
+ * `before` looks at it after a yes and throws where the command cannot go on, so that the yes has no effect.
+ */
 export async function openOwnJournal(
   stateDir: string,
   clock: Pick<Clock, "now">,
   access: TrustJournal,
   ref: string | null,
+  before?: (journal: Journal) => Promise<void>,
 ): Promise<Journal | null> {
   if (standingOf(stateDir, access.env ?? process.env).kind !== "foreign")
     return await openExistingJournal(stateDir, clock, access);
-  return await openJournal(stateDir, clock, access, async () => {
-    const journal = ref === null ? null : await openExistingJournal(stateDir, clock, access);
-    if (journal === null || ref === null) return null;
+  const looked = async <T>(look: (journal: Journal) => Promise<T>): Promise<T | null> => {
+    const journal = await openExistingJournal(stateDir, clock, access);
+    if (journal === null) return null;
     try {
-      const { readRun } = await import("./runs.ts");
-      const { foreseenOf } = await import("./foreign.ts");
-      return foreseenOf(await readRun(journal, ref));
+      return await look(journal);
     } catch (error) {
       if (error instanceof RunnerError) throw error;
       // Nonsense: there is nothing to be told of it.
@@ -96,7 +99,17 @@ export async function openOwnJournal(
     } finally {
       await journal.close();
     }
-  });
+  };
+  const about = async () =>
+    ref === null
+      ? null
+      : await looked(async (journal) => {
+          const { readRun } = await import("./runs.ts");
+          const { foreseenOf } = await import("./foreign.ts");
+          return foreseenOf(await readRun(journal, ref));
+        });
+  const check = before === undefined ? undefined : async () => void (await looked(before));
+  return await openJournal(stateDir, clock, access, about, check);
 }
 
 /** SQLite takes an empty file for a new database: the runs that were in it would be gone without a word. */

@@ -4,6 +4,7 @@ import { dirname, isAbsolute, normalize, resolve } from "node:path";
 import { RunnerError } from "../engine/ports.ts";
 import type { State } from "../engine/state.ts";
 import type { Worktree } from "../flow/event.ts";
+import { shellWord } from "../flow/harmless.ts";
 import type { Flow } from "../flow/flow.ts";
 import type { DriveOptions, RunOptions } from "./options.ts";
 import { isWithin, realPath, repositoryAround } from "./repository.ts";
@@ -40,7 +41,7 @@ export function requirePlace(
   const there = worktree?.home ?? cwd;
   const isThere = isPlain(there) && existsSync(there);
   const fix = isThere
-    ? `If the recorded folder is yours, resume from there: lockstep resume ${run} --cwd ${JSON.stringify(there)}`
+    ? `If the recorded folder is yours, resume from there: lockstep resume ${run} --cwd ${shellWord(there)}`
     : `The recorded folder is not there: if the project was moved, move it back to ${JSON.stringify(there)} and resume the run there.`;
   throw new RunnerError(
     "PLACE_FOREIGN",

@@ -21,7 +21,7 @@ import { requireFolder } from "./present.ts";
 import { requirePlace, restorePlace, surroundings } from "./place.ts";
 import { findProject, type Project } from "./project.ts";
 import type { Result } from "./result.ts";
-import { findRun, readRow, type RecordedRun } from "./runs.ts";
+import { findRun, readRow, readRun, type RecordedRun } from "./runs.ts";
 import { closingOf, driveTo, held, redactorOf, reported, requireToolCalling } from "./stretch.ts";
 import { requireTrust, trusting } from "./trust.ts";
 import { forgetWish, wishFor } from "./wishes.ts";
@@ -32,7 +32,11 @@ export async function resume(options: ResumeOptions): Promise<Result> {
     const project = findProject(options.cwd ?? process.cwd(), options.stateDir);
     if (options.journal !== undefined) return await resumeFrom(options.journal, project, options, known);
     const { stateDir } = project;
-    const journal = await openOwnJournal(stateDir, options.clock ?? systemClock, options, options.run);
+    const clock = options.clock ?? systemClock;
+    const journal = await openOwnJournal(stateDir, clock, options, options.run, async (foreign) => {
+      const { row, entries, current } = await readRun(foreign, options.run);
+      if (options.adopt !== true) requirePlace(project.root, recallBackend(entries), current, row.id);
+    });
     if (journal === null) {
       throw new RunnerError(
         "RUN_UNKNOWN",

@@ -1,7 +1,15 @@
 /** A record that is harmed, as the user meets it: checked, rescued, put in place, and used again; and what a killed prune left. */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
@@ -69,6 +77,24 @@ test("a damaged record is checked, rescued and put in place", async () => {
   assert.match(refused.stderr, new RegExp(`entry 3 of run ${done} is missing`));
   assert.equal((await world.lockstep(["runs", "--prune", done, "--yes"])).code, 0);
   assert.equal((await world.lockstep(["doctor", "--journal"])).code, 0);
+
+  // Of a record that is whole it is only a copy; no folder is moved into another.
+  const whole = await world.lockstep(["salvage", "--json"]);
+  const copied = JSON.parse(whole.stdout) as { damaged: boolean; place: string[] };
+  assert.deepEqual(
+    [whole.code, copied.damaged, copied.place[0]],
+    [0, false, "mv .lockstep .lockstep-damaged-2"],
+    whole.stderr,
+  );
+  // Where the user stands elsewhere, paths are absolute.
+  mkdirSync(join(world.root, "sub/.agent"), { recursive: true });
+  cpSync(join(world.root, ".lockstep-salvaged"), join(world.root, "sub/.lockstep"), { recursive: true });
+  const away = await world.lockstep(["salvage", "--json", "--cwd", "sub"]);
+  const state = realpathSync(join(world.root, "sub/.lockstep"));
+  assert.deepEqual((JSON.parse(away.stdout) as { place: string[] }).place, [
+    `mv ${state} ${state}-damaged`,
+    `mv ${state}-salvaged ${state}`,
+  ]);
 });
 
 test("what a killed prune left is removed by the next one, also if it removes no run", async () => {

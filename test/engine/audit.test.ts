@@ -81,6 +81,7 @@ test("the same mistake in the next response is a mistake again, and told in each
     [[odd, { output: { n: 1 } }], 1],
     [[odd, odd, { output: { n: 1 } }], 2],
     [[odd, other, { output: { n: 1 } }], 2],
+    [[odd, { text: "hm" }, { output: { n: 1 } }], 1],
     [[{ output: { n: 1 } }], 0],
   ] as const) {
     const { entries } = await play({ flow, model });

@@ -2,9 +2,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ScriptReply } from "../../src/backends/script.ts";
+import { createScripted } from "../../src/backends/scripted.ts";
+import type { Backend, Message } from "../../src/engine/ports.ts";
 import type { CheckResult } from "../../src/flow/event.ts";
 import type { Flow, Move } from "../../src/flow/flow.ts";
-import { actionSchema, sketchCheck, sketchFlow, text } from "../../src/testing/flows.ts";
+import { actionSchema, sketchCheck, sketchFlow, sketchMachine, text } from "../../src/testing/flows.ts";
 import { play, type Scenario } from "../../src/testing/scenario.ts";
 
 const say = (action: string, more: object = {}): ScriptReply => ({
@@ -583,6 +585,50 @@ test("a prompt reads parameters, the iteration and what other steps handed on", 
     ],
   });
   assert.equal(state.verdict?.outcome, "completed", state.verdict?.reason);
+});
+
+/** What the conversation was when the model was asked last. */
+async function lastHeard(scenario: Scenario & { readonly model: readonly ScriptReply[] }) {
+  const scripted = createScripted(scenario.model);
+  let heard: readonly Message[] = [];
+  const turn: Backend["turn"] = async (request) => {
+    heard = [...request.messages];
+    return await scripted.turn!(request);
+  };
+  await play({ ...scenario, model: { ...scripted, turn } });
+  return heard;
+}
+
+test("an answer is in the conversation as it was said: its text, or where it has none its object", async () => {
+  const next = { next_action: { action: "next" } };
+  const flow = sketchFlow({ a: { edges: { next: "a", closing: null } } });
+  const model = [
+    { text: "In words.", output: next },
+    { output: next },
+    { output: { next_action: { action: "closing" } } },
+  ];
+  const said = (await lastHeard({ flow, model })).filter(({ role }) => role === "assistant");
+  assert.deepEqual(said, [
+    { role: "assistant", text: "In words.", calls: [] },
+    { role: "assistant", text: "", calls: [], output: next },
+  ]);
+});
+
+test("a completion that its checks refuse is answered as a call that was received", async () => {
+  const flow = sketchMachine(
+    { build: { assert: ["tests"] } },
+    { checks: { tests: sketchCheck("tests", "npm test") } },
+  );
+  const model: readonly ScriptReply[] = [
+    { calls: [{ name: "done", input: {} }] },
+    { calls: [{ name: "done", input: {} }] },
+  ];
+  const heard = await lastHeard({ flow, model, checks: [[{ ok: false, summary: "2 failed" }]] });
+  const results = heard.flatMap((message) => (message.role === "tool" ? message.results : []));
+  assert.deepEqual(
+    results.map(({ name, ok, content }) => [name, ok, content]),
+    [["done", true, "Received; it was looked at."]],
+  );
 });
 
 test("waits follow the server's word, else they grow", async () => {

@@ -557,10 +557,14 @@ const rows: readonly Row[] = [
       ["StageTargetUnknown", { execution: "sequential", nextStages: ["nowhere"] }],
       ["StageJoinDangling", { execution: "parallel", nextStages: ["a", "b"], join: "meet" }],
       ["InvalidParallelPlan", { execution: "parallel", nextStages: ["a", "meet"], join: "meet" }],
+      ["StageTargetUnknown", { execution: "sequential", nextStages: ["a"], join: "nowhere" }],
       ["LifecycleFailure", 7],
+      ["LifecycleFailure", ["a"]],
+      ["LifecycleFailure", { execution: "sequential", nextStages: "a" }],
+      ["LifecycleFailure", { execution: "sequential", nextStages: ["a", 7] }],
     ] as const
   ).map(([code, value]): Row => ({
-    name: `next in code that cannot be followed: ${code}`,
+    name: `next in code that cannot be followed: ${code}, ${JSON.stringify(value)}`,
     stages: { plan: {}, a: {}, b: {}, meet: {} },
     more: HOOKS,
     hooks: (path) => (path === "plan.next" ? value : undefined),

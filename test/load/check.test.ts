@@ -755,6 +755,7 @@ const ROWS: readonly Row[] = [
       "agent /runner/execution": { worktree: { enabled: true }, finalize: { createPr: true } },
     },
     at: "agent.json /runner/execution/finalize/createPr",
+    says: /createPr is not acted on: the branch is pushed/,
   },
   {
     code: "VERDICT-CLOSES",
@@ -899,6 +900,23 @@ const ROWS: readonly Row[] = [
     changes: { "agent /runner/boundaries/allowedTools": ["Read", `Bash(${String(limit)})`] },
     at: "agent.json /runner/boundaries/allowedTools/1",
     says: says as RegExp,
+  })),
+  ...(
+    [
+      [5, /^5 entries of .*"Bash\(sh -x 5:\*\)": it runs the program that it is given\.$/],
+      [6, /^6 entries of .*"Bash\(sh -x 5:\*\)": [^;]*; and 1 more\.$/],
+    ] as const
+  ).map(([count, says]): Row => ({
+    code: "BASH-LIST-OPEN",
+    name: `${count} entries`,
+    changes: {
+      "agent /runner/boundaries/allowedTools": Array.from(
+        { length: count },
+        (_, place) => `Bash(sh -x ${place + 1}:*)`,
+      ),
+    },
+    at: "agent.json /runner/boundaries/allowedTools/0",
+    says,
   })),
 
   ...[
@@ -1387,6 +1405,17 @@ const ROWS: readonly Row[] = [
     },
     at: `steps_registry.json ${S}`,
     witness: ["initial.issue", "initial.trap"],
+  },
+  {
+    code: "FLOW-NO-END",
+    name: "two steps that lead into a trap only: the first is named, the other is counted",
+    changes: {
+      "registry /steps/initial.trap": { ...trap(), stepId: "initial.trap" },
+      "registry /steps/continuation.issue/transitions/handoff/target": "initial.trap",
+    },
+    at: `steps_registry.json ${S}`,
+    says: /From the step "initial\.issue" .* The same holds for 1 more\./,
+    witness: ["initial.issue", "continuation.issue", "initial.trap"],
   },
   {
     code: "FLOW-DEAD-END",

@@ -42,6 +42,14 @@ test("document 001's registry and agent.json load as printed", () => {
   assert.deepEqual(flow.steps["s_b2c1#check"]?.tools, flow.steps.s_b2c1?.tools);
 });
 
+test("only where parameters cannot be declared any argument is taken", () => {
+  const none = { "/parameters": {} };
+  const declared = { "/parameters": { topic: { type: "string", description: "t", cli: "--topic" } } };
+  assert.equal(flowOf(tree001({}, none), "code-improver").openArguments, true);
+  assert.equal(flowOf(tree001({}, declared), "code-improver").openArguments, undefined);
+  assert.equal(load(tree({ "agent /parameters": {} })).flow!.openArguments, undefined);
+});
+
 test("document 001's prompt references lead to the files it names", () => {
   const folder = ".agent/code-improver/prompts";
   const prompts = { "/steps/s_a8f3/prompt": parsed("001-prompt-path.json") };
@@ -51,6 +59,24 @@ test("document 001's prompt references lead to the files it names", () => {
     flowOf(tree001(coordinates), "code-improver").steps.s_b2c1?.prompt.file,
     `${folder}/steps/phase/analyze/f_default.md`,
   );
+});
+
+test("the fallback of a prompt is read only where the prompt itself is not there", () => {
+  const folder = ".agent/code-improver/prompts";
+  const first = `${folder}/steps/phase/analyze/f_default.md`;
+  const rows = [
+    ["steps/phase/analyze/f_default.md", "system.md", first, 1],
+    ["nowhere.md", "system.md", `${folder}/system.md`, 2],
+    ["nowhere.md", "neither.md", null, 2],
+    ["nowhere.md", undefined, null, 1],
+  ] as const;
+  for (const [path, fallback, file, places] of rows) {
+    const prompt = { path, ...(fallback !== undefined && { fallback }) };
+    const found = load(tree001({ "/steps/s_b2c1/prompt": prompt }), "code-improver").flow!.steps.s_b2c1!
+      .prompt;
+    const names = new Set(found.tried.map((one) => one.split("/").at(-1)));
+    assert.deepEqual([found.file, names.size], [file, places], found.tried.join("\n"));
+  }
 });
 
 test("document 001's iterations, check definition and check prompt are read", () => {

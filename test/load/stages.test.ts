@@ -755,6 +755,11 @@ const NEXT: readonly (readonly [name: string, next: unknown, move: unknown, mach
     { kind: "end", outcome: "completed" },
   ],
   [
+    "NextResult, parallel without a join",
+    { execution: "parallel", nextStages: ["a", "b"] },
+    { kind: "fork", steps: ["a", "b"], join: null },
+  ],
+  [
     "NextResult, parallel with the join listed",
     { execution: "parallel", nextStages: ["a", "c", "b"], join: "c" },
     { kind: "fork", steps: ["a", "b"], join: "c" },

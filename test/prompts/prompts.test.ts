@@ -24,13 +24,13 @@ const ref: PromptRef = {
 };
 const adapted = { ...ref, edition: "failed", adaptation: "git-dirty" };
 
-const places: readonly [
+const places: readonly (readonly [
   name: string,
   ref: PromptRef,
   there: readonly string[],
   file: string | null,
   tried: number,
-][] = [
+])[] = [
   [
     "the first folder wins",
     ref,
@@ -74,6 +74,26 @@ const places: readonly [
     null,
     1,
   ],
+  ...(["./base", "base/", "base//", "/base"] as const).map(
+    (base) =>
+      [
+        `the folder ${base}`,
+        { ...ref, bases: [base] },
+        ["base/steps/initial/issue/f_default.md"],
+        "base/steps/initial/issue/f_default.md",
+        1,
+      ] as const,
+  ),
+  ["the same folder twice is tried once", { ...ref, bases: ["base", "./base"] }, [], null, 1],
+  [
+    "c1 may name nested folders",
+    { ...ref, c1: "steps/v2" },
+    ["base/steps/v2/initial/issue/f_default.md"],
+    "base/steps/v2/initial/issue/f_default.md",
+    1,
+  ],
+  ["only c1 may", { ...ref, c2: "a/b" }, ["base/steps/a/b/issue/f_default.md"], null, 1],
+  ["a folder above is refused unread", { ...ref, c1: "steps/.." }, [], null, 1],
   ["a name with a NUL is refused unread", { ...ref, edition: "a\0b" }, [], null, 1],
 ];
 for (const [name, where, there, file, tried] of places) {
@@ -84,6 +104,17 @@ for (const [name, where, there, file, tried] of places) {
     if (file !== null) assert.equal(found.text, `text of ${file}`);
   });
 }
+
+test("prompt files: one that cannot be read is passed over, and the reason is kept with what was tried", () => {
+  const second = "fallback/steps/initial/issue/f_default.md";
+  for (const kind of ["refused", "unreadable"] as const) {
+    const read: Files["read"] = (path) =>
+      path === second ? { kind: "text", text: "second" } : { kind, why: "it is a link" };
+    const found = findPrompt({ read }, ref);
+    const first = `base/steps/initial/issue/f_default.md (${kind}: it is a link)`;
+    assert.deepEqual([found.file, found.text, found.tried], [second, "second", [first, second]]);
+  }
+});
 
 const heads: readonly [name: string, text: string, body: string][] = [
   ["is removed", "---\nstepId: a\n---\n\nBody\n", "Body"],

@@ -298,6 +298,23 @@ test("differences come in the order of the run: argument, answer, check, path, h
   );
 });
 
+test("a run that was stopped is compared as far as it came", async () => {
+  const cwd = projectWith(agentFiles("a", STEPS));
+  const around = { agent: "a", cwd, journal: createMemoryJournal(), clock: fakeClock(), env };
+  const stop = new AbortController();
+  const script = [says("initial.a", "next"), ...AGAIN];
+  const observe: NonNullable<Parameters<typeof run>[0]["observe"]> = ({ led }) =>
+    void (led !== undefined && stop.abort());
+  const stopped = await run({ ...around, script, signal: stop.signal, observe });
+  const whole = await run({ ...around, script });
+  const { runs, same } = await compareRuns(around.journal, stopped.run!, whole.run!);
+  assert.equal(same, false);
+  assert.deepEqual(
+    runs.map(({ outcome }) => outcome),
+    ["interrupted", "completed"],
+  );
+});
+
 test("where the ways part, what each went on with is told", async () => {
   const { told, differences } = await two(
     [says("initial.a", "repeat", { plan: "p" }), says("initial.a", "next", { plan: "p" })],

@@ -262,11 +262,24 @@ test("the library obeys only what its user made: the option beside trust is the 
     },
   });
   assert.deepEqual(heard.length, 2);
-  // Accepted, and still it says that it works in the folder it was copied from.
+  // Accepted, and still it says that it works in the folder it was copied from: the yes has no effect.
   assert.equal(placed.code, "PLACE_FOREIGN", placed.reason);
-  assert.equal(standingOf(stateDir, env).kind, "ours");
+  assert.equal(standingOf(stateDir, env).kind, "foreign");
   const own = await resume({ run: "@last", cwd, env, script: REST });
   assert.equal(own.outcome, "completed", "the one it was copied from stays its user's own");
+});
+
+test("a project that is moved and moved back is still its user's own, whatever was refused on the way", async () => {
+  const { cwd, env } = await stopped();
+  const moved = `${cwd}-moved`;
+  renameSync(cwd, moved);
+  for (const run of ["@last", "nosuch"]) {
+    const refused = await resume({ run, cwd: moved, env, script: REST, trustJournal: true });
+    assert.equal(refused.code, run === "@last" ? "PLACE_FOREIGN" : "RUN_UNKNOWN", refused.reason);
+  }
+  renameSync(moved, cwd);
+  const result = await resume({ run: "@last", cwd, env, script: REST });
+  assert.equal(result.outcome, "completed", result.reason);
 });
 
 test("what is known can be listed and forgotten", async () => {

@@ -75,6 +75,11 @@ for (const { name, options = {}, isWritten, by } of ROWS) {
     const argsDigest = createHash("sha256").update('{"content":"x","file_path":"out.txt"}').digest("hex");
     assert.deepEqual(grantsOf(ran), [{ by, decision: isWritten ? "approve" : "deny", argsDigest }]);
     assert.deepEqual(unanswered(ran.asked), []);
+    const events = ran.entries.map(({ event }) => event);
+    assert.deepEqual(
+      events.flatMap((event) => (event.type === "step.told" ? [event.id] : [])),
+      events.flatMap((event) => (event.type === "step.asked" ? [event.question.id] : [])),
+    );
     const names = new Set((await ran.audit()).map((record) => record.name));
     assert.equal(names.has("GrantConsumed"), isWritten);
     assert.equal(names.has("ToolInvocationCancelled"), !isWritten);

@@ -359,8 +359,15 @@ describe("when GitHub fails", () => {
       stand.fault({ kind: "status", status: 403 }, { method: "POST" });
       const result = await start();
       assert.deepEqual(
-        [result.outcome, result.code, result.exitCode, result.resumable, result.usage.turns],
-        ["failed", "BEGIN_FAILED", 1, true, 0],
+        [
+          result.outcome,
+          result.code,
+          result.exitCode,
+          result.resumable,
+          result.usage.turns,
+          result.finalStepId,
+        ],
+        ["failed", "BEGIN_FAILED", 1, true, 0, "initial.work"],
       );
       assert.match(result.reason, /"doing" was not added to issue #1: .*permission[^]*lockstep resume/);
       stand.calm();

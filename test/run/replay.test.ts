@@ -298,7 +298,7 @@ describe("a journal that was tampered with", () => {
 test("a file that is no exported run is refused with what is wrong with it", () => {
   const gate = readFileSync(join(JOURNALS, "gate.json"), "utf8");
   const rows: readonly [text: string, message: RegExp][] = [
-    ["{", /f\.json is no JSON/],
+    ["{", /f\.json is not valid JSON, or was cut off/],
     ["[]", /is no run that was exported/],
     ['{"kind":"lockstep-run","v":2}', /has version 2, and this Lockstep knows 1/],
     ['{"kind":"lockstep-run","v":1,"run":{}}', /lacks parts of a run/],

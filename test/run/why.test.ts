@@ -387,6 +387,34 @@ const rows: readonly Row[] = [
       "ended completed null",
     ],
   },
+  ...(["next", "handoff"] as const).map((action): Row => ({
+    name: `a stop rule that counts checks: ${action}`,
+    files: files(STEPS, { runner: { verdict: { type: "count:check", config: { maxChecks: 1 } } } }),
+    script: [say("next"), say(action), say("repeat")],
+    target: action === "next" ? "continuation.a@1" : "closure.a",
+    chain:
+      action === "next"
+        ? [
+            "continuation.a@1 from initial.a, iteration 2, settled",
+            "turn 1 after 2",
+            "prompt .agent/a/prompts/steps/continuation/a/f_default.md",
+            "text Do continuation.a.",
+            "read next by word",
+            "stop checks going (0)",
+            "edge next → continuation.a",
+            "decided next → continuation.a",
+          ]
+        : [
+            "closure.a@1 from continuation.a, iteration 3, settled",
+            "turn 1 after 4",
+            "prompt .agent/a/prompts/steps/closure/a/f_default.md",
+            "text Do closure.a.",
+            "read repeat by word",
+            "stop checks over (1)",
+            "decided repeat → end",
+            "ended completed null",
+          ],
+  })),
   {
     name: "a rate limit that is waited out",
     files: files(),
@@ -729,6 +757,21 @@ test("texts are cut in words, unless all is asked for, and never in the document
   assert.match(whyText(found, paint, false), /… \d+ more lines/);
   assert.ok(whyText(found, paint, true).length > 30 * 5000);
   assert.ok(JSON.stringify(found).length > 30 * 5000);
+});
+
+test("the contract of a step says which checks guard it, and what follows when they fail", async () => {
+  for (const [action, most] of [
+    ["retry", 2],
+    ["abort", 3],
+  ] as const) {
+    const script = [say("next"), say("handoff"), say("closing")];
+    const { journal } = await played({ name: "", files: checked(action, most), script, chain: [] });
+    const [guarded] = (await why(journal, "@last", "closure.a")).contracts;
+    const { on, checks, onFailure, maxFailures } = guarded!.guard!;
+    assert.deepEqual([on, checks, onFailure, maxFailures], ["closing", ["proof", "never"], action, most]);
+    const [plain] = (await why(journal, "@last", "continuation.a")).contracts;
+    assert.equal(plain!.guard, null);
+  }
 });
 
 test("the schema is always in the document, and in words when it is asked for or inspection is on", async () => {

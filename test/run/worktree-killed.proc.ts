@@ -10,6 +10,7 @@ import {
   repairWorktrees,
   troubleWithWorktrees,
 } from "../../src/run/worktrees.ts";
+import { worktreesOf } from "../../src/run/prune.ts";
 import { breaking, breakingAtOnce } from "./breaking.ts";
 import { replies, repository, type Repository } from "./repository.ts";
 
@@ -341,7 +342,11 @@ test("a folder that is moved away is left alone by a repair, and the run goes on
   renameSync(path, away);
   const repaired = await repairWorktrees(world.journal, around(world), { now: Date.now() });
   assert.deepEqual(repaired, []);
+  assert.deepEqual(await worktreesOf(world.journal, [{ run: halted.run! }]), []);
   renameSync(away, path);
+  assert.deepEqual(await worktreesOf(world.journal, [{ run: halted.run! }]), [
+    { run: halted.run, path, branch: halted.worktree!.branch },
+  ]);
   const result = await world.resume(halted, {
     script: replies(["git add mine.txt; git commit -qm mine"], world.env),
   });
