@@ -135,6 +135,8 @@ async function answer(argv: readonly string[]): Promise<number> {
 
 async function run(command: Command, argv: readonly string[]): Promise<number> {
   asked = command;
+  // Looking at a large flow can keep the process too busy to hear a signal, and there is nothing that has to be stopped.
+  if (!isRunning(command)) deafen();
   const reading = command.takesParameters
     ? ({ kind: "lenient" } as const)
     : ({ kind: "strict", declared: [] } as const);

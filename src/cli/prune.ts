@@ -41,14 +41,14 @@ export async function pruneRuns(call: Call, journal: Journal | null, stateDir: s
     screen.print(table(rows).join("\n"));
   }
   const worktrees = journal === null ? [] : await worktreesOf(journal, runs);
-  if (!call.on("json")) for (const one of worktrees) screen.complain(leftText(one));
+  if (!call.on("json")) tellWorktrees(call, worktrees);
   const what = `${count(runs.length, "run")}, ${size(bytes)}`;
   if (dryRun || runs.length === 0 || journal === null) {
     const look = dryRun ? leftovers : removeLeftovers;
     const left = journal === null ? [] : await look(journal, stateDir);
     // Also after a prune that was killed.
     if (!dryRun) await journal?.tidy();
-    if (call.on("json")) screen.document({ v: 1, dryRun, runs, bytes, leftovers: left.length, worktrees });
+    if (call.on("json")) screen.document({ v: 1, dryRun, runs, bytes, worktrees, leftovers: left.length });
     else screen.tell(runs.length === 0 ? "There is nothing to remove." : `Would remove ${what}.`);
     tellLeft(call, left, dryRun);
     return 0;
@@ -64,16 +64,26 @@ export async function pruneRuns(call: Call, journal: Journal | null, stateDir: s
   const left = await removeLeftovers(journal, stateDir);
   const freed = gone.reduce((sum, run) => sum + run.bytes, 0);
   if (call.on("json"))
-    screen.document({ v: 1, dryRun, runs: gone, bytes: freed, leftovers: left.length, worktrees });
+    screen.document({ v: 1, dryRun, runs: gone, bytes: freed, worktrees, leftovers: left.length });
   else screen.tell(`Removed ${count(gone.length, "run")}, ${size(freed)}.`);
   tellLeft(call, left, dryRun);
   return 0;
 }
 
-function leftText({ run, path, branch }: LeftWorktree): string {
-  const [folder, name] = [path, branch].map((text) => shellWord(shownInLine(text, 400)));
-  return `The worktree of run ${run} stays, with its branch, and is not listed by "lockstep worktree list" any more. To remove both: git worktree remove ${folder} && git branch -D ${name}`;
+/** Said before they are asked about: afterwards only git knows them. */
+function tellWorktrees({ screen }: Call, worktrees: readonly LeftWorktree[]): void {
+  for (const { run, path, home } of worktrees.slice(0, MOST_WORKTREES)) {
+    const [at, of] = [path, home].map((folder) => shellWord(shownInLine(folder, 400)));
+    screen.complain(
+      `Run ${run} has a worktree, which stays. Look at it with: git -C ${at} status\n` +
+        `  and remove it with: git -C ${of} worktree remove ${at}`,
+    );
+  }
+  const more = worktrees.length - MOST_WORKTREES;
+  if (more > 0) screen.complain(`${count(more, "more worktree")} of these runs stay: git worktree list`);
 }
+
+const MOST_WORKTREES = 10;
 
 /** Files that a prune which was killed did not come to. */
 function tellLeft({ screen, on }: Call, left: readonly string[], dryRun: boolean): void {

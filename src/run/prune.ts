@@ -55,6 +55,28 @@ export async function named(
   return await sized(journal, [...meant.values()], stateDir);
 }
 
+/** The worktree of a run that is removed: nothing of Lockstep knows it any more then. */
+export type LeftWorktree = { readonly run: string; readonly path: string; readonly home: string };
+
+/** Those that are on the disk. */
+export async function worktreesOf(
+  journal: Journal,
+  runs: readonly { readonly run: string }[],
+): Promise<readonly LeftWorktree[]> {
+  const left: LeftWorktree[] = [];
+  for (const { run } of runs) {
+    const entries = await journal.read(run, 0, 1).catch((error: unknown) => {
+      if (error instanceof RunnerError) return [];
+      throw error;
+    });
+    const first = entries[0]?.event;
+    if (first?.type !== "run.started" || first.worktree === undefined) continue;
+    const { path, home } = first.worktree;
+    if (existsSync(path)) left.push({ run, path, home });
+  }
+  return left;
+}
+
 async function sized(
   journal: Journal,
   runs: readonly RunSummary[],
@@ -73,23 +95,6 @@ export async function sizeOfRun(journal: Journal, run: string, stateDir?: string
     throw error;
   });
   return entries + (stateDir === undefined ? 0 : sizeOfBelongings(stateDir, run));
-}
-
-export type LeftWorktree = { readonly run: string; readonly path: string; readonly branch: string };
-
-/** The folders of their own that runs have left: once a run is removed, nothing says what they are. */
-export async function worktreesOf(
-  journal: Journal,
-  runs: readonly { readonly run: string }[],
-): Promise<readonly LeftWorktree[]> {
-  const left: LeftWorktree[] = [];
-  for (const { run } of runs) {
-    const first = (await journal.read(run, 0, 1).catch(() => []))[0]?.event;
-    if (first?.type !== "run.started" || first.worktree === undefined) continue;
-    const { path, branch } = first.worktree;
-    if (existsSync(path)) left.push({ run, path, branch });
-  }
-  return left;
 }
 
 /**

@@ -102,10 +102,7 @@ describe("a signal before there is a run", { concurrency: 2 }, () => {
     [["run", "x", "--json"], ["SIGTERM"], 143, { outcome: "interrupted", run: null, reason: EARLY }],
     [["run", "x", "--json"], ["SIGHUP"], 129, { outcome: "interrupted", run: null, reason: EARLY }],
     [["resume", "x", "--json"], ["SIGINT", "SIGINT"], 130, { outcome: "interrupted", resumable: false }],
-    [["runs", "--json"], ["SIGTERM"], 143, { outcome: "interrupted", reason: /^Stopped by SIGTERM\.$/ }],
-    [["check", "--json"], ["SIGTERM"], 143, { ok: false }],
     [["run", "x"], ["SIGTERM"], 143, '{"outcome":"failed"}\n'],
-    [["runs"], ["SIGINT"], 130, ""],
   ] as const)
     test(`${signals.join(" and ")}: ${args.join(" ")}`, async () => {
       const ran = await run("waiting", args, signals);

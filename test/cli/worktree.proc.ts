@@ -106,6 +106,9 @@ test("the flags say what becomes of the branch", async () => {
   using world = createRepository();
   const kept = told(await world.lockstep([...RUN, "--worktree", "--no-merge", "--json"]));
   assert.deepEqual([kept.exitCode, kept.worktree?.kept], [0, true]);
+  const named = await world.lockstep(["runs", "--prune", kept.run, "--dry-run"]);
+  const folder = kept.worktree!.path;
+  assert.match(named.stderr, new RegExp(`git -C ${folder} status\\n.*worktree remove ${folder}`));
   const dry = await world.lockstep([...RUN, "--worktree", "--dry-run"]);
   assert.equal(dry.code, 0, dry.stderr);
   assert.match(dry.stderr, /merge held not done \(--dry-run\): merge notes\/\w+ into main/);

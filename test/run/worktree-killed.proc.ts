@@ -345,7 +345,7 @@ test("a folder that is moved away is left alone by a repair, and the run goes on
   assert.deepEqual(await worktreesOf(world.journal, [{ run: halted.run! }]), []);
   renameSync(away, path);
   assert.deepEqual(await worktreesOf(world.journal, [{ run: halted.run! }]), [
-    { run: halted.run, path, branch: halted.worktree!.branch },
+    { run: halted.run, path, home: world.home },
   ]);
   const result = await world.resume(halted, {
     script: replies(["git add mine.txt; git commit -qm mine"], world.env),
