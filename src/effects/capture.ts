@@ -12,7 +12,11 @@ export type Capture = {
  * At most `limit` bytes are shown: the first half of them from the head of the output, the rest from its tail. `tidy` is
  * given the text before it is cut, with a margin behind the cuts: what it looks for is whole wherever the cuts fall.
  */
-export function createCapture(limit: number, tidy?: (text: string) => string): Capture {
+export function createCapture(
+  limit: number,
+  tidy?: (text: string) => string,
+  encoding: BufferEncoding = "utf8",
+): Capture {
   const margin = tidy === undefined ? 0 : MARGIN;
   const headLimit = Math.ceil(limit / 2);
   const tailLimit = limit - headLimit;
@@ -35,7 +39,7 @@ export function createCapture(limit: number, tidy?: (text: string) => string): C
     const isWhole = seen <= limit + 2 * margin;
     if (!isWhole) tail.keepLast(tailLimit + margin);
     const whole = isWhole ? tidied(Buffer.concat([head.join(), tail.join()])) : null;
-    if (whole !== null && whole.length <= limit) return whole.toString("utf8");
+    if (whole !== null && whole.length <= limit) return whole.toString(encoding);
     // However much shorter it became: what lies at the very edge of a margin may be half of something.
     const edge = whole === null ? margin / 2 : 0;
     const first = whole ?? tidied(head.join());

@@ -97,6 +97,8 @@ const UNFINISHED = [
 export type Recovered =
   | { readonly kind: "nothing" }
   | { readonly kind: "recovered"; readonly place: string; readonly run: string }
+  /** The note named a folder that is not a working tree of this repository. */
+  | { readonly kind: "dropped" }
   | { readonly kind: "stuck"; readonly why: string };
 
 /** Finishes or undoes it. Called by one process at a time, so that the one that wrote the note has ended. */
@@ -108,6 +110,10 @@ export async function recoverCheckout(
   const note = readNote(common);
   if (note === null) return { kind: "nothing" };
   const { run, place } = note;
+  if (!isPlaceOf(common, place)) {
+    removeNote(common);
+    return { kind: "dropped" };
+  }
   const pid = await waitForGit(run, (one) => onWait(waitingText(run, one, place)));
   if (pid !== null)
     return { kind: "stuck", why: `git (process ${pid}) of run ${run} is still at work in ${place}` };
@@ -127,12 +133,7 @@ export function waitingText(run: string, pid: number, place: string): string {
 /** With the git that was at work ended: the working tree is at the one commit or at the other. Gives why it is not; null: it is. */
 async function settle(git: Git, common: string, note: Note): Promise<string | null> {
   const { place, from, to } = note;
-  const found = findPlace(place);
-  if (found === null || found.common !== common || found.top !== place) {
-    removeNote(common);
-    return null;
-  }
-  const { gitDir } = found;
+  const { gitDir } = findPlace(place)!;
   const text = textOf(note);
   const isOurs = isLockedBy(gitDir, text);
   const isLeft = lstatSync(copyIn(gitDir), { throwIfNoEntry: false }) !== undefined;
@@ -151,6 +152,11 @@ async function settle(git: Git, common: string, note: Note): Promise<string | nu
   dropIndex(gitDir, text);
   removeNote(common);
   return null;
+}
+
+function isPlaceOf(common: string, place: string): boolean {
+  const found = findPlace(place);
+  return found !== null && found.common === common && found.top === place;
 }
 
 type Ends = { readonly from: string; readonly to: string };
@@ -262,17 +268,21 @@ async function isOurs(git: Git, place: string, change: Change, seen: Seen): Prom
   if (found.isDirectory()) return filesBelow(full).every((name) => known.has(`${path}/${name}`));
   if (!found.isFile()) return false;
   if (found.size === 0) return true;
-  const text = readFileSync(full, "utf8").replace(/\uFFFD+$/, "");
+  // A write that was cut off ends with a page; a shorter text of any other length is one that a person saved.
+  if (found.size % PAGE !== 0) return false;
+  const text = readFileSync(full, "latin1");
   for (const [version, commit] of [
     [after, to],
     [before, from],
   ] as const) {
     if (isNone(version)) continue;
-    const whole = await git(place, ["cat-file", "--filters", `${commit}:${path}`]);
+    const whole = await git(place, ["cat-file", "--filters", `${commit}:${path}`], { bytes: true });
     if (whole.ok && whole.out.startsWith(text)) return true;
   }
   return false;
 }
+
+const PAGE = 4096;
 
 /** The first folder on the way to a file that is a link; null: none is. */
 function linkAbove(place: string, path: string): string | null {

@@ -28,6 +28,8 @@ export type How = {
   readonly puts?: IndexFiles;
   /** It needs the network, or the repository's list of working trees: it is started outside of the sandbox. */
   readonly outside?: true;
+  /** Each character of the answer is a byte. */
+  readonly bytes?: true;
   /** It only tells settings, and starts nothing whatever they say. */
   readonly harmless?: true;
 };
@@ -82,6 +84,7 @@ export function createGit(options: GitOptions): Git {
       index = puts?.copy,
       outside: isOutside,
       harmless,
+      bytes,
     } = how;
     const timeoutMs = asked ?? (harmless ? LISTING_MS : TIMEOUT_MS);
     const overruled = harmless ? NOTHING_TOLD : await overrules(cwd);
@@ -100,7 +103,8 @@ export function createGit(options: GitOptions): Git {
       ...(lasting && run !== undefined && { [OF_RUN]: run }),
     };
     const stopping = { signal: whole ? never : signal, ...(lasting && { lasting }) };
-    const around = { cwd, env: told, timeoutMs, maxOutputBytes: MOST_BYTES, ...stopping };
+    const output = { maxOutputBytes: MOST_BYTES, ...(bytes && { bytes }) };
+    const around = { cwd, env: told, timeoutMs, ...output, ...stopping };
     const start = isOutside ? outside : exec;
     const called = gitCommand(program, args);
     const command = puts === undefined ? called : [...PUT, puts.copy, puts.index, puts.lock, ...called];

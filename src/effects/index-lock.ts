@@ -8,6 +8,7 @@ import {
   constants,
   copyFileSync,
   existsSync,
+  lstatSync,
   linkSync,
   renameSync,
   rmSync,
@@ -34,6 +35,9 @@ export type IndexFiles = { readonly copy: string; readonly index: string; readon
 export function holdIndex(gitDir: string, text: string): Held | { readonly why: string } {
   const puts = filesIn(gitDir);
   const { index, copy } = puts;
+  // A command may have put a link there: what it leads to is not copied.
+  if (lstatSync(index, { throwIfNoEntry: false })?.isFile() === false)
+    return { why: `${index} is not a regular file` };
   if (!isLockedBy(gitDir, text) && !lockBy(gitDir, text)) return { why: lockedWhy(gitDir) };
   clear(copy);
   if (existsSync(index)) {

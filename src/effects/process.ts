@@ -24,6 +24,8 @@ export type ProcessOptions = {
   /** Kept of each stream: half from its head, half from its tail. */
   readonly maxOutputBytes: number;
   readonly signal: AbortSignal;
+  /** Each character of `stdout` is a byte, as far as it is not truncated. */
+  readonly bytes?: true;
   /** What becomes of each stream before anybody sees it. */
   readonly tidy?: (text: string) => string;
   /** How long the command may tidy up between SIGTERM and SIGKILL. */
@@ -59,7 +61,7 @@ export type RunProcess = (options: ProcessOptions) => Promise<ProcessResult>;
  * those that held its pipes open.
  */
 export async function runProcess(options: ProcessOptions): Promise<ProcessResult> {
-  const stdout = createCapture(options.maxOutputBytes, options.tidy);
+  const stdout = createCapture(options.maxOutputBytes, options.tidy, options.bytes && "latin1");
   const stderr = createCapture(options.maxOutputBytes, options.tidy);
   const mark = newMark();
 

@@ -2,7 +2,7 @@
  * The rows in the pages of an SQLite file, read without SQLite: every page of rows is read by itself, so that damage to
  * one page, to the schema or to an index does not hide the others. The format is that of https://sqlite.org/fileformat.html.
  */
-import { closeSync, fstatSync, openSync, readSync } from "node:fs";
+import { closeSync, constants, fstatSync, lstatSync, openSync, readSync } from "node:fs";
 
 export type Value = null | number | string | Uint8Array;
 export type PageRow = { readonly rowid: number; readonly values: readonly Value[] };
@@ -62,7 +62,10 @@ function isPageSize(size: number): boolean {
 
 function createReader(database: number, bytes: number, size: number, log: Log | null): Reader {
   const logged = log?.size === size ? log.frames : new Map<number, number>();
-  const pages = Math.max(Math.ceil(bytes / size), ...logged.keys());
+  // No number that a damaged log names makes it larger than the two files can be.
+  const most = Math.ceil(bytes / size) + logged.size;
+  let pages = Math.ceil(bytes / size);
+  for (const number of logged.keys()) if (number <= most) pages = Math.max(pages, number);
   return {
     size,
     pages,
@@ -92,19 +95,28 @@ const OTHERS: ReadonlySet<number> = new Set([0x00, 0x02, 0x05, 0x0a]);
 
 function* rowsIn(reader: Reader): Generator<PageRow> {
   const free = freePages(reader);
+  const budget = { left: FOLLOWED * reader.pages };
   for (let number = 1; number <= reader.pages; number++) {
     const page = free.has(number) ? null : reader.page(number);
     const start = number === 1 ? HEAD_BYTES : 0;
     if (page === null || OTHERS.has(page[start]!)) continue;
     const cells = page.readUInt16BE(start + 3);
+    const places = new Set<number>();
     for (let cell = 0; cell < cells; cell++) {
       const pointer = start + 8 + 2 * cell;
       if (pointer + 2 > page.length) break;
-      const row = rowAt(reader, page, page.readUInt16BE(pointer));
+      places.add(page.readUInt16BE(pointer));
+    }
+    for (const place of places) {
+      const row = rowAt(reader, page, place, budget);
       if (row !== null) yield row;
     }
   }
 }
+
+/** Pages of chains that are still followed: in a sound file each is in one chain. */
+type Budget = { left: number };
+const FOLLOWED = 16;
 
 /** Pages that are not used any more still hold what was removed. */
 function freePages(reader: Reader): ReadonlySet<number> {
@@ -122,13 +134,13 @@ function freePages(reader: Reader): ReadonlySet<number> {
 }
 
 /** null: what is there is not a row. */
-function rowAt(reader: Reader, page: Buffer, start: number): PageRow | null {
+function rowAt(reader: Reader, page: Buffer, start: number, budget: Budget): PageRow | null {
   try {
     const at = { place: start };
     const length = varint(page, at);
     const rowid = varint(page, at);
-    if (length > MOST_PAYLOAD) return null;
-    const payload = payloadAt(reader, page, at.place, length);
+    if (length > Math.min(MOST_PAYLOAD, reader.pages * reader.size)) return null;
+    const payload = payloadAt(reader, page, at.place, length, budget);
     return payload === null ? null : { rowid, values: valuesOf(payload) };
   } catch (error) {
     if (error instanceof RangeError) return null;
@@ -136,8 +148,14 @@ function rowAt(reader: Reader, page: Buffer, start: number): PageRow | null {
   }
 }
 
-/** What does not fit on the page goes on in a chain of others. */
-function payloadAt(reader: Reader, page: Buffer, start: number, length: number): Buffer | null {
+/** What does not fit on the page goes on in a chain of others. No page is twice in one. */
+function payloadAt(
+  reader: Reader,
+  page: Buffer,
+  start: number,
+  length: number,
+  budget: Budget,
+): Buffer | null {
   const { size } = reader;
   const least = Math.floor(((size - 12) * 32) / 255) - 23;
   const there = least + ((length - least) % (size - 4));
@@ -146,9 +164,13 @@ function payloadAt(reader: Reader, page: Buffer, start: number, length: number):
   const parts = [page.subarray(start, start + local)];
   let left = length - local;
   let next = left === 0 ? 0 : page.readUInt32BE(start + local);
+  const seen = new Set<number>();
   while (left > 0) {
-    const more = next === 0 ? null : reader.page(next);
+    const isOpen = next !== 0 && !seen.has(next) && budget.left > 0;
+    const more = isOpen ? reader.page(next) : null;
     if (more === null) return null;
+    seen.add(next);
+    budget.left -= 1;
     parts.push(more.subarray(4, 4 + Math.min(left, size - 4)));
     left -= size - 4;
     next = more.readUInt32BE(0);
@@ -203,7 +225,9 @@ type Log = {
 function openLog(file: string): Log | null {
   let handle: number;
   try {
-    handle = openSync(file, "r");
+    // A pipe in its place would be waited for.
+    if (!lstatSync(file).isFile()) return null;
+    handle = openSync(file, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
   } catch {
     return null;
   }

@@ -32,7 +32,7 @@ export function ownersIn(stateDir: string): readonly string[] {
 const FOLDERS = ["runs", "answers", "control"];
 const BATCHES = "batches";
 /** The names that we give: anything else there belongs to somebody else. */
-const OWN_NAME = /^[\w-]{1,64}$/;
+const OWN_NAME = /^[\da-z]{10}$/;
 
 /** Only for a run that the journal has let go: whoever drives it works with them. */
 export function removeBelongings(stateDir: string, run: string): void {

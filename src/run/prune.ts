@@ -135,7 +135,11 @@ export async function leftovers(journal: Journal, stateDir: string): Promise<rea
   // In this order: a run is recorded before anything belongs to it.
   const names = ownersIn(stateDir);
   const known = new Set((await journal.rows(names)).map(({ id }) => id));
-  return names.filter((name) => !known.has(name));
+  const left = names.filter((name) => !known.has(name));
+  if (left.length === 0) return [];
+  // They may be of a run whose row is damaged and gives another id: `salvage` could still rescue it.
+  for await (const { damaged } of everyRow(journal)) if (damaged !== undefined) return [];
+  return left;
 }
 
 /** Removes them, and gives their runs. What is left in the journal itself goes with `tidy`. */

@@ -322,6 +322,10 @@ async function repairCheckout(
   try {
     const done = await recoverCheckout(gitFor(around, [top]), common, () => undefined);
     if (done.kind === "stuck") return [{ path, what, done: "kept", why: done.why }];
+    if (done.kind === "dropped")
+      return [
+        { path, what: "a note of a merge names it", done: "removed", why: "only the note: it is elsewhere" },
+      ];
     return done.kind === "nothing" ? [] : [{ path, what, done: "repaired", why }];
   } finally {
     turn.release();

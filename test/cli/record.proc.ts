@@ -114,15 +114,16 @@ test("what a killed prune left is removed by the next one, also if it removes no
   const [kept = ""] = ids(join(state, "runs.db"));
   const digest = "0".repeat(64);
   const left = [
-    join(state, "runs", "gone", "claude", "x.jsonl"),
-    join(state, "answers", "gone", "q.json"),
-    join(state, "control", "gone.json"),
+    join(state, "runs", "0123456789", "claude", "x.jsonl"),
+    join(state, "answers", "0123456789", "q.json"),
+    join(state, "control", "0123456789.json"),
     join(state, "artifacts", "00", digest),
     join(state, "artifacts", "00", `${digest}.some-owner`),
   ];
   const stays = [
     join(state, "runs", kept, "claude", "x.jsonl"),
-    join(state, "answers", "not ours!", "q.json"),
+    join(state, "answers", "my-notes", "q.json"),
+    join(state, "runs", "notes", "q.json"),
     join(state, "artifacts", "notes.txt"),
   ];
   for (const path of [...left, ...stays]) {
@@ -139,6 +140,13 @@ test("what a killed prune left is removed by the next one, also if it removes no
   const dry = await world.lockstep(["runs", "--prune", "--dry-run", "--json"]);
   assert.equal((JSON.parse(dry.stdout) as { leftovers: number }).leftovers, 1);
   assert.ok(left.every(existsSync));
+  // The files of a run whose row is damaged would look the same.
+  using db = new DatabaseSync(join(state, "runs.db"));
+  db.exec("UPDATE run SET id = 'zz!' || substr(id, 4)");
+  assert.equal((await world.lockstep(["runs", "--prune"])).code, 0);
+  assert.ok([...left.slice(0, 3), ...stays].every(existsSync));
+  db.prepare("UPDATE run SET id = ?").run(kept);
+  db.close();
   const pruned = await world.lockstep(["runs", "--prune"]);
   assert.equal(pruned.code, 0, pruned.stderr);
   assert.match(pruned.stderr, /nothing to remove.*files that 1 removed run had left/s);

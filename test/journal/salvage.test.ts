@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import {
   cpSync,
   existsSync,
+  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -20,6 +21,7 @@ import type { Entry } from "../../src/flow/event.ts";
 import type { Flow } from "../../src/flow/flow.ts";
 import { LARGEST_ROW } from "../../src/journal/artifacts.ts";
 import { checkJournal } from "../../src/journal/check.ts";
+import { openPages } from "../../src/journal/pages.ts";
 import { salvage } from "../../src/journal/salvage.ts";
 import { openSqliteJournal } from "../../src/journal/sqlite.ts";
 
@@ -173,6 +175,40 @@ describe("journal: salvage", () => {
       assert.throws(() => salvage(directory, out), { code: "JOURNAL_UNAVAILABLE", message: /it is empty/ });
       assert.equal(existsSync(out), false);
     }));
+
+  it("takes nothing but a file for the log", () =>
+    world(async (directory, out) => {
+      await record(directory, "folded");
+      mkdirSync(`${file(directory)}-wal`);
+      assert.equal(salvage(directory, out).runs.length, RUNS);
+    }));
+
+  /** A row of the second page that goes on in the third, and from there in `next`, named by 200 cells. */
+  const CHAINS: readonly (readonly [what: string, more: number, next: number, rows: number])[] = [
+    ["goes on in one page", 1, 0, 1],
+    ["goes on in two pages", 2, 4, 1],
+    ["goes on in the same page again", 2, 3, 0],
+  ];
+  for (const [what, more, next, rows] of CHAINS)
+    it(`reads a row that ${what} at most once`, () =>
+      world((directory) => {
+        const bytes = Buffer.alloc(4 * PAGE);
+        const length = 1908 + more * (PAGE - 4);
+        bytes.writeUInt16BE(PAGE, 16);
+        bytes[PAGE] = 0x0d;
+        bytes.writeUInt16BE(200, PAGE + 3);
+        for (let cell = 0; cell < 200; cell++) bytes.writeUInt16BE(1000, PAGE + 8 + 2 * cell);
+        // Length in three bytes, the row id, and values of which there are none.
+        const head = [0x80 | (length >> 14), 0x80 | ((length >> 7) & 0x7f), length & 0x7f, 1, 1];
+        bytes.set(head, PAGE + 1000);
+        bytes.writeUInt32BE(3, PAGE + 1004 + 1908);
+        bytes.writeUInt32BE(next, 2 * PAGE);
+        writeFileSync(directory, bytes);
+        const pages = openPages(directory)!;
+        assert.equal([...pages.rows()].length, rows);
+        pages.close();
+        return Promise.resolve();
+      }));
 
   it("does not read a journal that a process is writing", () =>
     world(async (directory, out) => {

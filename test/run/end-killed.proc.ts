@@ -1,7 +1,7 @@
 /** A merge that is killed while it updates the user's checkout: that gets there or stays as it was, and no edit is lost. */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -68,7 +68,7 @@ function world(): World {
     go: () => writeFileSync(`${filter}.go`, ""),
     killed: async (mode) => {
       const work =
-        "for f in b m x; do echo new $f > $f.txt; done; rm d.txt; mkdir k; echo new > k/k.txt; rm -r z; echo file > z; " +
+        "for f in b m x; do echo new $f > $f.txt; done; rm d.txt; mkdir k; echo new > k/k.txt; head -c 9000 /dev/zero | tr '\\0' x > k/big.txt; rm -r z; echo file > z; " +
         `git add -A; git commit -qm work; printf ${mode} > ${filter}.armed`;
       const plan: Plan = {
         home: repo.home,
@@ -158,7 +158,8 @@ describe("a merge that is killed while it updates the user's checkout", () => {
         it.shell("git stash --include-untracked --quiet");
       },
     ],
-    ["a file is cut off, as a power failure leaves it", (it) => it.write("k/k.txt", "n")],
+    ["a file is empty, as a power failure leaves it", (it) => it.write("k/k.txt", "")],
+    ["a file is cut off after a page", (it) => it.write("k/big.txt", "x".repeat(4096))],
     [
       "`worktree repair`, which is enough for the checkout",
       async (it) => {
@@ -189,6 +190,10 @@ describe("a merge that is killed while it updates the user's checkout", () => {
     // Of files that were updated before, that were to be, that the merge adds, and that it does not change.
     const edits = { "b.txt": "new b, edited\n", "x.txt": "mine\n", "a.txt": "also mine\n" };
     for (const [path, text] of Object.entries(edits)) it.write(path, text);
+    // Shorter than what the merge writes, and bytes that are not text.
+    it.write("k/k.txt", "n");
+    const bytes = Buffer.alloc(4096, 0xff);
+    writeFileSync(join(it.home, "k/big.txt"), bytes);
     it.write("k/mine.txt", "not committed\n");
     const failed = await it.again();
     assert.equal(failed.code, "FINALIZE_FAILED");
@@ -199,8 +204,10 @@ describe("a merge that is killed while it updates the user's checkout", () => {
     );
     assert.deepEqual(
       [it.read("k/mine.txt"), it.read("k/k.txt"), it.read("m.txt")],
-      ["not committed\n", null, "old m\n"],
+      ["not committed\n", "n", "old m\n"],
     );
+    assert.deepEqual(readFileSync(join(it.home, "k/big.txt")), bytes);
+    for (const name of ["k", "big"]) rmSync(join(it.home, `k/${name}.txt`));
     it.shell("git stash --quiet");
     const done = await it.again();
     assert.equal(done.outcome, "completed", done.reason);

@@ -1,6 +1,6 @@
 /** Worktrees of runs that were killed while these were made or removed: never taken for whole, never left behind. */
 import assert from "node:assert/strict";
-import { existsSync, mkdirSync, renameSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, renameSync, rmSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { describe, test } from "node:test";
 import type { Event, Result, RunOptions } from "../../src/run/index.ts";
@@ -379,4 +379,26 @@ test("records that git cannot read stop every run with a worktree, until they ar
   const result = await world.run(["echo c > c.txt"]);
   assert.equal(result.outcome, "completed", result.reason);
   assert.equal(world.git(kept.worktree!.path, "status", "--porcelain"), "");
+});
+
+test("a note of a merge in another repository is dropped, and that is reported", async () => {
+  const [world, other] = [repository(), repository()];
+  const note = { run: "0123456789", place: other.home, from: "a".repeat(40), to: "b".repeat(40), token: "t" };
+  writeFileSync(join(world.home, ".git/info/lockstep-merge.json"), JSON.stringify(note));
+  const repaired = await repairWorktrees(world.journal, around(world), { now: Date.now() });
+  assert.deepEqual(
+    repaired.map(({ path, done }) => [path, done]),
+    [[other.home, "removed"]],
+  );
+  assert.deepEqual(troubleWithWorktrees(world.home), []);
+});
+
+test("an index that is a link is not copied: the merge is left to a person", async () => {
+  const world = repository();
+  const index = join(world.home, ".git/index");
+  renameSync(index, `${index}-real`);
+  symlinkSync("index-real", index);
+  const result = await world.run([COMMIT], { sandbox: "off" });
+  assert.equal(result.code, "FINALIZE_FAILED", result.reason);
+  assert.match(result.reason, /\.git\/index is not a regular file/);
 });
