@@ -18,7 +18,7 @@ import { copyIn, dropIndex, holdIndex, isLockedBy, putIndex } from "./index-lock
 import { applied, failed, held, type Done, type Ledger } from "./ledger.ts";
 import { mergeBranch } from "./merge.ts";
 import { closingsIn, proposePull, type Proposing } from "./pull.ts";
-import { removeRefLocks } from "./ref-locks.ts";
+import { removeRefLocks, removeTrackingLock } from "./ref-locks.ts";
 import { troubleWith } from "./remote.ts";
 import { bringHome, filledIn, newCommitIn, uncommittedIn } from "./submodules.ts";
 import { named, quoted } from "./words.ts";
@@ -256,6 +256,7 @@ async function pushTo(it: Finalizing, branch: string, closings: readonly string[
   const { home, finalize } = worktree;
   const { remote } = finalize;
   const ref = `refs/heads/${branch}`;
+  if (ledger.stateOf("push") === "intended") removeTrackingLock(home, remote, branch);
   return await ledger.act({
     kind: "push",
     key: "push",
