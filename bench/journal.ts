@@ -12,7 +12,7 @@ import type { Journal, NewRun } from "../src/engine/ports.ts";
 import type { Entry } from "../src/flow/event.ts";
 import type { Flow } from "../src/flow/flow.ts";
 import { createMemoryJournal } from "../src/journal/memory.ts";
-import { openSqliteJournal } from "../src/journal/sqlite.ts";
+import { openSqliteJournal } from "../src/journal/sqlite/sqlite.ts";
 
 const DONE = Promise.resolve();
 const directory = mkdtempSync(join(resolve(process.argv[2] ?? tmpdir()), "lockstep-bench-"));

@@ -1,17 +1,17 @@
 /** What a journal makes possible afterwards, for the library. Most runs need none of it, so each is loaded when it is asked for. */
 import type { Clock, Journal } from "../engine/ports.ts";
-import type { Bundle, Exported, ExportOptions, Imported, ImportOptions } from "./bundle.ts";
-import type { Comparison } from "./compare.ts";
+import type { Bundle, Exported, ExportOptions, Imported, ImportOptions } from "./records/bundle.ts";
+import type { Comparison } from "./records/compare.ts";
 import type { ForkOptions } from "./fork.ts";
 import type { Loaded } from "./load.ts";
-import type { TimedReplay } from "./replay.ts";
+import type { TimedReplay } from "./records/replay.ts";
 import type { Result } from "./result.ts";
-import type { Followed } from "./tail.ts";
-import type { WhatIf } from "./whatif.ts";
+import type { Followed } from "./watch/tail.ts";
+import type { WhatIf } from "./records/whatif.ts";
 
 /** Works out every decision of a run again, and tells the first that comes out another way than it is recorded. */
 export async function replayRun(journal: Journal, ref: string): Promise<TimedReplay> {
-  return await (await import("./replay.ts")).replayRun(journal, ref);
+  return await (await import("./records/replay.ts")).replayRun(journal, ref);
 }
 
 /**
@@ -26,22 +26,22 @@ export async function fork(options: ForkOptions): Promise<Result> {
 
 /** Where two runs part ways. */
 export async function compareRuns(journal: Journal, a: string, b: string): Promise<Comparison> {
-  return await (await import("./compare.ts")).compareRuns(journal, a, b);
+  return await (await import("./records/compare.ts")).compareRuns(journal, a, b);
 }
 
 /** What recorded runs would have come to with other files. */
 export async function whatIf(journal: Journal, loaded: Loaded, refs?: readonly string[]): Promise<WhatIf> {
-  return await (await import("./whatif.ts")).whatIf(journal, loaded, refs);
+  return await (await import("./records/whatif.ts")).whatIf(journal, loaded, refs);
 }
 
 /** A run as one value that replays anywhere. */
 export async function exportRun(journal: Journal, ref: string, options?: ExportOptions): Promise<Exported> {
-  return await (await import("./bundle.ts")).exportRun(journal, ref, options);
+  return await (await import("./records/bundle.ts")).exportRun(journal, ref, options);
 }
 
 /** Makes an exported run one of this journal. */
 export async function importRun(journal: Journal, bundle: Bundle, options: ImportOptions): Promise<Imported> {
-  return await (await import("./bundle.ts")).importRun(journal, bundle, options);
+  return await (await import("./records/bundle.ts")).importRun(journal, bundle, options);
 }
 
 /** Every entry of a run, from its first one on and as they come, while another process drives it. */
@@ -51,5 +51,5 @@ export async function* followRun(
   clock: Clock,
   signal: AbortSignal,
 ): AsyncGenerator<Followed> {
-  yield* (await import("./tail.ts")).followRun(journal, ref, clock, signal);
+  yield* (await import("./watch/tail.ts")).followRun(journal, ref, clock, signal);
 }

@@ -1,11 +1,11 @@
 /** Many runs of one agent side by side, each with parameters of its own; none stops because another one failed. */
 import { relative, resolve } from "node:path";
-import type { ScriptReply } from "../backends/script.ts";
+import type { ScriptReply } from "../backends/scripted/script.ts";
 import { RunnerError, type Journal } from "../engine/ports.ts";
 import { own, type Json } from "../flow/json.ts";
 import { EXIT } from "../flow/verdict.ts";
-import { chooseBackend } from "./backend.ts";
-import { createElapsed } from "../engine/stamp.ts";
+import { chooseBackend } from "./world/backend.ts";
+import { createElapsed } from "../engine/drive/stamp.ts";
 import {
   batchNamed,
   forgetBatch,
@@ -14,18 +14,18 @@ import {
   type BatchRecord,
   type PlannedItem,
 } from "./batch-record.ts";
-import { systemClock } from "./clock.ts";
-import { settleStart, tellLoudly } from "./ground.ts";
-import { openOwnJournal } from "./journal.ts";
-import { grantedAtStart, requireMetered } from "./limits.ts";
+import { systemClock } from "./world/clock.ts";
+import { settleStart, tellLoudly } from "./world/process-starter.ts";
+import { openOwnJournal } from "./records/journal.ts";
+import { grantedAtStart, requireMetered } from "./world/limits.ts";
 import { load, type Loaded } from "./load.ts";
 import type { DriveOptions, RunOptions } from "./options.ts";
-import { findProject } from "./project.ts";
+import { findProject } from "./world/project.ts";
 import { toFailure, type Result } from "./result.ts";
 import { resultIfOver, resume } from "./resume.ts";
 import { newRunId, runLoaded, withJournal } from "./run.ts";
 import { redactorOf, reported } from "./stretch.ts";
-import { requireTrust, trusting } from "./trust.ts";
+import { requireTrust, trusting } from "./trust/trust.ts";
 
 export type BatchItem = {
   /** What people call it. */
@@ -155,7 +155,7 @@ async function forEach({
   ask,
   observe,
 }: BatchObservers & Pick<DriveOptions, "backend" | "ask">): Promise<Each> {
-  const asking = ask === undefined ? undefined : (await import("./people.ts")).oneByOne(ask);
+  const asking = ask === undefined ? undefined : (await import("./people/people.ts")).oneByOne(ask);
   return (item) => ({
     // One that was handed in is not theirs to close.
     ...(backend !== undefined && { backend: { ...backend, close: () => Promise.resolve() } }),

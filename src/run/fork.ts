@@ -1,28 +1,28 @@
 /** A new run that shares the past of another one up to a visit, and goes on from there on its own. */
-import { decide } from "../engine/decide.ts";
-import { fold } from "../engine/drive.ts";
+import { decide } from "../engine/decide/decide.ts";
+import { fold } from "../engine/drive/drive.ts";
 import { RunnerError, type Journal, type NewRun, type RunHandle, type RunRow } from "../engine/ports.ts";
-import { inItsOwnRun, retell } from "../engine/retell.ts";
-import { recordedWith, type State } from "../engine/state.ts";
+import { inItsOwnRun, retell } from "../story/reword.ts";
+import { recordedWith, type State } from "../engine/decide/state.ts";
 import type { Entry, Event, Origin, Reply } from "../flow/event.ts";
 import type { Flow, Flows, Step, StepId } from "../flow/flow.ts";
 import { own, type Json, type JsonObject } from "../flow/json.ts";
-import { didYouMean } from "../load/suggest.ts";
+import { didYouMean } from "../load/text/suggest.ts";
 import { stripFrontMatter } from "../prompts/find.ts";
-import { recallBackend } from "./backend.ts";
-import { acceptImported, isImported } from "./foreign.ts";
-import { openOwnJournal } from "./journal.ts";
+import { recallBackend } from "./world/backend.ts";
+import { acceptImported, isImported } from "./trust/foreign.ts";
+import { openOwnJournal } from "./records/journal.ts";
 import { flowDigest } from "./load.ts";
-import { requirePlace } from "./place.ts";
-import { findProject } from "./project.ts";
+import { requirePlace } from "./world/workplace.ts";
+import { findProject } from "./world/project.ts";
 import { toFailure, type Result } from "./result.ts";
-import { systemClock } from "./clock.ts";
+import { systemClock } from "./world/clock.ts";
 import type { DriveOptions } from "./options.ts";
 import { resume } from "./resume.ts";
 import { newRunId } from "./run.ts";
-import { readRun, type RecordedRun } from "./runs.ts";
-import { findVisit } from "./why.ts";
-import { traceOf, type Visit } from "./why-trace.ts";
+import { readRun, type RecordedRun } from "./records/runs.ts";
+import { findVisit } from "./records/why.ts";
+import { traceOf, type Visit } from "./records/why-trace.ts";
 
 export type ForkOptions = {
   /** A run id, a unique prefix of one, `@last` or `@failed`. */

@@ -1,12 +1,12 @@
 /** What others can do to a run, for the library. Most programs need none of it, so each is loaded when it is asked for. */
 import type { Clock, Journal } from "../engine/ports.ts";
-import type { Questions } from "./answer.ts";
-import type { OpenQuestion } from "./questions.ts";
-import type { Steered } from "./steer.ts";
+import type { Questions } from "./people/answer.ts";
+import type { OpenQuestion } from "./people/questions.ts";
+import type { Steered } from "./people/steer.ts";
 
 /** What a run waits to be told. NO_QUESTION when it waits for nothing of the kind. */
 export async function questionsOf(journal: Journal, ref: string): Promise<Questions> {
-  return await (await import("./answer.ts")).questionsOf(journal, ref);
+  return await (await import("./people/answer.ts")).questionsOf(journal, ref);
 }
 
 /**
@@ -24,7 +24,7 @@ export async function answerQuestion(
   now: number,
   env: NodeJS.ProcessEnv = process.env,
 ): Promise<void> {
-  (await import("./answer.ts")).answerQuestion(stateDir, asked, question, answer, now, env);
+  (await import("./people/answer.ts")).answerQuestion(stateDir, asked, question, answer, now, env);
 }
 
 /** What is under way is finished; then the run rests until it is resumed with `unpause`. */
@@ -35,7 +35,7 @@ export async function pauseRun(
   clock: Clock,
   env: NodeJS.ProcessEnv = process.env,
 ): Promise<Steered> {
-  return await (await import("./steer.ts")).pauseRun(journal, stateDir, ref, clock, env);
+  return await (await import("./people/steer.ts")).pauseRun(journal, stateDir, ref, clock, env);
 }
 
 /** What is under way is given up. NOT_DRIVEN when nobody drives the run. */
@@ -46,5 +46,5 @@ export async function stopRun(
   clock: Clock,
   env: NodeJS.ProcessEnv = process.env,
 ): Promise<Steered> {
-  return await (await import("./steer.ts")).stopRun(journal, stateDir, ref, clock, env);
+  return await (await import("./people/steer.ts")).stopRun(journal, stateDir, ref, clock, env);
 }

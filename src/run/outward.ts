@@ -1,18 +1,18 @@
 /** What is due outside as a run goes: to its issue as it begins, to its branch and its issue as it ends. */
-import type { Redactor } from "../boundaries/redact.ts";
-import { beginningLabels, blockedLabels, closingOf } from "../effects/closing.ts";
-import { changeLabels, closeIssue, lookForGitHub, type OnIssue } from "../effects/issue.ts";
-import { createLedger, type Ledger } from "../effects/ledger.ts";
-import type { RunProcess } from "../effects/process.ts";
-import type { Drive } from "../engine/drive.ts";
+import type { Redactor } from "../boundaries/redact/redact.ts";
+import { beginningLabels, blockedLabels, closingOf } from "../effects/actions/closing.ts";
+import { changeLabels, closeIssue, lookForGitHub, type OnIssue } from "../effects/actions/issue.ts";
+import { createLedger, type Ledger } from "../effects/actions/ledger.ts";
+import type { RunProcess } from "../effects/process/process.ts";
+import type { Drive } from "../engine/drive/drive.ts";
 import type { Clock } from "../engine/ports.ts";
-import type { Report } from "../engine/report.ts";
-import type { State } from "../engine/state.ts";
+import type { Report } from "../story/report.ts";
+import type { State } from "../engine/decide/state.ts";
 import type { EffectEvent, Worktree } from "../flow/event.ts";
 import type { Flow } from "../flow/flow.ts";
 import { own, type JsonObject } from "../flow/json.ts";
-import { githubFor, type GitHubOf, type Pinned } from "./github.ts";
-import { finalizing, type Surroundings } from "./worktree.ts";
+import { githubFor, type GitHubOf, type Pinned } from "./world/github.ts";
+import { finalizing, type Surroundings } from "./world/worktree.ts";
 
 export type Attend = NonNullable<Drive["attend"]>;
 

@@ -1,30 +1,30 @@
 /** Going on with a run where its journal ends. */
-import { fold } from "../engine/drive.ts";
-import { openQuestions } from "../engine/people.ts";
+import { fold } from "../engine/drive/drive.ts";
+import { openQuestions } from "../engine/decide/people.ts";
 import { RunnerError, type Journal, type RunHandle } from "../engine/ports.ts";
-import type { State } from "../engine/state.ts";
+import type { State } from "../engine/decide/state.ts";
 import { adoptions } from "../flow/adopted.ts";
 import type { BackendSpec, Entry } from "../flow/event.ts";
 import type { Flow } from "../flow/flow.ts";
-import { shownInLine } from "../flow/harmless.ts";
-import { chooseBackend, recallBackend, watcherMs } from "./backend.ts";
-import { systemClock } from "./clock.ts";
-import { readConfig } from "./config.ts";
-import { discreetSpec } from "./discreet.ts";
-import { acceptImported } from "./foreign.ts";
-import { pinRepository } from "./github.ts";
-import { mayGrant, settleGround, tellLoudly, withGround, type RunAt } from "./ground.ts";
-import { openOwnJournal } from "./journal.ts";
-import { grantedOnResume, requireMetered } from "./limits.ts";
+import { shownInLine } from "../flow/text/harmless.ts";
+import { chooseBackend, recallBackend, watcherMs } from "./world/backend.ts";
+import { systemClock } from "./world/clock.ts";
+import { readConfig } from "./world/config.ts";
+import { discreetSpec } from "./world/redacted-ports.ts";
+import { acceptImported } from "./trust/foreign.ts";
+import { pinRepository } from "./world/github.ts";
+import { mayGrant, settleGround, tellLoudly, withGround, type RunAt } from "./world/process-starter.ts";
+import { openOwnJournal } from "./records/journal.ts";
+import { grantedOnResume, requireMetered } from "./world/limits.ts";
 import type { ResumeOptions } from "./options.ts";
-import { requireFolder } from "./present.ts";
-import { requirePlace, restorePlace, surroundings } from "./place.ts";
-import { findProject, type Project } from "./project.ts";
+import { requireFolder } from "./world/present.ts";
+import { requirePlace, restorePlace, surroundings } from "./world/workplace.ts";
+import { findProject, type Project } from "./world/project.ts";
 import type { Result } from "./result.ts";
-import { findRun, readRow, readRun, type RecordedRun } from "./runs.ts";
+import { findRun, readRow, readRun, type RecordedRun } from "./records/runs.ts";
 import { closingOf, driveTo, held, redactorOf, reported, requireToolCalling } from "./stretch.ts";
-import { requireTrust, trusting } from "./trust.ts";
-import { forgetWish, wishFor } from "./wishes.ts";
+import { requireTrust, trusting } from "./trust/trust.ts";
+import { forgetWish, wishFor } from "./people/wishes.ts";
 
 /** Goes on with a run where its journal ends, with the flow it was started with unless it adopts another. */
 export async function resume(options: ResumeOptions): Promise<Result> {
@@ -161,7 +161,7 @@ async function endAll(
   spec: BackendSpec,
   { notify }: ResumeOptions,
 ): Promise<readonly string[]> {
-  const { endStrays, markOfRun } = await import("../effects/strays.ts");
+  const { endStrays, markOfRun } = await import("../effects/process/strays.ts");
   const all = await endStrays(markOfRun(stateDir, run), watcherMs(spec));
   const names = [...new Set(all)].slice(0, MOST_NAMED).map((name) => shownInLine(name, 40));
   if (names.length > 0) notify?.(straysText(names));
@@ -231,7 +231,7 @@ export async function resultIfOver(journal: Journal, id: string, now: number): P
   // Asked again: it may have gone on until it was claimed.
   const [row] = await journal.rows([id]);
   if (row?.last?.event.type !== "run.ended") return null;
-  const { standingOf } = await import("./standing.ts");
+  const { standingOf } = await import("./records/standing.ts");
   const { result, state, damage } = await standingOf(journal, { ...row, owned: false }, now);
   if (damage !== null) throw new RunnerError("JOURNAL_UNAVAILABLE", damage.why);
   return state.halted.length > 0 ? null : result;

@@ -1,24 +1,24 @@
 /** Starting runs: options become ports, the engine drives, a result document comes out. */
 import { randomBytes } from "node:crypto";
 import type { Clock, Journal } from "../engine/ports.ts";
-import { prepareSchemas, schemasOf } from "../engine/schema.ts";
+import { prepareSchemas, schemasOf } from "../engine/schema/schema.ts";
 import type { Entry } from "../flow/event.ts";
-import { RESERVED_FIELDS } from "../flow/placeholder.ts";
+import { RESERVED_FIELDS } from "../flow/text/placeholder.ts";
 import { hasErrors } from "../flow/problem.ts";
-import { coerceParameters } from "../load/parameters.ts";
-import { chooseBackend } from "./backend.ts";
-import { systemClock } from "./clock.ts";
-import { discreetSpec } from "./discreet.ts";
-import { pinRepository, toRecord } from "./github.ts";
-import { settleStart, tellLoudly, withGround } from "./ground.ts";
-import { openJournal } from "./journal.ts";
-import { grantedAtStart, requireMetered } from "./limits.ts";
+import { coerceParameters } from "../load/agent/parameters.ts";
+import { chooseBackend } from "./world/backend.ts";
+import { systemClock } from "./world/clock.ts";
+import { discreetSpec } from "./world/redacted-ports.ts";
+import { pinRepository, toRecord } from "./world/github.ts";
+import { settleStart, tellLoudly, withGround } from "./world/process-starter.ts";
+import { openJournal } from "./records/journal.ts";
+import { grantedAtStart, requireMetered } from "./world/limits.ts";
 import { flowDigest, load, type Loaded } from "./load.ts";
 import type { DriveOptions, RunOptions } from "./options.ts";
-import { placeOf, surroundings } from "./place.ts";
+import { placeOf, surroundings } from "./world/workplace.ts";
 import { toFailure, type Result } from "./result.ts";
 import { closingOf, driveTo, held, redactorOf, reported, requireToolCalling } from "./stretch.ts";
-import { requireTrust, trusting } from "./trust.ts";
+import { requireTrust, trusting } from "./trust/trust.ts";
 
 /**
  * Runs an agent to its end. Never throws for what the flow, the model or the environment does: the result tells.

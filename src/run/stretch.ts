@@ -1,26 +1,26 @@
-/** One stretch of a run: from where its journal ends, driven as far as it goes, and told as a result document. */
-import { createRedactor, type Redactor } from "../boundaries/redact.ts";
-import { drive, type Drive } from "../engine/drive.ts";
+/** One stretch of a run: from where its journal ends, driven as far as it goes, and summarised as a result document. */
+import { createRedactor, type Redactor } from "../boundaries/redact/redact.ts";
+import { drive, type Drive } from "../engine/drive/drive.ts";
 import { RunnerError, type Backend, type Clock, type Person, type RunHandle } from "../engine/ports.ts";
-import { addEntry, createReport, type Report } from "../engine/report.ts";
-import type { State } from "../engine/state.ts";
-import { addToTally, createTally, tallied } from "../engine/tally.ts";
+import { addEntry, createReport, type Report } from "../story/report.ts";
+import type { State } from "../engine/decide/state.ts";
+import { addToTally, createTally, tallied } from "../story/tally.ts";
 import type { Entry, Worktree } from "../flow/event.ts";
 import type { Flow, Flows } from "../flow/flow.ts";
 import type { Problem } from "../flow/problem.ts";
 import { exitCode } from "../flow/verdict.ts";
 import type { Acting } from "./actions.ts";
-import type { Pinned } from "./github.ts";
-import type { Around } from "./ground.ts";
-import type { Listener } from "./listen.ts";
+import type { Pinned } from "./world/github.ts";
+import type { Around } from "./world/process-starter.ts";
+import type { Listener } from "./watch/listen.ts";
 import type { DriveOptions } from "./options.ts";
 import type { Outward } from "./outward.ts";
-import { surroundings } from "./place.ts";
-import { createPorts } from "./ports.ts";
+import { surroundings } from "./world/workplace.ts";
+import { createPorts } from "./world/ports.ts";
 import { toFailure, toResult, type Result } from "./result.ts";
-import { isTraced } from "./traced.ts";
-import { secretsFor } from "./secrets.ts";
-import { hearWishes } from "./wishes.ts";
+import { isTraced } from "./watch/traced.ts";
+import { secretsFor } from "./world/secrets.ts";
+import { hearWishes } from "./people/wishes.ts";
 
 export type Driven = {
   readonly options: DriveOptions;
@@ -180,7 +180,7 @@ async function actingOf(driven: Driven, report: Report): Promise<Acting | null> 
 /** An agent with a loop of its own is watched; a model has a patience of its own. */
 async function watchedOver({ backend, flow }: Driven): Promise<Backend> {
   if (backend.run === undefined) return backend;
-  return (await import("./watchdog.ts")).watchOver(backend, flow.settings.watch?.inactivityMs);
+  return (await import("./world/watchdog.ts")).watchOver(backend, flow.settings.watch?.inactivityMs);
 }
 
 /** Most runs ask nobody, so what asks is loaded when somebody is. */
@@ -197,7 +197,7 @@ function personOf(
       onWarning(text);
       options.notify?.(text);
     };
-    const { createAsking } = await import("./people.ts");
+    const { createAsking } = await import("./people/people.ts");
     return createAsking({
       stateDir,
       run: handle.run,
@@ -217,11 +217,11 @@ function personOf(
 
 /** It is in the journal now. */
 async function discard({ stateDir, handle }: Driven, question: string): Promise<void> {
-  const { createMailbox } = await import("./mailbox.ts");
+  const { createMailbox } = await import("./people/mailbox.ts");
   await createMailbox(stateDir, handle.run).discard(question);
 }
 
-const loadListening = () => import("./listen.ts");
+const loadListening = () => import("./watch/listen.ts");
 let listening: ReturnType<typeof loadListening> | null = null;
 
 /** The log file and the traces of the run; loaded only where there are any. */

@@ -7,7 +7,7 @@ import { parseLine, type Flag } from "../../src/cli/args.ts";
 import { createCall, type Host } from "../../src/cli/call.ts";
 import { COMMANDS, commandNamed, GLOBAL_FLAGS, PARTS } from "../../src/cli/commands.ts";
 import { mainHelp } from "../../src/cli/help.ts";
-import { createPaint } from "../../src/cli/text.ts";
+import { createPaint } from "../../src/cli/text/text.ts";
 import { EXIT, EXIT_MEANINGS } from "../../src/flow/verdict.ts";
 
 const root = join(import.meta.dirname, "../..");
@@ -164,7 +164,7 @@ test("help and docs give every exit code the same meaning", () => {
 });
 
 test("the help of bench names every part that can be measured", () => {
-  const source = readFileSync(join(root, "src/cli/measure.ts"), "utf8");
+  const source = readFileSync(join(root, "src/cli/bench/measure.ts"), "utf8");
   const measured = [...source.matchAll(/case "(\w+)":/g)].map(([, part]) => part!);
   assert.deepEqual([...PARTS].toSorted(), [...new Set(measured)].toSorted());
   const part = commandNamed("bench").flags.find(({ name }) => name === "part");

@@ -2,16 +2,16 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { renderDot } from "../../src/cli/graph-dot.ts";
-import { renderMermaid } from "../../src/cli/graph-mermaid.ts";
-import { renderSvg } from "../../src/cli/graph-svg.ts";
-import { renderText } from "../../src/cli/graph-text.ts";
-import { stepText } from "../../src/cli/explain.ts";
-import { createPaint } from "../../src/cli/text.ts";
-import { budgetLine, budgetOf } from "../../src/flow/budget.ts";
+import { renderDot } from "../../src/cli/graph/graph-dot.ts";
+import { renderMermaid } from "../../src/cli/graph/graph-mermaid.ts";
+import { renderSvg } from "../../src/cli/graph/graph-svg.ts";
+import { renderText } from "../../src/cli/graph/graph-text.ts";
+import { stepText } from "../../src/cli/commands/explain.ts";
+import { createPaint } from "../../src/cli/text/text.ts";
+import { budgetLine, budgetOf } from "../../src/tell/budget.ts";
 import { outlineOf } from "../../src/flow/outline.ts";
-import { readMachineOrigins } from "../../src/load/machine-origin.ts";
-import { explainAgent, explainStep } from "../../src/run/explain.ts";
+import { readMachineOrigins } from "../../src/load/stages/machine-origin.ts";
+import { explainAgent, explainStep } from "../../src/run/records/explain.ts";
 import { FOLDER, loadStages, stageTree, type StageChanges } from "./stage-world.ts";
 import { filesOf } from "./world.ts";
 
