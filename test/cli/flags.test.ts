@@ -1,6 +1,6 @@
 /** Every flag that help, hints and docs name exists, and every flag that a command declares is read by it. */
 import assert from "node:assert/strict";
-import { readdirSync, readFileSync } from "node:fs";
+import { globSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { parseLine, type Flag } from "../../src/cli/args.ts";
@@ -82,17 +82,20 @@ type Part = { readonly words: ReadonlySet<string>; readonly leadsTo: readonly st
 /** The functions and tables of src/cli, each with the texts in it and the others that it names. */
 function partsOfCli(): ReadonlyMap<string, Part> {
   const parts = new Map<string, Part>();
-  for (const file of readdirSync(cli).filter((name) => name !== "commands.ts" && name !== "help.ts")) {
+  for (const file of globSync("**/*.ts", { cwd: cli }).filter(
+    (name) => name !== "commands.ts" && name !== "help.ts",
+  )) {
     const text = readFileSync(join(cli, file), "utf8");
+    const resolved = (from: string) => join(file, "..", from);
     const imported = new Map<string, string>();
-    for (const [, names = "", from = ""] of text.matchAll(/import \{([^}]+)\} from "\.\/([\w-]+\.ts)"/g))
-      for (const name of names.split(",").map((one) => one.trim())) imported.set(name, from);
+    for (const [, names = "", from = ""] of text.matchAll(/import \{([^}]+)\} from "(\.[\w/.-]+\.ts)"/g))
+      for (const name of names.split(",").map((one) => one.trim())) imported.set(name, resolved(from));
     for (const [, names = "", from = ""] of text.matchAll(
-      /\{ ([\w, ]+) \} = await import\("\.\/([\w-]+\.ts)"\)/g,
+      /\{ ([\w, ]+) \} = await import\("(\.[\w/.-]+\.ts)"\)/g,
     ))
-      for (const name of names.split(",").map((one) => one.trim())) imported.set(name, from);
-    for (const [, from = "", name = ""] of text.matchAll(/import\("\.\/([\w-]+\.ts)"\)\)\.(\w+)/g))
-      imported.set(name, from);
+      for (const name of names.split(",").map((one) => one.trim())) imported.set(name, resolved(from));
+    for (const [, from = "", name = ""] of text.matchAll(/import\("(\.[\w/.-]+\.ts)"\)\)\.(\w+)/g))
+      imported.set(name, resolved(from));
     const chunks = text.split(/^(?=(?:export )?(?:async )?(?:function\*?|const) \w)/m).slice(1);
     const nameOf = (chunk: string) => /^(?:export )?(?:async )?(?:function\*?|const) (\w+)/.exec(chunk)![1]!;
     const own = new Set(chunks.map(nameOf));
@@ -115,7 +118,7 @@ test("every flag that a command declares is read by what the command does", () =
   const parts = partsOfCli();
   for (const { name, flags, load } of COMMANDS) {
     if (name === "help") continue;
-    const [, file, entry] = /import\("\.\/([\w-]+\.ts)"\)\)\.(\w+)/.exec(String(load)) ?? [];
+    const [, file, entry] = /import\("\.\/([\w/-]+\.ts)"\)\)\.(\w+)/.exec(String(load)) ?? [];
     const reached = new Set<string>();
     const open = [`${file}#${entry}`];
     for (let part = open.pop(); part !== undefined; part = open.pop()) {
