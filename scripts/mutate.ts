@@ -18,6 +18,7 @@ const HELP = `Plants defects and prints those that no test notices.
   --file PATH       only in files whose path begins so; PATH:LINE is one line; may be repeated
   --changed[=REF]   only in lines that differ from REF (main)
   --kind NAME       only this kind, as printed; may be repeated
+  --again PATH      only what survived in an earlier document (--json); what was noticed then still counts
   --workers N       processes side by side (2)
   --seconds N       tests are added to a defect until they take as long (10)
   --least PERCENT   exit with 1 when fewer are noticed
@@ -72,6 +73,7 @@ const { values: given } = parseArgs({
     file: { type: "string", multiple: true, default: [] },
     changed: { type: "string" },
     kind: { type: "string", multiple: true, default: [] },
+    again: { type: "string" },
     workers: { type: "string", default: "2" },
     seconds: { type: "string", default: "10" },
     least: { type: "string", default: "0" },
@@ -96,11 +98,14 @@ else await main();
 
 async function main(): Promise<void> {
   const began = performance.now();
-  const all = mutants();
+  const earlier =
+    given.again === undefined ? null : (JSON.parse(readFileSync(given.again, "utf8")) as Summary);
+  const all = earlier === null ? mutants() : survivorsOf(earlier, mutants());
   const testFiles = await recordings();
   const lines = reachedLines(testFiles);
   const reached = all.filter(({ file, line }) => lines.get(file)?.has(line) ?? false);
-  const isWhole = given.count === undefined && (given.file.length > 0 || given.changed !== undefined);
+  const isPart = given.file.length > 0 || given.changed !== undefined || earlier !== null;
+  const isWhole = given.count === undefined && isPart;
   const drawn = draw(
     reached,
     isWhole ? Number.POSITIVE_INFINITY : Number(given.count ?? 600),
@@ -125,7 +130,10 @@ async function main(): Promise<void> {
     all.filter(({ file, line }) => lines.get(file)?.has(line) !== true),
     ({ file }) => file,
   );
-  const document = summary(judged, { possible: all.length, unreached, ms: performance.now() - began });
+  const document = withEarlier(
+    earlier,
+    summary(judged, { possible: all.length, unreached, ms: performance.now() - began }),
+  );
   const survivors = judged.filter(({ outcome }) => outcome === "survived").map(described);
   console.log(given.json ? JSON.stringify(document, null, 2) : [...survivors, table(document)].join("\n"));
   if (document.percent < Number(given.least)) process.exitCode = 1;
@@ -159,6 +167,32 @@ function mutants(): readonly Mutant[] {
     .flatMap((file) => mutationsOf(textOf(file)).map((mutation) => Object.assign(mutation, { file })))
     .filter(({ file, line }) => isMeant(file, line) && (changed === null || changed.get(file)!.has(line)))
     .filter(({ kind }) => given.kind.length === 0 || given.kind.includes(kind));
+}
+
+/** The same edits as before: a file may have moved, and lines above may have come or gone. */
+function survivorsOf(earlier: Summary, all: readonly Mutant[]): readonly Mutant[] {
+  const keyOf = (file: string, kind: string, diff: string) =>
+    JSON.stringify([file.slice(file.lastIndexOf("/") + 1), kind, diff]);
+  const known = new Set(earlier.survivors.map(({ file, kind, diff }) => keyOf(file, kind, diff)));
+  const found = all.filter((one) => known.has(keyOf(one.file, one.kind, diffOf(textOf(one.file), one))));
+  say(
+    `${found.length} of ${earlier.survivors.length} survivors are planted again; the code of the others is gone`,
+  );
+  return found;
+}
+
+/** The score of both looks together; code that is gone is left out. */
+function withEarlier(earlier: Summary | null, now: Summary): Summary {
+  if (earlier === null) return now;
+  const [planted, noticed] = [earlier.noticed + now.planted, earlier.noticed + now.noticed];
+  return {
+    ...now,
+    seed: earlier.seed,
+    possible: earlier.possible,
+    planted,
+    noticed,
+    percent: percentOf(noticed, planted),
+  };
 }
 
 function isMeant(file: string, line: number | null): boolean {
@@ -472,7 +506,7 @@ function summary(
     seed: Number(given.seed),
     planted: judged.length,
     noticed,
-    percent: judged.length === 0 ? 100 : Math.round((noticed / judged.length) * 1000) / 10,
+    percent: percentOf(noticed, judged.length),
     timedOut: judged.filter(({ outcome }) => outcome === "timed out").length,
     msPerMutant: Math.round(ms / Math.max(1, judged.length)),
     possible,
@@ -489,6 +523,10 @@ function summary(
       })),
     unreached,
   };
+}
+
+function percentOf(noticed: number, all: number): number {
+  return all === 0 ? 100 : Math.round((noticed / all) * 1000) / 10;
 }
 
 function described({ mutant, tests }: Judged): string {
