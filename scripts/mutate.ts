@@ -4,7 +4,18 @@
  */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
-import { globSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { parseArgs } from "node:util";
 import type { Job, Outcome, Recorded } from "./mutant.ts";
 import { diffOf, isValid, type Kind, KINDS, type Mutation, mutationsOf, planted } from "./mutations.ts";
@@ -42,7 +53,7 @@ interface Mutant extends Mutation {
 
 interface Judged {
   readonly mutant: Mutant;
-  readonly outcome: "noticed" | "timed out" | "survived";
+  readonly outcome: "noticed" | "timed out" | "refused" | "survived";
   /** The test that noticed. */
   readonly by: string | null;
   readonly tests: number;
@@ -124,7 +135,7 @@ async function main(): Promise<void> {
     Number(given.seconds) * 5,
   );
   const again = new Map(second.map((one) => [one.mutant, one]));
-  const judged = first.map((one) => again.get(one.mutant) ?? one);
+  const judged = await withTypes(first.map((one) => again.get(one.mutant) ?? one));
   for (const testFile of testFiles) keep(testFile);
   const unreached = numbers(
     all.filter(({ file, line }) => lines.get(file)?.has(line) !== true),
@@ -155,6 +166,40 @@ async function judgeAll(
     if (one.outcome === "survived") say(diffOf(textOf(file), mutant));
   });
   return judged;
+}
+
+/** What no test notices the compiler may refuse; it reads a copy of src/. */
+async function withTypes(judged: readonly Judged[]): Promise<readonly Judged[]> {
+  const copy = mkdtempSync(join(tmpdir(), "lockstep-mutate-"));
+  try {
+    cpSync(`${root}src`, `${copy}/src`, { recursive: true });
+    for (const file of ["package.json", "tsconfig.json"]) cpSync(root + file, join(copy, file));
+    symlinkSync(`${root}node_modules`, `${copy}/node_modules`);
+    const { compilerOptions } = JSON.parse(textOf("tsconfig.json")) as { readonly compilerOptions: object };
+    writeFileSync(`${copy}/tsconfig.json`, JSON.stringify({ compilerOptions, include: ["src"] }));
+    if (!(await isTyped(copy))) throw new Error("src/ has errors of types where nothing is planted");
+    const all: Judged[] = [];
+    for (const one of judged) {
+      const { file, line, kind } = one.mutant;
+      const isOpen = one.outcome === "survived" && !stop.signal.aborted;
+      if (isOpen) writeFileSync(join(copy, file), planted(textOf(file), one.mutant));
+      const isRefused = isOpen && !(await isTyped(copy));
+      if (isOpen) writeFileSync(join(copy, file), textOf(file));
+      if (isRefused) say(`refused by the types: ${file}:${line} (${kind})`);
+      all.push(isRefused ? { ...one, outcome: "refused", by: "tsc" } : one);
+    }
+    return all;
+  } finally {
+    rmSync(copy, { recursive: true, force: true });
+  }
+}
+
+function isTyped(folder: string): Promise<boolean> {
+  const tsc = spawn(`${root}node_modules/.bin/tsc`, ["-p", folder], { stdio: "ignore" });
+  return new Promise((done, fail) => {
+    tsc.once("error", fail);
+    tsc.once("exit", (code) => done(code === 0));
+  });
 }
 
 function mutants(): readonly Mutant[] {
@@ -474,6 +519,8 @@ interface Summary extends Share {
   readonly seed: number;
   readonly percent: number;
   readonly timedOut: number;
+  /** Noticed by no test, and refused by the compiler. */
+  readonly refused: number;
   readonly msPerMutant: number;
   readonly possible: number;
   readonly rooms: { readonly [room: string]: Share };
@@ -508,6 +555,7 @@ function summary(
     noticed,
     percent: percentOf(noticed, judged.length),
     timedOut: judged.filter(({ outcome }) => outcome === "timed out").length,
+    refused: judged.filter(({ outcome }) => outcome === "refused").length,
     msPerMutant: Math.round(ms / Math.max(1, judged.length)),
     possible,
     rooms: share(({ mutant }) => mutant.file.split("/")[1]!),
@@ -539,6 +587,7 @@ function table({
   noticed,
   percent,
   timedOut,
+  refused,
   rooms,
   kinds,
   unreached,
@@ -551,7 +600,7 @@ function table({
     .slice(0, 20);
   return [
     "",
-    `noticed ${noticed} of ${all} (${percent} %), ${timedOut} of them by never ending; ${msPerMutant} ms each`,
+    `noticed ${noticed} of ${all} (${percent} %), ${timedOut} of them by never ending and ${refused} by the types alone; ${msPerMutant} ms each`,
     "by room:",
     ...rows(rooms),
     "by kind:",
