@@ -47,6 +47,9 @@ function isPure(file: string): boolean {
 /** How many lines on either side of a defect count as being around it. */
 const AROUND = 12;
 
+/** How long tests may take where nothing is planted. */
+const LONGEST_MS = 600_000;
+
 interface Mutant extends Mutation {
   readonly file: string;
 }
@@ -126,13 +129,14 @@ async function main(): Promise<void> {
     `${all.length} possible defects, ${all.length - reached.length} in lines that no test in process reaches`,
   );
   say(`${drawn.length} are planted`);
-  const first = await judgeAll(drawn, testFiles, Number(given.seconds));
+  const seconds = Number(given.seconds);
+  const first = earlier === null ? await judgeAll(drawn, testFiles, seconds) : drawn.map(isOpenYet);
   const open = first.filter(({ outcome, isTried }) => outcome === "survived" && !isTried);
-  if (open.length > 0) say("what survived meets the more tests that reach it");
+  if (open.length > 0) say("what survived meets more of the tests that reach it");
   const second = await judgeAll(
     open.map(({ mutant }) => mutant),
     testFiles,
-    Number(given.seconds) * 5,
+    seconds * 5,
   );
   const again = new Map(second.map((one) => [one.mutant, one]));
   const judged = await withTypes(first.map((one) => again.get(one.mutant) ?? one));
@@ -224,6 +228,11 @@ function survivorsOf(earlier: Summary, all: readonly Mutant[]): readonly Mutant[
     `${found.length} of ${earlier.survivors.length} survivors are planted again; the code of the others is gone`,
   );
   return found;
+}
+
+/** What survived before has had its first look. */
+function isOpenYet(mutant: Mutant): Judged {
+  return { mutant, outcome: "survived", by: null, tests: 0, isTried: false };
 }
 
 /** The score of both looks together; code that is gone is left out. */
@@ -371,7 +380,8 @@ function reachCounts(file: string, testFiles: readonly TestFile[]): readonly num
 async function judge(mutant: Mutant, testFiles: readonly TestFile[], seconds: number): Promise<Judged> {
   const chosen = chosenFor(mutant, testFiles, seconds);
   const source = planted(textOf(mutant.file), mutant);
-  const outcome = await ran({ mutant: { file: mutant.file, source }, files: chosen, isRecorded: false });
+  const job = { mutant: { file: mutant.file, source }, files: chosen, isRecorded: false };
+  const outcome = (await ran(job, longest(seconds))) ?? (await patiently(job));
   const tests = chosen.reduce((sum, each) => sum + (each.tests?.length ?? 0), 0);
   const reaching = testFiles.reduce((sum, each) => sum + testsThatReach(mutant, each).length, 0);
   const judged = (is: Judged["outcome"], by: string | null): Judged => ({
@@ -389,6 +399,17 @@ async function judge(mutant: Mutant, testFiles: readonly TestFile[], seconds: nu
   return judge(mutant, testFiles, seconds);
 }
 
+function longest(seconds: number): number {
+  return seconds * 10_000 + 30_000;
+}
+
+/** A busy machine is slow without any defect: what does not end has ten times as long as the same tests take without it. */
+async function patiently(job: Job): Promise<Outcome | null> {
+  const began = performance.now();
+  await ran({ ...job, mutant: null }, LONGEST_MS);
+  return await ran(job, (performance.now() - began) * 10);
+}
+
 /** Whether what failed passes where nothing is planted; a test that needs those before it is left out from then on. */
 async function isReliable(
   testFile: TestFile,
@@ -397,7 +418,7 @@ async function isReliable(
 ): Promise<boolean> {
   if (testFile.alone.includes(test)) return true;
   const files = chosen.filter(({ file }) => file === testFile.file);
-  const plain = await ran({ mutant: null, files, isRecorded: false });
+  const plain = await ran({ mutant: null, files, isRecorded: false }, LONGEST_MS);
   if (plain?.is === "passed") {
     const numbers = new Set(files.flatMap(({ tests }) => tests ?? []));
     const passed = testFile.recorded.filter(({ number }) => numbers.has(number));
@@ -426,7 +447,7 @@ async function recordings(): Promise<readonly TestFile[]> {
   if (missing.length > 0) say(`recording what ${missing.length} test files reach`);
   const made: TestFile[] = [];
   await each(missing, Number(given.workers), async (file) => {
-    const outcome = await ran({ mutant: null, files: [{ file, tests: null }], isRecorded: true });
+    const outcome = await ran({ mutant: null, files: [{ file, tests: null }], isRecorded: true }, LONGEST_MS);
     if (outcome?.is !== "passed") {
       say(`${file} is left out: ${outcome === null ? "it did not end" : `${outcome.test}: ${outcome.why}`}`);
       return;
@@ -458,7 +479,7 @@ function keptAt(file: string): string {
 }
 
 /** Runs a job in a process of its own; null: it did not end in time. */
-function ran(job: Job): Promise<Outcome | null> {
+function ran(job: Job, limit: number): Promise<Outcome | null> {
   const child = spawn(
     process.execPath,
     [
@@ -473,11 +494,10 @@ function ran(job: Job): Promise<Outcome | null> {
       env: { ...process.env, NODE_COMPILE_CACHE: `${cache}compiled` },
     },
   );
-  return outcomeOf(child, job);
+  return outcomeOf(child, job, limit);
 }
 
-function outcomeOf(child: ChildProcess, job: Job): Promise<Outcome | null> {
-  const limit = job.isRecorded ? 600_000 : Number(given.seconds) * 10_000 + 30_000;
+function outcomeOf(child: ChildProcess, job: Job, limit: number): Promise<Outcome | null> {
   return new Promise((done) => {
     const timer = setTimeout(() => {
       child.kill("SIGKILL");

@@ -1,4 +1,4 @@
-/** Documents that are read out of recorded runs and of agents stay as they are: `node test/run/readings.ts` writes them anew. */
+/** Documents that are read out of recorded runs and of agents stay as they are; `npm run kept` writes them anew. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { NAMES, readingOf, writtenReading } from "./readings.ts";

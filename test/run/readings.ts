@@ -1,7 +1,7 @@
 /**
  * Everything that is read out of the recorded runs under test/fixtures/journals and the agents of the examples, as the
- * documents under test/fixtures/readings. `node test/run/readings.ts` writes them anew; that is right only when a
- * document was meant to change.
+ * documents under test/fixtures/readings. `npm run kept` writes them anew; that is right only when a document was meant
+ * to change.
  */
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
