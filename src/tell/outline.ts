@@ -1,6 +1,8 @@
 /** A flow as a drawing sees it: its steps, every way between them, and what `check` found about each. */
-import type { Flow, Label, Move, Step, StepId, StepKind } from "./flow.ts";
-import type { Problem } from "./problem.ts";
+import type { Flow, Label, Move, Step, StepId, StepKind } from "../flow/flow.ts";
+import type { Problem } from "../flow/problem.ts";
+import { backTargets, branchesOf, type Branch } from "../flow/branches.ts";
+import { survey } from "./outline-survey.ts";
 
 export type Outline = {
   readonly agent: string;
@@ -98,58 +100,9 @@ function routedBy({ decide, aside, guard }: Step): Node["routedBy"] {
   return guard === undefined ? "runtime" : "check";
 }
 
-/**
- * Where failed checks may send the run, by the step they guard. `caller` is whoever led to that step if it is a work
- * step, and else the step itself.
- */
-export function backTargets(flow: Flow): ReadonlyMap<StepId, readonly StepId[]> {
-  const guarded = Object.values(flow.steps).filter((step) => step.guard?.onFailure === "retry");
-  const wanted = new Set(guarded.filter((step) => step.guard!.back.kind === "caller").map(({ id }) => id));
-  const callers = wanted.size === 0 ? new Map<StepId, Set<StepId>>() : callersOf(flow, wanted);
-  return new Map(
-    guarded.map(({ id, guard }) => {
-      if (guard!.back.kind === "goto") return [id, [guard!.back.step]];
-      if (guard!.back.kind === "again") return [id, [id]];
-      const known = [...(callers.get(id) ?? [])];
-      const working = known.filter((caller) => flow.steps[caller]!.kind === "work");
-      const isOwn = id === flow.entry || known.length === 0 || working.length < known.length;
-      return [id, isOwn ? [...working, id] : working];
-    }),
-  );
-}
+export type EdgeDraft = Omit<Edge, "isLoop">;
 
-/** Every move that a move can turn out to be, with what must hold for it. */
-export function* branchesOf(move: Move, when: readonly string[] = []): Generator<Branch> {
-  switch (move.kind) {
-    case "goto":
-    case "fork":
-    case "end":
-      yield { move, when };
-      return;
-    case "switch":
-      for (const [value, one] of Object.entries(move.cases)) {
-        yield* branchesOf(one, [...when, `${move.on.join(".")} = ${value}`]);
-      }
-      if (move.otherwise !== undefined) yield* branchesOf(move.otherwise, [...when, "otherwise"]);
-      return;
-    case "jump":
-      yield { move, when };
-      if (move.otherwise !== undefined) yield* branchesOf(move.otherwise, [...when, "no target named"]);
-      return;
-    case "times":
-      yield* branchesOf(move.move, [...when, `up to ${move.max} times`]);
-      yield* branchesOf(move.after, [...when, "afterwards"]);
-  }
-}
-
-export type Branch = {
-  readonly move: Exclude<Move, { kind: "switch" | "times" }>;
-  readonly when: readonly string[];
-};
-
-type Draft = Omit<Edge, "isLoop">;
-
-function withLoop(edge: Draft, loops: ReadonlySet<Draft>): Edge {
+function withLoop(edge: EdgeDraft, loops: ReadonlySet<EdgeDraft>): Edge {
   return { ...edge, isLoop: loops.has(edge) };
 }
 
@@ -234,7 +187,7 @@ function movesIn(scene: Scene, step: Step, label: Label, move: Branch["move"]): 
   return move.kind === "goto" ? { ...move, scene } : move;
 }
 
-function* labelEdges(flow: Flow, step: Step, scenes: readonly Scene[]): Generator<Draft> {
+function* labelEdges(flow: Flow, step: Step, scenes: readonly Scene[]): Generator<EdgeDraft> {
   const drawn = new Set<string>();
   for (const scene of scenes) {
     for (const edge of edgesIn(flow, step, scene, scenes.length > 1)) {
@@ -245,7 +198,7 @@ function* labelEdges(flow: Flow, step: Step, scenes: readonly Scene[]): Generato
   }
 }
 
-function* edgesIn(flow: Flow, step: Step, scene: Scene, isOneOfMany: boolean): Generator<Draft> {
+function* edgesIn(flow: Flow, step: Step, scene: Scene, isOneOfMany: boolean): Generator<EdgeDraft> {
   const { decide } = step;
   for (const [label, move] of Object.entries(step.edges)) {
     // Only a gate skips a stage, or code that no drawing knows.
@@ -273,7 +226,7 @@ function joinTarget(flow: Flow, { join }: Fork): Target {
   return join === null ? { kind: "end", outcome: "completed" } : stepTarget(flow, join);
 }
 
-function* backEdges(flow: Flow, step: Step, targets: readonly StepId[]): Generator<Draft> {
+function* backEdges(flow: Flow, step: Step, targets: readonly StepId[]): Generator<EdgeDraft> {
   const common = {
     from: step.id,
     label: step.guard?.on ?? "",
@@ -322,108 +275,4 @@ const FEW = 4;
 
 function stepTarget(flow: Flow, id: StepId): Target {
   return Object.hasOwn(flow.steps, id) ? { kind: "step", step: id } : { kind: "missing", step: id };
-}
-
-/** For each of the wanted steps, the other steps that may have led to it. Whoever ends a lane may be the caller of a join. */
-function callersOf(flow: Flow, wanted: ReadonlySet<StepId>): Map<StepId, Set<StepId>> {
-  const callers = new Map<StepId, Set<StepId>>();
-  const joins = new Set<StepId>();
-  const ending: StepId[] = [];
-  const add = (from: StepId, to: StepId) => {
-    if (!wanted.has(to) || from === to) return;
-    const known = callers.get(to);
-    if (known === undefined) callers.set(to, new Set([from]));
-    else known.add(from);
-  };
-  for (const step of Object.values(flow.steps)) {
-    // What a question about a step leads to, the step itself has led to.
-    const from = step.aside ?? step.id;
-    if (step.guard?.back.kind === "goto") add(from, step.guard.back.step);
-    for (const edge of Object.values(step.edges)) {
-      for (const { move } of branchesOf(edge)) {
-        if (move.kind === "goto") add(from, move.step);
-        else if (move.kind === "jump") for (const id of move.among) add(from, id);
-        else if (move.kind === "end") ending.push(step.id);
-        else {
-          for (const id of move.steps) add(from, id);
-          if (move.join !== null) joins.add(move.join);
-        }
-      }
-    }
-  }
-  for (const join of joins) for (const id of ending) add(id, join);
-  const backwards = [...callers].flatMap(([guarded, known]) =>
-    [...known].map((id) => [guarded, id] as const),
-  );
-  for (const [guarded, caller] of backwards) add(guarded, caller);
-  return callers;
-}
-
-type Survey = {
-  readonly loops: ReadonlySet<Draft>;
-  readonly reached: ReadonlySet<StepId>;
-  readonly ranks: ReadonlyMap<StepId, number>;
-};
-
-/** Circles are cut where a walk from the entry meets its own way; what failed checks do comes last. */
-function survey(flow: Flow, edges: readonly Draft[]): Survey {
-  const plain = Map.groupBy(
-    edges.filter((edge) => edge.to.kind === "step" && edge.kind !== "back"),
-    (edge) => edge.from,
-  );
-  const back = edges.filter((edge) => edge.to.kind === "step" && edge.kind === "back");
-  const loops = new Set<Draft>();
-  const state = new Map<StepId, "open" | "done">();
-  const settled: StepId[] = [];
-  const walk = (start: StepId) => {
-    const open = [{ id: start, next: 0 }];
-    state.set(start, "open");
-    for (let top = open.at(-1); top !== undefined; top = open.at(-1)) {
-      const edge = plain.get(top.id)?.[top.next++];
-      if (edge === undefined) {
-        state.set(top.id, "done");
-        settled.push(top.id);
-        open.pop();
-        continue;
-      }
-      const to = targetStep(edge);
-      const met = state.get(to);
-      if (met === "open") loops.add(edge);
-      else if (met === undefined) {
-        state.set(to, "open");
-        open.push({ id: to, next: 0 });
-      }
-    }
-  };
-
-  // What only a failed check or a wide jump leads to comes after all the rest. A caller was reached before.
-  const late = edges.flatMap(({ from, to, kind }) => {
-    if (to.kind === "any") return [{ from, targets: to.among.filter((id) => Object.hasOwn(flow.steps, id)) }];
-    const isNamed = kind === "back" && flow.steps[from]!.guard?.back.kind === "goto";
-    return isNamed && to.kind === "step" ? [{ from, targets: [to.step] }] : [];
-  });
-  if (Object.hasOwn(flow.steps, flow.entry)) walk(flow.entry);
-  for (let met = -1; met !== state.size;) {
-    met = state.size;
-    for (const { from, targets } of late) {
-      if (!state.has(from)) continue;
-      for (const id of targets) if (!state.has(id)) walk(id);
-    }
-  }
-  const reached = new Set(state.keys());
-  for (const id of Object.keys(flow.steps)) if (!state.has(id)) walk(id);
-
-  const ranks = new Map<StepId, number>(settled.map((id) => [id, 0]));
-  for (const id of settled.toReversed()) {
-    for (const edge of plain.get(id) ?? []) {
-      if (loops.has(edge)) continue;
-      ranks.set(targetStep(edge), Math.max(ranks.get(targetStep(edge))!, ranks.get(id)! + 1));
-    }
-  }
-  for (const edge of back) if (ranks.get(targetStep(edge))! <= ranks.get(edge.from)!) loops.add(edge);
-  return { loops, reached, ranks };
-}
-
-function targetStep({ to }: Draft): StepId {
-  return to.kind === "step" ? to.step : "";
 }
