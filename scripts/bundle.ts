@@ -6,18 +6,18 @@ import { build } from "rolldown";
 
 const root = decodeURIComponent(new URL("..", import.meta.url).pathname);
 
-/** Into `dir`, whose `main.js` is the command. */
+/** Into `dir`: `main.js` is the command, and `bench.js` what `lockstep bench` loads. */
 export function bundle(dir: string, logLevel: "warn" | "silent" = "warn"): Promise<unknown> {
   return build({
     cwd: root,
-    input: "src/cli/main.ts",
+    input: { main: "src/cli/main.ts", bench: "bench/measure.ts" },
     platform: "node",
     // Optional parts are loaded from where the user installed them, if at all.
     external: [/^node:/, /^@ai-sdk\//],
     plugins: [
       {
         name: "load-when-used",
-        renderChunk: (code, { isEntry }) => withPlainBuiltins(withLatePackages(code), isEntry),
+        renderChunk: (code, { name }) => withPlainBuiltins(withLatePackages(code), name === "main"),
       },
     ],
     output: { dir, format: "esm", comments: { legal: true, annotation: false, jsdoc: false } },

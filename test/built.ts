@@ -1,6 +1,7 @@
 /** The command as it is published, made once for all tests: started from its sources it would take twice as long. */
 import {
   copyFileSync,
+  cpSync,
   existsSync,
   globSync,
   mkdirSync,
@@ -27,6 +28,7 @@ export async function builtCommand(): Promise<string> {
   const own = join(cache, `building-${process.pid}`);
   mkdirSync(own, { recursive: true });
   copyFileSync(join(root, "package.json"), join(own, "package.json"));
+  cpSync(join(root, "templates"), join(own, "templates"), { recursive: true });
   await bundle(join(own, "dist/bin"), "silent");
   try {
     renameSync(own, folder);
@@ -37,14 +39,12 @@ export async function builtCommand(): Promise<string> {
   return main;
 }
 
+const PARTS = ["src/**/*.{ts,json}", "bench/*.ts", "templates/**/*.*", "scripts/bundle.ts"];
+
 /** Changes with the content of any source: times and folders may change while a test works beside the sources. */
 function fingerprint(): string {
   const hash = createHash("sha256");
-  for (const file of [
-    ...globSync("src/**/*.{ts,json}", { cwd: root }).toSorted(),
-    "scripts/bundle.ts",
-    "package.json",
-  ])
+  for (const file of [...globSync(PARTS, { cwd: root }).toSorted(), "package.json"])
     hash
       .update(`${file}\0`)
       .update(readFileSync(join(root, file)))

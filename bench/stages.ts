@@ -1,8 +1,8 @@
 /** What stages cost: one turn of a conversation in memory, and a thousand machines at once. */
 import { setTimeout as delay } from "node:timers/promises";
-import type { Flow } from "../../flow/flow.ts";
-import { createMemoryJournal, runLoaded, type Backend } from "../../run/index.ts";
-import { sketchMachine } from "../../testing/flows.ts";
+import type { Flow } from "../src/flow/flow.ts";
+import { createMemoryJournal, runLoaded, type Backend } from "../src/run/index.ts";
+import { sketchMachine } from "../src/testing/flows.ts";
 import { gaps, handLoop, loaded, median, micro, row, spread, USAGE, type Row } from "./measure.ts";
 
 export async function measureStages(folder: string): Promise<readonly Row[]> {

@@ -1,7 +1,7 @@
 /** What a long life costs: ten thousand runs one after the other in one process, on one journal. */
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { openJournal, runLoaded, type Backend } from "../../run/index.ts";
+import { openJournal, runLoaded, type Backend } from "../src/run/index.ts";
 import { cycle, loaded, row, USAGE, type Row } from "./measure.ts";
 
 const RUNS = 10_000;

@@ -1,7 +1,7 @@
 /** What a step costs with a model behind HTTP, against a plain request over a kept connection to the same server. */
 import { Agent, createServer, request, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { createAiSdk, createMemoryJournal, RunnerError, runLoaded, type Backend } from "../../run/index.ts";
+import { createAiSdk, createMemoryJournal, RunnerError, runLoaded, type Backend } from "../src/run/index.ts";
 import { cycle, gaps, loaded, median, micro, row, spread, type Row } from "./measure.ts";
 
 /** Far less than any model takes: what is on top of it is ours. */

@@ -3,10 +3,10 @@ import { execFileSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Flow } from "../../flow/flow.ts";
-import { NOT_INSTALLED } from "../../flow/machine/programs.ts";
-import { runBatch, type Backend, type BatchOptions, type Loaded } from "../../run/index.ts";
-import { programsFor } from "../../run/world/programs.ts";
+import type { Flow } from "../src/flow/flow.ts";
+import { NOT_INSTALLED } from "../src/flow/machine/programs.ts";
+import { runBatch, type Backend, type BatchOptions, type Loaded } from "../src/run/index.ts";
+import { programsFor } from "../src/run/world/programs.ts";
 import { cycle, loaded, row, USAGE, type Row } from "./measure.ts";
 
 const RUNS = 50;

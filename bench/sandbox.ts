@@ -1,11 +1,11 @@
 /** What the sandbox costs beyond what confines: a confined command against bubblewrap itself with the same arguments. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { startsProcesses } from "../../run/world/processes.ts";
-import { findProject } from "../../run/world/project.ts";
-import { decideSandbox } from "../../run/world/sandbox-decision.ts";
-import { placesOf, settle, type Ground } from "../../run/world/sandbox.ts";
-import { sketchFlow } from "../../testing/flows.ts";
+import { startsProcesses } from "../src/run/world/processes.ts";
+import { findProject } from "../src/run/world/project.ts";
+import { decideSandbox } from "../src/run/world/sandbox-decision.ts";
+import { placesOf, settle, type Ground } from "../src/run/world/sandbox.ts";
+import { sketchFlow } from "../src/testing/flows.ts";
 import { median, row, type Row } from "./measure.ts";
 
 const ROUNDS = 80;

@@ -1,5 +1,5 @@
 /** What the boundaries cost: the judgement about one tool call, and looking through one text for secrets. */
-import { createGate } from "../../testing/gate.ts";
+import { createGate } from "../src/testing/gate.ts";
 import { median, micro, row, type Row } from "./measure.ts";
 
 const CALLS = 2_000;

@@ -1,6 +1,6 @@
 /** What a replay costs: every decision of long runs worked out again, in memory and read from disk. */
 import { join } from "node:path";
-import type { Flow } from "../../flow/flow.ts";
+import type { Flow } from "../src/flow/flow.ts";
 import {
   createMemoryJournal,
   openJournal,
@@ -8,8 +8,8 @@ import {
   runLoaded,
   type Backend,
   type Journal,
-} from "../../run/index.ts";
-import { sketchFlow, sketchMachine } from "../../testing/flows.ts";
+} from "../src/run/index.ts";
+import { sketchFlow, sketchMachine } from "../src/testing/flows.ts";
 import { loaded, median, row, spread, USAGE, type Row } from "./measure.ts";
 
 const EVENTS = 10_000;

@@ -2,7 +2,7 @@
  * What Lockstep costs on this machine, as ratios against a hand-written loop, a raw synced append and an empty Node
  * process measured in the same minutes. Everything goes through the public API.
  */
-import type { Part } from "../commands.ts";
+import type { Bench, Row } from "../src/cli/commands/bench.ts";
 import { Ajv } from "ajv";
 import { spawnSync } from "node:child_process";
 import {
@@ -17,8 +17,8 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import type { Flow } from "../../flow/flow.ts";
-import type { JsonObject } from "../../flow/json.ts";
+import type { Flow } from "../src/flow/flow.ts";
+import type { JsonObject } from "../src/flow/json.ts";
 import {
   createMemoryJournal,
   load,
@@ -29,28 +29,13 @@ import {
   type Backend,
   type Journal,
   type Loaded,
-} from "../../run/index.ts";
-import { actionSchema, sketchFlow } from "../../testing/flows.ts";
-import { initFiles } from "../commands/init-files.ts";
+} from "../src/run/index.ts";
+import { actionSchema, sketchFlow } from "../src/testing/flows.ts";
+import { initFiles } from "../src/cli/commands/init-files.ts";
 
-export type Row = {
-  readonly name: string;
-  readonly value: number;
-  readonly unit: string;
-  /** The value must not be above it; null: told for information. */
-  readonly limit: number | null;
-  readonly ok: boolean;
-  readonly detail: string;
-};
+export type { Row };
 
-export type BenchOptions = {
-  /** How this program is started, for what has to be measured in a process of its own. */
-  readonly cli: readonly string[];
-  /** The folder whose disk is measured. */
-  readonly folder: string;
-};
-
-export async function measure(part: Part, options: BenchOptions): Promise<readonly Row[]> {
+export const measure: Bench["measure"] = async (part, options) => {
   const folder = mkdtempSync(join(options.folder, ".lockstep-bench-"));
   try {
     switch (part) {
@@ -61,11 +46,11 @@ export async function measure(part: Part, options: BenchOptions): Promise<readon
       case "growth":
         return await measureGrowth(folder);
       case "concurrency":
-        return await (await import("./measure-many.ts")).measureConcurrency(folder);
+        return await (await import("./many.ts")).measureConcurrency(folder);
       case "many":
-        return await (await import("./measure-many.ts")).measureMany(folder);
+        return await (await import("./many.ts")).measureMany(folder);
       case "agents":
-        return await (await import("./measure-many.ts")).measureAgents(folder);
+        return await (await import("./many.ts")).measureAgents(folder);
       case "resume":
         return await measureResume(folder);
       case "load":
@@ -73,26 +58,26 @@ export async function measure(part: Part, options: BenchOptions): Promise<readon
       case "cold":
         return await measureCold(folder, options.cli);
       case "stages":
-        return await (await import("./measure-stages.ts")).measureStages(folder);
+        return await (await import("./stages.ts")).measureStages(folder);
       case "http":
-        return await (await import("./measure-http.ts")).measureHttp(folder);
+        return await (await import("./http.ts")).measureHttp(folder);
       case "gate":
-        return await (await import("./measure-gate.ts")).measureGate();
+        return await (await import("./gate.ts")).measureGate();
       case "replay":
-        return await (await import("./measure-replay.ts")).measureReplay(folder);
+        return await (await import("./replay.ts")).measureReplay(folder);
       case "life":
-        return await (await import("./measure-life.ts")).measureLife(folder);
+        return await (await import("./life.ts")).measureLife(folder);
       case "batch":
-        return await (await import("./measure-batch.ts")).measureBatch(folder);
+        return await (await import("./batch.ts")).measureBatch(folder);
       case "journal":
-        return await (await import("./measure-journal.ts")).measureJournal(folder, options.cli);
+        return await (await import("./journal.ts")).measureJournal(folder, options.cli);
       case "sandbox":
-        return await (await import("./measure-sandbox.ts")).measureSandbox(folder);
+        return await (await import("./sandbox.ts")).measureSandbox(folder);
     }
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
-}
+};
 
 // The common work: two steps that lead to each other.
 

@@ -2,9 +2,9 @@
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import type { JsonObject } from "../../flow/json.ts";
-import { load, openJournal, parseScript, runLoaded, type Backend, type Loaded } from "../../run/index.ts";
-import { initFiles } from "../commands/init-files.ts";
+import type { JsonObject } from "../src/flow/json.ts";
+import { load, openJournal, parseScript, runLoaded, type Backend, type Loaded } from "../src/run/index.ts";
+import { initFiles } from "../src/cli/commands/init-files.ts";
 import { ANSWER, cycle, loaded, row, USAGE, type Row } from "./measure.ts";
 
 const STEPS = 10;
