@@ -1,5 +1,4 @@
 /** Drives an open run from where its journal ends as far as it goes, and summarises it as a result document. */
-import type { Redactor } from "../boundaries/redact/redact.ts";
 import { drive, type Drive } from "../engine/drive/drive.ts";
 import { RunnerError, type Backend, type Clock, type Person, type RunHandle } from "../engine/ports.ts";
 import { addEntry, createReport, type Report } from "../story/report.ts";
