@@ -1,12 +1,12 @@
 /** Everything that the baseline uses of `src/`: when files move or get other names, only this file has to follow. */
 import { createCall, type Host } from "../../src/cli/call.ts";
 import { commandNamed } from "../../src/cli/commands.ts";
-import { createProgress } from "../../src/cli/progress.ts";
+import { createProgress } from "../../src/cli/text/progress.ts";
 import { createScreen } from "../../src/cli/screen.ts";
-import { renderText } from "../../src/cli/graph-text.ts";
-import { createPaint } from "../../src/cli/text.ts";
-import { outlineOf } from "../../src/flow/outline.ts";
-import { parseBundle } from "../../src/run/bundle.ts";
+import { renderText } from "../../src/cli/graph/graph-text.ts";
+import { createPaint } from "../../src/cli/text/text.ts";
+import { outlineOf } from "../../src/tell/outline.ts";
+import { parseBundle } from "../../src/run/records/bundle.ts";
 import {
   createMemoryJournal,
   exportRun,
@@ -24,8 +24,8 @@ import {
   type LoadOptions,
   type Problem,
 } from "../../src/run/index.ts";
-import { foldRun } from "../../src/run/fold.ts";
-import { createSpans } from "../../src/run/spans.ts";
+import { foldRun } from "../../src/run/records/fold.ts";
+import { createSpans } from "../../src/run/records/spans.ts";
 
 export { createMemoryJournal, exportRun, importRun, openJournal, parseBundle, replayRun, show };
 export type { Bundle, Entry, Flow, Journal, Problem };

@@ -1,13 +1,16 @@
-/** What a journal makes possible afterwards, for the library. Most runs need none of it, so each is loaded when it is asked for. */
+/** Functions of the library that few programs need: looking at recorded runs, and steering them. Each is loaded when it is called. */
 import type { Clock, Journal } from "../engine/ports.ts";
-import type { Bundle, Exported, ExportOptions, Imported, ImportOptions } from "./records/bundle.ts";
-import type { Comparison } from "./records/compare.ts";
 import type { ForkOptions } from "./fork.ts";
 import type { Loaded } from "./load.ts";
+import type { Questions } from "./people/answer.ts";
+import type { OpenQuestion } from "./people/questions.ts";
+import type { Steered } from "./people/steer.ts";
+import type { Bundle, Exported, ExportOptions, Imported, ImportOptions } from "./records/bundle.ts";
+import type { Comparison } from "./records/compare.ts";
 import type { TimedReplay } from "./records/replay.ts";
+import type { WhatIf } from "./records/whatif.ts";
 import type { Result } from "./result.ts";
 import type { Followed } from "./watch/tail.ts";
-import type { WhatIf } from "./records/whatif.ts";
 
 /** Works out every decision of a run again, and tells the first that comes out another way than it is recorded. */
 export async function replayRun(journal: Journal, ref: string): Promise<TimedReplay> {
@@ -52,4 +55,49 @@ export async function* followRun(
   signal: AbortSignal,
 ): AsyncGenerator<Followed> {
   yield* (await import("./watch/tail.ts")).followRun(journal, ref, clock, signal);
+}
+
+/** What a run waits to be told. NO_QUESTION when it waits for nothing of the kind. */
+export async function questionsOf(journal: Journal, ref: string): Promise<Questions> {
+  return await (await import("./people/answer.ts")).questionsOf(journal, ref);
+}
+
+/**
+ * Leaves an answer for whoever drives the run, now or later.
+ *
+ * @example
+ * const asked = await questionsOf(journal, "@last");
+ * await answerQuestion(stateDir, asked, asked.questions[0], "allow", Date.now());
+ */
+export async function answerQuestion(
+  stateDir: string,
+  asked: Questions,
+  question: OpenQuestion,
+  answer: string,
+  now: number,
+  env: NodeJS.ProcessEnv = process.env,
+): Promise<void> {
+  (await import("./people/answer.ts")).answerQuestion(stateDir, asked, question, answer, now, env);
+}
+
+/** What is under way is finished; then the run rests until it is resumed with `unpause`. */
+export async function pauseRun(
+  journal: Journal,
+  stateDir: string,
+  ref: string,
+  clock: Clock,
+  env: NodeJS.ProcessEnv = process.env,
+): Promise<Steered> {
+  return await (await import("./people/steer.ts")).pauseRun(journal, stateDir, ref, clock, env);
+}
+
+/** What is under way is given up. NOT_DRIVEN when nobody drives the run. */
+export async function stopRun(
+  journal: Journal,
+  stateDir: string,
+  ref: string,
+  clock: Clock,
+  env: NodeJS.ProcessEnv = process.env,
+): Promise<Steered> {
+  return await (await import("./people/steer.ts")).stopRun(journal, stateDir, ref, clock, env);
 }
