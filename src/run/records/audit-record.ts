@@ -15,9 +15,8 @@ export async function auditRun(journal: Journal, ref: string): Promise<readonly 
       `Run ${row.id} of "${row.agent}" has no stages, and so no audit of them.`,
     );
   const records: AuditRecord[] = [];
-  await foldRun(journal, row, (entry, before, after, flow) => {
-    for (const [name, about] of recordsOf({ entry, before, after, flow }))
-      records.push({ at: entry.at, name, about });
+  await foldRun(journal, row, (moment) => {
+    for (const [name, about] of recordsOf(moment)) records.push({ at: moment.entry.at, name, about });
   });
   return records;
 }
