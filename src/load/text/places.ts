@@ -1,5 +1,5 @@
 /** Where things stand in a JSON text. Built only when a problem needs a place, since `JSON.parse` keeps none. */
-import type { Path } from "../../flow/json.ts";
+import { escapeSegment } from "../../flow/json-pointer.ts";
 import { DEFAULTS } from "../agent/defaults.ts";
 
 export type Place = { readonly line: number; readonly column: number };
@@ -252,20 +252,7 @@ export function placeIn(text: string, offset: number): Place {
   return placeAt(lineStarts(text), offset);
 }
 
-/** `["a/b", "c"]` → `/a~1b/c`. */
-export function pointerOf(path: Path): string {
-  return path.map((segment) => `/${escapeSegment(segment)}`).join("");
-}
-
-export function escapeSegment(segment: string): string {
-  return segment.includes("~") || segment.includes("/")
-    ? segment.replaceAll("~", "~0").replaceAll("/", "~1")
-    : segment;
-}
-
-export function unescapeSegment(segment: string): string {
-  return segment.replaceAll("~1", "/").replaceAll("~0", "~");
-}
+export { escapeSegment, pointerOf, unescapeSegment } from "../../flow/json-pointer.ts";
 
 /** `key` is null in an array and the escaped name of the current member in an object. */
 type Container = { readonly pointer: string; readonly from: number; key: string | null; index: number };
