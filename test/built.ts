@@ -14,7 +14,7 @@ import {
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { bundleCommand } from "../scripts/bundle.ts";
+import { bundle } from "../scripts/bundle.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
@@ -29,7 +29,7 @@ export async function builtCommand(): Promise<string> {
   mkdirSync(own, { recursive: true });
   copyFileSync(join(root, "package.json"), join(own, "package.json"));
   cpSync(join(root, "templates"), join(own, "templates"), { recursive: true });
-  await bundleCommand(own);
+  await bundle(join(own, "dist/bin"), "silent");
   try {
     renameSync(own, folder);
   } catch {

@@ -12,7 +12,7 @@ import { createMemoryJournal, resume, runBatch, runLoaded, show, type Result } f
 import { createSpans } from "../../src/run/records/spans.ts";
 import { followRun } from "../../src/run/watch/tail.ts";
 import { sketchCheck, sketchFlow, sketchMachine } from "../../src/testing/flows.ts";
-import { play } from "../../src/testing/scenario.ts";
+import { play } from "../engine/played.ts";
 
 const [SECOND, MINUTE, HOUR, DAY] = [1000, 60_000, 3_600_000, 86_400_000];
 const project = { root: "/", agentsDir: "/.agent", stateDir: "/.lockstep" };

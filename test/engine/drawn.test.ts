@@ -8,7 +8,7 @@ import { prepareSchemas, schemasOf } from "../../src/engine/schema/schema.ts";
 import { EMPTY_STATE, recordedWith, type State } from "../../src/engine/decide/state.ts";
 import type { Command, Entry, Event, Led } from "../../src/flow/event.ts";
 import type { Flow, Move } from "../../src/flow/flow.ts";
-import { outlineOf, type Edge } from "../../src/flow/outline.ts";
+import { outlineOf, type Edge } from "../../src/tell/outline.ts";
 import { sketchCheck, sketchMachine, type StageSketch } from "../../src/testing/flows.ts";
 import { random } from "../load/random.ts";
 

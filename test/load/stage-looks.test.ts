@@ -9,7 +9,7 @@ import { renderText } from "../../src/cli/graph/graph-text.ts";
 import { stepText } from "../../src/cli/commands/explain.ts";
 import { createPaint } from "../../src/cli/text/text.ts";
 import { budgetLine, budgetOf } from "../../src/tell/budget.ts";
-import { outlineOf } from "../../src/flow/outline.ts";
+import { outlineOf } from "../../src/tell/outline.ts";
 import { readMachineOrigins } from "../../src/load/stages/machine-origin.ts";
 import { explainAgent, explainStep } from "../../src/run/records/explain.ts";
 import { FOLDER, loadStages, stageTree, type StageChanges } from "./stage-world.ts";

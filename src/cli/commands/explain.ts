@@ -2,7 +2,7 @@
 import { budgetLine } from "../../tell/budget.ts";
 import type { Check, Guard, SuccessRule } from "../../flow/flow.ts";
 import type { Json } from "../../flow/json.ts";
-import { outlineOf, type Outline } from "../../flow/outline.ts";
+import { outlineOf, type Outline } from "../../tell/outline.ts";
 import type { Origin } from "../../load/agent/origin.ts";
 import {
   explainAgent,

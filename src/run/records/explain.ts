@@ -16,7 +16,7 @@ import type {
 import { handlerOf } from "../../flow/handlers.ts";
 import { isObject, own, type Json, type Path } from "../../flow/json.ts";
 import { fieldPathText, placeholdersIn } from "../../flow/text/placeholder.ts";
-import { outlineOf, type Edge, type Node } from "../../flow/outline.ts";
+import { outlineOf, type Edge, type Node } from "../../tell/outline.ts";
 import type { Problem } from "../../flow/problem.ts";
 import { maxIterationsOf } from "../../flow/rules.ts";
 import { DEFAULTS, MODE_BY_KIND } from "../../load/agent/defaults.ts";

@@ -5,7 +5,7 @@ import { costLine } from "../../../src/cli/commands/budget.ts";
 import { agentText, stepText } from "../../../src/cli/commands/explain.ts";
 import { renderText } from "../../../src/cli/graph/graph-text.ts";
 import { createPaint } from "../../../src/cli/text/text.ts";
-import { outlineOf } from "../../../src/flow/outline.ts";
+import { outlineOf } from "../../../src/tell/outline.ts";
 import { originOf, readOrigins, type Origin } from "../../../src/load/agent/origin.ts";
 import { explainAgent, explainStep, originsOf } from "../../../src/run/records/explain.ts";
 import { load as loadFrom } from "../../../src/run/load.ts";
