@@ -19,7 +19,8 @@ import { atStep, schemaPlace, witness, type Registered } from "./loaded.ts";
 import { continuationOf } from "../registry/moves.ts";
 import { pointerOf } from "../text/places.ts";
 import type { GateSource, Intent } from "../registry/registry-shape.ts";
-import { fieldSchema, fieldWords, parsePointer } from "../registry/schemas.ts";
+import { parsePointer } from "../../flow/json-schema.ts";
+import { fieldSchema, fieldWords } from "../registry/schemas.ts";
 import { show } from "../text/shape.ts";
 import { didYouMean } from "../text/suggest.ts";
 
