@@ -23,7 +23,7 @@ export function modelsToTry(
         code: "MODEL-UNKNOWN",
         ...at,
         message: `There is no model "${name}". Did you mean "${meant}"?`,
-        fix: `Write "${meant}", or give "${name}" a meaning in the models of your config.json.`,
+        fix: `Write "${meant}", or define "${name}" under models in your config.json.`,
       };
       return toProblem(finding, live);
     };
