@@ -107,7 +107,8 @@ export function answers(command: Command, event: Event): boolean {
     case "ask":
       return (
         (event.type === "step.answered" && (event.turn === command.turn || unaskable)) ||
-        event.type === "step.warned"
+        event.type === "step.warned" ||
+        event.type === "step.cut"
       );
     case "call":
       return event.type === "step.called" || event.type === "step.asked" || event.type === "step.suspended";

@@ -16,10 +16,7 @@ import {
   type Journal,
 } from "../../src/run/index.ts";
 import { audit } from "../../src/tell/audit.ts";
-import { hasStages } from "../../src/load/index.ts";
 import { loadMachine } from "../../src/load/stages/machine.ts";
-import { readMachineOrigins } from "../../src/load/stages/machine-origin.ts";
-import { readOrigins } from "../../src/load/agent/origin.ts";
 import { parseBundle } from "../../src/run/records/bundle.ts";
 import { explainAgent, explainStep } from "../../src/run/records/explain.ts";
 import { whyAll } from "../../src/run/records/why.ts";
@@ -92,17 +89,17 @@ async function lines(journal: Journal, name: string): Promise<readonly unknown[]
 
 function agentReading({ agent, files }: Agent): unknown {
   const read = filesOf(files);
-  const isMachine = hasStages(agent, read);
-  const { flow, problems } = isMachine
-    ? loadMachine(agent, read, { tools: TOOLS, digest: sha256 })
-    : load(files, agent);
-  const origins = isMachine ? readMachineOrigins(agent, read) : readOrigins(agent, read);
-  const loaded = { agent, flow, problems };
+  const isMachine = read.list(`.agent/${agent}/stages`) !== null;
+  const loaded = {
+    agent,
+    ...(isMachine ? loadMachine(agent, read, { tools: TOOLS, digest: sha256 }) : load(files, agent)),
+  };
+  const { flow, problems } = loaded;
   return {
     flow,
     problems,
-    agent: explainAgent(loaded, origins),
-    steps: Object.keys(flow?.steps ?? {}).map((id) => explainStep(loaded, id, origins)),
+    agent: explainAgent(loaded),
+    steps: Object.keys(flow?.steps ?? {}).map((id) => explainStep(loaded, id)),
   };
 }
 

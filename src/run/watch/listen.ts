@@ -1,11 +1,12 @@
 /** What hears of a run besides the program that started it: its log file, and traces. Neither can fail a run. */
 import { existsSync, mkdirSync, realpathSync } from "node:fs";
 import { basename, dirname, join, relative, resolve, sep } from "node:path";
-import { openPins, type Pins } from "../../boundaries/tools/pinned.ts";
+import { openPins } from "../../boundaries/tools/pinned.ts";
 import { openLogFile } from "../../effects/log-file.ts";
 import { EMPTY_STATE } from "../../engine/decide/state.ts";
 import type { Hear } from "../../engine/drive/drive.ts";
 import type { Flow } from "../../flow/flow.ts";
+import type { Pins } from "../../flow/machine/ground.ts";
 import type { Moment } from "../../story/story.ts";
 import { isInside } from "../world/files.ts";
 import { formatLine } from "../../tell/log-line.ts";
