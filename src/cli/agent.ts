@@ -3,17 +3,15 @@ import type { FileTree } from "../flow/files.ts";
 import type { Flow, Parameter, Prompt } from "../flow/flow.ts";
 import { placeholdersIn, RESERVED_FIELDS } from "../flow/text/placeholder.ts";
 import type { Problem } from "../flow/problem.ts";
-import { CODES } from "../load/rules/codes.ts";
 import { didYouMean } from "../load/text/suggest.ts";
 import { RUNTIME_NAMES } from "../load/registry/variables.ts";
-import { createFiles } from "../run/world/files.ts";
-import { load, type Loaded } from "../run/load.ts";
+import { load, type Loaded, type LoadedAgent } from "../run/load.ts";
 import { listAgents } from "../run/world/project.ts";
 import { claimOf, type Flag } from "./args.ts";
 import { commandNamed, GLOBAL_FLAGS } from "./commands.ts";
 
 /** Like `load`, with what only the command line can know: which agents there are, and which flags are taken. */
-export async function loadAgent(name: string, cwd: string, files?: FileTree): Promise<Loaded> {
+export async function loadAgent(name: string, cwd: string, files?: FileTree): Promise<LoadedAgent> {
   const loaded = await load(name, { cwd, ...(files !== undefined && { files }) });
   return {
     ...loaded,
@@ -83,46 +81,26 @@ export function builtIn(): readonly Flag[] {
 }
 
 /** Parameters that take the place of a built-in flag: of most of them it is worth knowing, of the reserved ones an error. */
-function shadowing({ flow, project, agent }: Loaded): readonly Problem[] {
+function shadowing({ flow, problemAt }: LoadedAgent): readonly Problem[] {
   const flags = builtIn();
-  const taken = (flow?.parameters ?? []).flatMap(({ name, flag }) => {
-    const claim = claimOf(flag, flags);
-    return claim.kind === "free" ? [] : [{ name, flag, claim }];
-  });
-  if (taken.length === 0) return [];
   const isStages = flow?.dialect === "stage";
-  const file = `.agent/${agent}/${isStages ? "machine.yaml" : "agent.json"}`;
-  const read = createFiles(project.root).read(file);
-  const source = read.kind === "text" ? read.text : "";
-  const written = (name: string, flag: string) => (isStages ? `${name}:` : `"${flag}"`);
-  const pointerOf = (name: string) => {
-    const segment = name.replaceAll("~", "~0").replaceAll("/", "~1");
-    return isStages ? `/inputs/properties/${segment}` : `/parameters/${segment}/cli`;
-  };
-  return taken.map(({ name, flag, claim: { kind, clash } }) => {
-    const isReserved = kind === "reserved";
-    const { line, column } = placeOf(written(name, flag), source);
-    const code = isReserved ? "PARAM-RESERVED" : "PARAM-BUILT-IN";
-    const fix = isStages ? "Rename the parameter" : "Give the parameter another flag";
-    return {
-      code,
-      severity: isReserved ? "error" : "warning",
-      file,
-      line,
-      column,
-      pointer: pointerOf(name),
-      step: null,
-      message: isReserved
-        ? `The parameter "${name}" has the flag ${flag}, and no parameter can take ${clash} away from \`lockstep run\`.`
-        : `The parameter "${name}" has the flag ${flag}, which \`lockstep run\` has too.`,
-      why: CODES[code].why,
-      fix: isReserved ? `${fix}.` : `${fix}, or write --ls-${clash.slice(2)} for the built-in one.`,
-      witness: [],
-    };
+  const fix = isStages ? "Rename the parameter" : "Give the parameter another flag";
+  return (flow?.parameters ?? []).flatMap(({ name, flag }) => {
+    const claim = claimOf(flag, flags);
+    if (claim.kind === "free") return [];
+    const { kind, clash } = claim;
+    const found =
+      kind === "reserved"
+        ? ({
+            code: "PARAM-RESERVED",
+            message: `The parameter "${name}" has the flag ${flag}, and no parameter can take ${clash} away from \`lockstep run\`.`,
+            fix: `${fix}.`,
+          } as const)
+        : ({
+            code: "PARAM-BUILT-IN",
+            message: `The parameter "${name}" has the flag ${flag}, which \`lockstep run\` has too.`,
+            fix: `${fix}, or write --ls-${clash.slice(2)} for the built-in one.`,
+          } as const);
+    return [problemAt(["parameters", name, ...(isStages ? [] : ["cli"])], found)];
   });
-}
-
-function placeOf(text: string, source: string): { readonly line: number; readonly column: number } {
-  const before = source.slice(0, Math.max(0, source.indexOf(text))).split("\n");
-  return { line: before.length, column: before.at(-1)!.length + 1 };
 }

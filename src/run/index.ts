@@ -16,7 +16,7 @@ export {
 } from "./batch.ts";
 export type { DriveOptions, ResumeOptions, RunOptions } from "./options.ts";
 export { resume } from "./resume.ts";
-export { run, runLoaded } from "./run.ts";
+export { run, runLoaded } from "./open.ts";
 export {
   findRun,
   listRuns,
@@ -30,8 +30,19 @@ export {
 } from "./records/runs.ts";
 export type { ForeignQuestion, ForeignRun, TrustJournal } from "./trust/foreign.ts";
 export type { WorktreeOptions } from "./world/worktree.ts";
-export { compareRuns, exportRun, followRun, fork, importRun, replayRun, whatIf } from "./afterwards.ts";
-export { answerQuestion, pauseRun, questionsOf, stopRun } from "./from-outside.ts";
+export {
+  answerQuestion,
+  compareRuns,
+  exportRun,
+  followRun,
+  fork,
+  importRun,
+  pauseRun,
+  questionsOf,
+  replayRun,
+  stopRun,
+  whatIf,
+} from "./library.ts";
 export type { Questions } from "./people/answer.ts";
 export type { OpenQuestion } from "./people/questions.ts";
 export type { Steered } from "./people/steer.ts";

@@ -58,7 +58,7 @@ function refuseMixed({ on }: Call): void {
 async function loadAll(call: Call, names: readonly string[], files: FileTree): Promise<readonly Loaded[]> {
   const agents: Loaded[] = [];
   for (const one of names) {
-    const loaded = await withinBudget(await loadAgent(one, call.cwd, files), call.text("max-turns"));
+    const loaded = withinBudget(await loadAgent(one, call.cwd, files), call.text("max-turns"));
     agents.push(call.on("strict") ? strictly(loaded) : loaded);
   }
   return agents;

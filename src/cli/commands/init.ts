@@ -6,7 +6,6 @@ import { findProject } from "../../run/world/project.ts";
 import { UsageError } from "../args.ts";
 import type { Call } from "../call.ts";
 import { initFiles } from "./init-files.ts";
-import { initStages } from "./init-stages.ts";
 import { shellWord } from "../text/text.ts";
 
 export function initAgent(call: Call): Promise<number> {
@@ -25,7 +24,7 @@ export function initAgent(call: Call): Promise<number> {
     );
   }
   const schemas = schemasFrom(root, folder);
-  const texts = call.on("stages") ? initStages(name, schemas) : initFiles(name, schemas);
+  const texts = initFiles(name, schemas, call.on("stages") ? "stages" : "steps");
   const files = Object.entries(texts).map(([path, text]) => ({ path: join(folder, path), text }));
   try {
     for (const { path, text } of files) {

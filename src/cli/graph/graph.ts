@@ -2,7 +2,7 @@
 import { writeWhole } from "../../run/world/write-whole.ts";
 import { extname, resolve } from "node:path";
 import { budgetOf } from "../../tell/budget.ts";
-import { outlineOf, type Outline } from "../../flow/outline.ts";
+import { outlineOf, type Outline } from "../../tell/outline.ts";
 import type { Loaded } from "../../run/index.ts";
 import { RunnerError } from "../../run/errors.ts";
 import { loadAgent } from "../agent.ts";

@@ -11,7 +11,8 @@ import { inertGroups, notActedOn } from "../agent/inert.ts";
 import { checkCommandList } from "./commands.ts";
 import { checkToolNames } from "./tools.ts";
 import { checkGitHubTool, checkServers } from "../agent/mcp.ts";
-import { atStage, wayTo, type Machine } from "../stages/machine-parts.ts";
+import { witness } from "./loaded.ts";
+import { atStage, type Machine } from "../stages/machine-parts.ts";
 import { escapeSegment, pointerOf } from "../text/places.ts";
 import { promiseOf, valuesAt } from "../registry/promises.ts";
 import { checkSizes } from "../registry/prompt-sizes.ts";
@@ -161,7 +162,7 @@ function* checkSiblings(machine: Machine): Generator<Finding> {
           ...atStage(machine, id, "next"),
           message: `The stage "${id}" runs in parallel after "${owner}", but ${nested}.`,
           fix: "Remove its next, and continue from the join.",
-          witness: wayTo(machine, id),
+          witness: witness(machine, id),
         };
       }
       const failure = sibling.edges.fail;
@@ -172,7 +173,7 @@ function* checkSiblings(machine: Machine): Generator<Finding> {
         ...atStage(machine, id, "onFail"),
         message: `The stage "${id}" runs in parallel, and its onFail leads to "${recovery.id}", which leads to another stage.`,
         fix: `Let onFail lead to a stage without next: the parallel group of "${id}" has failed anyway.`,
-        witness: wayTo(machine, id, recovery.id),
+        witness: witness(machine, id, recovery.id),
       };
     }
   }
@@ -297,7 +298,7 @@ function* checkEnds(machine: Machine, live: readonly StepId[]): Generator<Findin
               ? `The stage ${names} leads only to itself.`
               : `The stages ${names} lead only to each other: no next leaves this cycle.`,
         fix: "Let a stage lead to end, for instance by a switch on its result.",
-        witness: wayTo(machine, first, ...round),
+        witness: witness(machine, first, ...round),
       };
     }
   }

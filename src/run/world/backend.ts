@@ -7,6 +7,7 @@ import { RunnerError, type Backend } from "../../engine/ports.ts";
 import type { BackendSpec, Entry, Worktree } from "../../flow/event.ts";
 import type { Flow } from "../../flow/flow.ts";
 import { isObject, own, type Json } from "../../flow/json.ts";
+import type { UserConfig } from "./config.ts";
 
 export type BackendOptions = {
   /** A model of your own. */
@@ -23,6 +24,7 @@ export type BackendOptions = {
 type Need = {
   readonly flow: Flow;
   readonly env: NodeJS.ProcessEnv;
+  readonly config: UserConfig;
   /** Where the runs of the project are kept. */
   readonly stateDir: string;
   readonly root: string;
@@ -35,12 +37,9 @@ type Need = {
 /** Every backend that can be named. What a plain run does not need is loaded when it is. */
 const BACKENDS: { readonly [id: string]: (need: Need) => Promise<Backend> } = {
   scripted: (need) => Promise.resolve(scriptedAgain(need)),
-  "ai-sdk": async ({ flow, env, ...how }) => {
-    const [{ createModels }, { readConfig }] = await Promise.all([
-      import("./models.ts"),
-      import("./config.ts"),
-    ]);
-    return await createModels(flow, { config: readConfig(env), env }, how);
+  "ai-sdk": async ({ flow, env, config, ...how }) => {
+    const { createModels } = await import("./models.ts");
+    return await createModels(flow, { config, env }, how);
   },
   "claude-agent": async ({ flow, env, marks, model, recorded, stateDir }) => {
     const [{ createClaudeAgent }, { createAgentProcesses }, { modelNames }] = await Promise.all([
@@ -55,14 +54,12 @@ const BACKENDS: { readonly [id: string]: (need: Need) => Promise<Backend> } = {
     const models = typeof named === "string" ? [named] : modelNames(flow);
     return { ...backend, spec: { ...backend.spec, models } };
   },
-  acp: async ({ env, root, stateDir }) => {
-    const [{ createAcp }, { readConfig }, { findProgram }, { createAgentProcesses }] = await Promise.all([
+  acp: async ({ env, config: { acp }, root, stateDir }) => {
+    const [{ createAcp }, { findProgram }, { createAgentProcesses }] = await Promise.all([
       import("../../backends/acp/acp.ts"),
-      import("./config.ts"),
       import("./programs.ts"),
       import("../../effects/process/agent-processes.ts"),
     ]);
-    const { acp } = readConfig(env);
     if (acp === null)
       throw new RunnerError(
         "NO_BACKEND",
@@ -89,7 +86,7 @@ export async function createAiSdk(models: Models, options?: AiSdkOptions): Promi
 export async function chooseBackend(
   options: BackendOptions,
   flow: Flow,
-  around: Pick<Need, "env" | "stateDir" | "root">,
+  around: Pick<Need, "env" | "config" | "stateDir" | "root">,
   past: { readonly spec?: BackendSpec; readonly marks: readonly Json[] } = { marks: [] },
 ): Promise<Backend> {
   if (options.backend !== undefined) return options.backend;
@@ -99,7 +96,7 @@ export async function chooseBackend(
   }
   const { spec, marks } = past;
   const again = use === undefined && model === undefined ? spec : undefined;
-  const id = again?.id ?? use ?? (await defaultBackend(around.env));
+  const id = again?.id ?? use ?? around.config.defaultBackend ?? "ai-sdk";
   const make = own(BACKENDS, id);
   if (make === undefined) {
     const what =
@@ -127,11 +124,6 @@ export function watcherMs({ id }: BackendSpec): number {
 function forClaudeCode(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const { ANTHROPIC_BASE_URL: address } = env;
   return address === undefined ? env : { ...env, ANTHROPIC_BASE_URL: address.replace(/\/v1\/*$/, "") };
-}
-
-async function defaultBackend(env: NodeJS.ProcessEnv): Promise<string> {
-  const { readConfig } = await import("./config.ts");
-  return readConfig(env).defaultBackend ?? "ai-sdk";
 }
 
 function scriptedAgain({ recorded, marks }: Need): Backend {

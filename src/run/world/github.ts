@@ -5,7 +5,7 @@ import type { GitHub, Outcome, Place } from "../../effects/github/github.ts";
 import { runProcess } from "../../effects/process/process.ts";
 import type { Clock } from "../../engine/ports.ts";
 import { outsideOf } from "../../engine/decide/stop.ts";
-import type { Event } from "../../flow/event.ts";
+import type { Event, Worktree } from "../../flow/event.ts";
 import type { Flow } from "../../flow/flow.ts";
 import { programsFor } from "./programs.ts";
 
@@ -23,11 +23,13 @@ export type Recorded = Extract<Event, { type: "run.started" }>["repository"];
  */
 export async function pinRepository(
   flows: readonly Flow[],
-  around: Pick<GitHubAround, "env" | "cwd" | "signal"> & { readonly isProposed: boolean },
+  place: { readonly cwd: string; readonly worktree?: Worktree },
+  { env, signal }: Pick<GitHubAround, "env" | "signal">,
   recorded?: Recorded,
 ): Promise<Pinned> {
-  if (!flows.some((flow) => mayUseGitHub(flow, around.isProposed))) return null;
-  const { env, cwd, signal } = around;
+  const isProposed = place.worktree?.finalize.createPr === true;
+  if (!flows.some((flow) => mayUseGitHub(flow, isProposed))) return null;
+  const cwd = place.worktree?.home ?? place.cwd;
   const { isNamedInEnv, placeAt } = await import("../../effects/github/github-where.ts");
   if (recorded !== undefined && !isNamedInEnv(env)) return { ok: true, value: placeAt(recorded, env) };
   const { findRepository } = await import("../../effects/github/github.ts");

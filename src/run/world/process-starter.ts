@@ -1,19 +1,17 @@
 /** The ground under a run: how it starts processes, settled before anything is trusted, made or recorded. */
 import { existsSync } from "node:fs";
-import { resolve } from "node:path";
 import type { ServedTool } from "../../boundaries/tools/toolbox.ts";
 import { markOfRun } from "../../effects/process/strays.ts";
 import { MARKS } from "../../effects/process/tree.ts";
 import type { Backend } from "../../engine/ports.ts";
 import type { Confinement } from "../../flow/event.ts";
 import type { Flow } from "../../flow/flow.ts";
-import { readConfig, type UserConfig } from "./config.ts";
+import type { UserConfig } from "./config.ts";
 import type { DriveOptions } from "../options.ts";
 import { modulesOf } from "./own-modules.ts";
 import { surroundings } from "./workplace.ts";
 import { startsProcesses } from "./processes.ts";
 import type { Project } from "./project.ts";
-import type { Result } from "../result.ts";
 import { decideSandbox } from "./sandbox-decision.ts";
 import { placesOf, settle, type Ground, type Settled } from "./sandbox.ts";
 
@@ -59,19 +57,6 @@ export async function settleGround(
   return await settle(decision, placesOf(project, place, env, modules), env);
 }
 
-/** Of a run that begins: the settings are read before anything is made or recorded. */
-export async function settleStart(
-  flow: Flow,
-  backend: Backend,
-  project: Project,
-  options: Omit<DriveOptions, "observe">,
-): Promise<{ readonly config: UserConfig; readonly settled: Settled }> {
-  const config = readConfig(options.env ?? process.env);
-  const cwd = resolve(options.cwd ?? process.cwd());
-  const setting = { flows: [flow], backend, project, cwd, config, granting: mayGrant(options) };
-  return { config, settled: await settleGround(setting, options) };
-}
-
 /** Whether somebody could be asked to grant a stage more than its list. */
 export function mayGrant({
   ask,
@@ -94,32 +79,26 @@ export function tellLoudly(
 /** Which run processes belong to. */
 export type RunAt = { readonly stateDir: string; readonly run: string };
 
-/** Starts the servers of tools, and ends them with the run. Every process that is started here carries the mark of the run. */
-export async function withGround(
+/** Starts the servers of tools; they end with the stack. Every process that is started here carries the mark of the run. */
+export async function openGround(
   flow: Flow,
-  at: RunAt,
-  cwd: string,
+  { cwd, ...at }: RunAt & { readonly cwd: string },
   { env = process.env, ...options }: DriveOptions,
-  config: UserConfig,
-  settled: Settled,
-  use: (around: Around) => Promise<Result>,
-): Promise<Result> {
+  { config, ground: settled }: { readonly config: UserConfig; readonly ground: Settled },
+  stack: AsyncDisposableStack,
+): Promise<Around> {
   const ground = await settled.groundAt(cwd);
-  const { search } = ground;
+  const { search, git } = ground;
   const { exec, child } = marking(ground, at, env);
-  const git = ground.git === undefined ? {} : { git: ground.git };
   const warnings = settled.warnings.map(({ text }) => text);
   const { env: allow } = config;
-  const around = { exec, child, search, ...git, held: settled.held, allow };
-  if (flow.settings.mcpServers === undefined) return await use({ ...around, served: [], warnings });
+  const around = { exec, child, search, ...(git !== undefined && { git }), held: settled.held, allow };
+  if (flow.settings.mcpServers === undefined) return { ...around, served: [], warnings };
   const { openServers } = await import("./mcp.ts");
   const { signal } = surroundings(options);
   const servers = await openServers(flow, { cwd, env, allow, child, signal });
-  try {
-    return await use({ ...around, served: servers.tools, warnings: [...warnings, ...servers.warnings] });
-  } finally {
-    await servers.close();
-  }
+  stack.defer(servers.close);
+  return { ...around, served: servers.tools, warnings: [...warnings, ...servers.warnings] };
 }
 
 /** A resumed run finds by it what outlived the process that started it. */

@@ -9,14 +9,15 @@ import {
 } from "../../boundaries/redact/secret-names.ts";
 import type { Flow } from "../../flow/flow.ts";
 import { variablesIn } from "../../flow/mcp.ts";
-import { readConfig } from "./config.ts";
+import { readConfig, type UserConfig } from "./config.ts";
 import { inThisTurn } from "./moment.ts";
 import type { DriveOptions } from "../options.ts";
 
-type Source = Pick<DriveOptions, "env" | "cwd" | "secrets">;
+/** `config`: the user's settings, where they were read already. */
+export type SecretSource = Pick<DriveOptions, "env" | "cwd" | "secrets"> & { readonly config?: UserConfig };
 
 /** Runs that all began before one of them had a text to look through share the list: reading it takes a while. */
-export function secretsFor(source: Source, flow?: Flow): () => readonly string[] {
+export function secretsFor(source: SecretSource, flow?: Flow): () => readonly string[] {
   begun += 1;
   const { env = process.env, cwd = process.cwd(), secrets = NONE } = source;
   return () => {
@@ -38,10 +39,10 @@ const numbers = new WeakMap<NodeJS.ProcessEnv, number>();
 let numbered = 0;
 
 export function secretsOf(
-  { env = process.env, cwd = process.cwd(), secrets = NONE }: Source,
+  { env = process.env, cwd = process.cwd(), secrets = NONE, config }: SecretSource,
   flow?: Flow,
 ): readonly string[] {
-  const byUser = givenByUser(env);
+  const byUser = givenByUser(env, config);
   const named = valuesOf(new Set([...namedIn(flow), ...byUser.names]), env);
   const values = [...secretsIn(env), ...secrets, ...named, ...byUser.values, ...leftByGit(cwd, env)];
   return [...new Set(values)];
@@ -59,9 +60,9 @@ function namedIn(flow: Flow | undefined): readonly string[] {
 type Given = { readonly names: readonly string[]; readonly values: readonly string[] };
 
 /** Of the user's own config.json: the variables that it names, and the secrets that are written out in it. */
-function givenByUser(env: NodeJS.ProcessEnv): Given {
+function givenByUser(env: NodeJS.ProcessEnv, config?: UserConfig): Given {
   try {
-    const { models, providers, acp } = readConfig(env);
+    const { models, providers, acp } = config ?? readConfig(env);
     const entries = [...Object.values(models), ...Object.values(providers)];
     const settings = entries.filter((entry) => typeof entry !== "string");
     const keys = settings.flatMap(({ apiKeyEnv }) => apiKeyEnv ?? []);

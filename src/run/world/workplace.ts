@@ -18,7 +18,7 @@ export type Place = {
 
 /** Of a new run. */
 export async function placeOf(flow: Flow, options: Omit<RunOptions, "agent">, run: string): Promise<Place> {
-  const cwd = resolve(options.cwd ?? process.cwd());
+  const cwd = startFolder(options);
   if (!(options.worktree ?? flow.settings.worktree.enabled)) return { cwd };
   requireWorktreeRoot(resolve(repositoryAround(cwd).main, flow.settings.worktree.root));
   const { startWorktree } = await import("./worktree.ts");
@@ -119,6 +119,10 @@ export async function restorePlace(
   const { continueWorktree } = await import("./worktree.ts");
   const notify = (text: string) => options.notify?.(text);
   return await continueWorktree(flow, { ...about, notify }, surroundings(options));
+}
+
+export function startFolder({ cwd }: Pick<DriveOptions, "cwd">): string {
+  return resolve(cwd ?? process.cwd());
 }
 
 export function surroundings({ env, signal }: DriveOptions): Surroundings {

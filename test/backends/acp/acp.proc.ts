@@ -18,7 +18,7 @@ import { createToolbox } from "../../../src/boundaries/tools/toolbox.ts";
 import { createAgentProcesses } from "../../../src/effects/process/agent-processes.ts";
 import type { Gate, RunRequest, TurnResult } from "../../../src/engine/ports.ts";
 import { createMemoryJournal } from "../../../src/journal/memory.ts";
-import { run } from "../../../src/run/run.ts";
+import { run } from "../../../src/run/open.ts";
 import { request } from "../../../src/testing/backend-suite.ts";
 import { stepWith } from "../../boundaries/step.ts";
 import { needs } from "../../needs.ts";

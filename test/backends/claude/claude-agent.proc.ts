@@ -29,7 +29,7 @@ import type { Backend, Gate, RunRequest, TurnResult } from "../../../src/engine/
 import type { Json, JsonSchema } from "../../../src/flow/json.ts";
 import { judgedIn } from "../../../src/flow/event.ts";
 import { createMemoryJournal } from "../../../src/journal/memory.ts";
-import { run } from "../../../src/run/run.ts";
+import { run } from "../../../src/run/open.ts";
 import { request } from "../../../src/testing/backend-suite.ts";
 import { stepWith } from "../../boundaries/step.ts";
 import { needs } from "../../needs.ts";

@@ -8,7 +8,7 @@ import type { Backend } from "../../../src/engine/ports.ts";
 import type { Flow, Granted, Limits } from "../../../src/flow/flow.ts";
 import { createMemoryJournal } from "../../../src/run/index.ts";
 import { readConfig } from "../../../src/run/world/config.ts";
-import { runLoaded } from "../../../src/run/run.ts";
+import { runLoaded } from "../../../src/run/open.ts";
 import { sketchFlow } from "../../../src/testing/flows.ts";
 
 function home(t: TestContext, config: unknown): NodeJS.ProcessEnv {

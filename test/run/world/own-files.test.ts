@@ -24,7 +24,7 @@ describe("Lockstep developed with Lockstep", () => {
   const ground = createGround(repository, [], () => guardedIn(places, { PATH: "" }));
 
   test("what this process is made of is read-only, and the reason says what to do", () => {
-    for (const path of ["src/run/run.ts", "src/new.ts", "SRC/new.ts", "package.json"]) {
+    for (const path of ["src/run/open.ts", "src/new.ts", "SRC/new.ts", "package.json"]) {
       const place = ground.writing(path);
       assert.ok(place.kind === "refused", path);
       assert.match(
@@ -49,7 +49,7 @@ describe("Lockstep developed with Lockstep", () => {
       "node_modules/new/x.js",
     ])
       assert.equal(ground.writing(path).kind, "inside", path);
-    for (const path of ["src/run/run.ts", "package.json", "node_modules/ajv/package.json"])
+    for (const path of ["src/run/open.ts", "package.json", "node_modules/ajv/package.json"])
       assert.equal(ground.reading(path).kind, "inside", path);
   });
 
