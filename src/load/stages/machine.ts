@@ -101,7 +101,7 @@ export function loadMachine(name: string, files: FileTree, world: LoadWorld): Lo
       hooks: { ...hooks.module, ...(machine.joinRule === "declared" && { joinRule: "declared" }) },
     }),
     constants: {},
-    criteria: "The work is done when a stage without a next stage is done.",
+    criteria: "The work is done when a stage that leads nowhere else is done.",
     settings: {
       ...settingsOf(agent, agentDocument, actions, servers.slice(1)),
       verdict: { type: "detect:graph", config: {} },
