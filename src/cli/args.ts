@@ -185,11 +185,11 @@ function switchValue(
 
 function unknownFlag(text: string, { flags, declared = [] }: Grammar): UsageError {
   const candidates = [...declared, ...flags].map((flag) => `--${flag.name}`);
-  return new UsageError(`There is no flag ${text} here.`, { word: text, candidates });
+  return new UsageError(`Unknown flag ${text}.`, { word: text, candidates });
 }
 
 function noValue(text: string, next: string | undefined): UsageError {
-  const hint = next === undefined ? "" : ` If "${next}" is meant as its value, write ${text}=${next}.`;
+  const hint = next === undefined ? "" : ` To pass "${next}" as its value, write ${text}=${next}.`;
   return new UsageError(`${text} needs a value.${hint}`);
 }
 

@@ -105,16 +105,16 @@ export function createCall(
   onRead(call);
   // Resolved, an empty one would be the folder of the call itself.
   const blank = ["cwd", "state"].find((flag) => text(flag) === "");
-  if (blank !== undefined) throw new UsageError(`--${blank} needs a folder, and "" was given.`);
+  if (blank !== undefined) throw new UsageError(`--${blank} needs a folder, but "" was given.`);
   if (reading.kind === "strict" && !on("help")) requireWords(command, words);
   return call;
 }
 
 function requireWords({ name, words: takes }: Command, words: readonly string[]): void {
   const surplus = takes.at(-1)?.repeats ? undefined : words[takes.length];
-  if (surplus !== undefined) throw new UsageError(`${name} does not know what to do with "${surplus}".`);
+  if (surplus !== undefined) throw new UsageError(`${name} takes no argument "${surplus}".`);
   const empty = takes.find(({ is }, place) => (is === "agent" || is === "run") && words[place] === "");
-  if (empty !== undefined) throw new UsageError(`${name} needs ${empty.name}, and "" was given.`);
+  if (empty !== undefined) throw new UsageError(`${name} needs ${empty.name}, but "" was given.`);
   const needed = takes.filter(({ optional }) => optional === undefined);
   if (words.length >= needed.length) return;
   const given = words.length === 0 ? "" : `; only ${words.map((word) => `"${word}"`).join(" ")} was given`;

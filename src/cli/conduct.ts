@@ -53,12 +53,12 @@ export async function conduct(
 export function driveOptions(call: Call, signal: AbortSignal, said = new Set<string>()): DriveOptions {
   const { screen, host } = call;
   if (call.on("json") && call.on("events"))
-    throw new UsageError("--json and --events cannot both have stdout.");
+    throw new UsageError("--json and --events cannot be used together: both write to stdout.");
   const trust = call.text("trust");
   const script = call.text("script");
   const [model, use] = [call.text("model"), call.text("backend")];
   if (script !== undefined && (model ?? use) !== undefined)
-    throw new UsageError("--script answers in the place of a model: leave --model and --backend out.");
+    throw new UsageError("--script replaces the model: leave out --model and --backend.");
   const log = call.text("log");
   return {
     cwd: resolve(call.cwd),
@@ -164,7 +164,7 @@ export function codeOf({ reason }: AbortSignal): number {
 function waiting(call: Call): Pick<DriveOptions, "wait" | "expireMs"> {
   const wait = call.on("wait") ? { wait: true } : {};
   if (call.on("wait") && (call.text("on-permission") ?? "halt") !== "halt")
-    throw new UsageError("--wait waits for an answer, and --on-permission settles it without one.");
+    throw new UsageError("--wait and --on-permission cannot be used together.");
   const expire = call.text("expire");
   return { ...wait, ...(expire !== undefined && { expireMs: amount("wallMs", expire, "--expire") }) };
 }
@@ -173,7 +173,7 @@ function onPermission(call: Call): Pick<DriveOptions, "onPermission"> {
   const said = call.text("on-permission");
   if (said === undefined) return {};
   if (said === "deny" || said === "halt" || said === "allow") return { onPermission: said };
-  throw new UsageError(`--on-permission knows deny, halt and allow, not "${said}".`);
+  throw new UsageError(`--on-permission takes deny, halt or allow, not "${said}".`);
 }
 
 /** What was said on the line, or nothing: then the user's settings hold. */
@@ -181,7 +181,7 @@ export function sandboxOf(call: Call): Pick<DriveOptions, "sandbox"> {
   const said = call.text("sandbox");
   if (said === undefined) return {};
   if (said === "on" || said === "off" || said === "auto") return { sandbox: said };
-  throw new UsageError(`--sandbox knows on, off and auto, not "${said}".`);
+  throw new UsageError(`--sandbox takes on, off or auto, not "${said}".`);
 }
 
 /** The same for what confined commands may reach. */
@@ -290,9 +290,9 @@ function askForJournal(call: Call, signal: AbortSignal): Yes {
     await isYes(
       call,
       [
-        `The record of runs in ${visibleInLine(question.stateDir)} is foreign: ${shown(question.why)}.`,
+        `The run records in ${visibleInLine(question.stateDir)} are not yours: ${shown(question.why)}.`,
         ...foreignLines(question).map((line) => `  ${shown(line).replaceAll("\n", "\n    ")}`),
-        "Use it as your own from now on, with what it records: commands, folders, replies?",
+        "Trust them from now on, including the commands, folders and replies they contain?",
       ].join("\n"),
       signal,
     );
@@ -305,7 +305,7 @@ function askForTrust(call: Call, signal: AbortSignal): Confirm {
       call,
       [
         `Agent ${visibleInLine(agent)} of the project ${visibleInLine(root)} makes Lockstep do this:`,
-        ...(change === null ? [] : ["It changed since you trusted it: + is new, - is gone."]),
+        ...(change === null ? [] : ["It changed since you trusted it (+ added, - removed)."]),
         ...commandLines(commands, change).map((line) => broken(line)),
         `Trust exactly this from now on (${digest})?`,
       ].join("\n"),

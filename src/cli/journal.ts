@@ -29,7 +29,7 @@ async function explained(error: unknown, stateDir: string, call: Call): Promise<
   if (!(error instanceof Error) || error instanceof RunnerError || error instanceof UsageError) return error;
   const { standingOf } = await import("../run/trust/states.ts");
   if (standingOf(stateDir, call.host.env).kind !== "foreign") return error;
-  const what = `What is recorded in ${stateDir} cannot be read: ${error.message}. You did not make it here, and it may have been changed.`;
+  const what = `The records in ${stateDir} cannot be read: ${error.message}. They were not made here and may have been changed.`;
   return new RunnerError("JOURNAL_UNAVAILABLE", what, { cause: error });
 }
 

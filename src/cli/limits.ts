@@ -57,7 +57,7 @@ export function parseLimit(text: string): Granted {
     /^(?:(.+)\.)?(turns|tokens|costUsd|wallMs|soft)=(.*)$/.exec(text) ?? [];
   if (name === "")
     throw new UsageError(
-      `--max cannot be "${text}": write turns, tokens, costUsd, wallMs or soft, then = and how much; for a step its name before, as in initial.issue.turns=20.`,
+      `--max cannot be "${text}": write turns, tokens, costUsd, wallMs or soft with a value, such as turns=20; for a step, initial.issue.turns=20.`,
     );
   const limits = { [name]: amount(name, value, `--max ${name}`) };
   if (whose === "") return limits;
@@ -81,15 +81,15 @@ type Reading = {
 const WHOLE: Reading = { read: wholeNumber, needs: () => "a whole number of at least 1" };
 
 const READ: { readonly [name: string]: Reading } = {
-  costUsd: { read: dollars, needs: () => "an amount in US dollars, as in 0.50" },
+  costUsd: { read: dollars, needs: () => "an amount in US dollars, such as 0.50" },
   wallMs: {
     read: milliseconds,
     needs: (text) =>
       /^[1-9]\d{0,9}$/.test(text)
-        ? `a unit, as in ${text}s, ${text}m or ${text}h`
-        : "a time with its unit (ms, s, m, h, d), as in 90s or 5m",
+        ? `a unit, such as ${text}s, ${text}m or ${text}h`
+        : "a time with a unit (ms, s, m, h, d), such as 90s or 5m",
   },
-  soft: { read: share, needs: () => "a share above 0 and at most 1, as in 0.8" },
+  soft: { read: share, needs: () => "a fraction above 0 and at most 1, such as 0.8" },
 };
 
 function wholeNumber(text: string): number | null {

@@ -173,7 +173,7 @@ function undelivered({ run, state, report }: Told): Verdict | null {
   const failures = [...report.effects].filter(
     ([key, { state: how }]) => how === "failed" && !isSideNote(key),
   );
-  const onward = `Then go on with: lockstep resume ${run}`;
+  const onward = `Then continue with: lockstep resume ${run}`;
   if (next?.type !== "end") {
     const [, failed] = failures.find(([key]) => isBeginning(key)) ?? [];
     if (failed === undefined) return null;

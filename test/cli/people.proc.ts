@@ -225,7 +225,7 @@ describe("a run that another process drives", { concurrency: 2 }, () => {
     assert.equal((await world.lockstep(["pause", run])).code, 0);
     assert.equal(await over, 5, heard.stderr);
     const answered = await world.lockstep(["answer", run, id, "allow"]);
-    assert.match(answered.stdout, /paused; go on with: lockstep continue/);
+    assert.match(answered.stdout, /paused; continue with: lockstep continue/);
     const whole = await world.lockstep(["continue", run, "--json"]);
     assert.deepEqual([whole.code, isMade(world)], [0, true], whole.stderr);
   });

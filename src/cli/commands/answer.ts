@@ -43,9 +43,9 @@ export async function answerRun(call: Call): Promise<number> {
 }
 
 function whatComes({ run, isDriven, isPaused }: Questions): string {
-  if (isDriven) return "The process that drives the run goes on with it.";
+  if (isDriven) return "The process that runs it continues the run.";
   return isPaused
-    ? `The run is paused; go on with: lockstep continue ${run}`
+    ? `The run is paused; continue with: lockstep continue ${run}`
     : `Go on with: lockstep resume ${run}`;
 }
 
@@ -56,7 +56,7 @@ function readAnswer(call: Call, { run, questions }: Questions): Said | null {
   const [, first, second] = call.words;
   const text = call.text("text");
   if (second !== undefined && text !== undefined)
-    throw new UsageError("CHOICE and --text are both an answer; give one of them.");
+    throw new UsageError("Give either CHOICE or --text, not both.");
   const [only] = questions;
   const isNamed = second !== undefined || (first !== undefined && text !== undefined);
   const isChoice = first !== undefined && !isNamed && only !== undefined && questions.length === 1;

@@ -30,7 +30,7 @@ export async function runIssues(call: Call, loaded: Loaded): Promise<number> {
   const options = driveOptions(call, signal);
   const where = worktreeOf(call, flow);
   if (where.branch !== undefined)
-    throw new UsageError("--branch names one branch, and each run of a batch has its own: leave it out.");
+    throw new UsageError("--branch cannot be used with a batch: each run gets its own branch.");
   const concurrency = amount(call, "concurrency") ?? (where.worktree ? 2 : 1);
   const { numbers: issues, left } = await host.interruptible(async () => await issuesOf(call, signal));
   if (issues.length === 0)
@@ -38,7 +38,7 @@ export async function runIssues(call: Call, loaded: Loaded): Promise<number> {
   if (left > 0) {
     const all = issues.length + left;
     screen.tell(
-      `${left} more open issues have the label; --limit ${Math.min(all, MOST_AT_ONCE)} takes them too.`,
+      `${left} more open issues have the label; include them with --limit ${Math.min(all, MOST_AT_ONCE)}.`,
     );
   }
   const items = issues.map((issue) => ({ name: `#${issue}`, args: { issue: String(issue) } }));
@@ -47,7 +47,7 @@ export async function runIssues(call: Call, loaded: Loaded): Promise<number> {
     if (bound !== null) {
       screen.tell(`${count(items.length, "issue")}. For each: ${bound}`);
       if (concurrency > 1 && !where.worktree)
-        screen.complain("The runs share this folder; with --worktree each has its own.");
+        screen.complain("The runs share this folder; with --worktree, each gets its own.");
     }
     options.onBegin?.();
   };
@@ -82,7 +82,7 @@ async function conductBatch(
     onBatch: (batch, all, agent) => {
       items = all;
       const resume = batch === null ? "lockstep runs" : resumeBatchCommand(call, batch);
-      if (batch !== null) screen.tell(call.typed(`Should it be interrupted, go on with: ${resume}`));
+      if (batch !== null) screen.tell(call.typed(`If it is interrupted, continue with: ${resume}`));
       const soFar = () => ({
         v: 1,
         batch,
@@ -140,14 +140,14 @@ function requireIssue(call: Call, flow: Flow): void {
   const parameter = flow.parameters.find(({ name }) => name === "issue");
   if (parameter === undefined)
     throw new UsageError(
-      `--${flag} gives each run an issue, and agent "${flow.agent}" has no parameter "issue".`,
+      `--${flag} passes an issue to each run, but agent "${flow.agent}" has no parameter "issue".`,
     );
   if (call.declared.has(parameter.flag.slice(2)))
     throw new UsageError(`--${flag} and ${parameter.flag} cannot be given together.`);
   if (call.text("issues") !== undefined && call.text("label") !== undefined)
     throw new UsageError("--issues and --label cannot be given together.");
   if (flag === "issues" && call.text("limit") !== undefined)
-    throw new UsageError("--limit belongs to --label.");
+    throw new UsageError("--limit only works with --label.");
 }
 
 /** `left`: open issues with the label that this batch leaves out. */
@@ -168,12 +168,12 @@ export function parseIssues(list: string): readonly number[] {
     const [, from, to = from] = /^\s*#?([1-9]\d{0,8})(?:-([1-9]\d{0,8}))?\s*$/.exec(part) ?? [];
     const [first, last] = [Number(from), Number(to)];
     if (from === undefined || last < first || last - first >= MOST_ISSUES)
-      throw new UsageError(`--issues does not understand "${part}"; write numbers like 12,15,20-24.`);
+      throw new UsageError(`--issues: "${part}" is not valid; write numbers like 12,15,20-24.`);
     return Array.from({ length: last - first + 1 }, (_, place) => first + place);
   });
   const once = [...new Set(issues)];
   if (once.length > MOST_ISSUES)
-    throw new UsageError(`--issues takes at most ${MOST_ISSUES} at once, and these are ${once.length}.`);
+    throw new UsageError(`--issues takes at most ${MOST_ISSUES} issues, but ${once.length} were given.`);
   return once;
 }
 
@@ -254,7 +254,7 @@ function renderBatch(
     ...(idle.length === 0 ? [] : [`  not begun: ${idle.join(", ")}`]),
     ...(next.length === 0
       ? []
-      : ["  go on with:", ...next.map((line) => `    ${paint("cyan", call.typed(line))}`)]),
+      : ["  continue with:", ...next.map((line) => `    ${paint("cyan", call.typed(line))}`)]),
   ].join("\n");
 }
 

@@ -26,7 +26,7 @@ export async function checkAgents(call: Call): Promise<number> {
   if (names.length === 0) {
     throw new RunnerError(
       "USAGE",
-      `There is no agent in ${project.agentsDir}. Make one with: lockstep init NAME.`,
+      `There is no agent in ${project.agentsDir}. Create one with: lockstep init NAME.`,
     );
   }
   if (call.on("watch")) return await watchFindings(call, project.root);
@@ -46,13 +46,13 @@ export async function checkAgents(call: Call): Promise<number> {
 /** Flags that would each want the output for themselves, or the files to stay as they are. */
 function refuseMixed({ on }: Call): void {
   const refuse = (one: string, other: string) => {
-    throw new UsageError(`--${one} and --${other} do not go together.`);
+    throw new UsageError(`--${one} and --${other} cannot be used together.`);
   };
   if (on("sarif") && on("json")) refuse("sarif", "json");
   if (on("watch") && on("sarif")) refuse("watch", "sarif");
   if (on("watch") && on("fix")) refuse("watch", "fix");
   if (on("dry-run") && !on("fix"))
-    throw new UsageError("--dry-run is for --fix: it shows what --fix would do.");
+    throw new UsageError("--dry-run only works with --fix: it shows what --fix would do.");
 }
 
 async function loadAll(call: Call, names: readonly string[], files: FileTree): Promise<readonly Loaded[]> {

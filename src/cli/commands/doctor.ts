@@ -31,8 +31,7 @@ export type Finding = {
 export async function examine(call: Call): Promise<number> {
   const project = findProject(call.cwd, call.stateDir);
   if (call.on("journal")) {
-    if (call.on("online"))
-      throw new UsageError("--journal looks at this machine only, and --online at others.");
+    if (call.on("online")) throw new UsageError("--journal and --online cannot be used together.");
     const { journalFindings } = await import("./doctor-journal.ts");
     return report(call, project, journalFindings(project.stateDir));
   }
@@ -173,8 +172,8 @@ async function stateFolder({ stateDir }: Project, call: Call): Promise<Finding> 
         ? fail("state folder", `${stateDir} is not used: ${standing.why}`, "choose another with --state DIR")
         : warn(
             "state folder",
-            `${stateDir} can only be looked at: ${standing.why}`,
-            "if you know it, pass --trust-journal to the next run; else move it away",
+            `${stateDir} is read-only: ${standing.why}`,
+            "if you trust it, pass --trust-journal to the next run; otherwise move it away",
           );
   } catch (error) {
     return fail("state folder", why(error), "move it away, or choose another with --state DIR");
@@ -219,7 +218,7 @@ async function journal(call: Call): Promise<Finding> {
       );
     });
   } catch (error) {
-    return fail("journal", why(error), "lockstep doctor --journal reports all that is wrong with it");
+    return fail("journal", why(error), "lockstep doctor --journal lists all problems");
   }
 }
 
@@ -286,7 +285,7 @@ async function servers(agent: string, server: string, call: Call): Promise<Findi
   const trouble = await whyNoServers(server, call.host.env);
   const name = `servers of ${agent}`;
   return trouble === null
-    ? ok(name, "@modelcontextprotocol/client is there; they are started when a run begins")
+    ? ok(name, "@modelcontextprotocol/client is installed; servers start with a run")
     : warn(
         name,
         trouble,

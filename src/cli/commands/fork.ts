@@ -14,7 +14,7 @@ export async function forkRun(call: Call): Promise<number> {
   const edits = call.all("edit").reduce((so, written) => withEdit(call, so, written), {} as Edits);
   const adopt = call.on("adopt");
   if (adopt && (edits.prompts ?? edits.models) !== undefined)
-    throw new UsageError("--adopt takes the flow of the files; edit the prompt or the model there.");
+    throw new UsageError("--adopt uses the current files; edit the prompt or the model there.");
   return await conduct(call, async (options) => await fork({ ...options, run, at, edits, adopt }));
 }
 
@@ -43,14 +43,14 @@ function withEdit(call: Call, edits: Edits, written: string): Edits {
 function parted(written: string, value: string): readonly [step: string, rest: string] {
   const [, step, rest] = /^([^:]+):(.+)$/s.exec(value) ?? [];
   if (step === undefined || rest === undefined)
-    throw new UsageError(`--edit ${written} names no step: write it as STEP:VALUE.`);
+    throw new UsageError(`--edit ${written} does not name a step: write it as STEP:VALUE.`);
   return [step, rest];
 }
 
 function handoffIn(call: Call, file: string): NonNullable<Edits["handoff"]> {
   const value = objectIn(readText(call, file));
   if (value === null || !Object.values(value).every(isObject)) {
-    const why = `${file} must hold a JSON object with an object for each step: { "STEP": { "NAME": VALUE } }.`;
+    const why = `${file} must contain a JSON object with an object for each step: { "STEP": { "NAME": VALUE } }.`;
     throw new RunnerError("EDIT_INVALID", why);
   }
   return value as NonNullable<Edits["handoff"]>;

@@ -47,7 +47,7 @@ export async function printLogs(call: Call): Promise<number> {
 function levelOf(call: Call): Level {
   const said = call.text("level");
   if (said !== undefined && call.on("transcript"))
-    throw new UsageError("--level is about the log; a transcript has no levels.");
+    throw new UsageError("--level only works with the log; a transcript has no levels.");
   const level = LEVELS.find((other) => other === (said ?? (call.on("verbose") ? "debug" : "info")));
   if (level === undefined) throw new UsageError(`--level knows ${LEVELS.join(", ")}, not "${said}".`);
   return level;

@@ -33,7 +33,7 @@ export async function runAgent(first: Call): Promise<number> {
     if (known === null)
       call.screen.complain(
         call.typed(
-          `The parameters of ${shownInLine(name)} are not known, as it has errors. See: lockstep check ${shellWord(name)}`,
+          `The parameters of ${shownInLine(name)} are unknown because it has errors. See: lockstep check ${shellWord(name)}`,
         ),
       );
     return 0;
@@ -130,9 +130,7 @@ export function worktreeOf(call: Call, flow: Flow): WorktreeOptions {
   const worktree = given("worktree") ? call.on("worktree") : flow.settings.worktree.enabled;
   const stray = OF_WORKTREE.find(given);
   if (!worktree && stray !== undefined)
-    throw new UsageError(
-      `--${stray} is about the worktree of a run, and this one has none. Pass --worktree as well.`,
-    );
+    throw new UsageError(`--${stray} only works with a worktree. Pass --worktree as well.`);
   const branch = call.text("branch");
   const baseBranch = call.text("base-branch");
   const remote = call.text("push-remote");

@@ -44,8 +44,7 @@ async function watchRuns(
   limit: number,
 ): Promise<number> {
   const { screen, host } = call;
-  if (call.on("json"))
-    throw new UsageError("--watch goes on and on, and --json is one document; use one of them.");
+  if (call.on("json")) throw new UsageError("--watch and --json cannot be used together.");
   if (journal === null)
     throw new UsageError(`No runs are recorded in ${stateDir}, so there is nothing to watch.`);
   const { followRuns } = await import("../../run/watch/tail.ts");
@@ -154,17 +153,14 @@ function argumentText(args: Row["args"]): string {
 function requirePrune(call: Call): void {
   if (call.on("prune")) {
     const other = ["watch", "limit", "max"].find((flag) => call.text(flag) !== undefined);
-    if (other !== undefined)
-      throw new UsageError(`--${other} is for listing runs; --prune does not take it.`);
+    if (other !== undefined) throw new UsageError(`--${other} cannot be used with --prune.`);
     const range = ["older-than", "keep"].find((flag) => call.text(flag) !== undefined);
     if (call.words.length > 0 && range !== undefined)
-      throw new UsageError(`--${range} is about all runs; with RUN exactly those are removed.`);
+      throw new UsageError(`--${range} cannot be used with RUN: exactly the named runs are removed.`);
     return;
   }
   if (call.words.length > 0)
-    throw new UsageError(
-      `RUN goes with --prune, which removes it. To look at one: lockstep show ${call.words[0]}`,
-    );
+    throw new UsageError(`RUN only works with --prune. To show a run: lockstep show ${call.words[0]}`);
   const stray = ["older-than", "keep", "dry-run", "yes"].find((flag) => call.text(flag) !== undefined);
   if (stray !== undefined) throw new UsageError(`--${stray} goes with --prune.`);
 }
@@ -172,7 +168,7 @@ function requirePrune(call: Call): void {
 function limitOf(call: Call): number {
   const [limit, max] = [call.text("limit"), call.text("max")];
   if (limit !== undefined && max !== undefined)
-    throw new UsageError("--limit and --max are the same; give one of them.");
+    throw new UsageError("--limit and --max are the same flag; give one of them.");
   const text = limit ?? max;
   if (text === undefined) return USUAL_LIMIT;
   if (!/^[1-9]\d{0,8}$/.test(text))

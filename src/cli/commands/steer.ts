@@ -31,8 +31,8 @@ async function steer(call: Call, how: typeof pauseRun): Promise<Steered> {
 function tell({ screen, on, typed }: Call, steered: Steered, next: string): number {
   const { run, state } = steered;
   const said = {
-    asked: `Run ${run} was asked, and rests as soon as what is under way is through.`,
-    ended: `Run ${run} came to its end before that; see: lockstep show ${run}`,
+    asked: `Run ${run} pauses as soon as its current work is done.`,
+    ended: `Run ${run} ended before it could pause; see: lockstep show ${run}`,
     paused: `Run ${run} is paused. Go on with: ${next} ${run}`,
     stopped: `Run ${run} is stopped. Go on with: ${next} ${run}`,
   }[state];

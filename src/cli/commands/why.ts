@@ -12,7 +12,7 @@ export async function whyRun(call: Call): Promise<number> {
   const { screen } = call;
   const [ref = "", target] = call.words;
   if (call.on("all") && target !== undefined)
-    throw new UsageError(`--all is for every visit; "${target}" names one.`);
+    throw new UsageError(`--all shows every visit; leave out "${target}".`);
   return await withJournal(call, async (journal, stateDir) => {
     if (journal === null) {
       throw new RunnerError("RUN_UNKNOWN", `There is no run "${ref}": none is recorded in ${stateDir}.`);

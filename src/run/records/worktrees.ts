@@ -316,7 +316,7 @@ async function repairCheckout(
   if (note === null) return [];
   const { run, place: path } = note;
   const what = `run ${run} was killed while it updated the files of a merge there`;
-  const why = `go on with: lockstep resume ${run}`;
+  const why = `continue with: lockstep resume ${run}`;
   if (dryRun) return [{ path, what, done: "repaired", why }];
   const turn = await takeTurn(common, 0);
   if ("why" in turn) return [{ path, what, done: "kept", why: "a run is merging at this moment" }];

@@ -375,5 +375,5 @@ test("a script and a model exclude each other", async () => {
   writeAgent(world, "notes");
   const ran = await world.lockstep(["run", "notes", "--topic", "t", "--script", "x.json", "--model", "opus"]);
   assert.equal(ran.code, 2);
-  assert.match(ran.stderr, /leave --model and --backend out/);
+  assert.match(ran.stderr, /leave out --model and --backend/);
 });

@@ -459,7 +459,7 @@ const IN_PROCESS: ReadonlyMap<string, Defect> = new Map(
         ],
       ],
     },
-    "flags about safety, limits, places and output are yours": {
+    "flags for safety, limits, locations and output belong to you": {
       file: "cli/args.ts",
       texts: [['findIn(name, reserved, "built-in") ??', ""]],
     },

@@ -63,7 +63,7 @@ for (const [name, files, user, line, asked] of rows) {
 
 const wrong: readonly [name: string, limits: unknown, says: RegExp][] = [
   ["no object", 5, /limits must be an object/],
-  ["no such limit", { visits: 5 }, /limits: there is no "visits"/],
+  ["no such limit", { visits: 5 }, /limits: "visits" is not one of/],
   [
     "a word for what may be unchecked",
     { costUsd: 5, unmetered: "yes" },
