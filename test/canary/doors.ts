@@ -1,6 +1,7 @@
 /** The command's doors without a process for each: the same code that `lockstep` runs, with streams of the test's own. */
-import { createCall, type Call, type Host } from "../../src/cli/call.ts";
-import { commandNamed } from "../../src/cli/commands.ts";
+import { parseLine } from "../../src/cli/args.ts";
+import { createCall, lineOf, type Call, type Host } from "../../src/cli/call.ts";
+import { commandNamed, everyFlag } from "../../src/cli/commands.ts";
 import { toFailing } from "../../src/cli/text/failure.ts";
 import type { Ran } from "../cli/world.ts";
 
@@ -28,10 +29,10 @@ export async function enter(args: readonly string[], cwd: string, env: NodeJS.Pr
   const command = commandNamed(args[0] ?? "");
   let call: Call | null = null;
   try {
-    const reading = command.takesParameters
-      ? ({ kind: "lenient" } as const)
-      : ({ kind: "strict", declared: [] } as const);
-    call = createCall(command, args, host, reading, () => undefined);
+    const line = command.takesParameters
+      ? parseLine(args, { flags: everyFlag(), lenient: true })
+      : lineOf(command, args);
+    call = createCall(command, args, host, line, () => undefined);
     const perform = await command.load();
     return { code: await perform(call), ...said };
   } catch (error) {

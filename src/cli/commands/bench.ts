@@ -1,32 +1,25 @@
 /** `lockstep bench`: every part in a process of its own, because one warms up the machine for the next. */
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import { UsageError } from "../args.ts";
-import type { Call } from "../call.ts";
+import type { CallOf } from "../commands.ts";
 import { PARTS, type Part } from "../commands.ts";
 import { measure, type Row } from "../bench/measure.ts";
 import { table } from "../text/text.ts";
 
-export async function bench({ on, text, screen, cwd }: Call): Promise<number> {
+export async function bench({ flags, screen, cwd }: CallOf<"bench">): Promise<number> {
   const isSource = import.meta.url.endsWith(".ts");
   const main = fileURLToPath(new URL(isSource ? "../main.ts" : "main.js", import.meta.url));
   const cli = [process.execPath, main];
-  const part = text("part");
-  if (part !== undefined && !PARTS.includes(part as Part)) {
-    throw new UsageError(`There is no part "${part}"; the parts are ${PARTS.join(", ")}.`, {
-      word: part,
-      candidates: PARTS,
-    });
-  }
+  const part = flags.part;
   const rows =
     part === undefined
       ? PARTS.flatMap((each) => inOwnProcess(cli, each, cwd, screen.tell))
-      : await measure(part as Part, { cli, folder: cwd });
+      : await measure(part, { cli, folder: cwd });
   const ok = rows.every((row) => row.ok);
-  if (on("json"))
+  if (flags.json)
     screen.document({ v: 1, ok, node: process.version, build: isSource ? "source" : "package", rows });
   else screen.print(toTable(rows, (head) => screen.out("dim", head)));
-  return on("check") && !ok ? 1 : 0;
+  return flags.check && !ok ? 1 : 0;
 }
 
 function inOwnProcess(

@@ -3,15 +3,10 @@ import { budgetLine, budgetOf, limitName } from "../../tell/budget.ts";
 import type { Flow } from "../../flow/flow.ts";
 import { CODES } from "../../load/rules/codes.ts";
 import type { Loaded } from "../../run/index.ts";
-import { UsageError } from "../args.ts";
 
 /** The agent with one problem more when a run of it could take more answers than `--max-turns` says. */
-export async function withinBudget(loaded: Loaded, said: string | undefined): Promise<Loaded> {
-  if (said === undefined) return loaded;
-  const allowed = Number(said);
-  if (!/^\d+$/.test(said) || !Number.isSafeInteger(allowed)) {
-    throw new UsageError(`--max-turns takes a whole number, not "${said}".`);
-  }
+export async function withinBudget(loaded: Loaded, allowed: number | undefined): Promise<Loaded> {
+  if (allowed === undefined) return loaded;
   const { flow, agent, problems } = loaded;
   if (flow === null) return loaded;
   const { answers } = budgetOf(flow);

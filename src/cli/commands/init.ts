@@ -4,12 +4,12 @@ import { dirname, join, relative, resolve, sep } from "node:path";
 import { RunnerError } from "../../run/errors.ts";
 import { findProject } from "../../run/world/project.ts";
 import { UsageError } from "../args.ts";
-import type { Call } from "../call.ts";
+import type { CallOf } from "../commands.ts";
 import { initFiles } from "./init-files.ts";
 import { initStages } from "./init-stages.ts";
 import { shellWord } from "../text/text.ts";
 
-export function initAgent(call: Call): Promise<number> {
+export function initAgent(call: CallOf<"init">): Promise<number> {
   const [name = ""] = call.words;
   if (!/^[a-z][a-z0-9]*(-[a-z0-9]+)*$/.test(name)) {
     throw new UsageError(
@@ -25,7 +25,7 @@ export function initAgent(call: Call): Promise<number> {
     );
   }
   const schemas = schemasFrom(root, folder);
-  const texts = call.on("stages") ? initStages(name, schemas) : initFiles(name, schemas);
+  const texts = call.flags.stages ? initStages(name, schemas) : initFiles(name, schemas);
   const files = Object.entries(texts).map(([path, text]) => ({ path: join(folder, path), text }));
   try {
     for (const { path, text } of files) {
@@ -41,12 +41,12 @@ export function initAgent(call: Call): Promise<number> {
     );
   }
   const shown = (path: string) => relative(resolve(call.cwd), path);
-  const where = call.text("cwd") === undefined ? "" : ` --cwd ${shellWord(call.text("cwd")!)}`;
+  const where = call.flags.cwd === undefined ? "" : ` --cwd ${shellWord(call.flags.cwd)}`;
   const next = [
     `lockstep check ${name}${where}`,
     `lockstep run ${name} --topic "tides" --script ${shellWord(shown(join(folder, "script.yaml")))}${where}`,
   ];
-  if (call.on("json"))
+  if (call.flags.json)
     call.screen.document({ v: 1, agent: name, files: files.map(({ path }) => shown(path)), next });
   else {
     call.screen.print(

@@ -4,11 +4,11 @@ import { probe, type Probe, type ProbeGroup } from "../../run/probe/probe.ts";
 import { builtIn, loadAgent } from "../agent.ts";
 import { parseLine } from "../args.ts";
 import { sandboxLines, stepsNamed, surroundingsOf } from "./boundary.ts";
-import type { Call } from "../call.ts";
+import type { CallOf } from "../commands.ts";
 import { tellFindings } from "./check.ts";
 import { shownInLine, table } from "../text/text.ts";
 
-export async function probeAgent(call: Call): Promise<number> {
+export async function probeAgent(call: CallOf<"probe">): Promise<number> {
   const [name = "", id] = call.words;
   const { screen } = call;
   const loaded = await loadAgent(name, call.cwd);
@@ -16,7 +16,7 @@ export async function probeAgent(call: Call): Promise<number> {
   stepsNamed(loaded.flow, id);
   const { groups: tried, ...probed } = await probe(loaded.flow, surroundingsOf(call));
   const groups = [...tried, { title: "this command line", probes: [tryFlags()] }];
-  if (call.on("json")) screen.document({ ...probed, probes: groups.flatMap(({ probes }) => probes) });
+  if (call.flags.json) screen.document({ ...probed, probes: groups.flatMap(({ probes }) => probes) });
   else {
     for (const group of groups) printGroup(call, group);
     if (groups.some(({ probes }) => probes.some(({ state }) => state === "advisory")))
@@ -28,7 +28,7 @@ export async function probeAgent(call: Call): Promise<number> {
   return probed.ok ? EXIT.completed : EXIT.unavailable;
 }
 
-function printGroup({ screen, typed }: Call, { title, probes }: ProbeGroup): void {
+function printGroup({ screen, typed }: CallOf<"probe">, { title, probes }: ProbeGroup): void {
   const rows = table(
     probes.map(({ limit, why }, place) => [
       limit,
