@@ -4,7 +4,18 @@
  */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
-import { globSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { parseArgs } from "node:util";
 import type { Job, Outcome, Recorded } from "./mutant.ts";
 import { diffOf, isValid, type Kind, KINDS, type Mutation, mutationsOf, planted } from "./mutations.ts";
@@ -18,6 +29,7 @@ const HELP = `Plants defects and prints those that no test notices.
   --file PATH       only in files whose path begins so; PATH:LINE is one line; may be repeated
   --changed[=REF]   only in lines that differ from REF (main)
   --kind NAME       only this kind, as printed; may be repeated
+  --again PATH      only what survived in an earlier document (--json); what was noticed then still counts
   --workers N       processes side by side (2)
   --seconds N       tests are added to a defect until they take as long (10)
   --least PERCENT   exit with 1 when fewer are noticed
@@ -35,13 +47,16 @@ function isPure(file: string): boolean {
 /** How many lines on either side of a defect count as being around it. */
 const AROUND = 12;
 
+/** How long tests may take where nothing is planted. */
+const LONGEST_MS = 600_000;
+
 interface Mutant extends Mutation {
   readonly file: string;
 }
 
 interface Judged {
   readonly mutant: Mutant;
-  readonly outcome: "noticed" | "timed out" | "survived";
+  readonly outcome: "noticed" | "timed out" | "refused" | "survived";
   /** The test that noticed. */
   readonly by: string | null;
   readonly tests: number;
@@ -72,6 +87,7 @@ const { values: given } = parseArgs({
     file: { type: "string", multiple: true, default: [] },
     changed: { type: "string" },
     kind: { type: "string", multiple: true, default: [] },
+    again: { type: "string" },
     workers: { type: "string", default: "2" },
     seconds: { type: "string", default: "10" },
     least: { type: "string", default: "0" },
@@ -96,11 +112,14 @@ else await main();
 
 async function main(): Promise<void> {
   const began = performance.now();
-  const all = mutants();
+  const earlier =
+    given.again === undefined ? null : (JSON.parse(readFileSync(given.again, "utf8")) as Summary);
+  const all = earlier === null ? mutants() : survivorsOf(earlier, mutants());
   const testFiles = await recordings();
   const lines = reachedLines(testFiles);
   const reached = all.filter(({ file, line }) => lines.get(file)?.has(line) ?? false);
-  const isWhole = given.count === undefined && (given.file.length > 0 || given.changed !== undefined);
+  const isPart = given.file.length > 0 || given.changed !== undefined || earlier !== null;
+  const isWhole = given.count === undefined && isPart;
   const drawn = draw(
     reached,
     isWhole ? Number.POSITIVE_INFINITY : Number(given.count ?? 600),
@@ -110,22 +129,26 @@ async function main(): Promise<void> {
     `${all.length} possible defects, ${all.length - reached.length} in lines that no test in process reaches`,
   );
   say(`${drawn.length} are planted`);
-  const first = await judgeAll(drawn, testFiles, Number(given.seconds));
+  const seconds = Number(given.seconds);
+  const first = earlier === null ? await judgeAll(drawn, testFiles, seconds) : drawn.map(isOpenYet);
   const open = first.filter(({ outcome, isTried }) => outcome === "survived" && !isTried);
-  if (open.length > 0) say("what survived meets the more tests that reach it");
+  if (open.length > 0) say("what survived meets more of the tests that reach it");
   const second = await judgeAll(
     open.map(({ mutant }) => mutant),
     testFiles,
-    Number(given.seconds) * 5,
+    seconds * 5,
   );
   const again = new Map(second.map((one) => [one.mutant, one]));
-  const judged = first.map((one) => again.get(one.mutant) ?? one);
+  const judged = await withTypes(first.map((one) => again.get(one.mutant) ?? one));
   for (const testFile of testFiles) keep(testFile);
   const unreached = numbers(
     all.filter(({ file, line }) => lines.get(file)?.has(line) !== true),
     ({ file }) => file,
   );
-  const document = summary(judged, { possible: all.length, unreached, ms: performance.now() - began });
+  const document = withEarlier(
+    earlier,
+    summary(judged, { possible: all.length, unreached, ms: performance.now() - began }),
+  );
   const survivors = judged.filter(({ outcome }) => outcome === "survived").map(described);
   console.log(given.json ? JSON.stringify(document, null, 2) : [...survivors, table(document)].join("\n"));
   if (document.percent < Number(given.least)) process.exitCode = 1;
@@ -149,6 +172,40 @@ async function judgeAll(
   return judged;
 }
 
+/** What no test notices the compiler may refuse; it reads a copy of src/. */
+async function withTypes(judged: readonly Judged[]): Promise<readonly Judged[]> {
+  const copy = mkdtempSync(join(tmpdir(), "lockstep-mutate-"));
+  try {
+    cpSync(`${root}src`, `${copy}/src`, { recursive: true });
+    for (const file of ["package.json", "tsconfig.json"]) cpSync(root + file, join(copy, file));
+    symlinkSync(`${root}node_modules`, `${copy}/node_modules`);
+    const { compilerOptions } = JSON.parse(textOf("tsconfig.json")) as { readonly compilerOptions: object };
+    writeFileSync(`${copy}/tsconfig.json`, JSON.stringify({ compilerOptions, include: ["src"] }));
+    if (!(await isTyped(copy))) throw new Error("src/ has errors of types where nothing is planted");
+    const all: Judged[] = [];
+    for (const one of judged) {
+      const { file, line, kind } = one.mutant;
+      const isOpen = one.outcome === "survived" && !stop.signal.aborted;
+      if (isOpen) writeFileSync(join(copy, file), planted(textOf(file), one.mutant));
+      const isRefused = isOpen && !(await isTyped(copy));
+      if (isOpen) writeFileSync(join(copy, file), textOf(file));
+      if (isRefused) say(`refused by the types: ${file}:${line} (${kind})`);
+      all.push(isRefused ? { ...one, outcome: "refused", by: "tsc" } : one);
+    }
+    return all;
+  } finally {
+    rmSync(copy, { recursive: true, force: true });
+  }
+}
+
+function isTyped(folder: string): Promise<boolean> {
+  const tsc = spawn(`${root}node_modules/.bin/tsc`, ["-p", folder], { stdio: "ignore" });
+  return new Promise((done, fail) => {
+    tsc.once("error", fail);
+    tsc.once("exit", (code) => done(code === 0));
+  });
+}
+
 function mutants(): readonly Mutant[] {
   const changed = given.changed === undefined ? null : changedLines(given.changed);
   const unknown = given.kind.filter((kind) => !KINDS.some((known) => known === kind));
@@ -159,6 +216,37 @@ function mutants(): readonly Mutant[] {
     .flatMap((file) => mutationsOf(textOf(file)).map((mutation) => Object.assign(mutation, { file })))
     .filter(({ file, line }) => isMeant(file, line) && (changed === null || changed.get(file)!.has(line)))
     .filter(({ kind }) => given.kind.length === 0 || given.kind.includes(kind));
+}
+
+/** The same edits as before: a file may have moved, and lines above may have come or gone. */
+function survivorsOf(earlier: Summary, all: readonly Mutant[]): readonly Mutant[] {
+  const keyOf = (file: string, kind: string, diff: string) =>
+    JSON.stringify([file.slice(file.lastIndexOf("/") + 1), kind, diff]);
+  const known = new Set(earlier.survivors.map(({ file, kind, diff }) => keyOf(file, kind, diff)));
+  const found = all.filter((one) => known.has(keyOf(one.file, one.kind, diffOf(textOf(one.file), one))));
+  say(
+    `${found.length} of ${earlier.survivors.length} survivors are planted again; the code of the others is gone`,
+  );
+  return found;
+}
+
+/** What survived before has had its first look. */
+function isOpenYet(mutant: Mutant): Judged {
+  return { mutant, outcome: "survived", by: null, tests: 0, isTried: false };
+}
+
+/** The score of both looks together; code that is gone is left out. */
+function withEarlier(earlier: Summary | null, now: Summary): Summary {
+  if (earlier === null) return now;
+  const [planted, noticed] = [earlier.noticed + now.planted, earlier.noticed + now.noticed];
+  return {
+    ...now,
+    seed: earlier.seed,
+    possible: earlier.possible,
+    planted,
+    noticed,
+    percent: percentOf(noticed, planted),
+  };
 }
 
 function isMeant(file: string, line: number | null): boolean {
@@ -292,7 +380,8 @@ function reachCounts(file: string, testFiles: readonly TestFile[]): readonly num
 async function judge(mutant: Mutant, testFiles: readonly TestFile[], seconds: number): Promise<Judged> {
   const chosen = chosenFor(mutant, testFiles, seconds);
   const source = planted(textOf(mutant.file), mutant);
-  const outcome = await ran({ mutant: { file: mutant.file, source }, files: chosen, isRecorded: false });
+  const job = { mutant: { file: mutant.file, source }, files: chosen, isRecorded: false };
+  const outcome = (await ran(job, longest(seconds))) ?? (await patiently(job));
   const tests = chosen.reduce((sum, each) => sum + (each.tests?.length ?? 0), 0);
   const reaching = testFiles.reduce((sum, each) => sum + testsThatReach(mutant, each).length, 0);
   const judged = (is: Judged["outcome"], by: string | null): Judged => ({
@@ -310,6 +399,17 @@ async function judge(mutant: Mutant, testFiles: readonly TestFile[], seconds: nu
   return judge(mutant, testFiles, seconds);
 }
 
+function longest(seconds: number): number {
+  return seconds * 10_000 + 30_000;
+}
+
+/** A busy machine is slow without any defect: what does not end has ten times as long as the same tests take without it. */
+async function patiently(job: Job): Promise<Outcome | null> {
+  const began = performance.now();
+  await ran({ ...job, mutant: null }, LONGEST_MS);
+  return await ran(job, (performance.now() - began) * 10);
+}
+
 /** Whether what failed passes where nothing is planted; a test that needs those before it is left out from then on. */
 async function isReliable(
   testFile: TestFile,
@@ -318,7 +418,7 @@ async function isReliable(
 ): Promise<boolean> {
   if (testFile.alone.includes(test)) return true;
   const files = chosen.filter(({ file }) => file === testFile.file);
-  const plain = await ran({ mutant: null, files, isRecorded: false });
+  const plain = await ran({ mutant: null, files, isRecorded: false }, LONGEST_MS);
   if (plain?.is === "passed") {
     const numbers = new Set(files.flatMap(({ tests }) => tests ?? []));
     const passed = testFile.recorded.filter(({ number }) => numbers.has(number));
@@ -347,7 +447,7 @@ async function recordings(): Promise<readonly TestFile[]> {
   if (missing.length > 0) say(`recording what ${missing.length} test files reach`);
   const made: TestFile[] = [];
   await each(missing, Number(given.workers), async (file) => {
-    const outcome = await ran({ mutant: null, files: [{ file, tests: null }], isRecorded: true });
+    const outcome = await ran({ mutant: null, files: [{ file, tests: null }], isRecorded: true }, LONGEST_MS);
     if (outcome?.is !== "passed") {
       say(`${file} is left out: ${outcome === null ? "it did not end" : `${outcome.test}: ${outcome.why}`}`);
       return;
@@ -379,7 +479,7 @@ function keptAt(file: string): string {
 }
 
 /** Runs a job in a process of its own; null: it did not end in time. */
-function ran(job: Job): Promise<Outcome | null> {
+function ran(job: Job, limit: number): Promise<Outcome | null> {
   const child = spawn(
     process.execPath,
     [
@@ -394,11 +494,10 @@ function ran(job: Job): Promise<Outcome | null> {
       env: { ...process.env, NODE_COMPILE_CACHE: `${cache}compiled` },
     },
   );
-  return outcomeOf(child, job);
+  return outcomeOf(child, job, limit);
 }
 
-function outcomeOf(child: ChildProcess, job: Job): Promise<Outcome | null> {
-  const limit = job.isRecorded ? 600_000 : Number(given.seconds) * 10_000 + 30_000;
+function outcomeOf(child: ChildProcess, job: Job, limit: number): Promise<Outcome | null> {
   return new Promise((done) => {
     const timer = setTimeout(() => {
       child.kill("SIGKILL");
@@ -440,6 +539,8 @@ interface Summary extends Share {
   readonly seed: number;
   readonly percent: number;
   readonly timedOut: number;
+  /** Noticed by no test, and refused by the compiler. */
+  readonly refused: number;
   readonly msPerMutant: number;
   readonly possible: number;
   readonly rooms: { readonly [room: string]: Share };
@@ -472,8 +573,9 @@ function summary(
     seed: Number(given.seed),
     planted: judged.length,
     noticed,
-    percent: judged.length === 0 ? 100 : Math.round((noticed / judged.length) * 1000) / 10,
+    percent: percentOf(noticed, judged.length),
     timedOut: judged.filter(({ outcome }) => outcome === "timed out").length,
+    refused: judged.filter(({ outcome }) => outcome === "refused").length,
     msPerMutant: Math.round(ms / Math.max(1, judged.length)),
     possible,
     rooms: share(({ mutant }) => mutant.file.split("/")[1]!),
@@ -491,6 +593,10 @@ function summary(
   };
 }
 
+function percentOf(noticed: number, all: number): number {
+  return all === 0 ? 100 : Math.round((noticed / all) * 1000) / 10;
+}
+
 function described({ mutant, tests }: Judged): string {
   const { file, line, kind } = mutant;
   return `\n${file}:${line} ${kind}: ${tests} tests pass\n${diffOf(textOf(file), mutant)}`;
@@ -501,6 +607,7 @@ function table({
   noticed,
   percent,
   timedOut,
+  refused,
   rooms,
   kinds,
   unreached,
@@ -513,7 +620,7 @@ function table({
     .slice(0, 20);
   return [
     "",
-    `noticed ${noticed} of ${all} (${percent} %), ${timedOut} of them by never ending; ${msPerMutant} ms each`,
+    `noticed ${noticed} of ${all} (${percent} %), ${timedOut} of them by never ending and ${refused} by the types alone; ${msPerMutant} ms each`,
     "by room:",
     ...rows(rooms),
     "by kind:",

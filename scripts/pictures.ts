@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { renderSvg } from "../src/cli/graph/graph-svg.ts";
-import { outlineOf } from "../src/flow/outline.ts";
+import { outlineOf } from "../src/tell/outline.ts";
 import { load } from "../src/run/load.ts";
 import { stepsOf, write } from "./pages.ts";
 

@@ -1,5 +1,7 @@
 /** The command line: how flags are declared, what was written, and the typed values that are read from it. Pure; loads nothing. */
 
+import type { Claim } from "../flow/parameter-flag.ts";
+
 /** `name` is without dashes. A flag that takes nothing is a switch. */
 export type Flag = {
   readonly name: string;
@@ -166,11 +168,6 @@ function findLong(name: string, { flags, declared = [] }: Grammar): Found | null
     findIn(name, flags, "built-in")
   );
 }
-
-/** How a flag that somebody declares stands to those there are: `clash` is the one whose place it would take. */
-export type Claim =
-  | { readonly kind: "free" }
-  | { readonly kind: "shadows" | "reserved"; readonly clash: string };
 
 /** Judges a flag by all ways to write it: in other letters, negated, or with the prefix of the built-in ones. */
 export function claimOf(flag: string, flags: readonly Flag[]): Claim {

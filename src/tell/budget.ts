@@ -7,7 +7,7 @@
  */
 import type { Flow, Move, Step, StepId } from "../flow/flow.ts";
 import { own } from "../flow/json.ts";
-import { backTargets, branchesOf } from "../flow/outline.ts";
+import { backTargets, branchesOf } from "../flow/branches.ts";
 import { mostVisits } from "../flow/rules.ts";
 
 export type Budget = {

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import type { ScriptReply } from "../../src/backends/scripted/script.ts";
 import type { Flow, Move, Step } from "../../src/flow/flow.ts";
 import { sketchFlow } from "../../src/testing/flows.ts";
-import { play } from "../../src/testing/scenario.ts";
+import { play } from "./played.ts";
 
 const goto = (step: string, as: string): Move => ({ kind: "goto", step, as });
 const exhausted: Move = {

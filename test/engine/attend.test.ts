@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { addEntry, createReport } from "../../src/story/report.ts";
 import type { Drive } from "../../src/engine/drive/drive.ts";
 import { sketchFlow } from "../../src/testing/flows.ts";
-import { play, type Played } from "../../src/testing/scenario.ts";
+import { play, type Played } from "./played.ts";
 
 const flow = sketchFlow({
   "initial.a": { edges: { handoff: "closure.a" } },

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { replay } from "../../src/story/replay.ts";
-import { play } from "../../src/testing/scenario.ts";
+import { play } from "./played.ts";
 import { scenarios } from "./scenarios.ts";
 
 for (const [name, scenario] of Object.entries(scenarios)) {

@@ -7,7 +7,7 @@ import type { Backend, Message } from "../../src/engine/ports.ts";
 import type { CheckResult } from "../../src/flow/event.ts";
 import type { Flow, Move } from "../../src/flow/flow.ts";
 import { actionSchema, sketchCheck, sketchFlow, sketchMachine, text } from "../../src/testing/flows.ts";
-import { play, type Scenario } from "../../src/testing/scenario.ts";
+import { play, type Scenario } from "./played.ts";
 
 const say = (action: string, more: object = {}): ScriptReply => ({
   output: { next_action: { action }, ...more },

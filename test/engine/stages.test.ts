@@ -7,7 +7,7 @@ import type { HookResult } from "../../src/flow/event.ts";
 import type { Flow, Move } from "../../src/flow/flow.ts";
 import type { Json, JsonObject } from "../../src/flow/json.ts";
 import { sketchCheck, sketchMachine, type StageSketch } from "../../src/testing/flows.ts";
-import { play, type Played, type Scenario } from "../../src/testing/scenario.ts";
+import { play, type Played, type Scenario } from "./played.ts";
 
 const done = (payload: JsonObject = {}, step?: string): ScriptReply => ({
   output: payload,

@@ -9,7 +9,7 @@ import type { JsonObject } from "../../src/flow/json.ts";
 import { createMemoryJournal, resume } from "../../src/run/index.ts";
 import { runLoaded } from "../../src/run/open.ts";
 import { sketchFlow, sketchMachine } from "../../src/testing/flows.ts";
-import { play } from "../../src/testing/scenario.ts";
+import { play } from "./played.ts";
 
 const project = { root: "/", agentsDir: "/.agent", stateDir: "/.lockstep" };
 const loaded = (flow: Flow) => ({ agent: "sketch", project, flow, problems: [] });

@@ -5,7 +5,7 @@ import type { Backend, RunRequest, Toolbox, TurnResult } from "../../src/engine/
 import { addEntry, createReport } from "../../src/story/report.ts";
 import { judgedIn } from "../../src/flow/event.ts";
 import { sketchFlow, sketchMachine } from "../../src/testing/flows.ts";
-import { play } from "../../src/testing/scenario.ts";
+import { play } from "./played.ts";
 
 const flow = sketchFlow({
   "initial.a": { edges: { next: "closure.a" } },

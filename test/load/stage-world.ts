@@ -3,6 +3,7 @@ import { stringify } from "yaml";
 import type { Problem } from "../../src/flow/problem.ts";
 import type { LoadResult } from "../../src/load/index.ts";
 import { loadMachine } from "../../src/load/stages/machine.ts";
+import { compared } from "./findings.ts";
 import { filesOf, TOOLS, type Tree } from "./world.ts";
 
 export const FOLDER = ".agent/release";
@@ -77,7 +78,8 @@ export function stageTree(changes: StageChanges = {}): Tree {
 }
 
 export function loadStages(tree: Tree): LoadResult {
-  return loadMachine("release", filesOf(tree), { tools: TOOLS, digest: (all) => `digest of ${all}` });
+  const world = { tools: TOOLS, digest: (all: string) => `digest of ${all}` };
+  return compared("release", tree, loadMachine("release", filesOf(tree), world));
 }
 
 /** `error StageTurnCapTooLow stages/plan.md /turnCap` */

@@ -4,9 +4,11 @@ import { TOOL_NAMES } from "../../src/boundaries/gate/gate.ts";
 import { OFFERED } from "../../src/boundaries/tools/toolbox.ts";
 import type { FileTree } from "../../src/flow/files.ts";
 import type { Json } from "../../src/flow/json.ts";
-import { loadAgent, type LoadResult } from "../../src/load/index.ts";
+import type { LoadResult } from "../../src/load/index.ts";
+import { loadRegistry } from "../../src/load/registry/registry-agent.ts";
 import { unescapeSegment } from "../../src/load/text/places.ts";
 import { findPrompt } from "../../src/prompts/find.ts";
+import { compared } from "./findings.ts";
 
 export type Tree = { readonly [path: string]: string };
 
@@ -27,7 +29,8 @@ export function filesOf(tree: Tree): FileTree {
 
 export function load(tree: Tree, name = "iterator"): LoadResult {
   const files = filesOf(tree);
-  return loadAgent(name, files, (ref) => findPrompt(files, ref), { tools: TOOLS, digest: sha256 });
+  const found = loadRegistry(name, files, (ref) => findPrompt(files, ref), { tools: TOOLS, digest: sha256 });
+  return compared(name, tree, found);
 }
 
 export const TOOLS = { offered: OFFERED, known: TOOL_NAMES };

@@ -4,7 +4,7 @@ import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import type { PromptRef } from "../../src/flow/files.ts";
-import { loadAgent } from "../../src/load/index.ts";
+import { loadRegistry } from "../../src/load/registry/registry-agent.ts";
 import { composer } from "../../src/prompts/compose.ts";
 import { findPrompt } from "../../src/prompts/find.ts";
 import { renderRetry } from "../../src/prompts/retry.ts";
@@ -194,7 +194,7 @@ test("a whole agent made of hostile words reads nothing outside", () => {
         path in hostile ? ({ kind: "text", text: hostile[path]! } as const) : files.read(path),
     };
     const world = { tools: TOOLS, digest: () => "" };
-    const { flow, problems } = loadAgent("iterator", here, (ref) => findPrompt(here, ref), world);
+    const { flow, problems } = loadRegistry("iterator", here, (ref) => findPrompt(here, ref), world);
     assert.doesNotMatch(
       JSON.stringify([flow, problems]),
       new RegExp(`${SECRET}|root:x:`),

@@ -6,7 +6,7 @@ import type { Json, JsonObject } from "../../src/flow/json.ts";
 import type { Composed, Scene } from "../../src/flow/scene.ts";
 import { composer } from "../../src/prompts/compose.ts";
 import { sketchFlow, text } from "../../src/testing/flows.ts";
-import { play } from "../../src/testing/scenario.ts";
+import { play } from "../engine/played.ts";
 
 const PARAMETER = {
   name: "issue",

@@ -11,7 +11,7 @@ import {
   type Result,
   type ScriptReply,
 } from "../../src/run/index.ts";
-import { play } from "../../src/testing/scenario.ts";
+import { play } from "../engine/played.ts";
 import { printed, tree001, tree002, type Edits } from "../load/documents.ts";
 import { projectWith } from "./project.ts";
 

@@ -7,7 +7,7 @@ import type { Led } from "../../src/flow/event.ts";
 import type { Flow, StepGuard } from "../../src/flow/flow.ts";
 import type { JsonObject } from "../../src/flow/json.ts";
 import { sketchCheck, sketchFlow, sketchMachine, text } from "../../src/testing/flows.ts";
-import { play } from "../../src/testing/scenario.ts";
+import { play } from "../engine/played.ts";
 
 const guard = (...names: readonly string[]): StepGuard => ({
   on: "closing",

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { audit, type AuditRecord } from "../../src/tell/audit.ts";
 import { sketchCheck, sketchMachine } from "../../src/testing/flows.ts";
-import { play } from "../../src/testing/scenario.ts";
+import { play } from "../engine/played.ts";
 
 const told = ({ name, about }: AuditRecord) => {
   const word = about.verdict ?? about.check ?? about.stageId ?? about.from;

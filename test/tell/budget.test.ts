@@ -4,7 +4,7 @@ import type { Backend, TurnRequest, TurnResult } from "../../src/engine/ports.ts
 import { budgetLine, budgetOf } from "../../src/tell/budget.ts";
 import type { Flow, StepGuard, Move, Step, StopRule } from "../../src/flow/flow.ts";
 import { sketchCheck, sketchFlow, text, type StepSketch } from "../../src/testing/flows.ts";
-import { play } from "../../src/testing/scenario.ts";
+import { play } from "../engine/played.ts";
 
 /** A flow of sketches; some steps become questions about others. */
 function flowOf(

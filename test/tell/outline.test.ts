@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Flow, StepGuard, Move } from "../../src/flow/flow.ts";
-import { outlineOf, type Edge } from "../../src/flow/outline.ts";
+import { outlineOf, type Edge } from "../../src/tell/outline.ts";
 import type { Problem } from "../../src/flow/problem.ts";
 import { sketchCheck, sketchFlow, sketchMachine, text } from "../../src/testing/flows.ts";
 

@@ -2,7 +2,7 @@
 import type { Dirent } from "node:fs";
 import { lstat, readdir } from "node:fs/promises";
 import { isAbsolute } from "node:path";
-import { Script } from "node:vm";
+import { runInNewContext } from "node:vm";
 import { readPinned } from "./files.ts";
 import { compileGlob, type Matcher } from "../gate/glob.ts";
 import { namesRecords, type Ground, type Place } from "../gate/paths.ts";
@@ -271,10 +271,10 @@ async function* batches(pins: Pins, place: Inside, paths: AsyncIterable<string> 
   yield files;
 }
 
-const SCAN = new Script(`
+const SCAN = `
   const regex = new RegExp(pattern, flags);
   texts.map((lines) => lines.flatMap((line, index) => (regex.test(line) ? [index] : [])));
-`);
+`;
 
 /** For each file the indexes of its matching lines; null when the pattern needs too long. */
 function scan(
@@ -286,7 +286,7 @@ function scan(
   try {
     for (const portion of portions(files)) {
       const context = { pattern, flags, texts: portion.map(({ lines }) => lines) };
-      const found = SCAN.runInNewContext(context, { timeout: SCAN_MS }) as readonly (readonly number[])[];
+      const found = runInNewContext(SCAN, context, { timeout: SCAN_MS }) as readonly (readonly number[])[];
       for (const [place, { file, from }] of portion.entries()) {
         for (const index of found[place] ?? []) hits[file]!.push(from + index);
       }

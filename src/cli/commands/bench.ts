@@ -1,20 +1,43 @@
 /** `lockstep bench`: every part in a process of its own, because one warms up the machine for the next. */
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import type { CallOf } from "../commands.ts";
-import { PARTS, type Part } from "../commands.ts";
-import { measure, type Row } from "../bench/measure.ts";
+import { PARTS, type CallOf, type Part } from "../commands.ts";
+import { packageFile } from "../../flow/package-file.ts";
 import { table } from "../text/text.ts";
+
+/** What bench/measure.ts exports. It is not part of src/: only this command loads it, as a file of the package. */
+export type Bench = {
+  readonly measure: (part: Part, options: BenchOptions) => Promise<readonly Row[]>;
+};
+
+export type BenchOptions = {
+  /** How this program is started, for what has to be measured in a process of its own. */
+  readonly cli: readonly string[];
+  /** The folder whose disk is measured. */
+  readonly folder: string;
+};
+
+export type Row = {
+  readonly name: string;
+  readonly value: number;
+  readonly unit: string;
+  /** The value must not be above it; null: for information only. */
+  readonly limit: number | null;
+  readonly ok: boolean;
+  readonly detail: string;
+};
 
 export async function bench({ flags, screen, cwd }: CallOf<"bench">): Promise<number> {
   const isSource = import.meta.url.endsWith(".ts");
-  const main = fileURLToPath(new URL(isSource ? "../main.ts" : "main.js", import.meta.url));
-  const cli = [process.execPath, main];
-  const part = flags.part;
+  const [main, code] = isSource
+    ? ["src/cli/main.ts", "bench/measure.ts"]
+    : ["dist/bin/main.js", "dist/bin/bench.js"];
+  const cli = [process.execPath, fileURLToPath(packageFile(main))];
+  const { part } = flags;
   const rows =
     part === undefined
       ? PARTS.flatMap((each) => inOwnProcess(cli, each, cwd, screen.tell))
-      : await measure(part, { cli, folder: cwd });
+      : await ((await import(packageFile(code).href)) as Bench).measure(part, { cli, folder: cwd });
   const ok = rows.every((row) => row.ok);
   if (flags.json)
     screen.document({ v: 1, ok, node: process.version, build: isSource ? "source" : "package", rows });

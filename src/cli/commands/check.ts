@@ -7,7 +7,7 @@ import { RunnerError } from "../../run/errors.ts";
 import type { Loaded } from "../../run/load.ts";
 import { createFiles } from "../../run/world/files.ts";
 import { findProject, listAgents } from "../../run/world/project.ts";
-import { loadAgent, strictly, tally } from "../agent.ts";
+import { loadNamed, strictly, tally } from "../agent.ts";
 import { UsageError } from "../args.ts";
 import { withinBudget } from "./budget.ts";
 import type { Call } from "../call.ts";
@@ -63,7 +63,7 @@ async function loadAll(
 ): Promise<readonly Loaded[]> {
   const agents: Loaded[] = [];
   for (const one of names) {
-    const loaded = await withinBudget(await loadAgent(one, call.cwd, files), call.flags["max-turns"]);
+    const loaded = withinBudget(await loadNamed(one, call.cwd, files), call.flags["max-turns"]);
     agents.push(call.flags.strict ? strictly(loaded) : loaded);
   }
   return agents;

@@ -12,7 +12,7 @@ import { findProject, listAgents, type Project } from "../../run/world/project.t
 import type { Journal } from "../../run/index.ts";
 import { everyRow, particularsOf } from "../../run/records/runs.ts";
 import { programsFor } from "../../run/world/programs.ts";
-import { loadAgent } from "../agent.ts";
+import { loadNamed } from "../agent.ts";
 import type { Asked } from "../../run/world/reach.ts";
 import { UsageError } from "../args.ts";
 import type { CallOf } from "../commands.ts";
@@ -242,7 +242,7 @@ async function agents(project: Project, call: CallOf<"doctor">): Promise<readonl
   if (names.length === 0) return [warn("agents", `none in ${project.agentsDir}`, "lockstep init NAME")];
   const findings: Finding[] = [];
   for (const name of names) {
-    const { flow, problems } = await loadAgent(name, project.root);
+    const { flow, problems } = await loadNamed(name, project.root);
     const about = countProblems(problems);
     findings.push(
       hasErrors(problems)

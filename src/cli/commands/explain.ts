@@ -2,17 +2,16 @@
 import { budgetLine } from "../../tell/budget.ts";
 import type { Check, Guard, SuccessRule } from "../../flow/flow.ts";
 import type { Json } from "../../flow/json.ts";
-import { outlineOf, type Outline } from "../../flow/outline.ts";
-import type { Origin } from "../../load/agent/origin.ts";
+import { outlineOf, type Outline } from "../../tell/outline.ts";
+import type { Origin } from "../../load/text/origin.ts";
 import {
   explainAgent,
   explainStep,
-  originsOf,
   type AgentExplained,
   type StageExplained,
   type StepExplained,
 } from "../../run/records/explain.ts";
-import { loadAgent } from "../agent.ts";
+import { loadNamed } from "../agent.ts";
 import { UsageError } from "../args.ts";
 import type { CallOf } from "../commands.ts";
 import { tellFindings } from "./check.ts";
@@ -23,11 +22,10 @@ import { count, duration, shown, shownInLine, table, type Paint } from "../text/
 export async function explain(call: CallOf<"explain">): Promise<number> {
   const [name = "", id] = call.words;
   const { screen } = call;
-  const loaded = await loadAgent(name, call.cwd);
-  const origins = await originsOf(loaded);
+  const loaded = await loadNamed(name, call.cwd);
   const { configFile, readConfig } = await import("../../run/world/config.ts");
   const ofUser = { limits: readConfig(call.host.env).limits, file: configFile(call.host.env) };
-  const agent = explainAgent(loaded, origins, ofUser);
+  const agent = explainAgent(loaded, ofUser);
   if (agent === null || loaded.flow === null) return tellFindings(call, [loaded], name);
   if (call.flags.boundary)
     return await (await import("./boundary.ts")).explainBoundary(call, loaded.flow, id);
@@ -42,7 +40,7 @@ export async function explain(call: CallOf<"explain">): Promise<number> {
     }
     return 0;
   }
-  const step = explainStep(loaded, id, origins);
+  const step = explainStep(loaded, id);
   if (step === null) {
     const candidates = Object.keys(loaded.flow.steps);
     throw new UsageError(`${name} has no step "${id}".`, { word: id, candidates });

@@ -6,7 +6,6 @@ import { findProject } from "../../run/world/project.ts";
 import { UsageError } from "../args.ts";
 import type { CallOf } from "../commands.ts";
 import { initFiles } from "./init-files.ts";
-import { initStages } from "./init-stages.ts";
 import { shellWord } from "../text/text.ts";
 
 export function initAgent(call: CallOf<"init">): Promise<number> {
@@ -25,7 +24,7 @@ export function initAgent(call: CallOf<"init">): Promise<number> {
     );
   }
   const schemas = schemasFrom(root, folder);
-  const texts = call.flags.stages ? initStages(name, schemas) : initFiles(name, schemas);
+  const texts = initFiles(name, schemas, call.flags.stages ? "stages" : "steps");
   const files = Object.entries(texts).map(([path, text]) => ({ path: join(folder, path), text }));
   try {
     for (const { path, text } of files) {

@@ -1,7 +1,7 @@
 /** `lockstep probe NAME [STEP]`: the protections of a run, tried on this machine. */
 import { EXIT } from "../../flow/verdict.ts";
 import { probe, type Probe, type ProbeGroup } from "../../run/probe/probe.ts";
-import { builtIn, loadAgent } from "../agent.ts";
+import { builtIn, loadNamed } from "../agent.ts";
 import { parseLine } from "../args.ts";
 import { sandboxLines, stepsNamed, surroundingsOf } from "./boundary.ts";
 import type { CallOf } from "../commands.ts";
@@ -11,7 +11,7 @@ import { shownInLine, table } from "../text/text.ts";
 export async function probeAgent(call: CallOf<"probe">): Promise<number> {
   const [name = "", id] = call.words;
   const { screen } = call;
-  const loaded = await loadAgent(name, call.cwd);
+  const loaded = await loadNamed(name, call.cwd);
   if (loaded.flow === null) return tellFindings(call, [loaded], name);
   stepsNamed(loaded.flow, id);
   const { groups: tried, ...probed } = await probe(loaded.flow, surroundingsOf(call));

@@ -8,7 +8,7 @@ import { INPUT_TEXT, readsInput } from "../../load/registry/variables.ts";
 import { runLoaded, type Loaded, type Result, type WorktreeOptions } from "../../run/index.ts";
 import { findProject, listAgents } from "../../run/world/project.ts";
 import { toFailure } from "../../run/result.ts";
-import { loadAgent, parametersOf, strictly, toFlags } from "../agent.ts";
+import { loadNamed, parametersOf, strictly, toFlags } from "../agent.ts";
 import { UsageError } from "../args.ts";
 import type { CallOf } from "../commands.ts";
 import { conduct } from "../conduct.ts";
@@ -103,7 +103,7 @@ async function loadFor(
   first: CallOf<"run">,
   name: string,
 ): Promise<{ readonly call: CallOf<"run">; readonly loaded: Loaded }> {
-  const loaded = await loadAgent(name, first.cwd);
+  const loaded = await loadNamed(name, first.cwd);
   if (loaded.flow === null) return { call: first, loaded };
   const call = first.declare(toFlags(parametersOf(loaded.flow)));
   const [said] = call.words;

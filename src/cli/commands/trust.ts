@@ -11,7 +11,7 @@ import { forgetState, knownStates, type KnownState } from "../../run/trust/state
 import { openTrust, type Trusted, type TrustStore } from "../../run/trust/trust-store.ts";
 import { tryGround } from "../../run/boundary.ts";
 import { commandLines, trusting, trustState, type TrustState } from "../../run/trust/trust.ts";
-import { loadAgent } from "../agent.ts";
+import { loadNamed } from "../agent.ts";
 import { UsageError } from "../args.ts";
 import type { CallOf } from "../commands.ts";
 import { count } from "../text/text.ts";
@@ -33,7 +33,7 @@ export async function trust(call: CallOf<"trust">): Promise<number> {
 async function show(call: CallOf<"trust">): Promise<number> {
   const name = call.words[1];
   if (name === undefined) throw new UsageError("trust show needs NAME, the agent.");
-  const { flow, problems, project } = await loadAgent(name, call.cwd);
+  const { flow, problems, project } = await loadNamed(name, call.cwd);
   if (flow === null || hasErrors(problems)) {
     const { message = "", fix = "" } = problems.find(({ severity }) => severity === "error") ?? {};
     const more = `Run \`lockstep check ${name}\` for all that is wrong.`;

@@ -1,5 +1,5 @@
 /** A flow as a graph for Graphviz. */
-import type { Node, Outline, Target } from "../../flow/outline.ts";
+import type { Node, Outline, Target } from "../../tell/outline.ts";
 import { keysOf, nodeLines, otherTargets, targetText, wayLines, waysOf } from "./graph-words.ts";
 import { shownInLine } from "../text/text.ts";
 

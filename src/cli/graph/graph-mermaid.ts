@@ -1,5 +1,5 @@
 /** A flow as a Mermaid flowchart. */
-import type { Node, Outline, Target } from "../../flow/outline.ts";
+import type { Node, Outline, Target } from "../../tell/outline.ts";
 import { keysOf, nodeLines, otherTargets, targetText, wayLines, waysOf } from "./graph-words.ts";
 
 export function renderMermaid({ nodes, edges }: Outline): string {

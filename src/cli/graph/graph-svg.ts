@@ -1,5 +1,5 @@
 /** A flow as an SVG picture, whole in itself: no script, no font, nothing from outside. */
-import type { Node, Outline, Target } from "../../flow/outline.ts";
+import type { Node, Outline, Target } from "../../tell/outline.ts";
 import { layOut, type LayoutNode, type Point } from "./graph-layout.ts";
 import {
   keysOf,

@@ -1,5 +1,5 @@
 /** A flow drawn in the terminal: a box for each step, and beside the boxes a line for each step that others lead to. */
-import type { Edge, Node, Outline } from "../../flow/outline.ts";
+import type { Edge, Node, Outline } from "../../tell/outline.ts";
 import { conditionText, KIND_WORDS, labelText, leadsToItself, markText, targetText } from "./graph-words.ts";
 import { count, fit, shownInLine, widthOf, type Paint } from "../text/text.ts";
 

@@ -1,5 +1,5 @@
 /** What every drawing of a flow says in the same words. */
-import type { Edge, Node, Target } from "../../flow/outline.ts";
+import type { Edge, Node, Target } from "../../tell/outline.ts";
 import { count, shownInLine } from "../text/text.ts";
 
 export const KIND_WORDS: { readonly [kind in Node["kind"]]: string } = {

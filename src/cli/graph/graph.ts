@@ -2,10 +2,10 @@
 import { writeWhole } from "../../run/world/write-whole.ts";
 import { extname, resolve } from "node:path";
 import { budgetOf } from "../../tell/budget.ts";
-import { outlineOf, type Outline } from "../../flow/outline.ts";
+import { outlineOf, type Outline } from "../../tell/outline.ts";
 import type { Loaded } from "../../run/index.ts";
 import { RunnerError } from "../../run/errors.ts";
-import { loadAgent } from "../agent.ts";
+import { loadNamed } from "../agent.ts";
 import { UsageError } from "../args.ts";
 import type { CallOf } from "../commands.ts";
 import { tellFindings } from "../commands/check.ts";
@@ -20,7 +20,7 @@ export async function drawGraph(call: CallOf<"graph">): Promise<number> {
   const [name = ""] = call.words;
   const file = call.flags.out;
   const format = formatOf(call);
-  const loaded = await loadAgent(name, call.cwd);
+  const loaded = await loadNamed(name, call.cwd);
   if (loaded.flow === null) return tellFindings(call, [loaded], name);
   const outline = outlineOf(loaded.flow, loaded.problems);
   requireSize(outline, format);

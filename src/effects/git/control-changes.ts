@@ -5,7 +5,8 @@
 import { join } from "node:path";
 import { isControlPath } from "../../flow/machine/control.ts";
 import type { Worktree } from "../../flow/event.ts";
-import { branchesOf, type Git } from "./git.ts";
+import type { Git } from "./git.ts";
+import { branchesOf } from "./git-queries.ts";
 import { isOwnTree, LINK } from "./submodules.ts";
 import { named, quoted } from "./words.ts";
 

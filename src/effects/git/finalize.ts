@@ -3,16 +3,8 @@ import { existsSync } from "node:fs";
 import type { Worktree } from "../../flow/event.ts";
 import { heldChangesOn, heldFor, isHeld } from "./control-changes.ts";
 import { waitingText } from "./checkout.ts";
-import {
-  branchOf,
-  Interrupted,
-  isAncestor,
-  tipOf,
-  unlessInterrupted,
-  waitForGit,
-  type Change,
-  type Git,
-} from "./git.ts";
+import { Interrupted, unlessInterrupted, waitForGit, type Git } from "./git.ts";
+import { branchOf, isAncestor, tipOf, type Change } from "./git-queries.ts";
 import { findPlace } from "./git-place.ts";
 import { copyIn, dropIndex, holdIndex, isLockedBy, putIndex } from "./index-lock.ts";
 import { applied, failed, held, type Done, type Ledger } from "../actions/ledger.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { Finalizing } from "./finalize.ts";
 import { heldChanges, heldFor, isHeld } from "./control-changes.ts";
 import { bringUpToDate, recoverCheckout } from "./checkout.ts";
-import { branchesOf, isAncestor, mergedTip, tipOf } from "./git.ts";
+import { branchesOf, isAncestor, mergedTip, tipOf } from "./git-queries.ts";
 import { findPlace } from "./git-place.ts";
 import { applied, failed, held, type Done } from "../actions/ledger.ts";
 import { removeRefLocks } from "./ref-locks.ts";

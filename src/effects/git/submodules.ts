@@ -12,7 +12,8 @@ import {
 import { dirname, join } from "node:path";
 import type { Worktree } from "../../flow/event.ts";
 import { findPlace } from "./git-place.ts";
-import { changesOf, CHECKOUT_MS, tipOf, type Change, type Git } from "./git.ts";
+import { CHECKOUT_MS, type Git } from "./git.ts";
+import { changesOf, tipOf, type Change } from "./git-queries.ts";
 import { named, quoted } from "./words.ts";
 
 /** A folder that an index records as a repository of its own. */

@@ -4,7 +4,8 @@ import { join, relative, resolve } from "node:path";
 import { RunnerError } from "../../engine/ports.ts";
 import type { Worktree } from "../../flow/event.ts";
 import type { Finalize } from "../../flow/settings.ts";
-import { branchesOf, branchOf, treesOf, type Branch, type Git } from "./git.ts";
+import type { Git } from "./git.ts";
+import { branchesOf, branchOf, treesOf, type Branch } from "./git-queries.ts";
 import { addressesOf, digestOf } from "./remote.ts";
 import { quoted } from "./words.ts";
 

@@ -2,7 +2,8 @@
 import { existsSync, lstatSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { Worktree } from "../../flow/event.ts";
-import { changesOf, mergedTip, tipOf, type Change, type Git } from "./git.ts";
+import type { Git } from "./git.ts";
+import { changesOf, mergedTip, tipOf, type Change } from "./git-queries.ts";
 import { findPlace } from "./git-place.ts";
 import { filledIn, linksIn, unsavedIn } from "./submodules.ts";
 import { inTurn } from "../process/turn.ts";

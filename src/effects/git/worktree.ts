@@ -6,7 +6,8 @@ import { cpSync, existsSync, lstatSync, mkdirSync, realpathSync, writeFileSync }
 import { basename, dirname, join, resolve } from "node:path";
 import { RunnerError } from "../../engine/ports.ts";
 import type { Worktree } from "../../flow/event.ts";
-import { CHECKOUT_MS, tipOf, treesOf, type Git } from "./git.ts";
+import { CHECKOUT_MS, type Git } from "./git.ts";
+import { tipOf, treesOf } from "./git-queries.ts";
 import { fillSubmodules } from "./submodules.ts";
 import { inTurn } from "../process/turn.ts";
 import { quoted } from "./words.ts";

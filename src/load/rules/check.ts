@@ -20,17 +20,18 @@ import { checkWords } from "./words.ts";
 import type { Dialect } from "../registry/dialect.ts";
 import { isWritten } from "../text/document.ts";
 import { correctTo, type Finding } from "./finding.ts";
-import { atStep, type Loaded } from "./loaded.ts";
+import { at, atStep, type Registered } from "./loaded.ts";
+import { pointerOf } from "../text/places.ts";
 import { escapesProject } from "../text/paths.ts";
 import { foldersNamed } from "../registry/prompts.ts";
 import { didYouMean, onlyNear } from "../text/suggest.ts";
 import { namesOf } from "../agent/verdict-types.ts";
 
-export function* checkFlow(loaded: Loaded): Generator<Finding> {
+export function* checkFlow(loaded: Registered): Generator<Finding> {
   for (const check of RULES[loaded.sources.dialect]) yield* check(loaded);
 }
 
-type Rules = readonly ((loaded: Loaded) => Iterable<Finding>)[];
+type Rules = readonly ((loaded: Registered) => Iterable<Finding>)[];
 
 const GATE_RULES: Rules = [
   checkNames,
@@ -67,7 +68,7 @@ const RULES: { readonly [dialect in Dialect]: Rules } = {
   ],
 };
 
-function* checkNames({ name, sources }: Loaded): Generator<Finding> {
+function* checkNames({ name, sources }: Registered): Generator<Finding> {
   const { agent, agentDocument, registry, registryDocument } = sources;
   if (agent.name !== undefined && agent.name !== name) {
     yield {
@@ -90,7 +91,7 @@ function* checkNames({ name, sources }: Loaded): Generator<Finding> {
   }
 }
 
-function checkSpending(loaded: Loaded): Iterable<Finding> {
+function checkSpending(loaded: Registered): Iterable<Finding> {
   const { agent, agentDocument, registry, questions } = loaded.sources;
   const steps = [...(questions?.steps ?? registry.steps)].map(([id, { limits }]) => ({
     limits,
@@ -101,7 +102,7 @@ function checkSpending(loaded: Loaded): Iterable<Finding> {
 }
 
 /** Every folder that a file names lies in the project. */
-function* checkFolders({ name, sources }: Loaded): Generator<Finding> {
+function* checkFolders({ name, sources }: Registered): Generator<Finding> {
   const { agent, agentDocument, registry, registryDocument } = sources;
   const { prompts, schemas } = agent.runner.flow;
   const folders = [
@@ -122,7 +123,7 @@ function* checkFolders({ name, sources }: Loaded): Generator<Finding> {
   }
 }
 
-function* checkTools({ sources, graph, reach, tools: names }: Loaded): Generator<Finding> {
+function* checkTools({ sources, graph, reach, tools: names }: Registered): Generator<Finding> {
   const { agent, agentDocument: document } = sources;
   const tools = agent.runner.boundaries.allowedTools;
   const live = [...graph.steps.values()].filter(({ id }) => reach?.steps.has(id) ?? true);
@@ -134,7 +135,7 @@ function* checkTools({ sources, graph, reach, tools: names }: Loaded): Generator
     yield* checkGitHubTool(tools, { document, pointer: allowed.pointer });
 }
 
-function* checkStepEntries(loaded: Loaded): Generator<Finding> {
+function* checkStepEntries(loaded: Registered): Generator<Finding> {
   const { registry, registryDocument } = loaded.sources;
   for (const [id, source] of registry.steps) {
     if (FORBIDDEN_NAMES.has(id)) {
@@ -190,9 +191,10 @@ function* checkStepEntries(loaded: Loaded): Generator<Finding> {
   }
 }
 
-function* checkEntry(loaded: Loaded): Generator<Finding> {
+function* checkEntry(loaded: Registered): Generator<Finding> {
   const { registry, registryDocument: document, verdict } = loaded.sources;
   const { entry, flow } = loaded.graph;
+  const isMapped = entry.path?.[0] === "entryStepMapping";
   const unknown = (step: string) =>
     registry.steps.has(step)
       ? `"${step}" is an entry of the registry but no step of the flow: it has no kind.`
@@ -210,12 +212,11 @@ function* checkEntry(loaded: Loaded): Generator<Finding> {
     };
   } else if (!flow.kinds.has(entry.step)) {
     yield {
-      code: entry.pointer.startsWith("/entryStepMapping") ? "SR-ENTRY-003" : "SR-ENTRY-002",
-      document,
-      pointer: entry.pointer,
+      code: isMapped ? "SR-ENTRY-003" : "SR-ENTRY-002",
+      ...at(loaded, "entry"),
       message: `A run of the verdict type "${verdict.type}" would begin at "${entry.step}". ${unknown(entry.step)}`,
       fix: "Name a step of the flow.",
-      ...correctTo(onlyNear(entry.step, flow.ids), document, entry.pointer),
+      ...correctTo(onlyNear(entry.step, flow.ids), document, pointerOf(entry.path ?? [])),
     };
   }
   const active = new Set(namesOf(verdict.type));
@@ -231,11 +232,7 @@ function* checkEntry(loaded: Loaded): Generator<Finding> {
       ...correctTo(onlyNear(step, flow.ids), document, `/entryStepMapping/${type}`),
     };
   }
-  if (
-    registry.entryStep !== undefined &&
-    entry.pointer.startsWith("/entryStepMapping") &&
-    !flow.kinds.has(registry.entryStep)
-  ) {
+  if (registry.entryStep !== undefined && isMapped && !flow.kinds.has(registry.entryStep)) {
     yield {
       code: "SR-ENTRY-002",
       severity: "warning",

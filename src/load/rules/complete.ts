@@ -3,11 +3,11 @@ import type { StepId } from "../../flow/flow.ts";
 import { isWritten } from "../text/document.ts";
 import type { Finding } from "./finding.ts";
 import { isFinal } from "../registry/gate-forms.ts";
-import { atStep, witness, type Loaded } from "./loaded.ts";
+import { atStep, witness, type Registered } from "./loaded.ts";
 import { fieldWords } from "../registry/schemas.ts";
 import type { StepSource } from "../registry/registry-shape.ts";
 
-export function* checkComplete(loaded: Loaded): Generator<Finding> {
+export function* checkComplete(loaded: Registered): Generator<Finding> {
   yield* checkPresence(loaded);
   for (const id of loaded.graph.flow.ids) {
     const source = loaded.sources.registry.steps.get(id)!;
@@ -17,7 +17,7 @@ export function* checkComplete(loaded: Loaded): Generator<Finding> {
 }
 
 /** One finding for the whole file, whether or not the steps are live. */
-function* checkPresence({ sources, graph }: Loaded): Generator<Finding> {
+function* checkPresence({ sources, graph }: Registered): Generator<Finding> {
   const { registryDocument: document } = sources;
   const lacking = (key: string) => graph.flow.ids.filter((id) => !isWritten(document, ["steps", id, key]));
   const gates = lacking("structuredGate");
@@ -38,7 +38,7 @@ function* checkPresence({ sources, graph }: Loaded): Generator<Finding> {
 }
 
 /** From a step that is not final, `complete` leads to one that is. A target that does not exist is found elsewhere. */
-function* checkTarget(loaded: Loaded, id: StepId, source: StepSource): Generator<Finding> {
+function* checkTarget(loaded: Registered, id: StepId, source: StepSource): Generator<Finding> {
   const target = source.transitions.get("complete")?.target;
   if (isFinal(id) || typeof target !== "string" || isFinal(target)) return;
   yield {
@@ -50,7 +50,7 @@ function* checkTarget(loaded: Loaded, id: StepId, source: StepSource): Generator
   };
 }
 
-function* checkSchema(loaded: Loaded, id: StepId, source: StepSource): Generator<Finding> {
+function* checkSchema(loaded: Registered, id: StepId, source: StepSource): Generator<Finding> {
   const ref = source.outputSchemaRef;
   if (!isWritten(loaded.sources.registryDocument, ["steps", id, "outputSchemaRef"])) {
     yield {

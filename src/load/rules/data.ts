@@ -1,11 +1,11 @@
 /** Rules about data on its way: what a step reads must have been handed on before, whichever way the run took. */
 import type { Step, StepId } from "../../flow/flow.ts";
 import type { Finding } from "./finding.ts";
-import { atStep, type Loaded } from "./loaded.ts";
+import { atStep, type Registered } from "./loaded.ts";
 import { namesRead } from "../registry/variables.ts";
 import { waysFrom, type Ways } from "./ways.ts";
 
-export function* checkData(loaded: Loaded): Generator<Finding> {
+export function* checkData(loaded: Registered): Generator<Finding> {
   const { reach, graph, flow } = loaded;
   // Branches that run beside each other have no before and after.
   if (reach === null || hasForks(graph.steps.values())) return;
@@ -30,7 +30,7 @@ type Read = {
   readonly path: readonly (string | number)[];
 };
 
-function tooEarly(loaded: Loaded, step: Step, read: Read, ways: Ways): Finding {
+function tooEarly(loaded: Registered, step: Step, read: Read, ways: Ways): Finding {
   const { id } = step;
   const { variable, from, key } = read;
   const isFirst = id === loaded.flow.entry;
@@ -68,7 +68,7 @@ type Suppliers = {
   readonly handed: ReadonlyMap<string, { readonly from: StepId; readonly key: string } | null>;
 };
 
-function suppliersOf({ graph, flow }: Loaded): Suppliers {
+function suppliersOf({ graph, flow }: Registered): Suppliers {
   const handed = new Map<string, { readonly from: StepId; readonly key: string } | null>();
   for (const { id, carry } of graph.steps.values()) {
     if (carry.length === 0) continue;
@@ -86,7 +86,7 @@ function suppliersOf({ graph, flow }: Loaded): Suppliers {
 }
 
 /** What the prompt cannot be made without, and which step it comes from. Parameters and constants are looked up first. */
-function* readsOf(loaded: Loaded, step: Step, suppliers: Suppliers): Generator<Read> {
+function* readsOf(loaded: Registered, step: Step, suppliers: Suppliers): Generator<Read> {
   const { prompt, needs } = step;
   if (needs.length === 0 && suppliers.handed.size === 0) return;
   const declared = new Set(prompt.variables);

@@ -3,10 +3,10 @@ import type { Move, Step, StepId } from "../../flow/flow.ts";
 import type { Finding } from "./finding.ts";
 import { reachWithoutJumps, stepsWithoutEnd, type Steps } from "./graph.ts";
 import { gateForm } from "../registry/gate-forms.ts";
-import { atStep, visitsToVerdict, witness, type Loaded } from "./loaded.ts";
+import { atStep, visitsToVerdict, witness, type Registered } from "./loaded.ts";
 import { waysFrom } from "./ways.ts";
 
-export function* checkEnds(loaded: Loaded): Generator<Finding> {
+export function* checkEnds(loaded: Registered): Generator<Finding> {
   const isGated = [...loaded.sources.registry.steps.values()].some(
     (step) => step.structuredGate !== undefined,
   );
@@ -18,7 +18,7 @@ export function* checkEnds(loaded: Loaded): Generator<Finding> {
 }
 
 /** One finding for each trap, and one for the nearest step that leads into traps only. */
-function* checkTraps(loaded: Loaded, live: ReadonlySet<StepId>): Generator<Finding> {
+function* checkTraps(loaded: Registered, live: ReadonlySet<StepId>): Generator<Finding> {
   const { graph, flow } = loaded;
   const endless = stepsWithoutEnd(graph.steps);
   // Reached steps are in the order of their distance.
@@ -64,18 +64,19 @@ function* checkTraps(loaded: Loaded, live: ReadonlySet<StepId>): Generator<Findi
 }
 
 function aboutTrap(
-  { graph, ...loaded }: Loaded,
+  loaded: Registered,
   trap: readonly StepId[],
   first: StepId,
   round: readonly StepId[],
 ): Finding {
-  const at = atStep({ graph, ...loaded }, first);
-  const way = witness({ graph, ...loaded }, first, ...round.slice(1));
+  const { steps } = loaded;
+  const at = atStep(loaded, first);
+  const way = witness(loaded, first, ...round.slice(1));
   if (round.length === 0) {
     return {
       code: "FLOW-DEAD-END",
       ...at,
-      message: `No way leads on from the step "${first}": ${wordsFor(graph.steps.get(first)!)}.`,
+      message: `No way leads on from the step "${first}": ${wordsFor(steps.get(first)!)}.`,
       fix: `Allow an intent that leads on. ${gateForm(loaded.sources.dialect).howToEnd}`,
       witness: way,
     };
@@ -83,7 +84,7 @@ function aboutTrap(
   const names =
     trap.length === 1 ? `The step "${first}" leads` : `The steps ${quoted(trap)} lead only to each other`;
   const only = trap.length === 1 ? " only to itself" : "";
-  if (trap.every((id) => onlyRepeats(graph.steps.get(id)!))) {
+  if (trap.every((id) => onlyRepeats(steps.get(id)!))) {
     return {
       code: "FLOW-LIVELOCK",
       ...at,
@@ -120,7 +121,7 @@ function jumpTargets(move: Move): readonly StepId[] {
 }
 
 /** To the step, and on by the first way at hand until the trap has closed. */
-function wayIntoTrap(loaded: Loaded, from: StepId, trapped: ReadonlySet<StepId>): readonly StepId[] {
+function wayIntoTrap(loaded: Registered, from: StepId, trapped: ReadonlySet<StepId>): readonly StepId[] {
   const { reach } = loaded;
   const inside = [...(reach?.steps ?? [])].find((id) => trapped.has(id) && reach!.pathTo(id).includes(from));
   return inside === undefined ? witness(loaded, from) : witness(loaded, inside);
@@ -130,7 +131,7 @@ function wayIntoTrap(loaded: Loaded, from: StepId, trapped: ReadonlySet<StepId>)
 const CHANGING: ReadonlySet<string> = new Set(["*", "Write", "Edit", "MultiEdit", "NotebookEdit", "Bash"]);
 
 /** A flow that changes things and ends on the model's word alone. */
-function* checkUnjudged(loaded: Loaded, live: ReadonlySet<StepId>): Generator<Finding> {
+function* checkUnjudged(loaded: Registered, live: ReadonlySet<StepId>): Generator<Finding> {
   const { steps, judged } = loaded.graph;
   const all = [...live].map((id) => steps.get(id)!);
   if (!all.some(mayChange)) return;

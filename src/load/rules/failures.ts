@@ -3,13 +3,13 @@ import { failureNames } from "../../flow/failure.ts";
 import type { GuardedCheck, StepId } from "../../flow/flow.ts";
 import { parseRetry, type RetryFault } from "../../flow/text/retry.ts";
 import type { Finding } from "./finding.ts";
-import { atStep, type Loaded } from "./loaded.ts";
+import { atStep, type Registered } from "./loaded.ts";
 import { escapeSegment } from "../text/places.ts";
 import { inPrompt } from "../text/prompt-places.ts";
 import { didYouMean } from "../text/suggest.ts";
 import { placeholderPlaces } from "../registry/variables.ts";
 
-export function* checkFailures(loaded: Loaded): Generator<Finding> {
+export function* checkFailures(loaded: Registered): Generator<Finding> {
   const written = new Map<string, Guarded[]>();
   for (const one of guards(loaded)) {
     const { check, edition } = one.guarded;
@@ -34,7 +34,7 @@ type Guarded = {
   readonly steps: readonly StepId[];
 };
 
-function* guards(loaded: Loaded): Generator<Guarded> {
+function* guards(loaded: Registered): Generator<Guarded> {
   for (const [id, { guard }] of loaded.graph.steps)
     for (const guarded of guard?.checks ?? [])
       yield { guarded, at: atStep(loaded, id), where: `in the step "${id}"`, steps: [id] };
@@ -45,7 +45,7 @@ function* guards(loaded: Loaded): Generator<Guarded> {
 }
 
 /** One file may serve several checks: what one of them supplies is empty for the others, and meant to be. */
-function* checkText({ files, graph }: Loaded, users: readonly Guarded[]): Generator<Finding> {
+function* checkText({ files, graph }: Registered, users: readonly Guarded[]): Generator<Finding> {
   const { edition } = users[0]!.guarded;
   const steps = [...new Set(users.flatMap((user) => user.steps))];
   const checks = users.flatMap(({ guarded }) => graph.checks.get(guarded.check) ?? []);

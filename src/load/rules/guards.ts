@@ -5,13 +5,13 @@ import { checkValues } from "./values.ts";
 import { isWritten } from "../text/document.ts";
 import { correctTo, type Finding } from "./finding.ts";
 import { EXTRACTORS, parseSuccess, regexFault, patternOfSuccess } from "../registry/guards.ts";
-import type { Loaded } from "./loaded.ts";
+import type { Registered } from "./loaded.ts";
 import { escapeSegment, unescapeSegment } from "../text/places.ts";
 import { VALIDATOR_KEYS, type ValidatorSource } from "../registry/registry-shape.ts";
 import { didYouMean, onlyNear } from "../text/suggest.ts";
 import { customaryClosure } from "../agent/verdict-types.ts";
 
-export function* checkGuards(loaded: Loaded): Generator<Finding> {
+export function* checkGuards(loaded: Registered): Generator<Finding> {
   const judgedBy = usersOfEntries(loaded);
   yield* checkEntries(loaded, judgedBy);
   const users = usersOfValidators(loaded, judgedBy);
@@ -25,7 +25,7 @@ export function* checkGuards(loaded: Loaded): Generator<Finding> {
 }
 
 /** The steps that each entry of validationSteps is used for: what stands before an end by the verdict, for the first. */
-function usersOfEntries({ graph }: Loaded): ReadonlyMap<string, StepId[]> {
+function usersOfEntries({ graph }: Registered): ReadonlyMap<string, StepId[]> {
   const users = new Map<string, StepId[]>();
   const last = graph.stop === null ? [] : [[graph.entry.step, graph.stop.judged] as const];
   for (const [id, { key }] of [...graph.judged, ...last]) {
@@ -37,7 +37,7 @@ function usersOfEntries({ graph }: Loaded): ReadonlyMap<string, StepId[]> {
 }
 
 function usersOfValidators(
-  loaded: Loaded,
+  loaded: Registered,
   judgedBy: ReadonlyMap<string, StepId[]>,
 ): ReadonlyMap<string, StepId[]> {
   const users = new Map<string, StepId[]>();
@@ -50,7 +50,7 @@ function usersOfValidators(
   return users;
 }
 
-function* checkEntries(loaded: Loaded, judgedBy: ReadonlyMap<string, StepId[]>): Generator<Finding> {
+function* checkEntries(loaded: Registered, judgedBy: ReadonlyMap<string, StepId[]>): Generator<Finding> {
   const { registry, registryDocument: document } = loaded.sources;
   const { kinds } = loaded.graph.flow;
   const closures = [...kinds].filter(([, kind]) => kind === "close").map(([id]) => id);
@@ -136,7 +136,7 @@ function* checkEntries(loaded: Loaded, judgedBy: ReadonlyMap<string, StepId[]>):
 }
 
 /** The name under which checks stand before an end by the verdict, where there is such an end. */
-function byVerdict({ sources: { verdict } }: Loaded): string {
+function byVerdict({ sources: { verdict } }: Registered): string {
   return verdict.stop.kind === "end"
     ? ""
     : `, or "${customaryClosure(verdict.type)}" to stand before an end by the verdict`;
@@ -264,7 +264,7 @@ function matchesAnything(pattern: string): boolean {
 }
 
 /** What is declared and asked for by nobody. */
-function* checkUse({ sources }: Loaded): Generator<Finding> {
+function* checkUse({ sources }: Registered): Generator<Finding> {
   const { registry, registryDocument: document } = sources;
   const conditions = [...registry.validationSteps.values()].flatMap((entry) => entry.validationConditions);
   const asked = new Set(conditions.map(({ validator }) => validator));

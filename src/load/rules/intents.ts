@@ -3,12 +3,12 @@ import type { StepId } from "../../flow/flow.ts";
 import { parseDotPath, type Json, type Path } from "../../flow/json.ts";
 import type { Finding } from "./finding.ts";
 import { gateForm } from "../registry/gate-forms.ts";
-import { atStep, schemaPlace, type Loaded } from "./loaded.ts";
+import { atStep, schemaPlace, type Registered } from "./loaded.ts";
 import { pointerOf } from "../text/places.ts";
 import { promiseOf, valuesAt } from "../registry/promises.ts";
 import type { GateSource } from "../registry/registry-shape.ts";
 
-export function* checkIntents(loaded: Loaded): Generator<Finding> {
+export function* checkIntents(loaded: Registered): Generator<Finding> {
   // Steps may share a schema.
   const optional = new Map<string, Finding>();
   for (const [id, { answer, decide }] of loaded.graph.steps) {
@@ -37,7 +37,7 @@ export function* checkIntents(loaded: Loaded): Generator<Finding> {
 }
 
 function neverTaken(
-  { sources }: Loaded,
+  { sources }: Registered,
   { fallbackIntent, failFast, allowedIntents = [], intentField = "" }: GateSource,
   schema: Json,
 ): { readonly why: string; readonly fix: string } | null {
@@ -72,7 +72,7 @@ function lackingIn(schema: Json, path: Path): Path | null {
 }
 
 function withoutIntent(
-  loaded: Loaded,
+  loaded: Registered,
   id: StepId,
   field: string,
   lacking: Path,

@@ -11,7 +11,8 @@ import { inertGroups, notActedOn } from "../agent/inert.ts";
 import { checkCommandList } from "./commands.ts";
 import { checkToolNames } from "./tools.ts";
 import { checkGitHubTool, checkServers } from "../agent/mcp.ts";
-import { atStage, wayTo, type Machine } from "../stages/machine-parts.ts";
+import { witness } from "./loaded.ts";
+import { atStage, type Machine } from "../stages/machine-parts.ts";
 import { escapeSegment, pointerOf } from "../text/places.ts";
 import { promiseOf, valuesAt } from "../registry/promises.ts";
 import { checkSizes } from "../registry/prompt-sizes.ts";
@@ -161,7 +162,7 @@ function* checkSiblings(machine: Machine): Generator<Finding> {
           ...atStage(machine, id, "next"),
           message: `The stage "${id}" runs beside others after "${owner}", but ${nested}.`,
           fix: "Remove its next, and let the join lead on.",
-          witness: wayTo(machine, id),
+          witness: witness(machine, id),
         };
       }
       const failure = sibling.edges.fail;
@@ -172,7 +173,7 @@ function* checkSiblings(machine: Machine): Generator<Finding> {
         ...atStage(machine, id, "onFail"),
         message: `The stage "${id}" runs beside others, and its failure leads to "${recovery.id}", which leads on.`,
         fix: `Let onFail lead to a stage without next: the group of "${id}" has failed all the same.`,
-        witness: wayTo(machine, id, recovery.id),
+        witness: witness(machine, id, recovery.id),
       };
     }
   }
@@ -297,7 +298,7 @@ function* checkEnds(machine: Machine, live: readonly StepId[]): Generator<Findin
               ? `The stage ${names} leads only to itself.`
               : `The stages ${names} lead only to each other: no next leads out of this circle.`,
         fix: "Let a stage lead to end, for instance by a switch on its result.",
-        witness: wayTo(machine, first, ...round),
+        witness: witness(machine, first, ...round),
       };
     }
   }

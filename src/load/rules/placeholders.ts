@@ -12,7 +12,8 @@ import {
 } from "../../flow/text/placeholder.ts";
 import { arrivalsOf, type Arrival } from "../../flow/upstream.ts";
 import type { Finding } from "./finding.ts";
-import { atStage, wayTo, type Machine } from "../stages/machine-parts.ts";
+import { witness } from "./loaded.ts";
+import { atStage, type Machine } from "../stages/machine-parts.ts";
 import { promiseOf, type Promised } from "../registry/promises.ts";
 import { bodyPointer } from "../stages/stage-file.ts";
 import { RESULT_FIELDS } from "../stages/stage-moves.ts";
@@ -32,7 +33,7 @@ export function* checkPlaceholders(machine: Machine): Generator<Finding> {
         code: "StageCtxUnresolved",
         ...atStage(machine, step.id),
         pointer,
-        witness: wayTo(machine, step.id),
+        witness: witness(machine, step.id),
         ...fault,
         message: `The stage "${step.id}" reads ${part.written}, but ${fault.message}`,
       };

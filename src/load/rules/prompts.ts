@@ -2,14 +2,14 @@
 import type { Need, Step, StepId } from "../../flow/flow.ts";
 import { readersOf } from "./prompt-files.ts";
 import type { Finding } from "./finding.ts";
-import { atStep, type Loaded } from "./loaded.ts";
+import { atStep, type Registered } from "./loaded.ts";
 import { inPrompt } from "../text/prompt-places.ts";
 import type { StepSource } from "../registry/registry-shape.ts";
 import type { Section } from "../registry/sections.ts";
 import { didYouMean } from "../text/suggest.ts";
 import { INPUT_TEXT, placeholderPlaces, readsInput, runtimeNames } from "../registry/variables.ts";
 
-export function* checkPrompts(loaded: Loaded): Generator<Finding> {
+export function* checkPrompts(loaded: Registered): Generator<Finding> {
   const suppliers = suppliersOf(loaded);
   for (const [id, step] of loaded.graph.steps) {
     const source = loaded.sources.registry.steps.get(id)!;
@@ -36,7 +36,7 @@ type Suppliers = {
 };
 type Supply = (name: string) => "sure" | "optional" | "runtime" | "section" | "claimed" | null;
 
-function suppliersOf({ flow, graph, sources }: Loaded): Suppliers {
+function suppliersOf({ flow, graph, sources }: Registered): Suppliers {
   const handed = [...graph.steps.values()].flatMap((step) =>
     step.carry.map(({ key }) => `${step.id.replaceAll(".", "_")}_${key}`),
   );
@@ -65,7 +65,7 @@ function supplyOf(step: Step, suppliers: Suppliers): Supply {
 }
 
 function* checkInputs(
-  loaded: Loaded,
+  loaded: Registered,
   id: StepId,
   source: StepSource,
   needs: readonly Need[],
@@ -100,7 +100,7 @@ function* checkInputs(
 }
 
 function* checkDeclared(
-  loaded: Loaded,
+  loaded: Registered,
   step: Step,
   supply: Supply,
   suppliers: Suppliers,
@@ -143,7 +143,7 @@ function* checkDeclared(
 }
 
 function* checkPlaceholders(
-  loaded: Loaded,
+  loaded: Registered,
   step: Step,
   supply: Supply,
   suppliers: Suppliers,
@@ -193,7 +193,11 @@ function* checkPlaceholders(
 }
 
 /** What was piped in is asked for in two places, and they should agree. */
-function* checkStdin(loaded: Loaded, { usesStdin }: StepSource, { id, prompt }: Step): Generator<Finding> {
+function* checkStdin(
+  loaded: Registered,
+  { usesStdin }: StepSource,
+  { id, prompt }: Step,
+): Generator<Finding> {
   if (prompt.file === null) return;
   const isRead = readsInput(loaded.flow, prompt.text);
   if (isRead && !prompt.variables.includes(INPUT_TEXT)) {
@@ -215,7 +219,7 @@ function* checkStdin(loaded: Loaded, { usesStdin }: StepSource, { id, prompt }: 
 }
 
 /** A section is read with the values of the step that takes it in. */
-function* checkSectionNames(loaded: Loaded, section: Section, suppliers: Suppliers): Generator<Finding> {
+function* checkSectionNames(loaded: Registered, section: Section, suppliers: Suppliers): Generator<Finding> {
   const { id, prompt } = section;
   if (prompt.file === null || prompt.builtIn !== undefined) return;
   const readers = readersOf(loaded, section);

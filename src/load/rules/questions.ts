@@ -5,7 +5,7 @@ import { checkSystem, promptsOf } from "./prompt-files.ts";
 import { isWritten } from "../text/document.ts";
 import type { Finding } from "./finding.ts";
 import { stepsWithoutEnd } from "./graph.ts";
-import { atStep, witness, type Loaded } from "./loaded.ts";
+import { atStep, witness, type Registered } from "./loaded.ts";
 import { escapesProject } from "../text/paths.ts";
 import { inPrompt } from "../text/prompt-places.ts";
 import { checkSizes } from "../registry/prompt-sizes.ts";
@@ -21,7 +21,7 @@ import type {
 import { didYouMean } from "../text/suggest.ts";
 import { placeholders, RUNTIME_NAMES } from "../registry/variables.ts";
 
-export function* checkQuestions(loaded: Loaded): Generator<Finding> {
+export function* checkQuestions(loaded: Registered): Generator<Finding> {
   const { questions } = loaded.sources;
   if (questions === undefined) return;
   // The form has words of its own for a system prompt that is not there.
@@ -46,7 +46,7 @@ export function* checkQuestions(loaded: Loaded): Generator<Finding> {
 
 const HASH_ID = /^s_[0-9a-f]{4,8}$/;
 
-function* checkSize(loaded: Loaded, { steps }: CheckRegistry): Generator<Finding> {
+function* checkSize(loaded: Registered, { steps }: CheckRegistry): Generator<Finding> {
   const { registryDocument: document } = loaded.sources;
   if (steps.size > 0 || !isWritten(document, ["steps"])) return;
   yield {
@@ -58,7 +58,7 @@ function* checkSize(loaded: Loaded, { steps }: CheckRegistry): Generator<Finding
   };
 }
 
-function* checkBasePath({ name, sources }: Loaded, { basePath }: CheckRegistry): Generator<Finding> {
+function* checkBasePath({ name, sources }: Registered, { basePath }: CheckRegistry): Generator<Finding> {
   if (!foldersNamed(basePath, `.agent/${name}`).slice(0, 1).every(escapesProject)) return;
   yield {
     code: "AC-SERVICE-003",
@@ -69,7 +69,7 @@ function* checkBasePath({ name, sources }: Loaded, { basePath }: CheckRegistry):
   };
 }
 
-function* checkLimit({ sources, flow }: Loaded): Generator<Finding> {
+function* checkLimit({ sources, flow }: Registered): Generator<Finding> {
   const written = sources.agent.runner.verdict.config.maxIterations;
   if (written === undefined || written === flow.limits.visits) return;
   yield {
@@ -82,7 +82,7 @@ function* checkLimit({ sources, flow }: Loaded): Generator<Finding> {
 }
 
 function* checkId(
-  loaded: Loaded,
+  loaded: Registered,
   id: StepId,
   source: CheckedStep,
   { steps }: CheckRegistry,
@@ -120,7 +120,7 @@ function* checkId(
 }
 
 function* checkIterations(
-  loaded: Loaded,
+  loaded: Registered,
   id: StepId,
   { iterations, check }: CheckedStep,
 ): Generator<Finding> {
@@ -146,7 +146,7 @@ function* checkIterations(
 
 /** Where a prompt is said to be, and whether it is there. */
 function* checkPlace(
-  loaded: Loaded,
+  loaded: Registered,
   id: StepId,
   path: readonly string[],
   place: PromptPlace | undefined,
@@ -177,7 +177,7 @@ function* checkPlace(
 }
 
 /** Where no parameters are declared any argument may be given; a placeholder without a value stays as it is written. */
-function* checkVariables({ flow, files }: Loaded, id: StepId, prompt: Prompt): Generator<Finding> {
+function* checkVariables({ flow, files }: Registered, id: StepId, prompt: Prompt): Generator<Finding> {
   const { text, file } = prompt;
   if (flow.openArguments) return;
   const known = new Set([
@@ -197,7 +197,7 @@ function* checkVariables({ flow, files }: Loaded, id: StepId, prompt: Prompt): G
   };
 }
 
-function noCheck(loaded: Loaded, id: StepId): Finding {
+function noCheck(loaded: Registered, id: StepId): Finding {
   return {
     code: "STEP-NO-WAY",
     ...atStep(loaded, id),
@@ -207,7 +207,7 @@ function noCheck(loaded: Loaded, id: StepId): Finding {
   };
 }
 
-function* checkOnward(loaded: Loaded, id: StepId, check: Question): Generator<Finding> {
+function* checkOnward(loaded: Registered, id: StepId, check: Question): Generator<Finding> {
   if (check.onPass === undefined) {
     yield {
       code: "STEP-NO-WAY",
@@ -224,7 +224,7 @@ function* checkOnward(loaded: Loaded, id: StepId, check: Question): Generator<Fi
 }
 
 function* checkTransition(
-  loaded: Loaded,
+  loaded: Registered,
   id: StepId,
   owner: "onPass" | "onFail",
   onward: Onward,
@@ -268,7 +268,7 @@ function* checkTransition(
   };
 }
 
-function* checkEnd(loaded: Loaded): Generator<Finding> {
+function* checkEnd(loaded: Registered): Generator<Finding> {
   const { reach, graph } = loaded;
   const endless = stepsWithoutEnd(graph.steps);
   // Reached steps are in the order of their distance. A step without a check is a finding of its own.

@@ -1,9 +1,9 @@
 /** Rules about the sandbox: hosts that say what they mean, and folders that can be opened without opening everything. */
 import { isWritten } from "../text/document.ts";
 import type { Finding } from "./finding.ts";
-import type { Loaded } from "./loaded.ts";
+import type { Registered } from "./loaded.ts";
 
-export function* checkSandbox({ sources }: Loaded): Generator<Finding> {
+export function* checkSandbox({ sources }: Registered): Generator<Finding> {
   const { agentDocument: document, agent } = sources;
   const { network, filesystem } = agent.runner.boundaries.sandbox;
   const at = "/runner/boundaries/sandbox";
@@ -28,9 +28,13 @@ export function* checkSandbox({ sources }: Loaded): Generator<Finding> {
     const why = faultOfPath(path);
     if (why === null) continue;
     const pointer = `${at}/filesystem/allowedPaths/${place}`;
-    const message = `The folder ${JSON.stringify(path)} in allowedPaths cannot be opened for writing: ${why}.`;
-    yield { code: "SANDBOX-PATH", document, pointer, message, fix: "Name only the folder that is needed." };
+    yield { ...refusedFolder(path, why), document, pointer };
   }
+}
+
+export function refusedFolder(path: string, why: string) {
+  const message = `The folder ${JSON.stringify(path)} in allowedPaths cannot be opened for writing: ${why}.`;
+  return { code: "SANDBOX-PATH", message, fix: "Name only the folder that is needed." } as const;
 }
 
 type Fault = { readonly why: string; readonly fix: string };

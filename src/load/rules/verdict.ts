@@ -2,16 +2,16 @@
 import type { Flow } from "../../flow/flow.ts";
 import { partsOf, type Part } from "../../flow/rules.ts";
 import type { Finding } from "./finding.ts";
-import { visitsToVerdict, type Loaded } from "./loaded.ts";
+import { visitsToVerdict, type Registered } from "./loaded.ts";
 
-export function* checkVerdict(loaded: Loaded): Generator<Finding> {
+export function* checkVerdict(loaded: Registered): Generator<Finding> {
   yield* checkReachable(loaded);
   yield* checkTold(loaded);
   yield* checkClosing(loaded);
 }
 
 /** A count says that a run is over, not that its work is done: an issue should not be closed by one. */
-function* checkClosing({ flow, sources }: Loaded): Generator<Finding> {
+function* checkClosing({ flow, sources }: Registered): Generator<Finding> {
   const { enabled, asked, defaultClosureAction: action } = flow.settings.github;
   const counts = [flow.stop, ...(flow.stop.kind === "any" ? flow.stop.of : [])];
   const count = counts.find((part) => part.kind === "visits" || part.kind === "checks");
@@ -26,7 +26,7 @@ function* checkClosing({ flow, sources }: Loaded): Generator<Finding> {
 }
 
 /** Where gates may end the run, a verdict that cannot is only dead weight. An end by gates alone is their own business. */
-function* checkReachable(loaded: Loaded): Generator<Finding> {
+function* checkReachable(loaded: Registered): Generator<Finding> {
   const { flow, sources } = loaded;
   const { stop, limits } = flow;
   const needed = visitsToVerdict(loaded);
@@ -50,7 +50,7 @@ function* checkReachable(loaded: Loaded): Generator<Finding> {
 }
 
 /** A word or a block that no prompt, no schema and no criteria tell of. */
-function* checkTold({ flow, sources }: Loaded): Generator<Finding> {
+function* checkTold({ flow, sources }: Registered): Generator<Finding> {
   if (flow.system.text.includes("{uv-verdict_criteria}")) return;
   for (const part of partsOf(flow.stop)) {
     const how = wordsFor(part, flow);

@@ -7,7 +7,7 @@ import { renderSvg } from "../../../src/cli/graph/graph-svg.ts";
 import { renderText } from "../../../src/cli/graph/graph-text.ts";
 import { createPaint, fit, widthOf } from "../../../src/cli/text/text.ts";
 import type { Flow } from "../../../src/flow/flow.ts";
-import { outlineOf } from "../../../src/flow/outline.ts";
+import { outlineOf } from "../../../src/tell/outline.ts";
 import type { Problem } from "../../../src/flow/problem.ts";
 import { sketchCheck, sketchFlow, text } from "../../../src/testing/flows.ts";
 import { ESCAPE } from "../world.ts";

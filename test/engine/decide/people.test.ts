@@ -8,7 +8,7 @@ import { createScripted } from "../../../src/backends/scripted/scripted.ts";
 import type { Flow } from "../../../src/flow/flow.ts";
 import { watchOver } from "../../../src/run/world/watchdog.ts";
 import { sketchFlow, sketchMachine } from "../../../src/testing/flows.ts";
-import { play, type Played } from "../../../src/testing/scenario.ts";
+import { play, type Played } from "../played.ts";
 
 const say = (action: string, more: object = {}): ScriptReply => ({
   output: { next_action: { action }, ...more },

@@ -6,7 +6,7 @@ import type { Flow, Spending } from "../../../src/flow/flow.ts";
 import { run, resume, createMemoryJournal } from "../../../src/run/index.ts";
 import { runLoaded } from "../../../src/run/open.ts";
 import { sketchFlow, sketchMachine } from "../../../src/testing/flows.ts";
-import { play } from "../../../src/testing/scenario.ts";
+import { play } from "../played.ts";
 
 const steps = (limits: Spending): Flow =>
   sketchFlow(

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Problem } from "../../../src/flow/problem.ts";
 import { CODES, type Code } from "../../../src/load/rules/codes.ts";
-import { loadAgent } from "../../../src/load/index.ts";
+import { loadRegistry } from "../../../src/load/registry/registry-agent.ts";
 import { findPrompt } from "../../../src/prompts/find.ts";
 import { answerOf, filesOf, load, sha256, tree, type Changes } from "../world.ts";
 
@@ -3022,7 +3022,7 @@ test("a system prompt that is there and cannot be read is an error, named or not
       tools: { offered: [], known: new Set<string>(["Read", "Write", "Bash"]) },
       digest: sha256,
     };
-    const { problems } = loadAgent("iterator", { read }, (ref) => findPrompt({ read }, ref), world);
+    const { problems } = loadRegistry("iterator", { read }, (ref) => findPrompt({ read }, ref), world);
     assert.deepEqual(
       problems.map(({ code, severity, message }) => [code, severity, message.includes(why)]),
       [["PR-SYSTEM", "error", true]],

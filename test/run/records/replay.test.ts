@@ -19,7 +19,7 @@ import { asDriven, whyAll } from "../../../src/run/records/why.ts";
 import { jsonLine } from "../../../src/flow/text/harmless.ts";
 import { replay } from "../../../src/story/replay.ts";
 import { sketchFlow } from "../../../src/testing/flows.ts";
-import { play } from "../../../src/testing/scenario.ts";
+import { play } from "../../engine/played.ts";
 import { GOLDEN, JOURNALS } from "../golden.ts";
 import { agentFiles, projectWith } from "../project.ts";
 
