@@ -143,18 +143,13 @@ function readScript(call: Call, file: string): string {
   }
 }
 
-/** Interrupted before there was a run: neither a failure nor something to go on with. */
+/** Interrupted before the run was driven: not a failure. One that is recorded can be resumed later. */
 function stoppedEarly(result: Result): Result {
-  if (result.run !== null) return result;
-  const reason = "Stopped before the run began.";
-  return {
-    ...result,
-    outcome: "interrupted",
-    code: "INTERRUPTED",
-    reason,
-    completionReason: reason,
-    exitCode: 130,
-  };
+  if (result.flow !== null) return result;
+  const isRecorded = result.run !== null;
+  const reason = `Stopped before the run ${isRecorded ? "went on" : "began"}.`;
+  const how = { outcome: "interrupted", code: "INTERRUPTED", exitCode: EXIT.interrupted } as const;
+  return { ...result, ...how, reason, completionReason: reason, resumable: isRecorded };
 }
 
 /** Programs that end processes know a signal by its number. */

@@ -6,7 +6,12 @@ import { toFailing } from "../../src/cli/text/failure.ts";
 import type { Ran } from "../cli/world.ts";
 
 /** Nobody is at a terminal, and stdin is empty. */
-export async function enter(args: readonly string[], cwd: string, env: NodeJS.ProcessEnv): Promise<Ran> {
+export async function enter(
+  args: readonly string[],
+  cwd: string,
+  env: NodeJS.ProcessEnv,
+  signal = new AbortController().signal,
+): Promise<Ran> {
   const said = { stdout: "", stderr: "" };
   const stream = (name: keyof typeof said) => ({
     write: (text: string) => {
@@ -21,8 +26,8 @@ export async function enter(args: readonly string[], cwd: string, env: NodeJS.Pr
     env,
     program: "lockstep",
     cwd: () => cwd,
-    stopped: () => new AbortController().signal,
-    interruption: () => new AbortController().signal,
+    stopped: () => signal,
+    interruption: () => signal,
     interruptible: (wait) => wait(),
     driving: () => undefined,
   };

@@ -330,7 +330,7 @@ test("prune removes what is old, asks before, and tells what it would do", async
     [["--prune", "--older-than", "30"], /--older-than/],
     [["--limit", "x"], /--limit needs a whole number of at least 1, not "x"/],
     [["--limit", "0"], /--limit needs a whole number of at least 1, not "0"/],
-    [["--max", "x"], /--max is "x"/],
+    [["--max", "x"], /--max needs a whole number of at least 1, not "x"/],
     [["--limit", "1", "--max", "1"], /--limit and --max are the same/],
   ] as const) {
     const refused = await world.lockstep(["runs", ...words]);

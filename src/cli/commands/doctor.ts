@@ -219,7 +219,10 @@ async function journal(call: CallOf<"doctor">): Promise<Finding> {
       );
     });
   } catch (error) {
-    return fail("journal", why(error), "lockstep doctor --journal reports all that is wrong with it");
+    const { rescueOf } = await import("./doctor-journal.ts");
+    const { stateDir } = findProject(call.cwd, call.stateDir);
+    const fix = rescueOf(stateDir) ?? "lockstep doctor --journal reports all that is wrong with it";
+    return fail("journal", why(error), fix);
   }
 }
 

@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { importRun, openExport, parseBundle, textOf } from "../../run/records/bundle.ts";
 import { openJournal, RunnerError } from "../../run/index.ts";
 import { findProject } from "../../run/world/project.ts";
-import { openWhole } from "../../run/world/write-whole.ts";
+import { openWhole, whyNotWritten } from "../../run/world/write-whole.ts";
 import { UsageError } from "../args.ts";
 import type { Call } from "../call.ts";
 import type { CallOf } from "../commands.ts";
@@ -82,15 +82,16 @@ async function writeTo(
   name: string | undefined,
   pieces: AsyncIterable<string> | readonly string[],
 ): Promise<number> {
+  const path = name === undefined ? "" : resolve(cwd, name);
   const attempt = <T>(work: () => T): T => {
     try {
       return work();
     } catch (cause) {
-      const why = cause instanceof Error ? cause.message : String(cause);
+      const why = whyNotWritten(path, cause);
       throw new RunnerError("NOT_WRITABLE", `The run cannot be written to ${name}: ${why}`, { cause });
     }
   };
-  const file = name === undefined ? null : attempt(() => openWhole(resolve(cwd, name)));
+  const file = name === undefined ? null : attempt(() => openWhole(path));
   let length = 0;
   const write = (text: string) => {
     length += text.length;

@@ -1,5 +1,5 @@
 /** `lockstep graph NAME`: the flow as a drawing, with what `check` found marked on it. */
-import { writeWhole } from "../../run/world/write-whole.ts";
+import { whyNotWritten, writeWhole } from "../../run/world/write-whole.ts";
 import { extname, resolve } from "node:path";
 import { budgetOf } from "../../tell/budget.ts";
 import { outlineOf, type Outline } from "../../tell/outline.ts";
@@ -35,7 +35,7 @@ export async function drawGraph(call: CallOf<"graph">): Promise<number> {
   try {
     writeWhole(path, `${text}\n`);
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
+    const why = whyNotWritten(path, cause);
     throw new RunnerError("NOT_WRITABLE", `The drawing cannot be written to ${file}: ${why}`, { cause });
   }
   screen.tell(`Wrote ${file}.`);

@@ -11,6 +11,7 @@ import {
 import { own } from "../../flow/json.ts";
 import { denialText } from "../../flow/question.ts";
 import { broken, gutter, visible } from "../../flow/text/visible.ts";
+import { isSideNote } from "../../story/report.ts";
 import type { DriveOptions } from "../../run/index.ts";
 import type { Screen } from "../screen.ts";
 import { besideEachOther, count, DOING, duration, shownInLine, wrapped, type Paint } from "./text.ts";
@@ -196,7 +197,8 @@ export function entryLines(
       lines.push(paint("yellow", `    ${shownInLine(event.detail, 400)}`));
       break;
     case "effect.failed":
-      lines.push(paint("red", `    ${shownInLine(event.detail, 400)}`));
+      // A run stops at any other, and its report says so.
+      if (isSideNote(event.key)) lines.push(paint("red", `    ${shownInLine(event.detail, 400)}`));
       break;
     case "effect.intended":
       if (isVerbose) lines.push(dim(event.detail));
