@@ -21,7 +21,7 @@ import { newRunId, withStack } from "./open.ts";
 import { recordOf, resumeFrom } from "./resume.ts";
 import { readRun, type RecordedRun } from "./records/runs.ts";
 import { findVisit } from "./records/why.ts";
-import { traceOf, type Visit } from "./records/why-trace.ts";
+import { traceOf, type Visit } from "../story/visits.ts";
 
 export type ForkOptions = {
   /** A run id, a unique prefix of one, `@last` or `@failed`. */
@@ -236,7 +236,7 @@ function wordsOf({ id, answer }: Step, output: JsonObject | string, key: string)
   if (typeof output === "string")
     throw new RunnerError(
       "EDIT_INVALID",
-      `Step "${id}" answers with a JSON object, and the edited output is none.`,
+      `Step "${id}" answers with a JSON object, but the edited output is not one.`,
     );
   if (answer.channel.kind === "output") return { text: "", calls: [], output };
   return { text: "", calls: [{ id: `${key}#edited`, name: answer.channel.name, input: output }] };

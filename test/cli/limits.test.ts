@@ -30,7 +30,7 @@ const refused: readonly [text: string, says: RegExp][] = [
   ["wallMs=90", /^--max wallMs needs a unit, such as 90s, 90m or 90h, not "90"\.$/],
   [
     "wallMs=soon",
-    /^--max wallMs needs a time with a unit \(ms, s, m, h, d\), such as 90s or 5m, not "soon"\.$/,
+    /^--max wallMs needs a time with a unit \(ms, s, m, h, d, w\), such as 90s or 5m, not "soon"\.$/,
   ],
   ["wallMs=0", /^--max wallMs needs a time with a unit/],
   ["=3", /^--max cannot be/],

@@ -177,7 +177,7 @@ describe("a run that another process drives", { concurrency: 2 }, () => {
     ]);
     assert.match(
       text.stdout,
-      /▶ running {2}notes · run \w+ · 1 iteration · [\d.]+ m?s\n {2}The run is in progress/,
+      /▶ running {2}notes · run \w+ · 1 iteration · [\d.]+ m?s\n {2}The run is active in another process/,
     );
     assert.doesNotMatch(text.stdout, /next +lockstep/);
     const { outcome, exitCode } = resultOf(json.stdout);

@@ -151,9 +151,9 @@ export function readersOf({ graph }: Registered, { variable }: Section): readonl
 }
 
 /** Coordinates that climpt itself would refuse. They are no trouble here. */
-function* checkClimpt({ sources, files }: Registered): Generator<Finding> {
+function* checkClimpt({ sources }: Registered): Generator<Finding> {
   const { agent, registry, registryDocument: document } = sources;
-  const patterns = climptPatterns(agent.name ?? "", registry.c1, files);
+  const patterns = climptPatterns(agent.name ?? "", registry.c1, sources.climpt);
   if (patterns === null) return;
   for (const group of ["steps", "validationSteps"] as const) {
     for (const [id, entry] of registry[group]) {

@@ -162,7 +162,7 @@ export async function show(
   } as const;
   const running = { outcome: "running", code: "RUNNING", exitCode: null } as const;
   if (damage === null && !isRunning) return result;
-  const reason = damage?.why ?? "The run is in progress, driven by another process.";
+  const reason = damage?.why ?? "The run is active in another process.";
   const stands = damage === null ? running : damaged;
   return { ...result, ...stands, resumable: false, reason, completionReason: reason };
 }
@@ -187,10 +187,13 @@ export async function* logs(
   ref: string,
   options: { readonly follow?: boolean; readonly signal?: AbortSignal } = {},
 ): AsyncGenerator<LogLine> {
-  const { logLines, watchRun } = await import("../watch/follow-run.ts");
-  const signal = options.signal ?? new AbortController().signal;
-  const { flow, moments } = await watchRun(journal, ref, options.follow ?? false, signal);
-  for await (const { entry, before, after } of moments) yield* logLines(entry, before, after, flow);
+  const { momentsOf } = await import("../watch/follow.ts");
+  const { logLines } = await import("../../tell/log.ts");
+  const { systemClock } = await import("../world/clock.ts");
+  const { follow = false, signal = new AbortController().signal } = options;
+  const following = follow ? { clock: systemClock, signal } : null;
+  for await (const moments of momentsOf(journal, await findRun(journal, ref), following))
+    for (const moment of moments) yield* logLines(moment);
 }
 
 /** A run as it is recorded, with the flows it is pinned to; ready to be folded. */
@@ -270,7 +273,7 @@ export async function flowOf(journal: Journal, run: string, digest: string): Pro
 export async function findRun(journal: Journal, ref: string): Promise<RunRow> {
   if (ref === "@last" || ref === "@failed") {
     const row = ref === "@last" ? (await journal.list({ limit: 1 }))[0] : await newestFailed(journal);
-    if (row === undefined) throw new RunnerError("RUN_UNKNOWN", `There is no run that ${ref} could mean.`);
+    if (row === undefined) throw new RunnerError("RUN_UNKNOWN", `No run matches ${ref}.`);
     return row;
   }
   const [exact] = await journal.rows([ref]);
@@ -278,7 +281,10 @@ export async function findRun(journal: Journal, ref: string): Promise<RunRow> {
   const matches = ref === "" ? [] : await journal.list({ prefix: ref, limit: MOST_NAMED + 1 });
   if (matches.length === 1) return matches[0]!;
   if (matches.length === 0) {
-    throw new RunnerError("RUN_UNKNOWN", `There is no run "${ref}". \`lockstep runs\` lists what there is.`);
+    throw new RunnerError(
+      "RUN_UNKNOWN",
+      `There is no run "${ref}". \`lockstep runs\` lists the recorded runs.`,
+    );
   }
   const ids = matches.slice(0, MOST_NAMED).map((row) => row.id);
   throw new RunnerError("RUN_AMBIGUOUS", `"${ref}" could be any of ${ids.join(", ")}; give more of the id.`);

@@ -19,7 +19,8 @@ import { composer, editionOf } from "../../prompts/compose.ts";
 import { stageSupplier, stageValue } from "../../prompts/stage.ts";
 import { explainMissing, supplied } from "../../prompts/variables.ts";
 import { variablesOf, type Variable } from "./explain.ts";
-import { laneIn, type Happened } from "./why-trace.ts";
+import { laneIn } from "../../story/story.ts";
+import type { Happened } from "../../story/visits.ts";
 
 export type Moment = {
   readonly seq: number;
@@ -196,7 +197,7 @@ function toldStage(step: Step, say: Say, state: State, flow: Flow): Told {
   const variables = [...placeholders.values()].map((part): SuppliedVariable => {
     const value = stageValue(step, part, ctx);
     const supplier = stageSupplier(flow, step, part);
-    const missing = value === null ? "there is no such value in its context" : null;
+    const missing = value === null ? "its context has no such value" : null;
     return { name: part.written, isDeclared: true, isUsed: true, supplier, value, missing };
   });
   return { say, prompt: { file, tried }, variables, words: composer.stage(step, ctx) };
@@ -263,7 +264,7 @@ function errorsOf(
   reading: ReturnType<typeof readAnswer> | null,
 ): readonly string[] {
   if (reading?.kind === "misfit") return reading.errors;
-  if (reading?.kind === "no-label") return [`${reading.found} is no label that this step may give`];
+  if (reading?.kind === "no-label") return [`${reading.found} is not a label that this step may give`];
   return payload === null && answer.kind === "object" ? [messages.noObject] : [];
 }
 

@@ -221,7 +221,7 @@ async function openNetwork({ network }: Pick<Confine, "network">): Promise<Opene
   if (network.must)
     throw new RunnerError(
       "SANDBOX_UNAVAILABLE",
-      `The hosts that were asked for cannot be reached from the sandbox: ${opened.why}. ` +
+      `The requested hosts cannot be reached from the sandbox: ${opened.why}. ` +
         `Or run without a network: --network none.`,
     );
   // That nobody installed the proxy is the usual case, and is said to the command that misses the network.
@@ -319,7 +319,7 @@ async function tried(key: string, test: () => Promise<Trouble | null>): Promise<
 function unavailable(why: string, { why: wanted }: Pick<Confine, "why">): RunnerError {
   return new RunnerError(
     "SANDBOX_UNAVAILABLE",
-    `Commands cannot be confined, and a sandbox is ${wanted}: ${why}. ` +
+    `Commands cannot be sandboxed, but a sandbox is ${wanted}: ${why}. ` +
       `To run without one on your own responsibility: --sandbox off.`,
   );
 }

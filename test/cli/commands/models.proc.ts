@@ -117,7 +117,7 @@ test("doctor names models of agents that mean nothing, proxies, and what is wron
   assert.equal(ran.code, 0, ran.stderr);
   assert.match(
     ran.stdout,
-    /agent notes +its model "sonet" is not known here +fix: There is no model "sonet"\. Did you mean "sonnet"\?/,
+    /agent notes +its model "sonet" is not known here +fix: Unknown model "sonet"\. Did you mean "sonnet"\?/,
   );
   assert.match(
     ran.stdout,
