@@ -180,7 +180,7 @@ function shielded(
 
 function faultOf(path: string): string | null {
   if (path === "") return "it is empty";
-  if (/\p{Cc}/u.test(path)) return "it holds a control character";
+  if (/\p{Cc}/u.test(path)) return "it contains a control character";
   if (path === "~" || path.startsWith("~/"))
     return "~ is not expanded; give a path inside the working directory";
   return null;
