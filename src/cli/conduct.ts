@@ -41,10 +41,10 @@ export async function conduct(
     ...options,
     ...(screen.isLive ? { onText: progress.hear } : {}),
     onRun: (run, isRecorded) => driving(run, isRecorded ? "recorded" : "begins"),
-    observe: (entry, state, flow) => {
+    observe: (entry, state, flow, deeds) => {
       driving(state.run, entry.event.type === "run.ended" ? "over" : "recorded");
       if (call.flags.events) screen.emit(jsonLine(entry));
-      else progress.observe(entry, state, flow);
+      else progress.observe(entry, state, flow, deeds);
     },
   });
   progress.stop();

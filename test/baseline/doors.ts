@@ -25,7 +25,7 @@ import {
   type Problem,
 } from "../../src/run/index.ts";
 import { foldRun } from "../../src/run/records/fold.ts";
-import { createSpans } from "../../src/run/records/spans.ts";
+import { createSpans } from "../../src/tell/spans.ts";
 
 export { createMemoryJournal, exportRun, importRun, openJournal, parseBundle, replayRun, show };
 export type { Bundle, Entry, Flow, Journal, Problem };
@@ -78,9 +78,9 @@ export async function progressOf(journal: Journal, run: string, isVerbose: boole
   const screen = createScreen(terminalTo(printed, {}), { quiet: false, color: null });
   let now = 0;
   const progress = createProgress(screen, isVerbose, () => now);
-  for await (const { entry, state, flow } of entriesOf(journal, run)) {
+  for await (const { entry, state, flow, deeds } of entriesOf(journal, run)) {
     now = entry.at;
-    progress.observe(entry, state, flow);
+    progress.observe(entry, state, flow, deeds);
   }
   progress.stop();
   return printed.err;
@@ -100,8 +100,8 @@ export async function spansOf(journal: Journal, run: string): Promise<readonly o
   const flow = await journal.flow(row!.digest);
   const spans = createSpans(flow!, run, true);
   const found: object[] = [];
-  await foldRun(journal, row!, (entry, before, after) => {
-    found.push(...spans.hear(entry, before, after));
+  await foldRun(journal, row!, (moment) => {
+    found.push(...spans.hear(moment));
   });
   return [...found, ...spans.close()];
 }

@@ -1,14 +1,12 @@
 /** `lockstep logs RUN`: what happened, line by line, or the whole conversation. */
 import { RunnerError } from "../../run/index.ts";
-import {
-  createTranscript,
-  LEVELS,
-  logLines,
-  watchRun,
-  type Level,
-  type LogLine,
-  type Utterance,
-} from "../../run/watch/follow-run.ts";
+import { findRun } from "../../run/records/runs.ts";
+import { momentsOf } from "../../run/watch/follow.ts";
+import type { Moment } from "../../story/story.ts";
+import { systemClock } from "../../run/world/clock.ts";
+import { LEVELS, type Level, type LogLine } from "../../tell/log-line.ts";
+import { logLines } from "../../tell/log.ts";
+import { createTranscript, type Utterance } from "../../tell/transcript.ts";
 import { UsageError } from "../args.ts";
 import type { CallOf } from "../commands.ts";
 import { withJournal } from "../journal.ts";
@@ -24,22 +22,18 @@ export async function printLogs(call: CallOf<"logs">): Promise<number> {
     if (journal === null) {
       throw new RunnerError("RUN_UNKNOWN", `There is no run "${ref}": none is recorded in ${stateDir}.`);
     }
-    const signal = follow ? host.interruption() : new AbortController().signal;
-    const { flow, moments } = await watchRun(journal, ref, follow, signal);
-    const transcript = call.flags.transcript ? createTranscript(flow) : null;
-    for await (const { entry, before, after } of moments) {
-      const texts =
-        transcript === null
-          ? logLines(entry, before, after, flow)
-              .filter((line) => LEVELS.indexOf(line.level) >= LEVELS.indexOf(level))
-              .map((line) => (isJson ? jsonLine(line) : lineText(line, screen.out, call.flags.verbose)))
-          : transcript(entry, before, after).map((said) =>
-              isJson ? jsonLine(said) : utteranceText(said, screen.out),
-            );
-      for (const text of texts)
+    const transcript = call.flags.transcript ? createTranscript() : null;
+    const textsOf = (moment: Moment) =>
+      transcript === null
+        ? logLines(moment)
+            .filter((line) => LEVELS.indexOf(line.level) >= LEVELS.indexOf(level))
+            .map((line) => (isJson ? jsonLine(line) : lineText(line, screen.out, call.flags.verbose)))
+        : transcript(moment).map((said) => (isJson ? jsonLine(said) : utteranceText(said, screen.out)));
+    const following = follow ? { clock: systemClock, signal: host.interruption() } : null;
+    for await (const moments of momentsOf(journal, await findRun(journal, ref), following))
+      for (const text of moments.flatMap(textsOf))
         if (isJson) screen.emit(text);
         else screen.print(text);
-    }
     return 0;
   });
 }

@@ -48,7 +48,7 @@ async function watchRuns(
     throw new UsageError("--watch goes on and on, and --json is one document; use one of them.");
   if (journal === null)
     throw new UsageError(`No runs are recorded in ${stateDir}, so there is nothing to watch.`);
-  const { followRuns } = await import("../../run/watch/tail.ts");
+  const { followRuns } = await import("../../run/watch/follow.ts");
   const { systemClock } = await import("../../run/world/clock.ts");
   const tell = host.stdout.isTTY === true ? drawer(call, journal, stateDir) : printer(call);
   screen.tell("Watching the runs; Ctrl-C ends.");

@@ -4,6 +4,7 @@ import type { Carry, Label, StepId } from "../../flow/flow.ts";
 import { isObject, own, readPath, type Json, type JsonObject } from "../../flow/json.ts";
 import { follow, join, move } from "./advance.ts";
 import { at, executionId, inPhase, judged, lastTry, runHook } from "./stage-lane.ts";
+import { messages } from "./messages.ts";
 import type { Lane, StageResult, State } from "./state.ts";
 import { enter, fail, led, type Here } from "./visit.ts";
 
@@ -98,10 +99,9 @@ function siblingFailed(here: Here, label: Label, notes: readonly string[]): Stat
   const reason = lane.stage?.result?.reason ?? `verdict ${label}`;
   const edge = own(step.edges, label);
   const code = edge?.kind === "end" && edge.outcome === "failed" ? edge.code : "AGENT_VALIDATION_ABORT";
-  const ended = fail(here, code, reason, { label, notes });
-  if (edge?.kind !== "goto") return ended;
-  // Its own way to an end is still gone, alone; then the group has failed all the same.
-  const why = ended.verdict?.reason ?? reason;
+  if (edge?.kind !== "goto") return fail(here, code, reason, { label, notes });
+  // It takes its own edge to an end, alone; then the group has failed all the same.
+  const why = messages.siblingFailed(step.id, fork, `${code}: ${reason}`);
   const alone: State = {
     ...state,
     lanes: [lane],

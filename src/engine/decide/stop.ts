@@ -1,5 +1,6 @@
 /** Whether a run is over by its stop rule. Pure: what has to be looked up outside was looked up before, or is asked for. */
 import type { StopFacts } from "../../flow/deed.ts";
+import { fencesIn } from "../../flow/text/fences.ts";
 import type { Flow, StopRule } from "../../flow/flow.ts";
 import { isObject, own, sameJson, type Json, type JsonObject } from "../../flow/json.ts";
 import { checksDone, partsOf } from "../../flow/rules.ts";
@@ -114,17 +115,8 @@ function holds({ fields }: StopRule & { kind: "signal" }, value: JsonObject): bo
 }
 
 function fencedBlocks(text: string, type: string): readonly string[] {
-  const blocks: string[] = [];
-  let open: string[] | null = null;
-  for (const line of text.split("\n")) {
-    const fence = /^\s*`{3,}(?!`)\s*(\S*)\s*$/.exec(line);
-    if (fence === null) open?.push(line);
-    else if (open !== null && fence[1] === "") {
-      blocks.push(open.join("\n"));
-      open = null;
-    } else open = fence[1] === type ? [] : null;
-  }
-  return blocks;
+  const blocks = fencesIn(text, true).filter(({ info, isClosed }) => isClosed && info === type);
+  return Array.from(blocks, ({ body }) => body);
 }
 
 function parse(text: string): Json | undefined {

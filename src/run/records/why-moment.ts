@@ -19,7 +19,8 @@ import { composer, editionOf } from "../../prompts/compose.ts";
 import { stageSupplier, stageValue } from "../../prompts/stage.ts";
 import { explainMissing, supplied } from "../../prompts/variables.ts";
 import { variablesOf, type Variable } from "./explain.ts";
-import { laneIn, type Happened } from "./why-trace.ts";
+import { laneIn } from "../../story/story.ts";
+import type { Happened } from "../../story/visits.ts";
 
 export type Moment = {
   readonly seq: number;

@@ -9,7 +9,7 @@ import { composer } from "../../prompts/compose.ts";
 import { momentOf, toldOf, type Moment, type Told } from "./why-moment.ts";
 import { foldPartly } from "./fold.ts";
 import type { Damage } from "./runs.ts";
-import { createTrace, traceOf, visitIn, type Trace, type Visit } from "./why-trace.ts";
+import { createTrace, traceOf, visitIn, type Trace, type Visit } from "../../story/visits.ts";
 
 export type Why = {
   readonly v: 1;
