@@ -126,13 +126,15 @@ function lastLine({ success, outcome, code, result }: Result): object {
   return { outcome: outcome === "waiting" ? "waiting" : "failed" };
 }
 
-/** With the flags that lead to the same journal, and those that hold for a run as long as they are given. */
-export function resumeCommand(call: Call, { run }: Pick<Result, "run">): string {
-  return ["lockstep", "resume", shellWord(run ?? "@last"), ...writtenFlags(call, REPEATED)].join(" ");
+/** With the flags that lead to the same journal, those that no run records, and `more` of those that were given. */
+export function resumeCommand(
+  call: Call,
+  { run }: Pick<Result, "run">,
+  more: readonly string[] = [],
+): string {
+  const flags = writtenFlags(call, ["cwd", "state", "sandbox", "network", ...more]);
+  return ["lockstep", "resume", shellWord(run ?? "@last"), ...flags].join(" ");
 }
-
-/** A run records neither how its commands are confined nor what becomes of questions. */
-const REPEATED = ["cwd", "state", "sandbox", "network", "on-permission"];
 
 /** Relative to the folder that the call works in. */
 function readScript(call: Call, file: string): string {

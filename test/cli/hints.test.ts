@@ -32,7 +32,7 @@ async function stoppedRun({ root, env }: ReturnType<typeof project>, ...more: re
 test("the command that resumes a run repeats where the run is and how its commands are held", async () => {
   const { root, env } = project();
   const trusted = { ...env, LOCKSTEP_TRUST: "all" };
-  const given = ["--state", "st", "--sandbox", "off", "--on-permission", "deny"];
+  const given = ["--state", "st", "--sandbox", "off", "--network", "none"];
   const { stderr } = await enter([...SHORT.slice(0, 4), ...given], root, trusted);
   const [, hint = ""] = /^ +next +lockstep (resume \S+ .*) --script MORE$/m.exec(stderr) ?? [];
   const [command, run = "", ...flags] = hint.split(" ");

@@ -82,7 +82,7 @@ async function conductBatch(
   const given = await drive({
     onBatch: (batch, all, agent) => {
       items = all;
-      const resume = batch === null ? "lockstep runs" : resumeCommand(call, { run: batch });
+      const resume = batch === null ? "lockstep runs" : resumeBatchCommand(call, batch);
       if (batch !== null) screen.tell(call.typed(`If it is interrupted, continue with: ${resume}`));
       const soFar = () => ({
         v: 1,
@@ -105,7 +105,7 @@ async function conductBatch(
   const batch = signal.aborted ? stoppedAll(signal, given) : given;
   screen.tell(renderBatch(call, batch, screen.err));
   if (call.flags.quiet && batch.batch !== null)
-    screen.complain(call.typed(`next: ${resumeCommand(call, { run: batch.batch })}`));
+    screen.complain(call.typed(`next: ${resumeBatchCommand(call, batch.batch)}`));
   if (call.flags.json) screen.document(batch);
   else if (!call.flags.events) screen.outcome(jsonLine({ outcome: outcomeOf(batch) }));
   return batch.exitCode;
@@ -122,6 +122,13 @@ function stoppedAll(signal: AbortSignal, batch: Batch): Batch {
     })),
   };
 }
+
+function resumeBatchCommand(call: Call<DriveFlags>, batch: string): string {
+  return resumeCommand(call, { run: batch }, ON_PERMISSION);
+}
+
+/** A run that waits keeps its question open by itself; one that has not begun would not. */
+const ON_PERMISSION = ["on-permission"];
 
 /** Where all that is not complete waits for somebody, so does the batch. */
 function outcomeOf({ success, exitCode }: Batch): string {
@@ -228,7 +235,7 @@ function renderBatch(
   const atLeast = knownCostUsd === undefined ? "" : ` · at least $${knownCostUsd.toFixed(4)}`;
   const cost = costUsd === null ? atLeast : ` · $${costUsd.toFixed(4)}`;
   const more = items.some(({ result }) => result?.code === "SCRIPT_EXHAUSTED") ? " --script MORE" : "";
-  const whole = batch === null ? [] : [resumeCommand(call, { run: batch }) + more];
+  const whole = batch === null ? [] : [resumeBatchCommand(call, batch) + more];
   const next = [...openRuns(call, items), ...whole];
   return [
     "",
@@ -246,7 +253,9 @@ function renderBatch(
 
 function openRuns(call: Call<DriveFlags>, items: Batch["items"]): readonly string[] {
   return items.flatMap(({ result }) =>
-    result?.resumable === true && !result.success ? nextAction(result, resumeCommand(call, result)) : [],
+    result?.resumable === true && !result.success
+      ? nextAction(result, resumeCommand(call, result, ON_PERMISSION))
+      : [],
   );
 }
 

@@ -331,9 +331,7 @@ function section(
 
 function plainAccount(tried: readonly string[]): string {
   const places = tried.map((path) => shownInLine(path)).join(", ");
-  return places === ""
-    ? "a general description"
-    : `a general description, because none of these exists: ${places}`;
+  return places === "" ? "a built-in text" : `a built-in text, because none of these exists: ${places}`;
 }
 
 function backText(back: Guard["back"]): string {

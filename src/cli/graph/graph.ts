@@ -82,7 +82,7 @@ function formatOf({ flags: { format, out, json } }: CallOf<"graph">): Format {
   const named = ending === "" ? "text" : FORMAT_BY_ENDING.get(ending);
   if (named === undefined)
     throw new UsageError(
-      `--out ${out}: there is no format for ${ending}. Name the file ${[...FORMAT_BY_ENDING.keys()].join(", ")}, or choose one with --format.`,
+      `--out ${out}: there is no format for ${ending}. Name the file ${[...FORMAT_BY_ENDING.keys()].join(", ")}, or choose one with --format text|mermaid|dot|svg|json.`,
     );
   return json ? "json" : named;
 }

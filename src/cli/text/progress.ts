@@ -197,7 +197,8 @@ export function entryLines(moment: Heard, paint: Paint, isVerbose: boolean): rea
       break;
     case "effect.failed":
       // A run stops at any other, and its report says so.
-      if (isSideNote(event.key)) lines.push(paint("red", `    ${shownInLine(event.detail, 400)}`));
+      if (isVerbose || isSideNote(event.key))
+        lines.push(paint("red", `    ${shownInLine(event.detail, 400)}`));
       break;
     case "effect.intended":
       if (isVerbose) lines.push(dim(event.detail));
