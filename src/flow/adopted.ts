@@ -1,10 +1,14 @@
 /** Which flow holds when: the one that a run began with, until it adopts another. */
 import type { Entry, Event } from "./event.ts";
-import type { Flow, Flows } from "./flow.ts";
+import type { Flow } from "./flow.ts";
 import { own } from "./json.ts";
 
 /** The flow that holds from this event on. */
-export function flowFrom(flow: Flow, event: Event, adopted: Flows = {}): Flow {
+export function flowFrom<F extends Flow>(
+  flow: F,
+  event: Event,
+  adopted: { readonly [digest: string]: F } = {},
+): F {
   if (event.type !== "run.adopted") return flow;
   const next = own(adopted, event.flow);
   if (next === undefined) throw new Error(`The flow ${event.flow} that was adopted is not there`);

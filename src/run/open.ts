@@ -3,9 +3,9 @@ import { randomBytes } from "node:crypto";
 import { createRedactor, type Redactor } from "../boundaries/redact/redact.ts";
 import type { Budget } from "../engine/decide/state.ts";
 import { RunnerError, type Backend, type Journal, type RunHandle } from "../engine/ports.ts";
-import { prepareSchemas, schemasOf } from "../engine/schema/schema.ts";
+import { prepare, type Prepared, type PreparedFlows } from "../engine/schema/prepared.ts";
 import type { BackendSpec, Entry, Worktree } from "../flow/event.ts";
-import type { Flow, Flows, Granted } from "../flow/flow.ts";
+import type { Flow, Granted } from "../flow/flow.ts";
 import type { Json, JsonObject } from "../flow/json.ts";
 import { hasErrors, type Problem } from "../flow/problem.ts";
 import { RESERVED_FIELDS } from "../flow/text/placeholder.ts";
@@ -55,8 +55,7 @@ export function runLoaded(
     known.flow = flow;
     const { args, fault } = argumentsOf(flow, options.args ?? {});
     if (fault !== null) return toFailure(agent, "PARAMETERS_INVALID", fault);
-    await prepareSchemas(schemasOf(flow));
-    return await openRun(newRun(loaded, flow, args, options, inBatch), options, stack);
+    return await openRun(newRun(loaded, await prepare(flow), args, options, inBatch), options, stack);
   });
 }
 
@@ -65,11 +64,11 @@ export function runLoaded(
 /** What is known of a run before anything is opened for it. */
 export type Opening = {
   readonly project: Project;
-  readonly flow: Flow;
+  readonly flow: Prepared;
   readonly digest: string;
   /** The flow that the run began with, and all it adopted: their action blocks may still be due. */
-  readonly began: Flow;
-  readonly adopted: Flows;
+  readonly began: Prepared;
+  readonly adopted: PreparedFlows;
   readonly problems: readonly Problem[];
   /** Where it works; a new run may move to a worktree from there. */
   readonly cwd: string;
@@ -188,7 +187,7 @@ function requireToolCalling(flow: Flow, { spec, toolCalling = true }: Backend): 
 
 function newRun(
   { project, problems }: Loaded,
-  flow: Flow,
+  flow: Prepared,
   args: JsonObject,
   options: Omit<RunOptions, "agent">,
   inBatch?: PlannedRun,
