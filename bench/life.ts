@@ -1,7 +1,7 @@
 /** What a long life costs: ten thousand runs one after the other in one process, on one journal. */
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { setFlagsFromString } from "node:v8";
+import { getHeapSpaceStatistics, setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { openJournal, runLoaded, type Backend } from "../src/run/index.ts";
 import { cycle, loaded, row, USAGE, type Row } from "./measure.ts";
@@ -20,17 +20,15 @@ export async function measureLife(folder: string): Promise<readonly Row[]> {
   const { signal } = new AbortController();
   const agent = loaded(cycle(3), folder);
   const journal = await openJournal(join(folder, "state"), { now: Date.now });
-  growNursery();
   const collect = collector();
   let [warm, descriptors, live] = [0, 0, 0];
   try {
     for (let run = 1; run <= RUNS; run++) {
       const { success, reason } = await runLoaded(agent, { cwd: folder, journal, backend, signal });
       if (!success) throw new Error(reason);
-      if (run === WARM_UP)
-        [warm, descriptors, live] = [process.memoryUsage.rss(), openDescriptors(), collect()];
+      if (run === WARM_UP) [warm, descriptors, live] = [resident(), openDescriptors(), collect()];
     }
-    const [rss, open, left] = [process.memoryUsage.rss(), openDescriptors(), collect()];
+    const [rss, open, left] = [resident(), openDescriptors(), collect()];
     const detail = `${mega(rss)} against ${mega(warm)}`;
     return [
       row(
@@ -49,13 +47,12 @@ export async function measureLife(folder: string): Promise<readonly Row[]> {
 }
 
 /**
- * V8 enlarges the space for new objects step by step, with whatever survives in it, and never makes it smaller. It is
- * made to do so before the first reading: else that growth would be taken for a leak.
+ * Of the process, without the space for new objects: V8 enlarges that step by step, with whatever survives in it, which
+ * would be taken for a leak.
  */
-function growNursery(): void {
-  let kept: readonly object[] = [];
-  for (let round = 0; round < 100; round++) kept = Array.from({ length: 50_000 }, (_, place) => ({ place }));
-  if (kept.length === 0) throw new Error("nothing was kept");
+function resident(): number {
+  const nursery = getHeapSpaceStatistics().filter(({ space_name: name }) => name === "new_space");
+  return nursery.reduce((rest, { physical_space_size: size }) => rest - size, process.memoryUsage.rss());
 }
 
 /** Collects all garbage; gives the bytes of the objects that are left. */
