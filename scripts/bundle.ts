@@ -50,13 +50,23 @@ function sharedFiles(graph: Graph): ReadonlyMap<string, string> {
   };
   const door = reachable(`${root}src/cli/main.ts`);
   const commands = [...door].flatMap((id) => graph.getModuleInfo(id)?.dynamicallyImportedIds ?? []);
-  const imported = (name: string) => {
-    const command = commands.find((id) => id.endsWith(`/${name}.ts`));
-    if (command === undefined) throw new Error(`The command ${name} is loaded from another file.`);
-    return [...reachable(command)].filter((id) => id.includes("/src/") && !door.has(id));
+  const named = (name: string, ids: readonly string[]) => {
+    const found = ids.find((id) => id.endsWith(`/${name}.ts`));
+    if (found === undefined) throw new Error(`${name}.ts is not imported on demand any more.`);
+    return found;
   };
-  const checked = new Set(imported("check"));
-  return new Map(imported("run").map((id) => [id, checked.has(id) ? "load" : "run"]));
+  const imported = (command: string, also: readonly string[]) => {
+    const all = new Set(reachable(named(command, commands)));
+    for (const name of also) {
+      const onDemand = [...all].flatMap((id) => graph.getModuleInfo(id)?.dynamicallyImportedIds ?? []);
+      reachable(named(name, onDemand), all);
+    }
+    return [...all].filter((id) => id.includes("/src/") && !door.has(id));
+  };
+  // What nearly all of them load on their way.
+  const checked = new Set(imported("check", ["registry-agent"]));
+  const run = imported("run", ["registry-agent", "trust-lines", "trust-store"]);
+  return new Map(run.map((id) => [id, checked.has(id) ? "load" : "run"]));
 }
 
 /**

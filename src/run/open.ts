@@ -361,7 +361,9 @@ function once(work: () => Promise<void>): () => Promise<void> {
  */
 export function redactorOf(source: SecretSource, flow?: Flow): Redactor {
   const { env = process.env, cwd = process.cwd(), secrets = NONE, config } = source;
-  const newest = inThisTurn(["redactor", env, cwd, secrets, config, flow], (): Shared => ({ redactor: null }));
+  const newest = inThisTurn(["redactor", env, cwd, secrets, config, flow], (): Shared => ({
+    redactor: null,
+  }));
   return (newest.redactor ??= createRedactor(() => {
     newest.redactor = null;
     return secretsOf(source, flow);
