@@ -1,5 +1,5 @@
 /** Everything that the baseline uses of `src/`: when files move or get other names, only this file has to follow. */
-import { createCall, type Host } from "../../src/cli/call.ts";
+import { createCall, lineOf, type Host } from "../../src/cli/call.ts";
 import { commandNamed } from "../../src/cli/commands.ts";
 import { createProgress } from "../../src/cli/text/progress.ts";
 import { createScreen } from "../../src/cli/screen.ts";
@@ -49,7 +49,7 @@ export async function lockstep(argv: readonly string[], env: NodeJS.ProcessEnv):
   };
   try {
     const command = commandNamed(argv[0] ?? "");
-    const call = createCall(command, argv, host, { kind: "strict", declared: [] }, () => undefined);
+    const call = createCall(command, argv, host, lineOf(command, argv), () => undefined);
     const code = await (await command.load())(call);
     return { code, ...printed };
   } catch (error) {

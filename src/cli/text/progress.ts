@@ -11,6 +11,7 @@ import type { AtVisit } from "../../flow/deed.ts";
 import { own } from "../../flow/json.ts";
 import { denialText } from "../../flow/question.ts";
 import { broken, gutter, visible } from "../../flow/text/visible.ts";
+import { isSideNote } from "../../story/report.ts";
 import type { DriveOptions } from "../../run/index.ts";
 import { deedsOf, laneIn, type Moment } from "../../story/story.ts";
 import type { Screen } from "../screen.ts";
@@ -131,7 +132,7 @@ export function entryLines(moment: Heard, paint: Paint, isVerbose: boolean): rea
       );
       break;
     case "run.adopted":
-      lines.push(dim(`went on with the flow ${event.flow.slice(0, 12)}`));
+      lines.push(dim(`continues with the flow ${event.flow.slice(0, 12)}`));
       break;
     case "run.edited":
       lines.push(dim(`handoff edited: ${Object.keys(event.handoff).join(", ")}`));
@@ -195,7 +196,9 @@ export function entryLines(moment: Heard, paint: Paint, isVerbose: boolean): rea
       lines.push(paint("yellow", `    ${shownInLine(event.detail, 400)}`));
       break;
     case "effect.failed":
-      lines.push(paint("red", `    ${shownInLine(event.detail, 400)}`));
+      // A run stops at any other, and its report says so.
+      if (isVerbose || isSideNote(event.key))
+        lines.push(paint("red", `    ${shownInLine(event.detail, 400)}`));
       break;
     case "effect.intended":
       if (isVerbose) lines.push(dim(event.detail));

@@ -2,9 +2,9 @@
  * The heart: a flow, a state and what happened give the next state, whose `pending` says what to do next, and the deeds
  * that led there. Pure. Starting, resuming, replaying and reporting are all folds of this one function.
  */
+import type { Prepared } from "../schema/prepared.ts";
 import type { Deed } from "../../flow/deed.ts";
 import type { Event } from "../../flow/event.ts";
-import type { Flow } from "../../flow/flow.ts";
 import { own } from "../../flow/json.ts";
 import { follow, pendingAnswer } from "./advance.ts";
 import { again, answered } from "./answering.ts";
@@ -31,13 +31,13 @@ import {
 
 export type Decided = { readonly state: State; readonly deeds: readonly Deed[] };
 
-export function decide(flow: Flow, state: State, event: Event): Decided {
+export function decide(flow: Prepared, state: State, event: Event): Decided {
   const deeds: Deed[] = [];
   return { state: stateAfter(flow, state, event, deeds), deeds };
 }
 
 /** The state alone, for folds that nothing reads the deeds of: those cost nothing there. */
-export function stateAfter(flow: Flow, state: State, event: Event, deeds: Deed[] | null = null): State {
+export function stateAfter(flow: Prepared, state: State, event: Event, deeds: Deed[] | null = null): State {
   const deciding: Deciding = { flow, deeds };
   const after = next(deciding, state, event);
   if (after.lanes.length === 0 && after.verdict === null && after.halted.length > 0)
