@@ -9,7 +9,7 @@ import { broken, visible, visibleInLine } from "../flow/text/visible.ts";
 import { RunnerError, type DriveOptions, type Result } from "../run/index.ts";
 import { parseNetwork } from "../run/world/config.ts";
 import { createFiles, readWritten } from "../run/world/files.ts";
-import { foreignLines, type TrustJournal, type Yes } from "../run/trust/foreign.ts";
+import { foreignLines, type TrustJournal, type Yes } from "../run/trust/foreign-state.ts";
 import { findProject } from "../run/world/project.ts";
 import { commandLines } from "../run/trust/trust.ts";
 import { UsageError } from "./args.ts";

@@ -28,7 +28,7 @@ export async function withJournal<T>(
 /** A journal that somebody else wrote may hold anything: what its data makes impossible is no fault of ours. */
 async function explained(error: unknown, stateDir: string, call: Call): Promise<unknown> {
   if (!(error instanceof Error) || error instanceof RunnerError || error instanceof UsageError) return error;
-  const { standingOf } = await import("../run/trust/states.ts");
+  const { standingOf } = await import("../run/trust/state-folders.ts");
   if (standingOf(stateDir, call.host.env).kind !== "foreign") return error;
   const what = `What is recorded in ${stateDir} cannot be read: ${error.message}. You did not make it here, and it may have been changed.`;
   return new RunnerError("JOURNAL_UNAVAILABLE", what, { cause: error });

@@ -2,7 +2,7 @@
 import { answerCommands, answerFrom, choiceOf, notAnAnswer } from "../../flow/question.ts";
 import { broken, visible } from "../../flow/text/visible.ts";
 import { answerQuestion, answerWith, questionsOf, type Questions } from "../../run/people/answer.ts";
-import { acceptImported } from "../../run/trust/foreign.ts";
+import { acceptImported } from "../../run/trust/foreign-state.ts";
 import { readRun, resume, RunnerError } from "../../run/index.ts";
 import type { OpenQuestion } from "../../run/people/questions.ts";
 import { UsageError } from "../args.ts";

@@ -10,7 +10,7 @@ import {
 import type { Flow } from "../../flow/flow.ts";
 import { variablesIn } from "../../flow/mcp.ts";
 import { readConfig, type UserConfig } from "./config.ts";
-import { inThisTurn } from "./moment.ts";
+import { inThisTurn } from "./read-once-a-turn.ts";
 import type { DriveOptions } from "../options.ts";
 
 /** `config`: the user's settings, where they were read already. */
