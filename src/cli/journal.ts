@@ -1,6 +1,6 @@
 /** Reading the project's journal, without leaving a trace where there is none. */
 import { openExistingJournal, RunnerError, type Journal } from "../run/index.ts";
-import { openOwnJournal } from "../run/records/journal.ts";
+import { openOwnJournal, requireRecord } from "../run/records/journal.ts";
 import { EXIT } from "../flow/verdict.ts";
 import { findProject } from "../run/world/project.ts";
 import type { Damage } from "../run/records/runs.ts";
@@ -23,6 +23,17 @@ export async function withJournal<T>(
   } finally {
     await journal?.close();
   }
+}
+
+/** The same for a command about runs that are recorded: `ref` names one of them. */
+export async function withRecord<T>(
+  call: Call,
+  ref: string,
+  use: (journal: Journal, stateDir: string) => Promise<T>,
+): Promise<T> {
+  return await withJournal(call, async (journal, stateDir) => {
+    return await use(requireRecord(journal, ref, stateDir), stateDir);
+  });
 }
 
 /** A journal that somebody else wrote may hold anything: what its data makes impossible is no fault of ours. */

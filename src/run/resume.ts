@@ -10,7 +10,7 @@ import { shownInLine } from "../flow/text/harmless.ts";
 import { flowsOf, openRun, releaseOn, withStack, type Known, type Opening } from "./open.ts";
 import type { DriveOptions, ResumeOptions } from "./options.ts";
 import { forgetWish, wishFor } from "./people/pause-and-stop.ts";
-import { openOwnJournal } from "./records/journal.ts";
+import { openOwnJournal, requireRecord } from "./records/journal.ts";
 import { findRun, readRow, readRun, type RecordedRun } from "./records/runs.ts";
 import type { Result } from "./result.ts";
 import { acceptImported } from "./trust/foreign-state.ts";
@@ -42,15 +42,11 @@ export async function recordOf(
 ): Promise<Journal> {
   if (options.journal !== undefined) return options.journal;
   const clock = options.clock ?? systemClock;
-  const journal = await openOwnJournal(stateDir, clock, options, options.run, async (foreign) => {
+  const found = await openOwnJournal(stateDir, clock, options, options.run, async (foreign) => {
     const { row, entries, current } = await readRun(foreign, options.run);
     if (options.adopt !== true) requirePlace(root, recallBackend(entries), current, row.id);
   });
-  if (journal === null)
-    throw new RunnerError(
-      "RUN_UNKNOWN",
-      `There is no run "${options.run}": none is recorded in ${stateDir}.`,
-    );
+  const journal = requireRecord(found, options.run, stateDir);
   stack.defer(journal.close);
   return journal;
 }

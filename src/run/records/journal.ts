@@ -112,6 +112,12 @@ export async function openOwnJournal(
   return await openJournal(stateDir, clock, access, about, check);
 }
 
+/** RUN_UNKNOWN where nothing was ever recorded. */
+export function requireRecord(journal: Journal | null, ref: string, stateDir: string): Journal {
+  if (journal !== null) return journal;
+  throw new RunnerError("RUN_UNKNOWN", `There is no run "${ref}": none is recorded in ${stateDir}.`);
+}
+
 /** SQLite takes an empty file for a new database: the runs that were in it would be gone without a word. */
 function requireContent(stateDir: string, env: NodeJS.ProcessEnv): void {
   const file = join(stateDir, "runs.db");
