@@ -17,9 +17,9 @@ import { begunIn, deedsOf, laneIn, type Moment } from "../story/story.ts";
 import type { Told } from "./log-line.ts";
 
 export function* registryLines(moment: Moment): Generator<Told> {
-  const { event, led } = moment.entry;
+  const { event } = moment.entry;
   if ("visit" in event) yield* happened(moment, event);
-  if (led !== undefined) yield* settled(moment, led);
+  for (const { led } of deedsOf(moment, "settled")) yield* settled(moment, led);
   yield* begun(moment);
 }
 

@@ -40,6 +40,8 @@ describe("system clock changes in the middle of a run", () => {
         const [untouched, touched] = [await limited(wallMs, []), await limited(wallMs, settings)];
         assert.deepEqual(touched.told, untouched.told);
         assert.equal(touched.driven, wallMs);
+        const visits = touched.result.path.map(({ step, visit }) => `${step}@${visit}`);
+        assert.deepEqual(visits, [...new Set(visits)], "each decision once");
       }
     });
 

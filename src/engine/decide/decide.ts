@@ -130,7 +130,8 @@ function next(deciding: Deciding, state: State, event: Event): State {
       const { budget } = state;
       const known = limit === undefined || budget === null ? budget : { ...budget, reached: limit };
       if (limit !== undefined) deeds?.push({ kind: "limited", reached: limit });
-      return haltAll(deciding, withUsage({ ...state, budget: known }, spent), "BUDGET_EXHAUSTED", why, of);
+      const stopped = withUsage({ ...state, settled: null, budget: known }, spent);
+      return haltAll(deciding, stopped, "BUDGET_EXHAUSTED", why, of);
     }
     case "step.cut":
       return { ...withUsage(state, event.usage), settled: null };
