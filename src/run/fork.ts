@@ -11,7 +11,7 @@ import { own, type Json, type JsonObject } from "../flow/json.ts";
 import { didYouMean } from "../load/text/suggest.ts";
 import { stripFrontMatter } from "../prompts/find.ts";
 import { recallBackend } from "./world/backend.ts";
-import { acceptImported, isImported } from "./trust/foreign.ts";
+import { acceptImported, isImported } from "./trust/foreign-state.ts";
 import { flowDigest } from "./load.ts";
 import { requirePlace } from "./world/workplace.ts";
 import { findProject } from "./world/project.ts";

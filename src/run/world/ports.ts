@@ -15,7 +15,7 @@ import { discreet, withoutSecrets } from "./redacted-ports.ts";
 import { askerOf, githubFor, type Pinned } from "./github.ts";
 import { guardedIn } from "./own-files.ts";
 import { modulesOf } from "./own-modules.ts";
-import { present } from "./present.ts";
+import { present } from "./folder-gone.ts";
 import { programsFor } from "./programs.ts";
 
 export type Around = {

@@ -3,7 +3,7 @@ import { lstatSync, realpathSync } from "node:fs";
 import { basename, dirname, isAbsolute, join, resolve } from "node:path";
 import { outside, pick, readShelves, type Shelf } from "../../boundaries/sandbox/program.ts";
 import { PROGRAM_NAMES, type Programs } from "../../flow/machine/programs.ts";
-import { inThisTurn } from "./moment.ts";
+import { inThisTurn } from "./read-once-a-turn.ts";
 import { homeFolder } from "./project.ts";
 
 /** Where programs are looked for when there is no PATH, as the C library does it. */
