@@ -17,5 +17,7 @@ export function flowFrom<F extends Flow>(
 
 /** The digests of the flows that a run adopted, in order. */
 export function adoptions(entries: readonly Entry[]): readonly string[] {
-  return entries.flatMap(({ event }) => (event.type === "run.adopted" ? [event.flow] : []));
+  const digests: string[] = [];
+  for (const { event } of entries) if (event.type === "run.adopted") digests.push(event.flow);
+  return digests;
 }

@@ -48,7 +48,7 @@ function requireCompatible({ row, flow, adopted, current, entries }: RecordedRun
   if (reasons.length === 0) return;
   throw new RunnerError(
     "FLOW_INCOMPATIBLE",
-    `Run ${row.id} cannot go on with the files as they are now:\n${reasons.map((reason) => `  ${reason}`).join("\n")}\n` +
+    `Run ${row.id} cannot continue with the current files:\n${reasons.map((reason) => `  ${reason}`).join("\n")}\n` +
       `Resume it without --adopt, or begin a new run.`,
   );
 }

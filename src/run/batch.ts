@@ -178,7 +178,7 @@ function beginner(loaded: Loaded, { batch }: BatchRecord, options: Beginning): W
     others ??= underWay(journal, loaded.agent);
     const other = (await others).find((one) => isPart(item.args, one.args));
     if (other !== undefined)
-      return toFailure(loaded.agent, "RUN_OWNED_ELSEWHERE", `Run ${other.run} is at work on it already.`);
+      return toFailure(loaded.agent, "RUN_OWNED_ELSEWHERE", `Run ${other.run} is already working on it.`);
     const how = {
       ...shared,
       journal,

@@ -11,7 +11,7 @@ import { own, type Json, type JsonObject } from "../flow/json.ts";
 import { didYouMean } from "../load/text/suggest.ts";
 import { stripFrontMatter } from "../prompts/find.ts";
 import { recallBackend } from "./world/backend.ts";
-import { acceptImported, isImported } from "./trust/foreign.ts";
+import { acceptImported, isImported } from "./trust/foreign-state.ts";
 import { flowDigest } from "./load.ts";
 import { requirePlace } from "./world/workplace.ts";
 import { findProject } from "./world/project.ts";
@@ -237,7 +237,7 @@ function wordsOf({ id, answer }: Step, output: JsonObject | string, key: string)
   if (typeof output === "string")
     throw new RunnerError(
       "EDIT_INVALID",
-      `Step "${id}" answers with a JSON object, and the edited output is none.`,
+      `Step "${id}" answers with a JSON object, but the edited output is not one.`,
     );
   if (answer.channel.kind === "output") return { text: "", calls: [], output };
   return { text: "", calls: [{ id: `${key}#edited`, name: answer.channel.name, input: output }] };

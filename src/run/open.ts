@@ -21,11 +21,12 @@ import { systemClock } from "./world/clock.ts";
 import { readConfig, type UserConfig } from "./world/config.ts";
 import { pinRepository, toRecord, type Pinned } from "./world/github.ts";
 import { grantedAtStart, grantedOnResume, requireMetered } from "./world/limits.ts";
+import { inThisTurn } from "./world/moment.ts";
 import { mayGrant, openGround, settleGround, tellLoudly } from "./world/process-starter.ts";
 import type { Project } from "./world/project.ts";
 import { discreetSpec } from "./world/redacted-ports.ts";
 import type { Settled } from "./world/sandbox.ts";
-import { secretsFor, type SecretSource } from "./world/secrets.ts";
+import { secretsOf, type SecretSource } from "./world/secrets.ts";
 import { placeOf, startFolder, surroundings } from "./world/workplace.ts";
 
 /**
@@ -139,7 +140,7 @@ export async function admit(
 ): Promise<Admitted> {
   const { env = process.env } = options;
   const { root, stateDir } = project;
-  const config = readConfig(env);
+  const config = inThisTurn(["config", env, flow, project], () => readConfig(env));
   const redactor = redactorOf({ ...options, config }, flow);
   const backend = await chooseBackend(options, flow, { env, config, stateDir, root }, past ?? undefined);
   const close = once(async () => await backend.close?.());
@@ -353,7 +354,22 @@ function once(work: () => Promise<void>): () => Promise<void> {
   return () => (done ??= work());
 }
 
-/** The environment is searched for secrets when there is a text to take them out of. */
+/**
+ * The environment is searched for secrets when there is a text to take them out of. Runs that all began before that
+ * share it: the environment may be changed before the next one begins.
+ */
 export function redactorOf(source: SecretSource, flow?: Flow): Redactor {
-  return createRedactor(secretsFor(source, flow));
+  const { env = process.env, cwd = process.cwd(), secrets = NONE, config } = source;
+  const newest = inThisTurn(["redactor", env, cwd, secrets, config, flow], (): Shared => ({
+    redactor: null,
+  }));
+  return (newest.redactor ??= createRedactor(() => {
+    newest.redactor = null;
+    return secretsOf(source, flow);
+  }));
 }
+
+const NONE: readonly string[] = [];
+
+/** null: it has read its secrets already. */
+type Shared = { redactor: Redactor | null };

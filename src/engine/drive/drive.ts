@@ -106,7 +106,8 @@ function grantedIn({ past, begin }: Drive): Granted | undefined {
 }
 
 /** Of the flow that the run has adopted last. */
-function currentLimits({ flow, past, adopted }: Drive): Granted {
+function currentLimits({ flow, past, adopted = {} }: Drive): Granted {
+  if (Object.keys(adopted).length === 0) return flow.limits;
   return past.reduce((held, { event }) => flowFrom(held, event, adopted), flow).limits;
 }
 

@@ -143,9 +143,9 @@ export function parseBundle(text: string, file: string): Bundle {
   } catch (cause) {
     throw new RunnerError("EXPORT_INVALID", `${file} is not valid JSON, or was cut off.`, { cause });
   }
-  if (!isObject(value) || own(value, "kind") !== "lockstep-run") throw refuse("is no run that was exported.");
+  if (!isObject(value) || own(value, "kind") !== "lockstep-run") throw refuse("is not an exported run.");
   if (own(value, "v") !== 1)
-    throw refuse(`has version ${JSON.stringify(own(value, "v"))}, and this Lockstep knows 1.`);
+    throw refuse(`has version ${JSON.stringify(own(value, "v"))}, but this Lockstep only reads version 1.`);
   const { run, flows, entries } = value as unknown as Partial<Bundle>;
   const isWhole =
     isObject(run) &&
@@ -226,11 +226,11 @@ export async function importRun(journal: Journal, bundle: Bundle, options: Impor
   if (bundle.damaged !== undefined)
     throw new RunnerError(
       "EXPORT_INVALID",
-      `Run ${run.id} was exported from a damaged record and is not whole: going on with it could repeat what it has done. "lockstep replay" looks at the file.`,
+      `Run ${run.id} was exported from a damaged record and is incomplete: resuming it could repeat its effects. Inspect the file with "lockstep replay".`,
     );
   const { difference } = await replayBundle(bundle);
   if (difference?.about === "entry") {
-    const why = `Entry ${difference.seq} of run ${run.id} cannot follow the ones before it, so it is no record of a run.`;
+    const why = `Entry ${difference.seq} of run ${run.id} cannot follow the entries before it, so this is not a valid run.`;
     throw new RunnerError("EXPORT_INVALID", why);
   }
   const flow = flows[run.flow]!;

@@ -161,7 +161,7 @@ export async function show(
   } as const;
   const running = { outcome: "running", code: "RUNNING", exitCode: null } as const;
   if (damage === null && !isRunning) return result;
-  const reason = damage?.why ?? "The run is in progress, driven by another process.";
+  const reason = damage?.why ?? "The run is active in another process.";
   const stands = damage === null ? running : damaged;
   return { ...result, ...stands, resumable: false, reason, completionReason: reason };
 }
@@ -271,7 +271,7 @@ export async function flowOf(journal: Journal, run: string, digest: string): Pro
 export async function findRun(journal: Journal, ref: string): Promise<RunRow> {
   if (ref === "@last" || ref === "@failed") {
     const row = ref === "@last" ? (await journal.list({ limit: 1 }))[0] : await newestFailed(journal);
-    if (row === undefined) throw new RunnerError("RUN_UNKNOWN", `There is no run that ${ref} could mean.`);
+    if (row === undefined) throw new RunnerError("RUN_UNKNOWN", `No run matches ${ref}.`);
     return row;
   }
   const [exact] = await journal.rows([ref]);
@@ -279,7 +279,10 @@ export async function findRun(journal: Journal, ref: string): Promise<RunRow> {
   const matches = ref === "" ? [] : await journal.list({ prefix: ref, limit: MOST_NAMED + 1 });
   if (matches.length === 1) return matches[0]!;
   if (matches.length === 0) {
-    throw new RunnerError("RUN_UNKNOWN", `There is no run "${ref}". \`lockstep runs\` lists what there is.`);
+    throw new RunnerError(
+      "RUN_UNKNOWN",
+      `There is no run "${ref}". \`lockstep runs\` lists the recorded runs.`,
+    );
   }
   const ids = matches.slice(0, MOST_NAMED).map((row) => row.id);
   throw new RunnerError("RUN_AMBIGUOUS", `"${ref}" could be any of ${ids.join(", ")}; give more of the id.`);

@@ -44,7 +44,7 @@ export async function whatIf(
 ): Promise<WhatIf> {
   const { agent, flow, problems } = loaded;
   if (flow === null || hasErrors(problems)) {
-    const why = `Agent "${agent}" has problems, so nothing can be led through it. See: lockstep check ${shellWord(agent)}`;
+    const why = `Agent "${agent}" has problems, so no run can be replayed through it. See: lockstep check ${shellWord(agent)}`;
     throw new RunnerError("FLOW_INVALID", why);
   }
   const ready = await prepare(flow);

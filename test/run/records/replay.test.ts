@@ -300,8 +300,8 @@ test("a file that is no exported run is refused with what is wrong with it", () 
   const gate = readFileSync(join(JOURNALS, "gate.json"), "utf8");
   const rows: readonly [text: string, message: RegExp][] = [
     ["{", /f\.json is not valid JSON, or was cut off/],
-    ["[]", /is no run that was exported/],
-    ['{"kind":"lockstep-run","v":2}', /has version 2, and this Lockstep knows 1/],
+    ["[]", /is not an exported run/],
+    ['{"kind":"lockstep-run","v":2}', /has version 2, but this Lockstep only reads version 1/],
     ['{"kind":"lockstep-run","v":1,"run":{}}', /lacks parts of a run/],
     [gate.replace('"flows": {', '"flows": { "x": {} }, "more": {'), /lacks the flow/],
     [gate.replace('"Do initial.a."', '"Do harm."'), /was changed: its flow is not the one/],
