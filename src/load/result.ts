@@ -1,26 +1,23 @@
 /** What loading an agent gives, made once for every dialect. */
-import type { StepId } from "../flow/flow.ts";
 import type { Problem } from "../flow/problem.ts";
 import { modelsToTry } from "./agent/models.ts";
 import type { LoadResult, SchemaToTry } from "./index.ts";
-import { toProblem, type Finding } from "./rules/finding.ts";
+import type { Finding } from "./rules/finding.ts";
+import { toProblem } from "./rules/weigh.ts";
 import { at, type Loaded } from "./rules/loaded.ts";
 import { emptyDocument } from "./text/document.ts";
 import { originsIn } from "./text/origin.ts";
 
-/** `ids`: what may name a model. `live`: the steps that the entry can lead to; null: every step counts. */
 export function resultOf(
   loaded: Loaded,
   stepsIn: string,
   problems: readonly Problem[],
   schemas: readonly SchemaToTry[],
-  ids: Iterable<StepId>,
-  live: ReadonlySet<StepId> | null,
 ): LoadResult {
   const origin = originsIn(loaded.where);
   const problemAt: LoadResult["problemAt"] = (part, found) =>
-    toProblem({ ...found, ...at(loaded, ...part) }, live);
-  const models = modelsToTry(origin, problemAt, ids);
+    toProblem({ ...found, ...at(loaded, ...part) }, loaded.live);
+  const models = modelsToTry(origin, problemAt, loaded.entries.keys());
   return { flow: loaded.flow, origin, stepsIn, problems, problemAt, inOrder: asFound, schemas, models };
 }
 

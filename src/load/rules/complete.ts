@@ -4,10 +4,24 @@ import { isWritten } from "../text/document.ts";
 import type { Finding } from "./finding.ts";
 import { isFinal } from "../registry/gate-forms.ts";
 import { atStep, witness, type Registered } from "./loaded.ts";
+import { error, type Codes, type Rules } from "./rule.ts";
 import { fieldWords } from "../registry/schemas.ts";
 import type { StepSource } from "../registry/registry-shape.ts";
 
-export function* checkComplete(loaded: Registered): Generator<Finding> {
+export const rules: Rules = { complete: [checkComplete] };
+
+export const codes = {
+  "COMPLETE-TARGET": error(
+    "complete leads elsewhere",
+    "complete always leads to a complete.* step, so that a flow which is done never goes round once more.",
+  ),
+  "COMPLETE-SCHEMA": error(
+    "schema of a strict flow",
+    "A schema by JSON pointer that fixes stepId lets no answer through that was meant for another step.",
+  ),
+} satisfies Codes;
+
+function* checkComplete(loaded: Registered): Generator<Finding> {
   yield* checkPresence(loaded);
   for (const id of loaded.graph.flow.ids) {
     const source = loaded.sources.registry.steps.get(id)!;

@@ -2,10 +2,24 @@
 import type { Step, StepId } from "../../flow/flow.ts";
 import type { Finding } from "./finding.ts";
 import { atStep, type Registered } from "./loaded.ts";
+import { error, warning, type Codes, type Rules } from "./rule.ts";
 import { namesRead } from "../registry/variables.ts";
 import { waysFrom, type Ways } from "./ways.ts";
 
-export function* checkData(loaded: Registered): Generator<Finding> {
+export const rules: Rules = { gated: [checkData] };
+
+export const codes = {
+  "DATA-NEVER": error(
+    "read before it is handed on",
+    "A prompt with a value that is not there yet cannot be made.",
+  ),
+  "DATA-SKIPPED": warning(
+    "way around the supplier",
+    "On such a way the prompt cannot be made, and the run fails there.",
+  ),
+} satisfies Codes;
+
+function* checkData(loaded: Registered): Generator<Finding> {
   const { reach, graph, flow } = loaded;
   // Branches that run beside each other have no before and after.
   if (reach === null || hasForks(graph.steps.values())) return;

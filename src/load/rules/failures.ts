@@ -8,6 +8,22 @@ import { escapeSegment } from "../text/places.ts";
 import { inPrompt } from "../text/prompt-places.ts";
 import { didYouMean } from "../text/suggest.ts";
 import { placeholderPlaces } from "../registry/variables.ts";
+import { warning, type Codes } from "./rule.ts";
+
+export const codes = {
+  "PR-EDITION": warning(
+    "failure prompt not found",
+    "The model hears of the failed check in general words only.",
+  ),
+  "FAILURE-NAME": warning(
+    "name without a value in a failure prompt",
+    "The model would read an empty place where the failure should be named.",
+  ),
+  "FAILURE-BLOCK": warning(
+    "braces in a failure prompt",
+    "What is not a tag of the language of failure prompts, or is not closed, is sent to the model unchanged.",
+  ),
+} satisfies Codes;
 
 export function* checkFailures(loaded: Registered): Generator<Finding> {
   const written = new Map<string, Guarded[]>();

@@ -18,12 +18,52 @@ import { gateForm } from "../registry/gate-forms.ts";
 import { atStep, schemaPlace, witness, type Registered } from "./loaded.ts";
 import { continuationOf } from "../registry/moves.ts";
 import { pointerOf } from "../text/places.ts";
+import { isNamed } from "../registry/promises.ts";
+import { error, warning, type Codes, type Rules } from "./rule.ts";
 import type { GateSource, Intent } from "../registry/registry-shape.ts";
 import { fieldSchema, fieldWords, parsePointer } from "../registry/schemas.ts";
 import { show } from "../text/shape.ts";
 import { didYouMean } from "../text/suggest.ts";
 
-export function* checkGates(loaded: Registered): Generator<Finding> {
+export const rules: Rules = { gated: [checkGates] };
+
+export const codes = {
+  "SR-VALID-003": error(
+    "enum and allowedIntents differ",
+    "What the model may say and what the runner accepts are one contract.",
+  ),
+  "SR-GATE-004": error(
+    "graph without gates",
+    "detect:graph ends at a terminal of the graph, and only gates lead there.",
+  ),
+  "SR-GATE-SCHEMA": warning(
+    "gate without schema",
+    "Without a schema the model is not told what to answer, and nothing is validated.",
+  ),
+  "GATE-FALLBACK": warning(
+    "fallbackIntent not allowed",
+    "A fallback outside of allowedIntents is passed over for another one.",
+  ),
+  "HANDOFF-KEY": error("handoff keys collide", "Two fields under one key would overwrite each other."),
+  "FLOW-JUMP-TARGET": error(
+    "jump to an unknown step",
+    "What the schema lets the model name must be a step of the flow.",
+  ),
+  "SCHEMA-STEP-ID": error(
+    "stepId of another step",
+    "The step's id is put into the answer before it is checked, so the schema must take it.",
+  ),
+  "SCHEMA-STEP-ID-OPEN": warning(
+    "stepId not fixed",
+    "A const tells the model which step it answers for; the other schemas of this flow have one.",
+  ),
+  "SCHEMA-UNIQUE": warning(
+    "uniqueItems without maxItems",
+    "Objects in a list are compared each with each other: a long list would take minutes to check.",
+  ),
+} satisfies Codes;
+
+function* checkGates(loaded: Registered): Generator<Finding> {
   yield* checkSchemas(loaded);
   yield* checkAnswers(loaded);
   // A strict flow has rules of its own for what must be there, and words of its own in its schemas.
@@ -376,7 +416,7 @@ function* checkFields(
     ["targetField", gate.allowedIntents?.includes("jump") ? gate.targetField : undefined],
   ] as const;
   for (const [key, field] of fields) {
-    if (field === undefined || mayHold(schema, parseDotPath(field))) continue;
+    if (field === undefined || isNamed(schema, parseDotPath(field))) continue;
     yield {
       code: "GATE-FIELD",
       ...atStep(loaded, id, "structuredGate", key),
@@ -396,29 +436,6 @@ function* checkFields(
       witness: witness(loaded, id, strangers[0]!),
     };
   }
-  for (const [index, field] of gate.handoffFields.entries()) {
-    if (mayHold(schema, parseDotPath(field))) continue;
-    yield {
-      code: "HANDOFF-FIELD",
-      ...atStep(loaded, id, "structuredGate", "handoffFields", index),
-      message: `"${field}" of the handoffFields of the step "${id}" is not in its schema.`,
-      fix: `Add "${field}" to the schema, or remove it here.`,
-    };
-  }
-}
-
-/** Whether an answer that fits the schema can have something at the path. In doubt it can. */
-function mayHold(schema: Json, path: Path): boolean {
-  const [head, ...rest] = path;
-  if (head === undefined || !isObject(schema)) return schema !== false;
-  const properties = own(schema, "properties");
-  const named = isObject(properties) ? own(properties, head) : undefined;
-  if (named !== undefined) return mayHold(named, rest);
-  const items = own(schema, "items");
-  if (/^\d+$/.test(head) && isObject(items)) return mayHold(items, rest);
-  const type = own(schema, "type");
-  const isScalar = typeof type === "string" && type !== "object" && type !== "array";
-  return !isScalar && own(schema, "additionalProperties") !== false;
 }
 
 function list(words: readonly Json[]): string {

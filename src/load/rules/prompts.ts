@@ -3,13 +3,38 @@ import type { Need, Step, StepId } from "../../flow/flow.ts";
 import { readersOf } from "./prompt-files.ts";
 import type { Finding } from "./finding.ts";
 import { atStep, type Registered } from "./loaded.ts";
+import { error, warning, type Codes, type Rules } from "./rule.ts";
 import { inPrompt } from "../text/prompt-places.ts";
 import type { StepSource } from "../registry/registry-shape.ts";
 import type { Section } from "../registry/sections.ts";
 import { didYouMean } from "../text/suggest.ts";
 import { INPUT_TEXT, placeholderPlaces, readsInput, runtimeNames } from "../registry/variables.ts";
 
-export function* checkPrompts(loaded: Registered): Generator<Finding> {
+export const rules: Rules = { gated: [checkPrompts] };
+
+export const codes = {
+  "INPUT-SHADOWED": warning("input never read", "A parameter of the same name is looked up first."),
+  "INPUT-SOURCE": error("input without source", "An input is read from what another step hands on."),
+  "UV-EARLY": error(
+    "variable not there yet",
+    "On the first visit of a run there is no earlier one to tell of.",
+  ),
+  "UV-UNDECLARED": warning(
+    "variable not declared",
+    "uvVariables is the list by which a reader and the checks know what a prompt needs.",
+  ),
+  "UV-PLAIN": warning(
+    "placeholder without uv-",
+    "Only {uv-name} is replaced; other braces reach the model as they stand.",
+  ),
+  "STDIN-UNDECLARED": warning(
+    "input not declared",
+    "A step that uses stdin is not asked without input; any other is asked with nothing in its place.",
+  ),
+  "STDIN-UNREAD": warning("input never read", "What is piped in would not reach the model."),
+} satisfies Codes;
+
+function* checkPrompts(loaded: Registered): Generator<Finding> {
   const suppliers = suppliersOf(loaded);
   for (const [id, step] of loaded.graph.steps) {
     const source = loaded.sources.registry.steps.get(id)!;

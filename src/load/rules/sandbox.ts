@@ -1,10 +1,23 @@
 /** Rules about the sandbox: hosts that say what they mean, and folders that can be opened without opening everything. */
 import { isWritten } from "../text/document.ts";
 import type { Finding } from "./finding.ts";
-import type { Registered } from "./loaded.ts";
+import type { Loaded } from "./loaded.ts";
+import { error, type Codes, type Rules } from "./rule.ts";
 
-export function* checkSandbox({ sources }: Registered): Generator<Finding> {
-  const { agentDocument: document, agent } = sources;
+export const rules: Rules = { all: [checkSandbox] };
+
+export const codes = {
+  "SANDBOX-HOST": error(
+    "host of the sandbox",
+    "A list of hosts is worth as much as its widest entry: commands can send there whatever they can read.",
+  ),
+  "SANDBOX-PATH": error(
+    "folder of the sandbox",
+    "Whoever can write the home folder, the record of runs or the list of what is trusted is not confined.",
+  ),
+} satisfies Codes;
+
+function* checkSandbox({ agentDocument: document, agent }: Loaded): Generator<Finding> {
   const { network, filesystem } = agent.runner.boundaries.sandbox;
   const at = "/runner/boundaries/sandbox";
   if (!isWritten(document, ["runner", "boundaries", "sandbox"])) return;

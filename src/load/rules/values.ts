@@ -7,6 +7,18 @@ import { escapesProject, joinPath } from "../text/paths.ts";
 import { escapeSegment } from "../text/places.ts";
 import type { ValidatorSource } from "../registry/registry-shape.ts";
 import { didYouMean } from "../text/suggest.ts";
+import { error, warning, type Codes } from "./rule.ts";
+
+export const codes = {
+  "CHECK-PARAM": error(
+    "unusable parameter",
+    "Values reach a command as variables of its shell: a name that changes which commands are found, or a value that no variable can hold, must not get there.",
+  ),
+  "CHECK-VALUE": warning(
+    "value not supplied",
+    "To a shell a name without a value is empty text, and the command then means something else.",
+  ),
+} satisfies Codes;
 
 /** One condition, with the validator it asks for. */
 export type Asked = {
