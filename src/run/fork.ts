@@ -1,5 +1,5 @@
 /** A new run that shares the past of another one up to a visit, and goes on from there on its own. */
-import { decide } from "../engine/decide/decide.ts";
+import { stateAfter } from "../engine/decide/decide.ts";
 import { fold } from "../engine/drive/drive.ts";
 import { RunnerError, type Journal, type NewRun, type RunHandle, type RunRow } from "../engine/ports.ts";
 import { inItsOwnRun, retell } from "../story/reword.ts";
@@ -145,7 +145,7 @@ function draftOf(recorded: RecordedRun, { at, edits = {} }: ForkOptions, now: nu
   const digest = flowDigest(wanted);
   let state = fold(flow, entries, adopted);
   const add = (held: Flow, event: Event) => {
-    state = decide(held, state, event);
+    state = stateAfter(held, state, event);
     const before = entries.at(-1)?.at ?? now;
     const moved = now === before ? {} : { moved: now - before };
     entries.push({ seq: entries.length + 1, at: now, ...moved, event, ...recordedWith(state) });

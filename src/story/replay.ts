@@ -3,7 +3,7 @@ import { flowFrom } from "../flow/adopted.ts";
 import type { Command, Entry, Event, Led } from "../flow/event.ts";
 import type { Flow, Flows } from "../flow/flow.ts";
 import { sameJson, type Json } from "../flow/json.ts";
-import { decide } from "../engine/decide/decide.ts";
+import { stateAfter } from "../engine/decide/decide.ts";
 import { EMPTY_STATE, type State } from "../engine/decide/state.ts";
 
 export type Replayed = {
@@ -50,7 +50,7 @@ export function createReplay(flowAt: (entry: Entry) => Flow): Replaying {
       try {
         difference = misplaced(state, entry, events + 1);
         if (difference !== null) return false;
-        next = decide(flowAt(entry), state, event);
+        next = stateAfter(flowAt(entry), state, event);
       } catch (error) {
         const why = error instanceof Error ? error.message : String(error);
         difference = divergence(entry, "entry", place(event), why);
@@ -107,7 +107,8 @@ export function answers(command: Command, event: Event): boolean {
     case "ask":
       return (
         (event.type === "step.answered" && (event.turn === command.turn || unaskable)) ||
-        event.type === "step.warned"
+        event.type === "step.warned" ||
+        event.type === "step.cut"
       );
     case "call":
       return event.type === "step.called" || event.type === "step.asked" || event.type === "step.suspended";

@@ -1,7 +1,7 @@
 /** A recorded run led through another flow: what was answered, checked and seen then is given to it now. */
 import type { CheckResult, Command, Entry, Event, Led } from "../flow/event.ts";
 import type { Flow, StepId } from "../flow/flow.ts";
-import { decide } from "../engine/decide/decide.ts";
+import { stateAfter } from "../engine/decide/decide.ts";
 import { answers } from "./replay.ts";
 import { EMPTY_STATE, type State } from "../engine/decide/state.ts";
 
@@ -27,7 +27,7 @@ export function reroute(
   const path: Led[] = [];
   let state = EMPTY_STATE;
   const go = (event: Event) => {
-    state = decide(flow, state, event);
+    state = stateAfter(flow, state, event);
     if (state.settled !== null) path.push(state.settled);
   };
 

@@ -6,7 +6,7 @@ import type { CallResult, Entry, Event, Led } from "../flow/event.ts";
 import { flowFrom } from "../flow/adopted.ts";
 import type { Flow, Flows } from "../flow/flow.ts";
 import { canonicalJson, own, type Json, type JsonObject } from "../flow/json.ts";
-import { decide } from "../engine/decide/decide.ts";
+import { stateAfter } from "../engine/decide/decide.ts";
 import { executionId } from "../engine/decide/stage-lane.ts";
 import { EMPTY_STATE, type Fork, type Lane, type State } from "../engine/decide/state.ts";
 
@@ -19,7 +19,7 @@ export function audit(began: Flow, entries: readonly Entry[], adopted?: Flows): 
   let state = EMPTY_STATE;
   for (const entry of entries) {
     flow = flowFrom(flow, entry.event, adopted);
-    const after = decide(flow, state, entry.event);
+    const after = stateAfter(flow, state, entry.event);
     for (const [name, about] of recordsOf({ flow, before: state, after, entry })) {
       records.push({ at: entry.at, name, about });
     }

@@ -2,7 +2,7 @@
  * A run without what people and models said in it. Letters become x and digits 0, wherever words can stand; what the
  * flow itself names stays, and so does whatever a decision depends on, because the run must still replay.
  */
-import { decide } from "../engine/decide/decide.ts";
+import { stateAfter } from "../engine/decide/decide.ts";
 import { RunnerError } from "../engine/ports.ts";
 import { inItsOwnRun, toldAs } from "../story/reword.ts";
 import { EMPTY_STATE, type State } from "../engine/decide/state.ts";
@@ -35,10 +35,10 @@ export function createRedaction(began: Flow, adopted: Flows): Redaction {
   const told = (entry: Entry): Entry => {
     const { seq, event: recorded } = entry;
     flow = flowFrom(flow, recorded, adopted);
-    const then = decide(flow, was, recorded);
+    const then = stateAfter(flow, was, recorded);
     const retold = (open: Open) => {
       const event = inItsOwnRun(reworded(recorded, is, hide, open), recorded, was, is);
-      return { event, now: decide(flow, is, event) };
+      return { event, now: stateAfter(flow, is, event) };
     };
     const open = whatMustStay(seq, recorded, (places) => comesToTheSame(then, retold(places).now));
     const { event, now } = retold(open);

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { globSync, readFileSync } from "node:fs";
 import { describe, it } from "node:test";
 import type { Backend, Clock } from "../../src/engine/ports.ts";
-import { decide } from "../../src/engine/decide/decide.ts";
+import { stateAfter } from "../../src/engine/decide/decide.ts";
 import { drivenMs } from "../../src/engine/drive/stamp.ts";
 import { EMPTY_STATE } from "../../src/engine/decide/state.ts";
 import type { Entry } from "../../src/flow/event.ts";
@@ -230,7 +230,7 @@ function lengths({ flow, entries }: { readonly flow: Flow; readonly entries: rea
   const spans = createSpans(flow, "r", false);
   let before = EMPTY_STATE;
   const all = entries.flatMap((entry) => {
-    const after = decide(flow, before, entry.event);
+    const after = stateAfter(flow, before, entry.event);
     const done = spans.hear(entry, before, after);
     before = after;
     return done;

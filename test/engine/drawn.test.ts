@@ -1,7 +1,7 @@
 /** Drawing and record agree: every decision of a run is an edge of its outline, over generated machines with forks. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { decide } from "../../src/engine/decide/decide.ts";
+import { stateAfter } from "../../src/engine/decide/decide.ts";
 import { replay } from "../../src/story/replay.ts";
 import { addEntry, createReport } from "../../src/story/report.ts";
 import { prepareSchemas, schemasOf } from "../../src/engine/schema/schema.ts";
@@ -138,7 +138,7 @@ function drive(flow: Flow, next: () => number): readonly Entry[] {
   const entries: Entry[] = [];
   let state: State = EMPTY_STATE;
   const add = (event: Event) => {
-    state = decide(flow, state, event);
+    state = stateAfter(flow, state, event);
     entries.push({ seq: entries.length + 1, at: 0, event, ...recordedWith(state) });
   };
   add(started);

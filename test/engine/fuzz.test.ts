@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { decide } from "../../src/engine/decide/decide.ts";
+import { stateAfter } from "../../src/engine/decide/decide.ts";
 import { bound } from "../../src/engine/decide/answer.ts";
 import { EMPTY_STATE, type State } from "../../src/engine/decide/state.ts";
 import type { Event, Reply } from "../../src/flow/event.ts";
@@ -107,7 +107,7 @@ test(`${ANSWERS} answers lead nowhere that is not declared`, () => {
       reply,
     };
     const expected = oracle(step, reply, state.lanes[0]!.repairs > 0);
-    const next = decide(flow, state, event);
+    const next = stateAfter(flow, state, event);
     const got =
       next.verdict !== null
         ? `end ${next.verdict.code ?? "completed"}`
@@ -316,7 +316,7 @@ function start(): State {
     cwd: "/",
     backend: { id: "x", options: null },
   };
-  const entered = decide(flow, EMPTY_STATE, event);
+  const entered = stateAfter(flow, EMPTY_STATE, event);
   // Past the first iteration, where a miss is forgiven.
   return { ...entered, iterations: 2 };
 }

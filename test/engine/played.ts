@@ -8,7 +8,7 @@ import { createHash } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { audit } from "../../src/tell/audit.ts";
-import { decide } from "../../src/engine/decide/decide.ts";
+import { stateAfter } from "../../src/engine/decide/decide.ts";
 import { EMPTY_STATE } from "../../src/engine/decide/state.ts";
 import type { Entry } from "../../src/flow/event.ts";
 import type { Flow } from "../../src/flow/flow.ts";
@@ -77,7 +77,7 @@ function linesOf(
 function logged(flow: Flow, entries: readonly Entry[]): readonly LogLine[] {
   let before = EMPTY_STATE;
   return entries.flatMap((entry) => {
-    const after = decide(flow, before, entry.event);
+    const after = stateAfter(flow, before, entry.event);
     const lines = logLines(entry, before, after, flow);
     before = after;
     return lines;

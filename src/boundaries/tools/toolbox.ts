@@ -13,7 +13,7 @@ import { createGround, type Ground, type Guarded } from "../gate/paths.ts";
 import { permissionFor, permissionWish, userWish, type Permission } from "../gate/permissions.ts";
 import { searchTools, wanders } from "./search.ts";
 import { talkTools } from "./talk.ts";
-import { clip, misfit, type Outcome, type Tool, type World } from "./tool.ts";
+import { clip, inputFault, type Outcome, type Tool, type World } from "./tool.ts";
 
 export type ToolboxOptions = Omit<World, "ground" | "call"> & {
   /** Who may grant a stage what its list does not have, and approve what a mode asks about; nobody, unless said. */
@@ -218,7 +218,7 @@ async function run(
   world: Omit<World, "call">,
   signal: AbortSignal,
 ): Promise<Outcome> {
-  const fault = misfit(tool.spec.input, call.input);
+  const fault = inputFault(tool.spec.input, call.input);
   if (fault !== null) return { kind: "failed", content: `InvalidInput: ${call.name}: ${fault}.` };
   return await attempt(call.name, signal, () => tool.run(call.input, { ...world, call: call.id }, signal));
 }

@@ -1,9 +1,9 @@
 /** How a stage ends: Exit makes its result, Next says where the machine goes on. Pure, like all of `decide`. */
+import type { PlainMove } from "../../flow/deed.ts";
 import type { Carry, Label, StepId } from "../../flow/flow.ts";
 import { isObject, own, readPath, type Json, type JsonObject } from "../../flow/json.ts";
 import { follow, join, move } from "./advance.ts";
-import type { PlainMove } from "./route.ts";
-import { at, executionId, lastTry, runHook } from "./stage-lane.ts";
+import { at, executionId, inPhase, judged, lastTry, runHook } from "./stage-lane.ts";
 import type { Lane, StageResult, State } from "./state.ts";
 import { enter, fail, led, type Here } from "./visit.ts";
 
@@ -22,8 +22,8 @@ export function conclude(here: Here, verdict: StageResult["verdict"], reason: st
     attemptCount: asked ? stage.tries.length : 0,
   };
   const tries = asked ? lastTry(stage, { verdict, ...(reason !== "" && { reason }) }) : stage.tries;
-  const lane: Lane = { ...here.lane, stage: { ...stage, phase: "exit", tries, result } };
-  return runHook({ ...here, lane }, "exit", (left) => afterExit(left, undefined));
+  if (asked) judged(here, verdict, reason, capHit);
+  return runHook(inPhase(here, "exit", { tries, result }), "exit", (left) => afterExit(left, undefined));
 }
 
 /** The stage cannot go on. Where its siblings go on without it, that is its result; anywhere else it ends the run. */
@@ -63,8 +63,11 @@ export function afterExit(here: Here, value: Json | undefined): State {
       payload: result.parsed ?? {},
     },
   };
-  const left: Here = { ...here, state, lane: { ...here.lane, stage: { ...stage, phase: "next", result } } };
-  return result.verdict === "fail" ? depart(left) : runHook(left, "next", depart);
+  if (result.verdict === "fail") {
+    const lane: Lane = { ...here.lane, stage: { ...stage, phase: "next", result } };
+    return depart({ ...here, state, lane });
+  }
+  return runHook(inPhase({ ...here, state }, "next", { result }), "next", depart);
 }
 
 /** Parts of a result under new names; what is not there is left out. */
@@ -89,7 +92,7 @@ export function depart(here: Here): State {
 }
 
 function siblingFailed(here: Here, label: Label, notes: readonly string[]): State {
-  const { flow, state, lane, step } = here;
+  const { state, lane, step } = here;
   const fork = state.fork!;
   if (fork.policy === "independent") return join(here, label, notes);
   const reason = lane.stage?.result?.reason ?? `verdict ${label}`;
@@ -106,7 +109,7 @@ function siblingFailed(here: Here, label: Label, notes: readonly string[]): Stat
     fork: { ...fork, failed: { step: step.id, why } },
   };
   const settled = led(here, label, edge.step, notes);
-  return enter(flow, alone, { step: edge.step, origin: step.id, leaving: lane, settled });
+  return enter(here, alone, { step: edge.step, origin: step.id, leaving: lane, settled });
 }
 
 /** What a `next` hook gave: a stage id, "end", or `{ execution, nextStages, join }`. */

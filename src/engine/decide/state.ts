@@ -1,4 +1,5 @@
 /** Where a run stands: a fold of its journal. Its size depends on the flow, never on the length of the run. */
+import type { Phase } from "../../flow/deed.ts";
 import type { Call, Command, Entry, Figure, Led, LimitName, Reached, Say, Usage } from "../../flow/event.ts";
 import type { Granted, Label, Limits, StepId, StepLimits } from "../../flow/flow.ts";
 import type { Json, JsonObject } from "../../flow/json.ts";
@@ -114,7 +115,7 @@ export type Lane = {
 
 /** What a stage knows of itself during one visit. */
 export type StageLane = {
-  readonly phase: "setup" | "gate" | "act" | "assert" | "exit" | "next";
+  readonly phase: Phase;
   readonly ctx: JsonObject;
   /** The results it was given when it was entered, in their order. */
   readonly upstream: readonly JsonObject[];

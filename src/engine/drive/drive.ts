@@ -5,7 +5,7 @@
 import type { Command, EffectEvent, Entry, Event } from "../../flow/event.ts";
 import { flowFrom } from "../../flow/adopted.ts";
 import type { Flow, Flows, Granted, StepLimits } from "../../flow/flow.ts";
-import { decide } from "../decide/decide.ts";
+import { stateAfter } from "../decide/decide.ts";
 import { perform } from "./perform.ts";
 import { exhausted } from "../decide/spend.ts";
 import type { Ports, RunHandle } from "../ports.ts";
@@ -130,7 +130,7 @@ async function driveOn(
   for (const entry of past) {
     flow = flowFrom(flow, entry.event, adopted);
     talk.recall(flow, state, entry.event);
-    state = decide(flow, state, entry.event);
+    state = stateAfter(flow, state, entry.event);
     ({ seq } = entry);
     recall?.(entry, state);
   }
@@ -142,7 +142,7 @@ async function driveOn(
    * or something may be due before.
    */
   const stage = (event: Event, alone = true): Staged => {
-    const next = decide(flow, state, event);
+    const next = stateAfter(flow, state, event);
     const at = ports.clock.now();
     const moved = movedAt(at);
     const made = entryOf(seq + 1, at, event, next);
@@ -151,7 +151,11 @@ async function driveOn(
     if (first?.type !== "end" || !alone || attend !== undefined)
       return { entries: [entry], next, after: next };
     const ended: Event = { type: "run.ended", verdict: first.verdict };
-    return { entries: [entry, { seq: seq + 2, at, event: ended }], next, after: decide(flow, next, ended) };
+    return {
+      entries: [entry, { seq: seq + 2, at, event: ended }],
+      next,
+      after: stateAfter(flow, next, ended),
+    };
   };
 
   /** It is written: now it counts. */
@@ -174,7 +178,7 @@ async function driveOn(
 
   if ("type" in first) await commit(first);
   else {
-    state = decide(flow, state, first.event);
+    state = stateAfter(flow, state, first.event);
     ({ seq } = first);
     observe?.(first, state);
   }
@@ -325,7 +329,7 @@ export function fold(flow: Flow, entries: readonly Entry[], adopted?: Flows): St
   let held = flow;
   for (const { event } of entries) {
     held = flowFrom(held, event, adopted);
-    state = decide(held, state, event);
+    state = stateAfter(held, state, event);
   }
   return state;
 }

@@ -9,6 +9,7 @@ import {
   type Json,
   type JsonObject,
 } from "../../flow/json.ts";
+import { unescapeSegment } from "../../flow/json-pointer.ts";
 import { recogniseDialect } from "../registry/dialect.ts";
 import { readDocument, type Document } from "../text/document.ts";
 import type { Finding } from "../rules/finding.ts";
@@ -215,7 +216,7 @@ function schemaPlace(file: JsonObject, name: string): readonly string[] | null {
   const paths =
     pointer === undefined
       ? [["definitions", name], ["$defs", name], [name]]
-      : [pointer.split("/").map((part) => part.replaceAll("~1", "/").replaceAll("~0", "~"))];
+      : [pointer.split("/").map(unescapeSegment)];
   return paths.find((path) => isObject(readPath(file, path))) ?? null;
 }
 

@@ -21,7 +21,8 @@ import { pointerOf } from "../text/places.ts";
 import { isNamed } from "../registry/promises.ts";
 import { error, warning, type Codes, type Rules } from "./rule.ts";
 import type { GateSource, Intent } from "../registry/registry-shape.ts";
-import { fieldSchema, fieldWords, parsePointer } from "../registry/schemas.ts";
+import { parsePointer } from "../../flow/json-schema.ts";
+import { fieldSchema, fieldWords } from "../registry/schemas.ts";
 import { show } from "../text/shape.ts";
 import { didYouMean } from "../text/suggest.ts";
 

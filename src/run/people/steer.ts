@@ -62,7 +62,7 @@ async function markPaused(journal: Journal, run: string, clock: Clock): Promise<
       throw new RunnerError("RUN_OVER", `Run ${run} of "${row.agent}" has ended; there is nothing to pause.`);
     if (state.verdict?.code === "PAUSED" && state.pending.length === 0) return "paused";
     const at = clock.now();
-    const { verdict } = decide(flow, state, { type: "run.paused" });
+    const { verdict } = decide(flow, state, { type: "run.paused" }).state;
     const seq = last?.seq ?? 0;
     const paused: Entry = { seq: seq + 1, at, event: { type: "run.paused" } };
     const ended: Entry = { seq: seq + 2, at, event: { type: "run.ended", verdict: verdict! } };

@@ -1,5 +1,5 @@
 /** A run folded entry by entry while it is read: however long it is, only a slice of it is held. */
-import { decide } from "../../engine/decide/decide.ts";
+import { stateAfter } from "../../engine/decide/decide.ts";
 import type { Journal, RunRow } from "../../engine/ports.ts";
 import { EMPTY_STATE, type State } from "../../engine/decide/state.ts";
 import type { Entry } from "../../flow/event.ts";
@@ -54,7 +54,7 @@ async function foldUntil(
           digest = entry.event.flow;
           flow = await flowOf(journal, id, digest);
         }
-        state = decide(flow, before, entry.event);
+        state = stateAfter(flow, before, entry.event);
         last = entry;
         hear?.(entry, before, state, flow);
       }

@@ -1,13 +1,14 @@
 /** One thing that happened in a visit, with what led to it and what it led to, worked out again by the engine's own functions. */
 import { fillIn } from "../../effects/process/shell.ts";
 import { remember } from "../../engine/decide/decide.ts";
-import { readAnswer, readCarry, readReason, type Naming } from "../../engine/decide/gate.ts";
+import { readAnswer, readCarry, readReason } from "../../engine/decide/gate.ts";
 import { messages } from "../../engine/decide/messages.ts";
 import { mayStop, takenSoFar } from "../../engine/decide/advance.ts";
-import { route, type Choice, type PlainMove } from "../../engine/decide/route.ts";
+import { route } from "../../engine/decide/route.ts";
 import type { Fork, Lane, State } from "../../engine/decide/state.ts";
 import { contextOf } from "../../engine/decide/stage-lane.ts";
-import { outsideOf, standing, type Facts, type Standing } from "../../engine/decide/stop.ts";
+import { outsideOf, standing, type Standing } from "../../engine/decide/stop.ts";
+import type { Choice, Naming, PlainMove, StopFacts } from "../../flow/deed.ts";
 import type { CheckResult, Event, Led, Reply, Say } from "../../flow/event.ts";
 import type { Flow, Guard, Label, Step, StepId, StopRule } from "../../flow/flow.ts";
 import { own, readPath, type Json, type JsonObject } from "../../flow/json.ts";
@@ -330,7 +331,7 @@ function endOf({ id }: Step, move: PlainMove | null): readonly StepId[] {
 }
 
 /** Each part with the sights that are its own: a rule names what is outside in the order of its parts. */
-function standOf(flow: Flow, rule: StopRule, facts: Facts): Stand {
+function standOf(flow: Flow, rule: StopRule, facts: StopFacts): Stand {
   const parts: Stand[] = [];
   let from = 0;
   for (const part of rule.kind === "all" || rule.kind === "any" ? rule.of : []) {

@@ -1,5 +1,5 @@
 /** The visits of a run, each with all that happened in it and how the run stood before and after: a fold of its journal. */
-import { decide } from "../../engine/decide/decide.ts";
+import { stateAfter } from "../../engine/decide/decide.ts";
 import { EMPTY_STATE, type Lane, type State } from "../../engine/decide/state.ts";
 import type { CheckResult, Entry, Event } from "../../flow/event.ts";
 import { flowFrom } from "../../flow/adopted.ts";
@@ -62,7 +62,7 @@ export function traceOf(began: Flow, entries: readonly Entry[], adopted?: Flows)
   for (const entry of entries) {
     const before = state;
     flow = flowFrom(flow, entry.event, adopted);
-    state = decide(flow, before, entry.event);
+    state = stateAfter(flow, before, entry.event);
     add(entry, before, state, flow);
   }
   return traced(flow);

@@ -1,7 +1,7 @@
 /** A run as it goes on: its entries with the states around them, from the journal alone. */
 import { setTimeout as delay } from "node:timers/promises";
 import type { Moment } from "../../tell/audit.ts";
-import { decide } from "../../engine/decide/decide.ts";
+import { stateAfter } from "../../engine/decide/decide.ts";
 import type { Journal } from "../../engine/ports.ts";
 import { EMPTY_STATE } from "../../engine/decide/state.ts";
 import type { Flow } from "../../flow/flow.ts";
@@ -52,7 +52,7 @@ async function* momentsOf(
       for (const entry of slice) {
         const before = state;
         if (entry.event.type === "run.adopted") flow = await flowOf(journal, run, entry.event.flow);
-        state = decide(flow, before, entry.event);
+        state = stateAfter(flow, before, entry.event);
         ({ seq } = entry);
         hasEnded = entry.event.type === "run.ended";
         yield { entry, before, after: state, flow };

@@ -1,5 +1,5 @@
 /** Following runs while other processes drive them: the journal is asked a few times a second whether it has grown. */
-import { decide } from "../../engine/decide/decide.ts";
+import { stateAfter } from "../../engine/decide/decide.ts";
 import type { Clock, Journal } from "../../engine/ports.ts";
 import { prepareSchemas, schemasOf } from "../../engine/schema/schema.ts";
 import { EMPTY_STATE, type State } from "../../engine/decide/state.ts";
@@ -46,7 +46,7 @@ export async function* followRun(
     for (const entry of news) {
       if (entry.event.type === "run.adopted") await known(entry.event.flow);
       flow = flowFrom(flow, entry.event, flows);
-      state = decide(flow, state, entry.event);
+      state = stateAfter(flow, state, entry.event);
       seq = entry.seq;
       yield { entry, state, flow };
     }

@@ -51,6 +51,9 @@ const GOOD: readonly [string, { readonly [name: string]: unknown }, string, Json
   ["#/$defs/x", { "main.json": { $defs: { x: THING } } }, "#/$defs/x", CLOSED],
   ["/a/b", { "main.json": { a: { b: THING } } }, "/a/b", CLOSED],
   ["a name that holds ~1", { "main.json": { "/": "x", "~1": THING } }, "#/~01", CLOSED],
+  ["a name escaped as in a URI", { "main.json": { "a b": THING, "a%20b": {} } }, "#/a%20b", CLOSED],
+  ["a name with a percent sign", { "main.json": { "a%20b": THING, "50%": {} } }, "#/a%20b", CLOSED],
+  ["a percent sign that escapes nothing", { "main.json": { "50%": THING } }, "#/50%", CLOSED],
   ["~1 and ~0", { "main.json": { "a/b": { "c~d": THING } } }, "#/a~1b/c~0d", CLOSED],
   [
     "the draft of the file",

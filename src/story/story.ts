@@ -1,0 +1,48 @@
+/** A run step by step: every entry with the flow that held, the states around it, and what was decided. */
+import { decide } from "../engine/decide/decide.ts";
+import { EMPTY_STATE, type State } from "../engine/decide/state.ts";
+import { flowFrom } from "../flow/adopted.ts";
+import type { AtVisit, Deed, DeedKind } from "../flow/deed.ts";
+import type { Entry } from "../flow/event.ts";
+import type { Flow, Flows } from "../flow/flow.ts";
+
+export type Moment = {
+  readonly entry: Entry;
+  readonly flow: Flow;
+  readonly before: State;
+  readonly after: State;
+  readonly deeds: readonly Deed[];
+};
+
+/** `adopted`: the flows that the run went on with, by their digests. */
+export function* story(began: Flow, entries: Iterable<Entry>, adopted?: Flows): Generator<Moment> {
+  const next = openStory();
+  let flow = began;
+  for (const entry of entries) {
+    flow = flowFrom(flow, entry.event, adopted);
+    yield next(entry, flow);
+  }
+}
+
+/** The same for entries that come one by one, each with the flow that holds from it on. */
+export function openStory(): (entry: Entry, flow: Flow) => Moment {
+  let before = EMPTY_STATE;
+  return (entry, flow) => {
+    const { state: after, deeds } = decide(flow, before, entry.event);
+    const moment: Moment = { entry, flow, before, after, deeds };
+    before = after;
+    return moment;
+  };
+}
+
+/** The deeds of one kind. */
+export function deedsOf<K extends DeedKind>({ deeds }: Pick<Moment, "deeds">, kind: K): readonly DeedOf<K>[] {
+  return deeds.filter((deed): deed is DeedOf<K> => deed.kind === kind);
+}
+
+type DeedOf<K extends DeedKind> = Extract<Deed, { readonly kind: K }>;
+
+/** Whether the visit goes on after the entry, or was settled by it: not where the run stopped around it. */
+export function isUnderWay({ after }: Pick<Moment, "after">, { step, visit }: AtVisit): boolean {
+  return after.lanes.some((lane) => lane.step === step && lane.visit === visit);
+}
