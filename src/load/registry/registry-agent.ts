@@ -19,10 +19,10 @@ import type { Finding } from "../rules/finding.ts";
 import { toProblem } from "../rules/weigh.ts";
 import { reachFrom } from "../rules/graph.ts";
 import { onlyProblems, resultOf } from "../result.ts";
-import { atStep, schemaPlace, type Registered } from "../rules/loaded.ts";
+import { atSchema, type Registered } from "../rules/loaded.ts";
 import { readDocument, type Document, type DocumentRead } from "../text/document.ts";
 import { joinPath } from "../text/paths.ts";
-import { pointerOf, unescapeSegment } from "../text/places.ts";
+import { unescapeSegment } from "../text/places.ts";
 import { readShape } from "../text/shape.ts";
 import { COMPLETE_REGISTRY } from "./complete-shape.ts";
 import { recogniseDialect, type Dialect } from "./dialect.ts";
@@ -145,11 +145,7 @@ function schemasOf(loaded: Registered): readonly SchemaToTry[] {
     schema,
     refuse: (fault, path) => {
       const [{ id }] = steps as [Step];
-      const place = schemaPlace(loaded, id, path) ?? schemaPlace(loaded, id, []);
-      const at =
-        place === null
-          ? atStep(loaded, id, "outputSchemaRef")
-          : { document: place.document, pointer: pointerOf(place.path) };
+      const at = atSchema(loaded, id, ...path);
       const finding = {
         code: "FAILED_SCHEMA_RESOLUTION",
         ...at,

@@ -3,7 +3,7 @@ import type { StepId } from "../../flow/flow.ts";
 import { isWritten } from "../text/document.ts";
 import type { Finding } from "./finding.ts";
 import { isFinal } from "../registry/gate-forms.ts";
-import { atStep, witness, type Registered } from "./loaded.ts";
+import { atName, atSchema, atStep, witness, type Registered } from "./loaded.ts";
 import { error, type Codes, type Rules } from "./rule.ts";
 import { fieldWords } from "../registry/schemas.ts";
 import type { StepSource } from "../registry/registry-shape.ts";
@@ -94,7 +94,7 @@ function* checkSchema(loaded: Registered, id: StepId, source: StepSource): Gener
   yield {
     code: "COMPLETE-SCHEMA",
     ...(names === null && { severity: "warning" as const }),
-    ...atStep(loaded, id, "outputSchemaRef"),
+    ...(names === null ? atSchema(loaded, id) : atName(loaded, id, "stepId", names)),
     message: `The schema of the step "${id}" ${what}.`,
     fix: `Add "stepId": { "const": "${id}" } to the properties of the schema.`,
   };

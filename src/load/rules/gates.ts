@@ -15,7 +15,7 @@ import type { Code } from "./codes.ts";
 import { isWritten } from "../text/document.ts";
 import type { Finding } from "./finding.ts";
 import { gateForm } from "../registry/gate-forms.ts";
-import { atStep, schemaPlace, witness, type Registered } from "./loaded.ts";
+import { atName, atSchema, atStep, schemaPlace, witness, type Registered } from "./loaded.ts";
 import { continuationOf } from "../registry/moves.ts";
 import { pointerOf } from "../text/places.ts";
 import { isNamed } from "../registry/promises.ts";
@@ -121,7 +121,7 @@ function* checkSchemas(loaded: Registered): Generator<Finding> {
     const others = steps.length === 1 ? "" : ` (and of ${steps.length - 1} more)`;
     yield {
       code,
-      ...atStep(loaded, live, "outputSchemaRef"),
+      ...atSchema(loaded, live),
       steps,
       message: `The schema of the step "${live}"${others} cannot be resolved: ${why}.`,
       fix: SCHEMA_FIX[code] ?? "Name a schema that exists.",
@@ -161,7 +161,7 @@ function* checkAnswers(loaded: Registered): Generator<Finding> {
     if (correct !== undefined && words && !words.includes(correct.value)) {
       yield {
         code: "SCHEMA-STEP-ID",
-        ...atStep(loaded, id, "outputSchemaRef"),
+        ...atName(loaded, id, correct.field, words),
         message: `The schema of the step "${id}" takes ${list(words)} as ${correct.field}, so no answer of this step can fit it.`,
         fix: `Set the const of ${correct.field} to "${id}", or give the step a schema of its own.`,
       };
@@ -169,19 +169,19 @@ function* checkAnswers(loaded: Registered): Generator<Finding> {
       const what = fieldSchema(schema, [correct.field]) === undefined ? "has no" : "does not fix its";
       yield {
         code: "SCHEMA-STEP-ID-OPEN",
-        ...atStep(loaded, id, "outputSchemaRef"),
+        ...atSchema(loaded, id),
         message: `The schema of the step "${id}" ${what} ${correct.field}, as that of "${example}" does.`,
         fix: `Add "${correct.field}": { "const": "${id}" } to the properties of the schema.`,
       };
     }
     if (seen.has(schema)) continue;
     seen.add(schema);
-    const path = quadratic(schema, "");
+    const path = quadratic(schema, []);
     if (path === null) continue;
     yield {
       code: "SCHEMA-UNIQUE",
-      ...atStep(loaded, id, "outputSchemaRef"),
-      message: `The schema of the step "${id}" has uniqueItems without maxItems at ${path === "" ? "its top" : path}.`,
+      ...atSchema(loaded, id, ...path),
+      message: `The schema of the step "${id}" has uniqueItems without maxItems at ${pointerOf(path) || "its top"}.`,
       fix: "Add maxItems beside it.",
     };
   }
@@ -190,7 +190,7 @@ function* checkAnswers(loaded: Registered): Generator<Finding> {
 const SCALARS: ReadonlySet<Json> = new Set(["string", "number", "integer", "boolean", "null"]);
 
 /** Where a list of any length has to be compared each with each; scalars are not. */
-function quadratic(schema: Json, path: string): string | null {
+function quadratic(schema: Json, path: Path): Path | null {
   if (typeof schema !== "object" || schema === null) return null;
   if (isObject(schema) && own(schema, "uniqueItems") === true && !Object.hasOwn(schema, "maxItems")) {
     const items = own(schema, "items");
@@ -199,7 +199,7 @@ function quadratic(schema: Json, path: string): string | null {
     if (!types.every((one) => SCALARS.has(one))) return path;
   }
   for (const key of Object.keys(schema)) {
-    const found = quadratic((schema as JsonSchema)[key]!, `${path}/${key}`);
+    const found = quadratic((schema as JsonSchema)[key]!, [...path, key]);
     if (found !== null) return found;
   }
   return null;
@@ -431,7 +431,7 @@ function* checkFields(
   if (strangers.length > 0) {
     yield {
       code: "FLOW-JUMP-TARGET",
-      ...atStep(loaded, id, "structuredGate", "targetField"),
+      ...atSchema(loaded, id, ...parseDotPath(gate.targetField!).flatMap((name) => ["properties", name])),
       message: `The schema of the step "${id}" lets the model jump to ${list(strangers)}, but there is no such step.${didYouMean(strangers[0]!, flow.ids)}`,
       fix: `Take ${list(strangers)} out of the enum of "${gate.targetField}", or add the step.`,
       witness: witness(loaded, id, strangers[0]!),

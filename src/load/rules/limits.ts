@@ -2,7 +2,7 @@
 import type { Finding } from "./finding.ts";
 import { error, warning, type Codes, type Rules } from "./rule.ts";
 import { at, type At, type Loaded } from "./loaded.ts";
-import { AMOUNT_NAMES, softFault, type WrittenLimits, type WrittenStepLimits } from "../agent/spending.ts";
+import { AMOUNT_NAMES, softFault, type WrittenStepLimits } from "../agent/spending.ts";
 
 export const codes = {
   "LIMIT-INVALID": error(

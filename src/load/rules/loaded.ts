@@ -7,7 +7,7 @@ import type { AgentSource } from "../agent/agent-shape.ts";
 import type { Declared } from "../agent/mcp.ts";
 import type { WrittenLimits, WrittenStepLimits } from "../agent/spending.ts";
 import type { Graph, Sources } from "../registry/registry.ts";
-import { placeInSchema } from "../registry/schemas.ts";
+import { placeInSchema, placeOfRef } from "../registry/schemas.ts";
 import type { Document, DocumentRead } from "../text/document.ts";
 import type { Where } from "../text/origin.ts";
 import { escapeSegment, pointerOf } from "../text/places.ts";
@@ -99,10 +99,32 @@ export function schemaPlace(
   const { sources, schemaFiles } = loaded;
   const ref = sources.registry.steps.get(id)?.outputSchemaRef;
   if (ref?.file === undefined || ref.schema === undefined) return null;
-  const { file } = sources.schema({ file: ref.file, schema: ref.schema });
+  const { file, ref: unresolved } = sources.schema({ file: ref.file, schema: ref.schema });
+  const documentOf = (name: string) => {
+    const read = schemaFiles.get(name);
+    return read?.kind === "read" ? read.document : null;
+  };
+  if (unresolved !== undefined) {
+    const document = documentOf(unresolved.file);
+    const at = document === null ? null : placeOfRef(document.value, unresolved.to);
+    return document === null || at === null ? null : { document, path: at };
+  }
   const place = placeInSchema(schemaFiles, { file, schema: ref.schema }, path);
-  const read = place === null ? undefined : schemaFiles.get(place.file);
-  return read?.kind === "read" ? { document: read.document, path: place!.path } : null;
+  const document = place === null ? null : documentOf(place.file);
+  return document === null ? null : { document, path: place!.path };
+}
+
+/** A part of a step's schema in the file it is written in, else the key of the step that names the schema. */
+export function atSchema(loaded: Registered, id: StepId, ...path: Path): At {
+  const place = schemaPlace(loaded, id, path) ?? schemaPlace(loaded, id, []);
+  if (place === null) return atStep(loaded, id, "outputSchemaRef");
+  return { document: place.document, pointer: pointerOf(place.path), steps: [id] };
+}
+
+/** Where a schema says which step it is for. One that is for another step of the flow is in the wrong place, and not wrong. */
+export function atName(loaded: Registered, id: StepId, field: string, names: readonly string[]): At {
+  const isForAnother = names.some((name) => loaded.steps.has(name));
+  return isForAnother ? atStep(loaded, id, "outputSchemaRef") : atSchema(loaded, id, "properties", field);
 }
 
 /** The shortest way to a step, and on to where it would lead. Questions about steps are part of no way. */
