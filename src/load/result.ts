@@ -1,5 +1,6 @@
 /** What loading an agent gives, made once for every dialect. */
 import type { Problem } from "../flow/problem.ts";
+import { AGENT } from "./agent/agent-shape.ts";
 import { modelsToTry } from "./agent/models.ts";
 import type { LoadResult, SchemaToTry } from "./index.ts";
 import type { Finding } from "./rules/finding.ts";
@@ -7,6 +8,7 @@ import { toProblem } from "./rules/weigh.ts";
 import { at, type Loaded } from "./rules/loaded.ts";
 import { emptyDocument } from "./text/document.ts";
 import { originsIn } from "./text/origin.ts";
+import { wholeOf } from "./text/record.ts";
 
 export function resultOf(
   loaded: Loaded,
@@ -18,7 +20,18 @@ export function resultOf(
   const problemAt: LoadResult["problemAt"] = (part, found) =>
     toProblem({ ...found, ...at(loaded, ...part) }, loaded.live);
   const models = modelsToTry(origin, problemAt, loaded.entries.keys());
-  return { flow: loaded.flow, origin, stepsIn, problems, problemAt, inOrder: asFound, schemas, models };
+  const settings = wholeOf(AGENT, loaded.agent);
+  return {
+    flow: loaded.flow,
+    origin,
+    settings,
+    stepsIn,
+    problems,
+    problemAt,
+    inOrder: asFound,
+    schemas,
+    models,
+  };
 }
 
 /** Nothing could be built. */
@@ -27,6 +40,7 @@ export function onlyProblems(findings: readonly Finding[], file: string): LoadRe
   return {
     flow: null,
     origin: () => null,
+    settings: {},
     stepsIn: file,
     problems: findings.map((finding) => toProblem(finding, null)),
     problemAt: (_part, found) => toProblem({ ...found, document, pointer: "" }, null),

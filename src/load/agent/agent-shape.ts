@@ -10,12 +10,21 @@ import {
   map,
   number,
   object,
-  openGroup,
   optional,
   text,
   type Reads,
-} from "../text/shape.ts";
-import { PEOPLE_FIELDS } from "./people.ts";
+} from "../../flow/shape.ts";
+import {
+  ACTIONS,
+  BOUNDARIES,
+  FINALIZE,
+  GITHUB,
+  IF_INTERRUPTED,
+  LOGGING,
+  QUESTIONS,
+  WATCH,
+  WORKTREE,
+} from "../../flow/settings.ts";
 import { LIMIT_FIELDS } from "./spending.ts";
 import { FORMER_TYPES, VERDICT_TYPES } from "./verdict-types.ts";
 
@@ -92,68 +101,12 @@ const FLOW = group("Prompts, schemas and the model.", {
   }),
   defaultModel: text(
     "The model of every step that names none: sonnet, opus, haiku, or a provider's own name.",
-    {
-      filled: true,
-    },
+    { filled: true, usual: DEFAULTS.model },
   ),
   askUserAutoResponse: text("What a question to the user is answered with.", {
     default: DEFAULTS.autoResponse,
   }),
 });
-
-const SANDBOX = group("What commands may reach.", {
-  enabled: flag("Whether commands are confined. Only the user can switch off what they asked for.", {
-    default: true,
-  }),
-  network: group("Which hosts.", {
-    mode: text("trusted: the usual hosts and the listed ones; none; custom: the listed ones only.", {
-      enum: ["trusted", "none", "custom"],
-      default: "trusted",
-    }),
-    trustedDomains: list(
-      "Hosts; *.example.com for all below one, :8080 for a single port.",
-      text("A host."),
-      { default: [] },
-    ),
-  }),
-  filesystem: group("Which folders.", {
-    allowedPaths: list("Further folders that may be written, relative to the project.", text("A path."), {
-      default: [],
-    }),
-  }),
-  excludedCommands: list("Commands that would run outside; none does.", text("A command."), { default: [] }),
-  allowUnsandboxedCommands: flag("Whether the model may ask to run outside; it may not.", { default: false }),
-});
-
-const GITHUB = group("GitHub.", {
-  enabled: flag("Whether GitHub is used at all.", { default: true }),
-  labels: openGroup(
-    "Names of labels. Each is there for prompts as {uv-label_<key>}; inProgress and blocked tell on the issue how the run goes.",
-    {
-      completion: group("Labels of the issue that are changed when the run is complete.", {
-        add: list("Labels to add.", text("A label."), { default: [] }),
-        remove: list("Labels to remove.", text("A label."), { default: [] }),
-      }),
-    },
-    text("A label."),
-  ),
-  defaultClosureAction: text("What happens to the issue when the run is complete.", {
-    enum: ["close", "label-only", "label-and-close"],
-    default: "close",
-  }),
-  answerLabels: list(
-    "Labels that an answer may add and remove, besides those that labels names.",
-    text("A label.", { filled: true }),
-    { default: [] },
-  ),
-  mentions: flag(
-    "Whether texts of answers on GitHub may mention people and teams, and give commands to bots.",
-    { default: false },
-  ),
-});
-
-/** Neither absolute nor with a `..` in it. */
-const PATH_WITHIN = "^(?![/~]|[A-Za-z]:|(?:.*/)?\\.\\.(?:/|$))[^\\\\]+$";
 
 export const AGENT = group("An agent: who it is and how it runs.", {
   version: text("The version of this agent.", { default: DEFAULTS.version, pattern: "^\\d+\\.\\d+\\.\\d+$" }),
@@ -173,59 +126,19 @@ export const AGENT = group("An agent: who it is and how it runs.", {
         }),
         config: VERDICT_CONFIG,
       }),
-      boundaries: group("What the model may use.", {
-        allowedTools: list('Tools by name; "*" is all of them.', text("A tool."), {
-          default: DEFAULTS.allowedTools,
-        }),
-        permissionMode: text("How much may be done without asking.", {
-          enum: ["default", "plan", "acceptEdits", "bypassPermissions"],
-        }),
-        sandbox: SANDBOX,
-      }),
+      boundaries: BOUNDARIES,
       mcpServers: MCP_SERVERS,
       limits: group("What a run may spend.", LIMIT_FIELDS),
-      ...PEOPLE_FIELDS,
+      ifInterrupted: { ...IF_INTERRUPTED, usual: "retry" } as typeof IF_INTERRUPTED,
+      questions: QUESTIONS,
+      watch: WATCH,
       integrations: group("Other services.", { github: GITHUB }),
-      actions: group("Action blocks in what the model says.", {
-        enabled: flag("Whether they are carried out.", { default: false }),
-        types: list("The types that are.", text("A type."), { default: [] }),
-        outputFormat: text(
-          "The info string of a fence whose object names its type; one of the types is enough by itself.",
-        ),
-        otherIssues: flag("Whether a block may act on other issues than the one the run is about.", {
-          default: false,
-        }),
-        handlers: map(
-          "What carries out each type; builtin:log, unless it is named here.",
-          text("A built-in handler, or a module such as ./handlers/plan.mjs."),
-        ),
-      }),
+      actions: ACTIONS,
       execution: group("Where the work happens, and what follows.", {
-        worktree: group("A git worktree for the run.", {
-          enabled: flag("Whether there is one.", { default: false }),
-          root: text("The folder of worktrees, from the root of the repository.", {
-            default: DEFAULTS.worktreeRoot,
-            filled: true,
-          }),
-          copy: list(
-            "Files and folders that git does not have and the run needs, from the root of the repository.",
-            text("A path in the repository.", { pattern: PATH_WITHIN }),
-            { default: [] },
-          ),
-        }),
-        finalize: group("What happens to the branch of a successful run.", {
-          autoMerge: flag("Merge it.", { default: true }),
-          push: flag("Push the result.", { default: false }),
-          remote: text("Push to this remote.", { default: DEFAULTS.remote }),
-          createPr: flag("Open a pull request instead of merging.", { default: false }),
-          prTarget: text("The pull request's target branch."),
-        }),
+        worktree: WORKTREE,
+        finalize: FINALIZE,
       }),
-      logging: group("Log files; where this is written, each run has one.", {
-        directory: text("Their folder, below the project.", { default: DEFAULTS.logDirectory }),
-        format: text("Their form.", { enum: ["jsonl", "text"], default: DEFAULTS.logFormat }),
-        maxFiles: number("How many of the agent are kept; all, unless said.", { min: 1, integer: true }),
-      }),
+      logging: LOGGING,
     },
     { required: true },
   ),

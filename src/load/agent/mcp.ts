@@ -4,7 +4,7 @@ import { isServerName, REFERENCE, type McpServer, type McpServers } from "../../
 import { LOADER } from "../rules/values.ts";
 import type { Document } from "../text/document.ts";
 import { escapeSegment } from "../text/places.ts";
-import { list, map, object, text, type Reads } from "../text/shape.ts";
+import { list, map, object, text, type Reads } from "../../flow/shape.ts";
 
 export const MCP_SERVERS = map(
   "Servers of tools over the Model Context Protocol. Their tools are called mcp__<name>__<tool>, and are used where they are allowed by that name.",
