@@ -1,20 +1,24 @@
 /** Every command and its flags: what the parser, the help and the shell completions are made from. Loads nothing. */
 import { manual } from "../flow/manual.ts";
-import { UsageError, type Flag, type Offer } from "./args.ts";
+import { UsageError, type Flag, type Offer, type Values } from "./args.ts";
 import type { Call } from "./call.ts";
 
-export type Command = {
-  readonly name: string;
+/** A command, as it is declared in the table below. */
+type Declaration = {
   readonly summary: string;
   readonly words: readonly Word[];
   readonly flags: readonly Flag[];
   readonly details?: readonly string[];
   readonly examples: readonly string[];
-  /** What `--json` prints when the command fails. */
-  readonly document: "result" | "findings" | "plain";
+  /** What `--json` prints when the command fails, where that is not a plain document. */
+  readonly document?: "result" | "findings";
   /** Agents add flags of their own, so the command reads its line by itself. */
   readonly takesParameters?: true;
-  /** Does the work; the number is the exit code. */
+};
+
+export type Command = Omit<Declaration, "document"> & {
+  readonly name: CommandName;
+  readonly document: "result" | "findings" | "plain";
   readonly load: () => Promise<(call: Call) => Promise<number>>;
 };
 
@@ -27,15 +31,16 @@ export type Word = {
   readonly is: Offer;
 };
 
-export const GLOBAL_FLAGS: readonly Flag[] = [
+const GLOBAL = [
   { name: "json", reserved: true, help: "print exactly one JSON document on stdout, on failure too" },
   { name: "quiet", short: "q", reserved: true, help: "no progress and no report, errors only" },
   { name: "verbose", short: "v", reserved: true, help: "show every answer, tool call and retry" },
-  { name: "color", reserved: true, help: "colours even off a terminal; --no-color for none" },
+  { name: "color", is: "yes-no", reserved: true, help: "colours even off a terminal; --no-color for none" },
   {
     name: "cwd",
     short: "C",
     takes: "DIR",
+    is: "path",
     offers: "folder",
     reserved: true,
     help: "work as if started in DIR",
@@ -43,56 +48,64 @@ export const GLOBAL_FLAGS: readonly Flag[] = [
   {
     name: "state",
     takes: "DIR",
+    is: "path",
     offers: "folder",
     reserved: true,
     help: "keep run state in DIR instead of .lockstep",
   },
   { name: "help", short: "h", reserved: true, help: "show help, also for a single command" },
   { name: "version", reserved: true, help: "show the version" },
-];
+] as const satisfies readonly Flag[];
+export const GLOBAL_FLAGS: readonly Flag[] = GLOBAL;
 
-const SCRIPT: Flag = {
+const SCRIPT = {
   name: "script",
   takes: "FILE",
+  is: "path",
   offers: "file",
   reserved: true,
   help: "let a script answer instead of a model (YAML or JSON)",
-};
-const MODEL: Flag = {
+} as const satisfies Flag;
+const MODEL = {
   name: "model",
   takes: "NAME",
   offers: "model",
   reserved: true,
   help: "the model that all steps ask: a name of yours, or provider/model",
-};
-const BACKEND: Flag = {
+} as const satisfies Flag;
+const BACKEND = {
   name: "backend",
   takes: "ID",
   offers: ["ai-sdk", "claude-agent", "acp"],
   reserved: true,
   help: "what drives the model: ai-sdk, unless you say otherwise",
-};
-const EVENTS: Flag = { name: "events", reserved: true, help: "stream the journal as JSON lines on stdout" };
-const TRUST: Flag = {
+} as const satisfies Flag;
+const EVENTS = {
+  name: "events",
+  reserved: true,
+  help: "stream the journal as JSON lines on stdout",
+} as const satisfies Flag;
+const TRUST = {
   name: "trust",
   takes: "DIGEST",
   reserved: true,
   help: "trust exactly what has this digest, from now on (see `lockstep trust show NAME`)",
-};
-const TRUST_JOURNAL: Flag = {
+} as const satisfies Flag;
+const TRUST_JOURNAL = {
   name: "trust-journal",
   reserved: true,
   help: "use a record of runs that you did not make here (a clone, a copy, an import) as your own",
-};
-const ON_PERMISSION: Flag = {
+} as const satisfies Flag;
+const ON_PERMISSION = {
   name: "on-permission",
   takes: "WHAT",
+  is: "choice",
   offers: ["deny", "halt", "allow"],
   reserved: true,
   help: "deny, halt or allow: what becomes of a question when nobody can be asked",
-};
+} as const satisfies Flag;
 /** How people take part. */
-const PEOPLE: readonly Flag[] = [
+const PEOPLE = [
   ON_PERMISSION,
   {
     name: "wait",
@@ -101,19 +114,27 @@ const PEOPLE: readonly Flag[] = [
   {
     name: "expire",
     takes: "TIME",
+    is: "duration",
     help: "leave a question open for so long at most, such as 30m, 24h or 7d",
   },
-];
-const SPENDING: readonly Flag[] = [
-  { name: "max-turns", takes: "N", reserved: true, help: "stop after N answers of the model" },
-  { name: "max-tokens", takes: "N", reserved: true, help: "stop after N tokens, in and out" },
+] as const satisfies readonly Flag[];
+const SPENDING = [
+  { name: "max-turns", takes: "N", is: "count", reserved: true, help: "stop after N answers of the model" },
+  { name: "max-tokens", takes: "N", is: "count", reserved: true, help: "stop after N tokens, in and out" },
   {
     name: "max-cost",
     takes: "USD",
+    is: "money",
     reserved: true,
     help: "stop after so many dollars",
   },
-  { name: "max-time", takes: "TIME", reserved: true, help: "stop after so long, such as 90s, 20m or 2h" },
+  {
+    name: "max-time",
+    takes: "TIME",
+    is: "duration",
+    reserved: true,
+    help: "stop after so long, such as 90s, 20m or 2h",
+  },
   {
     name: "max",
     takes: "WHAT=N",
@@ -127,34 +148,37 @@ const SPENDING: readonly Flag[] = [
     reserved: true,
     help: "run although a limit on tokens or cost cannot be checked, as the model has no price or reports no usage",
   },
-];
-const SANDBOX: Flag = {
+] as const satisfies readonly Flag[];
+const SANDBOX = {
   name: "sandbox",
   takes: "WHEN",
+  is: "choice",
   offers: ["auto", "on", "off"],
   reserved: true,
   help: "auto: confine commands wherever that is possible; on: or do not run; off: do not confine them",
-};
-const NETWORK: Flag = {
+} as const satisfies Flag;
+const NETWORK = {
   name: "network",
   takes: "HOSTS",
   offers: ["none", "usual", "all"],
   reserved: true,
   help: "what confined commands may reach: none, usual (package registries), all, or HOST,HOST…",
-};
-const LOG: Flag = {
+} as const satisfies Flag;
+const LOG = {
   name: "log",
   takes: "DIR",
+  is: "path",
   offers: "folder",
   reserved: true,
   help: "write a log file into DIR, also where the agent asks for none",
-};
-const STRICT: Flag = { name: "strict", reserved: true, help: "count warnings as errors" };
+} as const satisfies Flag;
+const STRICT = { name: "strict", reserved: true, help: "count warnings as errors" } as const satisfies Flag;
 
 /** Where a run works, and where its work goes. */
-const WORKTREE: readonly Flag[] = [
+const WORKTREE = [
   {
     name: "worktree",
+    is: "yes-no",
     reserved: true,
     help: "work in a git worktree made for the run; --no-worktree: in this folder",
   },
@@ -165,11 +189,17 @@ const WORKTREE: readonly Flag[] = [
     reserved: true,
     help: "begin from this branch, and merge into it (the current one)",
   },
-  { name: "merge", reserved: true, help: "merge the branch when the run is complete; --no-merge: leave it" },
-  { name: "push", reserved: true, help: "push the result" },
+  {
+    name: "merge",
+    is: "yes-no",
+    reserved: true,
+    help: "merge the branch when the run is complete; --no-merge: leave it",
+  },
+  { name: "push", is: "yes-no", reserved: true, help: "push the result" },
   { name: "push-remote", takes: "NAME", reserved: true, help: "push to this remote" },
   {
     name: "create-pr",
+    is: "yes-no",
     reserved: true,
     help: "push the branch and open a pull request instead of merging it",
   },
@@ -179,20 +209,22 @@ const WORKTREE: readonly Flag[] = [
     reserved: true,
     help: "merge, push, label, close and post nothing: only say what would be done",
   },
-];
+] as const satisfies readonly Flag[];
 /** One run for each of several issues. */
-const BATCH: readonly Flag[] = [
+const BATCH = [
   { name: "issues", takes: "LIST", help: "one run for each of these issues, such as 12,15,20-24" },
   { name: "label", takes: "NAME", help: "one run for each open issue that has this label on GitHub" },
-  { name: "limit", takes: "N", help: "with --label: at most so many issues (10)" },
+  { name: "limit", takes: "N", is: "count", most: 999, help: "with --label: at most so many issues (10)" },
   {
     name: "concurrency",
     takes: "N",
+    is: "count",
+    most: 999,
     help: "so many runs of a batch at the same time (2 with worktrees, else 1)",
   },
-];
+] as const satisfies readonly Flag[];
 /** What a run can be given when it goes on. */
-const GOING_ON: readonly Flag[] = [
+const GOING_ON = [
   SCRIPT,
   MODEL,
   BACKEND,
@@ -204,11 +236,14 @@ const GOING_ON: readonly Flag[] = [
   NETWORK,
   LOG,
   ...SPENDING,
-];
-const ADOPT: Flag = {
+] as const satisfies readonly Flag[];
+export type GlobalFlags = Values<typeof GLOBAL>;
+export type DriveFlags = Values<typeof GOING_ON>;
+
+const ADOPT = {
   name: "adopt",
   help: "go on with the flow that the files hold now, if the run is compatible with it",
-};
+} as const satisfies Flag;
 /** The parts of `lockstep bench`, by the names that `--part` takes. */
 export const PARTS = [
   "memory",
@@ -230,15 +265,22 @@ export const PARTS = [
   "sandbox",
 ] as const;
 export type Part = (typeof PARTS)[number];
-const OUT: Flag = { name: "out", short: "o", takes: "FILE", offers: "file", help: "write to FILE" };
+const OUT = {
+  name: "out",
+  short: "o",
+  takes: "FILE",
+  is: "path",
+  offers: "file",
+  help: "write to FILE",
+} as const satisfies Flag;
 
-const AGENT: Word = { name: "NAME", is: "agent" };
-const RUN: Word = { name: "RUN", is: "run" };
+const AGENT = { name: "NAME", is: "agent" } as const satisfies Word;
+const RUN = { name: "RUN", is: "run" } as const satisfies Word;
 const RUN_IDS = "RUN is a run id, a unique beginning of one, @last or @failed.";
 
-export const COMMANDS: readonly Command[] = [
-  {
-    name: "run",
+/** What the parser, the help and the shell completions are made from. */
+const DECLARED = {
+  run: {
     summary: "run an agent to its end",
     words: [AGENT],
     flags: [
@@ -285,10 +327,8 @@ export const COMMANDS: readonly Command[] = [
     ],
     document: "result",
     takesParameters: true,
-    load: async () => (await import("./commands/run.ts")).runAgent,
   },
-  {
-    name: "resume",
+  resume: {
     summary: "go on with a run where it stopped",
     words: [RUN],
     flags: [
@@ -320,10 +360,8 @@ export const COMMANDS: readonly Command[] = [
       "lockstep resume 3f9 --take-over",
     ],
     document: "result",
-    load: async () => (await import("./commands/resume.ts")).resumeRun,
   },
-  {
-    name: "answer",
+  answer: {
     summary: "answer a question of a run, and let the run go on",
     words: [
       RUN,
@@ -332,7 +370,11 @@ export const COMMANDS: readonly Command[] = [
     ],
     flags: [
       { name: "text", takes: "TEXT", help: "answer in words of your own, where the question takes them" },
-      { name: "resume", help: "go on with the run at once, as it does; --no-resume: only leave the answer" },
+      {
+        name: "resume",
+        is: "yes-no",
+        help: "go on with the run at once, as it does; --no-resume: only leave the answer",
+      },
       ...GOING_ON,
     ],
     details: [
@@ -348,10 +390,8 @@ export const COMMANDS: readonly Command[] = [
       "lockstep answer 3f9 --text 'Use the second one' --no-resume",
     ],
     document: "result",
-    load: async () => (await import("./commands/answer.ts")).answerRun,
   },
-  {
-    name: "pause",
+  pause: {
     summary: "let a run rest after what is under way, until it is continued",
     words: [RUN],
     flags: [TRUST_JOURNAL],
@@ -361,31 +401,23 @@ export const COMMANDS: readonly Command[] = [
       "`resume` refuses a paused run; `continue` goes on with it. A run that nobody drives is marked as paused.",
     ],
     examples: ["lockstep pause @last"],
-    document: "plain",
-    load: async () => (await import("./commands/steer.ts")).pause,
   },
-  {
-    name: "stop",
+  stop: {
     summary: "stop a run that another process drives, as Ctrl-C there would",
     words: [RUN],
     flags: [TRUST_JOURNAL],
     details: [RUN_IDS, "What is under way is given up; what was committed is kept, and `resume` goes on."],
     examples: ["lockstep stop @last"],
-    document: "plain",
-    load: async () => (await import("./commands/steer.ts")).stop,
   },
-  {
-    name: "continue",
+  continue: {
     summary: "go on with a run, also if it was paused",
     words: [RUN],
-    flags: GOING_ON,
+    flags: [...GOING_ON],
     details: [RUN_IDS],
     examples: ["lockstep continue @last"],
     document: "result",
-    load: async () => (await import("./commands/steer.ts")).goOn,
   },
-  {
-    name: "check",
+  check: {
     summary: "find what is wrong with an agent before it runs",
     words: [{ ...AGENT, optional: true }],
     flags: [
@@ -393,7 +425,13 @@ export const COMMANDS: readonly Command[] = [
       { name: "fix", help: "mend what has one right answer, and check again" },
       { name: "dry-run", help: "with --fix: only say what would be fixed" },
       { name: "sarif", help: "print the findings as SARIF 2.1.0, for code hosts and editors" },
-      { name: "max-turns", takes: "N", help: "fail when a run could take more than N answers of the model" },
+      {
+        name: "max-turns",
+        takes: "N",
+        is: "count",
+        least: 0,
+        help: "fail when a run could take more than N answers of the model",
+      },
       { name: "watch", help: "check again whenever a file of the agent changes, until Ctrl-C" },
     ],
     details: [
@@ -408,16 +446,15 @@ export const COMMANDS: readonly Command[] = [
       "lockstep check --sarif > lockstep.sarif",
     ],
     document: "findings",
-    load: async () => (await import("./commands/check.ts")).checkAgents,
   },
-  {
-    name: "graph",
+  graph: {
     summary: "draw the flow of an agent, with what check found marked on it",
     words: [AGENT],
     flags: [
       {
         name: "format",
         takes: "FORMAT",
+        is: "choice",
         offers: ["text", "mermaid", "dot", "svg", "json"],
         help: "text, mermaid, dot, svg or json; by default as --out is called, or text",
       },
@@ -425,10 +462,8 @@ export const COMMANDS: readonly Command[] = [
     ],
     examples: ["lockstep graph iterator", "lockstep graph iterator --out flow.svg"],
     document: "findings",
-    load: async () => (await import("./graph/graph.ts")).drawGraph,
   },
-  {
-    name: "explain",
+  explain: {
     summary: "tell what holds for an agent or a step, and where it was said",
     words: [AGENT, { name: "STEP", optional: true, is: "step" }],
     flags: [
@@ -443,10 +478,8 @@ export const COMMANDS: readonly Command[] = [
       "lockstep explain iterator --boundary",
     ],
     document: "findings",
-    load: async () => (await import("./commands/explain.ts")).explain,
   },
-  {
-    name: "probe",
+  probe: {
     summary: "put the limits of an agent to the test on this machine",
     words: [AGENT, { name: "STEP", optional: true, is: "step" }],
     flags: [SANDBOX, NETWORK],
@@ -456,26 +489,20 @@ export const COMMANDS: readonly Command[] = [
       "The exit code is 3 when a sandbox is wanted and cannot be opened. Commands of the project are not run.",
     ],
     examples: ["lockstep probe iterator", "lockstep probe iterator --sandbox on --json"],
-    document: "plain",
-    load: async () => (await import("./commands/probe.ts")).probeAgent,
   },
-  {
-    name: "migrate",
+  migrate: {
     summary: "rewrite the files of an older form in the current one",
     words: [AGENT],
     flags: [{ name: "write", help: "write the files; otherwise only the differences are shown" }],
     details: ["What cannot be carried over is listed. A migrated flow takes the same way as before."],
     examples: ["lockstep migrate iterator", "lockstep migrate iterator --write"],
-    document: "plain",
-    load: async () => (await import("./commands/migrate.ts")).migrateFiles,
   },
-  {
-    name: "runs",
+  runs: {
     summary: "list the recorded runs, newest first",
     words: [{ ...RUN, repeats: true, optional: true }],
     flags: [
-      { name: "limit", takes: "N", help: "list at most N runs (20)" },
-      { name: "max", takes: "N", help: "the same as --limit" },
+      { name: "limit", takes: "N", is: "count", help: "list at most N runs (20)" },
+      { name: "max", takes: "N", is: "count", help: "the same as --limit" },
       { name: "watch", help: "list again whenever something changes, until Ctrl-C" },
       {
         name: "prune",
@@ -484,9 +511,11 @@ export const COMMANDS: readonly Command[] = [
       {
         name: "older-than",
         takes: "AGE",
+        is: "duration",
+        least: 0,
         help: "with --prune: runs untouched for AGE, such as 90s, 12h, 30d or 8w",
       },
-      { name: "keep", takes: "N", help: "with --prune: all but the newest N" },
+      { name: "keep", takes: "N", is: "count", least: 0, help: "with --prune: all but the newest N" },
       { name: "dry-run", help: "with --prune: only say what would be removed" },
       { name: "yes", short: "y", help: "with --prune: do not ask" },
       TRUST_JOURNAL,
@@ -502,11 +531,8 @@ export const COMMANDS: readonly Command[] = [
       "lockstep runs --prune --older-than 30d --keep 50 --dry-run",
       "lockstep runs --prune 3f9",
     ],
-    document: "plain",
-    load: async () => (await import("./commands/runs.ts")).listRecorded,
   },
-  {
-    name: "show",
+  show: {
     summary: "show how a run went",
     words: [RUN],
     flags: [
@@ -527,10 +553,8 @@ export const COMMANDS: readonly Command[] = [
       "lockstep show @last -f",
     ],
     document: "result",
-    load: async () => (await import("./commands/show.ts")).showRun,
   },
-  {
-    name: "effects",
+  effects: {
     summary: "list what a run did to the world: branches, remotes, issues, pull requests",
     words: [RUN],
     flags: [],
@@ -540,11 +564,8 @@ export const COMMANDS: readonly Command[] = [
       "intended: nobody has heard how it went; resume looks before it does anything.",
     ],
     examples: ["lockstep effects @last", "lockstep effects @last --json"],
-    document: "plain",
-    load: async () => (await import("./commands/effects.ts")).listEffects,
   },
-  {
-    name: "logs",
+  logs: {
     summary: "print the log of a run, or its whole conversation",
     words: [RUN],
     flags: [
@@ -552,6 +573,7 @@ export const COMMANDS: readonly Command[] = [
       {
         name: "level",
         takes: "LEVEL",
+        is: "choice",
         offers: ["debug", "info", "warn", "error"],
         help: "debug, info, warn or error, and whatever is worse (info)",
       },
@@ -570,11 +592,8 @@ export const COMMANDS: readonly Command[] = [
       "lockstep logs @last -f --level warn",
       "lockstep logs 3f9 --transcript",
     ],
-    document: "plain",
-    load: async () => (await import("./commands/logs.ts")).printLogs,
   },
-  {
-    name: "why",
+  why: {
     summary: "tell why a visit of a run went the way it did",
     words: [RUN, { name: "STEP[@VISIT]", optional: true, is: "step" }],
     flags: [
@@ -591,11 +610,8 @@ export const COMMANDS: readonly Command[] = [
       "lockstep why @failed closure.issue",
       "lockstep why 3f9 closure.issue@2 --json",
     ],
-    document: "plain",
-    load: async () => (await import("./commands/why.ts")).whyRun,
   },
-  {
-    name: "worktree",
+  worktree: {
     summary:
       "list the worktrees that runs have left, remove those with no unsaved work, or repair what was killed",
     words: [{ name: "list|prune|repair", is: ["list", "prune", "repair"] }],
@@ -607,11 +623,8 @@ export const COMMANDS: readonly Command[] = [
       "half removed, and a working tree that was half updated by a merge. Commits and uncommitted work stay.",
     ],
     examples: ["lockstep worktree list", "lockstep worktree prune --dry-run", "lockstep worktree repair"],
-    document: "plain",
-    load: async () => (await import("./commands/worktree.ts")).worktrees,
   },
-  {
-    name: "replay",
+  replay: {
     summary: "work out every decision of a run again and compare it with the record",
     words: [{ name: "RUN|FILE", repeats: true, optional: true, is: "run" }],
     flags: [{ name: "all", help: "every recorded run" }],
@@ -625,11 +638,8 @@ export const COMMANDS: readonly Command[] = [
       "lockstep replay --all --json",
       "lockstep replay test/journals/*.json",
     ],
-    document: "plain",
-    load: async () => (await import("./commands/replay.ts")).replayRuns,
   },
-  {
-    name: "fork",
+  fork: {
     summary: "go on from an earlier visit of a run, as a new run",
     words: [RUN],
     flags: [
@@ -659,20 +669,15 @@ export const COMMANDS: readonly Command[] = [
       "lockstep fork 3f9 --at closure.issue --edit prompt=closure.issue:new.md --edit model=closure.issue:haiku",
     ],
     document: "result",
-    load: async () => (await import("./commands/fork.ts")).forkRun,
   },
-  {
-    name: "diff",
+  diff: {
     summary: "tell where two runs part ways",
     words: [RUN, RUN],
     flags: [],
     details: [RUN_IDS, "The first difference comes first. Differences are no failure: the exit code is 0."],
     examples: ["lockstep diff 3f9 @last", "lockstep diff 3f9 8bc --json"],
-    document: "plain",
-    load: async () => (await import("./commands/diff.ts")).diffRuns,
   },
-  {
-    name: "whatif",
+  whatif: {
     summary: "show which recorded runs would take a different path with the current files",
     words: [{ ...RUN, repeats: true, optional: true }],
     flags: [
@@ -684,11 +689,8 @@ export const COMMANDS: readonly Command[] = [
       "flow of the files; no model is asked and no command is run. Where nothing is recorded a run cannot be followed.",
     ],
     examples: ["lockstep whatif --agent iterator", "lockstep whatif --agent iterator @failed --json"],
-    document: "plain",
-    load: async () => (await import("./commands/whatif.ts")).whatIfRuns,
   },
-  {
-    name: "export",
+  export: {
     summary: "write a run to one file that replays anywhere",
     words: [RUN],
     flags: [
@@ -697,20 +699,14 @@ export const COMMANDS: readonly Command[] = [
     ],
     details: [RUN_IDS, "The flow goes along whole, prompts and schemas included, redacted or not."],
     examples: ["lockstep export @last -o run.json", "lockstep export @failed --redact -o run.json"],
-    document: "plain",
-    load: async () => (await import("./commands/export.ts")).exportToFile,
   },
-  {
-    name: "import",
+  import: {
     summary: "make an exported run one of this project",
     words: [{ name: "FILE", is: "file" }],
     flags: [{ name: "as", takes: "ID", help: "give it this id instead of its own" }, TRUST_JOURNAL],
     examples: ["lockstep import run.json", "lockstep import run.json --as theirs"],
-    document: "plain",
-    load: async () => (await import("./commands/export.ts")).importFromFile,
   },
-  {
-    name: "trust",
+  trust: {
     summary: "show what an agent needs your trust for, list what you trust, or take it back",
     words: [
       { name: "show|list|revoke", is: ["show", "list", "revoke"] },
@@ -730,30 +726,21 @@ export const COMMANDS: readonly Command[] = [
       "lockstep trust revoke iterator",
       "lockstep trust revoke --all",
     ],
-    document: "plain",
-    load: async () => (await import("./commands/trust.ts")).trust,
   },
-  {
-    name: "list",
+  list: {
     summary: "list the agents of the project",
     words: [],
     flags: [],
     examples: ["lockstep list", "lockstep list --json"],
-    document: "plain",
-    load: async () => (await import("./commands/list.ts")).listProject,
   },
-  {
-    name: "init",
+  init: {
     summary: "write a small agent that passes check and runs without a key",
     words: [{ name: "NAME", is: "new" }],
     flags: [{ name: "stages", help: "write a machine of stages instead of a registry of steps" }],
     details: ["Writes .agent/NAME/. Nothing that is there already is overwritten."],
     examples: ["lockstep init notes", "lockstep init notes --stages"],
-    document: "plain",
-    load: async () => (await import("./commands/init.ts")).initAgent,
   },
-  {
-    name: "models",
+  models: {
     summary: "list the names of models: what each means, and whether it can be asked",
     words: [],
     flags: [],
@@ -761,11 +748,8 @@ export const COMMANDS: readonly Command[] = [
       `Give names a meaning in lockstep/config.json in your config folder (${manual("models")}). No model is asked.`,
     ],
     examples: ["lockstep models", "lockstep models --json"],
-    document: "plain",
-    load: async () => (await import("./commands/models.ts")).listModels,
   },
-  {
-    name: "doctor",
+  doctor: {
     summary: "see whether everything needed is here",
     words: [],
     flags: [
@@ -781,11 +765,8 @@ export const COMMANDS: readonly Command[] = [
       "lockstep doctor --journal",
       "lockstep doctor --json",
     ],
-    document: "plain",
-    load: async () => (await import("./commands/doctor.ts")).examine,
   },
-  {
-    name: "salvage",
+  salvage: {
     summary: "write what can be read of a damaged record of runs into a new state folder",
     words: [],
     flags: [
@@ -801,11 +782,8 @@ export const COMMANDS: readonly Command[] = [
       "The two commands that put the new folder in place are printed. The exit code is 1 where something is lost.",
     ],
     examples: ["lockstep salvage", "lockstep salvage --out rescued --json"],
-    document: "plain",
-    load: async () => (await import("./commands/salvage.ts")).salvageRuns,
   },
-  {
-    name: "bench",
+  bench: {
     summary: "measure this machine against the promised figures",
     words: [],
     flags: [
@@ -813,16 +791,14 @@ export const COMMANDS: readonly Command[] = [
       {
         name: "part",
         takes: "PART",
+        is: "choice",
         offers: PARTS,
         help: `only one of ${PARTS.join(", ")}`,
       },
     ],
     examples: ["lockstep bench", "lockstep bench --check --json"],
-    document: "plain",
-    load: async () => (await import("./commands/bench.ts")).bench,
   },
-  {
-    name: "completion",
+  completion: {
     summary: "print a script that completes commands in your shell",
     words: [{ name: "bash|zsh|fish", is: ["bash", "zsh", "fish"] }],
     flags: [],
@@ -835,19 +811,62 @@ export const COMMANDS: readonly Command[] = [
       "lockstep completion zsh > ~/.zfunc/_lockstep",
       "lockstep completion fish > ~/.config/fish/completions/lockstep.fish",
     ],
-    document: "plain",
-    load: async () => (await import("./commands/completion.ts")).printCompletion,
   },
-  {
-    name: "help",
+  help: {
     summary: "show help, for all or for one command",
     words: [{ name: "COMMAND", optional: true, is: "command" }],
     flags: [],
     examples: ["lockstep help run"],
-    document: "plain",
-    load: async () => (await import("./help.ts")).printHelp,
   },
-];
+} as const satisfies { readonly [name: string]: Declaration };
+
+export type CommandName = keyof typeof DECLARED;
+
+/** A call of this command: only the flags that it declares can be read. */
+export type CallOf<Name extends CommandName> = Call<Values<(typeof DECLARED)[Name]["flags"]>>;
+
+/** Where the code of each command is; the number that it gives is the exit code. */
+const CODE: { readonly [Name in CommandName]: () => Promise<(call: CallOf<Name>) => Promise<number>> } = {
+  run: async () => (await import("./commands/run.ts")).runAgent,
+  resume: async () => (await import("./commands/resume.ts")).resumeRun,
+  answer: async () => (await import("./commands/answer.ts")).answerRun,
+  pause: async () => (await import("./commands/steer.ts")).pause,
+  stop: async () => (await import("./commands/steer.ts")).stop,
+  continue: async () => (await import("./commands/steer.ts")).goOn,
+  check: async () => (await import("./commands/check.ts")).checkAgents,
+  graph: async () => (await import("./graph/graph.ts")).drawGraph,
+  explain: async () => (await import("./commands/explain.ts")).explain,
+  probe: async () => (await import("./commands/probe.ts")).probeAgent,
+  migrate: async () => (await import("./commands/migrate.ts")).migrateFiles,
+  runs: async () => (await import("./commands/runs.ts")).listRecorded,
+  show: async () => (await import("./commands/show.ts")).showRun,
+  effects: async () => (await import("./commands/effects.ts")).listEffects,
+  logs: async () => (await import("./commands/logs.ts")).printLogs,
+  why: async () => (await import("./commands/why.ts")).whyRun,
+  worktree: async () => (await import("./commands/worktree.ts")).worktrees,
+  replay: async () => (await import("./commands/replay.ts")).replayRuns,
+  fork: async () => (await import("./commands/fork.ts")).forkRun,
+  diff: async () => (await import("./commands/diff.ts")).diffRuns,
+  whatif: async () => (await import("./commands/whatif.ts")).whatIfRuns,
+  export: async () => (await import("./commands/export.ts")).exportToFile,
+  import: async () => (await import("./commands/export.ts")).importFromFile,
+  trust: async () => (await import("./commands/trust.ts")).trust,
+  list: async () => (await import("./commands/list.ts")).listProject,
+  init: async () => (await import("./commands/init.ts")).initAgent,
+  models: async () => (await import("./commands/models.ts")).listModels,
+  doctor: async () => (await import("./commands/doctor.ts")).examine,
+  salvage: async () => (await import("./commands/salvage.ts")).salvageRuns,
+  bench: async () => (await import("./commands/bench.ts")).bench,
+  completion: async () => (await import("./commands/completion.ts")).printCompletion,
+  help: async () => (await import("./help.ts")).printHelp,
+};
+
+export const COMMANDS: readonly Command[] = (Object.keys(DECLARED) as readonly CommandName[]).map((name) => {
+  const declared: Declaration = DECLARED[name];
+  // A call holds the flags of the command that it was created for.
+  const load = CODE[name] as Command["load"];
+  return Object.assign({ name, document: "plain" as const, load }, declared);
+});
 
 export function commandNamed(word: string): Command {
   const command = COMMANDS.find((other) => other.name === word);

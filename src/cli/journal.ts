@@ -6,6 +6,7 @@ import { findProject } from "../run/world/project.ts";
 import type { Damage } from "../run/records/runs.ts";
 import { UsageError } from "./args.ts";
 import type { Call } from "./call.ts";
+import type { DriveFlags } from "./commands.ts";
 import { shownInLine } from "./text/text.ts";
 
 /** `journal` is null where nothing was ever recorded. */
@@ -42,7 +43,7 @@ export function sayPartial({ screen, typed }: Call, { seq, why }: Damage): numbe
 
 /** The same for what changes or obeys it: a journal that the user did not make needs a yes first. */
 export async function withOwnJournal<T>(
-  call: Call,
+  call: Call<Pick<DriveFlags, "trust-journal">>,
   ref: string | null,
   use: (journal: Journal | null, stateDir: string) => Promise<T>,
   before?: (journal: Journal) => Promise<void>,

@@ -9,60 +9,62 @@ import type { McpServers } from "./mcp.ts";
 import { flag, group, list, map, number, openGroup, text, type Reads, type Recorded } from "./shape.ts";
 
 export const IF_INTERRUPTED = text(
-  "What becomes of a step that was under way when its process went away: it is done again, a person is asked, or the run fails.",
+  "What happens to a step that was running when its process died: it runs again, a person is asked, or the run fails.",
   { enum: ["retry", "ask", "fail"] },
 );
 
 export const QUESTIONS = group("Questions to people.", {
   askUser: text(
-    "Who answers AskUserQuestion. auto: askUserAutoResponse. person: a person, where one can be asked.",
+    "Who answers AskUserQuestion. auto: askUserAutoResponse. person: a person, if one is available.",
     { enum: ["auto", "person"], usual: "auto" },
   ),
-  expireAfter: text("How long a question is open, such as 30m, 24h or 7d; for ever, unless said.", {
+  expireAfter: text("How long a question stays open, such as 30m, 24h or 7d; no limit by default.", {
     pattern: "^[1-9]\\d{0,9}(ms|s|m|h|d)$",
   }),
 });
 
-export const WATCH = group("What ends an attempt, or a run, that gets nowhere.", {
+export const WATCH = group("What ends an attempt or a run that makes no progress.", {
   inactivityMs: number(
-    "Milliseconds without a sign of life after which a query of a coding agent is given up; half an hour, unless said.",
+    "Milliseconds without output after which a coding agent is stopped; half an hour by default.",
     { min: 1, integer: true },
   ),
   repeats: number(
-    "How often in a row a step may do the very same with the very same result before it is told, and then stopped.",
+    "How often in a row a step may make the same calls with the same result before it is warned, and then stopped.",
     { min: 2, integer: true },
   ),
 });
 
-export const SANDBOX = group("What commands may reach.", {
-  enabled: flag("Whether commands are confined. Only the user can switch off what they asked for.", {
+export const SANDBOX = group("What commands can access.", {
+  enabled: flag("Whether commands run in a sandbox. A sandbox that the user requested stays on.", {
     default: true,
   }),
   network: group("Which hosts.", {
-    mode: text("trusted: the usual hosts and the listed ones; none; custom: the listed ones only.", {
+    mode: text("trusted: common package hosts and the listed ones; none; custom: only the listed ones.", {
       enum: ["trusted", "none", "custom"],
       default: "trusted",
     }),
     trustedDomains: list(
-      "Hosts; *.example.com for all below one, :8080 for a single port.",
+      "Hosts; *.example.com for all subdomains, :8080 for a single port.",
       text("A host."),
       { default: [] },
     ),
   }),
   filesystem: group("Which folders.", {
-    allowedPaths: list("Further folders that may be written, relative to the project.", text("A path."), {
+    allowedPaths: list("More folders that commands may write to, relative to the project.", text("A path."), {
       default: [],
     }),
   }),
-  excludedCommands: list("Commands that would run outside; none does.", text("A command."), { default: [] }),
-  allowUnsandboxedCommands: flag("Whether the model may ask to run outside; it may not.", { default: false }),
+  excludedCommands: list("No effect: no command runs outside the sandbox.", text("A command."), {
+    default: [],
+  }),
+  allowUnsandboxedCommands: flag("No effect: the model cannot leave the sandbox.", { default: false }),
 });
 
 export const BOUNDARIES = group("What the model may use.", {
   allowedTools: list('Tools by name; "*" is all of them.', text("A tool."), {
     default: ["*"],
   }),
-  permissionMode: text("How much may be done without asking.", {
+  permissionMode: text("What the model may do without asking.", {
     enum: ["default", "plan", "acceptEdits", "bypassPermissions"],
   }),
   sandbox: SANDBOX,
@@ -71,9 +73,9 @@ export const BOUNDARIES = group("What the model may use.", {
 export const GITHUB = group("GitHub.", {
   enabled: flag("Whether GitHub is used at all.", { default: true }),
   labels: openGroup(
-    "Names of labels. Each is there for prompts as {uv-label_<key>}; inProgress and blocked tell on the issue how the run goes.",
+    "Label names. Prompts read each as {uv-label_<key>}; inProgress and blocked show the state of the run on the issue.",
     {
-      completion: group("Labels of the issue that are changed when the run is complete.", {
+      completion: group("Issue labels to change when the run is complete.", {
         add: list("Labels to add.", text("A label."), { default: [] }),
         remove: list("Labels to remove.", text("A label."), { default: [] }),
       }),
@@ -85,29 +87,29 @@ export const GITHUB = group("GitHub.", {
     default: "close",
   }),
   answerLabels: list(
-    "Labels that an answer may add and remove, besides those that labels names.",
+    "Labels that an answer may add and remove, in addition to those in labels.",
     text("A label.", { filled: true }),
     { default: [], later: true },
   ),
   mentions: flag(
-    "Whether texts of answers on GitHub may mention people and teams, and give commands to bots.",
+    "Whether text from answers posted on GitHub may mention people and teams and trigger bots.",
     { default: false, later: true },
   ),
 });
 
-export const ACTIONS = group("Action blocks in what the model says.", {
+export const ACTIONS = group("Action blocks in model output.", {
   enabled: flag("Whether they are carried out.", { default: false }),
-  types: list("The types that are.", text("A type."), { default: [] }),
+  types: list("The types that are carried out.", text("A type."), { default: [] }),
   outputFormat: text(
-    "The info string of a fence whose object names its type; one of the types is enough by itself.",
+    "The info string of fenced blocks that name their type inside; a type itself also works as info string.",
     { default: null },
   ),
-  otherIssues: flag("Whether a block may act on other issues than the one the run is about.", {
+  otherIssues: flag("Whether a block may act on issues other than the run's own.", {
     default: false,
     later: true,
   }),
   handlers: map(
-    "What carries out each type; builtin:log, unless it is named here.",
+    "The handler of each type; builtin:log by default.",
     text("A built-in handler, or a module such as ./handlers/plan.mjs."),
   ),
 });
@@ -118,13 +120,13 @@ const PATH_WITHIN = "^(?![/~]|[A-Za-z]:|(?:.*/)?\\.\\.(?:/|$))[^\\\\]+$";
 export const WORKTREE_ROOT = ".worktrees";
 
 export const WORKTREE = group("A git worktree for the run.", {
-  enabled: flag("Whether there is one.", { default: false }),
-  root: text("The folder of worktrees, from the root of the repository.", {
+  enabled: flag("Whether the run gets one.", { default: false }),
+  root: text("The folder of worktrees, relative to the repository root.", {
     default: WORKTREE_ROOT,
     filled: true,
   }),
   copy: list(
-    "Files and folders that git does not have and the run needs, from the root of the repository.",
+    "Untracked files and folders that the run needs, relative to the repository root.",
     text("A path in the repository.", { pattern: PATH_WITHIN }),
     { default: [] },
   ),
@@ -138,10 +140,10 @@ export const FINALIZE = group("What happens to the branch of a successful run.",
   prTarget: text("The pull request's target branch.", { default: null }),
 });
 
-export const LOGGING = group("Log files; where this is written, each run has one.", {
-  directory: text("Their folder, below the project.", { default: "logs" }),
+export const LOGGING = group("Log files; if set, each run writes one.", {
+  directory: text("Their folder, relative to the project.", { default: "logs" }),
   format: text("Their form.", { enum: ["jsonl", "text"], default: "jsonl" }),
-  maxFiles: number("How many of the agent are kept; all, unless said.", {
+  maxFiles: number("How many log files of the agent to keep; all by default.", {
     default: null,
     min: 1,
     integer: true,

@@ -2,7 +2,7 @@
 import { relative, resolve } from "node:path";
 import type { ScriptReply } from "../backends/scripted/script.ts";
 import { RunnerError, type Backend, type Journal } from "../engine/ports.ts";
-import { own, type Json } from "../flow/json.ts";
+import { defined, own, type Json } from "../flow/json.ts";
 import { EXIT } from "../flow/verdict.ts";
 import { createElapsed } from "../engine/drive/stamp.ts";
 import {
@@ -197,7 +197,7 @@ function recordOf({ agent, flow, project }: Loaded, options: BatchOptions): Batc
   const redactor = redactorOf(options, flow ?? undefined);
   const text = (value: string | undefined) => (value === undefined ? undefined : redactor.text(value));
   const written = script === undefined || "file" in script ? script : asFile(script);
-  const ways = { args, worktree, branch, baseBranch, finalize, dryRun, model, use, spending };
+  const ways = { worktree, branch, baseBranch, finalize, dryRun, model, use, spending };
   return {
     v: 1,
     batch: batchNamed(newRunId()),
@@ -206,11 +206,14 @@ function recordOf({ agent, flow, project }: Loaded, options: BatchOptions): Batc
     concurrency,
     left,
     folder: relative(project.root, resolve(options.cwd ?? process.cwd())),
-    ways: defined({
-      ...ways,
-      input: text(input),
-      script: written && { ...written, text: redactor.text(written.text) },
-    }),
+    ways: {
+      args,
+      ...defined({
+        ...ways,
+        input: text(input),
+        script: written && { ...written, text: redactor.text(written.text) },
+      }),
+    },
   };
 }
 
@@ -230,11 +233,6 @@ function waysOf(
   );
   const asked = isNamed ? {} : defined({ model, use, script });
   return { ...others, ...asked, ...options, cwd: resolve(root, folder), items };
-}
-
-function defined<T extends object>(value: T): { [K in keyof T]: Exclude<T[K], undefined> } {
-  const entries = Object.entries(value).filter(([, member]) => member !== undefined);
-  return Object.fromEntries(entries) as { [K in keyof T]: Exclude<T[K], undefined> };
 }
 
 /** Whatever refuses one of them refuses all, and is asked and reported once. Gives what was reported. */

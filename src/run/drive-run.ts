@@ -91,21 +91,22 @@ export async function driveRun(driven: Driven, stack: AsyncDisposableStack): Pro
       signal,
       ...(wishes !== null && { wishes }),
       ...attending(acting?.attend, outward, acting?.attendLast),
-      recall: (entry, after) => {
+      wantsDeeds: listener !== null || options.observe !== undefined,
+      recall: (entry, after, deeds) => {
         addEntry(report, entry);
         addToTally(tally, entry, after);
         acting?.hear(entry, after);
-        listener?.recall(entry, after);
+        listener?.recall(entry, after, deeds);
       },
-      observe: (entry, after) => {
+      observe: (entry, after, deeds) => {
         newest = after;
         addEntry(report, entry);
         addToTally(tally, entry, after);
         acting?.hear(entry, after);
-        listener?.hear(entry, after);
+        listener?.hear(entry, after, deeds);
         if (entry.event.type === "step.told" && entry.event.id !== undefined)
           taken.push(discard(driven, entry.event.id));
-        options.observe?.(entry, after, flow);
+        options.observe?.(entry, after, flow, deeds);
       },
     });
     const left = isDone(state) ? (backend.leftovers?.() ?? []) : [];

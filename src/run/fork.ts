@@ -21,7 +21,7 @@ import { newRunId, withStack } from "./open.ts";
 import { recordOf, resumeFrom } from "./resume.ts";
 import { readRun, type RecordedRun } from "./records/runs.ts";
 import { findVisit } from "./records/why.ts";
-import { traceOf, type Visit } from "./records/why-trace.ts";
+import { traceOf, type Visit } from "../story/visits.ts";
 
 export type ForkOptions = {
   /** A run id, a unique prefix of one, `@last` or `@failed`. */

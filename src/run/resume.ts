@@ -159,7 +159,7 @@ async function recordedRun(
           if (wanted === null) return { handle, begin, past: entries };
           const at = (options.clock ?? systemClock).now();
           const past = [...entries, await adopt(handle, entries.length + 1, at, wanted)];
-          options.observe?.(past.at(-1)!, fold(began, past, adopted), flow);
+          options.observe?.(past.at(-1)!, fold(began, past, adopted), flow, []);
           return { handle, begin, past };
         },
       };

@@ -1,6 +1,6 @@
 /** Working out every decision of a run again from its journal, and holding it against what is recorded. */
 import { flowFrom } from "../flow/adopted.ts";
-import type { Command, Entry, Event, Led } from "../flow/event.ts";
+import { decisionIn, type Command, type Entry, type Event, type Led } from "../flow/event.ts";
 import type { Flow, Flows } from "../flow/flow.ts";
 import { sameJson, type Json } from "../flow/json.ts";
 import { stateAfter } from "../engine/decide/decide.ts";
@@ -56,7 +56,7 @@ export function createReplay(flowAt: (entry: Entry) => Flow): Replaying {
         difference = divergence(entry, "entry", place(event), why);
         return false;
       }
-      if (!sameDecision(entry.led, next.settled)) {
+      if (!sameDecision(decisionIn(entry), next.settled)) {
         difference = divergence(entry, "decision", entry.led ?? null, next.settled);
         return false;
       }

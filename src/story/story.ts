@@ -1,6 +1,6 @@
 /** A run step by step: every entry with the flow that held, the states around it, and what was decided. */
 import { decide } from "../engine/decide/decide.ts";
-import { EMPTY_STATE, type State } from "../engine/decide/state.ts";
+import { EMPTY_STATE, type Lane, type State } from "../engine/decide/state.ts";
 import { flowFrom } from "../flow/adopted.ts";
 import type { AtVisit, Deed, DeedKind } from "../flow/deed.ts";
 import type { Entry } from "../flow/event.ts";
@@ -42,7 +42,11 @@ export function deedsOf<K extends DeedKind>({ deeds }: Pick<Moment, "deeds">, ki
 
 type DeedOf<K extends DeedKind> = Extract<Deed, { readonly kind: K }>;
 
-/** Whether the visit goes on after the entry, or was settled by it: not where the run stopped around it. */
-export function isUnderWay({ after }: Pick<Moment, "after">, { step, visit }: AtVisit): boolean {
-  return after.lanes.some((lane) => lane.step === step && lane.visit === visit);
+/** The visits that begin here; one that the run stopped before is left out, a resumed run begins with it. */
+export function begunIn(moment: Moment): readonly DeedOf<"began">[] {
+  return deedsOf(moment, "began").filter((deed) => laneIn(moment.after, deed) !== undefined);
+}
+
+export function laneIn({ lanes }: Pick<State, "lanes">, { step, visit }: AtVisit): Lane | undefined {
+  return lanes.find((lane) => lane.step === step && lane.visit === visit);
 }

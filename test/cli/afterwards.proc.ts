@@ -323,14 +323,14 @@ test("prune removes what is old, asks before, and tells what it would do", async
   assert.equal((await world.lockstep(["replay", "@last"])).code, 0, "a fork needs nothing of its original");
   for (const [words, says] of [
     [["--keep", "1"], /--keep goes with --prune/],
-    [["--prune", "--keep", "-1"], /--keep is "-1"; it must be a number from 0 on/],
+    [["--prune", "--keep", "-1"], /--keep needs a whole number of at least 0, not "-1"/],
     [["--prune", "--limit", "2"], /--limit is for listing runs/],
     [["--prune", "--watch"], /--watch is for listing runs/],
     [["tides"], /: lockstep show tides\nSee: lockstep runs --help$/m],
     [["--prune", "--older-than", "30"], /--older-than/],
-    [["--limit", "x"], /--limit is "x"/],
-    [["--limit", "0"], /--limit is "0"/],
-    [["--max", "x"], /--max is "x"/],
+    [["--limit", "x"], /--limit needs a whole number of at least 1, not "x"/],
+    [["--limit", "0"], /--limit needs a whole number of at least 1, not "0"/],
+    [["--max", "x"], /--max needs a whole number of at least 1, not "x"/],
     [["--limit", "1", "--max", "1"], /--limit and --max are the same/],
   ] as const) {
     const refused = await world.lockstep(["runs", ...words]);

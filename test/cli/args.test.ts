@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { claimOf, parseLine, UsageError, type Claim, type Flag, type Grammar } from "../../src/cli/args.ts";
+import { claimOf, parseLine, UsageError, type Flag, type Grammar } from "../../src/cli/args.ts";
 import { commandNamed, GLOBAL_FLAGS } from "../../src/cli/commands.ts";
+import type { Claim } from "../../src/flow/parameter-flag.ts";
 
 const flags: readonly Flag[] = [
   { name: "json", help: "" },

@@ -323,6 +323,30 @@ describe("without --json a person is told", { concurrency: 3 }, () => {
     assert.ok(loaded.length > 0 && loaded.length <= 3 && bytes < 64 * 1024, `${bytes}: ${loaded.join("\n")}`);
   });
 
+  test("the user's settings are read once in a run, and once more by a resume", async () => {
+    const count = `import fs from "node:fs";
+      import { syncBuiltinESMExports } from "node:module";
+      const { openSync } = fs;
+      let reads = 0;
+      fs.openSync = (file, ...how) => {
+        if (String(file).endsWith("lockstep/config.json")) reads += 1;
+        return openSync(file, ...how);
+      };
+      syncBuiltinESMExports();
+      process.on("exit", () => process._rawDebug("settings read: " + reads));`;
+    const readsIn = ({ stderr }: Ran) => /^settings read: (\d+)$/m.exec(stderr)?.[1];
+    world.writeHome(".config/lockstep/config.json", '{ "limits": { "turns": 2 } }');
+    try {
+      const ran = await withImport(count, ["run", "notes", ...base, "--state", "once"]);
+      assert.deepEqual([ran.code, readsIn(ran)], [4, "1"], ran.stderr);
+      const more = ["--max-turns", "9", "--state", "once"];
+      const resumed = await withImport(count, ["resume", "@last", ...more]);
+      assert.deepEqual([resumed.code, readsIn(resumed)], [0, "1"], resumed.stderr);
+    } finally {
+      world.writeHome(".config/lockstep/config.json", "{}");
+    }
+  });
+
   test("an old Node is told so: exit 3", async () => {
     const old = `Object.defineProperty(process, "versions", { value: { ...process.versions, node: "20.1.0" } });`;
     const ran = await withImport(old, ["runs", "--json"]);

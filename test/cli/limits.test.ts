@@ -30,7 +30,7 @@ const refused: readonly [text: string, says: RegExp][] = [
   ["wallMs=90", /^--max wallMs needs a unit, as in 90s, 90m or 90h, not "90"\.$/],
   [
     "wallMs=soon",
-    /^--max wallMs needs a time with its unit \(ms, s, m, h, d\), as in 90s or 5m, not "soon"\.$/,
+    /^--max wallMs needs a time with its unit \(ms, s, m, h, d, w\), as in 90s or 5m, not "soon"\.$/,
   ],
   ["wallMs=0", /^--max wallMs needs a time with its unit/],
   ["=3", /^--max cannot be/],

@@ -228,8 +228,8 @@ describe("before any model or command, the end is", () => {
       3,
       /never given to commands/,
     ],
-    ["2 for a word it does not know", {}, ["--sandbox", "maybe"], 2, /--sandbox knows on, off and auto/],
-    ["2 for every host", {}, ["--network", "*"], 2, /--network: .*it is every host.*none, usual, all/],
+    ["2 for a word it does not know", {}, ["--sandbox", "maybe"], 2, /--sandbox needs auto, on or off/],
+    ["2 for every host", {}, ["--network", "*"], 2, /--network: .*it matches every host.*none, usual, all/],
     ["2 for this machine", {}, ["--network", "a.example,localhost"], 2, /every service on this machine/],
     ["3 when settings open every host", { config: { network: ["*.com"] } }, [], 3, /network: .*below \.com/],
     [

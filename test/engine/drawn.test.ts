@@ -2,6 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { stateAfter } from "../../src/engine/decide/decide.ts";
+import { deedsOf, story, type Moment } from "../../src/story/story.ts";
+import { phaseOf } from "../../src/engine/decide/visit.ts";
 import { replay } from "../../src/story/replay.ts";
 import { addEntry, createReport } from "../../src/story/report.ts";
 import { prepareSchemas, schemasOf } from "../../src/engine/schema/schema.ts";
@@ -23,6 +25,7 @@ test(`${MACHINES} generated machines: every recorded decision is drawn, and sibl
     const { edges } = outlineOf(flow);
     const entries = drive(flow, next);
     const path = entries.flatMap(({ led }) => led ?? []);
+    for (const moment of story(flow, entries)) deedsAgree(moment);
     for (const led of path) {
       assert.ok(edges.some(isEdgeOf(led)), `${told(led)} is not drawn:\n${JSON.stringify(edges, null, 1)}`);
       for (const id of led.fork ?? []) {
@@ -39,6 +42,30 @@ test(`${MACHINES} generated machines: every recorded decision is drawn, and sibl
   }
   for (const [what, times] of Object.entries(met)) assert.ok(times > 20, `${what}: ${times}`);
 });
+
+/** What a decision says that it did is what the states around it show. */
+function deedsAgree(moment: Moment): void {
+  const { before, after, entry } = moment;
+  const settled = deedsOf(moment, "settled").map(({ led }) => led);
+  assert.deepEqual(settled, entry.led === undefined ? [] : [entry.led]);
+  const ended = deedsOf(moment, "ended").map(({ verdict }) => verdict);
+  assert.deepEqual(ended, before.verdict === null && after.verdict !== null ? [after.verdict] : []);
+  const visits = { ...before.visits };
+  for (const { step, visit } of deedsOf(moment, "began")) visits[step] = visit;
+  assert.deepEqual(visits, after.visits);
+  for (const lane of after.lanes) {
+    const phases = deedsOf(moment, "phase").filter(({ step }) => step === lane.step);
+    const was = before.lanes.find(({ step, visit }) => step === lane.step && visit === lane.visit);
+    assert.equal(phases.at(-1)?.phase ?? (was && phaseOf(was)), phaseOf(lane));
+    phases.reduce(
+      (from, { from: left, phase }) => {
+        assert.equal(left, from);
+        return phase;
+      },
+      was === undefined ? null : phaseOf(was),
+    );
+  }
+}
 
 test("what an earlier version recorded of a fork replays as well, and a wrong record of one is noticed", async () => {
   const next = random(7);

@@ -8,12 +8,11 @@ import { createHash } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { audit } from "../../src/tell/audit.ts";
-import { stateAfter } from "../../src/engine/decide/decide.ts";
-import { EMPTY_STATE } from "../../src/engine/decide/state.ts";
 import type { Entry } from "../../src/flow/event.ts";
 import type { Flow } from "../../src/flow/flow.ts";
 import type { LogLine } from "../../src/tell/log-line.ts";
-import { logLines } from "../../src/run/watch/log-lines.ts";
+import { story } from "../../src/story/story.ts";
+import { logLines } from "../../src/tell/log.ts";
 import { whyAll } from "../../src/run/records/why.ts";
 import * as testing from "../../src/testing/scenario.ts";
 
@@ -75,13 +74,7 @@ function linesOf(
 }
 
 function logged(flow: Flow, entries: readonly Entry[]): readonly LogLine[] {
-  let before = EMPTY_STATE;
-  return entries.flatMap((entry) => {
-    const after = stateAfter(flow, before, entry.event);
-    const lines = logLines(entry, before, after, flow);
-    before = after;
-    return lines;
-  });
+  return [...story(flow, entries)].flatMap(logLines);
 }
 
 function digest(value: unknown): string {

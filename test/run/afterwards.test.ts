@@ -24,7 +24,7 @@ import { parseBundle } from "../../src/run/records/bundle.ts";
 import { openSqliteJournal } from "../../src/journal/sqlite/sqlite.ts";
 import { prunable, prune } from "../../src/run/records/prune.ts";
 import { particularsOf } from "../../src/run/records/runs.ts";
-import { followRuns } from "../../src/run/watch/tail.ts";
+import { followRuns } from "../../src/run/watch/follow.ts";
 import { fakeClock } from "../../src/testing/scenario.ts";
 import { JOURNALS } from "./golden.ts";
 import { agentFiles, projectWith, writeFiles, type StepFile, stepTo } from "./project.ts";

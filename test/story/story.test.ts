@@ -93,7 +93,7 @@ const ROWS: { readonly [what: string]: Row } = {
       { error: { kind: "network", message: "gone" } },
       { error: { kind: "auth", message: "who are you" } },
     ],
-    expected: ["began closure.a", "waits 1", "", "held closure.a, ended failed", ""],
+    expected: ["began closure.a", "waits for attempt 2 of 5", "", "held closure.a, ended failed", ""],
   },
   "a stage is tried again in its conversation": {
     flow: sketchMachine({ plan: { assert: ["tests"] } }, TESTS),
@@ -191,7 +191,7 @@ function inWords(deed: Deed): string {
     case "called":
       return `${kind} ${deed.calls.map(({ name }) => name).join("+")}`;
     case "waits":
-      return `${kind} ${deed.faults}`;
+      return `${kind} for attempt ${deed.next} of ${deed.of}`;
     case "checking":
       return `${kind} ${deed.checks.join("+")}`;
     case "checked":

@@ -5,8 +5,8 @@ import { isAbsolute } from "node:path";
 import { runInNewContext } from "node:vm";
 import { readPinned } from "./files.ts";
 import { compileGlob, type Matcher } from "../gate/glob.ts";
-import { namesRecords, type Ground, type Place } from "../gate/paths.ts";
-import type { Pins } from "./pinned.ts";
+import type { GroundPlace, Pins } from "../../flow/machine/ground.ts";
+import { namesRecords, type Ground } from "../gate/paths.ts";
 import { defineTool, done, failed, type Outcome, type Tool } from "./tool.ts";
 
 export function searchTools(): readonly Tool[] {
@@ -157,7 +157,7 @@ function skippedIn(asked: string): readonly string[] {
   return [RECORDS, ...NOISE.filter((name) => !asked.includes(name))];
 }
 
-type Inside = Extract<Place, { kind: "inside" }>;
+type Inside = Extract<GroundPlace, { kind: "inside" }>;
 
 /** A folder that is searched: where it is, held, and what in it is passed over. */
 type Searched = { readonly ground: Ground; readonly pins: Pins; readonly place: Inside };

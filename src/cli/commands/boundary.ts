@@ -2,6 +2,7 @@
 import { resolve } from "node:path";
 import type { Confinement } from "../../flow/event.ts";
 import type { Flow, Step } from "../../flow/flow.ts";
+import { defined } from "../../flow/json.ts";
 import {
   boundaryOf,
   tryGround,
@@ -13,19 +14,23 @@ import {
 } from "../../run/boundary.ts";
 import { findProject } from "../../run/world/project.ts";
 import { UsageError } from "../args.ts";
-import type { Call } from "../call.ts";
-import { networkOf, sandboxOf } from "../conduct.ts";
+import type { CallOf } from "../commands.ts";
+import { networkWish } from "../conduct.ts";
 import { shownInLine, table, type Paint } from "../text/text.ts";
 
-export async function explainBoundary(call: Call, flow: Flow, id: string | undefined): Promise<number> {
+export async function explainBoundary(
+  call: CallOf<"explain">,
+  flow: Flow,
+  id: string | undefined,
+): Promise<number> {
   const boundary = await boundaryOf(flow, stepsNamed(flow, id), surroundingsOf(call));
-  if (call.on("json")) call.screen.document(boundary);
+  if (call.flags.json) call.screen.document(boundary);
   else call.screen.print(boundaryText(boundary, call.screen.out));
   return 0;
 }
 
 /** How the commands of a run would be held here, as its result document would say it. */
-export async function heldHere(call: Call, flow: Flow): Promise<Confinement> {
+export async function heldHere(call: CallOf<"explain">, flow: Flow): Promise<Confinement> {
   await using tried = await tryGround(flow, surroundingsOf(call));
   const { confined, engine, network, why } = tried.sandbox;
   // What must be there and cannot be opened confines nothing: there is no run.
@@ -52,15 +57,14 @@ export function stepsNamed(flow: Flow, id: string | undefined): readonly Step[] 
   throw new UsageError(`${flow.agent} has no step "${id}".`, { word: id, candidates });
 }
 
-export function surroundingsOf(call: Call): Surroundings {
+export function surroundingsOf(call: CallOf<"probe">): Surroundings {
   const cwd = resolve(call.cwd);
-  const { sandbox } = sandboxOf(call);
+  const { sandbox, network } = call.flags;
   return {
     project: findProject(cwd, call.stateDir),
     cwd,
     env: call.host.env,
-    ...(sandbox === undefined ? {} : { wish: sandbox }),
-    ...networkOf(call),
+    ...defined({ wish: sandbox, network: network === undefined ? undefined : networkWish(network) }),
   };
 }
 

@@ -2,15 +2,10 @@
 import { budgetLine, budgetOf, limitName } from "../../tell/budget.ts";
 import type { Flow } from "../../flow/flow.ts";
 import type { LoadedAgent } from "../../run/load.ts";
-import { UsageError } from "../args.ts";
 
 /** The agent with one problem more when a run of it could take more answers than `--max-turns` says. */
-export function withinBudget(loaded: LoadedAgent, said: string | undefined): LoadedAgent {
-  if (said === undefined) return loaded;
-  const allowed = Number(said);
-  if (!/^\d+$/.test(said) || !Number.isSafeInteger(allowed)) {
-    throw new UsageError(`--max-turns takes a whole number, not "${said}".`);
-  }
+export function withinBudget(loaded: LoadedAgent, allowed: number | undefined): LoadedAgent {
+  if (allowed === undefined) return loaded;
   const { flow, problems } = loaded;
   if (flow === null) return loaded;
   const { answers } = budgetOf(flow);

@@ -11,7 +11,7 @@ export async function diffRuns(call: Call): Promise<number> {
       throw new RunnerError("RUN_UNKNOWN", `There is no run "${a}": none is recorded in ${stateDir}.`);
     return await compareRuns(journal, a, b);
   });
-  if (call.on("json")) call.screen.document(compared);
+  if (call.flags.json) call.screen.document(compared);
   else call.screen.print(comparisonText(compared, call.screen.out));
   return 0;
 }

@@ -13,7 +13,7 @@ export async function listEffects(call: Call): Promise<number> {
       throw new RunnerError("RUN_UNKNOWN", `There is no run "${ref}": none is recorded in ${stateDir}.`);
     const { run, effects, outcome, reason } = await show(journal, ref);
     const isDamaged = outcome === "damaged";
-    if (call.on("json")) screen.document({ v: 1, run, effects, ...(isDamaged && { damaged: reason }) });
+    if (call.flags.json) screen.document({ v: 1, run, effects, ...(isDamaged && { damaged: reason }) });
     else if (effects.length === 0 && !isDamaged)
       screen.tell(`Run ${run} has done nothing outside of its own folder.`);
     else {

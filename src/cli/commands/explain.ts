@@ -11,28 +11,28 @@ import {
   type StageExplained,
   type StepExplained,
 } from "../../run/records/explain.ts";
-import { loadAgent } from "../agent.ts";
+import { loadNamed } from "../agent.ts";
 import { UsageError } from "../args.ts";
-import type { Call } from "../call.ts";
+import type { CallOf } from "../commands.ts";
 import { tellFindings } from "./check.ts";
 import { conditionText, KIND_WORDS, targetText } from "../graph/graph-words.ts";
 import { countProblems } from "../text/problems.ts";
 import { count, duration, shown, shownInLine, table, type Paint } from "../text/text.ts";
 
-export async function explain(call: Call): Promise<number> {
+export async function explain(call: CallOf<"explain">): Promise<number> {
   const [name = "", id] = call.words;
   const { screen } = call;
-  const loaded = await loadAgent(name, call.cwd);
+  const loaded = await loadNamed(name, call.cwd);
   const { configFile, readConfig } = await import("../../run/world/config.ts");
   const ofUser = { limits: readConfig(call.host.env).limits, file: configFile(call.host.env) };
   const agent = explainAgent(loaded, ofUser);
   if (agent === null || loaded.flow === null) return tellFindings(call, [loaded], name);
-  if (call.on("boundary"))
+  if (call.flags.boundary)
     return await (await import("./boundary.ts")).explainBoundary(call, loaded.flow, id);
   if (id === undefined) {
     const { heldHere, heldText } = await import("./boundary.ts");
     const sandbox = await heldHere(call, loaded.flow);
-    if (call.on("json")) screen.document({ ...agent, sandbox });
+    if (call.flags.json) screen.document({ ...agent, sandbox });
     else {
       const { moneyLine } = await import("../text/money.ts");
       const here = { money: moneyLine(loaded.flow, call.host.env), commands: heldText(sandbox) };
@@ -45,7 +45,7 @@ export async function explain(call: Call): Promise<number> {
     const candidates = Object.keys(loaded.flow.steps);
     throw new UsageError(`${name} has no step "${id}".`, { word: id, candidates });
   }
-  if (call.on("json")) screen.document(step);
+  if (call.flags.json) screen.document(step);
   else screen.print(stepText(step, screen.out));
   return 0;
 }

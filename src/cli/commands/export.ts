@@ -3,9 +3,10 @@ import { resolve } from "node:path";
 import { importRun, openExport, parseBundle, textOf } from "../../run/records/bundle.ts";
 import { openJournal, RunnerError } from "../../run/index.ts";
 import { findProject } from "../../run/world/project.ts";
-import { openWhole } from "../../run/world/write-whole.ts";
+import { openWhole, whyNotWritten } from "../../run/world/write-whole.ts";
 import { UsageError } from "../args.ts";
 import type { Call } from "../call.ts";
+import type { CallOf } from "../commands.ts";
 import { journalAccess } from "../conduct.ts";
 import { EXIT } from "../../flow/verdict.ts";
 import { sayPartial, withJournal } from "../journal.ts";
@@ -14,11 +15,11 @@ import { count, size } from "../text/text.ts";
 import { versionText } from "../version.ts";
 
 /** The file is the result: without `--out` it goes to stdout. */
-export async function exportToFile(call: Call): Promise<number> {
+export async function exportToFile(call: CallOf<"export">): Promise<number> {
   const { screen } = call;
   const [ref = ""] = call.words;
-  const out = call.text("out");
-  if (out === undefined && call.on("json"))
+  const out = call.flags.out;
+  if (out === undefined && call.flags.json)
     throw new UsageError(
       "What is exported is one JSON document already; --json tells of it, and needs --out FILE.",
     );
@@ -26,14 +27,14 @@ export async function exportToFile(call: Call): Promise<number> {
     if (journal === null)
       throw new RunnerError("RUN_UNKNOWN", `There is no run "${ref}": none is recorded in ${stateDir}.`);
     const meta = { lockstep: versionText(false), node: process.version, platform: process.platform };
-    const exporting = await openExport(journal, ref, { redact: call.on("redact"), meta });
+    const exporting = await openExport(journal, ref, { redact: call.flags.redact, meta });
     // Redacting may be refused at any entry, and nothing of it may be on stdout then.
-    const isHeld = out === undefined && call.on("redact");
+    const isHeld = out === undefined && call.flags.redact;
     const pieces = isHeld ? [(await Array.fromAsync(textOf(exporting))).join("")] : textOf(exporting);
     const written = await writeTo(call, out, pieces);
     return { ...exporting, bytes: written };
   });
-  if (call.on("json"))
+  if (call.flags.json)
     screen.document({
       v: 1,
       run: head.run.id,
@@ -52,18 +53,18 @@ export async function exportToFile(call: Call): Promise<number> {
   return damage === null ? EXIT.completed : sayPartial(call, damage);
 }
 
-export async function importFromFile(call: Call): Promise<number> {
+export async function importFromFile(call: CallOf<"import">): Promise<number> {
   const { screen } = call;
   const [file = ""] = call.words;
   const bundle = parseBundle(readText(call, file), file);
   const { root, stateDir } = findProject(call.cwd, call.stateDir);
   const access = journalAccess(call, call.host.stopped());
   const journal = await openJournal(stateDir, { now: Date.now }, access);
-  const as = call.text("as");
+  const as = call.flags.as;
   try {
     const options = { ...(as !== undefined && { as }), cwd: root, now: Date.now() };
     const { run, difference } = await importRun(journal, bundle, options);
-    if (call.on("json")) screen.document({ v: 1, run, agent: bundle.run.agent, difference });
+    if (call.flags.json) screen.document({ v: 1, run, agent: bundle.run.agent, difference });
     else screen.print(run);
     if (difference !== null)
       screen.complain(
@@ -81,15 +82,16 @@ async function writeTo(
   name: string | undefined,
   pieces: AsyncIterable<string> | readonly string[],
 ): Promise<number> {
+  const path = name === undefined ? "" : resolve(cwd, name);
   const attempt = <T>(work: () => T): T => {
     try {
       return work();
     } catch (cause) {
-      const why = cause instanceof Error ? cause.message : String(cause);
+      const why = whyNotWritten(path, cause);
       throw new RunnerError("NOT_WRITABLE", `The run cannot be written to ${name}: ${why}`, { cause });
     }
   };
-  const file = name === undefined ? null : attempt(() => openWhole(resolve(cwd, name)));
+  const file = name === undefined ? null : attempt(() => openWhole(path));
   let length = 0;
   const write = (text: string) => {
     length += text.length;

@@ -4,21 +4,21 @@ import { isObject, type JsonObject } from "../../flow/json.ts";
 import { readWritten } from "../../run/world/files.ts";
 import { fork, RunnerError, type Edits } from "../../run/index.ts";
 import { UsageError } from "../args.ts";
-import type { Call } from "../call.ts";
+import type { CallOf } from "../commands.ts";
 import { conduct } from "../conduct.ts";
 
-export async function forkRun(call: Call): Promise<number> {
+export async function forkRun(call: CallOf<"fork">): Promise<number> {
   const [run = ""] = call.words;
-  const at = call.text("at");
+  const at = call.flags.at;
   if (at === undefined) throw new UsageError("fork needs --at STEP or --at STEP@VISIT.");
-  const edits = call.all("edit").reduce((so, written) => withEdit(call, so, written), {} as Edits);
-  const adopt = call.on("adopt");
+  const edits = call.flags.edit.reduce((so, written) => withEdit(call, so, written), {} as Edits);
+  const adopt = call.flags.adopt;
   if (adopt && (edits.prompts ?? edits.models) !== undefined)
     throw new UsageError("--adopt takes the flow of the files; edit the prompt or the model there.");
   return await conduct(call, async (options) => await fork({ ...options, run, at, edits, adopt }));
 }
 
-function withEdit(call: Call, edits: Edits, written: string): Edits {
+function withEdit(call: CallOf<"fork">, edits: Edits, written: string): Edits {
   const [, kind = "", value = ""] = /^([a-z]+)=(.+)$/s.exec(written) ?? [];
   switch (kind) {
     case "output":
@@ -47,7 +47,7 @@ function parted(written: string, value: string): readonly [step: string, rest: s
   return [step, rest];
 }
 
-function handoffIn(call: Call, file: string): NonNullable<Edits["handoff"]> {
+function handoffIn(call: CallOf<"fork">, file: string): NonNullable<Edits["handoff"]> {
   const value = objectIn(readText(call, file));
   if (value === null || !Object.values(value).every(isObject)) {
     const why = `${file} must hold a JSON object with an object for each step: { "STEP": { "NAME": VALUE } }.`;
@@ -65,7 +65,7 @@ function objectIn(text: string): JsonObject | null {
   }
 }
 
-function readText(call: Call, file: string): string {
+function readText(call: CallOf<"fork">, file: string): string {
   try {
     return readWritten(resolve(call.cwd, file));
   } catch (cause) {

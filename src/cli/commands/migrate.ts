@@ -8,15 +8,15 @@ import { migrateAgent, type FileChange } from "../../load/migrate/migrate.ts";
 import { RunnerError } from "../../run/errors.ts";
 import { createFiles } from "../../run/world/files.ts";
 import { findProject } from "../../run/world/project.ts";
-import { loadAgent } from "../agent.ts";
-import type { Call } from "../call.ts";
+import { loadNamed } from "../agent.ts";
+import type { CallOf } from "../commands.ts";
 import { countProblems } from "../text/problems.ts";
 import { count, shown, shownInLine, type Paint } from "../text/text.ts";
 
-export async function migrateFiles(call: Call): Promise<number> {
+export async function migrateFiles(call: CallOf<"migrate">): Promise<number> {
   const [name = ""] = call.words;
   const { root } = findProject(call.cwd);
-  const before = await loadAgent(name, call.cwd);
+  const before = await loadNamed(name, call.cwd);
   if (before.flow === null) {
     const [first] = before.problems;
     throw new RunnerError(
@@ -27,11 +27,11 @@ export async function migrateFiles(call: Call): Promise<number> {
   // Stage files have had one form only.
   const isStages = before.flow.dialect === "stage";
   const { changes, notes } = isStages ? { changes: [], notes: [] } : migrateAgent(name, createFiles(root));
-  const isWritten = call.on("write") && changes.length > 0;
+  const isWritten = call.flags.write && changes.length > 0;
   if (isWritten) for (const change of changes) write(root, change);
-  const after = isWritten ? await loadAgent(name, call.cwd) : null;
+  const after = isWritten ? await loadNamed(name, call.cwd) : null;
 
-  if (call.on("json")) call.screen.document({ v: 1, agent: name, written: isWritten, changes, notes });
+  if (call.flags.json) call.screen.document({ v: 1, agent: name, written: isWritten, changes, notes });
   else {
     const lines = changes.length === 0 ? [`${shownInLine(name)} is in the current form already.`] : [];
     call.screen.print(

@@ -1,22 +1,22 @@
 /** `lockstep probe NAME [STEP]`: the protections of a run, tried on this machine. */
 import { EXIT } from "../../flow/verdict.ts";
 import { probe, type Probe, type ProbeGroup } from "../../run/probe/probe.ts";
-import { builtIn, loadAgent } from "../agent.ts";
+import { builtIn, loadNamed } from "../agent.ts";
 import { parseLine } from "../args.ts";
 import { sandboxLines, stepsNamed, surroundingsOf } from "./boundary.ts";
-import type { Call } from "../call.ts";
+import type { CallOf } from "../commands.ts";
 import { tellFindings } from "./check.ts";
 import { shownInLine, table } from "../text/text.ts";
 
-export async function probeAgent(call: Call): Promise<number> {
+export async function probeAgent(call: CallOf<"probe">): Promise<number> {
   const [name = "", id] = call.words;
   const { screen } = call;
-  const loaded = await loadAgent(name, call.cwd);
+  const loaded = await loadNamed(name, call.cwd);
   if (loaded.flow === null) return tellFindings(call, [loaded], name);
   stepsNamed(loaded.flow, id);
   const { groups: tried, ...probed } = await probe(loaded.flow, surroundingsOf(call));
   const groups = [...tried, { title: "this command line", probes: [tryFlags()] }];
-  if (call.on("json")) screen.document({ ...probed, probes: groups.flatMap(({ probes }) => probes) });
+  if (call.flags.json) screen.document({ ...probed, probes: groups.flatMap(({ probes }) => probes) });
   else {
     for (const group of groups) printGroup(call, group);
     if (groups.some(({ probes }) => probes.some(({ state }) => state === "advisory")))
@@ -28,7 +28,7 @@ export async function probeAgent(call: Call): Promise<number> {
   return probed.ok ? EXIT.completed : EXIT.unavailable;
 }
 
-function printGroup({ screen, typed }: Call, { title, probes }: ProbeGroup): void {
+function printGroup({ screen, typed }: CallOf<"probe">, { title, probes }: ProbeGroup): void {
   const rows = table(
     probes.map(({ limit, why }, place) => [
       limit,

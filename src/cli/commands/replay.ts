@@ -7,7 +7,7 @@ import { findRun, RunnerError, type Journal } from "../../run/index.ts";
 import { replayRow, type TimedReplay } from "../../run/records/replay.ts";
 import { everyRow } from "../../run/records/runs.ts";
 import { UsageError } from "../args.ts";
-import type { Call } from "../call.ts";
+import type { CallOf } from "../commands.ts";
 import { withJournal } from "../journal.ts";
 import { count, shownInLine, type Paint } from "../text/text.ts";
 
@@ -23,10 +23,10 @@ type Told = {
 };
 type Row = Parameters<typeof replayRow>[1];
 
-export async function replayRuns(call: Call): Promise<number> {
+export async function replayRuns(call: CallOf<"replay">): Promise<number> {
   const { words, screen } = call;
-  if (words.length === 0 && !call.on("all")) throw new UsageError("replay needs RUN, FILE or --all.");
-  const isJson = call.on("json");
+  if (words.length === 0 && !call.flags.all) throw new UsageError("replay needs RUN, FILE or --all.");
+  const isJson = call.flags.json;
   const told: Omit<Told, "ms">[] = [];
   let ok = true;
   let differs = false;
@@ -34,7 +34,7 @@ export async function replayRuns(call: Call): Promise<number> {
   let events = 0;
   let ms = 0;
   await withJournal(call, async (journal, stateDir) => {
-    const total = call.on("all") ? ((await journal?.count()) ?? 0) + words.length : words.length;
+    const total = call.flags.all ? ((await journal?.count()) ?? 0) + words.length : words.length;
     let done = 0;
     const tell = ({ ms: took, ...run }: Told) => {
       ok &&= run.ok;
@@ -53,7 +53,7 @@ export async function replayRuns(call: Call): Promise<number> {
         throw new RunnerError("RUN_UNKNOWN", `There is no run "${word}": none is recorded in ${stateDir}.`);
       else tell(await fromJournal(journal, await findRun(journal, word)));
     }
-    if (journal !== null && call.on("all"))
+    if (journal !== null && call.flags.all)
       for await (const row of everyRow(journal))
         tell(await fromJournal(journal, row).catch((error: unknown) => unreadable(row, error)));
   }).finally(() => screen.status(null));
@@ -71,7 +71,7 @@ export async function replayRuns(call: Call): Promise<number> {
 /** Of more runs than this it is shown how many are done. */
 const MANY = 20;
 
-async function fromFile(call: Call, file: string): Promise<Told> {
+async function fromFile(call: CallOf<"replay">, file: string): Promise<Told> {
   const bundle = parseBundle(readText(call, file), file);
   return toTold(file, bundle.run.agent, await replayBundle(bundle));
 }
@@ -90,7 +90,7 @@ function toTold(run: string, agent: string, { events, difference, ms }: TimedRep
   return { run, agent, ok: difference === null, events, difference, ms };
 }
 
-export function readText(call: Call, file: string): string {
+export function readText(call: Pick<CallOf<"replay">, "cwd">, file: string): string {
   try {
     return readWritten(resolve(call.cwd, file), MOST_BUNDLE_BYTES);
   } catch (cause) {

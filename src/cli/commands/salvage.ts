@@ -6,13 +6,13 @@ import { EXIT } from "../../flow/verdict.ts";
 import { checkRecord } from "../../run/records/check-journal.ts";
 import { findProject } from "../../run/world/project.ts";
 import { salvageState, type SalvagedRun } from "../../run/records/salvage.ts";
-import type { Call } from "../call.ts";
+import type { CallOf } from "../commands.ts";
 import { count, shownInLine, table } from "../text/text.ts";
 
-export function salvageRuns(call: Call): Promise<number> {
+export function salvageRuns(call: CallOf<"salvage">): Promise<number> {
   const { screen } = call;
   const { stateDir } = findProject(call.cwd, call.stateDir);
-  const out = resolve(call.cwd, call.text("out") ?? `${stateDir}-salvaged`);
+  const out = resolve(call.cwd, call.flags.out ?? `${stateDir}-salvaged`);
   const { runs, strays, isOwn } = salvageState(stateDir, out, call.host.env, Date.now());
   const of = (state: SalvagedRun["state"]) => runs.filter((run) => run.state === state).length;
   const counts = { whole: of("whole"), partial: of("partial"), lost: of("lost") };
@@ -25,7 +25,7 @@ export function salvageRuns(call: Call): Promise<number> {
     : [];
   const isDamaged = checkRecord(stateDir)?.faults.some(({ kind }) => kind === "damage") ?? true;
   const code = counts.partial + counts.lost + strays === 0 ? EXIT.completed : EXIT.failed;
-  if (call.on("json")) {
+  if (call.flags.json) {
     screen.document({ v: 1, stateDir, out, ...counts, strays, damaged: isDamaged, runs, place });
     return Promise.resolve(code);
   }

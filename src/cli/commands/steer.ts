@@ -3,23 +3,24 @@ import { systemClock } from "../../run/world/clock.ts";
 import { resume, RunnerError } from "../../run/index.ts";
 import { pauseRun, stopRun, type Steered } from "../../run/people/steer.ts";
 import type { Call } from "../call.ts";
+import type { CallOf } from "../commands.ts";
 import { conduct } from "../conduct.ts";
 import { withOwnJournal } from "../journal.ts";
 
-export async function pause(call: Call): Promise<number> {
+export async function pause(call: CallOf<"pause">): Promise<number> {
   return tell(call, await steer(call, pauseRun), "lockstep continue");
 }
 
-export async function stop(call: Call): Promise<number> {
+export async function stop(call: CallOf<"stop">): Promise<number> {
   return tell(call, await steer(call, stopRun), "lockstep resume");
 }
 
-export async function goOn(call: Call): Promise<number> {
+export async function goOn(call: CallOf<"continue">): Promise<number> {
   const [run = ""] = call.words;
   return await conduct(call, async (options) => await resume({ ...options, run, unpause: true }));
 }
 
-async function steer(call: Call, how: typeof pauseRun): Promise<Steered> {
+async function steer(call: CallOf<"pause" | "stop">, how: typeof pauseRun): Promise<Steered> {
   const [ref = ""] = call.words;
   return await withOwnJournal(call, ref, async (journal, stateDir) => {
     if (journal === null)
@@ -28,7 +29,7 @@ async function steer(call: Call, how: typeof pauseRun): Promise<Steered> {
   });
 }
 
-function tell({ screen, on, typed }: Call, steered: Steered, next: string): number {
+function tell({ screen, flags, typed }: Call, steered: Steered, next: string): number {
   const { run, state } = steered;
   const said = {
     asked: `Run ${run} was asked, and rests as soon as what is under way is through.`,
@@ -36,7 +37,7 @@ function tell({ screen, on, typed }: Call, steered: Steered, next: string): numb
     paused: `Run ${run} is paused. Go on with: ${next} ${run}`,
     stopped: `Run ${run} is stopped. Go on with: ${next} ${run}`,
   }[state];
-  if (on("json")) screen.document({ v: 1, ...steered });
+  if (flags.json) screen.document({ v: 1, ...steered });
   else screen.print(typed(said));
   return 0;
 }

@@ -11,37 +11,36 @@ import { forgetState, knownStates, type KnownState } from "../../run/trust/state
 import { openTrust, type Trusted, type TrustStore } from "../../run/trust/trust-store.ts";
 import { tryGround } from "../../run/boundary.ts";
 import { commandLines, trusting, trustState, type TrustState } from "../../run/trust/trust.ts";
-import { loadAgent } from "../agent.ts";
+import { loadNamed } from "../agent.ts";
 import { UsageError } from "../args.ts";
-import type { Call } from "../call.ts";
-import { sandboxOf } from "../conduct.ts";
+import type { CallOf } from "../commands.ts";
 import { count } from "../text/text.ts";
 
 const VERBS = { show, list, revoke } as const;
 
-export async function trust(call: Call): Promise<number> {
+export async function trust(call: CallOf<"trust">): Promise<number> {
   const [verb = ""] = call.words;
   if (!Object.hasOwn(VERBS, verb))
     throw new UsageError(`trust knows show, list and revoke, not "${verb}".`, {
       word: verb,
       candidates: Object.keys(VERBS),
     });
-  if (verb !== "revoke" && call.on("all")) throw new UsageError("--all is for revoke.");
+  if (verb !== "revoke" && call.flags.all) throw new UsageError("--all is for revoke.");
   return await VERBS[verb as keyof typeof VERBS](call);
 }
 
 /** What the agent would ask for. 0: it may run; 3: it needs a yes first. */
-async function show(call: Call): Promise<number> {
+async function show(call: CallOf<"trust">): Promise<number> {
   const name = call.words[1];
   if (name === undefined) throw new UsageError("trust show needs NAME, the agent.");
-  const { flow, problems, project } = await loadAgent(name, call.cwd);
+  const { flow, problems, project } = await loadNamed(name, call.cwd);
   if (flow === null || hasErrors(problems)) {
     const { message = "", fix = "" } = problems.find(({ severity }) => severity === "error") ?? {};
     const more = `Run \`lockstep check ${name}\` for all that is wrong.`;
     throw new RunnerError("FLOW_INVALID", `Agent "${name}" cannot be read: ${message} ${fix} ${more}`);
   }
   const { env } = call.host;
-  const { sandbox: wish } = sandboxOf(call);
+  const { sandbox: wish } = call.flags;
   await using tried = await tryGround(flow, {
     project,
     cwd: call.cwd,
@@ -53,7 +52,7 @@ async function show(call: Call): Promise<number> {
     trusting(project.root, tried.sandbox.confined || !tried.sandbox.starts, { env }),
   );
   const isFree = state.state !== "new" && state.state !== "changed";
-  if (call.on("json")) call.screen.document({ v: 1, ...state, trusted: isFree });
+  if (call.flags.json) call.screen.document({ v: 1, ...state, trusted: isFree });
   else call.screen.print(stateText(call, state, requiredFlags(flow)));
   return isFree ? EXIT.completed : EXIT.unavailable;
 }
@@ -65,7 +64,7 @@ function requiredFlags({ parameters }: Flow): string {
 }
 
 function stateText(
-  { typed }: Call,
+  { typed }: CallOf<"trust">,
   { agent, root, digest, commands, change, state, at }: TrustState,
   needed: string,
 ): string {
@@ -91,11 +90,11 @@ function stateText(
   ].join("\n");
 }
 
-function list(call: Call): Promise<number> {
+function list(call: CallOf<"trust">): Promise<number> {
   if (call.words.length > 1) throw new UsageError("trust list takes no further word.");
   const entries = storeOf(call).list();
   const states = knownStates(call.host.env);
-  if (call.on("json"))
+  if (call.flags.json)
     call.screen.document({ v: 1, trusted: entries.map(told), states: states.map(stateTold) });
   else {
     if (entries.length + states.length === 0) call.screen.tell("You trust no project.");
@@ -134,16 +133,16 @@ function entryLine({ agent, digest, lines, at }: Trusted): string {
 }
 
 /** An agent of this project, a digest or a beginning of one, the folder of a project, or a state folder. */
-function revoke(call: Call): Promise<number> {
+function revoke(call: CallOf<"trust">): Promise<number> {
   const store = storeOf(call);
   const { env } = call.host;
   const [, word] = call.words;
-  if (call.on("all")) {
+  if (call.flags.all) {
     if (word !== undefined) throw new UsageError("--all revokes everything: leave the word out.");
     store.clear();
     // Those that the user's own runs made were never a matter of trust.
     for (const { id, how } of knownStates(env)) if (how === "accepted") forgetState(env, id);
-    if (call.on("json")) call.screen.document({ v: 1, all: true });
+    if (call.flags.json) call.screen.document({ v: 1, all: true });
     else call.screen.print("You trust nothing any more.");
     return Promise.resolve(EXIT.completed);
   }
@@ -157,7 +156,7 @@ function revoke(call: Call): Promise<number> {
   }
   for (const entry of gone) store.remove(entry);
   for (const { id } of states) forgetState(env, id);
-  if (call.on("json"))
+  if (call.flags.json)
     call.screen.document({ v: 1, all: false, revoked: gone.map(told), states: states.map(stateTold) });
   else
     call.screen.print(
@@ -172,7 +171,7 @@ function revoke(call: Call): Promise<number> {
   return Promise.resolve(EXIT.completed);
 }
 
-function meant(call: Call, store: TrustStore, word: string): readonly Trusted[] {
+function meant(call: CallOf<"trust">, store: TrustStore, word: string): readonly Trusted[] {
   const all = store.list();
   const here = realpathSync.native(findProject(call.cwd).root);
   const byAgent = all.filter(({ root, agent }) => root === here && agent === word);
@@ -187,12 +186,12 @@ function meant(call: Call, store: TrustStore, word: string): readonly Trusted[] 
 }
 
 /** A folder that is gone is still known by its path. */
-function placeOf({ cwd }: Call, word: string): string {
+function placeOf({ cwd }: CallOf<"trust">, word: string): string {
   const path = resolve(cwd, word);
   return existsSync(path) ? realpathSync.native(path) : path;
 }
 
-function storeOf({ host }: Call): TrustStore {
+function storeOf({ host }: CallOf<"trust">): TrustStore {
   const store = openTrust(host.env);
   if (store !== null) return store;
   throw new RunnerError(

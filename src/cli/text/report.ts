@@ -29,7 +29,7 @@ export function renderReport(
     texts.map((text, place) => row(place === 0 ? name : "", text));
   return [
     wrapped(headline(result, paint), width),
-    ...reasonOf(result, typed)
+    ...reasonOf({ ...result, reason: besideEffects(result) }, typed)
       .split("\n")
       .map((line) => wrapped(`  ${line}`, width)),
     ...rows("result", resultLines(result, typed)),
@@ -79,6 +79,15 @@ function reasonOf(result: Shown, typed: (text: string) => string): string {
   if (outcome !== "waiting") return [...causeOf(result), shown(reason)].join("\n");
   if (questions.length === 0) return broken(visible(reason));
   return questions.map(({ question }) => broken(visible(question))).join("\n");
+}
+
+/** What is not done is the row "effects" to say, and how to go on the row "next". */
+function besideEffects({ reason, effects, resumable }: Shown): string {
+  const failed = effects.find(
+    ({ state, detail }) => state === "failed" && reason.includes(`: ${detail}\nThen `),
+  );
+  if (failed === undefined || !resumable) return reason;
+  return `${reason.slice(0, reason.indexOf(`: ${failed.detail}\nThen `))} (see effects).`;
 }
 
 /** Without the command that the row "next" gives, and without a colon that nothing follows. */

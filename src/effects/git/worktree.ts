@@ -135,7 +135,7 @@ function copyInputs(worktree: Worktree, copy: readonly string[]): readonly strin
 
 function copyInput({ home, path }: Worktree, name: string): string | null {
   const [from, to] = [join(home, name), join(path, name)];
-  if (lstatSync(from, { throwIfNoEntry: false }) === undefined) return "it is not there";
+  if (lstatSync(from, { throwIfNoEntry: false }) === undefined) return "it does not exist";
   const isCopied = (source: string) => !PRIVATE.has(basename(source)) && resolve(source) !== dirname(path);
   try {
     if (!leadsInto(home, from) || !leadsInto(path, nearest(dirname(to))))

@@ -130,7 +130,8 @@ function next(deciding: Deciding, state: State, event: Event): State {
       const { budget } = state;
       const known = limit === undefined || budget === null ? budget : { ...budget, reached: limit };
       if (limit !== undefined) deeds?.push({ kind: "limited", reached: limit });
-      return haltAll(deciding, withUsage({ ...state, budget: known }, spent), "BUDGET_EXHAUSTED", why, of);
+      const stopped = withUsage({ ...state, settled: null, budget: known }, spent);
+      return haltAll(deciding, stopped, "BUDGET_EXHAUSTED", why, of);
     }
     case "step.cut":
       return { ...withUsage(state, event.usage), settled: null };
@@ -266,9 +267,12 @@ function accept(
       sentBack(here, "misfit", reading.errors, call === null ? 0 : 1);
       return misfit(here, call, reading.errors);
     case "no-label": {
-      read(here, output, null, null, [messages.notALabel(reading.found)]);
+      const { step: id, visit } = here.lane;
+      const { found } = reading;
+      const nothing = { payload: output, label: null, by: null, errors: NO_ERRORS };
+      here.deeds?.push({ kind: "read", step: id, visit, ...nothing, found });
       const allowed = step.decide.by === "field" ? [...step.decide.allow, ...step.decide.always] : [];
-      const why = messages.badIntent(step.id, decidedField(step), reading.found, allowed);
+      const why = messages.badIntent(step.id, decidedField(step), found, allowed);
       return fail(here, "GATE_INTERPRETATION_ERROR", why);
     }
   }
@@ -478,7 +482,8 @@ function faulted(here: Here, fault: Fault): State {
     return halt(here, FAULT_CODES[fault.kind], messages.tooLong(fault.message, retryAfterMs));
   const ms = retryAfterMs ?? Math.min(5000 * 2 ** lane.faults, LONGEST_WAIT_MS);
   const waiting: Lane = { ...lane, faults: lane.faults + 1 };
-  here.deeds?.push({ kind: "waits", step: step.id, visit: lane.visit, ms, faults: waiting.faults });
+  const retry = { next: waiting.faults + 1, of: RETRIES + 1 };
+  here.deeds?.push({ kind: "waits", step: step.id, visit: lane.visit, ms, ...retry });
   return doNext(
     { ...here, lane: waiting },
     {
@@ -487,7 +492,7 @@ function faulted(here: Here, fault: Fault): State {
       visit: lane.visit,
       attempt: 1,
       ms,
-      retry: { next: waiting.faults + 1, of: RETRIES + 1 },
+      retry,
     },
   );
 }

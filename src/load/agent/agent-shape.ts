@@ -28,17 +28,17 @@ import {
 import { LIMIT_FIELDS } from "./spending.ts";
 import { FORMER_TYPES, VERDICT_TYPES } from "./verdict-types.ts";
 
-export const PARAMETER = object("One value that the agent is started with.", {
-  type: text("What kind of value it is.", { required: true, enum: ["string", "number", "boolean", "array"] }),
-  description: text("What --help says about it."),
+export const PARAMETER = object("A parameter of the agent.", {
+  type: text("Its type.", { required: true, enum: ["string", "number", "boolean", "array"] }),
+  description: text("Its text in --help."),
   cli: text("The flag that sets it, such as --issue.", { required: true, pattern: "^--[a-z][a-z0-9-]*$" }),
   required: flag("Whether a run cannot start without it.", { default: false }),
   default: anything("The value when none is given."),
-  validation: object("Which values make sense.", {
-    min: number("The least number, or the shortest length."),
-    max: number("The greatest number, or the longest length."),
+  validation: object("Which values are valid.", {
+    min: number("The minimum number or length."),
+    max: number("The maximum number or length."),
     pattern: text("A regular expression that the text must match."),
-    enum: list("The only values there are.", anything("A value.")),
+    enum: list("The allowed values.", anything("A value.")),
   }),
 });
 
@@ -53,19 +53,21 @@ export const VERDICT_CONFIG = group("Settings of the verdict type.", {
   requiredFields: anything("detect:structured: fields that the signal must have.", {
     types: ["object", "array"],
   }),
-  resourceType: text("poll:state: what is looked at.", {
+  resourceType: text("poll:state: the resource to poll.", {
     enum: ["github-issue", "github-project", "file", "api"],
   }),
-  targetState: anything(
-    "poll:state: the state that ends the run; for an issue, closed unless it says otherwise.",
-    { types: ["string", "object"] },
-  ),
-  path: text("poll:state of a file: its path in the working folder; {uv-name} is a parameter.", {
-    filled: true,
+  targetState: anything("poll:state: the state that ends the run; for an issue, closed by default.", {
+    types: ["string", "object"],
   }),
-  url: text("poll:state of an api: its address; {uv-name} is a parameter.", { filled: true }),
+  path: text(
+    "poll:state of a file: its path, relative to the working folder; {uv-name} inserts a parameter.",
+    {
+      filled: true,
+    },
+  ),
+  url: text("poll:state of an api: its URL; {uv-name} inserts a parameter.", { filled: true }),
   registryPath: text("detect:graph: the steps registry."),
-  entryStep: text("detect:graph: the first step, when the registry names none."),
+  entryStep: text("detect:graph: the first step, if the registry does not set one."),
   operator: text("meta:composite: how the conditions are combined.", { enum: ["and", "or", "first"] }),
   conditions: list(
     "meta:composite: the verdicts that are combined.",
@@ -78,7 +80,7 @@ export const VERDICT_CONFIG = group("Settings of the verdict type.", {
   handlerPath: text("meta:custom: the module that decides, relative to the agent's folder.", {
     filled: true,
   }),
-  settings: anything("meta:custom: whatever the module wants to know.", { types: ["object"] }),
+  settings: anything("meta:custom: settings for the module.", { types: ["object"] }),
 });
 
 const FLOW = group("Prompts, schemas and the model.", {
@@ -91,7 +93,7 @@ const FLOW = group("Prompts, schemas and the model.", {
     fallbackDir: text("A further folder for prompts, relative to the agent's folder.", {
       default: DEFAULTS.fallbackDir,
     }),
-    strict: flag("Whether a missing prompt file is an error although a built-in prompt could stand in.", {
+    strict: flag("Whether a missing prompt file is an error even if a built-in prompt exists.", {
       default: false,
     }),
   }),
@@ -99,21 +101,21 @@ const FLOW = group("Prompts, schemas and the model.", {
     base: text("The folder of the schemas, relative to the project.", { filled: true }),
     inspection: flag("Record each resolved schema and each validation.", { default: false }),
   }),
-  defaultModel: text(
-    "The model of every step that names none: sonnet, opus, haiku, or a provider's own name.",
-    { filled: true, usual: DEFAULTS.model },
-  ),
-  askUserAutoResponse: text("What a question to the user is answered with.", {
+  defaultModel: text("The default model of the steps: sonnet, opus, haiku, or a provider's model name.", {
+    filled: true,
+    usual: DEFAULTS.model,
+  }),
+  askUserAutoResponse: text("The automatic answer to questions for the user.", {
     default: DEFAULTS.autoResponse,
   }),
 });
 
-export const AGENT = group("An agent: who it is and how it runs.", {
+export const AGENT = group("An agent and how it runs.", {
   version: text("The version of this agent.", { default: DEFAULTS.version, pattern: "^\\d+\\.\\d+\\.\\d+$" }),
   name: text("The agent's name, the same as its folder's.", { required: true, pattern: "^[a-z][a-z0-9-]*$" }),
-  displayName: text("The name people see.", { required: true, mild: true, filled: true }),
+  displayName: text("The display name.", { required: true, mild: true, filled: true }),
   description: text("What the agent is for, in a sentence.", { default: "" }),
-  parameters: map("What the agent is started with.", PARAMETER),
+  parameters: map("The parameters of the agent.", PARAMETER),
   runner: group(
     "How the agent runs.",
     {
@@ -134,7 +136,7 @@ export const AGENT = group("An agent: who it is and how it runs.", {
       watch: WATCH,
       integrations: group("Other services.", { github: GITHUB }),
       actions: ACTIONS,
-      execution: group("Where the work happens, and what follows.", {
+      execution: group("Where the run works, and what happens to its result.", {
         worktree: WORKTREE,
         finalize: FINALIZE,
       }),

@@ -24,7 +24,7 @@ export const codes = {
   ),
   "SR-LOAD-002": error(
     "registry of another agent",
-    "A registry that names another agent was copied or misplaced.",
+    "A registry that names another agent was probably copied or misplaced.",
   ),
 } satisfies Codes;
 
@@ -90,7 +90,7 @@ function* checkFolders({ name, sources }: Registered): Generator<Finding> {
       code: "AC-SERVICE-003",
       document,
       pointer,
-      message: `The folder "${folder}" lies outside of the project, where nothing is read.`,
+      message: `The folder "${folder}" is outside the project; Lockstep reads nothing there.`,
       fix: "Name a folder inside the project.",
     };
   }
@@ -109,19 +109,19 @@ type Row = {
 const AGENT_ROWS: readonly Row[] = [
   {
     path: ["runner", "boundaries", "sandbox", "excludedCommands"],
-    what: "no command runs outside of the sandbox",
-    fix: "Remove excludedCommands, or open what such a command needs: network.trustedDomains, filesystem.allowedPaths.",
+    what: "no command runs outside the sandbox",
+    fix: "Remove excludedCommands, or allow what such a command needs with network.trustedDomains and filesystem.allowedPaths.",
     matters: ({ agent }) => agent.runner.boundaries.sandbox.excludedCommands.length > 0,
   },
   {
     path: ["runner", "boundaries", "sandbox", "allowUnsandboxedCommands"],
-    what: "the model cannot ask for a command outside of the sandbox",
+    what: "the model cannot run a command outside the sandbox",
     fix: "Remove allowUnsandboxedCommands.",
     matters: ({ agent }) => agent.runner.boundaries.sandbox.allowUnsandboxedCommands,
   },
   {
     path: ["runner", "integrations", "github"],
-    what: 'no issue is labelled or closed, since there is no parameter "issue" that would tell which',
+    what: 'no issue is labelled or closed, because the agent has no parameter "issue" to name it',
     never: true,
     fix: 'Declare a parameter "issue" of the type number.',
     matters: ({ agent, agentDocument, flow }) =>
@@ -143,7 +143,7 @@ const AGENT_ROWS: readonly Row[] = [
   },
   {
     path: ["runner", "execution", "finalize"],
-    what: "only the branch of a worktree is pushed or proposed as a pull request, and runs have none",
+    what: "only the branch of a worktree can be pushed or become a pull request, and runs have no worktree",
     never: true,
     fix: "Set runner.execution.worktree.enabled to true, or start it with --worktree.",
     matters: ({ agent }) => {
@@ -153,7 +153,7 @@ const AGENT_ROWS: readonly Row[] = [
   },
   {
     path: ["runner", "execution", "finalize", "autoMerge"],
-    what: "with createPr the branch is proposed, and not merged",
+    what: "with createPr the branch becomes a pull request and is not merged",
     never: true,
     fix: "Remove autoMerge or createPr.",
     matters: ({ agent }) => {
@@ -163,7 +163,7 @@ const AGENT_ROWS: readonly Row[] = [
   },
   {
     path: ["runner", "execution", "finalize", "createPr"],
-    what: "the branch is pushed, but runner.integrations.github.enabled is false, so that no pull request is opened",
+    what: "the branch is pushed, but runner.integrations.github.enabled is false, so no pull request is opened",
     never: true,
     fix: "Set runner.integrations.github.enabled to true, or remove createPr and set push.",
     matters: ({ agent }) =>
@@ -171,7 +171,7 @@ const AGENT_ROWS: readonly Row[] = [
   },
   {
     path: ["runner", "logging"],
-    what: "its directory lies outside of the project, where no log files are written",
+    what: "its directory is outside the project; no log files are written there",
     fix: "Name a folder inside the project, or pass --log DIR when you start a run.",
     matters: ({ agent }) => escapesProject(joinPath("", agent.runner.logging.directory)),
   },
@@ -181,7 +181,7 @@ const AGENT_ROWS: readonly Row[] = [
 function* inertGroups(loaded: Loaded): Generator<Finding> {
   for (const { path, what, fix, never, matters } of AGENT_ROWS) {
     if (!isWritten(loaded.agentDocument, path) || !matters(loaded)) continue;
-    const message = `${path.join(".")} is not acted on${never ? "" : " by this version"}: ${what}.`;
+    const message = `${path.join(".")} has no effect${never ? "" : " in this version"}: ${what}.`;
     yield notActedOn(loaded.agentDocument, pointerOf(path), message, fix);
   }
 }
@@ -190,7 +190,7 @@ function* inertRegistryPath({ sources }: Registered): Generator<Finding> {
   const { agent, agentDocument, registryDocument } = sources;
   const { registryPath } = agent.runner.verdict.config;
   if (registryPath === undefined || registryPath === agent.runner.flow.prompts.registry) return;
-  const message = `runner.verdict.config.registryPath is not acted on: the registry is ${registryDocument.file}.`;
+  const message = `runner.verdict.config.registryPath has no effect: the registry is ${registryDocument.file}.`;
   const fix = "Name the registry in runner.flow.prompts.registry.";
   yield notActedOn(agentDocument, "/runner/verdict/config/registryPath", message, fix);
 }
@@ -198,7 +198,7 @@ function* inertRegistryPath({ sources }: Registered): Generator<Finding> {
 function* inertMaxIterations({ sources, flow }: Registered): Generator<Finding> {
   const written = sources.agent.runner.verdict.config.maxIterations;
   if (written === undefined || written === flow.limits.visits) return;
-  const message = `maxIterations is not acted on: a run with check prompts has at most ${flow.limits.visits} visits.`;
+  const message = `maxIterations has no effect: a run with check prompts has at most ${flow.limits.visits} visits.`;
   const fix = 'Remove "maxIterations", or limit the steps with maxRetries.';
   yield notActedOn(sources.agentDocument, "/runner/verdict/config/maxIterations", message, fix);
 }
@@ -206,7 +206,7 @@ function* inertMaxIterations({ sources, flow }: Registered): Generator<Finding> 
 const UNUSED_BESIDE_STAGES: readonly Pick<Row, "path" | "what" | "fix">[] = [
   {
     path: ["parameters"],
-    what: "a machine declares what it is started with as inputs in machine.yaml",
+    what: "a machine declares its parameters as inputs in machine.yaml",
     fix: "Move them to inputs in machine.yaml.",
   },
   {
@@ -217,13 +217,13 @@ const UNUSED_BESIDE_STAGES: readonly Pick<Row, "path" | "what" | "fix">[] = [
   {
     path: ["runner", "flow", "systemPromptPath"],
     what: "the body of a stage is its whole system prompt",
-    fix: "Remove it, or move its words into the stages.",
+    fix: "Remove it, or move its text into the stages.",
   },
 ];
 
 function* inertBesideStages({ agentDocument }: Loaded): Generator<Finding> {
   for (const { path, what, fix } of UNUSED_BESIDE_STAGES) {
-    const message = `${path.join(".")} is not acted on here: ${what}.`;
+    const message = `${path.join(".")} has no effect here: ${what}.`;
     if (isWritten(agentDocument, path)) yield notActedOn(agentDocument, pointerOf(path), message, fix);
   }
 }
@@ -237,12 +237,12 @@ const STEP_ROWS: readonly {
   {
     key: "condition",
     matters: (step) => step.condition !== undefined,
-    what: "a step is entered when a transition leads to it, whatever its condition",
+    what: "a step runs whenever a transition leads to it, regardless of its condition",
   },
   {
     key: "priority",
     matters: (step) => step.priority !== undefined,
-    what: "steps have no order but that of their transitions",
+    what: "only transitions determine the order of steps",
   },
 ];
 
@@ -251,7 +251,7 @@ function* inertSteps({ sources }: Registered): Generator<Finding> {
   for (const { key, matters, what } of STEP_ROWS) {
     const ids = [...registry.steps].filter(([, step]) => matters(step)).map(([id]) => id);
     if (ids.length === 0) continue;
-    const message = `"${key}" of ${named(ids)} is not acted on: ${what}.`;
+    const message = `"${key}" of ${named(ids)} has no effect: ${what}.`;
     yield notActedOn(
       registryDocument,
       `/steps/${escapeSegment(ids[0]!)}/${key}`,
@@ -262,7 +262,7 @@ function* inertSteps({ sources }: Registered): Generator<Finding> {
   for (const [id, step] of registry.steps) {
     const intent = [...step.transitions].find(([, rule]) => typeof rule.fallback === "string")?.[0];
     if (intent === undefined) continue;
-    const message = `The fallback of a transition is not acted on: only its target is followed.`;
+    const message = `The fallback of a transition has no effect: only its target is used.`;
     const pointer = `/steps/${escapeSegment(id)}/transitions/${escapeSegment(intent)}/fallback`;
     yield notActedOn(
       registryDocument,
@@ -282,13 +282,13 @@ function* inertChecks({ sources, graph }: Registered): Generator<Finding> {
     last?.entry.onFailure.target !== undefined &&
     [...judged.values()].every(({ key }) => key !== last.key)
   ) {
-    const message = `"target" of "${last.key}" in validationSteps is not acted on: after a failure before an end by the verdict, the run goes on where it would have gone.`;
+    const message = `"target" of "${last.key}" in validationSteps has no effect: after a failure before the end by the verdict, the run continues where it would have continued anyway.`;
     const pointer = `/validationSteps/${escapeSegment(last.key)}/onFailure/target`;
     yield notActedOn(registryDocument, pointer, message, 'Remove "target".');
   }
   const key = [...registry.validationSteps].find(([, entry]) => entry.outputSchema !== undefined)?.[0];
   if (key === undefined) return;
-  const message = `"outputSchema" of "${key}" in validationSteps is not acted on: answers are validated against the step's own schema.`;
+  const message = `"outputSchema" of "${key}" in validationSteps has no effect: answers are validated against the step's own schema.`;
   const pointer = `/validationSteps/${escapeSegment(key)}/outputSchema`;
   yield notActedOn(registryDocument, pointer, message, "Name the schema in outputSchemaRef of the closure.");
 }

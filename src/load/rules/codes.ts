@@ -50,222 +50,216 @@ const READING = {
   ),
   DIALECT: error(
     "mixed dialects",
-    "Each written form has a loader of its own; read by another it would mean something else.",
+    "Each dialect has its own loader; a file that mixes two would be misread by either.",
   ),
 
   // agent.json.
   "AC-VALID-001": error(
-    "field of agent.json",
-    "A value of the wrong kind would change what the agent does without a word.",
+    "agent.json field",
+    "A value of the wrong type would silently change what the agent does.",
   ),
   "AC-VALID-002": error(
     "incomplete verdict",
-    "A verdict type cannot tell the end of a run without its own settings.",
+    "A verdict type cannot detect the end of a run without its settings.",
   ),
   "AC-VERDICT-001": warning(
     "nothing to look at on GitHub",
-    "Which issue or project a run is about is told by a parameter of that name.",
+    "The issue or project of a run comes from the parameter of that name.",
   ),
   "AC-VERDICT-004": error(
     "verdict module",
-    "The module is code that runs on this machine: it is a file of the agent, and part of what is trusted.",
+    "The module is code that runs on this machine, so it must be one of the agent's trusted files.",
   ),
   "AC-VERDICT-010": error(
     "verdict inside a composite",
-    "An end of the graph ends a run by itself; it is no condition that others could wait for.",
+    "The end of the graph always ends the run, so a composite cannot wait for it.",
   ),
   "LEGACY-GONE": warning(
     "no equivalent",
-    "What an earlier version did and this one does not must not look as if it were still done.",
+    "A setting of an earlier version that no longer has an effect must not look as if it still had one.",
   ),
   "OLD-NAME": warning("old name", "Old names are understood, but only new ones are documented."),
-  "UNKNOWN-KEY": warning("unknown key", "A key nobody reads is most often a misspelled one."),
+  "UNKNOWN-KEY": warning("unknown key", "An unknown key is usually a misspelled one."),
   "DUPLICATE-KEY": warning(
     "key written twice",
-    "Of two members with one name a JSON parser keeps the last, and the other one is lost.",
+    "When a key occurs twice, a JSON parser keeps the last value and drops the first.",
   ),
   "FORBIDDEN-NAME": error(
     "forbidden name",
-    "These names reach into the machinery of objects wherever data is keyed by name.",
+    "These names have a special meaning in JavaScript objects, so they cannot be keys.",
   ),
   "MODULE-SYNTAX": error(
     "module that does not parse",
-    "A module is first loaded in the middle of a run, when tokens have been spent; check parses it without running it.",
+    "A module is loaded in the middle of a run, after tokens have been spent; check parses it beforehand without running it.",
   ),
   "MODULE-UNPARSED": warning(
     "module that could not be parsed",
-    "Whether the module can be loaded is not known, and neither is anything else about it.",
+    "Lockstep could not check whether the module can be loaded.",
   ),
-  "MODULE-IMPORT": error(
-    "import of a missing file",
-    "A module whose imports are not there cannot be loaded.",
-  ),
+  "MODULE-IMPORT": error("import of a missing file", "A module with missing imports cannot be loaded."),
   "HOOK-UNKNOWN": warning(
     "hook that nothing calls",
-    "Hooks are called by the id of their stage and their own name; anything else in the module has no effect.",
+    "Hooks are looked up by stage id and hook name; any other export has no effect.",
   ),
   "ACTION-HANDLER": error(
-    "handler of an action",
-    "What the model asks for is done by what is built in or by a module that is part of what is trusted, and by nothing else.",
+    "action handler",
+    "Only built-in handlers and trusted modules carry out actions that a model asks for.",
   ),
   "ACTION-NO-TYPES": warning(
     "actions without types",
     "Only blocks of a declared type are carried out, whatever the model writes.",
   ),
   "ACTION-STRAY": warning(
-    "handler of no type",
-    "Only blocks of a declared type are carried out, so that this handler is never used.",
+    "handler without a type",
+    "Only blocks of a declared type are carried out, so this handler is never used.",
   ),
   "ACTION-LOG-ONLY": warning(
-    "action that is only told",
+    "action that is only logged",
     "A block that changes nothing must not look as if it did.",
   ),
-  "CONFIG-NOT-ACTED-ON": warning("not acted on", "A setting without effect must not look as if it had one."),
+  "CONFIG-NOT-ACTED-ON": warning(
+    "setting without effect",
+    "A setting without effect must not look as if it had one.",
+  ),
   "MODEL-UNKNOWN": warning(
     "misspelled model",
-    "A name that means no model stops the run at its start, unless the user's own settings give it a meaning.",
+    "An unknown model name stops the run at its start, unless the user's settings define it.",
   ),
 
   // Parameters.
-  "PARAM-FLAG": error("flag used twice", "A value on the command line must mean one parameter."),
+  "PARAM-FLAG": error("flag used twice", "A flag must set exactly one parameter."),
   "PARAM-DEFAULT": error(
     "default does not fit",
-    "The default is used as if it had been given, so it must fit too.",
+    "The default is used like a given value, so it must be valid too.",
   ),
   "PARAM-REQUIRED": warning("required with a default", "A required parameter never takes its default."),
   "PARAM-DESCRIPTION": warning("no description", "The description is what --help shows."),
   "PARAM-BUILT-IN": warning(
-    "flag of the command",
-    "The parameter wins, so whoever means the built-in flag gets something else.",
+    "parameter hides a built-in flag",
+    "The parameter takes precedence, so the built-in flag can no longer be used.",
   ),
   "PARAM-RESERVED": error(
     "reserved flag",
-    "Flags about safety, limits, places and output belong to the user: a project that took one would undo what the user asked for.",
+    "Flags for safety, limits, locations and output belong to the user; a project must not redefine them.",
   ),
-  "PARAM-UNKNOWN": error("unknown parameter", "A value nobody reads is most often a misspelled flag."),
+  "PARAM-UNKNOWN": error("unknown parameter", "An unknown flag is usually a misspelled one."),
   "PARAM-MISSING": error("parameter missing", "The prompts rely on every required parameter."),
-  "PARAM-TYPE": error(
-    "parameter of the wrong type",
-    "A value is passed on only as what it was declared to be.",
-  ),
+  "PARAM-TYPE": error("parameter of the wrong type", "A value must have the declared type."),
   "PARAM-RANGE": error("parameter out of range", "The author declared which values make sense."),
 
   // The registry and its steps.
-  "SR-LOAD-001": error("incomplete registry", "agentId, version and steps are what makes a file a registry."),
+  "SR-LOAD-001": error("incomplete registry", "A registry must have agentId, version and steps."),
   "SR-VALID-001": error(
     "intent not allowed",
     "The kind of a step limits its intents, so that only a closure can end a flow.",
   ),
   "SR-VALID-002": error(
     "gate incomplete",
-    "intentField and intentSchemaRef are how the runner finds the model's decision.",
+    "The runner needs intentField and intentSchemaRef to find the model's decision.",
   ),
-  "SR-VALID-004": error(
-    "field of the registry",
-    "A value of the wrong kind would change the flow without a word.",
-  ),
+  "SR-VALID-004": error("registry field", "A value of the wrong type would silently change the flow."),
   "SR-GATE-003": error(
     "step without gate",
-    "In a flow with gates a step without one decides nothing and so leads nowhere.",
+    "In a flow with gates, a step without one decides nothing and leads nowhere.",
   ),
-  "GATE-FIELD": warning(
-    "field not in the schema",
-    "The model fills in what the schema names, and nothing else.",
-  ),
+  "GATE-FIELD": warning("field not in the schema", "The model only fills in fields that the schema names."),
 
   // Routes.
-  "SR-TRANS-001": error("unknown target", "The model can only be led to a step that exists."),
+  "SR-TRANS-001": error("unknown target", "A transition can only lead to a step that exists."),
   "TRANS-UNUSED": warning(
     "transition never taken",
-    "A rule for an intent that cannot be chosen is dead, or the intent was forgotten.",
+    "Either the rule is dead, or its intent is missing from allowedIntents.",
   ),
 
   // Schemas.
-  FAILED_SCHEMA_RESOLUTION: error(
-    "schema not found",
-    "A step whose schema cannot be resolved cannot be asked.",
-  ),
-  SCHEMA_POINTER_ERROR: error("schema pointer", "A step whose schema cannot be resolved cannot be asked."),
+  FAILED_SCHEMA_RESOLUTION: error("schema not found", "A step cannot run without its schema."),
+  SCHEMA_POINTER_ERROR: error("schema pointer", "A step cannot run without its schema."),
   SCHEMA_CIRCULAR_REFERENCE: error(
     "schema refers to itself",
-    "Schemas are sent in full, and a circle has no full form.",
+    "Schemas are sent with all references expanded, which is impossible for a circular one.",
   ),
-  MALFORMED_SCHEMA_IDENTIFIER: error("malformed schema name", "A doubled # or / names nothing."),
+  MALFORMED_SCHEMA_IDENTIFIER: error(
+    "malformed schema name",
+    "A schema name with ## or // cannot be resolved.",
+  ),
 
   // Prompts and variables.
-  "PR-C3L-004": error("prompt not found", "A step without a prompt has nothing to ask."),
+  "PR-C3L-004": error("prompt not found", "A step cannot run without a prompt."),
   "PR-RESOLVE-003": error(
     "variable without supplier",
-    "A declared variable must have a value when the prompt is made.",
+    "A declared variable must have a value when the prompt is rendered.",
   ),
   "PR-RESOLVE-005": error(
     "undeclared placeholder",
-    "A placeholder without a value would reach the model as it stands.",
+    "A placeholder without a value would be sent to the model unchanged.",
   ),
   "UV-OPTIONAL": warning(
     "variable may be missing",
-    "An optional parameter without a default may have no value when the prompt is made.",
+    "An optional parameter without a default may have no value when the prompt is rendered.",
   ),
 
   // Checks before the end.
-  "CHECK-TYPE": error("unknown type of validator", "A check that nobody can judge can never pass."),
+  "CHECK-TYPE": error("unknown type of validator", "Lockstep can only run the known types of validators."),
 
   // Stage files and the machine they make. The class of each error begins its reason.
   StageIdInvalid: error(
     "stage id",
-    "Validation: the id names the stage in next, in the journal and in keys of other systems, so it has one form.",
+    "Validation: the id is used in next, in the journal and in keys of other systems, so its format is fixed.",
   ),
   StageFieldMissing: error(
-    "stage without a field",
-    "Validation: all eight required fields are the stage's contract; none of them has a default.",
+    "missing stage field",
+    "Validation: a stage must set all eight required fields; none of them has a default.",
   ),
   StageFieldType: error(
-    "field of a stage",
-    "Validation: a value of the wrong kind would change what the stage does without a word.",
+    "stage field",
+    "Validation: a value of the wrong type would silently change what the stage does.",
   ),
   StageToolUnknown: error(
     "unknown tool",
-    "Validation: allowedTools narrows the tools there are; a name that is none of them allows nothing.",
+    "Validation: allowedTools selects from the available tools; an unknown name allows nothing.",
   ),
   CompletionToolReserved: error(
-    "completion tool of a taken name",
-    "Validation: the call that ends a stage must not be the call of a tool.",
+    "completion tool name already taken",
+    "Validation: the completion tool must not have the name of another tool.",
   ),
   StageCompletionSchemaInvalid: error(
     "completionSchema",
-    "Validation: the schema is sent to the model, and every payload is held against it.",
+    "Validation: the schema is sent to the model, and every payload is validated against it.",
   ),
   StageInputsInvalid: error(
     "inputsSchema",
-    "Validation: every result that the stage is given is held against this schema.",
+    "Validation: every result passed to the stage is validated against this schema.",
   ),
   StageRetryPolicyInvalid: error(
     "retryPolicy",
-    "Validation: the policy bounds how often a stage is tried, the first time included.",
+    "Validation: the policy limits the number of attempts, including the first.",
   ),
   StageTurnCapTooLow: error(
     "turnCap",
-    "Validation: a stage needs at least one response of the model, and never an unlimited number.",
+    "Validation: a stage needs at least one model response, and the number must be limited.",
   ),
   StageResolutionPolicyInvalid: error(
     "resolutionPolicy",
-    "Validation: a gate that says no must lead to something that the author chose.",
+    "Validation: the author must choose what happens when a gate says no.",
   ),
   StageDefinitionInvalid: error(
-    "machine not sound",
-    "Validation: a machine is a set of stages with one entry, and every way between them is declared.",
+    "invalid machine",
+    "Validation: a machine is a set of stages with one entry, and every transition between them is declared.",
   ),
   StageTargetUnknown: error("unknown stage", "Validation: a stage can only lead to one that exists."),
   StageJoinDangling: error(
-    "join of no stage",
-    "Validation: the join is the stage that goes on when all siblings are done.",
+    "unknown join stage",
+    "Validation: the join is the stage that runs when all parallel stages are done.",
   ),
-  InvalidParallelPlan: error("no parallel plan", "ExtensionHost: side by side means two or more stages."),
+  InvalidParallelPlan: error(
+    "invalid parallel plan",
+    "ExtensionHost: a parallel plan needs two or more stages.",
+  ),
 
   // The budget.
   "BUDGET-TURNS": error(
     "over budget",
-    "`check --max-turns N` promises that no run takes more answers than N.",
+    "`check --max-turns N` guarantees that no run takes more than N answers.",
   ),
 } satisfies Codes;
 

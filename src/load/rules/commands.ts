@@ -7,12 +7,12 @@ export const rules: Rules = { all: [checkCommandList], gated: [checkArguments] }
 
 export const codes = {
   "BASH-LIST-OPEN": warning(
-    "list of commands that is no limit",
-    "A list compares how commands begin. Many programs run or write anything by their options, and then the list keeps an honest model on the road and stops no other.",
+    "command list that can be bypassed",
+    "A command list only compares how commands begin. Many programs can run or write anything through their options, so the list guides a cooperative model but does not stop any other.",
   ),
   "ARGUMENT-OPTION": warning(
     "value that could be an option",
-    "A value of the handoff comes from a model. One that begins with a dash is an option to the program, and options can run or write anything.",
+    "Handoff values come from a model. A program reads a value that begins with a dash as an option, and options can run or write anything.",
   ),
 } satisfies Codes;
 

@@ -13,11 +13,11 @@ export const rules: Rules = { complete: [checkComplete] };
 export const codes = {
   "COMPLETE-TARGET": error(
     "complete leads elsewhere",
-    "complete always leads to a complete.* step, so that a flow which is done never goes round once more.",
+    "complete must lead to a complete.* step, so that a finished flow never loops again.",
   ),
   "COMPLETE-SCHEMA": error(
     "schema of a strict flow",
-    "A schema by JSON pointer that fixes stepId lets no answer through that was meant for another step.",
+    "A strict flow needs a schema by JSON pointer that fixes stepId, so that answers for other steps are rejected.",
   ),
 } satisfies Codes;
 
@@ -58,7 +58,7 @@ function* checkTarget(loaded: Registered, id: StepId, source: StepSource): Gener
   yield {
     code: "COMPLETE-TARGET",
     ...atStep(loaded, id, "transitions", "complete", "target"),
-    message: `"complete" of the step "${id}" leads to "${target}", which is no complete.* step.`,
+    message: `"complete" of the step "${id}" leads to "${target}", which is not a complete.* step.`,
     fix: `Lead it to a step such as "complete.${id.split(".").at(-1)}".`,
     witness: witness(loaded, id, target),
   };
@@ -79,7 +79,7 @@ function* checkSchema(loaded: Registered, id: StepId, source: StepSource): Gener
     yield {
       code: "COMPLETE-SCHEMA",
       ...atStep(loaded, id, "outputSchemaRef", "schema"),
-      message: `The schema "${ref.schema}" of the step "${id}" is no JSON pointer.`,
+      message: `The schema "${ref.schema}" of the step "${id}" is not a JSON pointer.`,
       fix: `Write "#/definitions/${ref.schema}".`,
     };
   }
@@ -89,8 +89,8 @@ function* checkSchema(loaded: Registered, id: StepId, source: StepSource): Gener
   if (names !== null && names.includes(id)) return;
   const what =
     names === null
-      ? "does not fix stepId, so an answer for another step would pass"
-      : `takes ${names.map((name) => `"${name}"`).join(", ")} as stepId, so no answer of this step can fit it`;
+      ? "does not fix stepId, so it accepts answers for other steps"
+      : `accepts only ${names.map((name) => `"${name}"`).join(", ")} as stepId, so it rejects every answer of this step`;
   yield {
     code: "COMPLETE-SCHEMA",
     ...(names === null && { severity: "warning" as const }),

@@ -14,24 +14,24 @@ export const rules: Rules = {
 };
 
 export const codes = {
-  "FLOW-NO-END": error("no way to an end", "A run that cannot end spends tokens until a limit stops it."),
+  "FLOW-NO-END": error("no path to an end", "A run that cannot end spends tokens until a limit stops it."),
   "FLOW-DEAD-END": error("dead end", "A step that leads nowhere can only fail the run."),
-  "FLOW-CYCLE": error("circle without a way out", "A run in a circle spends tokens until a limit stops it."),
+  "FLOW-CYCLE": error("cycle without an exit", "A run in a cycle spends tokens until a limit stops it."),
   "FLOW-LIVELOCK": error(
     "only repeat",
-    "A step that can only be repeated gives the model no way to say that it is done.",
+    "In a step that can only be repeated, the model has no way to finish.",
   ),
   "FLOW-JUMP-TRAP": error(
     "jump into a trap",
-    "A model that may name any step will one day name one that leads nowhere.",
+    "A model that may name any step will eventually name one that leads nowhere.",
   ),
   "FLOW-UNREACHABLE": warning(
     "unreachable step",
-    "A step that nothing leads to is dead, or a transition was forgotten.",
+    "Either the step is dead, or a transition to it is missing.",
   ),
   "CHECK-NONE": warning(
     "closure without validator",
-    "Only a check that can fail tells work that is done from work that is said to be done.",
+    "Only a check that can fail shows that the work is really done.",
   ),
 } satisfies Codes;
 
@@ -116,7 +116,7 @@ function withoutEnd(loaded: Loaded, id: StepId, way: readonly StepId[], more = 0
   return {
     code: "FLOW-NO-END",
     ...atWays(loaded, id),
-    message: `From the ${words.step} "${id}" no ${words.way} leads to an end of the flow.${more === 0 ? "" : ` The same holds for ${more} more.`}`,
+    message: `The ${words.step} "${id}" has no path to an end of the flow.${more === 0 ? "" : ` The same applies to ${more} more.`}`,
     fix: words.howToEnd,
     witness: way,
   };
@@ -149,8 +149,8 @@ function* eachTrap(
     yield {
       code: "FLOW-JUMP-TRAP",
       ...at(loaded, "steps", jumper, "structuredGate", "targetField"),
-      message: `"jump" of the step "${jumper}" can lead to "${first}"${others}, from where no transition leads to an end of the flow.`,
-      fix: `Give targetField an enum in the schema that leaves such steps out, or lead a transition from "${first}" to a closure.`,
+      message: `"jump" of the step "${jumper}" can lead to "${first}"${others}, which has no path to an end of the flow.`,
+      fix: `Give targetField an enum in the schema without such steps, or add a transition from "${first}" to a closure.`,
       witness: witness(loaded, jumper, first!),
     };
   }
@@ -201,21 +201,21 @@ function aboutTrap(
     return {
       ...common,
       code: "FLOW-LIVELOCK",
-      message: `${who}, and only by "repeat": nothing but a limit ends the run.`,
-      fix: "Allow an intent that leads on, with a transition for it.",
+      message: `${who}, and only by "repeat": only a limit can end the run.`,
+      fix: "Allow an intent that leads to another step, and add its transition.",
     };
   }
   return {
     ...common,
     code: "FLOW-CYCLE",
-    message: `${who}: no ${words.way} leads out of this circle.`,
+    message: `${who}: no ${words.way} leaves this cycle.`,
     fix: words.howToEnd,
   };
 }
 
 function wordsFor({ decide }: Step): string {
   const labels = decide.by === "field" ? [...decide.allow, ...decide.always] : [];
-  return labels.length === 0 ? "it decides nothing" : `all it can give is ${quoted(labels)}`;
+  return labels.length === 0 ? "it gives no intent" : `it can only give ${quoted(labels)}`;
 }
 
 function onlyRepeats({ edges }: Step): boolean {
@@ -259,7 +259,7 @@ function* checkUnjudged(loaded: Registered): Generator<Finding> {
     yield {
       code: "CHECK-NONE",
       ...at(loaded, "steps", id),
-      message: `The closure "${id}" ends the flow on the model's word alone: no validator looks at what was done.`,
+      message: `The closure "${id}" ends the flow without any validator: nothing checks the model's claim that the work is done.`,
       fix: `Add "${id}" to validationSteps with a validator, such as one that runs the tests.`,
       witness: witness(loaded, id),
     };

@@ -22,7 +22,7 @@ function* checkIds(loaded: Registered): Generator<Finding> {
   for (const id of loaded.entries.keys()) {
     const { document, pointer } = atStep(loaded, id);
     if (FORBIDDEN_NAMES.has(id)) {
-      const message = `No step can be called "${id}".`;
+      const message = `"${id}" is not a valid step id.`;
       yield { code: "FORBIDDEN-NAME", document, pointer, message, fix: "Rename the step." };
       continue;
     }
@@ -57,7 +57,7 @@ function* checkKinds(loaded: Registered): Generator<Finding> {
       yield {
         code: "SR-VALID-004",
         ...atStep(loaded, id),
-        message: `The step "${id}" has a structuredGate but no kind: c2 is "${source.c2 ?? ""}" and stepKind is not written, so it is no step of the flow.`,
+        message: `The step "${id}" has a structuredGate but no kind: c2 is "${source.c2 ?? ""}" and stepKind is missing, so it is not part of the flow.`,
         fix: 'Set "stepKind" to work, verification or closure.',
       };
     }
@@ -66,7 +66,7 @@ function* checkKinds(loaded: Registered): Generator<Finding> {
         code: "SR-VALID-004",
         severity: "warning",
         ...atStep(loaded, id, "runner"),
-        message: `The step "${id}" runs a command but is no closure, so the command's success ends nothing.`,
+        message: `The step "${id}" runs a command but is not a closure, so the command's success does not end the run.`,
         fix: 'Set "stepKind" to closure, or remove "runner".',
       };
     }
@@ -79,7 +79,7 @@ function* checkEntry(loaded: Registered): Generator<Finding> {
   const isMapped = entry.path?.[0] === "entryStepMapping";
   const unknown = (step: string) =>
     registry.steps.has(step)
-      ? `"${step}" is an entry of the registry but no step of the flow: it has no kind.`
+      ? `"${step}" has no kind, so it is not a step of the flow.`
       : `There is no step "${step}".${didYouMean(step, flow.ids)}`;
 
   const written = readPath(loaded.sources.agentDocument.value, ["runner", "verdict", "type"]);
@@ -109,7 +109,7 @@ function* checkEntry(loaded: Registered): Generator<Finding> {
       severity: "warning",
       document,
       pointer: `/entryStepMapping/${type}`,
-      message: `A run of the verdict type "${type}" would begin at "${step}". ${unknown(step)}`,
+      message: `Runs with the verdict type "${type}" start at "${step}". ${unknown(step)}`,
       fix: "Name a step of the flow, or remove the entry.",
       ...correctTo(onlyNear(step, flow.ids), document, `/entryStepMapping/${type}`),
     };
@@ -120,7 +120,7 @@ function* checkEntry(loaded: Registered): Generator<Finding> {
       severity: "warning",
       document,
       pointer: "/entryStep",
-      message: `The general entryStep is not used here, and cannot be. ${unknown(registry.entryStep)}`,
+      message: `entryStep is not used with this verdict type, and is not valid. ${unknown(registry.entryStep)}`,
       fix: "Name a step of the flow, or remove entryStep.",
     };
   }

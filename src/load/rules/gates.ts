@@ -31,7 +31,7 @@ export const rules: Rules = { gated: [checkGates] };
 export const codes = {
   "SR-VALID-003": error(
     "enum and allowedIntents differ",
-    "What the model may say and what the runner accepts are one contract.",
+    "The model must be able to give exactly the intents that the runner accepts.",
   ),
   "SR-GATE-004": error(
     "graph without gates",
@@ -39,28 +39,28 @@ export const codes = {
   ),
   "SR-GATE-SCHEMA": warning(
     "gate without schema",
-    "Without a schema the model is not told what to answer, and nothing is validated.",
+    "Without a schema, the model does not know the answer format, and nothing is validated.",
   ),
   "GATE-FALLBACK": warning(
     "fallbackIntent not allowed",
-    "A fallback outside of allowedIntents is passed over for another one.",
+    "A fallback outside allowedIntents is ignored, and another one is used.",
   ),
   "HANDOFF-KEY": error("handoff keys collide", "Two fields under one key would overwrite each other."),
   "FLOW-JUMP-TARGET": error(
     "jump to an unknown step",
-    "What the schema lets the model name must be a step of the flow.",
+    "Every step that the schema lets the model name must exist in the flow.",
   ),
   "SCHEMA-STEP-ID": error(
     "stepId of another step",
-    "The step's id is put into the answer before it is checked, so the schema must take it.",
+    "Lockstep adds the step's id to the answer before validating it, so the schema must accept it.",
   ),
   "SCHEMA-STEP-ID-OPEN": warning(
     "stepId not fixed",
-    "A const tells the model which step it answers for; the other schemas of this flow have one.",
+    "A const makes the model name the step it answers for; the other schemas of this flow have one.",
   ),
   "SCHEMA-UNIQUE": warning(
     "uniqueItems without maxItems",
-    "Objects in a list are compared each with each other: a long list would take minutes to check.",
+    "uniqueItems compares every pair of objects, so a long list would take minutes to validate.",
   ),
 } satisfies Codes;
 
@@ -139,7 +139,7 @@ function* checkSchemas(loaded: Registered): Generator<Finding> {
       pointer: "",
       steps,
       message: `${file} is not valid JSON: ${read.what}.`,
-      fix: "Mend the JSON at this place.",
+      fix: "Fix the JSON at this position.",
     };
   }
 }
@@ -162,7 +162,7 @@ function* checkAnswers(loaded: Registered): Generator<Finding> {
       yield {
         code: "SCHEMA-STEP-ID",
         ...atName(loaded, id, correct.field, words),
-        message: `The schema of the step "${id}" takes ${list(words)} as ${correct.field}, so no answer of this step can fit it.`,
+        message: `The schema of the step "${id}" accepts only ${list(words)} as ${correct.field}, so it rejects every answer of this step.`,
         fix: `Set the const of ${correct.field} to "${id}", or give the step a schema of its own.`,
       };
     } else if (correct !== undefined && words === null && example !== undefined) {
@@ -208,7 +208,7 @@ function quadratic(schema: Json, path: Path): Path | null {
 const SCHEMA_FIX: { readonly [code: string]: string } = {
   FAILED_SCHEMA_RESOLUTION: "Create the schema file, or correct outputSchemaRef.file.",
   SCHEMA_POINTER_ERROR: "Add the schema to the file, or correct the name or pointer.",
-  SCHEMA_CIRCULAR_REFERENCE: "Break the circle of $ref.",
+  SCHEMA_CIRCULAR_REFERENCE: "Remove the circular $ref.",
   MALFORMED_SCHEMA_IDENTIFIER: 'Write a bare name, or a pointer such as "#/definitions/name".',
 };
 
@@ -245,7 +245,7 @@ function* checkKind(loaded: Registered, id: StepId, kind: StepKind, gate: GateSo
     yield {
       code: "SR-VALID-001",
       ...atStep(loaded, id, "structuredGate", "allowedIntents"),
-      message: `The step "${id}" allows "${intent}", but it is a ${KIND_WORD[kind]} step, and those may give: ${INTENTS_BY_KIND[kind].join(", ")}.`,
+      message: `The step "${id}" allows "${intent}", but ${KIND_WORD[kind]} steps may only give: ${INTENTS_BY_KIND[kind].join(", ")}.`,
       fix: `Remove "${intent}" from allowedIntents, or change the step's kind.`,
     };
   }
@@ -275,7 +275,7 @@ function* checkHandoff(loaded: Registered, id: StepId, gate: GateSource): Genera
     yield {
       code: "FORBIDDEN-NAME",
       ...at,
-      message: `The step "${id}" would hand on "${field}" under the key "${key}".`,
+      message: `The step "${id}" would hand on "${field}" under the key "${key}", which is not a valid name.`,
       fix: "Rename the field in the schema and here.",
     };
   }
@@ -283,7 +283,7 @@ function* checkHandoff(loaded: Registered, id: StepId, gate: GateSource): Genera
     yield {
       code: "HANDOFF-KEY",
       ...at,
-      message: `Two handoffFields of the step "${id}" would be handed on under the same key.`,
+      message: `Two handoffFields of the step "${id}" have the same key.`,
       fix: "Rename one of the fields in the schema and here.",
     };
   }
@@ -316,7 +316,7 @@ function* checkEnum(
   const refused = [...spoken].filter((word) => !allowed.has(word));
   if (unspeakable.length === 0 && refused.length === 0) return;
   const parts = [
-    unspeakable.length > 0 && `${list(unspeakable)} is allowed but missing in the enum`,
+    unspeakable.length > 0 && `${list(unspeakable)} is allowed but missing from the enum`,
     refused.length > 0 && `${list(refused)} is in the enum but not allowed`,
   ].filter((part) => part !== false);
   yield {
@@ -433,7 +433,7 @@ function* checkFields(
       code: "FLOW-JUMP-TARGET",
       ...atSchema(loaded, id, ...parseDotPath(gate.targetField!).flatMap((name) => ["properties", name])),
       message: `The schema of the step "${id}" lets the model jump to ${list(strangers)}, but there is no such step.${didYouMean(strangers[0]!, flow.ids)}`,
-      fix: `Take ${list(strangers)} out of the enum of "${gate.targetField}", or add the step.`,
+      fix: `Remove ${list(strangers)} from the enum of "${gate.targetField}", or add the step.`,
       witness: witness(loaded, id, strangers[0]!),
     };
   }

@@ -21,27 +21,27 @@ export const rules: Rules = {
 };
 
 export const codes = {
-  "CHECK-UNKNOWN": error("unknown validator", "A check that does not exist cannot pass."),
+  "CHECK-UNKNOWN": error("unknown validator", "A validator must exist to be run."),
   "CHECK-PATTERN": error(
     "unknown failure pattern",
-    "The pattern chooses the prompt that tells the model what failed.",
+    "The failure pattern selects the prompt that describes the failure to the model.",
   ),
-  "CHECK-SUCCESS": error("unknown successWhen", "A check without a rule for success can never pass."),
+  "CHECK-SUCCESS": error("unknown successWhen", "A validator needs a valid success rule to pass."),
   "CHECK-EXTRACTOR": error("unknown extractor", "The parameter would always be empty in the failure prompt."),
   "CHECK-CANNOT-FAIL": warning("check cannot fail", "A command that always succeeds proves nothing."),
   "CHECK-VALIDATOR-UNUSED": warning(
     "validator never used",
-    "A validator that no closure asks for gives a false sense of safety.",
+    "A validator that no closure uses gives a false sense of safety.",
   ),
   "CHECK-PATTERN-UNUSED": warning(
     "failure pattern never used",
-    "A pattern that no validator names is dead, or a name was misspelled.",
+    "Either the pattern is dead, or a validator misspells its name.",
   ),
   "CHECK-BORROWED": warning(
     "checks under another name",
-    "Checks belong to the closure whose id is their key; anything else is a guess.",
+    "Checks belong to the closure whose id is their key.",
   ),
-  "CHECK-UNUSED": warning("checks never run", "Checks that no step asks for give a false sense of safety."),
+  "CHECK-UNUSED": warning("checks never run", "Checks that no step uses give a false sense of safety."),
 } satisfies Codes;
 
 /** A check that is asked for, and where. */
@@ -87,7 +87,7 @@ function* checkDeclared(
     yield {
       code: "CHECK-UNKNOWN",
       ...place,
-      message: `${by} asks for the ${what} "${name}", but there is none.${didYouMean(name, declared.keys())}`,
+      message: `${by} uses the ${what} "${name}", which does not exist.${didYouMean(name, declared.keys())}`,
       fix: `Add "${name}" to ${group} in ${at(loaded, "checks").document.file}, or correct the name.`,
       ...correctTo(onlyNear(name, declared.keys()), place.document, place.pointer),
     };
@@ -98,7 +98,7 @@ function* checkDeclared(
       yield {
         code: "FORBIDDEN-NAME",
         ...place,
-        message: `No ${what} can be called "${name}".`,
+        message: `"${name}" is not a valid ${what} name.`,
         fix: "Rename it.",
       };
     const code = isStage ? "StageDefinitionInvalid" : "SR-VALID-004";
@@ -107,8 +107,8 @@ function* checkDeclared(
     yield {
       code: "CHECK-VALIDATOR-UNUSED",
       ...place,
-      message: `The ${what} "${name}" is in no ${isStage ? "assert and no gate" : "validationConditions"}, so it never runs.${nearby(name, users.keys(), declared)}`,
-      fix: `Ask for "${name}" in ${isStage ? "a stage" : "validationSteps"}, or remove it.`,
+      message: `No ${isStage ? "assert or gate uses" : "validationConditions use"} the ${what} "${name}", so it never runs.${nearby(name, users.keys(), declared)}`,
+      fix: `Use "${name}" in ${isStage ? "a stage" : "validationSteps"}, or remove it.`,
     };
   }
 }
@@ -136,12 +136,12 @@ function* checkEntries(loaded: Registered): Generator<Finding> {
     if (steps.length === 0) {
       const why = closures.includes(key)
         ? `the step "${key}" never gives "closing"`
-        : `no closure is called so`;
+        : `no closure has this id`;
       yield {
         code: "CHECK-UNUSED",
         document,
         pointer,
-        message: `The validation "${key}" is never run: ${why}.${didYouMean(key, closures)}`,
+        message: `The validation "${key}" never runs: ${why}.${didYouMean(key, closures)}`,
         fix: `Give it the id of the closure it is meant for${byVerdict(loaded)}.`,
       };
     }
@@ -164,7 +164,7 @@ function* checkEntries(loaded: Registered): Generator<Finding> {
         document,
         pointer: `${pointer}/onFailure/target`,
         steps,
-        message: `After a failure of the validation "${key}" the run would go on at "${target}", but there is no such step.${didYouMean(target, kinds.keys())}`,
+        message: `After a failure, the validation "${key}" continues at the step "${target}", which does not exist.${didYouMean(target, kinds.keys())}`,
         fix: "Name a step of the flow.",
         ...correctTo(onlyNear(target, kinds.keys()), document, `${pointer}/onFailure/target`),
       };
@@ -184,7 +184,7 @@ function* checkEntries(loaded: Registered): Generator<Finding> {
       document,
       pointer: `/validationSteps/${escapeSegment(key)}`,
       steps: [id],
-      message: `The closure "${id}" has no validation of its own; the only one there is, "${key}", is used for it.`,
+      message: `The closure "${id}" has no validation of its own, so the only existing one, "${key}", is used for it.`,
       fix: `Rename "${key}" to "${id}".`,
     };
   }
@@ -195,7 +195,7 @@ function* checkEntries(loaded: Registered): Generator<Finding> {
     code: "CHECK-BORROWED",
     document,
     pointer: `/validationSteps/${escapeSegment(last.key)}`,
-    message: `An end by the verdict ${type} has no validation of its own; the only one there is, "${last.key}", is used for it.`,
+    message: `The end by the verdict ${type} has no validation of its own, so the only existing one, "${last.key}", is used for it.`,
     fix: `Rename "${last.key}" to "${customaryClosure(type)}".`,
   };
 }
@@ -204,7 +204,7 @@ function* checkEntries(loaded: Registered): Generator<Finding> {
 function byVerdict({ sources: { verdict } }: Registered): string {
   return verdict.stop.kind === "end"
     ? ""
-    : `, or "${customaryClosure(verdict.type)}" to stand before an end by the verdict`;
+    : `, or "${customaryClosure(verdict.type)}" to run it before an end by the verdict`;
 }
 
 /** `patterns`: null where a failure pattern is but a word that is told. */
@@ -229,7 +229,7 @@ function* checkValidator(
       steps,
       message:
         fault === null
-          ? `successWhen "${successWhen}" of the validator "${name}" is not a rule for success.`
+          ? `successWhen "${successWhen}" of the validator "${name}" is not a valid success rule.`
           : `The regular expression ${regex} in successWhen of the validator "${name}" is not valid: ${fault}.`,
       fix:
         fault === null
@@ -245,7 +245,7 @@ function* checkValidator(
       pointer: `${pointer}/command`,
       steps,
       message: `The command of the validator "${name}" always exits with 0: ${command}`,
-      fix: "Let the exit code of the command itself through.",
+      fix: "Let the command's own exit code through.",
     };
   }
   if (success?.kind === "matches" && matchesAnything(success.pattern)) {
@@ -264,7 +264,7 @@ function* checkValidator(
       document,
       pointer: `${pointer}/failurePattern`,
       steps,
-      message: `The validator "${name}" names the failure pattern "${failurePattern}", but there is none.${didYouMean(failurePattern, patterns.keys())}`,
+      message: `The validator "${name}" names the failure pattern "${failurePattern}", which does not exist.${didYouMean(failurePattern, patterns.keys())}`,
       fix: `Add "${failurePattern}" to failurePatterns, or correct the name.`,
       ...correctTo(onlyNear(failurePattern, patterns.keys()), document, `${pointer}/failurePattern`),
     };
@@ -276,7 +276,7 @@ function* checkValidator(
       document,
       pointer: `${pointer}/extractParams/${escapeSegment(param)}`,
       steps,
-      message: `"${param}" of the validator "${name}" is taken by "${extractor}", which is no extractor.${didYouMean(extractor, EXTRACTORS)}`,
+      message: `"${param}" of the validator "${name}" uses "${extractor}", which is not an extractor.${didYouMean(extractor, EXTRACTORS)}`,
       fix: `Use one of: ${[...EXTRACTORS].join(", ")}.`,
       ...correctTo(
         onlyNear(extractor, EXTRACTORS),
@@ -306,7 +306,7 @@ function* checkKeys(
       const message = `"${key}" of the validator "${name}" is missing: its type is "${type}".`;
       yield { code, ...place, message, fix: `Add "${key}".` };
     } else if (has(key)) {
-      const message = `"${key}" of the validator "${name}" is not acted on: its type is "${type}".`;
+      const message = `"${key}" of the validator "${name}" has no effect: its type is "${type}".`;
       yield { code: "CONFIG-NOT-ACTED-ON", ...place, message, fix: `Remove "${key}".` };
     }
   }
@@ -340,8 +340,8 @@ function* checkPatterns({ sources }: Registered): Generator<Finding> {
       code: "CHECK-PATTERN-UNUSED",
       document,
       pointer: `/failurePatterns/${escapeSegment(name)}`,
-      message: `The failure pattern "${name}" is named by no validator.${nearby(name, named, registry.failurePatterns)}`,
-      fix: `Name "${name}" as the failurePattern of a validator, or remove it.`,
+      message: `No validator uses the failure pattern "${name}".${nearby(name, named, registry.failurePatterns)}`,
+      fix: `Set it as the failurePattern of a validator, or remove it.`,
     };
   }
 }

@@ -13,9 +13,9 @@ export const rules: Rules = { all: [checkSwitches], gated: [checkHandoff], stage
 export const codes = {
   "HANDOFF-FIELD": warning(
     "handoff field not in the schema",
-    "A field the schema does not name is never there to be handed on.",
+    "A field that the schema does not name has no value to hand on.",
   ),
-  "TRANS-DEFAULT": warning("no default", "A value that was not foreseen leads nowhere and ends the run."),
+  "TRANS-DEFAULT": warning("no default", "Without a default, an unexpected value ends the run."),
 } satisfies Codes;
 
 function* checkSwitches(loaded: Loaded): Generator<Finding> {
@@ -59,7 +59,7 @@ function* checkSwitch(
     yield {
       code: "TRANS-DEFAULT",
       ...place("cases"),
-      message: `"${name}" of the ${words.step} "${step.id}" has no default: any other value, or none, ends the run.`,
+      message: `"${name}" of the ${words.step} "${step.id}" has no default: any other value, or a missing one, ends the run.`,
       fix: `Add "default" with the id of a ${words.step}${isStage ? ", or end" : ""}.`,
     };
   }

@@ -14,11 +14,11 @@ export const rules: Rules = { gated: [checkIntents] };
 export const codes = {
   "GATE-OPTIONAL": warning(
     "intent not required",
-    "A model may leave out what its schema does not require, and without an intent the step decides nothing.",
+    "A model may omit what its schema does not require, and without an intent the step decides nothing.",
   ),
   "GATE-FALLBACK-NEVER": warning(
     "fallbackIntent never taken",
-    "A fallback that cannot be taken looks like safety that is not there.",
+    "A fallback that cannot be taken only looks like a safeguard.",
   ),
 } satisfies Codes;
 
@@ -70,7 +70,7 @@ function neverTaken(
   if (!isUsable || words === null || words.includes(fallbackIntent) || promiseOf(schema, path) !== "sure")
     return null;
   return {
-    why: `the schema requires "${intentField}" and does not list that word, so such an answer is sent back`,
+    why: `the schema requires "${intentField}" and does not list that word, so such an answer is rejected`,
     fix: `Add "${fallbackIntent}" to the enum, or remove "fallbackIntent".`,
   };
 }
@@ -107,7 +107,7 @@ function withoutIntent(
     code: "GATE-OPTIONAL",
     ...at,
     steps: [id],
-    message: `The schema of the step "${id}" lets an answer through without "${field}", which then ${then}: "${lacking.at(-1)}" is not required.`,
+    message: `The schema of the step "${id}" accepts an answer without "${field}", which then ${then}: "${lacking.at(-1)}" is not required.`,
     fix: `Add "${lacking.at(-1)}" to "required" ${owner}.`,
   };
 }

@@ -7,11 +7,11 @@ import { AMOUNT_NAMES, softFault, type WrittenStepLimits } from "../agent/spendi
 export const codes = {
   "LIMIT-INVALID": error(
     "unusable limit",
-    "A limit of nothing stops every run, and a word of warning after the end helps nobody.",
+    "A limit of 0 stops every run, and a soft limit above the hard one never warns.",
   ),
   "LIMIT-ABOVE": warning(
     "limit never reached",
-    "The narrower limit was written to hold: above the wider one it says nothing, which is hardly meant.",
+    "A limit above the one that encloses it has no effect, which is probably not intended.",
   ),
 } satisfies Codes;
 
@@ -50,8 +50,8 @@ function* checkOwn({ limits, place, owner }: LimitsAt): Generator<Finding> {
       code: "LIMIT-INVALID",
       ...place,
       pointer: `${place.pointer}/costUsd`,
-      message: `The limit costUsd of ${owner} is 0: no call that costs anything could be made.`,
-      fix: "Make it more, or remove it.",
+      message: `The limit costUsd of ${owner} is 0: no paid call could be made.`,
+      fix: "Raise it, or remove it.",
     };
   }
   const fault =
@@ -62,7 +62,7 @@ function* checkOwn({ limits, place, owner }: LimitsAt): Generator<Finding> {
     ...place,
     pointer: `${place.pointer}/soft`,
     message: `The soft limit of ${owner} cannot be used: ${fault}.`,
-    fix: "Write a share such as 0.8, or amounts that are not above the limits.",
+    fix: "Write a fraction such as 0.8, or amounts that are not above the limits.",
   };
 }
 
@@ -74,8 +74,8 @@ function* checkWithin(inner: LimitsAt, outer: LimitsAt): Generator<Finding> {
       code: "LIMIT-ABOVE",
       ...inner.place,
       pointer: `${inner.place.pointer}/${name}`,
-      message: `The limit ${name} of ${inner.owner} is ${most}, above the ${all} of ${outer.owner}: it is never reached.`,
-      fix: `Lower it, or raise that of ${outer.owner}.`,
+      message: `The limit ${name} of ${inner.owner} is ${most}, above the ${all} of ${outer.owner}, so it is never reached.`,
+      fix: `Lower it, or raise the limit of ${outer.owner}.`,
     };
   }
 }

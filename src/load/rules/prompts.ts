@@ -13,25 +13,25 @@ import { INPUT_TEXT, placeholderPlaces, readsInput, runtimeNames } from "../regi
 export const rules: Rules = { gated: [checkPrompts] };
 
 export const codes = {
-  "INPUT-SHADOWED": warning("input never read", "A parameter of the same name is looked up first."),
-  "INPUT-SOURCE": error("input without source", "An input is read from what another step hands on."),
+  "INPUT-SHADOWED": warning("input never read", "A parameter of the same name takes precedence."),
+  "INPUT-SOURCE": error("input without source", "An input reads a value that another step hands on."),
   "UV-EARLY": error(
-    "variable not there yet",
-    "On the first visit of a run there is no earlier one to tell of.",
+    "variable not yet available",
+    "The first visit of a run has no previous visit to report on.",
   ),
   "UV-UNDECLARED": warning(
     "variable not declared",
-    "uvVariables is the list by which a reader and the checks know what a prompt needs.",
+    "Readers and checks rely on uvVariables to know what a prompt needs.",
   ),
   "UV-PLAIN": warning(
     "placeholder without uv-",
-    "Only {uv-name} is replaced; other braces reach the model as they stand.",
+    "Only {uv-name} is replaced; other braces are sent to the model unchanged.",
   ),
   "STDIN-UNDECLARED": warning(
     "input not declared",
-    "A step that uses stdin is not asked without input; any other is asked with nothing in its place.",
+    "Without usesStdin, the step runs even without input, and {input_text} is then empty.",
   ),
-  "STDIN-UNREAD": warning("input never read", "What is piped in would not reach the model."),
+  "STDIN-UNREAD": warning("input never read", "Piped input would not reach the model."),
 } satisfies Codes;
 
 function* checkPrompts(loaded: Registered): Generator<Finding> {
@@ -103,7 +103,7 @@ function* checkInputs(
       yield {
         code: "INPUT-SHADOWED",
         ...atStep(loaded, id, "inputs", variable),
-        message: `The input "${variable}" of the step "${id}" is never read: there is a parameter of that name.`,
+        message: `The input "${variable}" of the step "${id}" is never read: a parameter has the same name.`,
         fix: "Give the input another name.",
       };
     }
@@ -151,7 +151,7 @@ function* checkDeclared(
       yield {
         code: "UV-OPTIONAL",
         ...at,
-        message: `The variable "${name}" of the step "${step.id}" comes from an optional value without a default.`,
+        message: `The variable "${name}" of the step "${step.id}" may have no value: it is optional and has no default.`,
         fix: `Make "${name}" required, or give it a default.`,
       };
     } else if (isLater(name) && step.id === loaded.flow.entry) {
@@ -188,7 +188,7 @@ function* checkPlaceholders(
         ...inPrompt(loaded.files, step.prompt, place),
         steps: [step.id],
         message: `${file} of the step "${step.id}" reads {uv-${name}}, which is not in its uvVariables and has no supplier.${didYouMean(name, [...variables, ...suppliers.parameters, ...suppliers.runtime, ...suppliers.shared])}`,
-        fix: `Add "${name}" to uvVariables and declare where it comes from, or correct the placeholder.`,
+        fix: `Add "${name}" to uvVariables and declare its source, or correct the placeholder.`,
       };
     } else {
       yield {
@@ -213,7 +213,7 @@ function* checkPlaceholders(
     ...inPrompt(loaded.files, step.prompt, text.search(new RegExp(PLAIN, ""))),
     steps: [step.id],
     message: `${file} of the step "${step.id}" has ${plain.map((name) => `{${name}}`).join(", ")}, which is not replaced.`,
-    fix: `Write {uv-${plain[0]}} if a value is meant.`,
+    fix: `Write {uv-${plain[0]}} to insert a value.`,
   };
 }
 
@@ -230,14 +230,14 @@ function* checkStdin(
       code: "STDIN-UNDECLARED",
       ...inPrompt(loaded.files, prompt, prompt.text.search(/\{(?:uv-)?input_text\}/)),
       steps: [id],
-      message: `${prompt.file} of the step "${id}" reads {input_text}, but the step does not say that it uses stdin: a run without input would ask it with nothing there.`,
+      message: `${prompt.file} of the step "${id}" reads {input_text}, but the step does not set usesStdin, so a run without input would leave it empty.`,
       fix: `Add "usesStdin": true to the step "${id}".`,
     };
   } else if (usesStdin && !isRead) {
     yield {
       code: "STDIN-UNREAD",
       ...atStep(loaded, id, "usesStdin"),
-      message: `The step "${id}" says that it uses stdin, but ${prompt.file} does not read {input_text}.`,
+      message: `The step "${id}" sets usesStdin, but ${prompt.file} does not read {input_text}.`,
       fix: "Write {input_text} where the text belongs, or remove usesStdin.",
     };
   }
@@ -259,9 +259,9 @@ function* checkSectionNames(loaded: Registered, section: Section, suppliers: Sup
         ...inPrompt(loaded.files, prompt, place),
         steps: lacking.map((step) => step.id),
         message: suppliers.sections.has(name)
-          ? `${prompt.file} of the section "${id}" reads {uv-${name}}, but a section takes in no other.`
+          ? `${prompt.file} of the section "${id}" reads {uv-${name}}, but a section cannot include another section.`
           : `${prompt.file} of the section "${id}" reads {uv-${name}}, which has no supplier in the step "${lacking[0]!.id}".${didYouMean(name, [...suppliers.parameters, ...suppliers.runtime, ...suppliers.shared])}`,
-        fix: `Declare where "${name}" comes from, or correct the placeholder.`,
+        fix: `Declare the source of "${name}", or correct the placeholder.`,
       };
     }
   }

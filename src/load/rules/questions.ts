@@ -19,12 +19,9 @@ import { placeholders, RUNTIME_NAMES } from "../registry/variables.ts";
 export const rules: Rules = { check: [checkQuestions] };
 
 export const codes = {
-  "STEP-ID-FORM": warning(
-    "step id of another form",
-    "An id made of a hash stays the same wherever its step is moved.",
-  ),
-  "STEP-NO-WAY": error("no way on", "Only its check says where a run goes on after a step."),
-  "TRANS-EMPTY": error("empty transition", "A transition that says nothing would end a run without a word."),
+  "STEP-ID-FORM": warning("unusual step id", "A hash as id stays the same when its step is moved."),
+  "STEP-NO-WAY": error("no onward path", "Only the check of a step decides where the run continues."),
+  "TRANS-EMPTY": error("empty transition", "An empty transition would silently end a run."),
 } satisfies Codes;
 
 function* checkQuestions(loaded: Registered): Generator<Finding> {
@@ -51,7 +48,7 @@ function* checkId(loaded: Registered, id: StepId, { steps }: CheckRegistry): Gen
     yield {
       code: "SR-VALID-004",
       ...at,
-      message: `"${id}" is the name of the check of the step "${id.slice(0, -"#check".length)}".`,
+      message: `"${id}" is reserved for the check of the step "${id.slice(0, -"#check".length)}".`,
       fix: "Rename the step.",
     };
   } else if (!HASH_ID.test(id)) {
@@ -83,7 +80,7 @@ function* checkIterations(
     yield {
       code: "CONFIG-NOT-ACTED-ON",
       ...at,
-      message: `iterations.max of the step "${id}" is not acted on: its onFail says what follows a failed check.`,
+      message: `iterations.max of the step "${id}" has no effect: its onFail decides what follows a failed check.`,
       fix: 'Use "retry" with "maxRetries" in onFail, or remove "max".',
     };
   }
@@ -137,7 +134,7 @@ function* checkVariables({ flow, files }: Registered, id: StepId, prompt: Prompt
     severity: "warning",
     ...inPrompt(files, prompt, text.indexOf(`{uv-${unknown[0]}}`)),
     steps: [id],
-    message: `${file} of the step "${id}" reads {uv-${unknown[0]}}, which nothing supplies; it reaches the model as it stands.${didYouMean(unknown[0]!, known)}`,
+    message: `${file} of the step "${id}" reads {uv-${unknown[0]}}, which nothing supplies; it is sent to the model unchanged.${didYouMean(unknown[0]!, known)}`,
     fix: `Declare the parameter "${unknown[0]}" in agent.json, or correct the placeholder.`,
   };
 }
@@ -146,7 +143,7 @@ function noCheck(loaded: Registered, id: StepId): Finding {
   return {
     code: "STEP-NO-WAY",
     ...atStep(loaded, id),
-    message: `The step "${id}" has no check, so nothing says where the run goes on.`,
+    message: `The step "${id}" has no check, so nothing decides where the run continues.`,
     fix: 'Add "check" with a prompt and onPass, such as { "next": "s_…" } or { "complete": true }.',
     witness: witness(loaded, id),
   };
@@ -157,7 +154,7 @@ function* checkOnward(loaded: Registered, id: StepId, check: Question): Generato
     yield {
       code: "STEP-NO-WAY",
       ...atStep(loaded, id, "check"),
-      message: `The check of the step "${id}" has no onPass, so nothing says where the run goes on when it passes.`,
+      message: `The check of the step "${id}" has no onPass, so nothing decides where the run continues when it passes.`,
       fix: 'Add "onPass", such as { "next": "s_…" } or { "complete": true }.',
       witness: witness(loaded, id),
     };
@@ -179,7 +176,7 @@ function* checkTransition(
     yield {
       code: "TRANS-EMPTY",
       ...atStep(loaded, id, "check", owner),
-      message: `${owner} of the step "${id}" says nothing.`,
+      message: `${owner} of the step "${id}" is empty.`,
       fix: 'Add "next" or "fallback" with the id of a step, "retry": true, or "complete": true.',
       witness: witness(loaded, id),
     };

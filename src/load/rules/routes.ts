@@ -21,33 +21,27 @@ export const codes = {
   "SR-TRANS-002": error("no target", "Only closing may end a flow; any other intent must lead to a step."),
   "SR-TRANS-003": error("next without a rule", "An intent the model may choose must lead somewhere."),
   "SR-TRANS-004": error("handoff without a rule", "An intent the model may choose must lead somewhere."),
-  "SR-TRANS-005": error("handoff without target", "A handoff is to another step."),
-  "SR-TRANS-006": error("handoff to an unknown step", "The model can only be led to a step that exists."),
+  "SR-TRANS-005": error("handoff without target", "A handoff must name the step it leads to."),
+  "SR-TRANS-006": error("handoff to an unknown step", "A transition can only lead to a step that exists."),
   "SR-TRANS-007": error("escalate without a rule", "An intent the model may choose must lead somewhere."),
-  "SR-TRANS-008": error("escalate without target", "An escalation is to another step."),
-  "SR-TRANS-009": error("escalate to an unknown step", "The model can only be led to a step that exists."),
+  "SR-TRANS-008": error("escalate without target", "An escalation must name the step it leads to."),
+  "SR-TRANS-009": error("escalate to an unknown step", "A transition can only lead to a step that exists."),
   "SR-TRANS-010": error("jump without target", "A jump needs a declared target, or a field that names one."),
   "TRANS-CONDITION": error(
     "unknown condition",
-    "A condition reads one key of the data that the step itself hands on.",
+    "A condition must name a key of the data that the step itself hands on.",
   ),
   "TRANS-BOTH": warning(
     "target beside a condition",
-    "A transition leads to one target, or to the one that its condition selects; the other is ignored.",
+    "A transition has either one target or targets selected by a condition; the other is ignored.",
   ),
-  "TRANS-CLOSING": warning(
-    "closing without a rule",
-    "The keys of transitions and the enum should show the same contract.",
-  ),
-  "TRANS-REPEAT": warning(
-    "repeat without a rule",
-    "The keys of transitions and the enum should show the same contract.",
-  ),
+  "TRANS-CLOSING": warning("closing without a rule", "The keys of transitions should match the enum."),
+  "TRANS-REPEAT": warning("repeat without a rule", "The keys of transitions should match the enum."),
   "FLOW-NEXT-CLOSURE": warning(
     "next into a closure",
-    "Work is delegated to a closure by handoff; next goes on working.",
+    "Use handoff to reach a closure; next is for continuing work.",
   ),
-  "FLOW-HANDOFF-WORK": warning("handoff to work", "A handoff is meant to lead towards the closure."),
+  "FLOW-HANDOFF-WORK": warning("handoff to a work step", "A handoff should lead towards a closure."),
 } satisfies Codes;
 
 function* checkRoutes(loaded: Registered): Generator<Finding> {
@@ -63,7 +57,7 @@ function* checkRoutes(loaded: Registered): Generator<Finding> {
       yield {
         code: "TRANS-UNUSED",
         ...atStep(loaded, id, "transitions"),
-        message: `The step "${id}" has transitions but no structuredGate, so no intent is ever read and none is taken.`,
+        message: `The step "${id}" has transitions but no structuredGate, so no intent is read and no transition is taken.`,
         fix: "Add a structuredGate, or remove the transitions.",
       };
     }
@@ -193,7 +187,7 @@ function* checkRule(
     yield {
       code: "TRANS-CONDITION",
       ...atStep(loaded, id, "transitions", intent, "condition"),
-      message: `The condition "${rule.condition}" of "${intent}" is no key of what the step "${id}" hands on.${didYouMean(rule.condition, keys)}`,
+      message: `The condition "${rule.condition}" of "${intent}" is not a key that the step "${id}" hands on.${didYouMean(rule.condition, keys)}`,
       fix:
         keys.length === 0
           ? "Add the field to handoffFields."
@@ -239,7 +233,7 @@ function* checkTarget(
     };
   } else if (!flow.kinds.has(target)) {
     const known = loaded.sources.registry.steps.has(target)
-      ? `"${target}" is an entry of the registry but no step of the flow: it has no kind`
+      ? `"${target}" has no kind, so it is not a step of the flow`
       : `there is no such step`;
     yield {
       code: codes.unknown,
@@ -274,7 +268,7 @@ function* checkUnused(
     } else if (!allowed.includes(key)) {
       const word = (form.intents as readonly string[]).includes(key)
         ? ""
-        : `, which is no intent.${didYouMean(key, form.intents)}`;
+        : `, which is not an intent.${didYouMean(key, form.intents)}`;
       yield {
         code: "TRANS-UNUSED",
         ...at,
@@ -324,7 +318,7 @@ function* checkManners(loaded: Registered, id: StepId): Generator<Finding> {
         code: "FLOW-NEXT-CLOSURE",
         ...atStep(loaded, id, "transitions", "next"),
         message: `"next" of the step "${id}" leads into the closure "${target}".`,
-        fix: 'Use "handoff" to get to a closure.',
+        fix: 'Use "handoff" to reach a closure.',
       };
     }
   }

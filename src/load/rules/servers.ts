@@ -12,28 +12,25 @@ export const rules: Rules = { all: [checkServers, checkGitHubTool], stage: [chec
 
 export const codes = {
   "MCP-NAME": error(
-    "name of a server",
-    "It is part of the names of the server's tools, which must be told apart and be taken by every model.",
+    "server name",
+    "The server name is part of its tools' names, which must be unique and valid for every model.",
   ),
-  "MCP-SERVER": error(
-    "server of tools",
-    "A server is started by its command or asked at its address, and neither is guessed.",
-  ),
+  "MCP-SERVER": error("MCP server", "A server needs either a command to start or an address to connect to."),
   "MCP-SECRET": error(
     "secret in a file",
-    "What an agent's files hold is shared, recorded with every run and shown: a key in it is a secret no longer.",
+    "An agent's files are shared, recorded with every run and displayed, so a key in them does not stay secret.",
   ),
   "MCP-UNDECLARED": warning(
-    "tool of no server",
-    "Only servers that the agent declares are started, so the tools of any other are never there.",
+    "tool of an undeclared server",
+    "Only servers that the agent declares are started, so tools of other servers are never available.",
   ),
   "MCP-UNUSED": warning(
-    "server without use",
-    "A server is started only when a step may use its tools; this one looks as if it were there.",
+    "unused server",
+    "A server is started only when a step may use its tools, so this one is never started.",
   ),
   "GITHUB-TOOL-OFF": warning(
-    "tool of GitHub, which is switched off",
-    "Where GitHub is not used, no step is offered the tool that reads it; its name looks as if it were there.",
+    "GitHub tool while GitHub is disabled",
+    "When GitHub is disabled, no step is offered the tool that reads it.",
   ),
 } satisfies Codes;
 
@@ -52,7 +49,7 @@ function* checkServers(loaded: Loaded): Generator<Finding> {
         code: "MCP-UNUSED",
         ...place,
         message: `No step may use a tool of the server "${name}", so it is never started.`,
-        fix: `Allow its tools by name, as in ${toolNameOf(name, "*")}; a step that only reads needs the whole name of each. Or remove the server.`,
+        fix: `Allow its tools by name, for example ${toolNameOf(name, "*")} (a read-only step needs the full name of each tool), or remove the server.`,
       };
     }
   }
@@ -92,7 +89,7 @@ function notOffered(place: At): Finding {
     code: "GITHUB-TOOL-OFF",
     ...place,
     message: `"${BUILT_IN}" is allowed, but no step is offered it: runner.integrations.github.enabled is false.`,
-    fix: "Remove the name, or switch GitHub on.",
+    fix: "Remove the name, or enable GitHub.",
   };
 }
 
@@ -106,7 +103,7 @@ function* checkServer(
     yield {
       code: "MCP-NAME",
       ...place,
-      message: `No server can be called "${name}".`,
+      message: `"${name}" is not a valid server name.`,
       fix: 'Use letters, digits, "-" and single "_" within, such as docs or issue-tracker.',
     };
   }
@@ -146,7 +143,7 @@ function* checkSecrets(name: string, source: Source, place: At): Generator<Findi
       code: "MCP-SECRET",
       document: place.document,
       pointer: `${place.pointer}/${key}`,
-      message: `The server "${name}" is given what looks like a secret, written out in ${key.replace("/", ".")}.`,
+      message: `The server "${name}" seems to contain a secret in ${key.replace("/", ".")}.`,
       fix: "Write ${NAME} in env or headers, set that variable in your environment, and list its name in env of your own config.json.",
     };
   }

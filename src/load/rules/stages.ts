@@ -11,7 +11,7 @@ export const rules: Rules = { stage: [checkEntry, checkSiblings, checkFailures] 
 export const codes = {
   "STAGE-CAP-SUCCESS": warning(
     "failure goes on as success",
-    "When a stage that ran out of turns leads on like one that was done, nobody notices that it was not.",
+    "When success and failure lead to the same stage, a stage that ran out of turns looks like a success.",
   ),
 } satisfies Codes;
 
@@ -21,17 +21,17 @@ function* checkEntry({ source, document, steps, entry, isWhole }: Machine): Gene
   const finding = { code: "StageDefinitionInvalid", document, pointer: "/entry" } as const;
   if (source.entry !== undefined) {
     const hint = didYouMean(source.entry, steps.keys());
-    const message = `A run would begin at the stage "${source.entry}", but there is none.${hint}`;
+    const message = `The entry stage "${source.entry}" does not exist.${hint}`;
     yield { ...finding, message, fix: "Name a stage of the machine." };
     return;
   }
   const names = entry.candidates.map((id) => `"${id}"`).join(", ");
   const message =
     entry.candidates.length === 0
-      ? "Every stage is led to by another one, so that none is the first."
-      : `No stage is known to be the first: nothing leads to any of ${names}.`;
+      ? "No stage can be the first: another stage leads to each of them."
+      : `The first stage is ambiguous: nothing leads to any of ${names}.`;
   const example = entry.candidates[0] ?? [...steps.keys()][0] ?? "plan";
-  yield { ...finding, message, fix: `Say it in ${document.file}, as in entry: ${example}.` };
+  yield { ...finding, message, fix: `Set it in ${document.file}, for example entry: ${example}.` };
 }
 
 /** Siblings end where they are: only the join goes on. */
@@ -46,7 +46,7 @@ function* checkSiblings(machine: Machine): Generator<Finding> {
       told.add(id);
       const onward = sibling.edges.ok;
       if (onward !== undefined && !isTerminal(onward)) {
-        const nested = onward.kind === "fork" ? "fans out itself" : "leads on to another stage";
+        const nested = onward.kind === "fork" ? "fans out itself" : "leads to another stage";
         yield {
           code: "StageDefinitionInvalid",
           ...at(machine, "steps", id, "edges", "ok"),

@@ -17,7 +17,7 @@ export const rules: Rules = { all: [checkToolNames] };
 export const codes = {
   "TOOL-UNKNOWN": warning(
     "unknown tool",
-    "A name that no tool has allows nothing, so the steps have fewer tools than the list seems to say.",
+    "An unknown tool name allows nothing, so steps have fewer tools than the list suggests.",
   ),
 } satisfies Codes;
 
@@ -35,7 +35,7 @@ function* checkToolNames(loaded: Loaded): Generator<Finding> {
       code: "TOOL-UNKNOWN",
       ...at(loaded, "settings", "runner", "boundaries", "allowedTools", String(index)),
       message: isName(tool, known)
-        ? `"${entry}" in allowedTools allows nothing: only commands of Bash can be limited in parentheses.`
+        ? `"${entry}" in allowedTools allows nothing: only Bash takes a command in parentheses.`
         : `"${entry}" in allowedTools allows nothing: there is no tool "${tool}".${didYouMean(tool, known)}`,
       fix: `Write one of ${offered.join(", ")}; ${MCP_PREFIX}SERVER__TOOL for a tool of a server; Bash(git status) for one command.`,
     };

@@ -15,13 +15,10 @@ export const rules: Rules = { gated: [checkWords] };
 
 export const codes = {
   "PARAM-UNREAD": warning("parameter never read", "A value that no prompt reads changes nothing."),
-  "UV-FRONT-MATTER": warning(
-    "front matter differs",
-    "Two lists of the same variables that differ: one of them is out of date.",
-  ),
+  "UV-FRONT-MATTER": warning("front matter differs", "One of the two lists of variables is out of date."),
   "PR-INTENT": warning(
     "intent in the prompt",
-    "A model does what the prompt says, and an answer that the gate refuses costs a round or the run.",
+    "A model follows its prompt; an answer that the gate rejects costs a retry or the run.",
   ),
 } satisfies Codes;
 
@@ -101,10 +98,10 @@ function* checkIntentWords(
       steps: [step.id],
       message: isIntent
         ? `${file} names the intent "${word}", which the step "${step.id}" does not allow.`
-        : `${file} names the intent "${word}", which there is not.${didYouMean(word, decide.allow)}`,
+        : `${file} names the intent "${word}", which does not exist.${didYouMean(word, decide.allow)}`,
       fix: isIntent
-        ? `Say one of: ${decide.allow.join(", ")}; or add "${word}" to allowedIntents, the schema and the transitions.`
-        : `Say one of: ${decide.allow.join(", ")}.`,
+        ? `Use one of: ${decide.allow.join(", ")}; or add "${word}" to allowedIntents, the schema and the transitions.`
+        : `Use one of: ${decide.allow.join(", ")}.`,
     };
   }
 }
@@ -177,7 +174,7 @@ function* checkParameters(loaded: Registered): Generator<Finding> {
       code: "PARAM-UNREAD",
       document: sources.agentDocument,
       pointer: `/parameters/${escapeSegment(name)}`,
-      message: `The parameter "${name}" (${flag}) is read by no prompt.${didYouMean(name, unsupplied(loaded))}`,
+      message: `No prompt reads the parameter "${name}" (${flag}).${didYouMean(name, unsupplied(loaded))}`,
       fix: `Read it as {uv-${name}} in a prompt and add it to the step's uvVariables, or remove it.`,
     };
   }

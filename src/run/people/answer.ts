@@ -24,7 +24,7 @@ export async function questionsOf(journal: Journal, ref: string): Promise<Questi
   const row = await findRun(journal, ref);
   const { id: run, agent, owned: isDriven } = row;
   let suspended: Event | null = null;
-  const { state, last } = await foldRun(journal, row, ({ event }) => {
+  const { state, last } = await foldRun(journal, row, ({ entry: { event } }) => {
     if (event.type === "step.suspended") suspended = event;
   });
   const ended = last?.event;

@@ -27,7 +27,7 @@ import { originOf, type Origin, type OriginOf, type Written } from "../../load/t
 import { fieldWords } from "../../load/registry/schemas.ts";
 import { effectiveLimits } from "../../load/agent/spending.ts";
 import { stageSupplier } from "../../prompts/stage.ts";
-import { nameIn, parseLenient, parseTemplate, templateNames } from "../../prompts/template.ts";
+import { nameIn, parseLenient, parseTemplate, templateNames } from "../../flow/text/template.ts";
 import { supplierOf, type Supplier } from "../../prompts/variables.ts";
 import { flowDigest, type LoadedAgent } from "../load.ts";
 

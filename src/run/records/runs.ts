@@ -187,10 +187,13 @@ export async function* logs(
   ref: string,
   options: { readonly follow?: boolean; readonly signal?: AbortSignal } = {},
 ): AsyncGenerator<LogLine> {
-  const { logLines, watchRun } = await import("../watch/follow-run.ts");
-  const signal = options.signal ?? new AbortController().signal;
-  const { flow, moments } = await watchRun(journal, ref, options.follow ?? false, signal);
-  for await (const { entry, before, after } of moments) yield* logLines(entry, before, after, flow);
+  const { momentsOf } = await import("../watch/follow.ts");
+  const { logLines } = await import("../../tell/log.ts");
+  const { systemClock } = await import("../world/clock.ts");
+  const { follow = false, signal = new AbortController().signal } = options;
+  const following = follow ? { clock: systemClock, signal } : null;
+  for await (const moments of momentsOf(journal, await findRun(journal, ref), following))
+    for (const moment of moments) yield* logLines(moment);
 }
 
 /** A run as it is recorded, with the flows it is pinned to; ready to be folded. */

@@ -6,10 +6,10 @@ import type { Verdict } from "../../flow/verdict.ts";
 import { own } from "../../flow/json.ts";
 import { didYouMean } from "../../load/text/suggest.ts";
 import { composer } from "../../prompts/compose.ts";
-import { momentOf, toldOf, type Moment, type Told } from "./why-moment.ts";
+import { momentOf, toldOf, type Told, type WhyMoment } from "./why-moment.ts";
 import { foldPartly } from "./fold.ts";
 import type { Damage } from "./runs.ts";
-import { createTrace, traceOf, visitIn, type Trace, type Visit } from "./why-trace.ts";
+import { createTrace, traceOf, visitIn, type Trace, type Visit } from "../../story/visits.ts";
 
 export type Why = {
   readonly v: 1;
@@ -29,7 +29,7 @@ export type Why = {
   readonly system: { readonly file: string | null; readonly text: string };
   /** What held for the answers: of the step, then of each question about its work. */
   readonly contracts: readonly Contract[];
-  readonly moments: readonly Moment[];
+  readonly moments: readonly WhyMoment[];
   readonly decision: Led | null;
   /** What is to be done next, where nothing is decided. */
   readonly pending: { readonly command: Command; readonly told: readonly Told[] } | null;

@@ -1,7 +1,7 @@
 /** Traces of a run for OpenTelemetry, as the usual variables of the environment ask for them. */
 import { createExporter } from "../../effects/otlp.ts";
 import type { Ear, Surroundings } from "./listen.ts";
-import { createSpans } from "../records/spans.ts";
+import { createSpans } from "../../tell/spans.ts";
 
 /** How long the end of a run may wait for the collector. */
 const LAST_MS = 2000;
@@ -26,7 +26,7 @@ export function createTraces({ env, flow, run }: Surroundings): Ear {
   });
   return {
     recall: spans.recall,
-    hear: (entry, before, after) => exporter.add(spans.hear(entry, before, after)),
+    hear: (moment) => exporter.add(spans.hear(moment)),
     close: async () => {
       exporter.add(spans.close());
       return await exporter.close(LAST_MS);

@@ -11,7 +11,7 @@ import {
   isProvider,
   PROVIDERS,
   type ProviderId,
-  type ReasoningEffort,
+  type RequestSettings,
 } from "../../backends/ai-sdk/providers.ts";
 import { RunnerError } from "../../engine/ports.ts";
 import type { Granted, Limits } from "../../flow/flow.ts";
@@ -58,21 +58,11 @@ export type AcpEntry = {
 /** `provider/model`, or how the model is asked. */
 export type ModelEntry = string | ({ readonly provider: ProviderId; readonly model: string } & WireSettings);
 
-/** How requests to a model are sent. */
-export type WireSettings = {
+/** How requests to a model are sent. In `headers`, `${NAME}` stands for a variable of the environment. */
+export type WireSettings = RequestSettings & {
   readonly baseUrl?: string;
   /** The environment variable that holds the key. */
   readonly apiKeyEnv?: string;
-  readonly maxOutputTokens?: number;
-  readonly timeoutMs?: number;
-  /** false: it cannot call tools, and is not offered any. */
-  readonly toolCalling?: boolean;
-  readonly stream?: boolean;
-  readonly temperature?: number;
-  readonly reasoningEffort?: ReasoningEffort;
-  /** `${NAME}` in a value stands for a variable of the environment. */
-  readonly headers?: { readonly [name: string]: string };
-  readonly extraBody?: JsonObject;
 };
 
 /** CONFIG_INVALID names the file and what is wrong with it. */

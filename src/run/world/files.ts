@@ -49,7 +49,7 @@ export function createFiles(root: string): FileTree {
     if (path.includes("\0")) return { kind: "refused", why: "the path holds a NUL character" };
     if (isAbsolute(path)) return { kind: "refused", why: "the path is absolute" };
     const full = resolve(top, path);
-    if (!isInside(top, full)) return { kind: "refused", why: "the path leads out of the project" };
+    if (!isInside(top, full)) return { kind: "refused", why: "the path leaves the project" };
     const real = realPlace(full);
     return isInside(realFolder(top), real)
       ? { real }

@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import { createServer, type IncomingHttpHeaders, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { test } from "node:test";
-import { createExporter, type Span } from "../../../src/effects/otlp.ts";
+import { createExporter } from "../../../src/effects/otlp.ts";
+import type { Span } from "../../../src/flow/span.ts";
 import {
   createMemoryJournal,
   resume,

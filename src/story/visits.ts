@@ -1,11 +1,9 @@
 /** The visits of a run, each with all that happened in it and how the run stood before and after: a fold of its journal. */
-import { stateAfter } from "../../engine/decide/decide.ts";
-import { EMPTY_STATE, type Lane, type State } from "../../engine/decide/state.ts";
-import type { CheckResult, Entry, Event } from "../../flow/event.ts";
-import { flowFrom } from "../../flow/adopted.ts";
-import type { Flow, Flows, StepId } from "../../flow/flow.ts";
-import { own } from "../../flow/json.ts";
-import type { Hear } from "./fold.ts";
+import { EMPTY_STATE, type Lane, type State } from "../engine/decide/state.ts";
+import type { CheckResult, Entry, Event } from "../flow/event.ts";
+import type { Flow, Flows, StepId } from "../flow/flow.ts";
+import { own } from "../flow/json.ts";
+import { laneIn, story, type Moment } from "./story.ts";
 
 export type Trace = {
   /** In the order in which they were begun. */
@@ -40,12 +38,9 @@ export type Visit = {
   readonly happened: readonly Happened[];
 };
 
-export type Happened = {
-  readonly entry: Entry;
-  readonly flow: Flow;
+export type Happened = Moment & {
+  /** Of the flow that held. */
   readonly digest: string;
-  readonly before: State;
-  readonly after: State;
   /** Messages that stood in the conversation already. */
   readonly heard: number;
   /** For each check that was run: the how-manyth time in this run. */
@@ -58,12 +53,9 @@ type Growing = Visit & { readonly happened: Happened[] };
 export function traceOf(began: Flow, entries: readonly Entry[], adopted?: Flows): Trace {
   const { add, traced } = createTrace();
   let flow = began;
-  let state = EMPTY_STATE;
-  for (const entry of entries) {
-    const before = state;
-    flow = flowFrom(flow, entry.event, adopted);
-    state = stateAfter(flow, before, entry.event);
-    add(entry, before, state, flow);
+  for (const moment of story(began, entries, adopted)) {
+    add(moment);
+    ({ flow } = moment);
   }
   return traced(flow);
 }
@@ -79,7 +71,7 @@ export function visitIn(target: string): { readonly step: StepId; readonly visit
  * happened is kept for the visits only that may turn out to be meant: a long run has too many states to hold them all.
  */
 export function createTrace(target?: string | null): {
-  readonly add: Hear;
+  readonly add: (moment: Moment) => void;
   readonly traced: (flow: Flow) => Trace;
 } {
   const visits: Growing[] = [];
@@ -144,17 +136,15 @@ export function createTrace(target?: string | null): {
   };
 
   return {
-    add(entry, before, after, flow) {
+    add(moment) {
+      const { entry, before, after, flow } = moment;
       const { event } = entry;
       if (event.type === "run.started") started = event;
       if (event.type === "run.started" || event.type === "run.adopted") digest = event.flow;
       const place = event.type === "step.answered" ? conversationOf(flow, event) : "";
       const happened: Happened = {
-        entry,
-        flow,
+        ...moment,
         digest,
-        before,
-        after,
         heard: heard.get(place) ?? 0,
         attempts: event.type === "step.checked" ? countChecks(attempts, event.results) : [],
       };
@@ -181,13 +171,6 @@ function countChecks(ran: Map<string, number>, results: readonly CheckResult[]):
     ran.set(name, times);
     return times;
   });
-}
-
-export function laneIn(
-  { lanes }: Pick<State, "lanes">,
-  at: { readonly step: StepId; readonly visit: number },
-): Lane | undefined {
-  return lanes.find((lane) => lane.step === at.step && lane.visit === at.visit);
 }
 
 function conversationOf(flow: Flow, at: { readonly step: StepId; readonly visit: number }): string {
