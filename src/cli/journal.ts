@@ -25,7 +25,7 @@ export async function withJournal<T>(
   }
 }
 
-/** A journal that somebody else wrote may hold anything: what its data makes impossible is no fault of ours. */
+/** A journal that somebody else wrote may hold anything: what its data makes impossible is not a bug in Lockstep. */
 async function explained(error: unknown, stateDir: string, call: Call): Promise<unknown> {
   if (!(error instanceof Error) || error instanceof RunnerError || error instanceof UsageError) return error;
   const { standingOf } = await import("../run/trust/states.ts");

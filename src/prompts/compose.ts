@@ -66,7 +66,7 @@ function renderPrompt(flow: Flow, step: Step, scene: Scene): Composed {
   const value = (name: string) => variable(flow, step, scene, name) ?? own(sections.texts, name) ?? null;
   for (const name of prompt.variables) {
     const found = value(name);
-    // Before the first visit there is nothing to sum up, and that is no mistake.
+    // Before the first visit there is nothing to sum up, which is not an error.
     if (found !== null && (found !== "" || name === "previous_summary")) continue;
     return undeclared(flow, step, name);
   }
@@ -163,8 +163,8 @@ function failureText(flow: Flow, step: Step, guard: string | null, result: Check
     ...(params.length === 0 ? [] : ["", ...params]),
     "",
     step.stage === undefined
-      ? "Mend the cause, then close again."
-      : "Mend the cause, then complete the stage again.",
+      ? "Fix the cause, then close again."
+      : "Fix the cause, then complete the stage again.",
   ].join("\n");
 }
 

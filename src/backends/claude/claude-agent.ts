@@ -233,7 +233,7 @@ function completionOf({ output }: RunRequest): string | null {
 }
 
 function renamed(completion: string): string {
-  return `Where you are told to call the tool ${completion}, call ${ANSWER_TOOL}: it is the same tool.`;
+  return `When instructions name the tool ${completion}, call ${ANSWER_TOOL}: it is the same tool.`;
 }
 
 /** `opus`, `sonnet`, `haiku` and full names are known there as they are; a provider in front of the name is not. */

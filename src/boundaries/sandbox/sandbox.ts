@@ -20,7 +20,7 @@ export type SandboxPolicy = {
   readonly watched?: readonly Watched[];
   /** The user's home folder: read-only, but for what is hidden of it. */
   readonly home: string;
-  /** Empty to whoever looks inside. */
+  /** Folders that look empty inside. */
   readonly hidden: readonly string[];
   /** The hosts that can be reached; null: there is no network at all; all: the network of this machine. */
   readonly hosts: readonly string[] | "all" | null;

@@ -1,4 +1,4 @@
-/** Reading GitHub: issues, pull requests and projects of the run's own repository. The token stays with whoever asks. */
+/** Reading GitHub: issues, pull requests and projects of the run's own repository. The token stays with the code that sends the requests. */
 import type { JsonObject } from "../../flow/json.ts";
 import { defineTool, done, failed, type Tool } from "./tool.ts";
 

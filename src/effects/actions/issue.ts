@@ -24,7 +24,7 @@ export async function changeLabels(it: OnIssue, name: string, { add, remove }: L
   return true;
 }
 
-/** Labels first: whoever looks at closed issues finds them as they are meant to be. */
+/** Labels first: a closed issue then has its final labels. */
 export async function closeIssue(
   it: OnIssue,
   name: string,

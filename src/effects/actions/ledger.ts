@@ -71,7 +71,7 @@ export function createLedger({ past, record, dryRun, signal }: LedgerOptions): L
       const known = newest === undefined ? {} : { newest };
       await record({ type: "effect.intended", key, kind, target, detail, ...known });
       const done = await heardOf(await perform(), () => act.find(newest));
-      // What was cut off has not failed: whoever goes on with the run looks how far it came.
+      // An interrupted effect has not failed: the process that resumes the run checks how far it came.
       if (signal.aborted && done.state !== "applied") return false;
       await record(
         done.state === "held"

@@ -66,7 +66,7 @@ async function propose(it: Finalizing, target: string): Promise<Done> {
   return failed(`no pull request of ${branch} into ${target} was opened: ${made.why}`);
 }
 
-/** The branch was made for the run: a pull request of it is the one, whoever opened it and whatever became of it. */
+/** The branch was made for the run: a pull request of it is the one, no matter who opened it or how it ended. */
 async function lookUp(github: GitHub, branch: string): Promise<Outcome<string | null>> {
   const pulls = await github.pullsOf(branch);
   if (!pulls.ok) return pulls;

@@ -68,8 +68,8 @@ function ofTypes(output: CommandOutput): Meaning | null {
     rootCause: `${place}${firstLine(first.message)}`,
     suggestedAction:
       errors.length === 1
-        ? "Mend this error at its cause, without casting it away."
-        : "Mend the first error; the others may follow from it.",
+        ? "Fix the cause of this error; do not cast it away."
+        : "Fix the first error; the others may follow from it.",
   };
 }
 
@@ -101,7 +101,7 @@ const MERGE_ADVICE: ReadonlyMap<string, readonly [cause: string, action: string]
       "Resolve the conflicts, `git add` the files, then commit.",
     ],
   ],
-  ["blocked", ["Uncommitted changes stand where the merge would write.", "Commit them, then merge again."]],
+  ["blocked", ["The merge would overwrite uncommitted changes.", "Commit them, then merge again."]],
   ["merging", ["The merge is resolved, but not committed.", "Commit the merge."]],
 ]);
 

@@ -131,8 +131,8 @@ async function strayed(
   if (paths.length === 0 && (await isAncestor(git, path, "HEAD", `refs/heads/${branch}`))) return null;
   const where = on === null ? "no branch" : `the branch "${on}"`;
   const from = on ?? (await tipOf(git, path, "HEAD")) ?? "HEAD";
-  const mend = `git -C ${quoted(path)} switch ${quoted(branch)} && git -C ${quoted(path)} merge ${quoted(from)}`;
-  return `the worktree ${path} is on ${where}, with work that "${branch}" does not have; bring it there with: ${mend}`;
+  const fix = `git -C ${quoted(path)} switch ${quoted(branch)} && git -C ${quoted(path)} merge ${quoted(from)}`;
+  return `the worktree ${path} is on ${where}, with work that "${branch}" does not have; bring it there with: ${fix}`;
 }
 
 async function commitLeft(it: Finalizing, { paths, fault }: Uncommitted): Promise<boolean> {
@@ -281,11 +281,11 @@ async function pushTo(it: Finalizing, branch: string, closings: readonly string[
       const reason = /^!\t[^\t]*\t(.*)$/m.exec(answer.out)?.[1];
       const isBehind = reason !== undefined && /fetch first|non-fast-forward/.test(reason);
       const at = `git -C ${quoted(home)}`;
-      const mend = isBehind
+      const fix = isBehind
         ? `${remote} has commits that ${branch} has not; take them in with: ${at} pull --no-rebase ${remote} ${quoted(branch)}`
         : `what it takes to push by hand: ${at} push ${remote} ${quoted(branch)}`;
       const words = [reason, answer.why].filter(Boolean).join(", ");
-      return failed(`${branch} was not pushed to ${remote}: ${words}; ${mend}`);
+      return failed(`${branch} was not pushed to ${remote}: ${words}; ${fix}`);
     },
   });
 }

@@ -81,8 +81,8 @@ async function mergeOnce({ git, worktree, run, agent }: Finalizing): Promise<Don
   const [from, into] = [branch, base].map((name) => branches.find((other) => other.name === name));
   if (from === undefined || into === undefined) {
     const [gone, at] = from === undefined ? [branch, "COMMIT"] : [base, worktree.commit];
-    const mend = `git -C ${quoted(home)} branch ${quoted(gone)} ${at}`;
-    return failed(`not merged: the branch "${gone}" is gone from ${home}; make it again with: ${mend}`);
+    const fix = `git -C ${quoted(home)} branch ${quoted(gone)} ${at}`;
+    return failed(`not merged: the branch "${gone}" is gone from ${home}; make it again with: ${fix}`);
   }
   const [tip, old] = [from.tip, into.tip];
   if (tip === worktree.commit) return applied("nothing to merge: the run has committed nothing");

@@ -3,7 +3,7 @@
  * that issue with the merge, `@name` calls people and bots, and bots take lines such as `/approve` for commands. Pure.
  *
  * Each is broken by a zero-width space right behind its sign (`#`, `@`) or before its slash. Without its digits behind it,
- * `#` is no reference to GitHub, and so there is nothing to close, be it in Markdown, in a title or in a commit message.
+ * `#` is not a reference for GitHub, and so there is nothing to close, be it in Markdown, in a title or in a commit message.
  * Backticks would do in Markdown only, a backslash would not: references are looked for in the rendered text. Dependabot
  * and Renovate break what they quote in the same way.
  */

@@ -179,7 +179,7 @@ function fitting(blocks: readonly string[], room: number): readonly string[] {
   return [first, ...others.slice(others.findLastIndex(isFull) + 1)];
 }
 
-/** Whoever wrote one of the texts could not know it. */
+/** The author of a text cannot know it. */
 function markFor(quotes: readonly Quote[]): string {
   const all = JSON.stringify(quotes);
   for (let round = 0; ; round += 1) {

@@ -73,7 +73,7 @@ export type Wire = {
 /** The same for everybody: what is known already, and whose turn it is to write. The signal is each one's own. */
 export function createWire(options: WireOptions): (signal: AbortSignal) => Wire {
   let octokit: Promise<Octokit> | null = null;
-  /** Whoever never asks GitHub anything never loads its client. */
+  /** Runs that do not use GitHub never load its client. */
   const client = () =>
     (octokit ??= import("@octokit/core").then(({ Octokit }) => new Octokit(clientOptions(options))));
   const shared = { ...options, known: new Map<string, Known>(), inTurn: createTurns(options), client };

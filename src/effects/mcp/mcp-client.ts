@@ -66,7 +66,7 @@ export async function openServer(options: ServerOptions): Promise<OpenServer> {
     if (restarts >= MOST_RESTARTS) throw new Error("it ended again, and is not started a third time");
     restarts += 1;
     current = connect(options);
-    // Whoever comes next must meet the same failure, and nobody need be there to hear of it.
+    // Later callers must get the same failure, even if no one awaits it now.
     current.catch(() => undefined);
     return await current;
   }
@@ -147,7 +147,7 @@ async function connect({ sdk, where, signal, startMs = START_MS }: ServerOptions
 
 /**
  * Nobody is sent elsewhere with what was meant for one address, and no answer is without end. `broken` hears when an
- * answer was not given to its end: whoever waits for it would wait in vain.
+ * answer was not given to its end: a caller would wait for it in vain.
  */
 function httpTransport(sdk: McpSdk, { url, headers }: Address, broken: () => void): Transport {
   const capped = async (address: string | URL, init?: RequestInit) => {

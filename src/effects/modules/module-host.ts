@@ -246,7 +246,7 @@ function supervise(
     settle();
     return last;
   })();
-  // It is heard by whoever waits for the end; there may be nobody.
+  // The code that waits for the end, if any, receives it.
   gone.catch(() => undefined);
 
   return {

@@ -44,7 +44,7 @@ export async function isNamespaceGone(first: number | null, withinMs: number): P
 
 const NAMESPACE_POLL_MS = 1;
 
-/** At once and without looking back, for whoever has no time left. Without a mark only the group is known. */
+/** At once and without waiting, for a process that has no time left. Without a mark only the group is known. */
 export function killTree(leader: number, mark: string | null): void {
   if (mark !== null) signalTree({ leader, mark }, "SIGKILL");
   else send(-leader, "SIGKILL");

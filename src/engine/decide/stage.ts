@@ -3,7 +3,7 @@
  *
  * Pure, like `decide`, of which it is the part for stages. Setup, CheckGate, Assert, Exit and Next may be code of the
  * project (commands of type `hook`); where there is none, what the stage file declares holds. Init, the rendering of
- * the prompt, is done by whoever performs the first command.
+ * the prompt, happens when the first command is performed.
  */
 import type { Call, CheckResult, Command, HookName, HookResult, Question, Say } from "../../flow/event.ts";
 import type { Label, Step } from "../../flow/flow.ts";
@@ -20,7 +20,7 @@ import { askAgain, checksRead, doNext, suspend, type Here } from "./visit.ts";
 
 /** What the project's code said; where it has nothing to say, what is declared holds. */
 export function hooked(here: Here, hook: HookName, result: HookResult): State {
-  // Not what the run began with, so it was not run: whoever changed it can put it back.
+  // Not the file the run began with, so it did not run: the user can restore it.
   if (result.kind === "threw" && result.code === "MODULE_CHANGED")
     return suspend(here, result.code, `${result.message} Put it back, and resume the run.`);
   if (result.kind === "threw")
@@ -219,7 +219,7 @@ function hookedAssert(here: Here, value: Json): State {
 }
 
 const NOT_DONE =
-  "The stage is not done yet. Look at it again, mend what is missing, and complete it once more.";
+  "The stage is not done yet. Look at it again, fix what is missing, and complete it once more.";
 
 /** `approved`: code has accepted the try, even if it ran into its cap. */
 function declaredAssert(here: Here, approved = false): State {

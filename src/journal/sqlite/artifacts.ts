@@ -111,7 +111,7 @@ export function createArtifacts(directory: string, ownId: string): Artifacts {
   };
 }
 
-/** Under its name there is only ever a whole file, whoever else writes the same one at this moment. */
+/** Under its name there is only ever a whole file, even if another process writes the same one at this moment. */
 function writeWhole(file: string, suffix: string, bytes: Buffer): void {
   const half = file + suffix;
   try {

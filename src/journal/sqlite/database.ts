@@ -241,7 +241,7 @@ function look(db: DatabaseSync): Looks {
     .get() as Looks;
 }
 
-/** Other processes may be doing the same at this moment: whoever comes later finds it done. */
+/** Other processes may be doing the same at this moment: a later one finds it done. */
 function makeTables(db: DatabaseSync): void {
   db.exec("PRAGMA auto_vacuum = INCREMENTAL");
   turnToWal(db, 10);

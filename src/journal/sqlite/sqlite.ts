@@ -36,7 +36,7 @@ export type SqliteJournalOptions = {
   readonly now: () => number;
   /** Names the lock file; new for every journal that is opened. */
   readonly ownerId: string;
-  /** Shown to whoever finds a run taken. */
+  /** Shown to a process that finds a run taken. */
   readonly pid: number;
   /** The journal is only read; whatever would write to it is rejected with this error. It must exist. */
   readonly refuseWrites?: () => Error;
@@ -452,7 +452,7 @@ export async function openSqliteJournal(options: SqliteJournalOptions): Promise<
       commits.flush();
       try {
         if (db.isTransaction) attempt(() => db.exec("ROLLBACK"));
-        // Our lock goes first: that alone frees the runs. Having it written down as well is a courtesy to whoever looks,
+        // Our lock goes first: that alone frees the runs. Having it written down as well is a courtesy to readers,
         // and a disk that refuses it takes nothing away.
         if (!owners.leave()) return;
         attempt(() => sql.releaseAll.run(ownerId));

@@ -1,6 +1,6 @@
 /**
  * What other processes want of a run that is being driven: to pause or to stop. They leave a file in the state folder,
- * `control/RUN.json`, and whoever drives the run looks for it a few times a second. No process is ever signalled.
+ * `control/RUN.json`, and the process that drives the run looks for it a few times a second. No process is ever signalled.
  */
 import { lstatSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { readdir } from "node:fs/promises";
@@ -72,7 +72,7 @@ export function leaveWish(stateDir: string, run: string, wish: Wish): void {
   renameSync(draft, file);
 }
 
-/** A wish that nobody has heeded: whoever drove the run died before. */
+/** A request that was not handled: the process that drove the run died before. */
 export function wishFor(stateDir: string, run: string): Wish | null {
   return wishIn(fileOf(stateDir, run));
 }

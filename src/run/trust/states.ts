@@ -43,7 +43,7 @@ type StateRecord = KnownState & {
 type FileMark = { readonly born: string } | { readonly inode: string };
 
 export type Standing =
-  /** There is none yet: whoever records a run first makes it. */
+  /** There is none yet: the first run that is recorded creates it. */
   | { readonly kind: "absent" }
   /** `isBound`: another file in the place of its `runs.db` would be noticed. */
   | { readonly kind: "ours"; readonly isBound: boolean }
@@ -243,7 +243,7 @@ function readRecord(env: NodeJS.ProcessEnv, id: string): StateRecord | null {
   }
 }
 
-/** Says whether it is there: a home folder that cannot be written is no reason not to run. */
+/** Returns whether it exists: a home folder that is not writable does not stop a run. */
 function writeRecord(env: NodeJS.ProcessEnv, record: StateRecord): boolean {
   const folder = statesFolder(env);
   if (folder === null) return false;

@@ -47,7 +47,7 @@ export type TrustState = TrustQuestion & {
 
 /**
  * Returns when the flow may run, NOT_TRUSTED otherwise. A flow that could do nothing needs no trust. A digest that is given
- * must be the right one, also where it is not needed: whoever wrote it down meant something else.
+ * must be the right one, also where it is not needed: the user who wrote it down meant something else.
  */
 export async function requireTrust(flow: Flow, options: TrustOptions): Promise<void> {
   const { env, digest: given, confirm, notify } = options;

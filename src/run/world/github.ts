@@ -36,7 +36,7 @@ export async function pinRepository(
   return await findRepository({ env, cwd, signal, programs: programsFor(env, [cwd]), exec: runProcess });
 }
 
-/** What is recorded of it: a name in the environment is for whoever goes on with the run to give. */
+/** What is recorded of it. The process that resumes the run reads names from its own environment. */
 export function toRecord(pinned: Pinned): Pick<Extract<Event, { type: "run.started" }>, "repository"> {
   if (pinned === null || !pinned.ok || !pinned.value.from.startsWith("the remote ")) return {};
   const { host, owner, repo, from } = pinned.value;
