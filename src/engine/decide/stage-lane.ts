@@ -64,7 +64,7 @@ export function hookCommand(here: Here, hook: HookName): Command {
   return { type: "hook", step, visit, attempt: 1, hook, input };
 }
 
-/** What became of the present attempt. */
+/** The outcome of the current attempt. */
 export function judged(
   { deeds, lane: { step, visit, stage } }: Here,
   verdict: (Deed & { kind: "judged" })["verdict"],
