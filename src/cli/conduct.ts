@@ -6,15 +6,16 @@ import { defined } from "../flow/json.ts";
 import { answerFrom, notAnAnswer, offer } from "../flow/question.ts";
 import { EXIT } from "../flow/verdict.ts";
 import { broken, visible, visibleInLine } from "../flow/text/visible.ts";
-import { RunnerError, type DriveOptions, type Result } from "../run/index.ts";
+import type { DriveOptions, Result } from "../run/index.ts";
 import { parseNetwork } from "../run/world/config.ts";
-import { createFiles, readWritten } from "../run/world/files.ts";
-import { foreignLines, type TrustJournal, type Yes } from "../run/trust/foreign.ts";
+import { createFiles } from "../run/world/files.ts";
+import { foreignLines, type TrustJournal, type Yes } from "../run/trust/foreign-state.ts";
 import { findProject } from "../run/world/project.ts";
 import { commandLines } from "../run/trust/trust.ts";
 import { UsageError } from "./args.ts";
 import { writtenFlags, type Call, type UnderWay } from "./call.ts";
 import type { DriveFlags } from "./commands.ts";
+import { readGiven } from "./given-file.ts";
 import { spending } from "./limits.ts";
 import { renderProblems } from "./text/problems.ts";
 import { createProgress } from "./text/progress.ts";
@@ -72,7 +73,8 @@ export function driveOptions(
     env: host.env,
     ...defined({
       stateDir: call.stateDir,
-      script: script === undefined ? undefined : { text: readScript(call, script), file: script },
+      script:
+        script === undefined ? undefined : { text: readGiven(call, script, "SCRIPT_INVALID"), file: script },
       model,
       use: backend,
       log: log === undefined ? undefined : resolve(call.cwd, log),
@@ -134,16 +136,6 @@ export function resumeCommand(
 ): string {
   const flags = writtenFlags(call, ["cwd", "state", "sandbox", "network", ...more]);
   return ["lockstep", "resume", shellWord(run ?? "@last"), ...flags].join(" ");
-}
-
-/** Relative to the folder that the call works in. */
-function readScript(call: Call, file: string): string {
-  try {
-    return readWritten(resolve(call.cwd, file));
-  } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
-    throw new RunnerError("SCRIPT_INVALID", `The script ${file} cannot be read: ${why}`, { cause });
-  }
 }
 
 /** Interrupted before the run was driven: not a failure. One that is recorded can be resumed later. */

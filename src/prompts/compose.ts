@@ -163,8 +163,8 @@ function failureText(flow: Flow, step: Step, guard: string | null, result: Check
     ...(params.length === 0 ? [] : ["", ...params]),
     "",
     step.stage === undefined
-      ? "Fix the cause, then close again."
-      : "Fix the cause, then complete the stage again.",
+      ? "Mend the cause, then close again."
+      : "Mend the cause, then complete the stage again.",
   ].join("\n");
 }
 

@@ -1,4 +1,5 @@
 /** Many runs of one agent side by side, each with parameters of its own; none stops because another one failed. */
+import { prepare } from "../engine/schema/prepared.ts";
 import { relative, resolve } from "node:path";
 import type { ScriptReply } from "../backends/scripted/script.ts";
 import { RunnerError, type Backend, type Journal } from "../engine/ports.ts";
@@ -237,8 +238,9 @@ function waysOf(
 
 /** Whatever refuses one of them refuses all, and is asked and reported once. Gives what was reported. */
 async function requireCommon(loaded: Loaded, options: BatchOptions): Promise<readonly string[]> {
-  const { flow, project, problems } = loaded;
-  if (flow === null) return [];
+  const { project, problems } = loaded;
+  if (loaded.flow === null) return [];
+  const flow = await prepare(loaded.flow);
   await using stack = new AsyncDisposableStack();
   const { backend } = options;
   // One that was handed in is the caller's to close.

@@ -16,7 +16,7 @@ import { surroundings } from "./world/workplace.ts";
 import { createPorts } from "./world/ports.ts";
 import { toResult, type Result } from "./result.ts";
 import { isTraced } from "./watch/traced.ts";
-import { hearWishes } from "./people/wishes.ts";
+import { hearWishes } from "./people/pause-and-stop.ts";
 
 /** A run as its journal has it now: what comes first when it is driven, and what was recorded before. */
 export type Recorded = {

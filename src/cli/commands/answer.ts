@@ -2,20 +2,18 @@
 import { answerCommands, answerFrom, choiceOf, notAnAnswer } from "../../flow/question.ts";
 import { broken, visible } from "../../flow/text/visible.ts";
 import { answerQuestion, answerWith, questionsOf, type Questions } from "../../run/people/answer.ts";
-import { acceptImported } from "../../run/trust/foreign.ts";
-import { readRun, resume, RunnerError } from "../../run/index.ts";
+import { acceptImported } from "../../run/trust/foreign-state.ts";
+import { readRun, resume } from "../../run/index.ts";
 import type { OpenQuestion } from "../../run/people/questions.ts";
 import { UsageError } from "../args.ts";
 import type { CallOf } from "../commands.ts";
 import { conduct, journalAccess } from "../conduct.ts";
-import { withJournal, withOwnJournal } from "../journal.ts";
+import { withOwnJournal, withRecord } from "../journal.ts";
 import { shown } from "../text/text.ts";
 
 export async function answerRun(call: CallOf<"answer">): Promise<number> {
   const [ref = ""] = call.words;
-  const { asked, stateDir } = await withJournal(call, async (journal, folder) => {
-    if (journal === null)
-      throw new RunnerError("RUN_UNKNOWN", `There is no run "${ref}": none is recorded in ${folder}.`);
+  const { asked, stateDir } = await withRecord(call, ref, async (journal, folder) => {
     return { asked: await questionsOf(journal, ref), stateDir: folder };
   });
   const said = readAnswer(call, asked);

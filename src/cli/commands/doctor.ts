@@ -13,7 +13,7 @@ import type { Journal } from "../../run/index.ts";
 import { everyRow, particularsOf } from "../../run/records/runs.ts";
 import { programsFor } from "../../run/world/programs.ts";
 import { loadNamed } from "../agent.ts";
-import type { Asked } from "../../run/world/reach.ts";
+import type { Asked } from "../../run/world/service-reach.ts";
 import { UsageError } from "../args.ts";
 import type { CallOf } from "../commands.ts";
 import { withJournal } from "../journal.ts";
@@ -108,7 +108,7 @@ function git({ git: program }: Programs): Finding {
 /** What `worktree repair` would do. Git is started only for a journal of the user's own. */
 async function worktrees({ root }: Project, call: CallOf<"doctor">): Promise<readonly Finding[]> {
   const { repairRecorded, troubleWithWorktrees } = await import("../../run/records/worktrees.ts");
-  const { standingOf } = await import("../../run/trust/states.ts");
+  const { standingOf } = await import("../../run/trust/state-folders.ts");
   const { env } = call.host;
   const recorded = await withJournal(call, async (journal, stateDir) => {
     if (journal === null || standingOf(stateDir, env).kind === "foreign") return [];
@@ -164,7 +164,7 @@ async function sandbox(call: CallOf<"doctor">, project: Project): Promise<Findin
 
 /** Writes and syncs a file where the journal is, or in the nearest folder that is there. */
 async function stateFolder({ stateDir }: Project, call: CallOf<"doctor">): Promise<Finding> {
-  const { standingOf } = await import("../../run/trust/states.ts");
+  const { standingOf } = await import("../../run/trust/state-folders.ts");
   try {
     const standing = standingOf(stateDir, call.host.env);
     if (standing.kind === "foreign")
@@ -313,7 +313,7 @@ const MODEL = "model ";
 /** Each name of a model; `--online` asks each service once whether it is there. */
 async function models(call: CallOf<"doctor">): Promise<readonly Finding[]> {
   const { PRICES_OF, surveyModels, UNPRICED } = await import("../../run/world/model-survey.ts");
-  const { reachModel } = await import("../../run/world/reach.ts");
+  const { reachModel } = await import("../../run/world/service-reach.ts");
   const { env } = call.host;
   try {
     const { rows, isCostLimited, file } = surveyModels(env);

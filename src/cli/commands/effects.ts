@@ -1,16 +1,14 @@
 /** `lockstep effects RUN` */
 import { EXIT } from "../../flow/verdict.ts";
-import { RunnerError, show, type Result } from "../../run/index.ts";
+import { show, type Result } from "../../run/index.ts";
 import type { Call } from "../call.ts";
-import { withJournal } from "../journal.ts";
+import { withRecord } from "../journal.ts";
 import { shownInLine, table } from "../text/text.ts";
 
 export async function listEffects(call: Call): Promise<number> {
   const { screen } = call;
   const [ref = ""] = call.words;
-  return await withJournal(call, async (journal, stateDir) => {
-    if (journal === null)
-      throw new RunnerError("RUN_UNKNOWN", `There is no run "${ref}": none is recorded in ${stateDir}.`);
+  return await withRecord(call, ref, async (journal) => {
     const { run, effects, outcome, reason } = await show(journal, ref);
     const isDamaged = outcome === "damaged";
     if (call.flags.json) screen.document({ v: 1, run, effects, ...(isDamaged && { damaged: reason }) });

@@ -1,16 +1,17 @@
 /** `lockstep export RUN` and `lockstep import FILE` */
 import { resolve } from "node:path";
 import { importRun, openExport, parseBundle, textOf } from "../../run/records/bundle.ts";
-import { openJournal, RunnerError } from "../../run/index.ts";
+import { openJournal } from "../../run/index.ts";
+import { MOST_BUNDLE_BYTES } from "../../run/world/files.ts";
 import { findProject } from "../../run/world/project.ts";
-import { openWhole, whyNotWritten } from "../../run/world/write-whole.ts";
+import { notWritable, openWhole } from "../../run/world/write-whole.ts";
 import { UsageError } from "../args.ts";
 import type { Call } from "../call.ts";
 import type { CallOf } from "../commands.ts";
 import { journalAccess } from "../conduct.ts";
+import { readGiven } from "../given-file.ts";
 import { EXIT } from "../../flow/verdict.ts";
-import { sayPartial, withJournal } from "../journal.ts";
-import { readText } from "./replay.ts";
+import { sayPartial, withRecord } from "../journal.ts";
 import { count, size } from "../text/text.ts";
 import { versionText } from "../version.ts";
 
@@ -23,9 +24,7 @@ export async function exportToFile(call: CallOf<"export">): Promise<number> {
     throw new UsageError(
       "The export is already one JSON document; --json prints a summary of it and needs --out FILE.",
     );
-  const { head, kept, damage, events, bytes } = await withJournal(call, async (journal, stateDir) => {
-    if (journal === null)
-      throw new RunnerError("RUN_UNKNOWN", `There is no run "${ref}": none is recorded in ${stateDir}.`);
+  const { head, kept, damage, events, bytes } = await withRecord(call, ref, async (journal) => {
     const meta = { lockstep: versionText(false), node: process.version, platform: process.platform };
     const exporting = await openExport(journal, ref, { redact: call.flags.redact, meta });
     // Redacting may be refused at any entry, and nothing of it may be on stdout then.
@@ -56,7 +55,7 @@ export async function exportToFile(call: CallOf<"export">): Promise<number> {
 export async function importFromFile(call: CallOf<"import">): Promise<number> {
   const { screen } = call;
   const [file = ""] = call.words;
-  const bundle = parseBundle(readText(call, file), file);
+  const bundle = parseBundle(readGiven(call, file, "EXPORT_INVALID", MOST_BUNDLE_BYTES), file);
   const { root, stateDir } = findProject(call.cwd, call.stateDir);
   const access = journalAccess(call, call.host.stopped());
   const journal = await openJournal(stateDir, { now: Date.now }, access);
@@ -87,8 +86,7 @@ async function writeTo(
     try {
       return work();
     } catch (cause) {
-      const why = whyNotWritten(path, cause);
-      throw new RunnerError("NOT_WRITABLE", `The run cannot be written to ${name}: ${why}`, { cause });
+      throw notWritable(`The run cannot be written to ${name}`, path, cause);
     }
   };
   const file = name === undefined ? null : attempt(() => openWhole(path));

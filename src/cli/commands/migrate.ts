@@ -7,6 +7,7 @@ import { EXIT } from "../../flow/verdict.ts";
 import { migrateAgent, type FileChange } from "../../load/migrate/migrate.ts";
 import { RunnerError } from "../../run/errors.ts";
 import { createFiles } from "../../run/world/files.ts";
+import { notWritable } from "../../run/world/write-whole.ts";
 import { findProject } from "../../run/world/project.ts";
 import { loadNamed } from "../agent.ts";
 import type { CallOf } from "../commands.ts";
@@ -57,8 +58,7 @@ function write(root: string, { path, after }: FileChange): void {
     writeFileSync(draft, after, { flag: "wx" });
     renameSync(draft, file);
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
-    throw new RunnerError("NOT_WRITABLE", `${path} cannot be migrated: ${why}`, { cause });
+    throw notWritable(`${path} cannot be migrated`, file, cause);
   }
 }
 

@@ -7,7 +7,7 @@ import { UsageError } from "../args.ts";
 import { EXIT } from "../../flow/verdict.ts";
 import { toFailure } from "../../run/result.ts";
 import { slicesOf } from "../../run/records/runs.ts";
-import { withJournal } from "../journal.ts";
+import { withRecord } from "../journal.ts";
 import { failedLine, ledLine } from "../text/progress.ts";
 import { renderReport, resultText } from "../text/report.ts";
 import { duration, jsonLine, shownInLine, table, type Paint } from "../text/text.ts";
@@ -17,10 +17,7 @@ export async function showRun(call: CallOf<"show">): Promise<number> {
   const [ref = ""] = call.words;
   if (call.flags.json && call.flags.events)
     throw new UsageError("--json and --events cannot be used together: both write to stdout.");
-  return await withJournal(call, async (journal, stateDir) => {
-    if (journal === null) {
-      throw new RunnerError("RUN_UNKNOWN", `There is no run "${ref}": none is recorded in ${stateDir}.`);
-    }
+  return await withRecord(call, ref, async (journal) => {
     const row = await findRun(journal, ref);
     if (call.flags.follow) return await (await import("./follow.ts")).followShown(call, journal, row.id);
     if (call.flags.events) {

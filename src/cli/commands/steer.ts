@@ -1,6 +1,7 @@
 /** `lockstep pause RUN`, `lockstep stop RUN` and `lockstep continue RUN` */
 import { systemClock } from "../../run/world/clock.ts";
-import { resume, RunnerError } from "../../run/index.ts";
+import { requireRecord } from "../../run/records/journal.ts";
+import { resume } from "../../run/index.ts";
 import { pauseRun, stopRun, type Steered } from "../../run/people/steer.ts";
 import type { Call } from "../call.ts";
 import type { CallOf } from "../commands.ts";
@@ -23,9 +24,8 @@ export async function goOn(call: CallOf<"continue">): Promise<number> {
 async function steer(call: CallOf<"pause" | "stop">, how: typeof pauseRun): Promise<Steered> {
   const [ref = ""] = call.words;
   return await withOwnJournal(call, ref, async (journal, stateDir) => {
-    if (journal === null)
-      throw new RunnerError("RUN_UNKNOWN", `There is no run "${ref}": none is recorded in ${stateDir}.`);
-    return await how(journal, stateDir, ref, systemClock, call.host.env);
+    const record = requireRecord(journal, ref, stateDir);
+    return await how(record, stateDir, ref, systemClock, call.host.env);
   });
 }
 

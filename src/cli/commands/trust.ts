@@ -7,7 +7,7 @@ import { EXIT } from "../../flow/verdict.ts";
 import { broken, visibleInLine } from "../../flow/text/visible.ts";
 import { RunnerError } from "../../run/index.ts";
 import { findProject } from "../../run/world/project.ts";
-import { forgetState, knownStates, type KnownState } from "../../run/trust/states.ts";
+import { forgetState, knownStates, type KnownState } from "../../run/trust/state-folders.ts";
 import { openTrust, type Trusted, type TrustStore } from "../../run/trust/trust-store.ts";
 import { tryGround } from "../../run/boundary.ts";
 import { commandLines, trusting, trustState, type TrustState } from "../../run/trust/trust.ts";

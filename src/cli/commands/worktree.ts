@@ -1,7 +1,7 @@
 /** `lockstep worktree list|prune|repair` */
 import type { Journal } from "../../run/index.ts";
 import { findProject } from "../../run/world/project.ts";
-import { standingOf } from "../../run/trust/states.ts";
+import { standingOf } from "../../run/trust/state-folders.ts";
 import {
   listWorktrees,
   pruneWorktrees,

@@ -219,7 +219,7 @@ function hookedAssert(here: Here, value: Json): State {
 }
 
 const NOT_DONE =
-  "The stage is not done yet. Look at it again, fix what is missing, and complete it once more.";
+  "The stage is not done yet. Look at it again, mend what is missing, and complete it once more.";
 
 /** `approved`: code has accepted the try, even if it ran into its cap. */
 function declaredAssert(here: Here, approved = false): State {

@@ -123,7 +123,7 @@ export function settingsOf(
   };
 }
 
-/** If the group is set, log files are written, always below the project. */
+/** Whoever writes the group wants log files; they are written below the project and nowhere else. */
 function isLogged(directory: string, document: Document): boolean {
   return isWritten(document, ["runner", "logging"]) && !escapesProject(joinPath("", directory));
 }

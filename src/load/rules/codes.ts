@@ -1,6 +1,6 @@
 /**
  * Every finding of this room, one row each: what it is about and why the rule exists. The words for the single case
- * (what, where, how to fix it) are written where the case is found.
+ * (what, where, how to mend it) are written where the case is found.
  *
  * An error about steps that the selected entry never leads to is shown as a warning.
  */
@@ -55,7 +55,7 @@ export const CODES = {
     "A run that cannot succeed spends tokens until a limit stops it, and then fails.",
   ),
   "VERDICT-UNTOLD": warning(
-    "prompts do not say how to end",
+    "model not told how to end",
     "A model can only give a keyword or a block that a prompt asks it for.",
   ),
   "VERDICT-CLOSES": warning(

@@ -15,7 +15,7 @@ export type Finding = {
   /** Milder or stricter than the code is in general. */
   readonly severity?: "error" | "warning";
   readonly witness?: readonly StepId[];
-  /** The edits that fix it, where the fix is unambiguous. */
+  /** What mends it, where there is one right answer. */
   readonly mend?: readonly Edit[];
 };
 
@@ -45,7 +45,7 @@ function isMendable({ written, isYaml }: Document): boolean {
   return written === undefined && isYaml === undefined;
 }
 
-/** Fixes a misspelled value, when exactly one of the valid ones is near. */
+/** Mends a misspelled value, when exactly one of the right ones is near. */
 export function correctTo(word: string | null, document: Document, pointer: string): Pick<Finding, "mend"> {
   return word === null ? {} : { mend: [{ file: document.file, pointer, kind: "set", value: word }] };
 }

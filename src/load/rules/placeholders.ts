@@ -132,7 +132,7 @@ function upstreamFault(machine: Machine, path: Path, arrivals: readonly Arrival[
       fix: "Write which result is meant, such as ctx.upstream[0].parsed.",
     };
   }
-  // Unreachable stages are reported elsewhere.
+  // Whoever cannot be reached is told of elsewhere.
   if (arrivals.length === 0) return null;
   const faults = arrivals.map((arrival) => arrivalFault(machine, Number(index), field, arrival));
   // The first stage is entered with nothing before it, whatever leads back to it later; so is a sibling.

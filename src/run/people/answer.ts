@@ -3,7 +3,7 @@ import { RunnerError, type Journal } from "../../engine/ports.ts";
 import type { Event } from "../../flow/event.ts";
 import { notAnAnswer } from "../../flow/question.ts";
 import { foldRun } from "../records/fold.ts";
-import { requireKnownState } from "../trust/foreign.ts";
+import { requireKnownState } from "../trust/foreign-state.ts";
 import { fileOf, fits, postAnswer } from "./mailbox.ts";
 import { openQuestion, waitingQuestions, type OpenQuestion } from "./questions.ts";
 import { findRun } from "../records/runs.ts";

@@ -2,10 +2,10 @@
 import { decide } from "../../engine/decide/decide.ts";
 import { RunnerError, type Clock, type Journal } from "../../engine/ports.ts";
 import type { Entry } from "../../flow/event.ts";
-import { requireKnownState } from "../trust/foreign.ts";
+import { requireKnownState } from "../trust/foreign-state.ts";
 import { foldRun } from "../records/fold.ts";
 import { findRun, summarise } from "../records/runs.ts";
-import { forgetWish, leaveWish } from "./wishes.ts";
+import { forgetWish, leaveWish } from "./pause-and-stop.ts";
 
 export type Steered = {
   readonly run: string;

@@ -13,7 +13,7 @@ import {
   type Told,
   type Trial,
 } from "./probe-table.ts";
-import { standingOf } from "../trust/states.ts";
+import { standingOf } from "../trust/state-folders.ts";
 import { requireTrust, trustState } from "../trust/trust.ts";
 
 export const PROJECT_TRIALS: readonly Trial[] = [

@@ -1,4 +1,5 @@
 /** A run as one file: its flows and its entries, whole in itself, to be replayed anywhere. */
+import { prepareAll, type Prepared, type PreparedFlows } from "../../engine/schema/prepared.ts";
 import { RunnerError, type Journal, type RunRow } from "../../engine/ports.ts";
 import type { Divergence } from "../../story/replay.ts";
 import { inItsOwnRun, retell } from "../../story/reword.ts";
@@ -109,8 +110,8 @@ export async function* textOf({ head, damage, slices }: Exporting): AsyncGenerat
 async function flowsIn(
   journal: Journal,
   row: RunRow,
-): Promise<{ readonly adopted: Flows; readonly last: number; readonly damage: Damage | null }> {
-  const adopted: { [digest: string]: Flow } = {};
+): Promise<{ readonly adopted: PreparedFlows; readonly last: number; readonly damage: Damage | null }> {
+  const adopted: { [digest: string]: Prepared } = {};
   let last = 0;
   let met: EntryDamaged | null = null;
   try {
@@ -236,7 +237,8 @@ export async function importRun(journal: Journal, bundle: Bundle, options: Impor
   const adopted = Object.fromEntries(
     adoptions(entries).map((digest): readonly [string, Flow] => [digest, flows[digest]!]),
   );
-  const here = foreignData(`Run ${run.id}`, () => inThisPlace(bundle, id, options.cwd));
+  const ready = await prepareAll(flows);
+  const here = foreignData(`Run ${run.id}`, () => inThisPlace(bundle, ready, id, options.cwd));
   const about = { id, agent: run.agent, at: options.now, digest: run.flow, flow };
   try {
     const handle = await journal.create(about, here, adopted);
@@ -263,7 +265,12 @@ function startedHere(
 }
 
 /** The recorded decisions stay as they are recorded: a replay shall tell of them. */
-function inThisPlace({ run, flows, entries }: Bundle, id: string, cwd: string): readonly Entry[] {
+function inThisPlace(
+  { run, entries }: Bundle,
+  flows: PreparedFlows,
+  id: string,
+  cwd: string,
+): readonly Entry[] {
   const told = retell({
     flow: flows[run.flow]!,
     adopted: flows,

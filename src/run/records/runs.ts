@@ -1,12 +1,11 @@
 /** Looking at recorded runs. */
 import { RunnerError, type Journal, type RunRow, type WhichRuns } from "../../engine/ports.ts";
 import { isSideNote } from "../../story/report.ts";
-import { prepareSchemas, schemasOf } from "../../engine/schema/schema.ts";
+import { prepare, type Prepared, type PreparedFlows } from "../../engine/schema/prepared.ts";
 import { addUsage, EMPTY_STATE } from "../../engine/decide/state.ts";
 import { usageIn } from "../../story/tally.ts";
 import type { Entry } from "../../flow/event.ts";
 import { adoptions } from "../../flow/adopted.ts";
-import type { Flow, Flows } from "../../flow/flow.ts";
 import type { JsonObject } from "../../flow/json.ts";
 import type { LogLine } from "../../tell/log-line.ts";
 import { EXIT, type Verdict } from "../../flow/verdict.ts";
@@ -207,7 +206,7 @@ export async function readRow(journal: Journal, row: RunRow): Promise<RecordedRu
 
 async function withFlows(journal: Journal, row: RunRow, entries: readonly Entry[]): Promise<RecordedRun> {
   const flow = await flowOf(journal, row.id, row.digest);
-  const adopted: { [digest: string]: Flow } = {};
+  const adopted: { [digest: string]: Prepared } = {};
   let current = flow;
   for (const digest of adoptions(entries)) current = adopted[digest] = await flowOf(journal, row.id, digest);
   return { row, flow, adopted, current, entries };
@@ -249,24 +248,23 @@ export async function entriesOf(
 export type RecordedRun = {
   readonly row: RunRow;
   /** The one it began with. */
-  readonly flow: Flow;
+  readonly flow: Prepared;
   /** Those it adopted on its way. */
-  readonly adopted: Flows;
+  readonly adopted: PreparedFlows;
   /** The one that holds now. */
-  readonly current: Flow;
+  readonly current: Prepared;
   readonly entries: readonly Entry[];
 };
 
-/** A flow of a run. Folding its journal holds the answers against their schemas again, so those are made ready too. */
-export async function flowOf(journal: Journal, run: string, digest: string): Promise<Flow> {
+/** A flow of a run, ready to fold its journal with. */
+export async function flowOf(journal: Journal, run: string, digest: string): Promise<Prepared> {
   const flow = await journal.flow(digest);
   if (flow === null)
     throw new RunnerError(
       "JOURNAL_UNAVAILABLE",
       `The flow ${digest.slice(0, 12)} of run ${run} is missing from the journal, so the run cannot be read. Its entries still can, with: lockstep show ${run} --events.`,
     );
-  await prepareSchemas(schemasOf(flow));
-  return flow;
+  return await prepare(flow);
 }
 
 /** The one run that an id, a unique prefix, `@last` or `@failed` means. */

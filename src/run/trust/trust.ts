@@ -83,7 +83,7 @@ export async function requireTrust(flow: Flow, options: TrustOptions): Promise<v
 /** What else would be refused next; null: nothing. */
 async function foreignness({ stateDir, env }: TrustOptions): Promise<string | null> {
   if (stateDir === undefined) return null;
-  const { standingOf } = await import("./states.ts");
+  const { standingOf } = await import("./state-folders.ts");
   const standing = standingOf(stateDir, env);
   if (standing.kind !== "foreign" || standing.isRefused) return null;
   return `${stateDir} needs your trust too: ${standing.why}`;

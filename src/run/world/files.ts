@@ -92,7 +92,7 @@ export const MOST_BUNDLE_BYTES = 256 * 1024 * 1024;
  * file without end would fill the memory.
  */
 export function readTextFile(path: string, most = MOST_BYTES): string {
-  const file = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
+  const file = openToRead(path);
   try {
     const stats = fstatSync(file);
     if (!stats.isFile()) throw new Error(`it is ${kindOf(stats)}, not a regular file`);
@@ -102,6 +102,22 @@ export function readTextFile(path: string, most = MOST_BYTES): string {
     closeSync(file);
   }
 }
+
+function openToRead(path: string): number {
+  try {
+    return openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
+  } catch (cause) {
+    const { code = "", message } = cause as NodeJS.ErrnoException;
+    throw Object.assign(new Error(UNREADABLE[code] ?? message, { cause }), { code });
+  }
+}
+
+const UNREADABLE: { readonly [code: string]: string } = {
+  ENOENT: "there is no such file",
+  ENOTDIR: "there is no such file",
+  EACCES: "you may not read it",
+  EPERM: "you may not read it",
+};
 
 /** The text of a file that a person wrote: some editors begin it with a byte order mark. */
 export function readWritten(path: string, most = MOST_BYTES): string {

@@ -36,6 +36,8 @@ export type Ground = {
 /** What was found out before the run begins. Closing it closes the way to the network. */
 export type Settled = AsyncDisposable & {
   readonly held: Confinement;
+  /** It holds a way to the network, which ends with its run. */
+  readonly isHeld: boolean;
   /** Whether processes run with the user's permissions: nothing confines them, and some can start. */
   readonly isFree: boolean;
   readonly warnings: readonly Warning[];
@@ -123,6 +125,7 @@ async function settleConfined(decision: Confine, places: Places, env: Env): Prom
     return {
       [Symbol.asyncDispose]: close,
       held: { confined: true, engine, network: hosts ?? "none", why: decision.why },
+      isHeld: bridge !== null,
       isFree: false,
       warnings: [decision.warning, warning].filter((one) => one !== null),
       groundAt: async (cwd) => {
@@ -151,9 +154,12 @@ async function loadParts() {
   };
 }
 
-function unconfined(why: string, warning: Warning | null): Pick<Settled, "held" | "isFree" | "warnings"> {
+function unconfined(
+  why: string,
+  warning: Warning | null,
+): Pick<Settled, "held" | "isHeld" | "isFree" | "warnings"> {
   const held: Confinement = { confined: false, engine: null, network: "all", why };
-  return { held, isFree: true, warnings: warning === null ? [] : [warning] };
+  return { held, isHeld: false, isFree: true, warnings: warning === null ? [] : [warning] };
 }
 
 /** Git may write the trees and their repository, but not what is obeyed later, and it reaches nobody. */

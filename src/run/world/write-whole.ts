@@ -12,10 +12,15 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname } from "node:path";
+import { RunnerError } from "../../engine/ports.ts";
 import { shellWord } from "../../flow/text/harmless.ts";
 
-/** Why a file cannot be written, in words for a person. */
-export function whyNotWritten(path: string, cause: unknown): string {
+/** NOT_WRITABLE, with why in words for a person. `what`: what cannot be done. */
+export function notWritable(what: string, path: string, cause: unknown): RunnerError {
+  return new RunnerError("NOT_WRITABLE", `${what}: ${whyNot(path, cause)}`, { cause });
+}
+
+function whyNot(path: string, cause: unknown): string {
   const { code = "", message = String(cause) } =
     cause instanceof Error ? (cause as NodeJS.ErrnoException) : {};
   const folder = dirname(path);

@@ -22,6 +22,7 @@ import { sketchFlow } from "../../../src/testing/flows.ts";
 import { play } from "../../engine/played.ts";
 import { GOLDEN, JOURNALS } from "../golden.ts";
 import { agentFiles, projectWith } from "../project.ts";
+import { ready } from "../../ready.ts";
 
 const files = readdirSync(JOURNALS).toSorted();
 const read = (name: string): Bundle => parseBundle(readFileSync(join(JOURNALS, name), "utf8"), name);
@@ -358,5 +359,5 @@ test("a sibling that does not stop in time is told once, and the decision before
       ["run.ended", undefined],
     ],
   );
-  assert.equal(replay(flow, entries).difference, null);
+  assert.equal(replay(ready(flow), entries).difference, null);
 });

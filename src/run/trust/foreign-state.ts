@@ -5,7 +5,7 @@ import type { Entry } from "../../flow/event.ts";
 import { isObject, own, type Json } from "../../flow/json.ts";
 import { recallBackend } from "../world/backend.ts";
 import type { RecordedRun } from "../records/runs.ts";
-import { rememberState, standingOf } from "./states.ts";
+import { rememberState, standingOf } from "./state-folders.ts";
 
 /** Whether what came from elsewhere is used all the same: said before, or asked when it comes to that. */
 export type Yes = boolean | ((question: ForeignQuestion) => Promise<boolean>);

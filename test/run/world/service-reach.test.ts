@@ -4,7 +4,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { test } from "node:test";
 import { isSpared } from "../../../src/run/world/proxy.ts";
-import { reachModel } from "../../../src/run/world/reach.ts";
+import { reachModel } from "../../../src/run/world/service-reach.ts";
 import { projectWith } from "../project.ts";
 
 const KEY = "sk-a-key-that-is-secret";
