@@ -34,11 +34,11 @@ export type Ledger = {
   readonly dryRun: boolean;
 };
 
-export type Past = { readonly state: "intended" | Done["state"]; readonly newest?: number | undefined };
+export type LedgerPast = { readonly state: "intended" | Done["state"]; readonly newest?: number | undefined };
 
 export type LedgerOptions = {
   /** How far earlier attempts came, by key. */
-  readonly past: ReadonlyMap<string, Past>;
+  readonly past: ReadonlyMap<string, LedgerPast>;
   readonly record: (event: EffectEvent) => Promise<void>;
   /** Acts are told and not done. */
   readonly dryRun: boolean;
@@ -97,6 +97,6 @@ export function held(detail: string): Done {
   return { state: "held", detail };
 }
 
-export function failed(detail: string): Done {
+export function failedEffect(detail: string): Done {
   return { state: "failed", detail };
 }

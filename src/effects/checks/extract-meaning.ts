@@ -5,7 +5,7 @@ import { conflictPaths, isUntracked, mergeStatus, remoteStatus, statusEntries } 
 import { failedTests } from "./extract-tests.ts";
 import { typeErrors } from "./extract-types.ts";
 import type { CommandOutput } from "../process/output.ts";
-import { bounded } from "../process/output.ts";
+import { boundedOutput } from "../process/output.ts";
 
 type Meaning = Explanation & {
   readonly severity: "warning" | "error";
@@ -18,7 +18,9 @@ export function meaningOf(extractors: readonly string[], output: CommandOutput):
   for (const read of readers) {
     const meaning = read(output);
     if (meaning === null) continue;
-    return Object.fromEntries(Object.entries<Json>(meaning).map(([param, value]) => [param, bounded(value)]));
+    return Object.fromEntries(
+      Object.entries<Json>(meaning).map(([param, value]) => [param, boundedOutput(value)]),
+    );
   }
   return {};
 }

@@ -26,14 +26,14 @@ export function quietText(text: string, own: Own): string {
 }
 
 /** An issue that a text would close with a merge, and the place where its number begins. */
-export type Closing = { readonly said: string; readonly number: number };
+export type ClosingReference = { readonly said: string; readonly number: number };
 
 /** Those of other issues than the run's own. */
 export function foreignClosings(
   text: string,
   { issue, owner, repo }: Omit<Own, "mentions">,
-): readonly Closing[] {
-  const found: Closing[] = [];
+): readonly ClosingReference[] {
+  const found: ClosingReference[] = [];
   for (const { index, 0: keyword } of text.matchAll(KEYWORD)) {
     const reference = referenceAt(text, index + keyword.length);
     if (reference === null) continue;
@@ -75,7 +75,7 @@ function referenceAt(text: string, start: number) {
   return null;
 }
 
-function broken(text: string, closings: readonly Closing[]): string {
+function broken(text: string, closings: readonly ClosingReference[]): string {
   return closings
     .toReversed()
     .reduce((whole, { number }) => `${whole.slice(0, number)}${GAP}${whole.slice(number)}`, text);

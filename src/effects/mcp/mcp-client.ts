@@ -2,7 +2,7 @@
 import { shownInLine } from "../../flow/text/harmless.ts";
 import { isObject, type JsonObject } from "../../flow/json.ts";
 import { createProcessTransport, type Program, type Transport } from "./mcp-process.ts";
-import { readResult, readTools, type ListedTool, type Told } from "./mcp-read.ts";
+import { readResult, readTools, type ListedTool, type McpContent } from "./mcp-read.ts";
 
 /** What we use of `@modelcontextprotocol/client`. */
 export type McpSdk = {
@@ -44,7 +44,7 @@ export type OpenServer = {
   /** What a person should know of what it offers. */
   readonly notes: readonly string[];
   /** Never rejects, unless the signal is aborted. */
-  readonly call: (tool: string, input: JsonObject, signal: AbortSignal) => Promise<Told>;
+  readonly call: (tool: string, input: JsonObject, signal: AbortSignal) => Promise<McpContent>;
   readonly close: () => Promise<void>;
 };
 
@@ -71,7 +71,7 @@ export async function openServer(options: ServerOptions): Promise<OpenServer> {
     return await current;
   }
 
-  async function ask(tool: string, input: JsonObject, signal: AbortSignal): Promise<Told> {
+  async function ask(tool: string, input: JsonObject, signal: AbortSignal): Promise<McpContent> {
     try {
       const { request } = await connected();
       const params = { name: tool, arguments: input };

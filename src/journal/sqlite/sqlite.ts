@@ -9,7 +9,7 @@ import { entrySum, flowSum, runSum } from "./checksum.ts";
 import { openDatabase } from "./database.ts";
 import {
   closed,
-  codeOf,
+  journalErrorCode,
   entryDamaged,
   entryMissing,
   flowDamaged,
@@ -139,7 +139,7 @@ export async function openSqliteJournal(options: SqliteJournalOptions): Promise<
     try {
       return sql.read.all(id, afterSeq, limit) as unknown as readonly EventRecord[];
     } catch (cause) {
-      if (codeOf(cause) !== SQLITE.CORRUPT) throw cause;
+      if (journalErrorCode(cause) !== SQLITE.CORRUPT) throw cause;
       let read = 0;
       try {
         for (const _ of sql.read.iterate(id, afterSeq, limit)) read += 1;
@@ -158,7 +158,7 @@ export async function openSqliteJournal(options: SqliteJournalOptions): Promise<
     try {
       return sql.lists[which].whole.all(...values) as unknown as readonly ListRecord[];
     } catch (cause) {
-      if (codeOf(cause) !== SQLITE.CORRUPT) throw cause;
+      if (journalErrorCode(cause) !== SQLITE.CORRUPT) throw cause;
       return (sql.lists[which].bare.all(...values) as unknown as readonly ListRecord[]).map((row) => {
         try {
           const [whole] = sql.lists.listKey.whole.all(null, NEWEST, null, row[0]);

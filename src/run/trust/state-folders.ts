@@ -42,7 +42,7 @@ type StateRecord = KnownState & {
 /** When the file was made; where the file system cannot tell, its inode. */
 type FileMark = { readonly born: string } | { readonly inode: string };
 
-export type Standing =
+export type StateStanding =
   /** There is none yet: the first run that is recorded creates it. */
   | { readonly kind: "absent" }
   /** `isBound`: another file in the place of its `runs.db` would be noticed. */
@@ -59,7 +59,7 @@ const ID = /^[0-9a-f]{32}$/;
 const ofThisProcess = new Map<string, string>();
 
 /** A stat and two small reads for a folder of ours. Throws STATE_UNSAFE where links are in it. */
-export function standingOf(stateDir: string, env: NodeJS.ProcessEnv): Standing {
+export function stateStanding(stateDir: string, env: NodeJS.ProcessEnv): StateStanding {
   const folder = lstatSync(stateDir, { throwIfNoEntry: false });
   requirePlainState(stateDir);
   if (folder?.isDirectory() !== true) return { kind: "absent" };
@@ -100,7 +100,7 @@ function whyNotRecorded(env: NodeJS.ProcessEnv): string | null {
   }
 }
 
-function foreign(why: string, isRefused = false): Standing {
+function foreign(why: string, isRefused = false): StateStanding {
   return { kind: "foreign", why, isRefused };
 }
 
