@@ -74,7 +74,7 @@ export function buildStep(
   };
 }
 
-/** Variables by their bare names, whether or not they were written with `uv-`. Whoever uses stdin declares its text. */
+/** Variables by their bare names, whether or not they were written with `uv-`. A step that uses stdin declares its text. */
 function variablesOf({ uvVariables, usesStdin }: StepSource): readonly string[] {
   const names = uvVariables.map((name) => (name.startsWith("uv-") ? name.slice(3) : name));
   return [...new Set(usesStdin ? [...names, INPUT_TEXT] : names)];
@@ -146,7 +146,7 @@ function jumpable(flow: FlowSteps, gate: GateSource, answer: Answer): FlowSteps 
 function schemaOf(source: StepSource, resolveSchema: ResolveSchema): SchemaSource {
   const ref = source.outputSchemaRef;
   if (ref?.file === undefined || ref.schema === undefined) return { kind: "any" };
-  const { file: _file, ...schema } = resolveSchema({ file: ref.file, schema: ref.schema });
+  const { file: _file, ref: _ref, ...schema } = resolveSchema({ file: ref.file, schema: ref.schema });
   return schema;
 }
 
