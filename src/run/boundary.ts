@@ -14,7 +14,7 @@ import { readConfig, type NetworkWish, type SandboxWish } from "./world/config.t
 import { startsProcesses } from "./world/processes.ts";
 import type { Project } from "./world/project.ts";
 import { decideSandbox } from "./world/sandbox-decision.ts";
-import { placesOf, settle, type Ground } from "./world/sandbox.ts";
+import { placesOf, settle, type SandboxGround } from "./world/sandbox.ts";
 
 export type Surroundings = {
   readonly project: Project;
@@ -143,7 +143,7 @@ export async function tryGround(
   }
 }
 
-type Tried = AsyncDisposable & { readonly sandbox: SandboxTold; readonly ground: Ground | null };
+type Tried = AsyncDisposable & { readonly sandbox: SandboxTold; readonly ground: SandboxGround | null };
 
 function around(policy: SandboxPolicy) {
   const mounts = mountsOf(policy);

@@ -181,7 +181,7 @@ function hasStages({ steps }: Flow): boolean {
   return Object.values(steps).some(({ stage }) => stage !== undefined);
 }
 
-/** stdin is read when it was asked for, or when it is no terminal and a prompt of the flow wants it. null: stopped. */
+/** stdin is read when it was asked for, or when it is not a terminal and a prompt of the flow wants it. null: stopped. */
 async function readInput(
   call: CallOf<"run">,
   flow: Flow,

@@ -90,7 +90,7 @@ function suppliedNames({ agent, agentDocument }: Sources): readonly string[] {
   return [...runtimeNames(agentDocument.value), ...parameters, ...labels];
 }
 
-/** A place that was refused, or a file that cannot be read, is no missing file: nothing stands in for it. */
+/** A rejected path or an unreadable file does not count as missing: no built-in prompt replaces it. */
 function isOnlyMissing({ tried }: Prompt): boolean {
   return !tried.some((path) => / \((?:refused|unreadable): /.test(path));
 }

@@ -9,15 +9,15 @@ import type { Flow } from "../../flow/flow.ts";
 import type { UserConfig } from "./config.ts";
 import type { DriveOptions } from "../options.ts";
 import { inThisTurn } from "./read-once-a-turn.ts";
-import { modulesOf } from "./own-modules.ts";
+import { loadedModules } from "./own-modules.ts";
 import { surroundings } from "./workplace.ts";
 import { startsProcesses } from "./processes.ts";
 import type { Project } from "./project.ts";
 import { decideSandbox } from "./sandbox-decision.ts";
-import { placesOf, settle, type Ground, type Settled } from "./sandbox.ts";
+import { placesOf, settle, type SandboxGround, type Settled } from "./sandbox.ts";
 
 /** What the machine offers a run: how commands are started, and what they see of the environment. */
-export type Around = Pick<Ground, "exec" | "child" | "search" | "git"> & {
+export type StarterContext = Pick<SandboxGround, "exec" | "child" | "search" | "git"> & {
   readonly held: Confinement;
   readonly allow: UserConfig["env"];
   readonly served: readonly ServedTool[];
@@ -25,7 +25,7 @@ export type Around = Pick<Ground, "exec" | "child" | "search" | "git"> & {
 };
 
 /** A run that is about to begin or to go on. */
-export type Setting = {
+export type StarterSetting = {
   /** The flow first; then others whose blocks may still be carried out. */
   readonly flows: readonly Flow[];
   readonly backend: Pick<Backend, "spec" | "unconfinable">;
@@ -42,7 +42,7 @@ export type Setting = {
  * Whether its commands will be confined; SANDBOX_UNAVAILABLE where they must be and cannot be. Runs of the same turn share
  * it, unless it holds something that ends with its run.
  */
-export async function settleGround(setting: Setting, options: Wishes): Promise<Settled> {
+export async function settleGround(setting: StarterSetting, options: Wishes): Promise<Settled> {
   const make = () => settledFor(setting, options);
   const { flows, backend, project, cwd, config, granting, began } = setting;
   if (flows.length > 1) return await make();
@@ -58,7 +58,7 @@ export async function settleGround(setting: Setting, options: Wishes): Promise<S
 type Wishes = Pick<DriveOptions, "env" | "sandbox" | "network">;
 
 async function settledFor(
-  { flows, backend, project, cwd, config, granting, began = false }: Setting,
+  { flows, backend, project, cwd, config, granting, began = false }: StarterSetting,
   { env = process.env, sandbox, network }: Wishes,
 ): Promise<Settled> {
   const { unconfinable = false, spec } = backend;
@@ -72,7 +72,7 @@ async function settledFor(
   });
   // The folder of a worktree may be gone: then it is made again, and tried out when it is there.
   const place = existsSync(cwd) ? cwd : project.root;
-  const modules = flows.flatMap((flow) => modulesOf(flow, project.root));
+  const modules = flows.flatMap((flow) => loadedModules(flow, project.root));
   return await settle(decision, placesOf(project, place, env, modules), env);
 }
 
@@ -105,7 +105,7 @@ export async function openGround(
   { env = process.env, ...options }: DriveOptions,
   { config, ground: settled }: { readonly config: UserConfig; readonly ground: Settled },
   stack: AsyncDisposableStack,
-): Promise<Around> {
+): Promise<StarterContext> {
   const ground = await settled.groundAt(cwd);
   const { search, git } = ground;
   const { exec, child } = marking(ground, at, env);
@@ -121,7 +121,11 @@ export async function openGround(
 }
 
 /** A resumed run finds by it what outlived the process that started it. */
-function marking({ exec, child }: Ground, at: RunAt, env: NodeJS.ProcessEnv): Pick<Ground, "exec" | "child"> {
+function marking(
+  { exec, child }: SandboxGround,
+  at: RunAt,
+  env: NodeJS.ProcessEnv,
+): Pick<SandboxGround, "exec" | "child"> {
   let known: string | null = null;
   const marks = (before: string | undefined) =>
     [before, (known ??= markOfRun(at.stateDir, at.run))].filter(Boolean).join(":");

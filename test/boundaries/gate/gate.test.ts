@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { judge, mayOffer, type Rule } from "../../../src/boundaries/gate/gate.ts";
+import { judge, mayOffer, type GateRule } from "../../../src/boundaries/gate/gate.ts";
 import type { JsonObject } from "../../../src/flow/json.ts";
 import { assertLinear } from "../../linear.ts";
 import { stepWith } from "../step.ts";
@@ -22,7 +22,7 @@ function bash(options: StepOptions, command: string) {
 }
 
 describe("allowedTools", () => {
-  const cases: readonly [allow: readonly string[], tool: string, expected: "allow" | Rule][] = [
+  const cases: readonly [allow: readonly string[], tool: string, expected: "allow" | GateRule][] = [
     [["*"], "Read", "allow"],
     [["*"], "Write", "allow"],
     [["Read"], "Read", "allow"],
@@ -119,7 +119,7 @@ describe("the completion tool", () => {
     name: string,
     tool: string,
     batch: readonly string[] | null,
-    expected: "allow" | Rule,
+    expected: "allow" | GateRule,
   ][] = [
     ["alone needs no listing", "finish", ["finish"], "allow"],
     ["in a batch that is not known", "finish", null, "allow"],

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { createRedactor } from "../../../src/boundaries/redact/redact.ts";
-import { credentialsIn, secretsIn, valuesOf } from "../../../src/boundaries/redact/secret-names.ts";
+import { credentialsIn, secretsIn, secretValues } from "../../../src/boundaries/redact/secret-names.ts";
 import { BLOCKS, CARRIED, SHAPES } from "../secrets.ts";
 
 const plain = createRedactor(() => []);
@@ -191,7 +191,7 @@ describe("which variables hold secrets, and which do not", () => {
   });
   test("one that is named as a key's place counts whatever it looks like, but for plain words", () => {
     const env = { A: "onlyletters", B: "12345678901", C: "disabled", D: "/etc/key" };
-    assert.deepEqual(valuesOf(["A", "B", "C", "D", "E"], env).filter(Boolean), [
+    assert.deepEqual(secretValues(["A", "B", "C", "D", "E"], env).filter(Boolean), [
       "onlyletters",
       "12345678901",
     ]);

@@ -16,7 +16,7 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, describe, test } from "node:test";
-import type { RunProcess } from "../../../src/boundaries/tools/tool.ts";
+import type { RunToolProcess } from "../../../src/boundaries/tools/tool.ts";
 import { createToolbox } from "../../../src/boundaries/tools/toolbox.ts";
 import type { Step } from "../../../src/flow/flow.ts";
 import type { JsonObject } from "../../../src/flow/json.ts";
@@ -25,13 +25,13 @@ import { stepWith } from "../step.ts";
 const base = realpathSync(mkdtempSync(join(tmpdir(), "lockstep-toolbox-")));
 after(() => rmSync(base, { recursive: true, force: true }));
 
-type Run = Parameters<RunProcess>[0];
+type Run = Parameters<RunToolProcess>[0];
 const QUIET = { exitCode: 0, signal: null, stdout: "", stderr: "", timedOut: false, aborted: false };
 
 /** A fresh folder with these files, and a toolbox over it. */
 function world(
   files: { readonly [path: string]: string | Buffer } = {},
-  exec: RunProcess = async () => QUIET,
+  exec: RunToolProcess = async () => QUIET,
 ) {
   const cwd = mkdtempSync(join(base, "w-"));
   for (const [path, content] of Object.entries(files)) {
@@ -545,7 +545,7 @@ describe("Bash", () => {
     assert.deepEqual([run.cwd, run.env, run.timeoutMs], [cwd, { PATH: "/bin" }, 600_000]);
   });
 
-  const cases: readonly [string, Partial<Awaited<ReturnType<RunProcess>>>, boolean, string][] = [
+  const cases: readonly [string, Partial<Awaited<ReturnType<RunToolProcess>>>, boolean, string][] = [
     ["silence", {}, true, "[no output]"],
     ["both streams", { stdout: "out\n", stderr: "err\n" }, true, "out\nerr"],
     ["a failure", { stdout: "out\n", stderr: "err\n", exitCode: 3 }, false, "out\nerr\n[exit code 3]"],
