@@ -6,15 +6,16 @@ import { defined } from "../flow/json.ts";
 import { answerFrom, notAnAnswer, offer } from "../flow/question.ts";
 import { EXIT } from "../flow/verdict.ts";
 import { broken, visible, visibleInLine } from "../flow/text/visible.ts";
-import { RunnerError, type DriveOptions, type Result } from "../run/index.ts";
+import type { DriveOptions, Result } from "../run/index.ts";
 import { parseNetwork } from "../run/world/config.ts";
-import { createFiles, readWritten } from "../run/world/files.ts";
-import { foreignLines, type TrustJournal, type Yes } from "../run/trust/foreign.ts";
+import { createFiles } from "../run/world/files.ts";
+import { foreignLines, type TrustJournal, type Yes } from "../run/trust/foreign-state.ts";
 import { findProject } from "../run/world/project.ts";
 import { commandLines } from "../run/trust/trust.ts";
 import { UsageError } from "./args.ts";
 import { writtenFlags, type Call, type UnderWay } from "./call.ts";
 import type { DriveFlags } from "./commands.ts";
+import { readGiven } from "./given-file.ts";
 import { spending } from "./limits.ts";
 import { renderProblems } from "./text/problems.ts";
 import { createProgress } from "./text/progress.ts";
@@ -60,18 +61,20 @@ export function driveOptions(
   const { screen, host, flags } = call;
   const { script, model, backend, wait, log, network } = flags;
   const onPermission = flags["on-permission"];
-  if (flags.json && flags.events) throw new UsageError("--json and --events cannot both have stdout.");
+  if (flags.json && flags.events)
+    throw new UsageError("--json and --events cannot be used together: both write to stdout.");
   if (script !== undefined && (model ?? backend) !== undefined)
-    throw new UsageError("--script answers in the place of a model: leave --model and --backend out.");
+    throw new UsageError("--script replaces the model: leave out --model and --backend.");
   if (wait && (onPermission ?? "halt") !== "halt")
-    throw new UsageError("--wait waits for an answer, and --on-permission settles it without one.");
+    throw new UsageError("--wait and --on-permission cannot be used together.");
   const isAnswering = screen.isAnswering ? true : undefined;
   return {
     cwd: resolve(call.cwd),
     env: host.env,
     ...defined({
       stateDir: call.stateDir,
-      script: script === undefined ? undefined : { text: readScript(call, script), file: script },
+      script:
+        script === undefined ? undefined : { text: readGiven(call, script, "SCRIPT_INVALID"), file: script },
       model,
       use: backend,
       log: log === undefined ? undefined : resolve(call.cwd, log),
@@ -133,16 +136,6 @@ export function resumeCommand(
 ): string {
   const flags = writtenFlags(call, ["cwd", "state", "sandbox", "network", ...more]);
   return ["lockstep", "resume", shellWord(run ?? "@last"), ...flags].join(" ");
-}
-
-/** Relative to the folder that the call works in. */
-function readScript(call: Call, file: string): string {
-  try {
-    return readWritten(resolve(call.cwd, file));
-  } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
-    throw new RunnerError("SCRIPT_INVALID", `The script ${file} cannot be read: ${why}`, { cause });
-  }
 }
 
 /** Interrupted before the run was driven: not a failure. One that is recorded can be resumed later. */
@@ -270,9 +263,9 @@ function askForJournal(call: Call, signal: AbortSignal): Yes {
     await isYes(
       call,
       [
-        `The record of runs in ${visibleInLine(question.stateDir)} is foreign: ${shown(question.why)}.`,
+        `The run records in ${visibleInLine(question.stateDir)} are not yours: ${shown(question.why)}.`,
         ...foreignLines(question).map((line) => `  ${shown(line).replaceAll("\n", "\n    ")}`),
-        "Use it as your own from now on, with what it records: commands, folders, replies?",
+        "Trust them from now on, including the commands, folders and replies they contain?",
       ].join("\n"),
       signal,
     );
@@ -285,7 +278,7 @@ function askForTrust(call: Call, signal: AbortSignal): Confirm {
       call,
       [
         `Agent ${visibleInLine(agent)} of the project ${visibleInLine(root)} makes Lockstep do this:`,
-        ...(change === null ? [] : ["It changed since you trusted it: + is new, - is gone."]),
+        ...(change === null ? [] : ["It changed since you trusted it (+ added, - removed)."]),
         ...commandLines(commands, change).map((line) => broken(line)),
         `Trust exactly this from now on (${digest})?`,
       ].join("\n"),

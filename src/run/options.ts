@@ -7,7 +7,7 @@ import type { Flow, Granted } from "../flow/flow.ts";
 import type { Json } from "../flow/json.ts";
 import type { AdoptOptions } from "./adopt.ts";
 import type { BackendOptions } from "./world/backend.ts";
-import type { Yes } from "./trust/foreign.ts";
+import type { Yes } from "./trust/foreign-state.ts";
 import type { NetworkWish, SandboxWish } from "./world/config.ts";
 import type { TrustOptions } from "./trust/trust.ts";
 import type { WorktreeOptions } from "./world/worktree.ts";

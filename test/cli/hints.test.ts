@@ -85,11 +85,11 @@ test("what cannot be written says why and what to do, not what the system calls 
   for (const [words, says] of [
     [
       ["export", run, "-o", "no/dir/x.json"],
-      "the folder ROOT/no/dir does not exist. Make it with: mkdir -p ROOT/no/dir",
+      "the folder ROOT/no/dir does not exist. Create it with: mkdir -p ROOT/no/dir",
     ],
     [
       ["graph", "a", "-o", "no dir/x.svg"],
-      "the folder ROOT/no dir does not exist. Make it with: mkdir -p 'ROOT/no dir'",
+      "the folder ROOT/no dir does not exist. Create it with: mkdir -p 'ROOT/no dir'",
     ],
     [["export", run, "-o", "short.json/x"], "ROOT/short.json is not a folder"],
     [["export", run, "-o", "folder"], "ROOT/folder is a folder"],
@@ -116,4 +116,22 @@ test("doctor does not advise to salvage a record that is empty", async () => {
   writeFileSync(file, "");
   const fix = `restore it from a copy, or begin anew: rm ${file}`;
   assert.deepEqual([await fixOf("--journal"), await fixOf()], [fix, fix]);
+});
+
+test("a file that the line names and that cannot be read is named with a plain reason", async () => {
+  const around = project();
+  const { run } = await stoppedRun(around);
+  mkdirSync(join(around.root, "folder"));
+  for (const [words, says] of [
+    [["run", "a", "--script", "none.json"], "none.json cannot be read: there is no such file in ROOT."],
+    [["run", "a", "--script", "folder"], "folder cannot be read: it is a folder, not a regular file."],
+    [["fork", run, "--at", "initial.a", "--edit", "output=none.json"], "none.json cannot be read: there is"],
+    [["replay", "none.json"], "none.json cannot be read: there is no such file in ROOT."],
+    [["import", "short.json/x"], "short.json/x cannot be read: there is no such file."],
+  ] as const) {
+    const refused = await enter(words, around.root, { ...around.env, LOCKSTEP_TRUST: "all" });
+    assert.equal(refused.code, 2, refused.stderr);
+    assert.ok(refused.stderr.replaceAll(around.root, "ROOT").includes(says), refused.stderr);
+    assert.doesNotMatch(refused.stderr, /\bE[A-Z]{4,}\b/);
+  }
 });

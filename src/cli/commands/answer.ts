@@ -2,20 +2,18 @@
 import { answerCommands, answerFrom, choiceOf, notAnAnswer } from "../../flow/question.ts";
 import { broken, visible } from "../../flow/text/visible.ts";
 import { answerQuestion, answerWith, questionsOf, type Questions } from "../../run/people/answer.ts";
-import { acceptImported } from "../../run/trust/foreign.ts";
-import { readRun, resume, RunnerError } from "../../run/index.ts";
+import { acceptImported } from "../../run/trust/foreign-state.ts";
+import { readRun, resume } from "../../run/index.ts";
 import type { OpenQuestion } from "../../run/people/questions.ts";
 import { UsageError } from "../args.ts";
 import type { CallOf } from "../commands.ts";
 import { conduct, journalAccess } from "../conduct.ts";
-import { withJournal, withOwnJournal } from "../journal.ts";
+import { withOwnJournal, withRecord } from "../journal.ts";
 import { shown } from "../text/text.ts";
 
 export async function answerRun(call: CallOf<"answer">): Promise<number> {
   const [ref = ""] = call.words;
-  const { asked, stateDir } = await withJournal(call, async (journal, folder) => {
-    if (journal === null)
-      throw new RunnerError("RUN_UNKNOWN", `There is no run "${ref}": none is recorded in ${folder}.`);
+  const { asked, stateDir } = await withRecord(call, ref, async (journal, folder) => {
     return { asked: await questionsOf(journal, ref), stateDir: folder };
   });
   const said = readAnswer(call, asked);
@@ -43,9 +41,9 @@ export async function answerRun(call: CallOf<"answer">): Promise<number> {
 }
 
 function whatComes({ run, isDriven, isPaused }: Questions): string {
-  if (isDriven) return "The process that drives the run goes on with it.";
+  if (isDriven) return "The process that runs it continues the run.";
   return isPaused
-    ? `The run is paused; go on with: lockstep continue ${run}`
+    ? `The run is paused; continue with: lockstep continue ${run}`
     : `Go on with: lockstep resume ${run}`;
 }
 
@@ -56,7 +54,7 @@ function readAnswer(call: CallOf<"answer">, { run, questions }: Questions): Said
   const [, first, second] = call.words;
   const text = call.flags.text;
   if (second !== undefined && text !== undefined)
-    throw new UsageError("CHOICE and --text are both an answer; give one of them.");
+    throw new UsageError("Give either CHOICE or --text, not both.");
   const [only] = questions;
   const isNamed = second !== undefined || (first !== undefined && text !== undefined);
   const isChoice = first !== undefined && !isNamed && only !== undefined && questions.length === 1;

@@ -13,7 +13,7 @@ import type { Journal } from "../../run/index.ts";
 import { everyRow, particularsOf } from "../../run/records/runs.ts";
 import { programsFor } from "../../run/world/programs.ts";
 import { loadNamed } from "../agent.ts";
-import type { Asked } from "../../run/world/reach.ts";
+import type { Asked } from "../../run/world/service-reach.ts";
 import { UsageError } from "../args.ts";
 import type { CallOf } from "../commands.ts";
 import { withJournal } from "../journal.ts";
@@ -31,8 +31,7 @@ export type Finding = {
 export async function examine(call: CallOf<"doctor">): Promise<number> {
   const project = findProject(call.cwd, call.stateDir);
   if (call.flags.journal) {
-    if (call.flags.online)
-      throw new UsageError("--journal looks at this machine only, and --online at others.");
+    if (call.flags.online) throw new UsageError("--journal and --online cannot be used together.");
     const { journalFindings } = await import("./doctor-journal.ts");
     return report(call, project, journalFindings(project.stateDir));
   }
@@ -109,7 +108,7 @@ function git({ git: program }: Programs): Finding {
 /** What `worktree repair` would do. Git is started only for a journal of the user's own. */
 async function worktrees({ root }: Project, call: CallOf<"doctor">): Promise<readonly Finding[]> {
   const { repairRecorded, troubleWithWorktrees } = await import("../../run/records/worktrees.ts");
-  const { standingOf } = await import("../../run/trust/states.ts");
+  const { standingOf } = await import("../../run/trust/state-folders.ts");
   const { env } = call.host;
   const recorded = await withJournal(call, async (journal, stateDir) => {
     if (journal === null || standingOf(stateDir, env).kind === "foreign") return [];
@@ -165,7 +164,7 @@ async function sandbox(call: CallOf<"doctor">, project: Project): Promise<Findin
 
 /** Writes and syncs a file where the journal is, or in the nearest folder that is there. */
 async function stateFolder({ stateDir }: Project, call: CallOf<"doctor">): Promise<Finding> {
-  const { standingOf } = await import("../../run/trust/states.ts");
+  const { standingOf } = await import("../../run/trust/state-folders.ts");
   try {
     const standing = standingOf(stateDir, call.host.env);
     if (standing.kind === "foreign")
@@ -173,8 +172,8 @@ async function stateFolder({ stateDir }: Project, call: CallOf<"doctor">): Promi
         ? fail("state folder", `${stateDir} is not used: ${standing.why}`, "choose another with --state DIR")
         : warn(
             "state folder",
-            `${stateDir} can only be looked at: ${standing.why}`,
-            "if you know it, pass --trust-journal to the next run; else move it away",
+            `${stateDir} is read-only: ${standing.why}`,
+            "if you trust it, pass --trust-journal to the next run; otherwise move it away",
           );
   } catch (error) {
     return fail("state folder", why(error), "move it away, or choose another with --state DIR");
@@ -221,7 +220,7 @@ async function journal(call: CallOf<"doctor">): Promise<Finding> {
   } catch (error) {
     const { rescueOf } = await import("./doctor-journal.ts");
     const { stateDir } = findProject(call.cwd, call.stateDir);
-    const fix = rescueOf(stateDir) ?? "lockstep doctor --journal reports all that is wrong with it";
+    const fix = rescueOf(stateDir) ?? "lockstep doctor --journal lists all problems";
     return fail("journal", why(error), fix);
   }
 }
@@ -289,7 +288,7 @@ async function servers(agent: string, server: string, call: CallOf<"doctor">): P
   const trouble = await whyNoServers(server, call.host.env);
   const name = `servers of ${agent}`;
   return trouble === null
-    ? ok(name, "@modelcontextprotocol/client is there; they are started when a run begins")
+    ? ok(name, "@modelcontextprotocol/client is installed; servers start with a run")
     : warn(
         name,
         trouble,
@@ -314,7 +313,7 @@ const MODEL = "model ";
 /** Each name of a model; `--online` asks each service once whether it is there. */
 async function models(call: CallOf<"doctor">): Promise<readonly Finding[]> {
   const { PRICES_OF, surveyModels, UNPRICED } = await import("../../run/world/model-survey.ts");
-  const { reachModel } = await import("../../run/world/reach.ts");
+  const { reachModel } = await import("../../run/world/service-reach.ts");
   const { env } = call.host;
   try {
     const { rows, isCostLimited, file } = surveyModels(env);

@@ -1,16 +1,17 @@
 /** `lockstep export RUN` and `lockstep import FILE` */
 import { resolve } from "node:path";
 import { importRun, openExport, parseBundle, textOf } from "../../run/records/bundle.ts";
-import { openJournal, RunnerError } from "../../run/index.ts";
+import { openJournal } from "../../run/index.ts";
+import { MOST_BUNDLE_BYTES } from "../../run/world/files.ts";
 import { findProject } from "../../run/world/project.ts";
-import { openWhole, whyNotWritten } from "../../run/world/write-whole.ts";
+import { notWritable, openWhole } from "../../run/world/write-whole.ts";
 import { UsageError } from "../args.ts";
 import type { Call } from "../call.ts";
 import type { CallOf } from "../commands.ts";
 import { journalAccess } from "../conduct.ts";
+import { readGiven } from "../given-file.ts";
 import { EXIT } from "../../flow/verdict.ts";
-import { sayPartial, withJournal } from "../journal.ts";
-import { readText } from "./replay.ts";
+import { sayPartial, withRecord } from "../journal.ts";
 import { count, size } from "../text/text.ts";
 import { versionText } from "../version.ts";
 
@@ -21,11 +22,9 @@ export async function exportToFile(call: CallOf<"export">): Promise<number> {
   const out = call.flags.out;
   if (out === undefined && call.flags.json)
     throw new UsageError(
-      "What is exported is one JSON document already; --json tells of it, and needs --out FILE.",
+      "The export is already one JSON document; --json prints a summary of it and needs --out FILE.",
     );
-  const { head, kept, damage, events, bytes } = await withJournal(call, async (journal, stateDir) => {
-    if (journal === null)
-      throw new RunnerError("RUN_UNKNOWN", `There is no run "${ref}": none is recorded in ${stateDir}.`);
+  const { head, kept, damage, events, bytes } = await withRecord(call, ref, async (journal) => {
     const meta = { lockstep: versionText(false), node: process.version, platform: process.platform };
     const exporting = await openExport(journal, ref, { redact: call.flags.redact, meta });
     // Redacting may be refused at any entry, and nothing of it may be on stdout then.
@@ -48,7 +47,7 @@ export async function exportToFile(call: CallOf<"export">): Promise<number> {
     screen.tell(`Wrote ${out}: ${count(events, "entry", "entries")}, ${size(bytes)}.`);
   for (const { seq, words } of kept)
     screen.tell(
-      screen.err("yellow", `entry ${seq} keeps ${count(words, "text")}: its decision depends on it`),
+      screen.err("yellow", `entry ${seq} keeps ${count(words, "text")} that its decision depends on`),
     );
   return damage === null ? EXIT.completed : sayPartial(call, damage);
 }
@@ -56,7 +55,7 @@ export async function exportToFile(call: CallOf<"export">): Promise<number> {
 export async function importFromFile(call: CallOf<"import">): Promise<number> {
   const { screen } = call;
   const [file = ""] = call.words;
-  const bundle = parseBundle(readText(call, file), file);
+  const bundle = parseBundle(readGiven(call, file, "EXPORT_INVALID", MOST_BUNDLE_BYTES), file);
   const { root, stateDir } = findProject(call.cwd, call.stateDir);
   const access = journalAccess(call, call.host.stopped());
   const journal = await openJournal(stateDir, { now: Date.now }, access);
@@ -68,7 +67,7 @@ export async function importFromFile(call: CallOf<"import">): Promise<number> {
     else screen.print(run);
     if (difference !== null)
       screen.complain(
-        call.typed(`Entry ${difference.seq} comes out another way here. See: lockstep replay ${run}`),
+        call.typed(`Entry ${difference.seq} gives a different result here. See: lockstep replay ${run}`),
       );
     return 0;
   } finally {
@@ -87,8 +86,7 @@ async function writeTo(
     try {
       return work();
     } catch (cause) {
-      const why = whyNotWritten(path, cause);
-      throw new RunnerError("NOT_WRITABLE", `The run cannot be written to ${name}: ${why}`, { cause });
+      throw notWritable(`The run cannot be written to ${name}`, path, cause);
     }
   };
   const file = name === undefined ? null : attempt(() => openWhole(path));

@@ -1,5 +1,4 @@
 /** `lockstep logs RUN`: what happened, line by line, or the whole conversation. */
-import { RunnerError } from "../../run/index.ts";
 import { findRun } from "../../run/records/runs.ts";
 import { momentsOf } from "../../run/watch/follow.ts";
 import type { Moment } from "../../story/story.ts";
@@ -9,7 +8,7 @@ import { logLines } from "../../tell/log.ts";
 import { createTranscript, type Utterance } from "../../tell/transcript.ts";
 import { UsageError } from "../args.ts";
 import type { CallOf } from "../commands.ts";
-import { withJournal } from "../journal.ts";
+import { withRecord } from "../journal.ts";
 import { jsonLine, shown, shownInLine, type Paint, type Style } from "../text/text.ts";
 
 export async function printLogs(call: CallOf<"logs">): Promise<number> {
@@ -18,10 +17,7 @@ export async function printLogs(call: CallOf<"logs">): Promise<number> {
   const level = levelOf(call);
   const isJson = call.flags.json;
   const follow = call.flags.follow;
-  return await withJournal(call, async (journal, stateDir) => {
-    if (journal === null) {
-      throw new RunnerError("RUN_UNKNOWN", `There is no run "${ref}": none is recorded in ${stateDir}.`);
-    }
+  return await withRecord(call, ref, async (journal) => {
     const transcript = call.flags.transcript ? createTranscript() : null;
     const textsOf = (moment: Moment) =>
       transcript === null
@@ -40,7 +36,7 @@ export async function printLogs(call: CallOf<"logs">): Promise<number> {
 
 function levelOf({ flags: { level, transcript, verbose } }: CallOf<"logs">): Level {
   if (level !== undefined && transcript)
-    throw new UsageError("--level is about the log; a transcript has no levels.");
+    throw new UsageError("--level only works with the log; a transcript has no levels.");
   return level ?? (verbose ? "debug" : "info");
 }
 

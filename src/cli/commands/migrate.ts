@@ -7,6 +7,7 @@ import { EXIT } from "../../flow/verdict.ts";
 import { migrateAgent, type FileChange } from "../../load/migrate/migrate.ts";
 import { RunnerError } from "../../run/errors.ts";
 import { createFiles } from "../../run/world/files.ts";
+import { notWritable } from "../../run/world/write-whole.ts";
 import { findProject } from "../../run/world/project.ts";
 import { loadNamed } from "../agent.ts";
 import type { CallOf } from "../commands.ts";
@@ -33,7 +34,7 @@ export async function migrateFiles(call: CallOf<"migrate">): Promise<number> {
 
   if (call.flags.json) call.screen.document({ v: 1, agent: name, written: isWritten, changes, notes });
   else {
-    const lines = changes.length === 0 ? [`${shownInLine(name)} is in the current form already.`] : [];
+    const lines = changes.length === 0 ? [`${shownInLine(name)} already has the current format.`] : [];
     call.screen.print(
       [
         ...lines,
@@ -43,7 +44,7 @@ export async function migrateFiles(call: CallOf<"migrate">): Promise<number> {
     );
     if (after !== null)
       call.screen.tell(`${count(changes.length, "file")} written; check: ${countProblems(after.problems)}`);
-    else if (changes.length > 0) call.screen.tell("Nothing is written yet; do it with --write.");
+    else if (changes.length > 0) call.screen.tell("Nothing was written; write the files with --write.");
   }
   return after !== null && hasErrors(after.problems) ? EXIT.invalid : EXIT.completed;
 }
@@ -57,8 +58,7 @@ function write(root: string, { path, after }: FileChange): void {
     writeFileSync(draft, after, { flag: "wx" });
     renameSync(draft, file);
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
-    throw new RunnerError("NOT_WRITABLE", `${path} cannot be migrated: ${why}`, { cause });
+    throw notWritable(`${path} cannot be migrated`, file, cause);
   }
 }
 

@@ -1,13 +1,14 @@
 /** `lockstep replay RUN|FILE …`: every decision once more, against the record. */
-import { resolve } from "node:path";
 import { EXIT } from "../../flow/verdict.ts";
 import { parseBundle, replayBundle } from "../../run/records/bundle.ts";
-import { MOST_BUNDLE_BYTES, readWritten } from "../../run/world/files.ts";
+import { requireRecord } from "../../run/records/journal.ts";
+import { MOST_BUNDLE_BYTES } from "../../run/world/files.ts";
 import { findRun, RunnerError, type Journal } from "../../run/index.ts";
 import { replayRow, type TimedReplay } from "../../run/records/replay.ts";
 import { everyRow } from "../../run/records/runs.ts";
 import { UsageError } from "../args.ts";
 import type { CallOf } from "../commands.ts";
+import { readGiven } from "../given-file.ts";
 import { withJournal } from "../journal.ts";
 import { count, shownInLine, type Paint } from "../text/text.ts";
 
@@ -49,9 +50,10 @@ export async function replayRuns(call: CallOf<"replay">): Promise<number> {
     };
     for (const word of words) {
       if (word.endsWith(".json")) tell(await fromFile(call, word));
-      else if (journal === null)
-        throw new RunnerError("RUN_UNKNOWN", `There is no run "${word}": none is recorded in ${stateDir}.`);
-      else tell(await fromJournal(journal, await findRun(journal, word)));
+      else {
+        const record = requireRecord(journal, word, stateDir);
+        tell(await fromJournal(record, await findRun(record, word)));
+      }
     }
     if (journal !== null && call.flags.all)
       for await (const row of everyRow(journal))
@@ -72,7 +74,7 @@ export async function replayRuns(call: CallOf<"replay">): Promise<number> {
 const MANY = 20;
 
 async function fromFile(call: CallOf<"replay">, file: string): Promise<Told> {
-  const bundle = parseBundle(readText(call, file), file);
+  const bundle = parseBundle(readGiven(call, file, "EXPORT_INVALID", MOST_BUNDLE_BYTES), file);
   return toTold(file, bundle.run.agent, await replayBundle(bundle));
 }
 
@@ -88,18 +90,6 @@ function unreadable({ id, agent }: Row, error: unknown): Told {
 
 function toTold(run: string, agent: string, { events, difference, ms }: TimedReplay): Told {
   return { run, agent, ok: difference === null, events, difference, ms };
-}
-
-export function readText(call: Pick<CallOf<"replay">, "cwd">, file: string): string {
-  try {
-    return readWritten(resolve(call.cwd, file), MOST_BUNDLE_BYTES);
-  } catch (cause) {
-    const isGone = cause instanceof Error && "code" in cause && cause.code === "ENOENT";
-    if (isGone)
-      throw new RunnerError("EXPORT_INVALID", `There is no file ${file} in ${resolve(call.cwd)}.`, { cause });
-    const why = cause instanceof Error ? cause.message : String(cause);
-    throw new RunnerError("EXPORT_INVALID", `${file} cannot be read: ${why}`, { cause });
-  }
 }
 
 function runText({ run, agent, events, difference, damaged }: Omit<Told, "ms">, paint: Paint): string {

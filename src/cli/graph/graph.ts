@@ -1,5 +1,5 @@
 /** `lockstep graph NAME`: the flow as a drawing, with what `check` found marked on it. */
-import { whyNotWritten, writeWhole } from "../../run/world/write-whole.ts";
+import { notWritable, writeWhole } from "../../run/world/write-whole.ts";
 import { extname, resolve } from "node:path";
 import { budgetOf } from "../../tell/budget.ts";
 import { outlineOf, type Outline } from "../../tell/outline.ts";
@@ -35,8 +35,7 @@ export async function drawGraph(call: CallOf<"graph">): Promise<number> {
   try {
     writeWhole(path, `${text}\n`);
   } catch (cause) {
-    const why = whyNotWritten(path, cause);
-    throw new RunnerError("NOT_WRITABLE", `The drawing cannot be written to ${file}: ${why}`, { cause });
+    throw notWritable(`The drawing cannot be written to ${file}`, path, cause);
   }
   screen.tell(`Wrote ${file}.`);
   return 0;

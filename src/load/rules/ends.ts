@@ -189,8 +189,8 @@ function aboutTrap(
     return {
       ...common,
       code: "FLOW-DEAD-END",
-      message: `No way leads on from the ${words.step} "${first}": ${wordsFor(steps.get(first)!)}.`,
-      fix: `Allow an intent that leads on. ${words.howToEnd}`,
+      message: `The ${words.step} "${first}" leads nowhere: ${wordsFor(steps.get(first)!)}.`,
+      fix: `Allow an intent that leads to another step. ${words.howToEnd}`,
     };
   }
   const who =

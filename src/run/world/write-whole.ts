@@ -12,16 +12,21 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname } from "node:path";
+import { RunnerError } from "../../engine/ports.ts";
 import { shellWord } from "../../flow/text/harmless.ts";
 
-/** Why a file cannot be written, in words for a person. */
-export function whyNotWritten(path: string, cause: unknown): string {
+/** NOT_WRITABLE, with why in words for a person. `what`: what cannot be done. */
+export function notWritable(what: string, path: string, cause: unknown): RunnerError {
+  return new RunnerError("NOT_WRITABLE", `${what}: ${whyNot(path, cause)}`, { cause });
+}
+
+function whyNot(path: string, cause: unknown): string {
   const { code = "", message = String(cause) } =
     cause instanceof Error ? (cause as NodeJS.ErrnoException) : {};
   const folder = dirname(path);
   switch (code) {
     case "ENOENT":
-      return `the folder ${folder} does not exist. Make it with: mkdir -p ${shellWord(folder)}`;
+      return `the folder ${folder} does not exist. Create it with: mkdir -p ${shellWord(folder)}`;
     case "ENOTDIR":
       return `${folder} is not a folder`;
     case "EISDIR":
