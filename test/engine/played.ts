@@ -7,15 +7,9 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { audit } from "../../src/engine/audit.ts";
-import { decide } from "../../src/engine/decide.ts";
-import { EMPTY_STATE } from "../../src/engine/state.ts";
-import type { Entry } from "../../src/flow/event.ts";
-import type { Flow } from "../../src/flow/flow.ts";
-import type { LogLine } from "../../src/run/log-line.ts";
-import { logLines } from "../../src/run/log-lines.ts";
 import { whyAll } from "../../src/run/why.ts";
 import * as testing from "../../src/testing/scenario.ts";
+import { reportsOf } from "../run/reports.ts";
 
 export type { Played, Scenario } from "../../src/testing/scenario.ts";
 
@@ -47,19 +41,18 @@ export async function play(scenario: testing.Scenario): Promise<testing.Played> 
   kept ??= isRecording ? {} : (JSON.parse(readFileSync(FILE, "utf8")) as Kept);
   if (isRecording) {
     const before = made[key];
-    const lines = linesOf(scenario, played);
+    const lines = await linesOf(scenario, played);
     made[key] = before === undefined || String(before) === String(lines) ? lines : null;
   } else if ((kept[key] ?? null) !== null)
-    assert.deepEqual(linesOf(scenario, played), kept[key], "see test/engine/played.ts");
+    assert.deepEqual(await linesOf(scenario, played), kept[key], "see test/engine/played.ts");
   return played;
 }
 
-function linesOf(
+async function linesOf(
   { flow }: testing.Scenario,
   { state, entries, asked, waits }: testing.Played,
-): readonly string[] {
+): Promise<readonly string[]> {
   const { verdict } = state;
-  const steps = whyAll(flow, entries);
   const cuts = entries.map((_, at) => whyAll(flow, entries.slice(0, at + 1)).at(-1));
   return [
     ...entries.map((entry, at) => {
@@ -68,20 +61,8 @@ function linesOf(
     }),
     `${verdict?.outcome} ${verdict?.code} ${verdict?.step} after ${state.iterations}`,
     `asked ${asked.join(" ")} waited ${waits.join(" ")}`,
-    `audit ${digest(audit(flow, entries))}`,
-    ...steps.map((one) => `${one.step}@${one.visit} ${one.state} ${digest(one)}`),
-    `logs ${digest(logged(flow, entries))}`,
+    ...Object.entries(await reportsOf(flow, entries)).map(([name, report]) => `${name} ${digest(report)}`),
   ];
-}
-
-function logged(flow: Flow, entries: readonly Entry[]): readonly LogLine[] {
-  let before = EMPTY_STATE;
-  return entries.flatMap((entry) => {
-    const after = decide(flow, before, entry.event);
-    const lines = logLines(entry, before, after, flow);
-    before = after;
-    return lines;
-  });
 }
 
 function digest(value: unknown): string {
