@@ -17,6 +17,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, describe, test } from "node:test";
 import type { RunProcess } from "../../src/boundaries/tool.ts";
+import { clip } from "../../src/boundaries/tool.ts";
 import { createToolbox } from "../../src/boundaries/toolbox.ts";
 import type { Step } from "../../src/flow/flow.ts";
 import type { JsonObject } from "../../src/flow/json.ts";
@@ -746,4 +747,17 @@ describe("tools of servers", () => {
       ],
     );
   });
+});
+
+test("what goes to the model is cut in its middle, and nothing else of it changes", () => {
+  const whole = "y".repeat(64 * 1024);
+  assert.equal(clip(whole), whole);
+  assert.match(clip(`${whole}y`), /^y+\n\[… 1 bytes cut …\]\ny+$/);
+  assert.equal(clip("abcd", 4), "abcd");
+  assert.equal(clip("abcde", 4), "ab\n[… 1 bytes cut …]\nde");
+  // Half a character at the cut is left out; what stood in the text before stays.
+  assert.equal(clip(`ä${"x".repeat(9)}ö`, 6), "äx\n[… 7 bytes cut …]\nxö");
+  assert.equal(clip(`aä${"x".repeat(9)}öb`, 4), "a\n[… 11 bytes cut …]\nb");
+  const [before, after] = ["\uFFFDab", "a\uFFFDb"];
+  assert.equal(clip(`${before}${"x".repeat(20)}${after}`, 10), `${before}\n[… 20 bytes cut …]\n${after}`);
 });
