@@ -1,184 +1,190 @@
-/**
- * What the journal costs, as ratios to what the disk and SQLite cost by themselves, in the same process and minute.
- *
- *     node bench/journal.ts [DIRECTORY]     measures the disk that holds DIRECTORY; the system's temp folder by default
- */
-import { randomUUID } from "node:crypto";
-import { closeSync, fdatasyncSync, mkdtempSync, openSync, rmSync, writeSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+/** What a journal costs that holds many runs, or a long one: finding, replaying, removing, and the memory to show it. */
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import type { Journal, NewRun } from "../src/engine/ports.ts";
+import { setTimeout as delay } from "node:timers/promises";
 import type { Entry } from "../src/flow/event.ts";
 import type { Flow } from "../src/flow/flow.ts";
-import { createMemoryJournal } from "../src/journal/memory.ts";
-import { openSqliteJournal } from "../src/journal/sqlite.ts";
+import {
+  createMemoryJournal,
+  openJournal,
+  runLoaded,
+  show,
+  type Backend,
+  type Journal,
+} from "../src/run/index.ts";
+import { replayRow } from "../src/run/records/replay.ts";
+import { everyRow } from "../src/run/records/runs.ts";
+import { cycle, loaded, median, row, spread, USAGE, type Row } from "./measure.ts";
 
-const DONE = Promise.resolve();
-const directory = mkdtempSync(join(resolve(process.argv[2] ?? tmpdir()), "lockstep-bench-"));
-try {
-  console.log(`Node ${process.version}, ${directory}`);
-  for (const bytes of [300, 2_000]) await durable(bytes);
-  await reading();
-  await fleet(1_000);
-  await fleet(10_000);
-  await inMemory();
-} finally {
-  rmSync(directory, { recursive: true });
+const MANY = 10_000;
+const LONG_EVENTS = 150_000;
+const REMOVED = 3_000;
+
+export async function measureJournal(folder: string, cli: readonly string[]): Promise<readonly Row[]> {
+  return [
+    await measureShow(folder),
+    await measureReplayAll(folder),
+    ...(await measurePrune(folder, cli)),
+    await measureLong(folder, cli),
+  ];
 }
 
-/** Against pushing the same entry to an array and awaiting a settled promise. */
-async function inMemory(): Promise<void> {
-  const count = 100_000;
-  const batches = Array.from({ length: count }, (_, index) => [entryOf(index + 1, 300)]);
-  const [raw, ours]: [number[], number[]] = [[], []];
-  for (let round = 0; round < 7; round += 1) {
-    const plain: Entry[] = [];
-    const handle = await createMemoryJournal().create(newRun("r1"));
-    const push = async () => {
-      for (const batch of batches) {
-        for (const entry of batch) plain.push(entry);
-        await DONE;
-      }
-    };
-    const append = async () => {
-      for (const batch of batches) await handle.append(batch);
-    };
-    raw.push((await took(push)) / count);
-    ours.push((await took(append)) / count);
+async function measureShow(folder: string): Promise<Row> {
+  const short = await record(folder, 8);
+  const [few, many] = [await open(folder, "few"), await open(folder, "many")];
+  try {
+    await fill(few, short, 10);
+    await fill(many, short, MANY);
+    const ratios: number[] = [];
+    for (let round = -5; round < 41; round++) {
+      const among = [await timed(() => show(few, nameOf(5))), await timed(() => show(many, nameOf(5_000)))];
+      if (round >= 0) ratios.push(among[1]! / among[0]!);
+    }
+    return row("show among 10,000 runs / among 10", median(ratios), "x", 1.2, spread(ratios));
+  } finally {
+    await few.close();
+    await many.close();
   }
-  console.log(`memory append: push and await ${us(p50(raw))}, journal ${us(p50(ours))}`);
 }
 
-/** One run, step after step, against the same bytes appended to a file and synced; and the same for each window. */
-async function durable(bytes: number): Promise<void> {
-  const journal = await openJournal(`durable-${bytes}`);
-  const handle = await journal.create(newRun("r1"));
-  const fd = openSync(join(directory, `raw-${bytes}`), "a");
-  const [raw, ours]: [number[], number[]] = [[], []];
-  for (let seq = 1; seq <= 3_000; seq += 1) {
-    const entry = entryOf(seq, bytes);
-    const line = `${JSON.stringify(entry)}\n`;
-    raw.push(
-      await took(() => {
-        writeSync(fd, line);
-        fdatasyncSync(fd);
-      }),
-    );
-    ours.push(await took(() => handle.append([entry])));
+async function measureReplayAll(folder: string): Promise<Row> {
+  const short = await record(folder, 20);
+  const [few, many] = [await open(folder, "replayed-200"), await open(folder, "replayed-2000")];
+  try {
+    await fill(few, short, 200);
+    await fill(many, short, 2_000);
+    const perRun = async (journal: Journal, runs: number) => (await timed(() => replayAll(journal))) / runs;
+    const ratios: number[] = [];
+    for (let round = -1; round < 5; round++) {
+      const ratio = (await perRun(many, 2_000)) / (await perRun(few, 200));
+      if (round >= 0) ratios.push(ratio);
+    }
+    return row("replay --all, per run: of 2,000 / of 200", median(ratios), "x", 1.5, spread(ratios));
+  } finally {
+    await few.close();
+    await many.close();
   }
-  closeSync(fd);
+}
+
+async function replayAll(journal: Journal): Promise<void> {
+  for await (const one of everyRow(journal)) {
+    const { difference } = await replayRow(journal, one);
+    if (difference !== null) throw new Error(`Run ${one.id}: ${JSON.stringify(difference)}`);
+  }
+}
+
+/** Another process removes runs; this one looks all the time whether it could write. */
+async function measurePrune(
+  folder: string,
+  [node = "", ...main]: readonly string[],
+): Promise<readonly Row[]> {
+  const state = join(folder, "pruned");
+  const journal = await open(folder, "pruned");
+  await fill(journal, await record(folder, 48), REMOVED);
   await journal.close();
-  console.log(`durable append of ${bytes} bytes:`);
-  for (const [name, from, to] of [
-    ["all", 0, 3_000],
-    ["first 100", 0, 100],
-    ["first 500", 0, 500],
-    ["last 500", 2_500, 3_000],
-  ] as const) {
-    const [r, o] = [raw.slice(from, to), ours.slice(from, to)];
-    const p99 = `p99 ${us(quantile(r, 0.99))} / ${us(quantile(o, 0.99))}`;
-    console.log(
-      `  ${name}: raw ${us(p50(r))}, journal ${us(p50(o))}, ratio ${ratio(p50(o), p50(r))}; ${p99}`,
-    );
+  const args = ["runs", "--prune", "--older-than", "0s", "--yes", "--quiet", "--state", state];
+  using db = new DatabaseSync(join(state, "runs.db"), { timeout: 0 });
+  const from = performance.now();
+  const child = spawn(node, [...main, ...args], { cwd: folder, stdio: ["ignore", "ignore", "inherit"] });
+  const ended = once(child, "exit");
+  let longest = 0;
+  let free = performance.now();
+  while (child.exitCode === null) {
+    if (canWrite(db)) free = performance.now();
+    longest = Math.max(longest, performance.now() - free);
+    await delay(1);
+  }
+  const [code] = (await ended) as [number | null];
+  if (code !== 0) throw new Error(`Removing runs ended with ${code}.`);
+  const seconds = (performance.now() - from) / 1000;
+  const per = `${((seconds * 1000) / REMOVED).toFixed(2)} ms a run, with the start of the command`;
+  return [
+    row("removing 3,000 runs: longest time that nobody else can write", longest, "ms", 100, ""),
+    row("removing 3,000 runs", seconds, "s", null, per),
+  ];
+}
+
+function canWrite(db: DatabaseSync): boolean {
+  try {
+    db.exec("BEGIN IMMEDIATE; ROLLBACK");
+    return true;
+  } catch {
+    return false;
   }
 }
 
-async function reading(): Promise<void> {
-  const count = 10_000;
-  const journal = await openJournal("reading");
-  const handle = await journal.create(newRun("r1"));
-  await handle.append(Array.from({ length: count }, (_, index) => entryOf(index + 1, 300)));
-  using db = new DatabaseSync(join(directory, "reading", "runs.db"));
-  const select = db.prepare("SELECT body FROM event ORDER BY run, seq");
-  const [raw, ours, opened]: [number[], number[], number[]] = [[], [], []];
-  for (let round = 0; round < 15; round += 1) {
-    raw.push(await took(() => void select.all().map(({ body }) => JSON.parse(String(body)) as Entry)));
-    ours.push(await took(() => journal.read("r1")));
-    const openedAt = await took(async () => {
-      const fresh = await openJournal("reading");
-      await fresh.read("r1");
-      await fresh.close();
-    });
-    opened.push(openedAt);
-  }
+async function measureLong(folder: string, [node = "", ...main]: readonly string[]): Promise<Row> {
+  const journal = await open(folder, "long");
+  const { flow, entries } = await record(folder, LONG_EVENTS - 2);
+  const handle = await create(journal, nameOf(0), { flow, entries: entries.slice(0, 1) });
+  for (let from = 1; from < entries.length; from += 5_000)
+    await handle.append(entries.slice(from, from + 5_000));
+  await handle.release();
   await journal.close();
-  console.log(`read of ${count} entries: select and JSON.parse ${ms(p50(raw))}, journal ${ms(p50(ours))},`);
-  console.log(`  ratio ${ratio(p50(ours), p50(raw))}; open, read and close ${ms(p50(opened))}`);
-}
-
-/** Many runs at once, ten steps each, against a model that takes 50 ms: the ideal is half a second. */
-async function fleet(runs: number): Promise<void> {
-  const journal = await openJournal(`fleet-${runs}`);
-  const ids = Array.from({ length: runs }, () => randomUUID());
-  const created = await took(async () => {
-    await Promise.all(ids.map(async (id) => (await journal.create(newRun(id))).release()));
+  const peak = join(folder, "peak");
+  const note = `import{writeFileSync}from"node:fs";process.on("exit",()=>writeFileSync(${JSON.stringify(peak)},String(process.resourceUsage().maxRSS)))`;
+  const preload = `data:text/javascript,${encodeURIComponent(note)}`;
+  const args = ["show", nameOf(0), "--json", "--state", join(folder, "long")];
+  const { status, stderr } = spawnSync(node, ["--import", preload, ...main, ...args], {
+    cwd: folder,
+    stdio: ["ignore", "ignore", "pipe"],
+    encoding: "utf8",
   });
-  const handles = await Promise.all(ids.map((id) => journal.claim(id)));
-  const driven = await took(() =>
-    Promise.all(
-      handles.map(async (handle) => {
-        for (let seq = 1; seq <= 10; seq += 1) {
-          await new Promise((resolve) => setTimeout(resolve, 50));
-          await handle.append([entryOf(seq, 300)]);
-        }
-      }),
-    ),
-  );
-  const listed = await took(() => journal.list());
-  await journal.close();
-  const rss = Math.round(process.memoryUsage().rss / 1e6);
-  console.log(
-    `${runs} runs of 10 steps of 50 ms: ${ms(driven)}, ${ratio(driven, 500)} of the ideal, RSS ${rss} MB;`,
-  );
-  console.log(`  create and release ${ms(created)}, list ${ms(listed)}`);
+  if (status !== 0) throw new Error(`show ended with ${status}: ${stderr}`);
+  const megabytes = Number(readFileSync(peak, "utf8")) / 1024;
+  return row("show of a run of 150,000 events: memory", megabytes, "MB", 250, "");
 }
 
-function openJournal(name: string): Promise<Journal> {
-  return openSqliteJournal({
-    directory: join(directory, name),
-    now: Date.now,
-    ownerId: randomUUID(),
-    pid: process.pid,
-  });
+// Journals that are quick to make: one run is driven, and written again under other names.
+
+type Recorded = { readonly flow: Flow; readonly entries: readonly Entry[] };
+
+async function record(folder: string, visits: number): Promise<Recorded> {
+  const journal = createMemoryJournal();
+  const flow = cycle(visits);
+  const { run } = await runLoaded(loaded(flow, folder), { cwd: folder, journal, backend: BACKEND });
+  return { flow, entries: await journal.read(run!) };
 }
 
-function newRun(id: string): NewRun {
-  return { id, agent: "bench", at: Date.now(), digest: "d1", flow: { ir: 1 } as unknown as Flow };
+const BACKEND: Backend = {
+  spec: { id: "bench", options: null },
+  turn: () => {
+    const output = { next_action: { action: "next" } };
+    return Promise.resolve({ kind: "reply", text: SAID, calls: [], output, usage: USAGE });
+  },
+};
+const SAID = "The work goes on. ".repeat(10);
+
+async function open(folder: string, name: string): Promise<Journal> {
+  return await openJournal(join(folder, name), { now: Date.now });
 }
 
-/** An entry of a step that was answered, about `bytes` long as JSON. */
-function entryOf(seq: number, bytes: number): Entry {
-  const usage = { turns: 1, inputTokens: 100, outputTokens: 20, costUsd: null };
-  const output = { next_action: { action: "next" }, note: "x".repeat(Math.max(0, bytes - 280)) };
-  const reply = { kind: "said", text: "", calls: [], output, usage } as const;
-  const event = { type: "step.answered", step: "initial.issue", visit: seq, turn: 1, reply } as const;
-  return { seq, at: 1_763_180_000_000 + seq, event };
+function nameOf(index: number): string {
+  return `run${index.toString(36).padStart(7, "0")}`;
 }
 
-/** Milliseconds. */
-async function took(work: () => unknown): Promise<number> {
-  const start = performance.now();
+async function fill(journal: Journal, recorded: Recorded, runs: number): Promise<void> {
+  for (let from = 0; from < runs; from += AT_ONCE) {
+    const some = Array.from({ length: Math.min(AT_ONCE, runs - from) }, (_, place) => nameOf(from + place));
+    const handles = await Promise.all(some.map((id) => create(journal, id, recorded)));
+    await Promise.all(handles.map((handle) => handle.release()));
+  }
+}
+
+const AT_ONCE = 250;
+
+async function create(journal: Journal, id: string, { flow, entries: [first, ...rest] }: Recorded) {
+  const { event } = first!;
+  if (event.type !== "run.started") throw new Error("A run begins with run.started.");
+  const about = { id, agent: "sketch", at: Date.now(), digest: event.flow, flow };
+  return await journal.create(about, [{ ...first!, event: { ...event, run: id } }, ...rest]);
+}
+
+async function timed(work: () => Promise<unknown>): Promise<number> {
+  const from = performance.now();
   await work();
-  return performance.now() - start;
-}
-
-function quantile(values: readonly number[], q: number): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length * q)] ?? Number.NaN;
-}
-
-function p50(values: readonly number[]): number {
-  return quantile(values, 0.5);
-}
-
-function us(value: number): string {
-  return `${(value * 1_000).toFixed(value < 0.01 ? 2 : 0)} us`;
-}
-
-function ms(value: number): string {
-  return `${value.toFixed(1)} ms`;
-}
-
-function ratio(value: number, anchor: number): string {
-  return `${(value / anchor).toFixed(2)}x`;
+  return performance.now() - from;
 }

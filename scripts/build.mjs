@@ -1,11 +1,10 @@
 // Builds what is published into dist/: the library as modules with their types, the command as one bundle.
 //
-// The command is bundled because starting is what it does most: hundreds of small files cost a run of three steps more
-// than its work does. The library is not: whoever imports it may want to look inside, and pays once.
+// The library is not bundled: those who import it may want to look inside, and pay once.
 import { spawnSync } from "node:child_process";
 import { chmodSync, rmSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { build } from "rolldown";
+import { bundle } from "./bundle.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 rmSync(`${root}dist`, { recursive: true, force: true });
@@ -15,13 +14,5 @@ const { status } = spawnSync(process.execPath, tsc, { cwd: root, stdio: "inherit
 if (status !== 0) process.exit(status ?? 1);
 rmSync(`${root}dist/cli`, { recursive: true, force: true });
 
-await build({
-  cwd: root,
-  input: "src/cli/main.ts",
-  platform: "node",
-  // Optional parts are loaded from where the user installed them, if at all.
-  external: [/^node:/, /^@ai-sdk\//],
-  output: { dir: "dist/bin", format: "esm", comments: { legal: true, annotation: false, jsdoc: false } },
-  logLevel: "warn",
-});
+await bundle(`${root}dist/bin`);
 chmodSync(`${root}dist/bin/main.js`, 0o755);

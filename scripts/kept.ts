@@ -10,9 +10,9 @@ const isKept = (file: string) => !/(?:fuzz|mutations|large)\.test\.ts$/.test(fil
 const files = globSync(
   [
     "test/{load,prompts,engine,flow}/**/*.test.ts",
-    "test/cli/explain.test.ts",
+    "test/cli/commands/explain.test.ts",
     "test/crash/clock.test.ts",
-    "test/run/{dialects,replay}.test.ts",
+    "test/run/{dialects,records/replay}.test.ts",
   ],
   { cwd: root },
 );

@@ -36,11 +36,11 @@ const HELP = `Plants defects and prints those that no test notices.
   --json            one document on stdout
 `;
 
-const ROOMS = ["flow", "load", "engine", "prompts", "boundaries", "run"];
+const ROOMS = ["flow", "load", "engine", "prompts", "boundaries", "story", "tell", "run"];
 
 /** What composes files, processes and servers is held by tests that start the command; and logs are words for people. */
 function isPure(file: string): boolean {
-  if (!file.startsWith("src/run/")) return true;
+  if (!/^src\/(?:run|tell)\//.test(file)) return true;
   return !/\bfrom "node:|\bimport\("node:|\bprocess\./.test(textOf(file)) && !/\/log-/.test(file);
 }
 

@@ -2,8 +2,8 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { renderSvg } from "../src/cli/graph-svg.ts";
-import { outlineOf } from "../src/flow/outline.ts";
+import { renderSvg } from "../src/cli/graph/graph-svg.ts";
+import { outlineOf } from "../src/tell/outline.ts";
 import { load } from "../src/run/load.ts";
 import { stepsOf, write } from "./pages.ts";
 

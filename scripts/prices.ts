@@ -1,5 +1,5 @@
 /**
- * Makes `src/backends/prices.json` from two maintained data sets, and keeps the figures it was made from for the tests:
+ * Makes `src/backends/ai-sdk/prices.json` from two maintained data sets, and keeps the figures it was made from for the tests:
  *
  *     npm install --no-save --ignore-scripts --prefix /tmp/prices @earendil-works/pi-ai@1.5.0 @pydantic/genai-prices@0.1.8
  *     node scripts/prices.ts /tmp/prices && npm run format
@@ -209,5 +209,5 @@ if (import.meta.main) {
   const write = (file: string, value: unknown) =>
     writeFileSync(join(root, file), `${JSON.stringify(value, null, 1)}\n`);
   write("test/fixtures/prices-source.json", source);
-  write("src/backends/prices.json", excerpt(source));
+  write("src/backends/ai-sdk/prices.json", excerpt(source));
 }

@@ -1,6 +1,7 @@
 /** The command as it is published, made once for all tests: started from its sources it would take twice as long. */
 import {
   copyFileSync,
+  cpSync,
   existsSync,
   globSync,
   mkdirSync,
@@ -13,7 +14,7 @@ import {
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { build } from "rolldown";
+import { bundle } from "../scripts/bundle.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
@@ -27,14 +28,8 @@ export async function builtCommand(): Promise<string> {
   const own = join(cache, `building-${process.pid}`);
   mkdirSync(own, { recursive: true });
   copyFileSync(join(root, "package.json"), join(own, "package.json"));
-  await build({
-    cwd: root,
-    input: "src/cli/main.ts",
-    platform: "node",
-    external: [/^node:/, /^@ai-sdk\//],
-    output: { dir: join(own, "dist/bin"), format: "esm" },
-    logLevel: "silent",
-  });
+  cpSync(join(root, "templates"), join(own, "templates"), { recursive: true });
+  await bundle(join(own, "dist/bin"), "silent");
   try {
     renameSync(own, folder);
   } catch {
@@ -44,10 +39,12 @@ export async function builtCommand(): Promise<string> {
   return main;
 }
 
+const PARTS = ["src/**/*.{ts,json}", "bench/*.ts", "templates/**/*.*", "scripts/bundle.ts"];
+
 /** Changes with the content of any source: times and folders may change while a test works beside the sources. */
 function fingerprint(): string {
   const hash = createHash("sha256");
-  for (const file of [...globSync("src/**/*.{ts,json}", { cwd: root }).toSorted(), "package.json"])
+  for (const file of [...globSync(PARTS, { cwd: root }).toSorted(), "package.json"])
     hash
       .update(`${file}\0`)
       .update(readFileSync(join(root, file)))

@@ -7,8 +7,8 @@ import { describe, test } from "node:test";
 import type { Job, Outcome } from "../scripts/mutant.ts";
 
 const root = new URL("../", import.meta.url);
-const FILE = "src/flow/install.ts";
-const TESTS = "test/flow/install.test.ts";
+const FILE = "src/flow/machine/install.ts";
+const TESTS = "test/flow/machine/install.test.ts";
 const source = readFileSync(new URL(FILE, root), "utf8");
 
 async function carriedOut(job: Job): Promise<Outcome> {

@@ -38,17 +38,20 @@ test("the packed tarball holds what is needed, and works where it is installed",
       "LICENSE",
       "CHANGELOG.md",
       "dist/bin/main.js",
+      "dist/bin/bench.js",
       "dist/run/index.js",
       "dist/run/index.d.ts",
       "dist/testing/index.js",
-      "dist/backends/prices.json",
+      "dist/backends/ai-sdk/prices.json",
+      "templates/steps/agent.json",
+      "templates/stages/machine.yaml",
       "docs/cli.md",
       "examples/01-fix-a-test/script.yaml",
     ]) {
       assert.ok(paths.includes(path), `${path} is missing`);
     }
     const stray = paths.filter(
-      (path) => /^(?:src|test|node_modules|scripts|\.)/.test(path) || path.endsWith(".tgz"),
+      (path) => /^(?:src|bench|test|node_modules|scripts|\.)/.test(path) || path.endsWith(".tgz"),
     );
     assert.deepEqual(stray, []);
     assert.ok(packed.unpackedSize < 6 * 1024 * 1024, `${packed.unpackedSize} bytes`);

@@ -4,9 +4,9 @@ import assert from "node:assert/strict";
 import { globSync, readFileSync } from "node:fs";
 import { test } from "node:test";
 import { parse } from "yaml";
-import { initFiles } from "../src/cli/init-files.ts";
-import { parseScript } from "../src/backends/script.ts";
-import { readConfig } from "../src/run/config.ts";
+import { initFiles } from "../src/cli/commands/init-files.ts";
+import { parseScript } from "../src/backends/scripted/script.ts";
+import { readConfig } from "../src/run/world/config.ts";
 import { projectWith } from "./run/project.ts";
 
 const root = new URL("../", import.meta.url).pathname;

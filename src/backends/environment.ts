@@ -1,6 +1,6 @@
 /** What a coding agent sees of the user's environment: enough to work and to reach its provider, and no key but its own. */
 
-import { WARY, withSettings } from "../flow/git-variables.ts";
+import { WARY, withSettings } from "../flow/machine/git-variables.ts";
 
 export type Environment = { readonly [name: string]: string };
 

@@ -4,7 +4,7 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { RunnerError } from "../engine/ports.ts";
-import { installCommand } from "../flow/install.ts";
+import { installCommand } from "../flow/machine/install.ts";
 
 export type Peer = {
   readonly name: string;

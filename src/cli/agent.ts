@@ -1,14 +1,14 @@
 /** An agent as the command line meets it: found by name, loaded once, its parameters turned into flags. */
 import type { FileTree } from "../flow/files.ts";
 import type { Flow, Parameter, Prompt } from "../flow/flow.ts";
-import { placeholdersIn, RESERVED_FIELDS } from "../flow/placeholder.ts";
+import { placeholdersIn, RESERVED_FIELDS } from "../flow/text/placeholder.ts";
 import type { Problem } from "../flow/problem.ts";
-import { CODES } from "../load/codes.ts";
-import { didYouMean } from "../load/suggest.ts";
-import { RUNTIME_NAMES } from "../load/variables.ts";
-import { createFiles } from "../run/files.ts";
+import { CODES } from "../load/rules/codes.ts";
+import { didYouMean } from "../load/text/suggest.ts";
+import { RUNTIME_NAMES } from "../load/registry/variables.ts";
+import { createFiles } from "../run/world/files.ts";
 import { load, type Loaded } from "../run/load.ts";
-import { listAgents } from "../run/project.ts";
+import { listAgents } from "../run/world/project.ts";
 import { claimOf, type Flag } from "./args.ts";
 import { commandNamed, GLOBAL_FLAGS } from "./commands.ts";
 

@@ -1,9 +1,9 @@
 /** One call of a command: the line as it was understood, and the screen to answer on. */
 import { parseLine, UsageError, type Flag, type Given } from "./args.ts";
 import { everyFlag, GLOBAL_FLAGS, type Command } from "./commands.ts";
-import { shellWord } from "../flow/harmless.ts";
+import { shellWord } from "../flow/text/harmless.ts";
 import { createScreen, type Screen, type Terminal } from "./screen.ts";
-import { aimed, asTyped } from "./typed.ts";
+import { aimed, asTyped } from "./text/typed.ts";
 
 export type Call = {
   readonly command: Command;

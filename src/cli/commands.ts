@@ -285,7 +285,7 @@ export const COMMANDS: readonly Command[] = [
     ],
     document: "result",
     takesParameters: true,
-    load: async () => (await import("./run.ts")).runAgent,
+    load: async () => (await import("./commands/run.ts")).runAgent,
   },
   {
     name: "resume",
@@ -320,7 +320,7 @@ export const COMMANDS: readonly Command[] = [
       "lockstep resume 3f9 --take-over",
     ],
     document: "result",
-    load: async () => (await import("./resume.ts")).resumeRun,
+    load: async () => (await import("./commands/resume.ts")).resumeRun,
   },
   {
     name: "answer",
@@ -348,7 +348,7 @@ export const COMMANDS: readonly Command[] = [
       "lockstep answer 3f9 --text 'Use the second one' --no-resume",
     ],
     document: "result",
-    load: async () => (await import("./answer.ts")).answerRun,
+    load: async () => (await import("./commands/answer.ts")).answerRun,
   },
   {
     name: "pause",
@@ -362,7 +362,7 @@ export const COMMANDS: readonly Command[] = [
     ],
     examples: ["lockstep pause @last"],
     document: "plain",
-    load: async () => (await import("./steer.ts")).pause,
+    load: async () => (await import("./commands/steer.ts")).pause,
   },
   {
     name: "stop",
@@ -372,7 +372,7 @@ export const COMMANDS: readonly Command[] = [
     details: [RUN_IDS, "What is under way is given up; what was committed is kept, and `resume` goes on."],
     examples: ["lockstep stop @last"],
     document: "plain",
-    load: async () => (await import("./steer.ts")).stop,
+    load: async () => (await import("./commands/steer.ts")).stop,
   },
   {
     name: "continue",
@@ -382,7 +382,7 @@ export const COMMANDS: readonly Command[] = [
     details: [RUN_IDS],
     examples: ["lockstep continue @last"],
     document: "result",
-    load: async () => (await import("./steer.ts")).goOn,
+    load: async () => (await import("./commands/steer.ts")).goOn,
   },
   {
     name: "check",
@@ -408,7 +408,7 @@ export const COMMANDS: readonly Command[] = [
       "lockstep check --sarif > lockstep.sarif",
     ],
     document: "findings",
-    load: async () => (await import("./check.ts")).checkAgents,
+    load: async () => (await import("./commands/check.ts")).checkAgents,
   },
   {
     name: "graph",
@@ -425,7 +425,7 @@ export const COMMANDS: readonly Command[] = [
     ],
     examples: ["lockstep graph iterator", "lockstep graph iterator --out flow.svg"],
     document: "findings",
-    load: async () => (await import("./graph.ts")).drawGraph,
+    load: async () => (await import("./graph/graph.ts")).drawGraph,
   },
   {
     name: "explain",
@@ -443,7 +443,7 @@ export const COMMANDS: readonly Command[] = [
       "lockstep explain iterator --boundary",
     ],
     document: "findings",
-    load: async () => (await import("./explain.ts")).explain,
+    load: async () => (await import("./commands/explain.ts")).explain,
   },
   {
     name: "probe",
@@ -457,7 +457,7 @@ export const COMMANDS: readonly Command[] = [
     ],
     examples: ["lockstep probe iterator", "lockstep probe iterator --sandbox on --json"],
     document: "plain",
-    load: async () => (await import("./probe.ts")).probeAgent,
+    load: async () => (await import("./commands/probe.ts")).probeAgent,
   },
   {
     name: "migrate",
@@ -467,7 +467,7 @@ export const COMMANDS: readonly Command[] = [
     details: ["What cannot be carried over is listed. A migrated flow takes the same way as before."],
     examples: ["lockstep migrate iterator", "lockstep migrate iterator --write"],
     document: "plain",
-    load: async () => (await import("./migrate.ts")).migrateFiles,
+    load: async () => (await import("./commands/migrate.ts")).migrateFiles,
   },
   {
     name: "runs",
@@ -503,7 +503,7 @@ export const COMMANDS: readonly Command[] = [
       "lockstep runs --prune 3f9",
     ],
     document: "plain",
-    load: async () => (await import("./runs.ts")).listRecorded,
+    load: async () => (await import("./commands/runs.ts")).listRecorded,
   },
   {
     name: "show",
@@ -527,7 +527,7 @@ export const COMMANDS: readonly Command[] = [
       "lockstep show @last -f",
     ],
     document: "result",
-    load: async () => (await import("./show.ts")).showRun,
+    load: async () => (await import("./commands/show.ts")).showRun,
   },
   {
     name: "effects",
@@ -541,7 +541,7 @@ export const COMMANDS: readonly Command[] = [
     ],
     examples: ["lockstep effects @last", "lockstep effects @last --json"],
     document: "plain",
-    load: async () => (await import("./effects.ts")).listEffects,
+    load: async () => (await import("./commands/effects.ts")).listEffects,
   },
   {
     name: "logs",
@@ -571,7 +571,7 @@ export const COMMANDS: readonly Command[] = [
       "lockstep logs 3f9 --transcript",
     ],
     document: "plain",
-    load: async () => (await import("./logs.ts")).printLogs,
+    load: async () => (await import("./commands/logs.ts")).printLogs,
   },
   {
     name: "why",
@@ -592,7 +592,7 @@ export const COMMANDS: readonly Command[] = [
       "lockstep why 3f9 closure.issue@2 --json",
     ],
     document: "plain",
-    load: async () => (await import("./why.ts")).whyRun,
+    load: async () => (await import("./commands/why.ts")).whyRun,
   },
   {
     name: "worktree",
@@ -608,7 +608,7 @@ export const COMMANDS: readonly Command[] = [
     ],
     examples: ["lockstep worktree list", "lockstep worktree prune --dry-run", "lockstep worktree repair"],
     document: "plain",
-    load: async () => (await import("./worktree.ts")).worktrees,
+    load: async () => (await import("./commands/worktree.ts")).worktrees,
   },
   {
     name: "replay",
@@ -626,7 +626,7 @@ export const COMMANDS: readonly Command[] = [
       "lockstep replay test/journals/*.json",
     ],
     document: "plain",
-    load: async () => (await import("./replay.ts")).replayRuns,
+    load: async () => (await import("./commands/replay.ts")).replayRuns,
   },
   {
     name: "fork",
@@ -659,7 +659,7 @@ export const COMMANDS: readonly Command[] = [
       "lockstep fork 3f9 --at closure.issue --edit prompt=closure.issue:new.md --edit model=closure.issue:haiku",
     ],
     document: "result",
-    load: async () => (await import("./fork.ts")).forkRun,
+    load: async () => (await import("./commands/fork.ts")).forkRun,
   },
   {
     name: "diff",
@@ -669,7 +669,7 @@ export const COMMANDS: readonly Command[] = [
     details: [RUN_IDS, "The first difference comes first. Differences are no failure: the exit code is 0."],
     examples: ["lockstep diff 3f9 @last", "lockstep diff 3f9 8bc --json"],
     document: "plain",
-    load: async () => (await import("./diff.ts")).diffRuns,
+    load: async () => (await import("./commands/diff.ts")).diffRuns,
   },
   {
     name: "whatif",
@@ -685,7 +685,7 @@ export const COMMANDS: readonly Command[] = [
     ],
     examples: ["lockstep whatif --agent iterator", "lockstep whatif --agent iterator @failed --json"],
     document: "plain",
-    load: async () => (await import("./whatif.ts")).whatIfRuns,
+    load: async () => (await import("./commands/whatif.ts")).whatIfRuns,
   },
   {
     name: "export",
@@ -698,7 +698,7 @@ export const COMMANDS: readonly Command[] = [
     details: [RUN_IDS, "The flow goes along whole, prompts and schemas included, redacted or not."],
     examples: ["lockstep export @last -o run.json", "lockstep export @failed --redact -o run.json"],
     document: "plain",
-    load: async () => (await import("./export.ts")).exportToFile,
+    load: async () => (await import("./commands/export.ts")).exportToFile,
   },
   {
     name: "import",
@@ -707,7 +707,7 @@ export const COMMANDS: readonly Command[] = [
     flags: [{ name: "as", takes: "ID", help: "give it this id instead of its own" }, TRUST_JOURNAL],
     examples: ["lockstep import run.json", "lockstep import run.json --as theirs"],
     document: "plain",
-    load: async () => (await import("./export.ts")).importFromFile,
+    load: async () => (await import("./commands/export.ts")).importFromFile,
   },
   {
     name: "trust",
@@ -731,7 +731,7 @@ export const COMMANDS: readonly Command[] = [
       "lockstep trust revoke --all",
     ],
     document: "plain",
-    load: async () => (await import("./trust.ts")).trust,
+    load: async () => (await import("./commands/trust.ts")).trust,
   },
   {
     name: "list",
@@ -740,7 +740,7 @@ export const COMMANDS: readonly Command[] = [
     flags: [],
     examples: ["lockstep list", "lockstep list --json"],
     document: "plain",
-    load: async () => (await import("./list.ts")).listProject,
+    load: async () => (await import("./commands/list.ts")).listProject,
   },
   {
     name: "init",
@@ -750,7 +750,7 @@ export const COMMANDS: readonly Command[] = [
     details: ["Writes .agent/NAME/. Nothing that is there already is overwritten."],
     examples: ["lockstep init notes", "lockstep init notes --stages"],
     document: "plain",
-    load: async () => (await import("./init.ts")).initAgent,
+    load: async () => (await import("./commands/init.ts")).initAgent,
   },
   {
     name: "models",
@@ -762,7 +762,7 @@ export const COMMANDS: readonly Command[] = [
     ],
     examples: ["lockstep models", "lockstep models --json"],
     document: "plain",
-    load: async () => (await import("./models.ts")).listModels,
+    load: async () => (await import("./commands/models.ts")).listModels,
   },
   {
     name: "doctor",
@@ -782,7 +782,7 @@ export const COMMANDS: readonly Command[] = [
       "lockstep doctor --json",
     ],
     document: "plain",
-    load: async () => (await import("./doctor.ts")).examine,
+    load: async () => (await import("./commands/doctor.ts")).examine,
   },
   {
     name: "salvage",
@@ -802,7 +802,7 @@ export const COMMANDS: readonly Command[] = [
     ],
     examples: ["lockstep salvage", "lockstep salvage --out rescued --json"],
     document: "plain",
-    load: async () => (await import("./salvage.ts")).salvageRuns,
+    load: async () => (await import("./commands/salvage.ts")).salvageRuns,
   },
   {
     name: "bench",
@@ -819,7 +819,7 @@ export const COMMANDS: readonly Command[] = [
     ],
     examples: ["lockstep bench", "lockstep bench --check --json"],
     document: "plain",
-    load: async () => (await import("./bench.ts")).bench,
+    load: async () => (await import("./commands/bench.ts")).bench,
   },
   {
     name: "completion",
@@ -836,7 +836,7 @@ export const COMMANDS: readonly Command[] = [
       "lockstep completion fish > ~/.config/fish/completions/lockstep.fish",
     ],
     document: "plain",
-    load: async () => (await import("./completion.ts")).printCompletion,
+    load: async () => (await import("./commands/completion.ts")).printCompletion,
   },
   {
     name: "help",

@@ -1,8 +1,8 @@
 /** `--input NAME=VALUE` and `--input @FILE.json`: the fields of `ctx` that a run of stages starts with. */
 import { resolve } from "node:path";
 import { isObject, type Json, type JsonObject } from "../flow/json.ts";
-import { RESERVED_FIELDS } from "../flow/placeholder.ts";
-import { readWritten } from "../run/files.ts";
+import { RESERVED_FIELDS } from "../flow/text/placeholder.ts";
+import { readWritten } from "../run/world/files.ts";
 import { UsageError } from "./args.ts";
 import type { Call } from "./call.ts";
 

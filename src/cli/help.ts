@@ -4,8 +4,8 @@ import { EXIT_MEANINGS } from "../flow/verdict.ts";
 import type { Flag } from "./args.ts";
 import type { Call } from "./call.ts";
 import { commandNamed, COMMANDS, GLOBAL_FLAGS, type Command } from "./commands.ts";
-import { shownInLine, table, type Paint } from "./text.ts";
-import { asTyped } from "./typed.ts";
+import { shownInLine, table, type Paint } from "./text/text.ts";
+import { asTyped } from "./text/typed.ts";
 
 /** `lockstep help [COMMAND]` */
 export function printHelp({ words: [name], on, screen, host: { program } }: Call): Promise<number> {

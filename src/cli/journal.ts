@@ -1,12 +1,12 @@
 /** Reading the project's journal, without leaving a trace where there is none. */
 import { openExistingJournal, RunnerError, type Journal } from "../run/index.ts";
-import { openOwnJournal } from "../run/journal.ts";
+import { openOwnJournal } from "../run/records/journal.ts";
 import { EXIT } from "../flow/verdict.ts";
-import { findProject } from "../run/project.ts";
-import type { Damage } from "../run/runs.ts";
+import { findProject } from "../run/world/project.ts";
+import type { Damage } from "../run/records/runs.ts";
 import { UsageError } from "./args.ts";
 import type { Call } from "./call.ts";
-import { shownInLine } from "./text.ts";
+import { shownInLine } from "./text/text.ts";
 
 /** `journal` is null where nothing was ever recorded. */
 export async function withJournal<T>(
@@ -27,7 +27,7 @@ export async function withJournal<T>(
 /** A journal that somebody else wrote may hold anything: what its data makes impossible is no fault of ours. */
 async function explained(error: unknown, stateDir: string, call: Call): Promise<unknown> {
   if (!(error instanceof Error) || error instanceof RunnerError || error instanceof UsageError) return error;
-  const { standingOf } = await import("../run/states.ts");
+  const { standingOf } = await import("../run/trust/states.ts");
   if (standingOf(stateDir, call.host.env).kind !== "foreign") return error;
   const what = `What is recorded in ${stateDir} cannot be read: ${error.message}. You did not make it here, and it may have been changed.`;
   return new RunnerError("JOURNAL_UNAVAILABLE", what, { cause: error });

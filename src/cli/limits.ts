@@ -1,11 +1,11 @@
 /** The limits that a line gives: `--max-turns` and its like for the run, `--max` for anything. */
 import type { Reached } from "../flow/event.ts";
 import type { Granted } from "../flow/flow.ts";
-import { grantedBeside } from "../load/spending.ts";
+import { grantedBeside } from "../load/agent/spending.ts";
 import type { DriveOptions } from "../run/index.ts";
 import { UsageError } from "./args.ts";
 import type { Call } from "./call.ts";
-import { shellWord } from "./text.ts";
+import { shellWord } from "./text/text.ts";
 
 export function spending(call: Call): Pick<DriveOptions, "spending"> {
   const short = Object.entries(SHORT).flatMap(([flag, name]) => {

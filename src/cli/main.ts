@@ -8,8 +8,8 @@ import { isAbsolute, join } from "node:path";
 import { parseLine, UsageError } from "./args.ts";
 import { createCall, type Call, type Host, type UnderWay } from "./call.ts";
 import { commandNamed, everyFlag, GLOBAL_FLAGS, type Command } from "./commands.ts";
-import { createPaint, jsonLine, shown } from "./text.ts";
-import { asTyped, programName } from "./typed.ts";
+import { createPaint, jsonLine, shown } from "./text/text.ts";
+import { asTyped, programName } from "./text/typed.ts";
 import { versionText } from "./version.ts";
 
 const OLDEST_NODE = 24;
@@ -113,7 +113,7 @@ async function crash(error: unknown, argv: readonly string[]): Promise<void> {
 /** For the completions of shells: an answer or nothing, since an error would be written over the line. */
 async function offer(typed: readonly string[]): Promise<number> {
   keepCompiled(process.env);
-  const { complete, offeredText } = await import("./complete.ts");
+  const { complete, offeredText } = await import("./commands/complete.ts");
   const offered = await complete(typed, { cwd: process.cwd(), env: process.env }).catch(() => null);
   if (offered !== null) process.stdout.write(`${offeredText(offered)}\n`);
   return 0;
@@ -150,7 +150,7 @@ async function run(command: Command, argv: readonly string[]): Promise<number> {
   }
   keepCompiled(process.env);
   if (NAMES_A_PROXY.some((name) => process.env[name]))
-    await (await import("../run/proxy.ts")).useProxies(process.env);
+    await (await import("../run/world/proxy.ts")).useProxies(process.env);
   const perform = await command.load();
   return await perform(call);
 }
@@ -182,7 +182,7 @@ async function fail(error: unknown, argv: readonly string[]): Promise<number> {
   // The first failure is the answer. A later one is a consequence of it, unless reporting the first one failed.
   if (isFailing) return await new Promise(() => setTimeout(() => process.exit(1), LEAVE_MS));
   isFailing = true;
-  const { failureDocument, toFailing, interruptedBy } = await import("./failure.ts");
+  const { failureDocument, toFailing, interruptedBy } = await import("./text/failure.ts");
   const { words, flags } = parseLine(argv, { flags: everyFlag(), lenient: true });
   const isOn = (flag: string) => current?.on(flag) ?? flags.get(flag)?.at(-1) === "true";
   const agent = asked?.words[0]?.is === "agent" ? ((current?.words ?? words.slice(1))[0] ?? "") : "";

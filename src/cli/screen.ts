@@ -1,6 +1,6 @@
 /** Where a command writes: the result to stdout, everything else to stderr. Knows what the terminal can bear. */
-import { asciiOf, isAscii } from "./ascii.ts";
-import { createPaint, jsonLine, shown, type Paint } from "./text.ts";
+import { asciiOf, isAscii } from "./text/ascii.ts";
+import { createPaint, jsonLine, shown, type Paint } from "./text/text.ts";
 
 export type Screen = {
   /** The result for people, a line or several. */

@@ -23,9 +23,9 @@ import type {
 import type { Check, Flow, Flows, Step, StepId } from "../flow/flow.ts";
 import type { Json, JsonObject, JsonSchema } from "../flow/json.ts";
 import type { Compose } from "../flow/scene.ts";
-import type { Outside } from "./stop.ts";
+import type { Outside } from "./decide/stop.ts";
 
-export type { Outside } from "./stop.ts";
+export type { Outside } from "./decide/stop.ts";
 
 /** Everything a run touches. */
 export type Ports = {

@@ -1,4 +1,4 @@
-/** A finding about a flow before it runs: what is wrong, where, why that matters and how to mend it. */
+/** A finding about a flow before it runs: what is wrong, where, why that matters and how to fix it. */
 import type { StepId } from "./flow.ts";
 import type { Json } from "./json.ts";
 

@@ -1,7 +1,7 @@
 /** Questions to people: how they are named, which answers they take, and how an answer is typed. */
 import type { CallResult, Question, Ruling } from "./event.ts";
 import type { StepId } from "./flow.ts";
-import { shellWord, shownInLine } from "./harmless.ts";
+import { shellWord, shownInLine } from "./text/harmless.ts";
 
 export const PERMISSION_CHOICES = ["allow", "allow-run", "deny", "stop"] as const;
 export const GRANT_CHOICES = ["allow", "deny", "stop"] as const;

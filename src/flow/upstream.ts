@@ -1,6 +1,6 @@
-/** Whose results a stage finds in `ctx.upstream`, told from the graph before anything runs. */
+/** Whose results a stage finds in `ctx.upstream`, derived from the graph before anything runs. */
 import type { Label, Step, StepId } from "./flow.ts";
-import { branchesOf } from "./outline.ts";
+import { branchesOf } from "./branches.ts";
 
 /** One way to get into a stage. */
 export type Arrival = {

@@ -1,6 +1,6 @@
 /** Failure prompts rendered: parsed first and rendered once, so that what a value holds stays text. */
 import { isObject, own, type Json, type JsonObject } from "../flow/json.ts";
-import { parseRetry, type RetryNode } from "../flow/retry.ts";
+import { parseRetry, type RetryNode } from "../flow/text/retry.ts";
 
 export function renderRetry(text: string, params: JsonObject): string {
   const room: Room = { chars: MOST_CHARS, nodes: MOST_NODES };

@@ -7,7 +7,7 @@ import {
   parseStageBody,
   type Part,
   type Placeholder,
-} from "../flow/placeholder.ts";
+} from "../flow/text/placeholder.ts";
 import type { Composed } from "../flow/scene.ts";
 import { arrivalsOf } from "../flow/upstream.ts";
 import type { Supplier } from "./variables.ts";

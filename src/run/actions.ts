@@ -1,23 +1,23 @@
 /** The action blocks of a run: noticed in the answers that settled its visits, and carried out before anything else is done. */
 import { resolve } from "node:path";
-import { createGround } from "../boundaries/paths.ts";
-import type { Redactor } from "../boundaries/redact.ts";
-import { blocksIn, type Block } from "../effects/action-blocks.ts";
-import { actsOf, type Asked, type World } from "../effects/actions.ts";
-import { createLedger, type Act } from "../effects/ledger.ts";
-import type { ModuleHost, ModuleHostOptions } from "../effects/module-host.ts";
-import type { Drive } from "../engine/drive.ts";
+import { createGround } from "../boundaries/gate/paths.ts";
+import type { Redactor } from "../boundaries/redact/redact.ts";
+import { blocksIn, type Block } from "../effects/actions/action-blocks.ts";
+import { actsOf, type Asked, type World } from "../effects/actions/actions.ts";
+import { createLedger, type Act } from "../effects/actions/ledger.ts";
+import type { ModuleHost, ModuleHostOptions } from "../effects/modules/module-host.ts";
+import type { Drive } from "../engine/drive/drive.ts";
 import type { Clock } from "../engine/ports.ts";
-import { REFUSED, SIDE_NOTE, type Effect, type Report } from "../engine/report.ts";
-import type { State } from "../engine/state.ts";
+import { REFUSED, SIDE_NOTE, type Effect, type Report } from "../story/report.ts";
+import type { State } from "../engine/decide/state.ts";
 import { flowFrom } from "../flow/adopted.ts";
 import type { EffectEvent, Entry, Event, Led } from "../flow/event.ts";
 import type { Flow, Flows } from "../flow/flow.ts";
 import { own } from "../flow/json.ts";
-import { githubFor, type Pinned } from "./github.ts";
-import { guardedIn } from "./own-files.ts";
-import { modulesOf } from "./own-modules.ts";
-import type { Surroundings } from "./worktree.ts";
+import { githubFor, type Pinned } from "./world/github.ts";
+import { guardedIn } from "./world/own-files.ts";
+import { modulesOf } from "./world/own-modules.ts";
+import type { Surroundings } from "./world/worktree.ts";
 
 export type ActingOptions = Surroundings & {
   /** The flow that the run began with, and those it adopted. */
@@ -256,7 +256,7 @@ function isCompletion({ steps }: Flow, { step, to }: Led, { verdict }: State): b
 function createHosts({ root, cwd, env, hookTimeoutMs, confine }: ActingOptions) {
   const hosts = new Map<string, Promise<ModuleHost>>();
   const open = async (file: string, digest: string) => {
-    const { createModuleHost } = await import("../effects/module-host.ts");
+    const { createModuleHost } = await import("../effects/modules/module-host.ts");
     const timing = hookTimeoutMs === undefined ? {} : { timeoutMs: hookTimeoutMs };
     return createModuleHost({ file: resolve(root, file), digest, cwd, env, confine, ...timing });
   };

@@ -1,15 +1,15 @@
 /** A flow that changed since a run began: what is different, and whether the run may go on with it. */
-import { obstacles } from "../engine/adoptable.ts";
-import { fold } from "../engine/drive.ts";
+import { obstacles } from "../story/adoptable.ts";
+import { fold } from "../engine/drive/drive.ts";
 import { RunnerError } from "../engine/ports.ts";
-import { addEntry, createReport } from "../engine/report.ts";
-import { prepareSchemas, schemasOf } from "../engine/schema.ts";
-import { flowChanges, type FlowChange } from "../flow/changes.ts";
+import { addEntry, createReport } from "../story/report.ts";
+import { prepareSchemas, schemasOf } from "../engine/schema/schema.ts";
+import { flowChanges, type FlowChange } from "../story/changes.ts";
 import type { Flow } from "../flow/flow.ts";
-import { shellWord } from "../flow/harmless.ts";
+import { shellWord } from "../flow/text/harmless.ts";
 import { hasErrors } from "../flow/problem.ts";
 import { flowDigest, load } from "./load.ts";
-import type { RecordedRun } from "./runs.ts";
+import type { RecordedRun } from "./records/runs.ts";
 
 export type AdoptOptions = {
   /** Goes on with the flow that the files hold now; FLOW_INCOMPATIBLE when the run cannot. */

@@ -12,12 +12,12 @@ import {
 import { isAbsolute } from "node:path";
 import { RunnerError } from "../engine/ports.ts";
 import type { Granted } from "../flow/flow.ts";
-import { shellWord } from "../flow/harmless.ts";
+import { shellWord } from "../flow/text/harmless.ts";
 import { isObject, own, type Json, type JsonObject } from "../flow/json.ts";
 import { isRunId } from "../flow/recorded.ts";
-import { fileInside, inside } from "../journal/inside.ts";
-import { readTextFile } from "./files.ts";
-import type { WorktreeOptions } from "./worktree.ts";
+import { fileInside, inside } from "../journal/sqlite/inside.ts";
+import { readTextFile } from "./world/files.ts";
+import type { WorktreeOptions } from "./world/worktree.ts";
 
 export type PlannedItem = {
   readonly name: string;

@@ -1,11 +1,10 @@
 /** Many runs of one agent side by side, each with parameters of its own; none stops because another one failed. */
 import { relative, resolve } from "node:path";
-import type { ScriptReply } from "../backends/script.ts";
-import { RunnerError, type Journal } from "../engine/ports.ts";
+import type { ScriptReply } from "../backends/scripted/script.ts";
+import { RunnerError, type Backend, type Journal } from "../engine/ports.ts";
 import { own, type Json } from "../flow/json.ts";
 import { EXIT } from "../flow/verdict.ts";
-import { chooseBackend } from "./backend.ts";
-import { createElapsed } from "../engine/stamp.ts";
+import { createElapsed } from "../engine/drive/stamp.ts";
 import {
   batchNamed,
   forgetBatch,
@@ -14,18 +13,15 @@ import {
   type BatchRecord,
   type PlannedItem,
 } from "./batch-record.ts";
-import { systemClock } from "./clock.ts";
-import { settleStart, tellLoudly } from "./ground.ts";
-import { openOwnJournal } from "./journal.ts";
-import { grantedAtStart, requireMetered } from "./limits.ts";
+import { systemClock } from "./world/clock.ts";
+import { openOwnJournal } from "./records/journal.ts";
 import { load, type Loaded } from "./load.ts";
 import type { DriveOptions, RunOptions } from "./options.ts";
-import { findProject } from "./project.ts";
+import { findProject } from "./world/project.ts";
 import { toFailure, type Result } from "./result.ts";
 import { resultIfOver, resume } from "./resume.ts";
-import { newRunId, runLoaded, withJournal } from "./run.ts";
-import { redactorOf, reported } from "./stretch.ts";
-import { requireTrust, trusting } from "./trust.ts";
+import { admit, journalOn, newRunId, redactorOf, runLoaded, withStack } from "./open.ts";
+import { startFolder } from "./world/workplace.ts";
 
 export type BatchItem = {
   /** What people call it. */
@@ -83,12 +79,12 @@ export async function runBatch(loaded: Loaded, options: BatchOptions): Promise<B
   const { stateDir } = loaded.project;
   const kept = options.journal === undefined && record.items.length > 0 ? stateDir : null;
   const each = await forEach(options);
-  return await withJournal(stateDir, options, async (journal) => {
-    if (kept !== null) writeBatch(kept, record);
-    const { observe: _, steered = options.journal === undefined, ...how } = options;
-    const begin = beginner(loaded, record, { ...how, each, said, journal, steered });
-    return await drive(record, options, kept, begin);
-  });
+  await using stack = new AsyncDisposableStack();
+  const journal = options.journal ?? (await journalOn(stack, stateDir, options));
+  if (kept !== null) writeBatch(kept, record);
+  const { observe: _, steered = options.journal === undefined, ...how } = options;
+  const begin = beginner(loaded, record, { ...how, each, said, journal, steered });
+  return await drive(record, options, kept, begin);
 }
 
 /** Items that ended are not done again, interrupted ones are resumed, and those not begun begin with the files of now. */
@@ -111,7 +107,7 @@ export async function resumeBatch(options: ResumeBatchOptions): Promise<Batch> {
     loaded === null ? null : beginner(loaded, record, { ...how, each, said, journal, steered: true });
   return await drive(record, options, stateDir, async (item) => {
     if (!isBegun(item) && begin !== null) return await begin(item);
-    return await reported(record.agent, options, async () => {
+    return await withStack({ agent: record.agent, run: item.run }, options, async () => {
       const ended = await resultIfOver(journal, item.run, (options.clock ?? systemClock).now());
       if (ended !== null) return ended;
       const { onBegin: _begin, onBatch: _batch, onResult: _result, observe: _observe, ...given } = options;
@@ -155,10 +151,9 @@ async function forEach({
   ask,
   observe,
 }: BatchObservers & Pick<DriveOptions, "backend" | "ask">): Promise<Each> {
-  const asking = ask === undefined ? undefined : (await import("./people.ts")).oneByOne(ask);
+  const asking = ask === undefined ? undefined : (await import("./people/people.ts")).oneByOne(ask);
   return (item) => ({
-    // One that was handed in is not theirs to close.
-    ...(backend !== undefined && { backend: { ...backend, close: () => Promise.resolve() } }),
+    ...(backend !== undefined && { backend: unclosed(backend) }),
     ...(asking !== undefined && {
       ask: (question, choices, stop, free) => asking(`${item.name}: ${question}`, choices, stop, free),
     }),
@@ -242,20 +237,20 @@ function defined<T extends object>(value: T): { [K in keyof T]: Exclude<T[K], un
   return Object.fromEntries(entries) as { [K in keyof T]: Exclude<T[K], undefined> };
 }
 
-/** Trust is asked for once, and what holds for all of them is told of once. */
-async function requireCommon({ flow, project }: Loaded, options: BatchOptions): Promise<readonly string[]> {
+/** Whatever refuses one of them refuses all, and is asked and reported once. Gives what was reported. */
+async function requireCommon(loaded: Loaded, options: BatchOptions): Promise<readonly string[]> {
+  const { flow, project, problems } = loaded;
   if (flow === null) return [];
-  const env = options.env ?? process.env;
-  const { stateDir, root } = project;
-  const backend = options.backend ?? (await chooseBackend(options, flow, { env, stateDir, root }));
-  if (options.backend === undefined) await backend.close?.();
-  const { config, settled } = await settleStart(flow, backend, project, options);
-  await using ground = settled;
-  const spending = grantedAtStart(flow, config.limits, options.spending);
-  const unmetered = requireMetered(flow, backend, spending, options);
-  const isOpen = options.journal === undefined && options.trustJournal !== true;
-  await requireTrust(flow, trusting(root, !ground.isFree, options, isOpen ? stateDir : undefined));
-  return [...unmetered, ...tellLoudly(ground, options)];
+  await using stack = new AsyncDisposableStack();
+  const { backend } = options;
+  // One that was handed in is the caller's to close.
+  const asked = { ...options, ...(backend !== undefined && { backend: unclosed(backend) }) };
+  const about = { project, flow, began: flow, adopted: {}, problems, digest: "", cwd: startFolder(options) };
+  return (await admit({ ...about, past: null }, asked, stack)).said;
+}
+
+function unclosed(backend: Backend): Backend {
+  return { ...backend, close: () => Promise.resolve() };
 }
 
 /** Runs of this agent that a living process drives. */

@@ -1,20 +1,20 @@
 /** What a step may really touch here: the gate, the sandbox as this machine would open it, and the environment. */
-import { commandForms } from "../boundaries/gate.ts";
-import { mountsOf, rootsOf } from "../boundaries/sandbox-mounts.ts";
-import { policyOf } from "../boundaries/sandbox-policy.ts";
-import type { SandboxPolicy } from "../boundaries/sandbox.ts";
-import { offeredIn } from "../boundaries/toolbox.ts";
-import { childEnv } from "../effects/process.ts";
+import { commandForms } from "../boundaries/gate/gate.ts";
+import { mountsOf, rootsOf } from "../boundaries/sandbox/mounts.ts";
+import { policyOf } from "../boundaries/sandbox/policy.ts";
+import type { SandboxPolicy } from "../boundaries/sandbox/sandbox.ts";
+import { offeredIn } from "../boundaries/tools/toolbox.ts";
+import { childEnv } from "../effects/process/process.ts";
 import { RunnerError } from "../engine/ports.ts";
 import type { Confinement } from "../flow/event.ts";
 import type { Flow, Step } from "../flow/flow.ts";
 import { mayUseServer, variablesIn } from "../flow/mcp.ts";
 import type { PermissionMode } from "../flow/settings.ts";
-import { readConfig, type NetworkWish, type SandboxWish } from "./config.ts";
-import { startsProcesses } from "./processes.ts";
-import type { Project } from "./project.ts";
-import { decideSandbox } from "./sandbox-decision.ts";
-import { placesOf, settle, type Ground } from "./sandbox.ts";
+import { readConfig, type NetworkWish, type SandboxWish } from "./world/config.ts";
+import { startsProcesses } from "./world/processes.ts";
+import type { Project } from "./world/project.ts";
+import { decideSandbox } from "./world/sandbox-decision.ts";
+import { placesOf, settle, type Ground } from "./world/sandbox.ts";
 
 export type Surroundings = {
   readonly project: Project;

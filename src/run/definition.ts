@@ -5,7 +5,7 @@ import type { Json } from "../flow/json.ts";
 import { load, type Loaded, type LoadOptions } from "./load.ts";
 import type { Result } from "./result.ts";
 import type { DriveOptions } from "./options.ts";
-import { runLoaded } from "./run.ts";
+import { runLoaded } from "./open.ts";
 
 export type AgentDefinition = Loaded;
 

@@ -1,28 +1,27 @@
 /** A new run that shares the past of another one up to a visit, and goes on from there on its own. */
-import { decide } from "../engine/decide.ts";
-import { fold } from "../engine/drive.ts";
+import { decide } from "../engine/decide/decide.ts";
+import { fold } from "../engine/drive/drive.ts";
 import { RunnerError, type Journal, type NewRun, type RunHandle, type RunRow } from "../engine/ports.ts";
-import { inItsOwnRun, retell } from "../engine/retell.ts";
-import { recordedWith, type State } from "../engine/state.ts";
+import { inItsOwnRun, retell } from "../story/reword.ts";
+import { recordedWith, type State } from "../engine/decide/state.ts";
 import type { Entry, Event, Origin, Reply } from "../flow/event.ts";
 import type { Flow, Flows, Step, StepId } from "../flow/flow.ts";
 import { own, type Json, type JsonObject } from "../flow/json.ts";
-import { didYouMean } from "../load/suggest.ts";
+import { didYouMean } from "../load/text/suggest.ts";
 import { stripFrontMatter } from "../prompts/find.ts";
-import { recallBackend } from "./backend.ts";
-import { acceptImported, isImported } from "./foreign.ts";
-import { openOwnJournal } from "./journal.ts";
+import { recallBackend } from "./world/backend.ts";
+import { acceptImported, isImported } from "./trust/foreign.ts";
 import { flowDigest } from "./load.ts";
-import { requirePlace } from "./place.ts";
-import { findProject } from "./project.ts";
-import { toFailure, type Result } from "./result.ts";
-import { systemClock } from "./clock.ts";
+import { requirePlace } from "./world/workplace.ts";
+import { findProject } from "./world/project.ts";
+import type { Result } from "./result.ts";
+import { systemClock } from "./world/clock.ts";
 import type { DriveOptions } from "./options.ts";
-import { resume } from "./resume.ts";
-import { newRunId } from "./run.ts";
-import { readRun, type RecordedRun } from "./runs.ts";
-import { findVisit } from "./why.ts";
-import { traceOf, type Visit } from "./why-trace.ts";
+import { newRunId, withStack } from "./open.ts";
+import { recordOf, resumeFrom } from "./resume.ts";
+import { readRun, type RecordedRun } from "./records/runs.ts";
+import { findVisit } from "./records/why.ts";
+import { traceOf, type Visit } from "./records/why-trace.ts";
 
 export type ForkOptions = {
   /** A run id, a unique prefix of one, `@last` or `@failed`. */
@@ -45,39 +44,26 @@ export type Edits = {
 };
 
 export async function fork(options: ForkOptions): Promise<Result> {
-  const clock = options.clock ?? systemClock;
-  let journal: Journal | null = null;
-  try {
-    const { root, stateDir } = findProject(options.cwd ?? process.cwd(), options.stateDir);
-    journal = options.journal ?? (await openOwnJournal(stateDir, clock, options, options.run));
-    if (journal === null) {
-      const why = `There is no run "${options.run}": none is recorded in ${stateDir}.`;
-      throw new RunnerError("RUN_UNKNOWN", why);
-    }
+  return await withStack({ agent: "" }, options, async (stack, known) => {
+    const clock = options.clock ?? systemClock;
+    const project = findProject(options.cwd ?? process.cwd(), options.stateDir);
+    const journal = await recordOf(project, options, stack);
     const recorded = await readRun(journal, options.run);
-    const accepted = await acceptImported(recorded, stateDir, options);
-    if (options.journal === undefined) {
-      // The fork works in the same folder, but not as the owner of the worktree.
-      const { cwd, worktree } = recallBackend(recorded.entries);
-      requirePlace(root, { cwd, worktree }, recorded.current, recorded.row.id);
-    }
-    const draft = draftOf(recorded, options, clock.now());
-    const drafted = withDraft(journal, draft);
-    const { adopt = false } = options;
-    return await resume({
+    known.agent = recorded.row.agent;
+    const accepted = await acceptImported(recorded, project.stateDir, options);
+    // The fork works in the same folder, but not as the owner of the worktree.
+    if (options.journal === undefined)
+      requirePlace(project.root, recallBackend(recorded.entries), recorded.current, recorded.row.id);
+    const draft = withDraft(journal, draftOf(recorded, options, clock.now()));
+    const asked = {
       steered: options.journal === undefined,
       ...options,
       ...(accepted && { trustJournal: true }),
-      run: draft.run.id,
-      journal: drafted,
-      adopt,
-    });
-  } catch (error) {
-    if (!(error instanceof RunnerError)) throw error;
-    return toFailure("", error.code, error.message);
-  } finally {
-    if (options.journal === undefined) await journal?.close();
-  }
+      run: draft.row.id,
+      journal: draft.journal,
+    };
+    return await resumeFrom({ ...draft, project }, asked, stack, known);
+  });
 }
 
 /** A run that is whole but not recorded yet. */
@@ -87,7 +73,10 @@ type Draft = { readonly run: NewRun; readonly entries: readonly Entry[]; readonl
  * The journal as it is once the draft is recorded. It is recorded when it is first written to: a run that is refused
  * before that (no trust, no sandbox, no model) leaves nothing behind.
  */
-function withDraft(journal: Journal, { run, entries, adopted }: Draft): Journal {
+function withDraft(
+  journal: Journal,
+  { run, entries, adopted }: Draft,
+): { readonly journal: Journal; readonly row: RunRow } {
   const { id, agent, digest, at } = run;
   let made: Promise<RunHandle> | null = null;
   const make = () => (made ??= journal.create(run, entries, adopted));
@@ -107,7 +96,7 @@ function withDraft(journal: Journal, { run, entries, adopted }: Draft): Journal 
     release: async () => await (await made)?.release(),
   };
   const isDraft = (other: string) => made === null && other === id;
-  return {
+  const drafted: Journal = {
     ...journal,
     list: async (which = {}) => [
       ...(made === null &&
@@ -127,6 +116,7 @@ function withDraft(journal: Journal, { run, entries, adopted }: Draft): Journal 
     flow: async (wanted) => own(adopted, wanted) ?? (await journal.flow(wanted)),
     claim: async (other, how) => (isDraft(other) ? handle : await journal.claim(other, how)),
   };
+  return { journal: drafted, row };
 }
 
 function draftOf(recorded: RecordedRun, { at, edits = {} }: ForkOptions, now: number): Draft {

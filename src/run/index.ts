@@ -16,7 +16,7 @@ export {
 } from "./batch.ts";
 export type { DriveOptions, ResumeOptions, RunOptions } from "./options.ts";
 export { resume } from "./resume.ts";
-export { run, runLoaded } from "./run.ts";
+export { run, runLoaded } from "./open.ts";
 export {
   findRun,
   listRuns,
@@ -27,24 +27,35 @@ export {
   type RecordedRun,
   type RunSummary,
   type Shown,
-} from "./runs.ts";
-export type { ForeignQuestion, ForeignRun, TrustJournal } from "./foreign.ts";
-export type { WorktreeOptions } from "./worktree.ts";
-export { compareRuns, exportRun, followRun, fork, importRun, replayRun, whatIf } from "./afterwards.ts";
-export { answerQuestion, pauseRun, questionsOf, stopRun } from "./from-outside.ts";
-export type { Questions } from "./answer.ts";
-export type { OpenQuestion } from "./questions.ts";
-export type { Steered } from "./steer.ts";
-export type { Bundle } from "./bundle.ts";
-export type { Comparison } from "./compare.ts";
+} from "./records/runs.ts";
+export type { ForeignQuestion, ForeignRun, TrustJournal } from "./trust/foreign.ts";
+export type { WorktreeOptions } from "./world/worktree.ts";
+export {
+  answerQuestion,
+  compareRuns,
+  exportRun,
+  followRun,
+  fork,
+  importRun,
+  pauseRun,
+  questionsOf,
+  replayRun,
+  stopRun,
+  whatIf,
+} from "./library.ts";
+export type { Questions } from "./people/answer.ts";
+export type { OpenQuestion } from "./people/questions.ts";
+export type { Steered } from "./people/steer.ts";
+export type { Bundle } from "./records/bundle.ts";
+export type { Comparison } from "./records/compare.ts";
 export type { Edits, ForkOptions } from "./fork.ts";
-export type { WhatIf } from "./whatif.ts";
-export { auditRun, type AuditRecord } from "./audit.ts";
-export { openExistingJournal, openJournal } from "./journal.ts";
+export type { WhatIf } from "./records/whatif.ts";
+export { auditRun, type AuditRecord } from "./records/audit-record.ts";
+export { openExistingJournal, openJournal } from "./records/journal.ts";
 export { createMemoryJournal } from "../journal/memory.ts";
-export { createAiSdk } from "./backend.ts";
-export { createScripted } from "../backends/scripted.ts";
-export { parseScript, type ScriptReply } from "../backends/script.ts";
+export { createAiSdk } from "./world/backend.ts";
+export { createScripted } from "../backends/scripted/scripted.ts";
+export { parseScript, type ScriptReply } from "../backends/scripted/script.ts";
 export {
   RunnerError,
   type Backend,
@@ -52,9 +63,9 @@ export {
   type TurnRequest,
   type TurnResult,
 } from "../engine/ports.ts";
-export type { Level, LogLine } from "./log-line.ts";
+export type { Level, LogLine } from "../tell/log-line.ts";
 export type { Result } from "./result.ts";
-export type { Why } from "./why.ts";
+export type { Why } from "./records/why.ts";
 export type { Flow, Step } from "../flow/flow.ts";
 export type { Entry, Event } from "../flow/event.ts";
 export type { Problem } from "../flow/problem.ts";

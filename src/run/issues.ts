@@ -1,9 +1,9 @@
 /** Which issues there are to work on. */
-import { openGitHub } from "../effects/github.ts";
-import { runProcess } from "../effects/process.ts";
+import { openGitHub } from "../effects/github/github.ts";
+import { runProcess } from "../effects/process/process.ts";
 import { RunnerError } from "../engine/ports.ts";
-import { systemClock } from "./clock.ts";
-import { programsFor } from "./programs.ts";
+import { systemClock } from "./world/clock.ts";
+import { programsFor } from "./world/programs.ts";
 
 export type Asking = {
   readonly cwd: string;

@@ -4,13 +4,13 @@ import type { Flow } from "../flow/flow.ts";
 import type { FileRead, FileTree } from "../flow/files.ts";
 import { canonicalJson } from "../flow/json.ts";
 import { hasErrors, type Problem } from "../flow/problem.ts";
-import { hasStages, loadAgent, type LoadResult, type LoadWorld, type SchemaToTry } from "../load/agent.ts";
-import { CODES } from "../load/codes.ts";
-import type { ModelToTry } from "../load/models.ts";
-import { readDocument } from "../load/document.ts";
+import { hasStages, loadAgent, type LoadResult, type LoadWorld, type SchemaToTry } from "../load/index.ts";
+import { CODES } from "../load/rules/codes.ts";
+import type { ModelToTry } from "../load/agent/models.ts";
+import { readDocument } from "../load/text/document.ts";
 import { findPrompt } from "../prompts/find.ts";
-import { createFiles } from "./files.ts";
-import { findProject, type Project } from "./project.ts";
+import { createFiles } from "./world/files.ts";
+import { findProject, type Project } from "./world/project.ts";
 
 export type Loaded = {
   readonly agent: string;
@@ -66,7 +66,7 @@ async function loadRegistry(agent: string, files: FileTree): Promise<Checked> {
 
 /** Only an agent with stages needs the loader for them, and a parser for YAML. */
 async function loadStages(agent: string, files: FileTree): Promise<Checked> {
-  const { inOrder, loadMachine } = await import("../load/machine.ts");
+  const { inOrder, loadMachine } = await import("../load/stages/machine.ts");
   const { flow, problems, schemas, models } = loadMachine(agent, files, await loadWorld());
   const found = [...problems, ...(await schemaProblems(schemas)), ...(await modelProblems(models))];
   return { flow, problems: inOrder(found) };
@@ -74,8 +74,8 @@ async function loadStages(agent: string, files: FileTree): Promise<Checked> {
 
 /** The names of tools are those of the toolbox itself. */
 async function loadWorld(): Promise<LoadWorld> {
-  const { OFFERED } = await import("../boundaries/toolbox.ts");
-  const { TOOL_NAMES } = await import("../boundaries/gate.ts");
+  const { OFFERED } = await import("../boundaries/tools/toolbox.ts");
+  const { TOOL_NAMES } = await import("../boundaries/gate/gate.ts");
   return { tools: { offered: OFFERED, known: TOOL_NAMES }, digest: sha256 };
 }
 
@@ -141,7 +141,7 @@ const PAUSE_LENGTH = 50_000;
 
 async function schemaProblems(schemas: readonly SchemaToTry[]): Promise<readonly Problem[]> {
   if (schemas.length === 0 || schemas.length > MOST_COMPILED) return [];
-  const { faultPath, prepareSchemas, schemaFault } = await import("../engine/schema.ts");
+  const { faultPath, prepareSchemas, schemaFault } = await import("../engine/schema/schema.ts");
   await prepareSchemas(schemas.map(({ schema }) => schema));
   // Steps that share a part of a schema share what is wrong with it.
   const problems = new Map<string, Problem>();
@@ -164,7 +164,7 @@ async function schemaProblems(schemas: readonly SchemaToTry[]): Promise<readonly
 /** Names that are one slip away from a name that means something here. Any other may be for a coding agent to know. */
 async function modelProblems(models: readonly ModelToTry[]): Promise<readonly Problem[]> {
   if (models.length === 0) return [];
-  const { misspelledModel } = await import("./models.ts");
+  const { misspelledModel } = await import("./world/models.ts");
   return models.flatMap(({ name, doubt }) => {
     const meant = misspelledModel(name, process.env);
     return meant === null ? [] : [doubt(meant)];
@@ -180,8 +180,8 @@ async function pathProblems(
 ): Promise<readonly Problem[]> {
   const { asked, filesystem } = flow.settings.boundaries.sandbox;
   if (!asked || filesystem.allowedPaths.length === 0) return [];
-  const { refusePath } = await import("../boundaries/sandbox-policy.ts");
-  const { placesOf } = await import("./sandbox.ts");
+  const { refusePath } = await import("../boundaries/sandbox/policy.ts");
+  const { placesOf } = await import("./world/sandbox.ts");
   const places = placesOf(project, project.root, process.env);
   const file = `.agent/${agent}/agent.json`;
   return filesystem.allowedPaths.flatMap((path, place) => {
@@ -210,7 +210,7 @@ async function moduleProblems(flow: Flow, files: FileTree): Promise<readonly Pro
   const { actions } = flow.settings;
   if (flow.hooks === undefined && flow.stop.kind === "end" && !actions.enabled) return [];
   const { brokenModule, importedBy, modulesOf, skippedModules, strayHooks, unparsedModule } =
-    await import("../load/modules.ts");
+    await import("../load/agent/modules.ts");
   const problems: Problem[] = [];
   const seen = new Set<string>();
   const skipped = new Set<string>();
@@ -221,7 +221,7 @@ async function moduleProblems(flow: Flow, files: FileTree): Promise<readonly Pro
   };
   let next = mostOf(modulesOf(flow, files));
   while (next.length > 0) {
-    const { parseModules } = await import("../effects/module-parse.ts");
+    const { parseModules } = await import("../effects/modules/module-parse.ts");
     for (const { file } of next) seen.add(file);
     const further = [];
     for (const [index, parsed] of (await parseModules(next)).entries()) {

@@ -1,15 +1,15 @@
 /** What a run is started or resumed with. */
 import type { Clock, Journal, Person } from "../engine/ports.ts";
-import type { State } from "../engine/state.ts";
+import type { State } from "../engine/decide/state.ts";
 import type { Entry } from "../flow/event.ts";
 import type { Flow, Granted } from "../flow/flow.ts";
 import type { Json } from "../flow/json.ts";
 import type { AdoptOptions } from "./adopt.ts";
-import type { BackendOptions } from "./backend.ts";
-import type { Yes } from "./foreign.ts";
-import type { NetworkWish, SandboxWish } from "./config.ts";
-import type { TrustOptions } from "./trust.ts";
-import type { WorktreeOptions } from "./worktree.ts";
+import type { BackendOptions } from "./world/backend.ts";
+import type { Yes } from "./trust/foreign.ts";
+import type { NetworkWish, SandboxWish } from "./world/config.ts";
+import type { TrustOptions } from "./trust/trust.ts";
+import type { WorktreeOptions } from "./world/worktree.ts";
 
 export type RunOptions = {
   readonly agent: string;

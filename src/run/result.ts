@@ -1,14 +1,14 @@
 /** The result document: one versioned JSON value for every way a run can go. */
-import { isSideNote, REFUSED, type Effect, type Report } from "../engine/report.ts";
-import type { State } from "../engine/state.ts";
-import type { StepTally } from "../engine/tally.ts";
-import { unmeteredLines } from "../engine/spend.ts";
+import { isSideNote, REFUSED, type Effect, type Report } from "../story/report.ts";
+import type { State } from "../engine/decide/state.ts";
+import type { StepTally } from "../story/tally.ts";
+import { unmeteredLines } from "../engine/decide/spend.ts";
 import type { Command, Confinement, Figure, Led, Origin, Reached } from "../flow/event.ts";
 import type { Flow } from "../flow/flow.ts";
 import { own, type Json, type JsonObject } from "../flow/json.ts";
 import { hasErrors, type Problem } from "../flow/problem.ts";
-import { productOf } from "./product.ts";
-import { waitingQuestions, type OpenQuestion } from "./questions.ts";
+import { productOf } from "../tell/product.ts";
+import { waitingQuestions, type OpenQuestion } from "./people/questions.ts";
 import { EXIT, exitCode, type Outcome, type Verdict } from "../flow/verdict.ts";
 
 export type Result = {

@@ -1,158 +1,170 @@
 /** Going on with a run where its journal ends. */
-import { fold } from "../engine/drive.ts";
-import { openQuestions } from "../engine/people.ts";
-import { RunnerError, type Journal, type RunHandle } from "../engine/ports.ts";
-import type { State } from "../engine/state.ts";
+import { fold } from "../engine/drive/drive.ts";
+import { openQuestions } from "../engine/decide/people.ts";
+import { RunnerError, type Journal, type RunHandle, type RunRow } from "../engine/ports.ts";
+import type { State } from "../engine/decide/state.ts";
 import { adoptions } from "../flow/adopted.ts";
 import type { BackendSpec, Entry } from "../flow/event.ts";
 import type { Flow } from "../flow/flow.ts";
-import { shownInLine } from "../flow/harmless.ts";
-import { chooseBackend, recallBackend, watcherMs } from "./backend.ts";
-import { systemClock } from "./clock.ts";
-import { readConfig } from "./config.ts";
-import { discreetSpec } from "./discreet.ts";
-import { acceptImported } from "./foreign.ts";
-import { pinRepository } from "./github.ts";
-import { mayGrant, settleGround, tellLoudly, withGround, type RunAt } from "./ground.ts";
-import { openOwnJournal } from "./journal.ts";
-import { grantedOnResume, requireMetered } from "./limits.ts";
-import type { ResumeOptions } from "./options.ts";
-import { requireFolder } from "./present.ts";
-import { requirePlace, restorePlace, surroundings } from "./place.ts";
-import { findProject, type Project } from "./project.ts";
+import { shownInLine } from "../flow/text/harmless.ts";
+import { flowsOf, openRun, releaseOn, withStack, type Known, type Opening } from "./open.ts";
+import type { DriveOptions, ResumeOptions } from "./options.ts";
+import { forgetWish, wishFor } from "./people/wishes.ts";
+import { openOwnJournal } from "./records/journal.ts";
+import { findRun, readRow, readRun, type RecordedRun } from "./records/runs.ts";
 import type { Result } from "./result.ts";
-import { findRun, readRow, readRun, type RecordedRun } from "./runs.ts";
-import { closingOf, driveTo, held, redactorOf, reported, requireToolCalling } from "./stretch.ts";
-import { requireTrust, trusting } from "./trust.ts";
-import { forgetWish, wishFor } from "./wishes.ts";
+import { acceptImported } from "./trust/foreign.ts";
+import { recallBackend, watcherMs } from "./world/backend.ts";
+import { systemClock } from "./world/clock.ts";
+import { pinRepository } from "./world/github.ts";
+import { requireFolder } from "./world/present.ts";
+import type { RunAt } from "./world/process-starter.ts";
+import { findProject, type Project } from "./world/project.ts";
+import { discreetSpec } from "./world/redacted-ports.ts";
+import { requirePlace, restorePlace, surroundings } from "./world/workplace.ts";
 
 /** Goes on with a run where its journal ends, with the flow it was started with unless it adopts another. */
 export async function resume(options: ResumeOptions): Promise<Result> {
-  return await reported("", options, async (known) => {
+  return await withStack({ agent: "" }, options, async (stack, known) => {
     const project = findProject(options.cwd ?? process.cwd(), options.stateDir);
-    if (options.journal !== undefined) return await resumeFrom(options.journal, project, options, known);
-    const { stateDir } = project;
-    const clock = options.clock ?? systemClock;
-    const journal = await openOwnJournal(stateDir, clock, options, options.run, async (foreign) => {
-      const { row, entries, current } = await readRun(foreign, options.run);
-      if (options.adopt !== true) requirePlace(project.root, recallBackend(entries), current, row.id);
-    });
-    if (journal === null) {
-      throw new RunnerError(
-        "RUN_UNKNOWN",
-        `There is no run "${options.run}": none is recorded in ${project.stateDir}.`,
-      );
-    }
-    try {
-      return await resumeFrom(journal, project, options, known);
-    } finally {
-      await journal.close();
-    }
+    const journal = await recordOf(project, options, stack);
+    const row = await findRun(journal, options.run);
+    known.run = row.id;
+    return await resumeFrom({ journal, project, row }, options, stack, known);
   });
 }
 
-async function resumeFrom(
-  journal: Journal,
-  project: Project,
-  options: ResumeOptions,
-  known: { flow?: Flow },
-): Promise<Result> {
-  const row = await findRun(journal, options.run);
-  const { takeOver = false } = options;
-  options.onRun?.(row.id, true);
-  return await held(await journal.claim(row.id, { takeOver }), async (handle) => {
-    const { root, stateDir } = project;
-    const over = await resultIfOver(journal, row.id, (options.clock ?? systemClock).now());
-    if (over !== null && handle.abandoned !== true) return toldOver(over, row.id, options);
-    const recorded = await readRow(journal, row);
-    const { flow: began, entries } = recorded;
-    const { cwd, worktree, spec, marks } = recallBackend(entries);
-    const strays = handle.abandoned === true ? await endAll({ stateDir, run: row.id }, spec, options) : [];
-    if (over !== null) return toldOver(over, row.id, options);
-    const accepted = await acceptImported(recorded, stateDir, options);
-    requireUnpaused(recorded, stateDir, options);
-    // The drive folds the journal too: this is for what has to be known before, and not made where nothing has.
-    let folded: State | null = null;
-    const standing = () => (folded ??= fold(began, entries, recorded.adopted));
-    const isCompared = options.adopt === true || options.onChange !== undefined;
-    const wanted = isCompared
-      ? await (await import("./adopt.ts")).flowToAdopt(recorded, { cwd: root }, options)
-      : null;
-    const flow = wanted?.flow ?? recorded.current;
-    known.flow = flow;
-    if (options.journal === undefined) requirePlace(root, { cwd, worktree }, flow, row.id);
-    requireFolder(worktree?.home ?? cwd);
-    const redactor = redactorOf(options, flow);
-    const env = options.env ?? process.env;
-    const backend = await chooseBackend(options, flow, { env, stateDir, root }, { spec, marks });
-    await using closing = closingOf(backend);
-    requireToolCalling(flow, backend);
-    const config = readConfig(env);
-    const isAsked = entries.some(({ event }) => event.type === "step.asked");
-    // What was granted before it stopped may be left to do.
-    const granting = isAsked || mayGrant(options);
-    const setting = {
-      flows: [flow, began, ...Object.values(recorded.adopted)],
-      granting,
-      began: wasConfined(entries),
-    };
-    await using ground = await settleGround({ ...setting, backend, project, cwd, config }, options);
-    const isMetered =
-      isGiven(options.spending) || isGiven(config.limits.unmetered) || isGiven(backend.unpriced);
-    const spent = isMetered ? standing().budget : null;
-    const spending = grantedOnResume(spent, flow, config.limits, options.spending);
-    requireMetered(flow, backend, spending, options, spent);
-    await requireTrust(flow, trusting(root, !ground.isFree, options));
-    tellLoudly(ground, options);
-    options.onBegin?.();
-    const renewed = [options.script, options.backend, options.use, options.model].some(isGiven);
-    const begin = {
-      type: "run.resumed",
-      epoch: handle.epoch,
-      ...(isFresh(entries) && { fresh: true as const }),
-      ...(accepted && { accepted }),
-      ...(strays.length > 0 && { strays: strays.map(redactor.text) }),
-      ...(renewed ? { backend: discreetSpec(backend, redactor) } : {}),
-      ...spending,
-      sandbox: ground.held,
-    } as const;
-    const clock = options.clock ?? systemClock;
-    // A question that stays open was meant to: only who says so settles it without anybody.
-    const isHeld = isAsked && openQuestions(standing()).some(({ question }) => question.held);
-    const asking = isHeld ? { onPermission: "halt" as const, ...options } : options;
-    const adopted =
-      wanted === null ? recorded.adopted : { ...recorded.adopted, [wanted.digest]: wanted.flow };
-    const place = worktree === undefined ? { cwd } : { cwd, worktree };
-    const warnings =
-      worktree === undefined
-        ? []
-        : await restorePlace(
-            flow,
-            { run: row.id, worktree, cwd, isBegun: hasWorked(entries) },
-            standing(),
-            options,
-          );
-    return await withGround(flow, { stateDir, run: row.id }, cwd, options, config, ground, async (around) => {
-      const past =
-        wanted === null
-          ? entries
-          : [...entries, await adopt(handle, entries.length + 1, clock.now(), wanted)];
-      if (wanted !== null) options.observe?.(past.at(-1)!, fold(began, past, adopted), flow);
-      const digest = wanted?.digest ?? adoptions(entries).at(-1) ?? row.digest;
-      const flows = { began, adopted, flow, digest };
-      const started = entries[0]?.event;
-      const named = started?.type === "run.started" ? started.repository : undefined;
-      const isProposed = worktree?.finalize.createPr === true;
-      const github = { ...surroundings(options), cwd: worktree?.home ?? cwd, isProposed };
-      const repository = await pinRepository([flow, began, ...Object.values(adopted)], github, named);
-      const left = strays.length === 0 ? [] : [straysText(strays)];
-      const told = { ...around, warnings: [...left, ...warnings, ...around.warnings] };
-      const where = { root, stateDir, ...place };
-      const asked = { backend, closing, redactor };
-      const about = { options: asking, ...flows, ...where, repository, clock, ...asked, handle, begin, past };
-      return await driveTo({ ...about, around: told, problems: [] });
-    });
+/** The record that holds the run. A foreign one is not accepted where the run could not go on from here. */
+export async function recordOf(
+  { root, stateDir }: Project,
+  options: DriveOptions & Pick<ResumeOptions, "run" | "adopt">,
+  stack: AsyncDisposableStack,
+): Promise<Journal> {
+  if (options.journal !== undefined) return options.journal;
+  const clock = options.clock ?? systemClock;
+  const journal = await openOwnJournal(stateDir, clock, options, options.run, async (foreign) => {
+    const { row, entries, current } = await readRun(foreign, options.run);
+    if (options.adopt !== true) requirePlace(root, recallBackend(entries), current, row.id);
   });
+  if (journal === null)
+    throw new RunnerError(
+      "RUN_UNKNOWN",
+      `There is no run "${options.run}": none is recorded in ${stateDir}.`,
+    );
+  stack.defer(journal.close);
+  return journal;
+}
+
+/** Claims the run, and opens it where anything is left of it to do. */
+export async function resumeFrom(
+  { journal, project, row }: { readonly journal: Journal; readonly project: Project; readonly row: RunRow },
+  options: ResumeOptions,
+  stack: AsyncDisposableStack,
+  known: Known,
+): Promise<Result> {
+  const { stateDir } = project;
+  known.agent = row.agent;
+  options.onRun?.(row.id, true);
+  const handle = await journal.claim(row.id, { takeOver: options.takeOver ?? false });
+  releaseOn(stack, handle);
+  const over = await resultIfOver(journal, row.id, (options.clock ?? systemClock).now());
+  if (over !== null && handle.abandoned !== true) return toldOver(over, row.id, options);
+  const recorded = await readRow(journal, row);
+  const strays =
+    handle.abandoned === true
+      ? await endAll({ stateDir, run: row.id }, recallBackend(recorded.entries).spec, options)
+      : [];
+  if (over !== null) return toldOver(over, row.id, options);
+  const accepted = await acceptImported(recorded, stateDir, options);
+  requireUnpaused(recorded, stateDir, options);
+  // The drive folds the journal too: this is for what has to be known before, and not made where nothing has.
+  let folded: State | null = null;
+  const standing = () => (folded ??= fold(recorded.flow, recorded.entries, recorded.adopted));
+  // A question that stays open was meant to: only an answer, or a flag that says so, settles it.
+  const isHeld = isAsked(recorded) && openQuestions(standing()).some(({ question }) => question.held);
+  const asking = isHeld ? { onPermission: "halt" as const, ...options } : options;
+  const resuming = { project, row, recorded, handle, strays, accepted, standing };
+  return await openRun(await recordedRun(resuming, asking, known), asking, stack);
+}
+
+/** A recorded run that was claimed. */
+type Resuming = {
+  readonly project: Project;
+  readonly row: RunRow;
+  readonly recorded: RecordedRun;
+  readonly handle: RunHandle;
+  /** Names of processes of it that were ended. */
+  readonly strays: readonly string[];
+  readonly accepted: boolean;
+  readonly standing: () => State;
+};
+
+async function recordedRun(
+  { project, row, recorded, handle, strays, accepted, standing }: Resuming,
+  options: ResumeOptions,
+  known: Known,
+): Promise<Opening> {
+  const { flow: began, entries } = recorded;
+  const { cwd, worktree, spec, marks } = recallBackend(entries);
+  const isCompared = options.adopt === true || options.onChange !== undefined;
+  const wanted = isCompared
+    ? await (await import("./adopt.ts")).flowToAdopt(recorded, { cwd: project.root }, options)
+    : null;
+  const flow = wanted?.flow ?? recorded.current;
+  known.flow = flow;
+  if (options.journal === undefined) requirePlace(project.root, { cwd, worktree }, flow, row.id);
+  requireFolder(worktree?.home ?? cwd);
+  const adopted = wanted === null ? recorded.adopted : { ...recorded.adopted, [wanted.digest]: wanted.flow };
+  const place = worktree === undefined ? { cwd } : { cwd, worktree };
+  return {
+    project,
+    flow,
+    digest: wanted?.digest ?? adoptions(entries).at(-1) ?? row.digest,
+    began,
+    adopted,
+    problems: [],
+    cwd,
+    past: {
+      spec,
+      marks,
+      wasConfined: wasConfined(entries),
+      isAsked: isAsked(recorded),
+      budget: () => standing().budget,
+    },
+    enter: async ({ backend, spending, ground, redactor }) => {
+      const flows = flowsOf({ flow, began, adopted });
+      const repository = await pinRepository(flows, place, surroundings(options), repositoryIn(entries));
+      const about = { run: row.id, cwd, isBegun: hasWorked(entries) };
+      const restored =
+        worktree === undefined ? [] : await restorePlace(flow, { ...about, worktree }, standing(), options);
+      const renewed = [options.script, options.backend, options.use, options.model].some(
+        (given) => given !== undefined,
+      );
+      const begin = {
+        type: "run.resumed",
+        epoch: handle.epoch,
+        ...(isFresh(entries) && { fresh: true as const }),
+        ...(accepted && { accepted }),
+        ...(strays.length > 0 && { strays: strays.map(redactor.text) }),
+        ...(renewed ? { backend: discreetSpec(backend, redactor) } : {}),
+        ...spending,
+        sandbox: ground.held,
+      } as const;
+      return {
+        run: row.id,
+        ...place,
+        repository,
+        warnings: [...(strays.length === 0 ? [] : [straysText(strays)]), ...restored],
+        record: async () => {
+          if (wanted === null) return { handle, begin, past: entries };
+          const at = (options.clock ?? systemClock).now();
+          const past = [...entries, await adopt(handle, entries.length + 1, at, wanted)];
+          options.observe?.(past.at(-1)!, fold(began, past, adopted), flow);
+          return { handle, begin, past };
+        },
+      };
+    },
+  };
 }
 
 /** Ends what outlived the process that owned the run: it would go on beside the same, begun again. Gives the names. */
@@ -161,7 +173,7 @@ async function endAll(
   spec: BackendSpec,
   { notify }: ResumeOptions,
 ): Promise<readonly string[]> {
-  const { endStrays, markOfRun } = await import("../effects/strays.ts");
+  const { endStrays, markOfRun } = await import("../effects/process/strays.ts");
   const all = await endStrays(markOfRun(stateDir, run), watcherMs(spec));
   const names = [...new Set(all)].slice(0, MOST_NAMED).map((name) => shownInLine(name, 40));
   if (names.length > 0) notify?.(straysText(names));
@@ -222,8 +234,13 @@ async function adopt(
   return entry;
 }
 
-function isGiven(value: unknown): boolean {
-  return value !== undefined;
+/** A model was asked before: what it was granted may be left to do. */
+function isAsked({ entries }: RecordedRun): boolean {
+  return entries.some(({ event }) => event.type === "step.asked");
+}
+
+function repositoryIn([first]: readonly Entry[]) {
+  return first?.event.type === "run.started" ? first.event.repository : undefined;
 }
 
 /** Of a run that ended by the flow's own doing, so that nothing is left to go on with; null: something is. */
@@ -231,7 +248,7 @@ export async function resultIfOver(journal: Journal, id: string, now: number): P
   // Asked again: it may have gone on until it was claimed.
   const [row] = await journal.rows([id]);
   if (row?.last?.event.type !== "run.ended") return null;
-  const { standingOf } = await import("./standing.ts");
+  const { standingOf } = await import("./records/standing.ts");
   const { result, state, damage } = await standingOf(journal, { ...row, owned: false }, now);
   if (damage !== null) throw new RunnerError("JOURNAL_UNAVAILABLE", damage.why);
   return state.halted.length > 0 ? null : result;

@@ -1,7 +1,7 @@
 /** What every backend with the verb `turn` must do. `make` builds one whose model will say the given replies, in order. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import type { ScriptReply } from "../backends/script.ts";
+import type { ScriptReply } from "../backends/scripted/script.ts";
 import type { Backend, Message, Toolbox, ToolSpec, TurnRequest, TurnResult } from "../engine/ports.ts";
 import type { FaultKind } from "../flow/event.ts";
 import type { Flow } from "../flow/flow.ts";

@@ -1,6 +1,6 @@
 /** Tool calls of every kind before the gate, for measuring what it costs. */
-import { judge } from "../boundaries/gate.ts";
-import { createRedactor } from "../boundaries/redact.ts";
+import { judge } from "../boundaries/gate/gate.ts";
+import { createRedactor } from "../boundaries/redact/redact.ts";
 import type { Step } from "../flow/flow.ts";
 import type { JsonObject } from "../flow/json.ts";
 import { sketchFlow } from "./flows.ts";

@@ -1,9 +1,9 @@
 /** Runs a flow against a script in memory: no disk, no clock, no processes. */
-import { createScripted } from "../backends/scripted.ts";
-import type { ScriptReply } from "../backends/script.ts";
-import { drive, type Drive } from "../engine/drive.ts";
+import { createScripted } from "../backends/scripted/scripted.ts";
+import type { ScriptReply } from "../backends/scripted/script.ts";
+import { drive, type Drive } from "../engine/drive/drive.ts";
 import type { Backend, Clock, Journal, Ports } from "../engine/ports.ts";
-import type { State } from "../engine/state.ts";
+import type { State } from "../engine/decide/state.ts";
 import type { CheckResult, Entry } from "../flow/event.ts";
 import type { Flow } from "../flow/flow.ts";
 import type { Json, JsonObject } from "../flow/json.ts";

@@ -2,8 +2,8 @@
 import { LLMock } from "@copilotkit/aimock";
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { createAiSdk } from "../../src/backends/ai-sdk.ts";
-import type { ScriptReply } from "../../src/backends/script.ts";
+import { createAiSdk } from "../../src/backends/ai-sdk/ai-sdk.ts";
+import type { ScriptReply } from "../../src/backends/scripted/script.ts";
 import { request } from "../../src/testing/backend-suite.ts";
 import { sketchFlow } from "../../src/testing/flows.ts";
 import { play } from "../../src/testing/scenario.ts";

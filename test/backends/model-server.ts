@@ -1,8 +1,8 @@
 /** A model behind HTTP on loopback that says what it is told, on the wire of a provider, and misbehaves on demand. */
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { ModelTarget, ProviderId } from "../../src/backends/providers.ts";
-import type { ScriptReply } from "../../src/backends/script.ts";
+import type { ModelTarget, ProviderId } from "../../src/backends/ai-sdk/providers.ts";
+import type { ScriptReply } from "../../src/backends/scripted/script.ts";
 import type { JsonObject } from "../../src/flow/json.ts";
 
 export type Wire = Exclude<ProviderId, "ollama">;

@@ -4,10 +4,10 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { createAcp } from "../../src/backends/acp.ts";
-import { createClaudeAgent } from "../../src/backends/claude-agent.ts";
+import { createAcp } from "../../src/backends/acp/acp.ts";
+import { createClaudeAgent } from "../../src/backends/claude/claude-agent.ts";
 import { loadPeer } from "../../src/backends/peer.ts";
-import { createAgentProcesses } from "../../src/effects/agent-processes.ts";
+import { createAgentProcesses } from "../../src/effects/process/agent-processes.ts";
 import { exitCode } from "../../src/flow/verdict.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "lockstep-peer-"));

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { refusePath } from "../../src/boundaries/sandbox-policy.ts";
+import { refusePath } from "../../src/boundaries/sandbox/policy.ts";
 import { projectWith } from "../run/project.ts";
 
 const top = projectWith({ "user/code/p/.agent/a": "", "tools/bin/x": "", "user/code/data/x": "" });

@@ -5,9 +5,9 @@ import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { existsSync } from "node:fs";
 import type { Sandbox } from "../../src/flow/settings.ts";
-import { childEnv, type ProcessResult } from "../../src/effects/process.ts";
-import { decideSandbox } from "../../src/run/sandbox-decision.ts";
-import { settle, type Ground } from "../../src/run/sandbox.ts";
+import { childEnv, type ProcessResult } from "../../src/effects/process/process.ts";
+import { decideSandbox } from "../../src/run/world/sandbox-decision.ts";
+import { settle, type Ground } from "../../src/run/world/sandbox.ts";
 
 export const hasBwrap =
   process.platform === "linux" &&

@@ -12,10 +12,10 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, describe, test } from "node:test";
-import { createGround } from "../../src/boundaries/paths.ts";
-import { createToolbox } from "../../src/boundaries/toolbox.ts";
-import { judgeFile } from "../../src/effects/check-file.ts";
-import { lookAtFile } from "../../src/effects/look-file.ts";
+import { createGround } from "../../src/boundaries/gate/paths.ts";
+import { createToolbox } from "../../src/boundaries/tools/toolbox.ts";
+import { judgeFile } from "../../src/effects/checks/check-file.ts";
+import { lookAtFile } from "../../src/effects/look/look-file.ts";
 import type { JsonObject } from "../../src/flow/json.ts";
 import { createMemoryJournal, run } from "../../src/run/index.ts";
 import { agentFiles, projectWith, stepTo } from "../run/project.ts";
@@ -224,7 +224,7 @@ for (const stateDir of [".lockstep", "kept/records"]) {
       },
       { output: { stepId: "closure.a", next_action: { action: "closing" } } },
     ];
-    const { createScripted } = await import("../../src/backends/scripted.ts");
+    const { createScripted } = await import("../../src/backends/scripted/scripted.ts");
     const result = await run({
       agent: "a",
       cwd,

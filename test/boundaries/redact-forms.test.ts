@@ -1,8 +1,8 @@
 /** Known values in other forms, headers, names of variables, and texts that come in parts. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { createRedactor } from "../../src/boundaries/redact.ts";
-import { credentialsIn, secretsIn, valuesOf } from "../../src/boundaries/secret-names.ts";
+import { createRedactor } from "../../src/boundaries/redact/redact.ts";
+import { credentialsIn, secretsIn, valuesOf } from "../../src/boundaries/redact/secret-names.ts";
 import { BLOCKS, CARRIED, SHAPES } from "./secrets.ts";
 
 const plain = createRedactor(() => []);

@@ -15,12 +15,12 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
-import { createGround } from "../../src/boundaries/paths.ts";
-import { openPins } from "../../src/boundaries/pinned.ts";
-import { createToolbox } from "../../src/boundaries/toolbox.ts";
-import { fileAct } from "../../src/effects/action-file.ts";
-import { judgeFile } from "../../src/effects/check-file.ts";
-import { lookAtFile } from "../../src/effects/look-file.ts";
+import { createGround } from "../../src/boundaries/gate/paths.ts";
+import { openPins } from "../../src/boundaries/tools/pinned.ts";
+import { createToolbox } from "../../src/boundaries/tools/toolbox.ts";
+import { fileAct } from "../../src/effects/actions/action-file.ts";
+import { judgeFile } from "../../src/effects/checks/check-file.ts";
+import { lookAtFile } from "../../src/effects/look/look-file.ts";
 import type { JsonObject } from "../../src/flow/json.ts";
 import { stepWith } from "./step.ts";
 

@@ -1,7 +1,7 @@
 /** The command's doors without a process for each: the same code that `lockstep` runs, with streams of the test's own. */
 import { createCall, type Call, type Host } from "../../src/cli/call.ts";
 import { commandNamed } from "../../src/cli/commands.ts";
-import { toFailing } from "../../src/cli/failure.ts";
+import { toFailing } from "../../src/cli/text/failure.ts";
 import type { Ran } from "../cli/world.ts";
 
 /** Nobody is at a terminal, and stdin is empty. */

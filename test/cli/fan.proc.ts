@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import type { Edge } from "../../src/flow/outline.ts";
+import type { Edge } from "../../src/tell/outline.ts";
 import { createWorld, onlyDocument, type Ran } from "./world.ts";
 
 const world = createWorld();

@@ -1,13 +1,13 @@
 /** Every flag that help, hints and docs name exists, and every flag that a command declares is read by it. */
 import assert from "node:assert/strict";
-import { readdirSync, readFileSync } from "node:fs";
+import { globSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { parseLine, type Flag } from "../../src/cli/args.ts";
 import { createCall, type Host } from "../../src/cli/call.ts";
 import { COMMANDS, commandNamed, GLOBAL_FLAGS, PARTS } from "../../src/cli/commands.ts";
 import { mainHelp } from "../../src/cli/help.ts";
-import { createPaint } from "../../src/cli/text.ts";
+import { createPaint } from "../../src/cli/text/text.ts";
 import { EXIT, EXIT_MEANINGS } from "../../src/flow/verdict.ts";
 
 const root = join(import.meta.dirname, "../..");
@@ -82,17 +82,20 @@ type Part = { readonly words: ReadonlySet<string>; readonly leadsTo: readonly st
 /** The functions and tables of src/cli, each with the texts in it and the others that it names. */
 function partsOfCli(): ReadonlyMap<string, Part> {
   const parts = new Map<string, Part>();
-  for (const file of readdirSync(cli).filter((name) => name !== "commands.ts" && name !== "help.ts")) {
+  for (const file of globSync("**/*.ts", { cwd: cli }).filter(
+    (name) => name !== "commands.ts" && name !== "help.ts",
+  )) {
     const text = readFileSync(join(cli, file), "utf8");
+    const resolved = (from: string) => join(file, "..", from);
     const imported = new Map<string, string>();
-    for (const [, names = "", from = ""] of text.matchAll(/import \{([^}]+)\} from "\.\/([\w-]+\.ts)"/g))
-      for (const name of names.split(",").map((one) => one.trim())) imported.set(name, from);
+    for (const [, names = "", from = ""] of text.matchAll(/import \{([^}]+)\} from "(\.[\w/.-]+\.ts)"/g))
+      for (const name of names.split(",").map((one) => one.trim())) imported.set(name, resolved(from));
     for (const [, names = "", from = ""] of text.matchAll(
-      /\{ ([\w, ]+) \} = await import\("\.\/([\w-]+\.ts)"\)/g,
+      /\{ ([\w, ]+) \} = await import\("(\.[\w/.-]+\.ts)"\)/g,
     ))
-      for (const name of names.split(",").map((one) => one.trim())) imported.set(name, from);
-    for (const [, from = "", name = ""] of text.matchAll(/import\("\.\/([\w-]+\.ts)"\)\)\.(\w+)/g))
-      imported.set(name, from);
+      for (const name of names.split(",").map((one) => one.trim())) imported.set(name, resolved(from));
+    for (const [, from = "", name = ""] of text.matchAll(/import\("(\.[\w/.-]+\.ts)"\)\)\.(\w+)/g))
+      imported.set(name, resolved(from));
     const chunks = text.split(/^(?=(?:export )?(?:async )?(?:function\*?|const) \w)/m).slice(1);
     const nameOf = (chunk: string) => /^(?:export )?(?:async )?(?:function\*?|const) (\w+)/.exec(chunk)![1]!;
     const own = new Set(chunks.map(nameOf));
@@ -115,7 +118,7 @@ test("every flag that a command declares is read by what the command does", () =
   const parts = partsOfCli();
   for (const { name, flags, load } of COMMANDS) {
     if (name === "help") continue;
-    const [, file, entry] = /import\("\.\/([\w-]+\.ts)"\)\)\.(\w+)/.exec(String(load)) ?? [];
+    const [, file, entry] = /import\("\.\/([\w/-]+\.ts)"\)\)\.(\w+)/.exec(String(load)) ?? [];
     const reached = new Set<string>();
     const open = [`${file}#${entry}`];
     for (let part = open.pop(); part !== undefined; part = open.pop()) {
@@ -164,7 +167,7 @@ test("help and docs give every exit code the same meaning", () => {
 });
 
 test("the help of bench names every part that can be measured", () => {
-  const source = readFileSync(join(root, "src/cli/measure.ts"), "utf8");
+  const source = readFileSync(join(root, "bench/measure.ts"), "utf8");
   const measured = [...source.matchAll(/case "(\w+)":/g)].map(([, part]) => part!);
   assert.deepEqual([...PARTS].toSorted(), [...new Set(measured)].toSorted());
   const part = commandNamed("bench").flags.find(({ name }) => name === "part");

@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { builtCommand } from "../built.ts";
-import { initFiles } from "../../src/cli/init-files.ts";
+import { initFiles } from "../../src/cli/commands/init-files.ts";
 
 export const MAIN = await builtCommand();
 

@@ -4,7 +4,7 @@ import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { parseBundle } from "../../src/run/bundle.ts";
+import { parseBundle } from "../../src/run/records/bundle.ts";
 import {
   createMemoryJournal,
   exportRun,
@@ -15,7 +15,7 @@ import {
   resume,
   runLoaded,
 } from "../../src/run/index.ts";
-import { prunable, prune } from "../../src/run/prune.ts";
+import { prunable, prune } from "../../src/run/records/prune.ts";
 import { agents, modelOf } from "./killed-agents.ts";
 
 test("a run with large entries is exported whole, can be resumed where it is imported, and leaves nothing", async () => {

@@ -2,13 +2,13 @@
  * Everything outside of a run, as it was when the run was recorded: the same model, tools, commands, hooks and effects
  * answer again, however often and from wherever the run goes on. It counts what it is asked to do.
  */
-import { createScripted } from "../../src/backends/scripted.ts";
-import type { ScriptReply } from "../../src/backends/script.ts";
-import { createLedger } from "../../src/effects/ledger.ts";
-import type { Drive } from "../../src/engine/drive.ts";
+import { createScripted } from "../../src/backends/scripted/scripted.ts";
+import type { ScriptReply } from "../../src/backends/scripted/script.ts";
+import { createLedger } from "../../src/effects/actions/ledger.ts";
+import type { Drive } from "../../src/engine/drive/drive.ts";
 import type { Ports, TurnResult } from "../../src/engine/ports.ts";
-import { addEntry, createReport } from "../../src/engine/report.ts";
-import { outsideOf } from "../../src/engine/stop.ts";
+import { addEntry, createReport } from "../../src/story/report.ts";
+import { outsideOf } from "../../src/engine/decide/stop.ts";
 import type { Entry, Event, Reply } from "../../src/flow/event.ts";
 import type { Flow } from "../../src/flow/flow.ts";
 import { isObject, own, type Json } from "../../src/flow/json.ts";

@@ -14,10 +14,10 @@ import {
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { ScriptReply } from "../../src/backends/script.ts";
-import { prepareSchemas, schemasOf } from "../../src/engine/schema.ts";
+import type { ScriptReply } from "../../src/backends/scripted/script.ts";
+import { prepareSchemas, schemasOf } from "../../src/engine/schema/schema.ts";
 import type { Entry } from "../../src/flow/event.ts";
-import { parseBundle } from "../../src/run/bundle.ts";
+import { parseBundle } from "../../src/run/records/bundle.ts";
 import { createMemoryJournal, readRun, run } from "../../src/run/index.ts";
 import { fakeClock, play } from "../../src/testing/scenario.ts";
 import { scenarios } from "../engine/scenarios.ts";

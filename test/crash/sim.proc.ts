@@ -7,9 +7,9 @@
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { drive, fold } from "../../src/engine/drive.ts";
-import { addEntry, createReport } from "../../src/engine/report.ts";
-import type { State } from "../../src/engine/state.ts";
+import { drive, fold } from "../../src/engine/drive/drive.ts";
+import { addEntry, createReport } from "../../src/story/report.ts";
+import type { State } from "../../src/engine/decide/state.ts";
 import type { Entry, Led } from "../../src/flow/event.ts";
 import { random as seeded } from "../load/random.ts";
 import { openLog, recover, toFrame, type Moment } from "./disk.ts";

@@ -4,11 +4,11 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
-import { heldChangesOn, type Held } from "../../src/effects/control-changes.ts";
-import { finalize as finish, type Finalizing } from "../../src/effects/finalize.ts";
-import type { Answer, Git } from "../../src/effects/git.ts";
-import { createLedger, type Done } from "../../src/effects/ledger.ts";
-import { mergeBranch } from "../../src/effects/merge.ts";
+import { heldChangesOn, type Held } from "../../src/effects/git/control-changes.ts";
+import { finalize as finish, type Finalizing } from "../../src/effects/git/finalize.ts";
+import type { Answer, Git } from "../../src/effects/git/git.ts";
+import { createLedger, type Done } from "../../src/effects/actions/ledger.ts";
+import { mergeBranch } from "../../src/effects/git/merge.ts";
 import type { Worktree } from "../../src/flow/event.ts";
 
 const home = mkdtempSync(join(tmpdir(), "lockstep-unanswered-"));

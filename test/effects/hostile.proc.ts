@@ -7,8 +7,8 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync }
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
-import { runProcess } from "../../src/effects/process.ts";
-import { createShell } from "../../src/effects/shell.ts";
+import { runProcess } from "../../src/effects/process/process.ts";
+import { createShell } from "../../src/effects/process/shell.ts";
 import type { CheckResult } from "../../src/flow/event.ts";
 import type { CommandCheck } from "../../src/flow/flow.ts";
 import { sketchCheck } from "../../src/testing/flows.ts";

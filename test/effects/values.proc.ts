@@ -4,8 +4,8 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
-import { runProcess } from "../../src/effects/process.ts";
-import { createShell } from "../../src/effects/shell.ts";
+import { runProcess } from "../../src/effects/process/process.ts";
+import { createShell } from "../../src/effects/process/shell.ts";
 import { sketchCheck } from "../../src/testing/flows.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "lockstep-values-"));

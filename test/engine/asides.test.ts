@@ -1,7 +1,7 @@
 /** Questions about a step's work (asides) and edges that may be taken so often (times). */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { ScriptReply } from "../../src/backends/script.ts";
+import type { ScriptReply } from "../../src/backends/scripted/script.ts";
 import type { Flow, Move, Step } from "../../src/flow/flow.ts";
 import { sketchFlow } from "../../src/testing/flows.ts";
 import { play } from "./played.ts";

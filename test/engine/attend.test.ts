@@ -1,8 +1,8 @@
 /** What is due outside comes before whatever a run does next, and the run waits for it. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { addEntry, createReport } from "../../src/engine/report.ts";
-import type { Drive } from "../../src/engine/drive.ts";
+import { addEntry, createReport } from "../../src/story/report.ts";
+import type { Drive } from "../../src/engine/drive/drive.ts";
 import { sketchFlow } from "../../src/testing/flows.ts";
 import { play, type Played } from "./played.ts";
 

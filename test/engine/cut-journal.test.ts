@@ -1,7 +1,7 @@
 /** For every prefix of a journal: resuming ends the same way, replays, and what was committed is not asked again. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { replay } from "../../src/engine/replay.ts";
+import { replay } from "../../src/story/replay.ts";
 import { play } from "./played.ts";
 import { scenarios } from "./scenarios.ts";
 

@@ -1,14 +1,14 @@
 /** Drawing and record agree: every decision of a run is an edge of its outline, over generated machines with forks. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { decide } from "../../src/engine/decide.ts";
-import { replay } from "../../src/engine/replay.ts";
-import { addEntry, createReport } from "../../src/engine/report.ts";
-import { prepareSchemas, schemasOf } from "../../src/engine/schema.ts";
-import { EMPTY_STATE, recordedWith, type State } from "../../src/engine/state.ts";
+import { decide } from "../../src/engine/decide/decide.ts";
+import { replay } from "../../src/story/replay.ts";
+import { addEntry, createReport } from "../../src/story/report.ts";
+import { prepareSchemas, schemasOf } from "../../src/engine/schema/schema.ts";
+import { EMPTY_STATE, recordedWith, type State } from "../../src/engine/decide/state.ts";
 import type { Command, Entry, Event, Led } from "../../src/flow/event.ts";
 import type { Flow, Move } from "../../src/flow/flow.ts";
-import { outlineOf, type Edge } from "../../src/flow/outline.ts";
+import { outlineOf, type Edge } from "../../src/tell/outline.ts";
 import { sketchCheck, sketchMachine, type StageSketch } from "../../src/testing/flows.ts";
 import { random } from "../load/random.ts";
 

@@ -1,8 +1,8 @@
 /** Flows run by the public heart: a flow, a script, the verdict and the journal. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { ScriptReply } from "../../src/backends/script.ts";
-import { createScripted } from "../../src/backends/scripted.ts";
+import type { ScriptReply } from "../../src/backends/scripted/script.ts";
+import { createScripted } from "../../src/backends/scripted/scripted.ts";
 import type { Backend, Message } from "../../src/engine/ports.ts";
 import type { CheckResult } from "../../src/flow/event.ts";
 import type { Flow, Move } from "../../src/flow/flow.ts";

@@ -4,9 +4,9 @@
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { decide } from "../../src/engine/decide.ts";
-import { bound } from "../../src/engine/answer.ts";
-import { EMPTY_STATE, type State } from "../../src/engine/state.ts";
+import { decide } from "../../src/engine/decide/decide.ts";
+import { bound } from "../../src/engine/decide/answer.ts";
+import { EMPTY_STATE, type State } from "../../src/engine/decide/state.ts";
 import type { Event, Reply } from "../../src/flow/event.ts";
 import type { Flow } from "../../src/flow/flow.ts";
 import { isObject, type Json } from "../../src/flow/json.ts";

@@ -1,6 +1,6 @@
 /** Flows with a script each, one of every kind: what survives a crash is tried on them. */
 import type { Toolbox } from "../../src/engine/ports.ts";
-import type { ScriptReply } from "../../src/backends/script.ts";
+import type { ScriptReply } from "../../src/backends/scripted/script.ts";
 import { actionSchema, sketchCheck, sketchFlow, sketchMachine, text } from "../../src/testing/flows.ts";
 import type { Scenario } from "../../src/testing/scenario.ts";
 

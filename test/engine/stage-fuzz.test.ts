@@ -4,9 +4,9 @@
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { decide } from "../../src/engine/decide.ts";
-import { prepareSchemas } from "../../src/engine/schema.ts";
-import { EMPTY_STATE, type State } from "../../src/engine/state.ts";
+import { decide } from "../../src/engine/decide/decide.ts";
+import { prepareSchemas } from "../../src/engine/schema/schema.ts";
+import { EMPTY_STATE, type State } from "../../src/engine/decide/state.ts";
 import type { Call, Event, Reply } from "../../src/flow/event.ts";
 import { sketchMachine } from "../../src/testing/flows.ts";
 

@@ -1,7 +1,7 @@
 /** The life of a stage, in the pure heart: a machine, a script, what its code says, and what comes of it. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { ScriptReply } from "../../src/backends/script.ts";
+import type { ScriptReply } from "../../src/backends/scripted/script.ts";
 import type { Hooks, Toolbox } from "../../src/engine/ports.ts";
 import type { HookResult } from "../../src/flow/event.ts";
 import type { Flow, Move } from "../../src/flow/flow.ts";

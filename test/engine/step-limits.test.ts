@@ -2,12 +2,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Backend, TurnRequest } from "../../src/engine/ports.ts";
-import { replay } from "../../src/engine/replay.ts";
+import { replay } from "../../src/story/replay.ts";
 import type { Entry } from "../../src/flow/event.ts";
 import type { Flow, Granted, Limits, StepLimits } from "../../src/flow/flow.ts";
 import type { JsonObject } from "../../src/flow/json.ts";
 import { createMemoryJournal, resume } from "../../src/run/index.ts";
-import { runLoaded } from "../../src/run/run.ts";
+import { runLoaded } from "../../src/run/open.ts";
 import { sketchFlow, sketchMachine } from "../../src/testing/flows.ts";
 import { play } from "./played.ts";
 

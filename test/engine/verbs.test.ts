@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Backend, RunRequest, Toolbox, TurnResult } from "../../src/engine/ports.ts";
-import { addEntry, createReport } from "../../src/engine/report.ts";
+import { addEntry, createReport } from "../../src/story/report.ts";
 import { judgedIn } from "../../src/flow/event.ts";
 import { sketchFlow, sketchMachine } from "../../src/testing/flows.ts";
 import { play } from "./played.ts";

@@ -1,19 +1,19 @@
 /** Foreign text of any length and shape: what is done with it takes time in proportion to its length. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { readBody } from "../../src/backends/ai-sdk-said.ts";
-import { oneLine } from "../../src/effects/output.ts";
-import { extractObject } from "../../src/engine/answer.ts";
-import { everyFault, schemaFault, validate } from "../../src/engine/schema.ts";
-import { fencesIn } from "../../src/flow/fences.ts";
-import { jsonLine, shown, shownInLine } from "../../src/flow/harmless.ts";
+import { readBody } from "../../src/backends/ai-sdk/error-text.ts";
+import { oneLine } from "../../src/effects/process/output.ts";
+import { extractObject } from "../../src/engine/decide/answer.ts";
+import { everyFault, schemaFault, validate } from "../../src/engine/schema/schema.ts";
+import { fencesIn } from "../../src/flow/text/fences.ts";
+import { jsonLine, shown, shownInLine } from "../../src/flow/text/harmless.ts";
 import type { Json, JsonSchema } from "../../src/flow/json.ts";
-import { parseStageBody } from "../../src/flow/placeholder.ts";
-import { scanJson } from "../../src/load/places.ts";
-import { readYaml } from "../../src/load/yaml.ts";
+import { parseStageBody } from "../../src/flow/text/placeholder.ts";
+import { scanJson } from "../../src/load/text/places.ts";
+import { readYaml } from "../../src/load/text/yaml.ts";
 import { renderRetry } from "../../src/prompts/retry.ts";
 import { parseLenient, parseTemplate } from "../../src/prompts/template.ts";
-import { toLine } from "../../src/run/log-line.ts";
+import { toLine } from "../../src/tell/log-line.ts";
 import { assertLinear } from "../linear.ts";
 
 const UNITS = [

@@ -1,9 +1,9 @@
 /** A visitor of the stand-in, whose clock moves only when somebody sleeps. */
 import assert from "node:assert/strict";
-import { openGitHub, type GitHub, type GitHubOptions } from "../../src/effects/github.ts";
-import { runProcess } from "../../src/effects/process.ts";
+import { openGitHub, type GitHub, type GitHubOptions } from "../../src/effects/github/github.ts";
+import { runProcess } from "../../src/effects/process/process.ts";
 import type { Clock } from "../../src/engine/ports.ts";
-import { programsFor } from "../../src/run/programs.ts";
+import { programsFor } from "../../src/run/world/programs.ts";
 import type { StandIn } from "./stand-in.ts";
 
 export type Visitor = {

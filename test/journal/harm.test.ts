@@ -9,8 +9,8 @@ import { describe, it } from "node:test";
 import { RunnerError, type Journal } from "../../src/engine/ports.ts";
 import type { Entry } from "../../src/flow/event.ts";
 import type { Flow } from "../../src/flow/flow.ts";
-import { LARGEST_ROW } from "../../src/journal/artifacts.ts";
-import { openSqliteJournal } from "../../src/journal/sqlite.ts";
+import { LARGEST_ROW } from "../../src/journal/sqlite/artifacts.ts";
+import { openSqliteJournal } from "../../src/journal/sqlite/sqlite.ts";
 
 describe("journal: harm", () => {
   it("notices every byte that is flipped, unless it makes no difference", () =>

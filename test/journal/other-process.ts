@@ -10,7 +10,7 @@ import { createInterface } from "node:readline";
 import type { Journal, RunHandle } from "../../src/engine/ports.ts";
 import type { Entry } from "../../src/flow/event.ts";
 import type { Flow } from "../../src/flow/flow.ts";
-import { openSqliteJournal } from "../../src/journal/sqlite.ts";
+import { openSqliteJournal } from "../../src/journal/sqlite/sqlite.ts";
 
 /** What the other process can be told. All but `open` need a journal that is open. */
 export type Order =

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, test } from "node:test";
 import { parse } from "yaml";
-import { initFiles } from "../../src/cli/init-files.ts";
+import { initFiles } from "../../src/cli/commands/init-files.ts";
 import { enter } from "../canary/doors.ts";
 import { machineFiles } from "../run/stage-project.ts";
 import { mutateText, mutateValue } from "./mutate.ts";

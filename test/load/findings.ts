@@ -9,7 +9,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { canonicalJson } from "../../src/flow/json.ts";
 import type { Problem } from "../../src/flow/problem.ts";
-import type { LoadResult } from "../../src/load/agent.ts";
+import type { LoadResult } from "../../src/load/index.ts";
 
 type Kept = { readonly [agent: string]: readonly string[] };
 

@@ -2,16 +2,16 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { renderDot } from "../../src/cli/graph-dot.ts";
-import { renderMermaid } from "../../src/cli/graph-mermaid.ts";
-import { renderSvg } from "../../src/cli/graph-svg.ts";
-import { renderText } from "../../src/cli/graph-text.ts";
-import { stepText } from "../../src/cli/explain.ts";
-import { createPaint } from "../../src/cli/text.ts";
-import { budgetLine, budgetOf } from "../../src/flow/budget.ts";
-import { outlineOf } from "../../src/flow/outline.ts";
-import { readMachineOrigins } from "../../src/load/machine-origin.ts";
-import { explainAgent, explainStep } from "../../src/run/explain.ts";
+import { renderDot } from "../../src/cli/graph/graph-dot.ts";
+import { renderMermaid } from "../../src/cli/graph/graph-mermaid.ts";
+import { renderSvg } from "../../src/cli/graph/graph-svg.ts";
+import { renderText } from "../../src/cli/graph/graph-text.ts";
+import { stepText } from "../../src/cli/commands/explain.ts";
+import { createPaint } from "../../src/cli/text/text.ts";
+import { budgetLine, budgetOf } from "../../src/tell/budget.ts";
+import { outlineOf } from "../../src/tell/outline.ts";
+import { readMachineOrigins } from "../../src/load/stages/machine-origin.ts";
+import { explainAgent, explainStep } from "../../src/run/records/explain.ts";
 import { FOLDER, loadStages, stageTree, type StageChanges } from "./stage-world.ts";
 import { filesOf } from "./world.ts";
 
@@ -143,7 +143,9 @@ test("explain tells what a stage is made of, and where that is written", () => {
 test("without stages nothing that a command needs at once imports the YAML parser", () => {
   const src = new URL("../../src/", import.meta.url);
   const seen = new Set(
-    ["cli/main.ts", "cli/run.ts", "cli/check.ts", "cli/graph.ts"].map((file) => new URL(file, src).href),
+    ["cli/main.ts", "cli/commands/run.ts", "cli/commands/check.ts", "cli/graph/graph.ts"].map(
+      (file) => new URL(file, src).href,
+    ),
   );
   for (const file of seen) {
     const code = readFileSync(new URL(file), "utf8");

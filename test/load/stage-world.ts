@@ -1,8 +1,8 @@
 /** A machine of stages in memory: three good stages, of which the tests change one thing at a time. */
 import { stringify } from "yaml";
 import type { Problem } from "../../src/flow/problem.ts";
-import type { LoadResult } from "../../src/load/agent.ts";
-import { loadMachine } from "../../src/load/machine.ts";
+import type { LoadResult } from "../../src/load/index.ts";
+import { loadMachine } from "../../src/load/stages/machine.ts";
 import { compared } from "./findings.ts";
 import { filesOf, TOOLS, type Tree } from "./world.ts";
 

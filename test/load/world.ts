@@ -1,11 +1,11 @@
 /** A small project in memory: files over a Map, and one good agent of which the tests change one thing at a time. */
 import { createHash } from "node:crypto";
-import { TOOL_NAMES } from "../../src/boundaries/gate.ts";
-import { OFFERED } from "../../src/boundaries/toolbox.ts";
+import { TOOL_NAMES } from "../../src/boundaries/gate/gate.ts";
+import { OFFERED } from "../../src/boundaries/tools/toolbox.ts";
 import type { FileTree } from "../../src/flow/files.ts";
 import type { Json } from "../../src/flow/json.ts";
-import { loadAgent, type LoadResult } from "../../src/load/agent.ts";
-import { unescapeSegment } from "../../src/load/places.ts";
+import { loadAgent, type LoadResult } from "../../src/load/index.ts";
+import { unescapeSegment } from "../../src/load/text/places.ts";
 import { findPrompt } from "../../src/prompts/find.ts";
 import { compared } from "./findings.ts";
 

@@ -15,10 +15,10 @@ import {
   type Result,
   type ScriptReply,
 } from "../../src/run/index.ts";
-import { BLOCK_CAPS } from "../../src/effects/action-blocks.ts";
-import { extractBeside } from "../../src/engine/answer.ts";
+import { BLOCK_CAPS } from "../../src/effects/actions/action-blocks.ts";
+import { extractBeside } from "../../src/engine/decide/answer.ts";
 import type { RunHandle } from "../../src/engine/ports.ts";
-import { replay } from "../../src/engine/replay.ts";
+import { replay } from "../../src/story/replay.ts";
 import { tree001 } from "../load/documents.ts";
 import { machineFiles } from "./stage-project.ts";
 import { projectWith } from "./project.ts";

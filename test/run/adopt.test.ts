@@ -1,7 +1,7 @@
 /** Files that change while a run is under way: what is told, what is adopted, what is refused. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { changeText } from "../../src/flow/changes.ts";
+import { changeText } from "../../src/story/changes.ts";
 import {
   createMemoryJournal,
   readRun,

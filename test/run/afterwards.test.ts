@@ -19,12 +19,12 @@ import {
   type Journal,
   type ScriptReply,
 } from "../../src/run/index.ts";
-import { reroute } from "../../src/engine/reroute.ts";
-import { parseBundle } from "../../src/run/bundle.ts";
-import { openSqliteJournal } from "../../src/journal/sqlite.ts";
-import { prunable, prune } from "../../src/run/prune.ts";
-import { particularsOf } from "../../src/run/runs.ts";
-import { followRuns } from "../../src/run/tail.ts";
+import { reroute } from "../../src/story/reroute.ts";
+import { parseBundle } from "../../src/run/records/bundle.ts";
+import { openSqliteJournal } from "../../src/journal/sqlite/sqlite.ts";
+import { prunable, prune } from "../../src/run/records/prune.ts";
+import { particularsOf } from "../../src/run/records/runs.ts";
+import { followRuns } from "../../src/run/watch/tail.ts";
 import { fakeClock } from "../../src/testing/scenario.ts";
 import { JOURNALS } from "./golden.ts";
 import { agentFiles, projectWith, writeFiles, type StepFile, stepTo } from "./project.ts";

@@ -12,9 +12,9 @@ import {
   writeBatch,
   type BatchRecord,
 } from "../../src/run/batch-record.ts";
-import { systemClock } from "../../src/run/clock.ts";
+import { systemClock } from "../../src/run/world/clock.ts";
 import { createMemoryJournal, openJournal, resumeBatch } from "../../src/run/index.ts";
-import { named, prune } from "../../src/run/prune.ts";
+import { named, prune } from "../../src/run/records/prune.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "lockstep-batch-"));
 after(() => rmSync(folder, { recursive: true, force: true }));

@@ -20,8 +20,8 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
-import { createClaudeAgent } from "../../src/backends/claude-agent.ts";
-import { createAgentProcesses } from "../../src/effects/agent-processes.ts";
+import { createClaudeAgent } from "../../src/backends/claude/claude-agent.ts";
+import { createAgentProcesses } from "../../src/effects/process/agent-processes.ts";
 import { createMemoryJournal, resume, run, type Backend } from "../../src/run/index.ts";
 import { fakeClock } from "../../src/testing/scenario.ts";
 import { modelServer, type Deed } from "../backends/model-server.ts";

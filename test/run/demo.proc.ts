@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { parseScript } from "../../src/backends/script.ts";
+import { parseScript } from "../../src/backends/scripted/script.ts";
 import { modelServer } from "../backends/model-server.ts";
 import { MAIN, onlyDocument, start } from "../cli/world.ts";
 

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { after, describe, test } from "node:test";
 import { openJournal, resume, run, type Result, type RunOptions } from "../../src/run/index.ts";
-import { repairWorktrees } from "../../src/run/worktrees.ts";
+import { repairWorktrees } from "../../src/run/records/worktrees.ts";
 import { bundled } from "../bundle.ts";
 import type { Plan } from "./outward-run.ts";
 import { replies, repository, type Repository } from "./repository.ts";

@@ -11,7 +11,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { parseScript, type ScriptReply } from "../../src/backends/script.ts";
+import { parseScript, type ScriptReply } from "../../src/backends/scripted/script.ts";
 import { modelServer, type Deed, type ModelServer, type Seen, type Wire } from "../backends/model-server.ts";
 import { suiteOffline } from "../backends/loopback.ts";
 import { MAIN, onlyDocument, start } from "../cli/world.ts";

@@ -18,8 +18,8 @@ import {
   type Result,
   type ScriptReply,
 } from "../../src/run/index.ts";
-import { parseBundle } from "../../src/run/bundle.ts";
-import { whyAll } from "../../src/run/why.ts";
+import { parseBundle } from "../../src/run/records/bundle.ts";
+import { whyAll } from "../../src/run/records/why.ts";
 import { JOURNALS } from "./golden.ts";
 import { homeBeside, agentFiles, projectWith, stepTo } from "./project.ts";
 

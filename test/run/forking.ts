@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fork, importRun, openJournal } from "../../src/run/index.ts";
-import { parseBundle } from "../../src/run/bundle.ts";
+import { parseBundle } from "../../src/run/records/bundle.ts";
 import { JOURNALS } from "./golden.ts";
 
 const [, , cwd = "", name = ""] = process.argv;

@@ -19,7 +19,7 @@ import {
   type Result,
   type ScriptReply,
 } from "../../src/run/index.ts";
-import { parseBundle } from "../../src/run/bundle.ts";
+import { parseBundle } from "../../src/run/records/bundle.ts";
 import { fakeClock } from "../../src/testing/scenario.ts";
 import { tree001, tree002 } from "../load/documents.ts";
 import { agentFiles, writeFiles, type StepFile } from "./project.ts";

@@ -6,7 +6,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { run, type Backend, type Result, type RunOptions } from "../../src/run/index.ts";
-import { listWorktrees, pruneWorktrees } from "../../src/run/worktrees.ts";
+import { listWorktrees, pruneWorktrees } from "../../src/run/records/worktrees.ts";
 import { hasBwrap, NO_BWRAP } from "../boundaries/confined.ts";
 import { needs } from "../needs.ts";
 import { repository, WORKER, type Repository } from "./repository.ts";

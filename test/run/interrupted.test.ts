@@ -11,8 +11,8 @@ import {
 import type { Usage } from "../../src/flow/event.ts";
 import { createMemoryJournal } from "../../src/journal/memory.ts";
 import { resume } from "../../src/run/resume.ts";
-import { run } from "../../src/run/run.ts";
-import { show } from "../../src/run/runs.ts";
+import { run } from "../../src/run/open.ts";
+import { show } from "../../src/run/records/runs.ts";
 import { agentFiles, projectWith, stepTo } from "./project.ts";
 
 const SPENT: Usage = { turns: 3, inputTokens: 300, outputTokens: 30, costUsd: 0.25 };

@@ -22,12 +22,12 @@ import {
   type Backend,
   type Journal,
 } from "../../src/run/index.ts";
-import { questionsOf } from "../../src/run/answer.ts";
-import { prunable } from "../../src/run/prune.ts";
-import { replayRow } from "../../src/run/replay.ts";
-import { everyRow, particularsOf } from "../../src/run/runs.ts";
-import { followRuns } from "../../src/run/tail.ts";
-import { listWorktrees } from "../../src/run/worktrees.ts";
+import { questionsOf } from "../../src/run/people/answer.ts";
+import { prunable } from "../../src/run/records/prune.ts";
+import { replayRow } from "../../src/run/records/replay.ts";
+import { everyRow, particularsOf } from "../../src/run/records/runs.ts";
+import { followRuns } from "../../src/run/watch/tail.ts";
+import { listWorktrees } from "../../src/run/records/worktrees.ts";
 import { sketchFlow } from "../../src/testing/flows.ts";
 
 const RUNS = 350;

@@ -11,10 +11,10 @@ import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { gunzipSync } from "node:zlib";
 import type { Entry } from "../../src/flow/event.ts";
-import { checkJournal } from "../../src/journal/check.ts";
-import { salvage } from "../../src/journal/salvage.ts";
-import { openSqliteJournal } from "../../src/journal/sqlite.ts";
-import { parseBundle } from "../../src/run/bundle.ts";
+import { checkJournal } from "../../src/journal/sqlite/check.ts";
+import { salvage } from "../../src/journal/sqlite/salvage.ts";
+import { openSqliteJournal } from "../../src/journal/sqlite/sqlite.ts";
+import { parseBundle } from "../../src/run/records/bundle.ts";
 import {
   createMemoryJournal,
   exportRun,
@@ -25,10 +25,10 @@ import {
   show,
   type Journal,
 } from "../../src/run/index.ts";
-import { foreseenOf } from "../../src/run/foreign.ts";
-import { particularsOf, readRun } from "../../src/run/runs.ts";
-import { trustLines } from "../../src/run/trust-lines.ts";
-import { whyAll } from "../../src/run/why.ts";
+import { foreseenOf } from "../../src/run/trust/foreign.ts";
+import { particularsOf, readRun } from "../../src/run/records/runs.ts";
+import { trustLines } from "../../src/run/trust/trust-lines.ts";
+import { whyAll } from "../../src/run/records/why.ts";
 
 const RECORDED = fileURLToPath(new URL("../journal/recorded/", import.meta.url));
 

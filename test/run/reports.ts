@@ -1,18 +1,18 @@
 /** All that can be read of a run later, and of its flow: documents, logs, spans, the conversation and the picture of its steps. */
-import { audit } from "../../src/engine/audit.ts";
-import { decide } from "../../src/engine/decide.ts";
-import { EMPTY_STATE } from "../../src/engine/state.ts";
-import { budgetOf } from "../../src/flow/budget.ts";
+import { audit } from "../../src/tell/audit.ts";
+import { decide } from "../../src/engine/decide/decide.ts";
+import { EMPTY_STATE } from "../../src/engine/decide/state.ts";
+import { budgetOf } from "../../src/tell/budget.ts";
 import type { Entry } from "../../src/flow/event.ts";
 import { flowFrom } from "../../src/flow/adopted.ts";
 import type { Flow, Flows } from "../../src/flow/flow.ts";
-import { outlineOf } from "../../src/flow/outline.ts";
+import { outlineOf } from "../../src/tell/outline.ts";
 import { createMemoryJournal } from "../../src/journal/memory.ts";
 import { show } from "../../src/run/index.ts";
-import { logLines } from "../../src/run/log-lines.ts";
-import { createSpans } from "../../src/run/spans.ts";
-import { createTranscript } from "../../src/run/transcript.ts";
-import { whyAll } from "../../src/run/why.ts";
+import { logLines } from "../../src/run/watch/log-lines.ts";
+import { createSpans } from "../../src/run/records/spans.ts";
+import { createTranscript } from "../../src/tell/transcript.ts";
+import { whyAll } from "../../src/run/records/why.ts";
 
 export type Reports = { readonly [name: string]: unknown };
 

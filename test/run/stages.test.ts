@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { OFFERED } from "../../src/boundaries/toolbox.ts";
+import { OFFERED } from "../../src/boundaries/tools/toolbox.ts";
 import type { Backend, ScriptReply } from "../../src/run/index.ts";
 import {
   pathOf,

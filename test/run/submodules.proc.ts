@@ -7,7 +7,7 @@ import type { AddressInfo } from "node:net";
 import { dirname, join } from "node:path";
 import { describe, test } from "node:test";
 import type { Result } from "../../src/run/index.ts";
-import { listWorktrees, pruneWorktrees } from "../../src/run/worktrees.ts";
+import { listWorktrees, pruneWorktrees } from "../../src/run/records/worktrees.ts";
 import { hasBwrap, NO_BWRAP } from "../boundaries/confined.ts";
 import { needs } from "../needs.ts";
 import { breaking } from "./breaking.ts";

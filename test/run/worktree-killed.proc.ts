@@ -9,8 +9,8 @@ import {
   pruneWorktrees,
   repairWorktrees,
   troubleWithWorktrees,
-} from "../../src/run/worktrees.ts";
-import { worktreesOf } from "../../src/run/prune.ts";
+} from "../../src/run/records/worktrees.ts";
+import { worktreesOf } from "../../src/run/records/prune.ts";
 import { breaking, breakingAtOnce } from "./breaking.ts";
 import { replies, repository, type Repository } from "./repository.ts";
 

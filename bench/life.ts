@@ -1,0 +1,50 @@
+/** What a long life costs: ten thousand runs one after the other in one process, on one journal. */
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { openJournal, runLoaded, type Backend } from "../src/run/index.ts";
+import { cycle, loaded, row, USAGE, type Row } from "./measure.ts";
+
+const RUNS = 10_000;
+/** What is compiled, cached and allocated once is there by then. */
+const WARM_UP = 2000;
+
+export async function measureLife(folder: string): Promise<readonly Row[]> {
+  const output = { next_action: { action: "next" }, filler: "x".repeat(2048) };
+  const backend: Backend = {
+    spec: { id: "bench", options: null },
+    turn: () => Promise.resolve({ kind: "reply", text: "", calls: [], output, usage: USAGE }),
+  };
+  // As in a program that lives long: every run can be stopped by the same signal.
+  const { signal } = new AbortController();
+  const agent = loaded(cycle(3), folder);
+  const journal = await openJournal(join(folder, "state"), { now: Date.now });
+  let [warm, descriptors] = [0, 0];
+  try {
+    for (let run = 1; run <= RUNS; run++) {
+      const { success, reason } = await runLoaded(agent, { cwd: folder, journal, backend, signal });
+      if (!success) throw new Error(reason);
+      if (run === WARM_UP) [warm, descriptors] = [process.memoryUsage.rss(), openDescriptors()];
+    }
+    const [rss, open] = [process.memoryUsage.rss(), openDescriptors()];
+    const detail = `${mega(rss)} against ${mega(warm)}`;
+    return [
+      row("memory after 10,000 durable runs / after the first 2,000", rss / warm, "x", 1.1, detail),
+      row("descriptors opened meanwhile", open - descriptors, "", 0, `${open} are open`),
+    ];
+  } finally {
+    await journal.close();
+  }
+}
+
+/** 0 where the system does not tell. */
+function openDescriptors(): number {
+  try {
+    return readdirSync("/proc/self/fd").length;
+  } catch {
+    return 0;
+  }
+}
+
+function mega(bytes: number): string {
+  return `${Math.round(bytes / 1_048_576)} MB`;
+}

@@ -1,0 +1,49 @@
+/** The rooms of src/: what each is for, and what it may import besides itself. `engine/ports` is that one file. */
+export const ROOMS: {
+  readonly [room: string]: { readonly about: string; readonly imports: readonly string[] };
+} = {
+  flow: { about: "The data model. Types and small pure functions.", imports: [] },
+  load: { about: "Text in, a Flow or a list of Problems out. Pure.", imports: ["flow"] },
+  engine: { about: "The heart: decide and drive. Pure but for the ports it is given.", imports: ["flow"] },
+  prompts: { about: "What is said to the model. Pure.", imports: ["flow"] },
+  backends: { about: "Models and coding agents.", imports: ["flow", "engine/ports"] },
+  boundaries: { about: "What a step may touch.", imports: ["flow", "engine/ports"] },
+  effects: { about: "What a run does to the world.", imports: ["flow", "engine/ports"] },
+  journal: { about: "Where runs are recorded.", imports: ["flow", "engine/ports"] },
+  story: { about: "Folds over a journal: report, tally, replay. Pure.", imports: ["flow", "engine"] },
+  tell: {
+    about: "What a run says to people and programs: log, audit, transcript, outline. Pure.",
+    imports: ["flow", "load", "engine", "story", "prompts"],
+  },
+  testing: {
+    about: "The public kit (`lockstep/testing`).",
+    imports: [
+      "flow",
+      "load",
+      "engine",
+      "prompts",
+      "backends",
+      "boundaries",
+      "effects",
+      "journal",
+      "story",
+      "tell",
+    ],
+  },
+  run: {
+    about: "The composition root and the API (`lockstep`).",
+    imports: [
+      "flow",
+      "load",
+      "engine",
+      "prompts",
+      "backends",
+      "boundaries",
+      "effects",
+      "journal",
+      "story",
+      "tell",
+    ],
+  },
+  cli: { about: "The command.", imports: ["flow", "load", "story", "tell", "run", "testing"] },
+};

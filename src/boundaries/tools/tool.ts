@@ -1,0 +1,159 @@
+/** What a tool is to the toolbox, and the few things all tools share. */
+import type { ToolSpec } from "../../engine/ports.ts";
+import type { Json, JsonObject, JsonSchema } from "../../flow/json.ts";
+import { isObject, own } from "../../flow/json.ts";
+import type { Programs } from "../../flow/machine/programs.ts";
+import type { AskGitHub } from "./github.ts";
+import type { Ground } from "../gate/paths.ts";
+
+export type Tool = {
+  readonly spec: ToolSpec;
+  /** `input` fits the spec. A throw becomes an error result. */
+  readonly run: (input: JsonObject, world: World, signal: AbortSignal) => Outcome | Promise<Outcome>;
+};
+
+/** What tools work on. They hold nothing of it themselves, so that one set of tools serves every run. */
+export type World = {
+  readonly ground: Ground;
+  /** The folder that commands start in. */
+  readonly cwd: string;
+  /** Exactly what commands see of the environment: narrowed, nothing secret in it. */
+  readonly env: () => Env;
+  readonly exec: RunProcess;
+  /** How ripgrep is started; like a command, unless said. */
+  readonly search?: RunProcess;
+  /** What tools start themselves. Absent: nothing but the shell of the system. */
+  readonly programs?: Pick<Programs, "bash" | "rg">;
+  /** What AskUserQuestion is answered with. */
+  readonly autoResponse: string;
+  /** Absent: GitHub is switched off. */
+  readonly github?: AskGitHub;
+  /** The call that is being made. It has the same id when a resumed run makes it again. */
+  readonly call: string;
+};
+
+/** Runs a line for `sh -c`, or an argument vector, to its end; see `runProcess` in the effects room. */
+export type RunProcess = (options: {
+  readonly command: string | readonly string[];
+  readonly cwd: string;
+  readonly env: Env;
+  readonly timeoutMs: number;
+  readonly maxOutputBytes: number;
+  readonly signal: AbortSignal;
+  readonly reportsNamespace?: true;
+}) => Promise<{
+  readonly exitCode: number | null;
+  readonly signal: string | null;
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly timedOut: boolean;
+  readonly aborted: boolean;
+}>;
+
+export type Env = { readonly [name: string]: string | undefined };
+
+export type Outcome =
+  | { readonly kind: "done"; readonly content: string }
+  | { readonly kind: "failed"; readonly content: string }
+  /** The boundary said no. */
+  | { readonly kind: "refused"; readonly why: string };
+
+/** `properties` are JSON Schemas; `Input` is the type they describe, with `required` as its required members. */
+export function defineTool<Input>(definition: {
+  readonly name: string;
+  readonly description: string;
+  readonly required: readonly (keyof Input & string)[];
+  readonly properties: { readonly [name in keyof Input & string]-?: JsonSchema };
+  readonly run: (input: Input, world: World, signal: AbortSignal) => Outcome | Promise<Outcome>;
+}): Tool {
+  const { name, description, required, properties, run } = definition;
+  const input: JsonSchema = { type: "object", properties, required, additionalProperties: false };
+  return {
+    spec: { name, description, input },
+    run: (value, world, signal) => run(value as Input, world, signal),
+  };
+}
+
+export function done(content: string): Outcome {
+  return { kind: "done", content };
+}
+
+export function failed(content: string): Outcome {
+  return { kind: "failed", content };
+}
+
+/**
+ * The first thing about `value` that does not fit, naming the field; null if all fits. Knows what our own specs use:
+ * type, properties, required, additionalProperties: false, items, enum, minimum, minLength.
+ */
+export function misfit(schema: JsonSchema, value: Json, field = ""): string | null {
+  const { type, enum: allowed, minimum, minLength } = schema;
+  const subject = field === "" ? "the input" : `"${field}"`;
+  if (typeof type === "string" && !hasType(type, value))
+    return `${subject} must be ${ARTICLES[type] ?? type}`;
+  if (Array.isArray(allowed) && !allowed.includes(value)) {
+    return `${subject} must be one of ${allowed.map((one) => JSON.stringify(one)).join(", ")}`;
+  }
+  if (typeof minimum === "number" && (value as number) < minimum)
+    return `${subject} must be at least ${minimum}`;
+  if (typeof minLength === "number" && (value as string).length < minLength)
+    return `${subject} must not be empty`;
+  if (Array.isArray(value)) return firstMisfit(value.entries(), () => schema["items"], field);
+  return isObject(value) ? misfitOfMembers(schema, value, field) : null;
+}
+
+/** What goes to the model is cut in its middle when it is longer than this. */
+const MAX_CONTENT_BYTES = 64 * 1024;
+
+/** Head and tail of a long text, with a note of what is missing between them. */
+export function clip(text: string, limit = MAX_CONTENT_BYTES): string {
+  const bytes = Buffer.from(text);
+  if (bytes.length <= limit) return text;
+  const half = limit >> 1;
+  const head = bytes.toString("utf8", 0, half).replace(/\uFFFD$/, "");
+  const tail = bytes.toString("utf8", bytes.length - half).replace(/^\uFFFD+/, "");
+  return `${head}\n[… ${bytes.length - 2 * half} bytes cut …]\n${tail}`;
+}
+
+const ARTICLES: { readonly [type: string]: string } = {
+  string: "a string",
+  integer: "a whole number",
+  boolean: "true or false",
+  array: "a list",
+  object: "an object",
+};
+
+function hasType(type: string, value: Json): boolean {
+  if (type === "integer") return Number.isSafeInteger(value);
+  if (type === "array") return Array.isArray(value);
+  if (type === "object") return isObject(value);
+  return typeof value === type;
+}
+
+function misfitOfMembers(schema: JsonSchema, value: JsonObject, field: string): string | null {
+  const properties = isObject(schema["properties"]) ? schema["properties"] : {};
+  const required = Array.isArray(schema["required"]) ? schema["required"].map(String) : [];
+  const missing = required.find((name) => !Object.hasOwn(value, name));
+  if (missing !== undefined) return `"${below(field, missing)}" is missing`;
+  const extra = Object.keys(value).find((name) => !Object.hasOwn(properties, name));
+  if (extra !== undefined && schema["additionalProperties"] === false)
+    return `"${below(field, extra)}" is not known`;
+  return firstMisfit(Object.entries(value), (name) => own(properties, name), field);
+}
+
+function firstMisfit<Key extends string | number>(
+  members: Iterable<readonly [Key, Json]>,
+  schemaOf: (key: Key) => Json | undefined,
+  field: string,
+): string | null {
+  for (const [key, member] of members) {
+    const schema = schemaOf(key);
+    const found = isObject(schema) ? misfit(schema, member, below(field, key)) : null;
+    if (found !== null) return found;
+  }
+  return null;
+}
+
+function below(field: string, member: string | number): string {
+  return field === "" ? String(member) : `${field}.${member}`;
+}

@@ -1,0 +1,98 @@
+/** `lockstep answer RUN [QUESTION] [CHOICE | --text TEXT]` */
+import { answerCommands, answerFrom, choiceOf, notAnAnswer } from "../../flow/question.ts";
+import { broken, visible } from "../../flow/text/visible.ts";
+import { answerQuestion, answerWith, questionsOf, type Questions } from "../../run/people/answer.ts";
+import { acceptImported } from "../../run/trust/foreign.ts";
+import { readRun, resume, RunnerError } from "../../run/index.ts";
+import type { OpenQuestion } from "../../run/people/questions.ts";
+import { UsageError } from "../args.ts";
+import type { Call } from "../call.ts";
+import { conduct, journalAccess } from "../conduct.ts";
+import { withJournal, withOwnJournal } from "../journal.ts";
+import { shown } from "../text/text.ts";
+
+export async function answerRun(call: Call): Promise<number> {
+  const [ref = ""] = call.words;
+  const { asked, stateDir } = await withJournal(call, async (journal, folder) => {
+    if (journal === null)
+      throw new RunnerError("RUN_UNKNOWN", `There is no run "${ref}": none is recorded in ${folder}.`);
+    return { asked: await questionsOf(journal, ref), stateDir: folder };
+  });
+  const said = readAnswer(call, asked);
+  if (said === null) return showQuestions(call, asked);
+  const { run } = asked;
+  if (asked.isNameless)
+    return await conduct(call, async (options) => {
+      // What else is asked meanwhile waits for another answer.
+      return await resume({ onPermission: "halt", ...options, run, ask: answerWith(said.answer) });
+    });
+  // The answer lets the run go on: it counts only where the run may.
+  await withOwnJournal(call, ref, async (journal) => {
+    if (journal === null) return;
+    const access = journalAccess(call, call.host.stopped());
+    await acceptImported(await readRun(journal, run), stateDir, access);
+  });
+  answerQuestion(stateDir, asked, said.question, said.answer, Date.now(), call.host.env);
+  const goesOn = call.text("resume") !== "false" && !asked.isDriven && !asked.isPaused;
+  if (goesOn)
+    return await conduct(call, async (options) => await resume({ onPermission: "halt", ...options, run }));
+  const { id } = said.question;
+  if (call.on("json")) call.screen.document({ v: 1, run, question: id, answer: said.answer });
+  else call.screen.print(`Answered ${id}: ${shown(said.answer)}. ${call.typed(whatComes(asked))}`);
+  return 0;
+}
+
+function whatComes({ run, isDriven, isPaused }: Questions): string {
+  if (isDriven) return "The process that drives the run goes on with it.";
+  return isPaused
+    ? `The run is paused; go on with: lockstep continue ${run}`
+    : `Go on with: lockstep resume ${run}`;
+}
+
+type Said = { readonly question: OpenQuestion; readonly answer: string };
+
+/** null: nothing was said, so the questions are to be shown. */
+function readAnswer(call: Call, { run, questions }: Questions): Said | null {
+  const [, first, second] = call.words;
+  const text = call.text("text");
+  if (second !== undefined && text !== undefined)
+    throw new UsageError("CHOICE and --text are both an answer; give one of them.");
+  const [only] = questions;
+  const isNamed = second !== undefined || (first !== undefined && text !== undefined);
+  const isChoice = first !== undefined && !isNamed && only !== undefined && questions.length === 1;
+  const word = text ?? second ?? (isChoice ? first : undefined);
+  if (word === undefined && first === undefined) return null;
+  if (word === undefined || (!isNamed && questions.length > 1)) {
+    const ids = questions.map(({ id }) => id);
+    const why = `Run ${run} has ${questions.length} open questions: say which one, by its id.`;
+    throw new UsageError(why, { word: first ?? "", candidates: ids });
+  }
+  const question = isNamed ? named(questions, first ?? "") : only!;
+  const choice = text !== undefined && question.free ? text : answerFrom(question, word);
+  if (choice === null) throw new UsageError(notAnAnswer(word, question.choices, question.free));
+  return { question, answer: choice };
+}
+
+function named(questions: readonly OpenQuestion[], word: string): OpenQuestion {
+  const ids = questions.map(({ id }) => id);
+  const id = choiceOf(ids, word);
+  const question = questions.find((other) => other.id === id);
+  if (question === undefined)
+    throw new UsageError(`There is no open question "${word}".`, { word, candidates: ids });
+  return question;
+}
+
+function showQuestions(call: Call, { run, agent, questions }: Questions): number {
+  if (call.on("json")) call.screen.document({ v: 1, ...questions[0], run, agent, questions });
+  else call.screen.print(questions.map((question) => questionText(call, run, question)).join("\n\n"));
+  return 0;
+}
+
+function questionText({ typed }: Call, run: string, open: OpenQuestion): string {
+  const { id, step, visit, question, expiresAt } = open;
+  return [
+    `${id === "-" ? "" : `${id} · `}${step}@${visit}${expiresAt === null ? "" : ` · open until ${expiresAt}`}`,
+    broken(visible(question)),
+    ...answerCommands(typed(`lockstep answer ${run}`), open).map((command) => `  ${command}`),
+  ].join("\n");
+}

@@ -1,0 +1,147 @@
+/** `lockstep check [NAME]`: the findings are the result, so they go to stdout. */
+import { join, relative } from "node:path";
+import type { FileTree } from "../../flow/files.ts";
+import { hasErrors, type Problem } from "../../flow/problem.ts";
+import { EXIT } from "../../flow/verdict.ts";
+import { RunnerError } from "../../run/errors.ts";
+import type { Loaded } from "../../run/load.ts";
+import { createFiles } from "../../run/world/files.ts";
+import { findProject, listAgents } from "../../run/world/project.ts";
+import { loadAgent, strictly, tally } from "../agent.ts";
+import { UsageError } from "../args.ts";
+import { withinBudget } from "./budget.ts";
+import type { Call } from "../call.ts";
+import { fixAgents, fixesText } from "./fix.ts";
+import { countProblems, renderProblems } from "../text/problems.ts";
+import { toSarif } from "../text/sarif.ts";
+import { count, shownInLine } from "../text/text.ts";
+import { versionText } from "../version.ts";
+import { repeatOnChange } from "../watch.ts";
+
+export async function checkAgents(call: Call): Promise<number> {
+  refuseMixed(call);
+  const [name] = call.words;
+  const project = findProject(call.cwd, call.stateDir);
+  const names = name === undefined ? listAgents(project) : [name];
+  if (names.length === 0) {
+    throw new RunnerError(
+      "USAGE",
+      `There is no agent in ${project.agentsDir}. Make one with: lockstep init NAME.`,
+    );
+  }
+  if (call.on("watch")) return await watchFindings(call, project.root);
+  const isDry = call.on("dry-run");
+  const fixed = call.on("fix") ? await fixAgents(names, call.cwd, isDry) : null;
+  const agents = await loadAll(call, names, createFiles(project.root));
+  if (call.on("sarif")) return tellSarif(call, agents, project.root);
+  if (fixed !== null && !call.on("json")) call.screen.print(fixesText(fixed, isDry, call.screen.out));
+  return tellFindings(
+    call,
+    agents,
+    name ?? null,
+    fixed === null ? {} : { [isDry ? "fixable" : "fixed"]: fixed },
+  );
+}
+
+/** Flags that would each want the output for themselves, or the files to stay as they are. */
+function refuseMixed({ on }: Call): void {
+  const refuse = (one: string, other: string) => {
+    throw new UsageError(`--${one} and --${other} do not go together.`);
+  };
+  if (on("sarif") && on("json")) refuse("sarif", "json");
+  if (on("watch") && on("sarif")) refuse("watch", "sarif");
+  if (on("watch") && on("fix")) refuse("watch", "fix");
+  if (on("dry-run") && !on("fix"))
+    throw new UsageError("--dry-run is for --fix: it shows what --fix would do.");
+}
+
+async function loadAll(call: Call, names: readonly string[], files: FileTree): Promise<readonly Loaded[]> {
+  const agents: Loaded[] = [];
+  for (const one of names) {
+    const loaded = await withinBudget(await loadAgent(one, call.cwd, files), call.text("max-turns"));
+    agents.push(call.on("strict") ? strictly(loaded) : loaded);
+  }
+  return agents;
+}
+
+function tellSarif({ screen }: Call, agents: readonly Loaded[], root: string): number {
+  const problems = agents.flatMap((agent) => agent.problems);
+  screen.document(toSarif(problems, createFiles(root), versionText(false)));
+  return hasErrors(problems) ? EXIT.invalid : EXIT.completed;
+}
+
+/** Findings are told when they are others than before. The end by Ctrl-C is a good one. */
+async function watchFindings(call: Call, root: string): Promise<number> {
+  const [name] = call.words;
+  let told = "";
+  call.screen.tell("Watching for changes; Ctrl-C ends.");
+  await repeatOnChange(root, call.host.interruption(), async () => {
+    const read = new Set<string>();
+    const { read: readFile, list } = createFiles(root);
+    const files: FileTree = {
+      list: (folder) => {
+        read.add(join(folder, "x"));
+        return list(folder);
+      },
+      read: (path) => {
+        read.add(path);
+        return readFile(path);
+      },
+    };
+    const project = findProject(call.cwd, call.stateDir);
+    const agents = await loadAll(call, name === undefined ? listAgents(project) : [name], files);
+    const now = JSON.stringify(agents.map(({ agent, problems }) => [agent, problems]));
+    if (now !== told) tellFindings(call, agents, name ?? null);
+    told = now;
+    return [...read, join(relative(root, project.agentsDir), "x")];
+  });
+  return EXIT.completed;
+}
+
+/** `name` is null when all agents were asked for. `more`: what else the document tells. */
+export function tellFindings(
+  { on, screen, typed }: Call,
+  agents: readonly Loaded[],
+  name: string | null,
+  more: object = {},
+): number {
+  const problems = agents.flatMap((agent) => agent.problems);
+  const ok = !hasErrors(problems);
+  if (on("json"))
+    screen.document({
+      v: 1,
+      agent: name,
+      ok,
+      problems,
+      ...(name === null ? { agents: agents.map(tally) } : {}),
+      ...more,
+    });
+  else {
+    for (const agent of agents) screen.print(findingsText(agent, { screen, typed }));
+    if (agents.length > 1) {
+      const bad = agents.filter((agent) => hasErrors(agent.problems)).length;
+      screen.print(
+        `${count(agents.length, "agent")} checked, ${bad === 0 ? "all can run" : `${bad} cannot run`}: ${countProblems(problems)}`,
+      );
+    }
+  }
+  return ok ? EXIT.completed : EXIT.invalid;
+}
+
+function findingsText(
+  { agent, flow, project, problems }: Loaded,
+  { screen: { out: paint }, typed }: Pick<Call, "screen" | "typed">,
+): string {
+  const steps = flow === null ? "" : ` (${count(Object.keys(flow.steps).length, "step")})`;
+  const name = shownInLine(agent);
+  if (problems.length === 0) return `${paint("green", "✓")} ${name}: no problems${steps}`;
+  const mark = hasErrors(problems) ? paint("red", "✗") : paint("yellow", "!");
+  return `${renderProblems(inOrder(problems), createFiles(project.root), paint, typed)}\n\n${mark} ${name}: ${countProblems(problems)}${steps}`;
+}
+
+/** Errors last: they are what a reader sees first at the end of the output. Warnings that follow from one come after it. */
+function inOrder(problems: readonly Problem[]): readonly Problem[] {
+  const rank = ({ severity, code }: Problem) =>
+    severity === "error" ? 1 : code === "FLOW-UNREACHABLE" ? 2 : 0;
+  return problems.toSorted((a, b) => rank(a) - rank(b));
+}

@@ -1,0 +1,39 @@
+/** `lockstep diff RUN RUN` */
+import { compareRuns, RunnerError, type Comparison } from "../../run/index.ts";
+import type { Call } from "../call.ts";
+import { withJournal } from "../journal.ts";
+import { shownInLine, table, type Paint } from "../text/text.ts";
+
+export async function diffRuns(call: Call): Promise<number> {
+  const [a = "", b = ""] = call.words;
+  const compared = await withJournal(call, async (journal, stateDir) => {
+    if (journal === null)
+      throw new RunnerError("RUN_UNKNOWN", `There is no run "${a}": none is recorded in ${stateDir}.`);
+    return await compareRuns(journal, a, b);
+  });
+  if (call.on("json")) call.screen.document(compared);
+  else call.screen.print(comparisonText(compared, call.screen.out));
+  return 0;
+}
+
+function comparisonText({ runs, same, differences }: Comparison, paint: Paint): string {
+  const heads = runs.map(({ run, agent, outcome, iterations }, place) => [
+    place === 0 ? "a" : "b",
+    run,
+    shownInLine(agent, 40),
+    outcome,
+    `${iterations} iterations`,
+  ]);
+  if (same) return [...table(heads), paint("green", "✓ no difference")].join("\n");
+  const lines = differences.flatMap(({ about, at, a, b }, place) => [
+    `${paint(place === 0 ? "bold" : "dim", place === 0 ? `first ${about}` : about)} ${shownInLine(at, 200)}`,
+    ...(about === "flow" ? [] : [`  a  ${valueText(a)}`, `  b  ${valueText(b)}`]),
+  ]);
+  return [...table(heads), ...lines].join("\n");
+}
+
+function valueText(value: unknown): string {
+  if (Array.isArray(value) && value.every((item) => typeof item === "string"))
+    return shownInLine(value.join(", ") || "nothing more", 200);
+  return shownInLine(typeof value === "string" ? value : JSON.stringify(value), 200);
+}

@@ -1,0 +1,47 @@
+/** `lockstep doctor --journal`: the whole record of runs, checked without changing it. */
+import { shellWord } from "../../flow/text/harmless.ts";
+import { checkRecord, type JournalFault } from "../../run/records/check-journal.ts";
+import { fail, ok, warn, type Finding } from "./doctor.ts";
+import { count } from "../text/text.ts";
+
+/** Each fault is a line; parts in which there is none have one line that says so. */
+export function journalFindings(stateDir: string): readonly Finding[] {
+  const checked = checkRecord(stateDir);
+  if (checked === null) return [ok("journal", `none in ${stateDir}`)];
+  const { faults, counts, orphans, batches } = checked;
+  const isReadable = !faults.some(({ part }) => part === "database");
+  const whole: { readonly [part in JournalFault["part"]]: string } = {
+    database: "SQLite finds no fault",
+    runs: count(counts.runs, "run"),
+    entries:
+      count(counts.entries, "entry", "entries") +
+      (counts.unsealed === 0 ? "" : `, ${counts.unsealed} rows without a checksum, from an earlier version`),
+    flows: count(counts.flows, "flow"),
+    artifacts: count(counts.artifacts, "large entry", "large entries"),
+    owners: "no locks are left behind",
+  };
+  const findings = Object.entries(whole).flatMap(([part, detail]) => {
+    const its = faults.filter((fault) => fault.part === part);
+    if (its.length > 0) return folded(part, its);
+    return isReadable || part === "owners" ? [ok(part, detail)] : [];
+  });
+  if (orphans > 0)
+    findings.push(warn("files of runs", `those of ${count(orphans, "removed run")} are left`, TIDY));
+  else if (isReadable) findings.push(ok("files of runs", "none are left of removed runs"));
+  for (const file of batches)
+    findings.push(warn("batches", `${file} is not a valid record of a batch`, `rm ${shellWord(file)}`));
+  return findings;
+}
+
+const MOST_LINES = 20;
+const TIDY = "lockstep runs --prune";
+const RESCUE = "restore it from a copy, or: lockstep salvage";
+
+function folded(part: string, faults: readonly JournalFault[]): readonly Finding[] {
+  const lines = faults.slice(0, MOST_LINES).map(({ kind, detail }) => {
+    if (kind === "damage") return fail(part, detail, RESCUE);
+    return warn(part, detail, part === "owners" ? "the next run removes it" : TIDY);
+  });
+  const more = faults.length - lines.length;
+  return more === 0 ? lines : [...lines, fail(part, `${more} more`, RESCUE)];
+}

@@ -1,0 +1,35 @@
+/** `lockstep effects RUN` */
+import { EXIT } from "../../flow/verdict.ts";
+import { RunnerError, show, type Result } from "../../run/index.ts";
+import type { Call } from "../call.ts";
+import { withJournal } from "../journal.ts";
+import { shownInLine, table } from "../text/text.ts";
+
+export async function listEffects(call: Call): Promise<number> {
+  const { screen } = call;
+  const [ref = ""] = call.words;
+  return await withJournal(call, async (journal, stateDir) => {
+    if (journal === null)
+      throw new RunnerError("RUN_UNKNOWN", `There is no run "${ref}": none is recorded in ${stateDir}.`);
+    const { run, effects, outcome, reason } = await show(journal, ref);
+    const isDamaged = outcome === "damaged";
+    if (call.on("json")) screen.document({ v: 1, run, effects, ...(isDamaged && { damaged: reason }) });
+    else if (effects.length === 0 && !isDamaged)
+      screen.tell(`Run ${run} has done nothing outside of its own folder.`);
+    else {
+      const [head = "", ...lines] = table([
+        ["KIND", "TARGET", "STATE", "WHEN", "DETAIL"],
+        ...effects.map(cells),
+      ]);
+      if (lines.length > 0) screen.print([screen.out("dim", head), ...lines].join("\n"));
+    }
+    if (!isDamaged) return EXIT.completed;
+    screen.complain(`What else the run did is not known. ${call.typed(shownInLine(reason, 1000))}`);
+    return EXIT.unavailable;
+  });
+}
+
+function cells({ kind, target, state, at, detail }: Result["effects"][number]): readonly string[] {
+  const when = new Date(at).toISOString().slice(0, 19).replace("T", " ");
+  return [shownInLine(kind, 40), shownInLine(target, 80) || "-", state, when, shownInLine(detail, 600)];
+}

@@ -1,0 +1,50 @@
+/** `check --fix`: corrects in the files what has one right answer, and reports it. */
+import { writeWhole } from "../../run/world/write-whole.ts";
+import { join } from "node:path";
+import { mendAll, type Mended } from "../../load/migrate/fix.ts";
+import { createFiles } from "../../run/world/files.ts";
+import { RunnerError } from "../../run/errors.ts";
+import { load } from "../../run/load.ts";
+import { findProject } from "../../run/world/project.ts";
+import { shownInLine, type Paint } from "../text/text.ts";
+
+/** Everything that was changed, or under `dryRun` would be. */
+export async function fixAgents(
+  names: readonly string[],
+  cwd: string,
+  dryRun: boolean,
+): Promise<readonly Mended[]> {
+  const { root } = findProject(cwd);
+  const all: Mended[] = [];
+  for (const name of names) {
+    const { changes, texts } = await mendAll(
+      createFiles(root),
+      async (files) => (await load(name, { cwd, files })).problems,
+    );
+    all.push(...changes);
+    if (dryRun) continue;
+    for (const [file, text] of texts) write(join(root, file), text);
+  }
+  return all;
+}
+
+export function fixesText(changes: readonly Mended[], dryRun: boolean, paint: Paint): string {
+  if (changes.length === 0) return "Nothing is left to fix that has one right answer.";
+  const word = dryRun ? "would fix" : "fixed";
+  return changes
+    .map(({ code, file, line, before, after }) => {
+      const change = before === "" ? `+ ${after}` : `${before} → ${after}`;
+      const place = paint("bold", `${shownInLine(file)}:${line}`);
+      return `${place}  ${paint("green", word)}  ${code}\n  ${shownInLine(change)}`;
+    })
+    .join("\n");
+}
+
+function write(path: string, text: string): void {
+  try {
+    writeWhole(path, text);
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new RunnerError("NOT_WRITABLE", `${path} cannot be fixed: ${why}`, { cause });
+  }
+}

@@ -1,0 +1,117 @@
+/** `lockstep replay RUN|FILE …`: every decision once more, against the record. */
+import { resolve } from "node:path";
+import { EXIT } from "../../flow/verdict.ts";
+import { parseBundle, replayBundle } from "../../run/records/bundle.ts";
+import { MOST_BUNDLE_BYTES, readWritten } from "../../run/world/files.ts";
+import { findRun, RunnerError, type Journal } from "../../run/index.ts";
+import { replayRow, type TimedReplay } from "../../run/records/replay.ts";
+import { everyRow } from "../../run/records/runs.ts";
+import { UsageError } from "../args.ts";
+import type { Call } from "../call.ts";
+import { withJournal } from "../journal.ts";
+import { count, shownInLine, type Paint } from "../text/text.ts";
+
+type Told = {
+  readonly run: string;
+  readonly agent: string;
+  readonly ok: boolean;
+  readonly events: number;
+  readonly difference: TimedReplay["difference"];
+  readonly ms: number;
+  /** Why it cannot be read. */
+  readonly damaged?: string;
+};
+type Row = Parameters<typeof replayRow>[1];
+
+export async function replayRuns(call: Call): Promise<number> {
+  const { words, screen } = call;
+  if (words.length === 0 && !call.on("all")) throw new UsageError("replay needs RUN, FILE or --all.");
+  const isJson = call.on("json");
+  const told: Omit<Told, "ms">[] = [];
+  let ok = true;
+  let differs = false;
+  let isDamaged = false;
+  let events = 0;
+  let ms = 0;
+  await withJournal(call, async (journal, stateDir) => {
+    const total = call.on("all") ? ((await journal?.count()) ?? 0) + words.length : words.length;
+    let done = 0;
+    const tell = ({ ms: took, ...run }: Told) => {
+      ok &&= run.ok;
+      differs ||= run.difference !== null;
+      isDamaged ||= run.damaged !== undefined;
+      events += run.events;
+      ms += took;
+      done += 1;
+      if (isJson) told.push(run);
+      else screen.print(runText(run, screen.out));
+      if (total > MANY) screen.status(done === total ? null : `replayed ${done} of ${total} runs`);
+    };
+    for (const word of words) {
+      if (word.endsWith(".json")) tell(await fromFile(call, word));
+      else if (journal === null)
+        throw new RunnerError("RUN_UNKNOWN", `There is no run "${word}": none is recorded in ${stateDir}.`);
+      else tell(await fromJournal(journal, await findRun(journal, word)));
+    }
+    if (journal !== null && call.on("all"))
+      for await (const row of everyRow(journal))
+        tell(await fromJournal(journal, row).catch((error: unknown) => unreadable(row, error)));
+  }).finally(() => screen.status(null));
+  const eventsPerSecond = Math.round(events / Math.max(ms / 1000, 1e-6));
+  if (isJson) screen.document({ v: 1, ok, events, eventsPerSecond, runs: told });
+  else {
+    // A handful of events is over before the machine is warm.
+    const rate = events < 1000 ? "" : `, ${eventsPerSecond.toLocaleString("en")} a second`;
+    screen.tell(`${count(events, "event")} replayed${rate}`);
+  }
+  if (isDamaged && !differs) return EXIT.unavailable;
+  return ok ? EXIT.completed : EXIT.failed;
+}
+
+/** Of more runs than this it is shown how many are done. */
+const MANY = 20;
+
+async function fromFile(call: Call, file: string): Promise<Told> {
+  const bundle = parseBundle(readText(call, file), file);
+  return toTold(file, bundle.run.agent, await replayBundle(bundle));
+}
+
+async function fromJournal(journal: Journal, row: Row): Promise<Told> {
+  return toTold(row.id, row.agent, await replayRow(journal, row));
+}
+
+/** One that is damaged does not hide the others. */
+function unreadable({ id, agent }: Row, error: unknown): Told {
+  if (!(error instanceof RunnerError) || error.code !== "JOURNAL_UNAVAILABLE") throw error;
+  return { run: id, agent, ok: false, events: 0, difference: null, ms: 0, damaged: error.message };
+}
+
+function toTold(run: string, agent: string, { events, difference, ms }: TimedReplay): Told {
+  return { run, agent, ok: difference === null, events, difference, ms };
+}
+
+export function readText(call: Call, file: string): string {
+  try {
+    return readWritten(resolve(call.cwd, file), MOST_BUNDLE_BYTES);
+  } catch (cause) {
+    const isGone = cause instanceof Error && "code" in cause && cause.code === "ENOENT";
+    if (isGone)
+      throw new RunnerError("EXPORT_INVALID", `There is no file ${file} in ${resolve(call.cwd)}.`, { cause });
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new RunnerError("EXPORT_INVALID", `${file} cannot be read: ${why}`, { cause });
+  }
+}
+
+function runText({ run, agent, events, difference, damaged }: Omit<Told, "ms">, paint: Paint): string {
+  const about = `${shownInLine(run)} · ${shownInLine(agent)}`;
+  if (damaged !== undefined) return `${paint("red", "✗ damaged")}  ${about} · ${shownInLine(damaged, 1000)}`;
+  if (difference === null) return `${paint("green", "✓ same")}  ${about} · ${count(events, "event")}`;
+  const { seq, event, about: what, recorded, derived } = difference;
+  const line = (name: string, value: unknown) =>
+    `  ${paint("dim", name.padEnd(9))} ${shownInLine(JSON.stringify(value), 2000)}`;
+  return [
+    `${paint("red", "✗ differs")}  ${about} · entry ${seq} (${event}), ${what}`,
+    line("recorded", recorded),
+    line("derived", derived),
+  ].join("\n");
+}

@@ -1,0 +1,115 @@
+/** `lockstep show RUN` */
+import type { Entry, Sight } from "../../flow/event.ts";
+import { findRun, RunnerError, show, type Journal, type Shown } from "../../run/index.ts";
+import type { Call } from "../call.ts";
+import { resumeCommand } from "../conduct.ts";
+import { UsageError } from "../args.ts";
+import { EXIT } from "../../flow/verdict.ts";
+import { toFailure } from "../../run/result.ts";
+import { slicesOf } from "../../run/records/runs.ts";
+import { withJournal } from "../journal.ts";
+import { failedLine, ledLine } from "../text/progress.ts";
+import { renderReport, resultText } from "../text/report.ts";
+import { duration, jsonLine, shownInLine, table, type Paint } from "../text/text.ts";
+
+export async function showRun(call: Call): Promise<number> {
+  const { screen } = call;
+  const [ref = ""] = call.words;
+  if (call.on("json") && call.on("events"))
+    throw new UsageError("--json and --events cannot both have stdout.");
+  return await withJournal(call, async (journal, stateDir) => {
+    if (journal === null) {
+      throw new RunnerError("RUN_UNKNOWN", `There is no run "${ref}": none is recorded in ${stateDir}.`);
+    }
+    const row = await findRun(journal, ref);
+    if (call.on("follow")) return await (await import("./follow.ts")).followShown(call, journal, row.id);
+    if (call.on("events")) {
+      for await (const slice of slicesOf(journal, row.id))
+        for (const entry of slice) screen.emit(jsonLine(entry));
+      return 0;
+    }
+    if (call.on("audit")) return await tellAudit(call, journal, row.id);
+    const isText = !call.on("result") && !call.on("json");
+    const lines: string[] = [];
+    const result = await show(journal, row.id, Date.now(), (entry) => {
+      if (isText) lines.push(...visitLines(entry, screen.out));
+      if (lines.length >= LINES) screen.print(lines.splice(0).join("\n"));
+    }).catch((error: unknown) => {
+      if (!call.on("json") || !(error instanceof RunnerError) || error.code !== "JOURNAL_UNAVAILABLE")
+        throw error;
+      const failure = toFailure(row.agent, error.code, error.message);
+      return { ...failure, run: row.id, outcome: "damaged" } as const;
+    });
+    if (call.on("result")) return printResult(call, result);
+    const code = result.outcome === "damaged" ? EXIT.unavailable : EXIT.completed;
+    if (call.on("json")) {
+      screen.document(result);
+      return code;
+    }
+    const report = renderReport(result, resumeCommand(call, result), screen.out, call.typed);
+    screen.print([...lines, report, ...stepTable(result, screen.out)].join("\n"));
+    return code;
+  });
+}
+
+/** Of a long run so many are printed at once. */
+const LINES = 500;
+
+/** Only what the run made: text as it is but for what a terminal would obey, anything else as JSON. */
+function printResult({ screen, on, typed }: Call, { run, result, outcome, reason }: Shown): number {
+  if (on("json")) screen.document({ v: 1, run, result });
+  else if (result !== null) screen.emit(resultText(result));
+  if (outcome === "damaged") {
+    const unknown = result === null ? `What run ${run} made is not known. ` : "";
+    screen.complain(`${unknown}${typed(shownInLine(reason, 1000))}`);
+    return EXIT.unavailable;
+  }
+  if (result !== null) return 0;
+  screen.complain(
+    `Run ${run} has no result: ${outcome === "completed" ? "its last answer holds no data" : `it is ${outcome}`}.`,
+  );
+  return 1;
+}
+
+/** What each step took. */
+function stepTable({ steps }: Shown, paint: Paint): readonly string[] {
+  if (steps.length === 0) return [];
+  const rows = steps.map(({ step, visits, turns, inputTokens, outputTokens, ms, costUsd }) => [
+    shownInLine(step, 60),
+    ...[visits, turns, inputTokens, outputTokens].map(String),
+    duration(ms),
+    costUsd === null ? "-" : `$${costUsd.toFixed(4)}`,
+  ]);
+  const [head = "", ...lines] = table([
+    ["STEP", "VISITS", "TURNS", "TOKENS IN", "OUT", "TIME", "COST"],
+    ...rows,
+  ]);
+  return ["", paint("dim", `  ${head}`), ...lines.map((line) => `  ${line}`)];
+}
+
+/** How a visit was settled, if this entry settled one. */
+export function visitLines({ event, led, underWay }: Entry, paint: Paint): readonly string[] {
+  const failed = event.type === "step.checked" ? event.results.find((other) => !other.ok) : undefined;
+  if (led === undefined)
+    return event.type === "step.checked" && failed !== undefined ? [failedLine(event, failed, paint)] : [];
+  const seen = ({ met, what }: Sight) =>
+    paint("dim", `      ${met ? "met" : "not met"}: ${shownInLine(what, 400)}`);
+  const line = ledLine(led, failed, paint, underWay);
+  return event.type === "step.looked" ? [line].concat(event.sights.map(seen)) : [line];
+}
+
+/** The run in the words of the life of its stages. */
+async function tellAudit({ screen, on }: Call, journal: Journal, run: string): Promise<number> {
+  const { auditRun } = await import("../../run/records/audit-record.ts");
+  const records = await auditRun(journal, run);
+  if (on("json")) screen.document({ v: 1, run, audit: records });
+  else {
+    const lines = records.map(({ at, name, about }) => [
+      screen.out("dim", new Date(at).toISOString().slice(11, 23)),
+      name,
+      screen.out("dim", shownInLine(JSON.stringify(about), 200)),
+    ]);
+    screen.print(lines.map((line) => line.join("  ")).join("\n"));
+  }
+  return 0;
+}

@@ -1,0 +1,202 @@
+/** `lockstep trust show NAME`, `lockstep trust list` and `lockstep trust revoke [NAME|DIGEST|DIR|--all]` */
+import { existsSync, realpathSync } from "node:fs";
+import { resolve } from "node:path";
+import type { Flow } from "../../flow/flow.ts";
+import { hasErrors } from "../../flow/problem.ts";
+import { EXIT } from "../../flow/verdict.ts";
+import { broken, visibleInLine } from "../../flow/text/visible.ts";
+import { RunnerError } from "../../run/index.ts";
+import { findProject } from "../../run/world/project.ts";
+import { forgetState, knownStates, type KnownState } from "../../run/trust/states.ts";
+import { openTrust, type Trusted, type TrustStore } from "../../run/trust/trust-store.ts";
+import { tryGround } from "../../run/boundary.ts";
+import { commandLines, trusting, trustState, type TrustState } from "../../run/trust/trust.ts";
+import { loadAgent } from "../agent.ts";
+import { UsageError } from "../args.ts";
+import type { Call } from "../call.ts";
+import { sandboxOf } from "../conduct.ts";
+import { count } from "../text/text.ts";
+
+const VERBS = { show, list, revoke } as const;
+
+export async function trust(call: Call): Promise<number> {
+  const [verb = ""] = call.words;
+  if (!Object.hasOwn(VERBS, verb))
+    throw new UsageError(`trust knows show, list and revoke, not "${verb}".`, {
+      word: verb,
+      candidates: Object.keys(VERBS),
+    });
+  if (verb !== "revoke" && call.on("all")) throw new UsageError("--all is for revoke.");
+  return await VERBS[verb as keyof typeof VERBS](call);
+}
+
+/** What the agent would ask for. 0: it may run; 3: it needs a yes first. */
+async function show(call: Call): Promise<number> {
+  const name = call.words[1];
+  if (name === undefined) throw new UsageError("trust show needs NAME, the agent.");
+  const { flow, problems, project } = await loadAgent(name, call.cwd);
+  if (flow === null || hasErrors(problems)) {
+    const { message = "", fix = "" } = problems.find(({ severity }) => severity === "error") ?? {};
+    const more = `Run \`lockstep check ${name}\` for all that is wrong.`;
+    throw new RunnerError("FLOW_INVALID", `Agent "${name}" cannot be read: ${message} ${fix} ${more}`);
+  }
+  const { env } = call.host;
+  const { sandbox: wish } = sandboxOf(call);
+  await using tried = await tryGround(flow, {
+    project,
+    cwd: call.cwd,
+    env,
+    ...(wish !== undefined && { wish }),
+  });
+  const state = await trustState(
+    flow,
+    trusting(project.root, tried.sandbox.confined || !tried.sandbox.starts, { env }),
+  );
+  const isFree = state.state !== "new" && state.state !== "changed";
+  if (call.on("json")) call.screen.document({ v: 1, ...state, trusted: isFree });
+  else call.screen.print(stateText(call, state, requiredFlags(flow)));
+  return isFree ? EXIT.completed : EXIT.unavailable;
+}
+
+/** What a run cannot be started without, each with a place for its value. */
+function requiredFlags({ parameters }: Flow): string {
+  const needed = parameters.filter((parameter) => parameter.required && parameter.default === undefined);
+  return needed.map(({ flag }) => ` ${flag} …`).join("");
+}
+
+function stateText(
+  { typed }: Call,
+  { agent, root, digest, commands, change, state, at }: TrustState,
+  needed: string,
+): string {
+  if (state === "nothing")
+    return `${visibleInLine(agent)} needs no trust: its files make Lockstep run nothing.`;
+  const words: { readonly [state in TrustState["state"]]: string } = {
+    nothing: "",
+    everything: "LOCKSTEP_TRUST=all trusts it, like everything else",
+    trusted: `trusted${at === null ? "" : ` since ${at}`}`,
+    changed: "not trusted: it changed since you trusted it (+ is new, - is gone)",
+    new: "not trusted",
+  };
+  const isOpen = state === "changed" || state === "new";
+  return [
+    `${visibleInLine(agent)} in ${visibleInLine(root)}: ${words[state]}`,
+    ...commandLines(commands, isOpen ? change : null).map((line) => broken(line)),
+    `digest ${digest}`,
+    ...(isOpen
+      ? [
+          `${typed("To trust it: lockstep run")} ${visibleInLine(agent)}${visibleInLine(needed)} --trust ${digest}`,
+        ]
+      : []),
+  ].join("\n");
+}
+
+function list(call: Call): Promise<number> {
+  if (call.words.length > 1) throw new UsageError("trust list takes no further word.");
+  const entries = storeOf(call).list();
+  const states = knownStates(call.host.env);
+  if (call.on("json"))
+    call.screen.document({ v: 1, trusted: entries.map(told), states: states.map(stateTold) });
+  else {
+    if (entries.length + states.length === 0) call.screen.tell("You trust no project.");
+    if (entries.length > 0) call.screen.print(listing(entries));
+    if (states.length > 0) call.screen.print(stateListing(states));
+  }
+  return Promise.resolve(EXIT.completed);
+}
+
+function stateTold({ path, how, since }: KnownState) {
+  return { path, how, since };
+}
+
+function stateListing(states: readonly KnownState[]): string {
+  const words = { made: "made by your runs", accepted: "came from elsewhere, accepted by you" } as const;
+  const lines = states.map(({ path, how, since }) => `  ${visibleInLine(path)}  ${since}  ${words[how]}`);
+  return ["State folders of your own", ...lines].join("\n");
+}
+
+function told({ lines, ...entry }: Trusted) {
+  return { ...entry, counts: entry.at !== null, commands: lines };
+}
+
+/** Project by project. */
+function listing(entries: readonly Trusted[]): string {
+  const projects = [...Map.groupBy(entries, ({ root }) => root)].toSorted(([a], [b]) => (a < b ? -1 : 1));
+  return projects
+    .map(([root, all]) => [visibleInLine(root)].concat(all.map((entry) => entryLine(entry))).join("\n"))
+    .join("\n");
+}
+
+function entryLine({ agent, digest, lines, at }: Trusted): string {
+  const who = visibleInLine(agent) || "(agent not recorded)";
+  const when = at ?? "from an older version: asked again";
+  return `  ${who}  ${when}  ${count(lines.length, "line")}  ${digest}`;
+}
+
+/** An agent of this project, a digest or a beginning of one, the folder of a project, or a state folder. */
+function revoke(call: Call): Promise<number> {
+  const store = storeOf(call);
+  const { env } = call.host;
+  const [, word] = call.words;
+  if (call.on("all")) {
+    if (word !== undefined) throw new UsageError("--all revokes everything: leave the word out.");
+    store.clear();
+    // Those that the user's own runs made were never a matter of trust.
+    for (const { id, how } of knownStates(env)) if (how === "accepted") forgetState(env, id);
+    if (call.on("json")) call.screen.document({ v: 1, all: true });
+    else call.screen.print("You trust nothing any more.");
+    return Promise.resolve(EXIT.completed);
+  }
+  if (word === undefined)
+    throw new UsageError("trust revoke needs an agent, a digest, a folder, a state folder, or --all.");
+  const gone = meant(call, store, word);
+  const states = gone.length > 0 ? [] : knownStates(env).filter(({ path }) => path === placeOf(call, word));
+  if (gone.length + states.length === 0) {
+    const why = `Nothing that you trust is called "${word}". \`lockstep trust list\` shows all of it.`;
+    throw new UsageError(why);
+  }
+  for (const entry of gone) store.remove(entry);
+  for (const { id } of states) forgetState(env, id);
+  if (call.on("json"))
+    call.screen.document({ v: 1, all: false, revoked: gone.map(told), states: states.map(stateTold) });
+  else
+    call.screen.print(
+      [
+        ...gone.map(({ root, agent }) => `Revoked: ${visibleInLine(agent)} in ${visibleInLine(root)}`),
+        ...states.map(
+          ({ path }) =>
+            `Forgotten: ${visibleInLine(path)}, which can only be looked at until you accept it again`,
+        ),
+      ].join("\n"),
+    );
+  return Promise.resolve(EXIT.completed);
+}
+
+function meant(call: Call, store: TrustStore, word: string): readonly Trusted[] {
+  const all = store.list();
+  const here = realpathSync.native(findProject(call.cwd).root);
+  const byAgent = all.filter(({ root, agent }) => root === here && agent === word);
+  if (byAgent.length > 0) return byAgent;
+  const isDigits = /^[0-9a-f]{8,64}$/i.test(word);
+  const byDigest = isDigits ? all.filter(({ digest }) => digest.startsWith(word.toLowerCase())) : [];
+  if (new Set(byDigest.map(({ digest }) => digest)).size > 1)
+    throw new UsageError(`Several digests begin with ${word}: write more of it.`);
+  if (byDigest.length > 0) return byDigest;
+  const place = placeOf(call, word);
+  return all.filter(({ root }) => root === place);
+}
+
+/** A folder that is gone is still known by its path. */
+function placeOf({ cwd }: Call, word: string): string {
+  const path = resolve(cwd, word);
+  return existsSync(path) ? realpathSync.native(path) : path;
+}
+
+function storeOf({ host }: Call): TrustStore {
+  const store = openTrust(host.env);
+  if (store !== null) return store;
+  throw new RunnerError(
+    "CONFIG_INVALID",
+    "There is no folder for your settings: HOME and XDG_CONFIG_HOME are not set. Set one of them to a full path.",
+  );
+}

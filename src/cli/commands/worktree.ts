@@ -1,0 +1,98 @@
+/** `lockstep worktree list|prune|repair` */
+import type { Journal } from "../../run/index.ts";
+import { findProject } from "../../run/world/project.ts";
+import { standingOf } from "../../run/trust/states.ts";
+import {
+  listWorktrees,
+  pruneWorktrees,
+  repairWorktrees,
+  type Pruned,
+  type Repaired,
+  type WorktreeRow,
+} from "../../run/records/worktrees.ts";
+import { UsageError } from "../args.ts";
+import type { Call } from "../call.ts";
+import { withJournal, withOwnJournal } from "../journal.ts";
+import { shownInLine, table, type Paint } from "../text/text.ts";
+
+export async function worktrees(call: Call): Promise<number> {
+  const { words, screen, host } = call;
+  const [verb = ""] = words;
+  if (verb !== "list" && verb !== "prune" && verb !== "repair")
+    throw new UsageError(`worktree knows list, prune and repair, not "${verb}".`, {
+      word: verb,
+      candidates: ["list", "prune", "repair"],
+    });
+  if (verb === "list" && call.on("dry-run")) throw new UsageError("--dry-run is for prune and repair.");
+  const { root } = findProject(call.cwd, call.stateDir);
+  const dryRun = call.on("dry-run");
+  const look = async (journal: Journal | null, stateDir: string): Promise<number> => {
+    const isOurs = standingOf(stateDir, host.env).kind !== "foreign";
+    const around = { env: host.env, signal: host.interruption(), root, isOurs };
+    const none = () => screen.tell(`No worktrees of the runs recorded in ${stateDir} are left.`);
+    if (verb === "list") {
+      const rows = journal === null ? [] : await listWorktrees(journal, around);
+      if (call.on("json")) screen.document({ v: 1, worktrees: rows });
+      else if (rows.length === 0) none();
+      else screen.print(listing(rows, screen.out));
+      return 0;
+    }
+    if (verb === "repair") {
+      const repaired = await repairWorktrees(journal, around, { dryRun, now: Date.now() });
+      if (call.on("json")) screen.document({ v: 1, dryRun, repaired });
+      else if (repaired.length === 0) screen.tell("Nothing is to be repaired.");
+      else screen.print(repaired.map((one) => repairedLine(one, dryRun, screen.out)).join("\n"));
+      return 0;
+    }
+    const pruned = journal === null ? [] : await pruneWorktrees(journal, around, { dryRun });
+    if (call.on("json"))
+      screen.document({ v: 1, dryRun, worktrees: pruned.map(({ row, ...told }) => ({ ...row, ...told })) });
+    else if (pruned.length === 0) none();
+    else screen.print(pruned.map((one) => prunedLine(one, dryRun, screen.out)).join("\n"));
+    return 0;
+  };
+  const isLooking = verb === "list" || dryRun;
+  return await (isLooking ? withJournal(call, look) : withOwnJournal(call, null, look));
+}
+
+function listing(rows: readonly WorktreeRow[], paint: Paint): string {
+  const cells = rows.map((row) => [
+    row.run,
+    row.state,
+    `${shownInLine(row.branch, 60)} → ${shownInLine(row.base, 60)}`,
+    standing(row),
+    inIt(row),
+    shownInLine(row.path, 400),
+  ]);
+  const [head = "", ...lines] = table([
+    ["RUN", "STATE", "BRANCH", "MERGED", "UNCOMMITTED", "PATH"],
+    ...cells,
+  ]);
+  return [paint("dim", head), ...lines].join("\n");
+}
+
+/** What is not committed is not on the branch, so that a branch without it counts for nothing. */
+function standing({ merged, uncommitted, held }: WorktreeRow): string {
+  if (merged === null) return "unknown";
+  if (uncommitted !== null && uncommitted.length > 0) return held ? "held, uncommitted" : "uncommitted";
+  if (held && !merged) return "held";
+  return merged ? "merged" : "not merged";
+}
+
+function inIt({ exists, made, uncommitted }: WorktreeRow): string {
+  if (!exists) return "folder gone";
+  if (!made) return "half made";
+  return uncommitted === null ? "unknown" : String(uncommitted.length);
+}
+
+function prunedLine({ row, done, why }: Pruned, dryRun: boolean, paint: Paint): string {
+  const would = dryRun && done !== "kept" ? "would be " : "";
+  const word = paint(done === "kept" ? "yellow" : "green", `${would}${done}`);
+  return `${row.run}  ${word}  ${shownInLine(row.path, 400)}  ${paint("dim", shownInLine(why, 300))}`;
+}
+
+function repairedLine({ path, what, done, why }: Repaired, dryRun: boolean, paint: Paint): string {
+  const would = dryRun && done !== "kept" ? "would be " : "";
+  const word = paint(done === "kept" ? "yellow" : "green", `${would}${done}`);
+  return `${word}  ${shownInLine(path, 400)}  ${paint("dim", shownInLine(`${what}; ${why}`, 300))}`;
+}

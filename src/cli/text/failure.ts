@@ -1,0 +1,112 @@
+/** What a command that failed prints: words for people, one document for programs. */
+import { EXIT, exitCode } from "../../flow/verdict.ts";
+import type { Problem } from "../../flow/problem.ts";
+import { didYouMean } from "../../load/text/suggest.ts";
+import { toFailure } from "../../run/result.ts";
+import { UsageError } from "../args.ts";
+import type { UnderWay } from "../call.ts";
+import type { Command } from "../commands.ts";
+
+export type Failure = {
+  readonly code: string;
+  readonly reason: string;
+  readonly exitCode: number;
+  /** Where a bug was met; null for everything that is not one. */
+  readonly stack: string | null;
+};
+
+export function toFailing(error: unknown, command: Command | null, agent: string): Failure {
+  if (error instanceof UsageError) {
+    const { message, near } = error;
+    const hint = near === null ? "" : didYouMean(near.word, near.candidates);
+    const about =
+      command?.takesParameters && agent !== ""
+        ? `${command.name} ${agent} `
+        : command === null
+          ? ""
+          : `${command.name} `;
+    const said = `${message}${hint}`;
+    // A command at the end is to be pasted without what follows.
+    const reason = `${said}${/[.?!]$/.test(said) ? " " : "\n"}See: lockstep ${about}--help`;
+    return { code: "USAGE", reason, exitCode: EXIT.invalid, stack: null };
+  }
+  if (isRunnerError(error)) {
+    const { code, message } = error;
+    return { code, reason: message, exitCode: exitCode({ outcome: "failed", code }), stack: null };
+  }
+  const reason = `This is a bug in Lockstep: ${error instanceof Error ? error.message : String(error)}`;
+  const stack = error instanceof Error && error.stack !== undefined ? error.stack : String(error);
+  return { code: "INTERNAL", reason, exitCode: EXIT.failed, stack };
+}
+
+export type Interruption = {
+  /** What the run was about to do; null: the command drives none. */
+  readonly word: "began" | "went on" | null;
+  readonly isSecond: boolean;
+  /** The command that goes on with what was recorded by then. */
+  readonly resume: string | null;
+};
+
+/** A signal ended the command before it had a result. */
+export function interruptedBy(
+  signal: string,
+  exitCode: number,
+  { word, isSecond, resume }: Interruption,
+): Failure {
+  const why = isSecond
+    ? `Left at once because of a second ${signal}.`
+    : `Stopped by ${signal}${word === null ? "" : ` before the run ${word}`}.`;
+  const reason = resume === null ? why : `${why} What was recorded is kept; go on with: ${resume}`;
+  return { code: INTERRUPTED, reason, exitCode, stack: null };
+}
+
+const INTERRUPTED = "INTERRUPTED";
+
+export function failureDocument(
+  failure: Failure,
+  command: Command | null,
+  agent: string,
+  underWay: UnderWay | null,
+): unknown {
+  const { code, reason, exitCode } = failure;
+  const outcome = code === INTERRUPTED ? "interrupted" : "failed";
+  if (underWay?.document !== undefined) return { ...underWay.document(), code, reason, exitCode };
+  switch (command?.document ?? "plain") {
+    case "result": {
+      const run = underWay?.run ?? null;
+      const resumable = run !== null && underWay?.phase !== "over";
+      return { ...toFailure(agent, code, reason), run, outcome, exitCode, resumable };
+    }
+    case "findings":
+      return { v: 1, agent, ok: false, problems: [toProblem(failure)] };
+    case "plain":
+      return { v: 1, outcome, success: false, code, reason, exitCode };
+  }
+}
+
+/** The line itself as a finding, for `check --json`. */
+export function toProblem({ code, reason }: Pick<Failure, "code" | "reason">): Problem {
+  return {
+    code,
+    severity: "error",
+    file: "(command line)",
+    line: 1,
+    column: 1,
+    pointer: "",
+    step: null,
+    message: reason,
+    why: "Nothing could be checked.",
+    fix: "lockstep check --help",
+    witness: [],
+  };
+}
+
+/** Known by its name: the room that defines it need not be loaded to report a mistyped flag. */
+function isRunnerError(error: unknown): error is Error & { readonly code: string } {
+  return (
+    error instanceof Error &&
+    error.name === "RunnerError" &&
+    "code" in error &&
+    typeof error.code === "string"
+  );
+}

@@ -1,0 +1,345 @@
+/** What a person sees while a run goes on: a line for every settled visit, and on a terminal one line that lives. */
+import {
+  judgedIn,
+  type BackendSpec,
+  type Call,
+  type CallResult,
+  type CheckResult,
+  type Entry,
+  type Led,
+} from "../../flow/event.ts";
+import { own } from "../../flow/json.ts";
+import { denialText } from "../../flow/question.ts";
+import { broken, gutter, visible } from "../../flow/text/visible.ts";
+import type { DriveOptions } from "../../run/index.ts";
+import type { Screen } from "../screen.ts";
+import { besideEachOther, count, DOING, duration, shownInLine, wrapped, type Paint } from "./text.ts";
+
+type Observe = NonNullable<DriveOptions["observe"]>;
+type State = Parameters<Observe>[1];
+
+export type Progress = {
+  readonly observe: Observe;
+  readonly hear: NonNullable<DriveOptions["onText"]>;
+  readonly stop: () => void;
+};
+
+export function createProgress(screen: Screen, isVerbose: boolean, now: () => number): Progress {
+  // Questions that come before the run are not part of its time.
+  let from: number | null = null;
+  let since = 0;
+  let state: State | null = null;
+  let heard = { characters: 0, tail: "" };
+  const hearing = () => {
+    if (heard.characters === 0) return [];
+    return [isVerbose ? `… ${shownInLine(heard.tail)}` : `${count(heard.characters, "character")} heard`];
+  };
+  const refresh = () => {
+    const at = now();
+    screen.status(state === null ? null : statusLine(state, at - (from ?? at), hearing(), at - since));
+  };
+  const timer = screen.isLive ? setInterval(refresh, 200) : null;
+  timer?.unref();
+  const tell = (line: string) => screen.tell(screen.isLive ? wrapped(line, screen.width) : line);
+  return {
+    observe: (entry, after, flow) => {
+      const { event } = entry;
+      since = now();
+      from ??= since;
+      const before = state;
+      state = after;
+      heard = { characters: 0, tail: "" };
+      // The person at the terminal is asked, and that shows the question.
+      if (event.type !== "step.asked" || !screen.isAnswering)
+        for (const line of entryLines(entry, after, screen.err, isVerbose, before)) tell(line);
+      if (event.type === "run.started") {
+        const { run, backend, worktree } = event;
+        const steps = count(Object.keys(flow.steps).length, "step");
+        const facts = [shownInLine(flow.agent), `run ${run}`, steps, backendText(backend)];
+        tell(screen.err("bold", facts.join(" · ")));
+        if (worktree !== undefined)
+          tell(
+            screen.err(
+              "dim",
+              `in ${shownInLine(worktree.path, 400)}, branch ${shownInLine(worktree.branch)}`,
+            ),
+          );
+      }
+      refresh();
+    },
+    hear: (_, delta) => {
+      heard = { characters: heard.characters + delta.length, tail: (heard.tail + delta).slice(-100) };
+    },
+    stop: () => {
+      if (timer !== null) clearInterval(timer);
+      screen.status(null);
+    },
+  };
+}
+
+/** `ai-sdk anthropic/claude-sonnet-5`: the backend with the models that it asks, as far as they are recorded. */
+export function backendText({ id, models = [] }: BackendSpec): string {
+  return shownInLine([id, models.join(", ")].join(" ").trim());
+}
+
+/** `continuation.issue #2 · asking · 12.0 s · iteration 3 · last next · 340 characters heard`: a narrow one is cut. */
+export function statusLine(
+  state: State,
+  elapsedMs: number,
+  heard: readonly string[] = [],
+  sinceMs = 0,
+): string {
+  const lanes = state.lanes.map(({ step, visit }) => `${shownInLine(step, 60)} #${visit}`);
+  const doing = [...new Set(state.lanes.map(({ command }) => DOING[command.type]))];
+  return [
+    lanes.length === 0 ? "ending" : lanes.join(" ∥ "),
+    ...(doing.length === 0 ? [] : [waitText(state, sinceMs) ?? doing.join(", ")]),
+    duration(elapsedMs),
+    `iteration ${state.iterations}`,
+    ...(state.last === null ? [] : [`last ${shownInLine(state.last.label, 40)}`]),
+    ...heard,
+  ].join(" · ");
+}
+
+/** `attempt 2 of 5 in 12.0 s`, while a failed request waits to be sent again; null: nothing of the kind is waited for. */
+function waitText({ lanes }: State, sinceMs: number): string | null {
+  for (const { command } of lanes)
+    if (command.type === "wait" && command.retry !== undefined) {
+      const { next, of } = command.retry;
+      return `attempt ${next} of ${of} in ${duration(Math.max(0, command.ms - sinceMs))}`;
+    }
+  return null;
+}
+
+/** What an entry of the journal says to a person; mostly nothing. `before`: the state that the entry was made in. */
+export function entryLines(
+  { event, led, underWay }: Entry,
+  state: State,
+  paint: Paint,
+  isVerbose: boolean,
+  before: State | null = null,
+): readonly string[] {
+  const dim = (text: string) => paint("dim", `    ${shownInLine(text, 400)}`);
+  const lines: string[] = [];
+  switch (event.type) {
+    case "run.resumed":
+      lines.push(
+        paint(
+          "bold",
+          `resumed run ${state.run} at ${state.lanes.map((lane) => lane.step).join(", ") || "its end"}`,
+        ),
+      );
+      break;
+    case "run.adopted":
+      lines.push(dim(`went on with the flow ${event.flow.slice(0, 12)}`));
+      break;
+    case "run.edited":
+      lines.push(dim(`handoff edited: ${Object.keys(event.handoff).join(", ")}`));
+      break;
+    case "step.answered": {
+      const { reply, step } = event;
+      const judged = judgedIn(reply);
+      lines.push(...denials(step, judged, paint));
+      const used = judged.filter(({ denied }) => denied === undefined).map(({ name }) => name);
+      if (used.length > 0) lines.push(dim(`${whose(step, before)}${toolsText(used)}`));
+      const wait = state.pending.find((command) => command.type === "wait");
+      if (reply.kind === "fault" && wait !== undefined) {
+        const { next, of } = wait.retry ?? { next: 0, of: 0 };
+        const which = of === 0 ? "" : ` (attempt ${next} of ${of})`;
+        const said = reply.fault.message.replace(/[\s.;]+$/, "");
+        lines.push(dim(`${step}: ${said}; trying again in ${duration(wait.ms)}${which}`));
+      }
+      if (reply.kind === "said" && isVerbose) {
+        const output = reply.output === undefined ? "" : JSON.stringify(reply.output);
+        const said = reply.text === "" ? output : reply.text;
+        if (said !== "") lines.push(dim(`${step} said: ${said}`));
+        for (const { name, input } of reply.calls)
+          lines.push(dim(`${step} calls ${name} ${JSON.stringify(input)}`));
+      }
+      const sentBack = state.lanes.flatMap((lane) => lane.say).find((say) => say.kind === "repair");
+      if (led === undefined && sentBack !== undefined)
+        lines.push(dim(`${step}: sent back, ${sentBack.errors.join("; ")}`));
+      break;
+    }
+    case "step.called":
+      lines.push(...denials(event.step, event.results, paint));
+      lines.push(...calledLines(event, before, isVerbose).map(dim));
+      break;
+    case "step.checked":
+      if (isVerbose)
+        lines.push(
+          ...event.results.map(({ name, ok, summary }) => dim(`${name}: ${ok ? "passed" : summary}`)),
+        );
+      break;
+    case "step.looked":
+      if (isVerbose)
+        lines.push(...event.sights.map(({ met, what }) => dim(`${met ? "met" : "not met"}: ${what}`)));
+      break;
+    case "step.hooked":
+      if (event.result.kind === "threw")
+        lines.push(paint("yellow", `    ${event.hook} failed: ${shownInLine(event.result.message)}`));
+      break;
+    case "step.suspended":
+      if (event.id !== undefined) lines.push(dim(`${event.id} waits for an answer`));
+      else lines.push(paint("yellow", `    ${shownInLine(event.why)}`));
+      break;
+    case "run.limited":
+      lines.push(paint("yellow", `    ${shownInLine(event.why)}`));
+      break;
+    case "step.cut":
+      lines.push(dim(`    ${event.step}: interrupted after ${event.usage.turns} responses`));
+      break;
+    case "run.left":
+      lines.push(paint("yellow", `    did not stop in time: ${shownInLine(event.still.join(", "))}`));
+      break;
+    case "effect.held":
+      lines.push(paint("yellow", `    ${shownInLine(event.detail, 400)}`));
+      break;
+    case "effect.failed":
+      lines.push(paint("red", `    ${shownInLine(event.detail, 400)}`));
+      break;
+    case "effect.intended":
+      if (isVerbose) lines.push(dim(event.detail));
+      break;
+    case "effect.applied":
+      lines.push(dim(event.detail));
+      break;
+    case "step.warned":
+      lines.push(paint("yellow", `    ${shownInLine(event.text, 400)}`));
+      break;
+    case "step.asked":
+      lines.push(
+        paint("yellow", gutter(`${event.question.id}: ${broken(visible(event.question.text), 72)}`, "    ")),
+      );
+      break;
+    case "step.told":
+      lines.push(dim(`${event.answer ?? "no answer"}${event.by === undefined ? "" : ` (${event.by})`}`));
+      break;
+    case "run.paused":
+      lines.push(paint("yellow", "    paused from another process"));
+      break;
+    case "run.stopped":
+      if (event.by === undefined) lines.push(paint("yellow", "    stopped from another process"));
+      break;
+    case "run.started":
+    case "step.waited":
+    case "run.ended":
+      break;
+  }
+  if (led === undefined) lines.push(...retryLines(event, state, paint));
+  else {
+    const failed = event.type === "step.checked" ? event.results.find((result) => !result.ok) : undefined;
+    lines.push(ledLine(led, failed, paint, underWay), ...(led.notes ?? []).map((note) => dim(note)));
+  }
+  return lines;
+}
+
+/** One line for all tools of a turn, or in full one for each. */
+function calledLines(
+  { step, visit, results }: Entry["event"] & { type: "step.called" },
+  before: State | null,
+  isVerbose: boolean,
+): readonly string[] {
+  const lane = before?.lanes.find((other) => other.step === step && other.visit === visit);
+  const calls = lane?.command.type === "call" ? lane.command.calls : [];
+  const done = ran(results).map(({ id, name, ok, content }) => {
+    const call = calls.find((other) => other.id === id);
+    return { text: `${name}${call === undefined ? "" : objectOf(call)}`, ok, content };
+  });
+  if (isVerbose)
+    return done.map(({ text, ok, content }) => `${step}: ${text} ${ok ? "done" : `failed: ${content}`}`);
+  if (done.length === 0) return [];
+  const tools = done.map(({ text, ok }) => `${text}${ok ? "" : " (failed)"}`);
+  return [`${whose(step, before)}${toolsText(tools)}`];
+}
+
+/** Lines of siblings come mixed: each names its step. */
+function whose(step: string, before: State | null): string {
+  return before === null || before.fork === null ? "" : `${shownInLine(step, 60)}: `;
+}
+
+function ran(results: readonly CallResult[]): readonly CallResult[] {
+  return results.filter(({ denied }) => denied === undefined);
+}
+
+function denials(
+  step: string,
+  judged: readonly Pick<CallResult, "name" | "denied" | "grant">[],
+  paint: Paint,
+): readonly string[] {
+  return judged.flatMap((one) => {
+    const denial = denialText(step, one);
+    return denial === null ? [] : [paint("yellow", `    ${shownInLine(denial)}`)];
+  });
+}
+
+/** `Read a.md, Bash npm test ×2` */
+function toolsText(names: readonly string[]): string {
+  const times = Map.groupBy(names, (name) => name);
+  return [...times].map(([name, all]) => (all.length === 1 ? name : `${name} ×${all.length}`)).join(", ");
+}
+
+/** What a call is about, in a few words. */
+function objectOf({ input }: Call): string {
+  const about = ["command", "file_path", "path", "pattern", "url"]
+    .map((key) => own(input, key))
+    .find((value) => typeof value === "string");
+  return typeof about === "string" ? ` ${shownInLine(about, 60)}` : "";
+}
+
+/** `a1 #1 ✗ tests (tests-fail), try 2 of 3`: the stage is tried again in the same visit. */
+function retryLines(event: Entry["event"], { lanes }: State, paint: Paint): readonly string[] {
+  if (!("step" in event)) return [];
+  const lane = lanes.find(({ step, visit }) => step === event.step && visit === event.visit);
+  const tries = lane?.stage?.tries ?? [];
+  const isRetry =
+    tries.length > 1 &&
+    lane?.turn === lane!.stage!.since + 1 &&
+    (event.type === "step.checked" ||
+      event.type === "step.hooked" ||
+      ((event.type === "step.answered" || event.type === "step.called") && event.turn === lane.stage?.since));
+  if (!isRetry) return [];
+  const failed = event.type === "step.checked" ? event.results.find(({ ok }) => !ok) : undefined;
+  return [`${failedLine(event, failed ?? tries.at(-2)?.reason ?? "", paint)}, try ${tries.length}`];
+}
+
+/** `a1 #1 ✗ tests (tests-fail)` */
+export function failedLine(
+  { step, visit }: { readonly step: string; readonly visit: number },
+  why: CheckResult | string,
+  paint: Paint,
+): string {
+  const words = typeof why === "string" ? shownInLine(why, 200) : checkText(why);
+  return `  ${shownInLine(step, 80)} ${paint("dim", `#${visit}`)} ${paint("red", `✗ ${words}`)}`;
+}
+
+function checkText({ name, pattern }: CheckResult): string {
+  return pattern === name ? shownInLine(name, 80) : `${shownInLine(name, 80)} (${shownInLine(pattern, 80)})`;
+}
+
+/**
+ * `closure.issue #1 → closing ✗ git-clean (git-dirty) → continuation.issue`, and for siblings
+ * `start #1 → ok → (a1 ∥ a2), then end-it` and `a1 #1 → ok → end-it, after a2`.
+ */
+export function ledLine(
+  led: Led,
+  failed: CheckResult | undefined,
+  paint: Paint,
+  underWay: readonly string[] = [],
+): string {
+  const { step, visit, label, to, overturned, fork } = led;
+  const check = failed === undefined ? "" : ` ${checkText(failed)}`;
+  const onward = to === null ? paint("dim", "end") : shownInLine(to, 80);
+  const isWaiting = led.place !== undefined && underWay.length > 0;
+  const word = label === null ? paint("yellow", "no answer") : shownInLine(label, 40);
+  const parts = [
+    `${shownInLine(step, 80)} ${paint("dim", `#${visit}`)}`,
+    overturned ? `${word} ${paint("red", `✗${check}`)}` : word,
+    fork !== undefined
+      ? `(${besideEachOther(fork)}), then ${onward}`
+      : isWaiting
+        ? `${onward}, after ${besideEachOther(underWay)}`
+        : onward,
+  ];
+  return `  ${parts.join(paint("dim", " → "))}`;
+}

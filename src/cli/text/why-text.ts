@@ -1,0 +1,382 @@
+/** The chain behind one decision, in words. Pure. Long texts are cut unless all is asked for. */
+import { judgedIn, type CallResult, type Event, type Reply, type Say } from "../../flow/event.ts";
+import type { Why } from "../../run/records/why.ts";
+import { supplierText, type Fact } from "../commands/explain.ts";
+import { KIND_WORDS } from "../graph/graph-words.ts";
+import { besideEachOther, count, duration, shownInLine, type Paint } from "./text.ts";
+import { choiceText, commandText, moveText, schemaText, standRows, UNDECIDED } from "./why-words.ts";
+import { createPage, type Page } from "./why-page.ts";
+
+type Moment = Why["moments"][number];
+type Answered = Event & { type: "step.answered" };
+type Told = NonNullable<Why["pending"]>["told"][number];
+type Read = NonNullable<Moment["read"]>;
+type Checked = NonNullable<Moment["checked"]>;
+type Followed = NonNullable<Moment["followed"]>;
+
+export function whyText(why: Why, paint: Paint, full: boolean): string {
+  const page = createPage(paint, full);
+  const { agent, run, step, visit, name, kind, iteration, from } = why;
+  const head = [agent, `run ${run}`, `${step} #${visit}`, ...(name === step ? [] : [name]), KIND_WORDS[kind]];
+  return [
+    paint("bold", [...head, `iteration ${iteration}`].map((part) => shownInLine(part, 80)).join(" · ")),
+    "",
+    ...page.rows([
+      ["came from", from === null ? "the beginning of the run" : shownInLine(from, 80)],
+      ["decided", decisionText(why, paint)],
+      ...(why.decision?.notes ?? []).map((note): Fact => ["", paint("yellow", page.line(note, 400))]),
+    ]),
+    ...(full ? page.section("system prompt", page.block("sent", why.system.text)) : []),
+    ...why.moments.flatMap((moment) => momentLines(why, moment, page)),
+    ...(why.pending === null ? [] : pendingLines(why, why.pending, page)),
+    ...(full
+      ? []
+      : ["", paint("dim", "--full cuts nothing short, with system prompt and schemas; --json has it all.")]),
+  ].join("\n");
+}
+
+/** `closing ✗ tests-pass (tests-failed) → continuation.issue` */
+function decisionText({ decision, state, moments }: Why, paint: Paint): string {
+  if (decision === null) return paint("yellow", UNDECIDED[state]);
+  const { label, to, overturned, fork } = decision;
+  const results = moments.findLast(({ checked }) => checked?.overturned)?.checked?.results ?? [];
+  const failed = results.filter(({ ok }) => !ok).map(({ name, pattern }) => ` ${name} (${pattern})`);
+  const word = label === null ? paint("yellow", "no answer") : paint("bold", shownInLine(label, 40));
+  const taken = overturned ? `${word} ${paint("red", `✗${shownInLine(failed.join(","), 120)}`)}` : word;
+  const onward = to === null ? "end" : shownInLine(to, 80);
+  return `${taken} → ${fork === undefined ? onward : `(${besideEachOther(fork)}), then ${onward}`}`;
+}
+
+function momentLines(why: Why, moment: Moment, page: Page): readonly string[] {
+  const { event, read, checked, followed } = moment;
+  return [
+    ...(event.type === "step.answered" ? answeredLines(why, event, moment, page) : []),
+    ...(read === undefined || !("step" in event)
+      ? []
+      : page.section("read", readRows(why, event.step, read, page))),
+    ...(checked === undefined ? [] : checkLines(why, checked, page)),
+    ...otherLines(event, page),
+    ...(followed === undefined ? [] : page.section("edge", followedRows(followed, page))),
+  ];
+}
+
+function answeredLines(why: Why, event: Answered, { asked }: Moment, page: Page): readonly string[] {
+  const answer = page.section("answer", replyRows(why, event, page));
+  if (asked === undefined) return answer;
+  const again = asked.attempt === 1 ? [] : [`attempt ${asked.attempt}`];
+  if (asked.by === "command") {
+    const argv = asked.argv === null ? "nothing: an argument has no value" : asked.argv.join(" ");
+    return [...page.section(["command", ...again].join(" · "), [["runs", page.line(argv, 400)]]), ...answer];
+  }
+  const { heard, told } = asked;
+  const title = [
+    `turn ${event.turn}`,
+    ...(event.step === why.step ? [] : [`question ${shownInLine(event.step, 80)}`]),
+    ...(heard === 0 ? [] : [`after ${count(heard, "message")} in the same conversation`]),
+    ...again,
+  ];
+  return [
+    ...page.section(
+      title.join(" · "),
+      told.flatMap((one) => toldRows(one, page)),
+    ),
+    ...answer,
+  ];
+}
+
+function toldRows({ say, prompt, variables, words }: Told, page: Page): readonly Fact[] {
+  const { paint } = page;
+  const elsewhere = (prompt?.tried ?? []).filter((path) => path !== prompt?.file);
+  return [
+    ...sayRows(say),
+    ...(prompt === null
+      ? []
+      : page.list("prompt", [
+          prompt.file ?? paint("yellow", "there is no file for it"),
+          ...elsewhere.map((path) => `not at ${shownInLine(path)}`),
+        ])),
+    ...page.list(
+      "variables",
+      variables.map(({ name, value, supplier, missing }) => {
+        const named = shownInLine(name, 60);
+        if (value === null)
+          return `${named} ${paint("red", `has no value: ${shownInLine(missing ?? "", 400)}`)}`;
+        const from = supplier === null ? "" : paint("dim", `  from ${supplierText(supplier)}`);
+        return `${named} = ${page.line(value, 80)}${from}`;
+      }),
+    ),
+    ...(words === null ? [] : words.kind === "text" ? page.block("sent", words.text) : []),
+    ...(words?.kind === "unaskable" ? page.block("not asked", `${words.code}: ${words.why}`) : []),
+  ];
+}
+
+function sayRows(say: Say): readonly Fact[] {
+  switch (say.kind) {
+    case "failed-check": {
+      const where = say.guard === null ? "the stop rule" : shownInLine(say.guard, 80);
+      return [["because", `check ${shownInLine(say.result.name, 80)} of ${where} failed`]];
+    }
+    case "repair":
+      return [["because", "the answer before could not be used"]];
+    case "steer":
+      return [["because", `${shownInLine(say.tool, 60)} was not called`]];
+    case "retry":
+      return [["because", "it has to be done again"]];
+    case "budget":
+      return [["because", "a limit is near"]];
+    case "results":
+      return [["sent", `the results of ${count(say.results.length, "tool call")}`]];
+    case "prompt":
+      return [];
+  }
+}
+
+/** What an agent with a loop of its own used, each tool once with how often. */
+function allowedIn(reply: Reply): readonly string[] {
+  const times = new Map<string, number>();
+  for (const { name, denied } of judgedIn(reply))
+    if (denied === undefined) times.set(name, (times.get(name) ?? 0) + 1);
+  return [...times].map(([name, count]) => `${shownInLine(name, 60)}${count === 1 ? "" : ` ${count} times`}`);
+}
+
+function deniedIn(reply: Reply, page: Page): readonly string[] {
+  return judgedIn(reply).flatMap(({ name, denied }) =>
+    denied === undefined ? [] : [page.paint("red", `${shownInLine(name, 60)} ${page.line(denied, 200)}`)],
+  );
+}
+
+function replyRows({ contracts }: Why, { step, reply }: Answered, page: Page): readonly Fact[] {
+  switch (reply.kind) {
+    case "said": {
+      const { text, calls, output } = reply;
+      const raw = text !== "" || output === undefined ? text : JSON.stringify(output);
+      const answer = contracts.find((contract) => contract.step === step)?.answer;
+      const schema = answer?.kind === "object" && calls.length === 0 ? answer.schema : null;
+      return [
+        ...(raw === "" ? [] : page.block("said", raw)),
+        ...page.list(
+          "calls",
+          calls.map(({ name, input }) => `${shownInLine(name, 60)} ${page.line(input, 160)}`),
+        ),
+        ...page.list("allowed", allowedIn(reply)),
+        ...page.list("denied", deniedIn(reply, page)),
+        ...(schema === null ? [] : [["held to", schemaText(schema)] as const]),
+      ];
+    }
+    case "oversized":
+      return [["refused", page.paint("red", page.line(reply.why, 400))]];
+    case "fault":
+      return [
+        ["failed", page.paint("yellow", `${reply.fault.kind}: ${page.line(reply.fault.message, 400)}`)],
+      ];
+    case "unaskable":
+      return [["none", page.paint("red", `${reply.code}: ${page.line(reply.why, 400)}`)]];
+  }
+}
+
+function readRows({ contracts, inspection }: Why, step: string, read: Read, page: Page): readonly Fact[] {
+  const { paint } = page;
+  const contract = contracts.find((other) => other.step === step);
+  const answer = contract?.answer;
+  const schema = answer?.kind === "object" && answer.schema.kind === "schema" ? answer.schema.schema : null;
+  const field = contract?.decide.by === "field" ? contract.decide.path.join(".") : "";
+  const { corrected, missing } = read;
+  const handed = Object.entries(read.handoff).map(
+    ([key, value]) => `${shownInLine(key, 60)} = ${page.line(value)}`,
+  );
+  return [
+    ...(schema !== null && (page.full || inspection)
+      ? page.block("schema", JSON.stringify(schema, null, 2), 60)
+      : []),
+    ...(corrected === null
+      ? []
+      : [
+          [
+            "corrected",
+            `${corrected.field} "${page.line(corrected.said, 80)}" to "${corrected.value}"`,
+          ] as const,
+        ]),
+    ...page.list(
+      "unusable",
+      read.errors.map((error) => paint("red", `✗ ${page.line(error, 400)}`)),
+    ),
+    ...(read.label === null ? [] : [["label", labelText(read, field, page)] as const]),
+    ...(read.reason === "" ? [] : [["reason", page.line(read.reason, 400)] as const]),
+    ...page.list("hands on", [
+      ...handed,
+      ...(missing.length === 0 ? [] : [paint("yellow", `not ${missing.join(", ")}: absent`)]),
+    ]),
+  ];
+}
+
+function labelText({ label, by, word }: Read, field: string, { paint, line }: Page): string {
+  const name = paint("bold", shownInLine(label ?? "", 40));
+  const said = word === null ? "holds nothing" : `says ${line(word, 80)}`;
+  switch (by) {
+    case "word":
+      return `${name}  ${paint("dim", `as ${field} says`)}`;
+    case "alias":
+      return `${name}  ${paint("dim", `${field} ${said}, another word for it`)}`;
+    case "fallback":
+      return `${name}  ${paint("yellow", `the fallback, since ${field} ${said}, which is not allowed`)}`;
+    case "miss":
+      return `${name}  ${paint("yellow", "what an answer that cannot be used means here")}`;
+    case "const":
+    case null:
+      return `${name}  ${paint("dim", "the only one there is")}`;
+  }
+}
+
+function resultRow({ name, ok, content, denied, grant }: CallResult, { paint, line }: Page): Fact {
+  const sign = denied !== undefined ? paint("red", "denied") : ok ? paint("green", "✓") : paint("red", "✗");
+  const by = grant === undefined ? "" : paint("dim", ` (${grant.decision} by ${grant.by})`);
+  return [shownInLine(name, 40), `${sign}${by} ${line(denied ?? content, 160)}`];
+}
+
+function checkLines({ decision }: Why, checked: Checked, page: Page): readonly string[] {
+  const { paint } = page;
+  const { on, results, notRun, failures, maxFailures, overturned, onFailure } = checked;
+  const to = decision?.to ?? null;
+  const then = to === null ? "the run ends" : `the run goes on at ${shownInLine(to, 80)}`;
+  const most = onFailure === "retry" ? `failure ${failures} of ${maxFailures}` : "a failure is not retried";
+  return page.section(`checks before ${on === null ? "the end" : shownInLine(on, 40)}`, [
+    ...results.flatMap(({ name, ok, pattern, attempt, summary, params, unrecoverable }) => {
+      const sign = ok ? paint("green", "✓") : paint("red", `✗ ${shownInLine(pattern, 60)}`);
+      const title: Fact = [shownInLine(name, 60), `${sign}  ${paint("dim", `attempt ${attempt}`)}`];
+      if (ok) return [title];
+      const told = Object.entries(params).filter(([key]) => page.full || !RAW.has(key));
+      return [
+        title,
+        ...page.block("", summary, 4),
+        ...(unrecoverable ? [["", paint("red", "doing it again cannot help")] as const] : []),
+        ...told.map(([key, value]): Fact => ["", `${shownInLine(key, 40)} = ${page.line(value)}`]),
+      ];
+    }),
+    ...notRun.map((name): Fact => [shownInLine(name, 60), paint("dim", "not run")]),
+    ...(overturned ? [["overturned", `${most}; ${then}`] as const] : []),
+    ...(!overturned && results.some(({ ok }) => !ok) ? [notOverturned(checked)] : []),
+  ]);
+}
+
+/** A failure that does not lead back to another step. */
+function notOverturned({ stage }: Checked): Fact {
+  if (stage === "gate") return ["then", "as the resolutionPolicy of the stage says"];
+  if (stage === "assert") return ["then", "another try in the same conversation, if there is one left"];
+  return ["skipped", "a failure is passed over here"];
+}
+
+/** Raw outputs of a check: the summary is made from them. */
+const RAW: ReadonlySet<string> = new Set(["stdout", "stderr", "summary", "command"]);
+
+/** What needs a line or two and no more. */
+function otherLines(event: Event, page: Page): readonly string[] {
+  switch (event.type) {
+    case "step.called":
+      return page.section(
+        "tools",
+        event.results.map((result) => resultRow(result, page)),
+      );
+    case "step.waited":
+      return page.section("wait", [["waited", duration(event.ms)]]);
+    case "step.looked":
+      return page.section(
+        "outside",
+        event.sights.map(({ met, what }): Fact => [met ? "met" : "not met", page.line(what, 160)]),
+      );
+    case "step.hooked": {
+      const { hook, result } = event;
+      if (result.kind === "absent") return [];
+      const came =
+        result.kind === "gave"
+          ? `gave ${page.line(result.value, 160)}`
+          : `failed: ${page.line(result.message, 160)}`;
+      return page.section("hook", [[hook, came.trimEnd()]]);
+    }
+    case "step.asked":
+      return page.section("person", [["asked", page.line(event.question.text, 400)]]);
+    case "step.told": {
+      const by = event.by === undefined ? "" : ` (${event.by})`;
+      const nothing = event.by === "expired" ? "nothing in time" : "nothing: nobody was there";
+      return page.section("person", [["said", `${page.line(event.answer ?? nothing, 160)}${by}`]]);
+    }
+    case "run.paused":
+      return page.section("paused", [["by", "lockstep pause, from another process"]]);
+    case "run.stopped": {
+      const by = event.by === "signal" ? "a signal, such as Ctrl-C" : "lockstep stop, from another process";
+      return page.section("stopped", [["by", by]]);
+    }
+    case "step.suspended":
+      return page.section("suspended", [[shownInLine(event.code, 40), page.line(event.why, 400)]]);
+    case "step.warned":
+      return page.section("limit", [["near", page.line(event.text, 400)]]);
+    case "run.limited":
+      return page.section("limit", [["reached", page.line(event.why, 400)]]);
+    case "step.cut": {
+      const { turns, inputTokens, outputTokens } = event.usage;
+      const spent = `${turns} responses, ${inputTokens} tokens in, ${outputTokens} out`;
+      return page.section("interrupted", [["spent", spent]]);
+    }
+    case "run.left":
+      return page.section("left", [["still running", page.line(event.still.join(", "), 160)]]);
+    case "effect.intended":
+      return [];
+    case "effect.held":
+    case "effect.applied":
+    case "effect.failed":
+      return page.section("effect", [[event.type.slice("effect.".length), page.line(event.detail, 400)]]);
+    case "run.resumed":
+      return ["", page.paint("bold", "the run was resumed")];
+    case "run.adopted":
+      return ["", page.paint("bold", `from here on the flow ${event.flow.slice(0, 12)} holds`)];
+    case "run.edited":
+      return page.section(
+        "edited",
+        Object.entries(event.handoff).map(([step, data]): Fact => [step, page.line(data, 160)]),
+      );
+    case "run.ended":
+      return endLines(event.verdict, page);
+    case "run.started":
+    case "step.answered":
+    case "step.checked":
+      return [];
+  }
+}
+
+function followedRows(followed: Followed, page: Page): readonly Fact[] {
+  const { label, choices, move, why: none, fork, stop, isTaken } = followed;
+  const waits = fork !== null && move?.kind === "end" && move.outcome === "completed";
+  const others = (fork?.steps ?? []).filter((id) => !fork?.done.includes(id));
+  const rest =
+    others.length === 0
+      ? "all beside it are done"
+      : `once ${others.join(", ")} ${others.length === 1 ? "is" : "are"} done`;
+  const target = waits ? `${fork.join ?? "end"}, ${rest}` : move === null ? "" : moveText(move);
+  return [
+    ...page.list(
+      "because",
+      choices.map((choice) => choiceText(choice, page.line)),
+    ),
+    ...(stop === null ? [] : page.list("stop rule", standRows(stop))),
+    ...(none === null ? [] : page.block("no way on", none)),
+    ...(isTaken ? [["taken", `${shownInLine(label, 40)} → ${target}`] as const] : []),
+  ];
+}
+
+function pendingLines(
+  { state }: Why,
+  { command, told }: NonNullable<Why["pending"]>,
+  page: Page,
+): readonly string[] {
+  return page.section(state === "stopped" ? "when the run is resumed" : "under way", [
+    ["next", commandText(command)],
+    ...told.flatMap((one) => toldRows(one, page)),
+  ]);
+}
+
+function endLines({ outcome, code, reason }: NonNullable<Why["ended"]>, page: Page): readonly string[] {
+  const colour = outcome === "completed" ? "green" : outcome === "failed" ? "red" : "yellow";
+  return page.section("the run ended", [
+    ["outcome", page.paint(colour, `${outcome}${code === null ? "" : ` ${code}`}`)],
+    ...page.block("reason", reason),
+  ]);
+}

@@ -1,0 +1,182 @@
+/** The act of a block that writes a file: written whole, or added at its end exactly once. */
+import { constants } from "node:fs";
+import { lstat, open, rename, rm, type FileHandle } from "node:fs/promises";
+import { CAREFUL, openToRead, reasonOf, type Pins } from "../grounded.ts";
+import { applied, failed, type Act, type Done } from "./ledger.ts";
+
+export type FileAct = {
+  readonly key: string;
+  /** Free of links, below the working directory and not protected. */
+  readonly parts: readonly string[];
+  /** Holds the working directory. */
+  readonly pin: () => Pins;
+  readonly shown: string;
+  readonly content: string;
+  readonly mode: "append" | "write";
+  /** What was said of an attempt that nobody heard the end of. */
+  readonly past: string | null;
+};
+
+export async function fileAct(it: FileAct): Promise<Act> {
+  const { key, shown, past } = it;
+  const bytes = Buffer.from(it.content.endsWith("\n") ? it.content : `${it.content}\n`);
+  const about = { kind: "action:file", key, target: shown };
+  if (it.mode === "write") {
+    return {
+      ...about,
+      detail: `write ${bytes.length} bytes to ${shown}`,
+      find: async () => ((await holds(it, bytes)) ? `wrote ${shown}` : null),
+      perform: () => attempt(shown, () => replace(it, bytes)),
+    };
+  }
+  const before = past === null ? null : sizeIn(past);
+  const earlier = past === null ? NOTHING : await since(it, before, bytes);
+  // What is there in part is taken back first, so that the size from before that still counts.
+  const from = earlier.kind === "part" && before !== null ? before : await sizeOf(it);
+  const done = `appended ${bytes.length} bytes to ${shown}`;
+  return {
+    ...about,
+    detail: `append ${bytes.length} bytes to ${shown}${SIZE}${from}`,
+    find: async () => {
+      const now = await since(it, past === null ? from : before, bytes);
+      return now.kind === "whole" ? done : null;
+    },
+    perform: () => attempt(shown, () => append(it, bytes, { earlier, from, shown, done })),
+  };
+}
+
+/** The size before comes last: no name of a file can be taken for it. */
+const SIZE = ", whose size is ";
+
+function sizeIn(detail: string): number | null {
+  const at = detail.lastIndexOf(SIZE);
+  const digits = at === -1 ? "" : detail.slice(at + SIZE.length);
+  return /^\d+$/.test(digits) ? Number(digits) : null;
+}
+
+type Target = Pick<FileAct, "parts" | "pin">;
+
+async function sizeOf(target: Target): Promise<number> {
+  return (await looked(target, (path) => lstat(path)))?.size ?? 0;
+}
+
+/** null: there is nothing to look at. */
+async function looked<T>({ parts, pin }: Target, look: (path: string) => Promise<T>): Promise<T | null> {
+  try {
+    using pins = pin();
+    return await look(pins.at(parts));
+  } catch {
+    return null;
+  }
+}
+
+async function attempt(shown: string, work: () => Promise<Done>): Promise<Done> {
+  try {
+    return await work();
+  } catch (error) {
+    return failed(`${shown} was not written: ${reasonOf(error)}`);
+  }
+}
+
+async function holds(target: Target, bytes: Buffer): Promise<boolean> {
+  if ((await sizeOf(target)) !== bytes.length) return false;
+  const there = await looked(target, async (path) => {
+    await using handle = await openToRead(path);
+    return await read(handle, 0, bytes.length);
+  });
+  return there !== null && there.equals(bytes);
+}
+
+/** All or nothing. What a killed process left behind has the name that the same act has again when it is repeated. */
+async function replace({ parts, pin, key, shown }: FileAct, bytes: Buffer): Promise<Done> {
+  using pins = pin();
+  const path = pins.at(parts, "make");
+  const existing = await lstat(path).catch(() => null);
+  if (existing !== null && !existing.isFile()) return failed(`${shown} was not written: it is not a file`);
+  const temporary = pins.at([
+    ...parts.slice(0, -1),
+    `.lockstep-${Buffer.from(key).toString("hex").slice(-32)}.tmp`,
+  ]);
+  await rm(temporary, { force: true });
+  try {
+    const handle = await open(temporary, "wx", 0o666);
+    try {
+      if (existing !== null) await handle.chmod(existing.mode & 0o777);
+      await handle.writeFile(bytes);
+    } finally {
+      await handle.close();
+    }
+    await rename(temporary, path);
+  } catch (error) {
+    await rm(temporary, { force: true });
+    throw error;
+  }
+  return applied(`wrote ${shown}`);
+}
+
+type Appending = {
+  readonly earlier: Since;
+  readonly from: number;
+  readonly shown: string;
+  readonly done: string;
+};
+
+async function append(
+  { parts, pin }: Target,
+  bytes: Buffer,
+  { earlier, from, shown, done }: Appending,
+): Promise<Done> {
+  if (earlier.kind === "unknown")
+    return failed(
+      `nothing was appended to ${shown} a second time: ${earlier.why}; look whether it was the first time`,
+    );
+  using pins = pin();
+  const { O_WRONLY, O_APPEND, O_CREAT } = constants;
+  const handle = await open(pins.at(parts, "make"), O_WRONLY | O_APPEND | O_CREAT | CAREFUL, 0o666);
+  try {
+    const stats = await handle.stat();
+    if (!stats.isFile()) return failed(`${shown} was not written: it is not a file`);
+    // Under its other name it may be outside.
+    if (stats.nlink > 1) return failed(`${shown} was not written: it has more than one name`);
+    if (earlier.kind === "part") await handle.truncate(from);
+    await handle.appendFile(bytes);
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+  return applied(done);
+}
+
+type Since =
+  | { readonly kind: "none" | "part" | "whole" }
+  /** It cannot be told any more. */
+  | { readonly kind: "unknown"; readonly why: string };
+
+const NOTHING: Since = { kind: "none" };
+
+/** How much of the text has come to the file since it had the size from before. */
+async function since(target: Target, before: number | null, bytes: Buffer): Promise<Since> {
+  if (before === null) return { kind: "unknown", why: "how long it was before is not recorded" };
+  const size = await sizeOf(target);
+  if (size < before) return { kind: "unknown", why: "it is shorter than it was before" };
+  if (size === before) return NOTHING;
+  if (size - before > MOST_SINCE) return { kind: "unknown", why: "much was added to it meanwhile" };
+  const added = await looked(target, async (path) => {
+    await using handle = await openToRead(path);
+    return await read(handle, before, size - before);
+  });
+  if (added === null) return { kind: "unknown", why: "it cannot be read" };
+  if (added.includes(bytes)) return { kind: "whole" };
+  return { kind: bytes.subarray(0, added.length).equals(added) ? "part" : "none" };
+}
+
+const MOST_SINCE = 16 * 1024 * 1024;
+
+async function read(handle: FileHandle, from: number, length: number): Promise<Buffer> {
+  const buffer = Buffer.alloc(length);
+  let done = 0;
+  for (let got = -1; got !== 0 && done < length; done += got) {
+    ({ bytesRead: got } = await handle.read(buffer, done, length - done, from + done));
+  }
+  return buffer.subarray(0, done);
+}

@@ -1,0 +1,194 @@
+/** The acts of blocks on GitHub. Comments and issues carry the key of their act unseen, and are looked for before they are repeated. */
+import { shownInLine } from "../../flow/text/harmless.ts";
+import { isSameLabel } from "./closing.ts";
+import type { FailureKind, GitHub, NewIssue, Outcome } from "../github/github.ts";
+import { quietText, type Own } from "../github/github-outgoing.ts";
+import { applied, failed, type Act, type Done } from "./ledger.ts";
+
+export type OnGitHub = {
+  readonly key: string;
+  /** The same for every attempt of this run at this act, and for no other act anywhere. */
+  readonly mark: string;
+  readonly github: () => Promise<Outcome<GitHub>>;
+  /** Hears that trying again may help. */
+  readonly passing: (key: string) => void;
+  /** What texts may say. */
+  readonly own: Pick<Own, "issue" | "mentions">;
+};
+
+type Found = { readonly detail: string } | null;
+
+/** What GitHub cannot be asked for now is not done either: it may have been done before. */
+function act(
+  kind: string,
+  { key, github, passing }: OnGitHub,
+  target: string,
+  detail: string,
+  find: (github: GitHub, newest: number | undefined) => Promise<Outcome<Found>>,
+  perform: (github: GitHub) => Promise<Outcome<string>>,
+  newest?: (github: GitHub) => Promise<Outcome<number>>,
+): Act {
+  let unasked: Done | null = null;
+  const refuse = ({ kind: fault, why }: { readonly kind: FailureKind; readonly why: string }): Done => {
+    if (PASSING.has(fault)) passing(key);
+    return failed(`could not ${detail}: ${why}`);
+  };
+  return {
+    kind,
+    key,
+    target,
+    detail,
+    ...(newest !== undefined && {
+      newest: async () => {
+        const opened = await github();
+        const known = opened.ok ? await newest(opened.value) : opened;
+        if (!known.ok) unasked = refuse(known);
+        return known.ok ? known.value : undefined;
+      },
+    }),
+    find: async (number) => {
+      const opened = await github();
+      const found = opened.ok ? await find(opened.value, number) : opened;
+      if (!found.ok) unasked = refuse(found);
+      return found.ok ? (found.value?.detail ?? null) : null;
+    },
+    perform: async () => {
+      if (unasked !== null) return unasked;
+      const opened = await github();
+      const done = opened.ok ? await perform(opened.value) : opened;
+      return done.ok ? applied(done.value) : refuse(done);
+    },
+  };
+}
+
+const PASSING: ReadonlySet<FailureKind> = new Set(["limited", "server", "network", "timeout", "unreadable"]);
+
+export function commentAct(kind: string, on: OnGitHub, issue: number, body: string): Act {
+  const isIt = ({ body: text }: { readonly body: string }) => text.includes(on.mark);
+  return act(
+    kind,
+    on,
+    `issue #${issue}`,
+    `comment on issue #${issue}: ${shownInLine(body, 80)}`,
+    async (github) =>
+      look(
+        await github.comments(issue, { limit: Number.POSITIVE_INFINITY, until: isIt }),
+        isIt,
+        `issue #${issue} has so many comments that they were not all read, and the comment may be among them: look at the issue.`,
+      ),
+    async (github) =>
+      tell(
+        await github.createComment(issue, signed(quiet(body, on, github), on.mark)),
+        ({ url }) => `commented on issue #${issue}: ${url}`,
+      ),
+  );
+}
+
+export function issueAct(on: OnGitHub, issue: NewIssue): Act {
+  return act(
+    "action:github-issue",
+    on,
+    "issues",
+    `open an issue: ${shownInLine(issue.title, 80)}`,
+    async (github, newest) =>
+      look(
+        await github.issues({
+          state: "all",
+          ...(newest === undefined ? { limit: MOST_UNNUMBERED } : { limit: MOST_ISSUES, after: newest }),
+        }),
+        ({ body }) => body.includes(on.mark),
+        newest === undefined
+          ? null
+          : `more than ${MOST_ISSUES} issues were opened after #${newest}, and the issue may be among them: look for its title there.`,
+      ),
+    async (github) => {
+      const title = quiet(issue.title, on, github);
+      const body = signed(quiet(issue.body, on, github), on.mark);
+      const made = await github.createIssue({ ...issue, title, body });
+      return tell(made, ({ number, url }) => `opened issue #${number}: ${url}`);
+    },
+    (github) => github.newestNumber(),
+  );
+}
+
+export function labelAct(on: OnGitHub, issue: number, label: string): Act {
+  const done = `issue #${issue} has the label "${label}"`;
+  return act(
+    "action:issue-action",
+    on,
+    `issue #${issue}`,
+    `add the label "${label}" to issue #${issue}`,
+    async (github) =>
+      state(
+        await github.issue(issue),
+        ({ labels }) => labels.some((other) => isSameLabel(other, label)),
+        done,
+      ),
+    async (github) => tell(await github.addLabels(issue, [label]), () => done),
+  );
+}
+
+export function unlabelAct(on: OnGitHub, issue: number, label: string): Act {
+  const done = `issue #${issue} has no label "${label}"`;
+  return act(
+    "action:issue-action",
+    on,
+    `issue #${issue}`,
+    `remove the label "${label}" from issue #${issue}`,
+    async (github) =>
+      state(
+        await github.issue(issue),
+        ({ labels }) => !labels.some((other) => isSameLabel(other, label)),
+        done,
+      ),
+    async (github) => tell(await github.removeLabel(issue, label), () => done),
+  );
+}
+
+/** Due when the work is where it was to go, as all closing is. */
+export function closeAct(on: OnGitHub, issue: number): Act {
+  const done = `issue #${issue} is closed`;
+  const closing = act(
+    "action:issue-action",
+    on,
+    `issue #${issue}`,
+    `close issue #${issue}`,
+    async (github) => state(await github.issue(issue), (found) => found.state === "closed", done),
+    async (github) => tell(await github.closeIssue(issue), () => done),
+  );
+  return { ...closing, last: true };
+}
+
+/** How many issues are read to find one that may have been opened. */
+const MOST_ISSUES = 2000;
+/** The same for an attempt that was recorded without a number: by an earlier version, or when GitHub did not answer. */
+const MOST_UNNUMBERED = 200;
+
+function quiet(text: string, { own }: OnGitHub, { owner, repo }: GitHub): string {
+  return quietText(text, { ...own, owner, repo });
+}
+
+function signed(body: string, mark: string): string {
+  return `${body}\n\n<!-- lockstep ${mark} -->`;
+}
+
+/** `unread`: why nothing is done when it is not among those that were read, and not all were. */
+function look<T extends { readonly url: string }>(
+  listed: Outcome<{ readonly items: readonly T[]; readonly more: boolean }>,
+  isIt: (item: T) => boolean,
+  unread: string | null,
+): Outcome<Found> {
+  if (!listed.ok) return listed;
+  const found = listed.value.items.find(isIt);
+  if (found === undefined && listed.value.more && unread !== null)
+    return { ok: false, kind: "conflict", why: unread };
+  return { ok: true, value: found === undefined ? null : { detail: `it is there: ${found.url}` } };
+}
+
+function state<T>(seen: Outcome<T>, holds: (value: T) => boolean, detail: string): Outcome<Found> {
+  return seen.ok ? { ok: true, value: holds(seen.value) ? { detail } : null } : seen;
+}
+
+function tell<T>(done: Outcome<T>, words: (value: T) => string): Outcome<string> {
+  return done.ok ? { ok: true, value: words(done.value) } : done;
+}

@@ -1,0 +1,135 @@
+/** Questions to git, with their answers parsed. */
+import { join } from "node:path";
+import type { Answer, Git } from "./git.ts";
+import { findPlace, pointerIn } from "./git-place.ts";
+
+/** The commit that a name stands for; null: none. */
+export async function tipOf(git: Git, cwd: string, name: string): Promise<string | null> {
+  const answer = await git(cwd, ["rev-parse", "--verify", "--quiet", "--end-of-options", `${name}^{commit}`]);
+  return answer.ok ? answer.out.trim() : null;
+}
+
+/** The branch that a working tree is on; null: on none. */
+export async function branchOf(git: Git, cwd: string): Promise<string | null> {
+  const told = branchInHead(cwd);
+  if (told !== null) return told;
+  const answer = await git(cwd, ["symbolic-ref", "--quiet", "HEAD"]);
+  return answer.ok ? answer.out.trim().replace(/^refs\/heads\//, "") : null;
+}
+
+/** As the file says it; null: git has to be asked. */
+function branchInHead(cwd: string): string | null {
+  const place = findPlace(cwd);
+  try {
+    const head = place === null ? "" : pointerIn(join(place.gitDir, "HEAD"));
+    const name = /^ref: refs\/heads\/([^\s]+)\n$/.exec(head)?.[1] ?? null;
+    // What stands there where branches are kept in another format.
+    return name === ".invalid" ? null : name;
+  } catch {
+    return null;
+  }
+}
+
+export type Branch = {
+  readonly name: string;
+  readonly tip: string;
+  /** The working tree that was asked in is on it. */
+  readonly isCurrent: boolean;
+  /** Only where branches were named. Of that commit: those with the same files have the same. */
+  readonly tree: string;
+  /** Only where branches were named. The working tree that has it checked out; null: none has. */
+  readonly place: string | null;
+};
+
+/** Branches by name, in one question; without names, all of them. null: git cannot tell. */
+export async function branchesOf(
+  git: Git,
+  cwd: string,
+  names: readonly string[] = [],
+): Promise<readonly Branch[] | null> {
+  const isNamed = names.length > 0;
+  const patterns = isNamed ? names.map((name) => `refs/heads/${name}`) : ["refs/heads"];
+  // The tree is in the commit, and of all branches some commit may be missing that nobody needs.
+  const more = isNamed ? ["%(tree)", "%(worktreepath)"] : ["", ""];
+  const fields = ["%(refname)", "%(objectname)", "%(HEAD)", ...more];
+  const answer = await askAgain(git, cwd, ["for-each-ref", `--format=${fields.join("%00")}%00`, ...patterns]);
+  if (!answer.ok) return null;
+  const facts = answer.out.split("\0");
+  return Array.from({ length: Math.floor(facts.length / fields.length) }, (_, index) => {
+    const [ref = "", tip = "", head = "", tree = "", place = ""] = facts.slice(index * fields.length);
+    const name = ref.trimStart().replace(/^refs\/heads\//, "");
+    return { name, tip, tree, place: place === "" ? null : place, isCurrent: head === "*" };
+  });
+}
+
+/** The tip of a branch that `base` has all of, and which is checked out nowhere, if that is wanted; null: there is none. */
+export async function mergedTip(
+  git: Git,
+  cwd: string,
+  branch: string,
+  base: string,
+  where: "anywhere" | "nowhere" = "anywhere",
+): Promise<string | null> {
+  const among = ["--merged", `refs/heads/${base}`, `refs/heads/${branch}`];
+  const place = where === "nowhere" ? "%(worktreepath)" : "";
+  const answer = await git(cwd, ["for-each-ref", `--format=%(refname) %(objectname) ${place}`, ...among]);
+  const found = answer.out.split("\n").find((line) => line.startsWith(`refs/heads/${branch} `));
+  const [, tip = null, ...checkedOut] = found?.split(" ") ?? [];
+  return answer.ok && checkedOut.join("") === "" ? tip : null;
+}
+
+export async function isAncestor(git: Git, cwd: string, older: string, newer: string): Promise<boolean> {
+  return (await git(cwd, ["merge-base", "--is-ancestor", older, newer])).ok;
+}
+
+/** Somebody may make or remove a worktree in this moment, and git gives up over a file of it that it finds half written. */
+async function askAgain(git: Git, cwd: string, question: readonly string[]): Promise<Answer> {
+  for (let left = TIMES; ; left -= 1) {
+    const answer = await git(cwd, question);
+    if (answer.ok || answer.exit === null || left === 1) return answer;
+  }
+}
+
+const TIMES = 3;
+
+export type Tree = { readonly path: string; readonly branch: string | null };
+
+/** The working trees of a repository, also those whose folder is gone; null: git cannot tell. */
+export async function treesOf(git: Git, cwd: string): Promise<readonly Tree[] | null> {
+  const answer = await askAgain(git, cwd, ["worktree", "list", "--porcelain", "-z"]);
+  if (!answer.ok) return null;
+  return answer.out.split("\0\0").flatMap((text) => {
+    const facts = text.split("\0");
+    const value = (name: string) => facts.find((fact) => fact.startsWith(`${name} `))?.slice(name.length + 1);
+    const path = value("worktree");
+    if (path === undefined) return [];
+    return [{ path, branch: value("branch")?.replace(/^refs\/heads\//, "") ?? null }];
+  });
+}
+
+export type Change = {
+  /** From the top of the working tree; a repository inside of it ends with a slash. */
+  readonly path: string;
+  readonly kind: "changed" | "deleted" | "untracked" | "unmerged";
+};
+
+/** What is not committed in a working tree; null: git cannot tell. What git ignores does not count. */
+export async function changesOf(
+  git: Git,
+  cwd: string,
+  untracked: "all" | "no",
+): Promise<readonly Change[] | null> {
+  // Else git would look into repositories inside of this one, and obey their settings.
+  const flags = ["--porcelain=v1", "-z", "--no-renames", "--ignore-submodules=dirty"];
+  const answer = await git(cwd, ["status", ...flags, `--untracked-files=${untracked}`]);
+  if (!answer.ok) return null;
+  return answer.out.split("\0").flatMap((line): readonly Change[] => {
+    if (line === "") return [];
+    const [code, path] = [line.slice(0, 2), line.slice(3)];
+    if (code === " D") return [{ path, kind: "deleted" }];
+    const kind = code === "??" ? "untracked" : UNMERGED.has(code) ? "unmerged" : "changed";
+    return [{ path, kind }];
+  });
+}
+
+const UNMERGED: ReadonlySet<string> = new Set("DD AU UD UA DU AA UU".split(" "));

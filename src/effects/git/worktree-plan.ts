@@ -1,0 +1,146 @@
+/** Where the worktree of a run is to be. Looks only; whatever can be known to fail later is refused now, before a model is asked. */
+import { existsSync, realpathSync } from "node:fs";
+import { join, relative, resolve } from "node:path";
+import { RunnerError } from "../../engine/ports.ts";
+import type { Worktree } from "../../flow/event.ts";
+import type { Finalize } from "../../flow/settings.ts";
+import type { Git } from "./git.ts";
+import { branchesOf, branchOf, treesOf, type Branch } from "./git-queries.ts";
+import { addressesOf, digestOf } from "./remote.ts";
+import { quoted } from "./words.ts";
+
+export type Wish = {
+  readonly run: string;
+  readonly agent: string;
+  /** Where the run was started. */
+  readonly cwd: string;
+  /** The folder of worktrees. */
+  readonly root: string;
+  readonly branch?: string;
+  readonly baseBranch?: string;
+  readonly finalize: Finalize;
+};
+
+/** `cwd` is the same folder in the worktree as the one that the run was started in. */
+export type Plan = { readonly worktree: Worktree; readonly cwd: string };
+
+export async function planWorktree(git: Git, wish: Wish): Promise<Plan> {
+  const { cwd, finalize } = wish;
+  await requireGit(git, cwd);
+  const { home, isMain } = await topOf(git, cwd);
+  const branches = await branchesOf(git, home);
+  if (branches === null) throw refusal(`git cannot list the branches of ${home}`, "mend the repository");
+  const current = branches.find(({ isCurrent }) => isCurrent)?.name;
+  const base = wish.baseBranch ?? current ?? (await branchOf(git, home));
+  if (base === null)
+    throw refusal(`${home} is on no branch (HEAD is detached)`, "say what to begin from with --base-branch");
+  const commit = branches.find(({ name }) => name === base)?.tip;
+  if (commit === undefined)
+    throw refusal(
+      `There is no branch "${base}" with a commit in ${home}`,
+      wish.baseBranch === undefined ? "make a first commit" : "name a branch that exists",
+    );
+  await requireIdentity(git, home);
+  const isPushed = finalize.createPr || finalize.push;
+  const pushTo = isPushed ? await requireRemote(git, home, finalize.remote) : null;
+  const folder = resolve(isMain ? home : await mainTree(git, home), wish.root);
+  const branch = await freeBranch(git, home, folder, branches, wish);
+  const path = pathOf(folder, branch);
+  const within = relative(home, realpathSync.native(cwd));
+  const worktree = { path, branch, base, commit, home, finalize, ...(pushTo !== null && { pushTo }) };
+  return { worktree, cwd: join(path, within) };
+}
+
+/** What `git merge-tree --write-tree` needs. */
+const OLDEST = [2, 38] as const;
+
+async function requireGit(git: Git, cwd: string): Promise<void> {
+  const answer = await git(cwd, ["version"]);
+  if (!answer.ok) throw refusal(`git cannot be used: ${answer.why}`, "install it");
+  const [, major = 0, minor = 0] = (/(\d+)\.(\d+)/.exec(answer.out) ?? []).map(Number);
+  if (major > OLDEST[0] || (major === OLDEST[0] && minor >= OLDEST[1])) return;
+  throw refusal(`git is ${answer.out.trim()}, and ${OLDEST.join(".")} is needed`, "install a newer one");
+}
+
+async function topOf(git: Git, cwd: string): Promise<{ readonly home: string; readonly isMain: boolean }> {
+  const folders = ["--git-dir", "--git-common-dir", "--show-toplevel"];
+  const answer = await git(cwd, ["rev-parse", "--path-format=absolute", ...folders]);
+  const [own, common, ...top] = answer.out.replace(/\n$/, "").split("\n");
+  if (answer.ok) return { home: top.join("\n"), isMain: own === common };
+  throw refusal(`${cwd} is in no working tree of git: ${answer.why}`, "run `git init` and commit");
+}
+
+/** A run that is started in another worktree has its own beside it, not inside. */
+async function mainTree(git: Git, home: string): Promise<string> {
+  return (await treesOf(git, home))?.[0]?.path ?? home;
+}
+
+async function requireIdentity(git: Git, home: string): Promise<void> {
+  const answer = await git(home, ["var", "GIT_COMMITTER_IDENT"]);
+  if (answer.ok) return;
+  const fix = "`git config --global user.name NAME` and `git config --global user.email ADDRESS`";
+  throw refusal(`git does not know whose name commits are made in: ${answer.why}`, fix);
+}
+
+/** What is pushed to is settled before the run begins. */
+async function requireRemote(git: Git, home: string, remote: string): Promise<string> {
+  const answer = await git(home, ["remote"]);
+  if (answer.ok && answer.out.split("\n").includes(remote)) {
+    const addresses = await addressesOf(git, home, remote);
+    if (addresses.length > 0) return digestOf(addresses);
+  }
+  throw refusal(
+    `There is no remote "${remote}" in ${home}, and the result is to be pushed to it`,
+    `run \`git -C ${quoted(home)} remote add ${quoted(remote)} URL\``,
+  );
+}
+
+/** The branch that was asked for must be new; one of our own naming is made so that it is. */
+async function freeBranch(
+  git: Git,
+  home: string,
+  folder: string,
+  branches: readonly Branch[],
+  { agent, run, branch }: Wish,
+): Promise<string> {
+  const taken = new Set(branches.map(({ name }) => name));
+  if (branch !== undefined) {
+    const valid = await git(home, ["check-ref-format", "--branch", branch]);
+    if (!valid.ok || valid.out.trim() !== branch)
+      throw refusal(`"${branch}" cannot be the name of a branch`, "choose another --branch");
+    if (taken.has(branch))
+      throw refusal(
+        `The branch "${branch}" exists already, and a run begins with one of its own`,
+        `choose another --branch, or begin from it with --base-branch ${branch}`,
+      );
+    if (existsSync(pathOf(folder, branch)))
+      throw refusal(`${pathOf(folder, branch)} exists already`, "remove it, or choose another --branch");
+    return branch;
+  }
+  // A branch that is called like the agent leaves no room for others below its name.
+  for (const name of [
+    `${agent}/${run.slice(0, 6)}`,
+    `${agent}/${run}`,
+    `${agent}-${run}`,
+    `lockstep-${run}`,
+  ]) {
+    const isName = PLAIN_NAME.test(name) || (await git(home, ["check-ref-format", "--branch", name])).ok;
+    const [parent = ""] = name.split("/");
+    if (isName && !existsSync(pathOf(folder, name)) && !taken.has(name) && !taken.has(parent)) return name;
+  }
+  throw refusal(`No name for a new branch is free in ${home}`, "name one with --branch");
+}
+
+/** Some of the names that a branch can have: git need not be asked. */
+const PLAIN_NAME = /^[a-z][a-z\d]*(?:-[a-z\d]+)*(?:\/[a-z\d]+)?$/;
+
+function pathOf(folder: string, branch: string): string {
+  return join(folder, branch.replaceAll("/", "-"));
+}
+
+function refusal(what: string, fix: string): RunnerError {
+  return new RunnerError(
+    "WORKTREE_UNAVAILABLE",
+    `${what}. To go on: ${fix}; or pass --no-worktree to run in place.`,
+  );
+}

@@ -1,0 +1,183 @@
+/** Projects of the owner of a repository, and the items on them. GitHub tells of these only by GraphQL. */
+import type { Json } from "../../flow/json.ts";
+import type { Outcome } from "./github-faults.ts";
+import { at, listIn, map, numberIn, textIn } from "./github-read.ts";
+import type { Pages, Wire } from "./github-wire.ts";
+
+export type Project = {
+  readonly number: number;
+  readonly title: string;
+  readonly description: string;
+  readonly closed: boolean;
+  readonly url: string;
+};
+
+export type ProjectItem = {
+  readonly id: string;
+  readonly kind: "issue" | "pull request" | "draft" | "unknown";
+  readonly title: string;
+  /** Of a draft, and of what the token may not see: 0. */
+  readonly number: number;
+  /** `OWNER/NAME` of the repository of the issue or pull request. */
+  readonly repository: string;
+  /** In lower case: `open`, `closed`, `merged`. */
+  readonly state: string;
+  readonly url: string;
+  /** By the names that the project gives them: Status, Priority, … */
+  readonly fields: { readonly [name: string]: string };
+};
+
+export type Projects = {
+  readonly projects: (limit?: number) => Promise<Outcome<Pages<Project>>>;
+  readonly project: (number: number) => Promise<Outcome<Project>>;
+  /** Without those that were put into the archive. */
+  readonly projectItems: (number: number, limit?: number) => Promise<Outcome<Pages<ProjectItem>>>;
+  /** That of an issue of the repository; null: it is not on this project. */
+  readonly projectItem: (number: number, issue: number) => Promise<Outcome<ProjectItem | null>>;
+};
+
+export function createProjects(
+  wire: Wire,
+  { owner, repo }: { readonly owner: string; readonly repo: string },
+): Projects {
+  return {
+    projects: (limit = 30) =>
+      follow(limit, projectOf, (first, after) =>
+        wire.graph(`projects of ${owner}`, PROJECTS, { owner, first, after }, [...OWNER, "projectsV2"]),
+      ),
+    project: async (number) =>
+      map(
+        await wire.graph(`project ${number}`, PROJECT, { owner, number }, [...OWNER, "projectV2"]),
+        projectOf,
+      ),
+    projectItems: (number, limit = 100) =>
+      follow(limit, itemOf, (first, after) =>
+        wire.graph(`project ${number}`, ITEMS, { owner, number, first, after }, [
+          ...OWNER,
+          "projectV2",
+          "items",
+        ]),
+      ),
+    projectItem: async (number, issue) => {
+      const root = ["repository", "issue", "projectItems"];
+      const found = await follow(
+        PAGE,
+        (node) => (numberIn(node, "project", "number") === number ? itemOf(node) : null),
+        (first, after) =>
+          wire.graph(`issue ${issue}`, ITEMS_OF_ISSUE, { owner, repo, number: issue, first, after }, root),
+      );
+      return map(found, ({ items: [item = null] }) => item);
+    },
+  };
+}
+
+/** Page after page, up to a limit; a cursor that was there before ends it. */
+async function follow<T>(
+  limit: number,
+  parse: (node: Json) => T | null,
+  ask: (first: number, after: string | null) => Promise<Outcome<Json>>,
+): Promise<Outcome<Pages<T>>> {
+  const items: T[] = [];
+  const seen = new Set<string | null>([null]);
+  const ids = new Set<string>();
+  let after: string | null = null;
+  for (;;) {
+    const page: Outcome<Json> = await ask(Math.min(limit, PAGE), after);
+    if (!page.ok) return page;
+    for (const node of listIn(page.value, "nodes")) {
+      const id = textIn(node, "id");
+      const item = ids.has(id) ? null : parse(node);
+      ids.add(id);
+      if (item !== null) items.push(item);
+    }
+    after =
+      at(page.value, "pageInfo", "hasNextPage") === true ? textIn(page.value, "pageInfo", "endCursor") : null;
+    const isLast = seen.has(after);
+    if (isLast || items.length >= limit || seen.size > MOST_PAGES)
+      return { ok: true, value: { items: items.slice(0, limit), more: !isLast || items.length > limit } };
+    seen.add(after);
+  }
+}
+
+const PAGE = 100;
+const MOST_PAGES = 50;
+
+function projectOf(json: Json): Project {
+  return {
+    number: numberIn(json, "number"),
+    title: textIn(json, "title"),
+    description: textIn(json, "shortDescription"),
+    closed: at(json, "closed") === true,
+    url: textIn(json, "url"),
+  };
+}
+
+function itemOf(json: Json): ProjectItem | null {
+  if (at(json, "isArchived") === true) return null;
+  const content = at(json, "content");
+  return {
+    id: textIn(json, "id"),
+    kind: KINDS[textIn(json, "type")] ?? "unknown",
+    title: textIn(content, "title"),
+    number: numberIn(content, "number"),
+    repository: textIn(content, "repository", "nameWithOwner"),
+    state: (textIn(content, "state") || textIn(content, "pullState")).toLowerCase(),
+    url: textIn(content, "url"),
+    fields: Object.fromEntries(listIn(json, "fieldValues", "nodes").flatMap(fieldOf)),
+  };
+}
+
+const KINDS: { readonly [type: string]: ProjectItem["kind"] } = {
+  ISSUE: "issue",
+  PULL_REQUEST: "pull request",
+  DRAFT_ISSUE: "draft",
+};
+
+/** A field of a kind that is not asked for comes without a name. */
+function fieldOf(json: Json): readonly (readonly [string, string])[] {
+  const name = textIn(json, "field", "name");
+  const value = ["name", "text", "number", "date", "title"]
+    .map((key) => at(json, key))
+    .find((found) => typeof found === "string" || typeof found === "number");
+  return name === "" || value === undefined ? [] : [[name, String(value)]];
+}
+
+/** A user or an organisation: both own projects. */
+function ofOwner(variables: string, fields: string): string {
+  return `query($owner: String!${variables}) { repositoryOwner(login: $owner) { ... on ProjectV2Owner { ${fields} } } }`;
+}
+
+const OWNER = ["repositoryOwner"];
+const FACTS = "id number title shortDescription closed url";
+const PAGE_INFO = "pageInfo { hasNextPage endCursor }";
+const FIELD = "field { ... on ProjectV2FieldCommon { name } }";
+const CONTENT = "number title url repository { nameWithOwner }";
+
+export const PROJECTS = ofOwner(
+  ", $first: Int!, $after: String",
+  `projectsV2(first: $first, after: $after) { nodes { ${FACTS} } ${PAGE_INFO} }`,
+);
+export const PROJECT = ofOwner(", $number: Int!", `projectV2(number: $number) { ${FACTS} }`);
+const ITEM = `id type isArchived
+    fieldValues(first: 100) { nodes {
+      ... on ProjectV2ItemFieldSingleSelectValue { name ${FIELD} }
+      ... on ProjectV2ItemFieldTextValue { text ${FIELD} }
+      ... on ProjectV2ItemFieldNumberValue { number ${FIELD} }
+      ... on ProjectV2ItemFieldDateValue { date ${FIELD} }
+      ... on ProjectV2ItemFieldIterationValue { title ${FIELD} }
+    } }
+    content {
+      ... on Issue { state ${CONTENT} }
+      ... on PullRequest { pullState: state ${CONTENT} }
+      ... on DraftIssue { title }
+    }`;
+
+export const ITEMS = ofOwner(
+  ", $number: Int!, $first: Int!, $after: String",
+  `projectV2(number: $number) { items(first: $first, after: $after) { nodes { ${ITEM} } ${PAGE_INFO} } }`,
+);
+export const ITEMS_OF_ISSUE = `query($owner: String!, $repo: String!, $number: Int!, $first: Int!, $after: String) {
+  repository(owner: $owner, name: $repo) { issue(number: $number) {
+    projectItems(first: $first, after: $after, includeArchived: false) { nodes { project { number } ${ITEM} } ${PAGE_INFO} }
+  } }
+}`;

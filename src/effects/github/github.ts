@@ -1,0 +1,107 @@
+/** GitHub, as plain functions: each is one question or one change, and whatever goes wrong comes back as a value. */
+import type { Clock } from "../../engine/ports.ts";
+import type { Programs } from "../../flow/machine/programs.ts";
+import { createGit, type Git } from "../git/git.ts";
+import type { Outcome } from "./github-faults.ts";
+import { createIssues, type Issues } from "./github-issues.ts";
+import { createProjects, type Projects } from "./github-projects.ts";
+import { createPulls, type Pulls } from "./github-pulls.ts";
+import { map, textIn } from "./github-read.ts";
+import { findPlace, findToken, type Place } from "./github-where.ts";
+import { createWire, PATIENCE, type Patience, type Wire } from "./github-wire.ts";
+import type { Env, RunProcess } from "../process/process.ts";
+
+export type { Failure, FailureKind, Outcome } from "./github-faults.ts";
+export type { CloseReason, Comment, Issue, IssueFilter, NewIssue } from "./github-issues.ts";
+export { MOST_BODY } from "./github-issues.ts";
+export type { Project, ProjectItem } from "./github-projects.ts";
+export type { Check, NewPull, Pull, PullFilter } from "./github-pulls.ts";
+export type { Pages, Patience } from "./github-wire.ts";
+
+export type { Place } from "./github-where.ts";
+
+/** Only which repository it is: no token is looked for. */
+export async function findRepository(
+  options: Pick<GitHubOptions, "env" | "exec" | "programs" | "cwd" | "signal">,
+): Promise<Outcome<Place>> {
+  return await findPlace({ ...options, git: createGit(options) });
+}
+
+export type GitHub = Issues &
+  Pulls &
+  Projects & {
+    readonly host: string;
+    readonly owner: string;
+    readonly repo: string;
+    /** Who said which repository it is, and where the token is from: `GH_TOKEN`, `gh auth token`, … */
+    readonly repositoryFrom: string;
+    readonly tokenFrom: string;
+    /** The same, interrupted by another signal. */
+    readonly within: (signal: AbortSignal) => GitHub;
+    /** Whether it is there and may be seen. */
+    readonly repository: () => Promise<Outcome<{ readonly defaultBranch: string }>>;
+  };
+
+export type GitHubOptions = {
+  /** The user's own environment: the repository, the address and the token are never told by a file of the project. */
+  readonly env: Env;
+  readonly exec: RunProcess;
+  readonly programs: Pick<Programs, "git" | "gh" | "path">;
+  /** Where the repository is, if the environment does not name one. */
+  readonly cwd: string;
+  readonly signal: AbortSignal;
+  readonly clock: Clock;
+  readonly git?: Git;
+  /** Which repository it is, where that was found out before. */
+  readonly place?: Outcome<Place>;
+  readonly patience?: Partial<Patience>;
+  /** Hears the token before it is used, so that it can be kept out of everything that is written or shown. */
+  readonly onToken?: (value: string) => void;
+};
+
+/**
+ * Looks up which repository it is and with which token to speak; asks nothing of GitHub yet.
+ *
+ *     const github = await openGitHub({ env: process.env, exec: runProcess, programs, cwd, signal, clock });
+ *     if (!github.ok) return github.why;
+ *     const issue = await github.value.issue(12);
+ */
+export async function openGitHub(options: GitHubOptions): Promise<Outcome<GitHub>> {
+  const { env, exec, programs, cwd, signal, clock } = options;
+  const git = options.git ?? createGit({ env, programs, exec, signal });
+  const around = { env, git, programs, exec, cwd, signal };
+  const found = options.place ?? (await findPlace(around));
+  if (!found.ok) return found;
+  const place = found.value;
+  const token = await findToken(place, around);
+  if (!token.ok) return token;
+  options.onToken?.(token.value.value);
+  const patience = { ...PATIENCE, ...options.patience };
+  const wireFor = createWire({ place, token: token.value, clock, patience });
+  return { ok: true, value: speak(place, token.value.from, wireFor, signal) };
+}
+
+function speak(
+  place: Place,
+  tokenFrom: string,
+  wireFor: (signal: AbortSignal) => Wire,
+  signal: AbortSignal,
+): GitHub {
+  const { host, owner, repo } = place;
+  const wire = wireFor(signal);
+  return {
+    host,
+    owner,
+    repo,
+    repositoryFrom: place.from,
+    tokenFrom,
+    within: (other) => speak(place, tokenFrom, wireFor, other),
+    repository: async () => {
+      const question = { what: "repository", route: "GET /repos/{owner}/{repo}", with: { owner, repo } };
+      return map(await wire.read(question), (json) => ({ defaultBranch: textIn(json, "default_branch") }));
+    },
+    ...createIssues(wire, place),
+    ...createPulls(wire, place),
+    ...createProjects(wire, place),
+  };
+}

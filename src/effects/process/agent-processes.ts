@@ -1,0 +1,165 @@
+/**
+ * The processes of coding agents: each with everything that it starts, and with a folder for temporary files. All of it is
+ * gone at the end, also when our own process is killed: a watcher, which waits for the end of a pipe that only we hold,
+ * then ends what is left.
+ */
+import { spawn, type ChildProcessByStdio } from "node:child_process";
+import { mkdtemp, readdir, rm } from "node:fs/promises";
+import type { Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Readable, Writable } from "node:stream";
+import { setTimeout as sleep } from "node:timers/promises";
+import { SHELL } from "../../flow/machine/programs.ts";
+import { AGENT_WATCHER, WATCHER_SCRIPT } from "./agent-watcher.ts";
+import { createCapture } from "./capture.ts";
+import { stdioOf } from "./descriptors.ts";
+import { guard, unguard, type Env } from "./process.ts";
+import { markOfRun } from "./strays.ts";
+import { descendantsOf, endProcesses, endTree, killTree, MARKS, newMark } from "./tree.ts";
+
+export type AgentProgram = {
+  readonly file: string;
+  readonly args: readonly string[];
+  readonly cwd: string;
+  /** Exactly what it sees, beside the marks of its tree. */
+  readonly env: Env;
+};
+
+export type AgentProcess = {
+  readonly child: ChildProcessByStdio<Writable, Readable, Readable>;
+  /** Settles when the program has ended and its output is read, with how it ended. */
+  readonly gone: Promise<string>;
+  /** The beginning and the end of what it printed to stderr. */
+  readonly printed: () => string;
+  /** At once, without waiting. */
+  readonly kill: () => void;
+  /** Resolves when nothing that it started is left. */
+  readonly end: () => Promise<void>;
+};
+
+export type AgentProcesses = {
+  /** A folder for temporary files. Called before anything is started, with the run that it is for. */
+  readonly open: (run: string) => Promise<string>;
+  readonly start: (program: AgentProgram) => AgentProcess;
+  /** Of this folder only the entry `keep` stays at the end. */
+  readonly tidy: (folder: string, keep: string) => void;
+  readonly close: () => Promise<void>;
+};
+
+/** `stateDir`: where the run is recorded. Together with its id it tells the processes of a run from all others. */
+export function createAgentProcesses(prefix: string, stateDir: string): AgentProcesses {
+  const own = newMark();
+  const running = new Set<AgentProcess>();
+  const tidied = new Map<string, string>();
+  let opened: Promise<string> | null = null;
+  let watcher: Watcher | null = null;
+  let runMark = "";
+
+  async function open(run: string): Promise<string> {
+    const folder = await mkdtemp(join(tmpdir(), prefix));
+    runMark = markOfRun(stateDir, run);
+    watcher = watch(own, runMark, folder);
+    return folder;
+  }
+
+  function start({ file, args, cwd, env }: AgentProgram): AgentProcess {
+    const mark = newMark();
+    const marks = [env[MARKS], runMark, own, mark].filter(Boolean).join(":");
+    const child = spawn(file, args, {
+      cwd,
+      env: { ...env, [MARKS]: marks },
+      detached: true,
+      stdio: stdioOf(["pipe", "pipe", "pipe"]),
+    }) as AgentProcess["child"];
+    const leader = child.pid;
+    const printed = createCapture(MOST_PRINTED);
+    child.stderr.on("data", printed.write);
+    child.stdin.on("error", () => undefined); // it no longer reads: it is about to end
+    const gone = goneOf(child);
+    const kill = () => (leader === undefined ? undefined : killTree(leader, mark));
+    const end = async () => {
+      if (leader === undefined) return;
+      const started = descendantsOf(leader);
+      child.stdin.end();
+      await endTree({ leader, mark }, PATIENCE_MS, GRACE_MS);
+      await endProcesses(started);
+      await gone;
+      unguard(leader);
+      running.delete(agent);
+      watcher?.tell(`-${leader}`);
+    };
+    const agent: AgentProcess = { child, gone, printed: () => printed.text(), kill, end };
+    if (leader === undefined) return agent;
+    guard(leader, mark);
+    running.add(agent);
+    watcher?.tell(`+${leader}`);
+    return agent;
+  }
+
+  async function close(): Promise<void> {
+    const folder = await opened;
+    await Promise.all([...running].map((agent) => agent.end()));
+    for (const [home, keep] of tidied) await removeBut(home, keep);
+    if (folder !== null) await rm(folder, { recursive: true, force: true });
+    watcher?.dismiss();
+  }
+
+  return {
+    open: (run) => (opened ??= open(run)),
+    start,
+    tidy: (folder, keep) => {
+      if (tidied.has(folder)) return;
+      tidied.set(folder, keep);
+      watcher?.tell(`${keep}:${encodeURIComponent(folder)}`);
+    },
+    close,
+  };
+}
+
+const MOST_PRINTED = 4 * 1024;
+/** An agent whose input ends should end by itself; then it is asked to, and then made to. */
+const PATIENCE_MS = 200;
+const GRACE_MS = 1000;
+const DRAIN_MS = 500;
+
+async function goneOf(child: AgentProcess["child"]): Promise<string> {
+  const drained = new Promise((resolve) => child.stderr.once("close", resolve));
+  const how = await new Promise<string>((resolve) => {
+    child.once("error", (error) => resolve(`could not be started: ${error.message}`));
+    child.once("exit", (code, signal) => resolve(`ended (${signal ?? code})`));
+  });
+  // What it printed last may still be on its way; a child of its own may hold the pipe for ever.
+  await Promise.race([drained, sleep(DRAIN_MS, undefined, { ref: false })]);
+  return how;
+}
+
+async function removeBut(folder: string, keep: string): Promise<void> {
+  const entries = await readdir(folder).catch(() => []);
+  for (const entry of entries) {
+    if (entry !== keep) await rm(join(folder, entry), { recursive: true, force: true });
+  }
+}
+
+type Watcher = { readonly tell: (word: string) => void; readonly dismiss: () => void };
+
+/** Waiting, it is a shell; only when we are gone does it become a Node. null where there is no such shell. */
+function watch(mark: string, runMark: string, folder: string): Watcher | null {
+  if (process.platform === "win32") return null;
+  const args = ["-c", AGENT_WATCHER, process.execPath, WATCHER_SCRIPT, mark, folder];
+  const child = spawn(SHELL, args, {
+    cwd: "/",
+    env: { [MARKS]: runMark },
+    detached: true,
+    stdio: stdioOf(["pipe", "ignore", "ignore"]),
+  });
+  const stdin = child.stdin as Socket;
+  child.on("error", () => undefined);
+  stdin.on("error", () => undefined);
+  child.unref();
+  stdin.unref();
+  return {
+    tell: (word) => void stdin.write(`${word}\n`),
+    dismiss: () => void stdin.end("done\n"),
+  };
+}

@@ -1,0 +1,62 @@
+/** What a stage knows of itself during one visit, and how its code is asked. */
+import type { Command, HookName } from "../../flow/event.ts";
+import type { Step } from "../../flow/flow.ts";
+import { own, type JsonObject } from "../../flow/json.ts";
+import type { Lane, StageLane, State, Try } from "./state.ts";
+import { doNext, type Here } from "./visit.ts";
+
+/** The context as templates and hooks see it. */
+export function contextOf(state: State, lane: Lane): JsonObject {
+  const stage = stageOf(lane);
+  return {
+    ...stage.ctx,
+    upstream: stage.upstream,
+    attempts: stage.tries,
+    workflowRunId: state.run,
+    stageExecutionId: executionId(state, lane),
+  };
+}
+
+export function executionId({ run }: State, { step, visit }: Lane): string {
+  return `${run}/${step}/${visit}`;
+}
+
+export function at({ step, lane }: Here): {
+  readonly stage: StageLane;
+  readonly rules: NonNullable<Step["stage"]>;
+} {
+  if (step.stage === undefined) throw new Error(`Step "${step.id}" is no stage`);
+  return { stage: stageOf(lane), rules: step.stage };
+}
+
+function stageOf(lane: Lane): StageLane {
+  if (lane.stage === null) throw new Error(`Step "${lane.step}" is no stage`);
+  return lane.stage;
+}
+
+export function inPhase(here: Here, phase: StageLane["phase"]): Here {
+  const { stage } = at(here);
+  return stage.phase === phase ? here : { ...here, lane: { ...here.lane, stage: { ...stage, phase } } };
+}
+
+/** Asks the project's code; where there is none at all, `otherwise` holds at once. */
+export function runHook(here: Here, hook: HookName, otherwise: (here: Here) => State): State {
+  return here.flow.hooks === undefined ? otherwise(here) : doNext(here, hookCommand(here, hook));
+}
+
+/** The context, and what the hook is to judge. */
+export function hookCommand(here: Here, hook: HookName): Command {
+  const { state, lane } = here;
+  const { stage } = at(here);
+  const { step, visit, answer } = lane;
+  const ctx = contextOf(state, lane);
+  const acted = answer === null ? {} : { ...(answer.label !== "cap" && { parsed: answer.payload }) };
+  const act: JsonObject = { ...acted, capHit: answer?.label === "cap", attempts: own(ctx, "attempts") ?? [] };
+  const input: JsonObject =
+    hook === "assert" ? { ctx, act } : stage.result === null ? { ctx } : { ctx, result: stage.result };
+  return { type: "hook", step, visit, attempt: 1, hook, input };
+}
+
+export function lastTry({ tries }: StageLane, more: Partial<Try>): readonly Try[] {
+  return [...tries.slice(0, -1), { ...tries.at(-1)!, ...more }];
+}

@@ -1,0 +1,240 @@
+/** Transitions of a visit: entered, asked again, settled, ended. The small steps that `decide` is made of. */
+import type { Command, Led, Say } from "../../flow/event.ts";
+import type { Flow, Label, Step, StepId } from "../../flow/flow.ts";
+import { own } from "../../flow/json.ts";
+import { messages } from "./messages.ts";
+import type { Lane, StageLane, State } from "./state.ts";
+
+/** Where an event takes place: the visit it speaks of, and all that is known around it. */
+export type Here = { readonly flow: Flow; readonly state: State; readonly lane: Lane; readonly step: Step };
+
+export type Entrance = {
+  readonly step: StepId;
+  readonly origin: StepId | null;
+  readonly say?: Say;
+  readonly strikes?: number;
+  /** Whose results a stage is given; the one of the step that led here, unless said otherwise. */
+  readonly upstream?: readonly StepId[];
+  /** The visit that leads here, and how it was settled. */
+  readonly leaving?: Lane;
+  readonly settled?: Led | null;
+};
+
+/** Begins a visit, unless a limit is reached. A question about another step is not counted. */
+export function enter(flow: Flow, state: State, to: Entrance): State {
+  const settled = to.settled === undefined ? state.settled : to.settled;
+  const from = settled?.step ?? null;
+  const step = own(flow.steps, to.step);
+  if (step === undefined)
+    return end(state, settled, "FAILED_STEP_ROUTING", messages.unknownStep(to.step), from);
+  const counts = step.aside === undefined;
+  const { limits } = flow;
+  if (counts && state.iterations >= limits.visits) {
+    return end(state, settled, "AGENT_MAX_ITERATIONS", messages.maxIterations(limits.visits, to.step), from);
+  }
+  const visit = (own(state.visits, to.step) ?? 0) + 1;
+  const say = to.say === undefined ? PROMPT : [to.say];
+  const stage = step.stage === undefined ? null : openStage(state, to);
+  const lane: Lane = {
+    step: to.step,
+    visit,
+    turn: 1,
+    repairs: 0,
+    faults: 0,
+    strikes: to.strikes ?? 0,
+    origin: to.origin,
+    say,
+    said: "",
+    answer: null,
+    command:
+      stage === null
+        ? { type: "ask", step: to.step, visit, turn: 1, attempt: 1, say }
+        : opening(flow, step, visit, stage, say),
+    stage,
+  };
+  const visits = { ...state.visits, [to.step]: visit };
+  const beside = to.leaving === undefined ? state.lanes : lanesBeside(state, to.leaving);
+  const lanes = beside.length === 0 ? [lane] : [...beside, lane];
+  const pending = beside.length === 0 ? [lane.command] : lanes.map(commandOf);
+  const iterations = counts ? state.iterations + 1 : state.iterations;
+  return { ...state, iterations, visits, lanes, pending, settled };
+}
+
+/** What is said to begin with, almost always. */
+const PROMPT: readonly Say[] = [{ kind: "prompt" }];
+
+function openStage({ ctx, handoff }: State, { origin, upstream }: Entrance): StageLane {
+  const before = upstream ?? (origin === null ? [] : [origin]);
+  return {
+    phase: "setup",
+    ctx,
+    upstream: before.map((id) => own(handoff, id)).filter((result) => result !== undefined),
+    deferred: 0,
+    since: 0,
+    tries: [{ index: 1, turns: 0, capHit: false }],
+    completion: null,
+    result: null,
+  };
+}
+
+/** What a stage begins with: its code, its gate, or the model. */
+function opening(flow: Flow, step: Step, visit: number, stage: StageLane, say: readonly Say[]): Command {
+  const at = { step: step.id, visit, attempt: 1 };
+  if (flow.hooks !== undefined) return { type: "hook", ...at, hook: "setup", input: stage.ctx };
+  const gate = step.stage?.gate;
+  return gate === undefined ? { type: "ask", ...at, turn: 1, say } : { type: "check", ...at, checks: [gate] };
+}
+
+/** One more response within the visit. */
+export function ask(here: Here, say: readonly Say[]): State {
+  const { state, lane, step } = here;
+  if (lane.turn >= step.turns) return fail(here, "AGENT_TURN_LIMIT", messages.turnLimit(step.id, step.turns));
+  return askAgain(state, { ...lane, turn: lane.turn + 1, say });
+}
+
+export function askAgain(state: State, lane: Lane): State {
+  const { step, visit, turn, say } = lane;
+  return replaceLane(state, { ...lane, command: { type: "ask", step, visit, turn, attempt: 1, say } });
+}
+
+export function doNext(here: Here, command: Command): State {
+  return replaceLane(here.state, { ...here.lane, command });
+}
+
+type Settling = {
+  readonly label?: Label | null;
+  readonly notes?: readonly string[];
+  readonly overturned?: true;
+};
+
+/** Ends the run in failure; a sibling takes the whole fork with it. */
+export function fail(here: Here, code: string, reason: string, how: Settling = {}): State {
+  const { state, lane } = here;
+  const plain = led(here, how.label ?? null, null, how.notes ?? []);
+  const settled: Led = how.overturned ? { ...plain, overturned: true } : plain;
+  if (state.fork === null) return end(state, settled, code, reason, settled.step);
+  const { failed } = state.fork;
+  if (failed !== undefined) {
+    const why = `${failed.why}. Then "${lane.step}" failed too: ${code}: ${reason}`;
+    return end(state, settled, "ParallelSiblingFailure", why, failed.step);
+  }
+  const why = messages.siblingFailed(lane.step, state.fork, `${code}: ${reason}`);
+  return end(state, settled, "ParallelSiblingFailure", why, lane.step);
+}
+
+/** Ends the run for a reason outside the flow. The visit stays unsettled, so that a resumed run asks it again. */
+export function halt(here: Here, code: string, reason: string): State {
+  const asked = askAgain(here.state, { ...here.lane, faults: 0 });
+  const halted = [...here.state.halted, ...asked.lanes];
+  return { ...end(asked, null, code, reason, here.step.id), halted, fork: here.state.fork };
+}
+
+/** Ends the run for a reason that has to do with none of its visits: a resumed run goes on with all of them. */
+export function haltAll(state: State, code: string, reason: string, of?: StepId): State {
+  const { fork } = state;
+  const halted = [...state.halted, ...state.lanes];
+  return { ...end(state, state.settled, code, reason, of ?? halted[0]?.step ?? null), halted, fork };
+}
+
+/** Ends this stretch of the run: somebody has to act before it can go on, and then it goes on with the same command. */
+export function suspend(here: Here, code: string, reason: string): State {
+  const { state, lane, step } = here;
+  const lanes = state.lanes.map((other) => (isSame(other, lane) ? lane : other));
+  const verdict = { outcome: "waiting", code, reason, step: step.id } as const;
+  const halted = [...state.halted, ...lanes];
+  return { ...state, lanes: [], settled: null, verdict, pending: [{ type: "end", verdict }], halted };
+}
+
+const NONE: readonly Lane[] = [];
+
+/** Ends this stretch because somebody wants it so: it goes on where it stands, and only when it is told to. */
+export function paused(state: State): State {
+  const halted = [...state.halted, ...state.lanes];
+  const step = halted[0]?.step ?? null;
+  const verdict = { outcome: "waiting", code: "PAUSED", reason: "The run is paused.", step } as const;
+  return { ...state, lanes: NONE, settled: null, verdict, pending: [{ type: "end", verdict }], halted };
+}
+
+/** `code` null means completed. */
+export function end(
+  state: State,
+  settled: Led | null,
+  code: string | null,
+  reason: string,
+  step: StepId | null,
+): State {
+  const verdict = { outcome: code === null ? "completed" : "failed", code, reason, step } as const;
+  const pending = [{ type: "end", verdict }] as const;
+  return { ...state, lanes: [], halted: NONE, fork: null, settled, verdict, pending };
+}
+
+/** How the visit is told: a question about another step is told as that step's. */
+export function led(
+  { state, lane, step }: Here,
+  label: Label | null,
+  to: StepId | null,
+  notes: readonly string[],
+): Led {
+  const plain = { step: lane.step, visit: lane.visit, label, to };
+  const told =
+    step.aside !== undefined
+      ? { ...plain, ...asked(state, step.aside) }
+      : state.fork === null
+        ? plain
+        : { ...plain, place: state.fork.steps.indexOf(lane.step) };
+  return notes.length === 0 ? told : { ...told, notes };
+}
+
+function asked({ visits, last }: State, owner: StepId): Pick<Led, "step" | "visit" | "check"> {
+  const about = { step: owner, visit: own(visits, owner) ?? 0 };
+  return last === null ? about : { ...about, check: { label: last.label, message: last.reason } };
+}
+
+// Lanes.
+
+export function find(flow: Flow, state: State, at: { readonly step: StepId; readonly visit: number }): Here {
+  const first = state.lanes[0];
+  const isFirst = first !== undefined && isSame(first, at);
+  const lane = isFirst ? first : state.lanes.find((other) => isSame(other, at));
+  const step = own(flow.steps, at.step);
+  if (lane === undefined || step === undefined) {
+    throw new Error(`The journal speaks of ${at.step}@${at.visit}, which is not under way`);
+  }
+  return { flow, state, lane, step };
+}
+
+/** The visit is settled. What is pending is set by whatever comes next. */
+export function leave(state: State, lane: Lane, settled: Led): State {
+  return { ...state, lanes: lanesBeside(state, lane), settled };
+}
+
+function lanesBeside({ lanes }: State, lane: Lane): readonly Lane[] {
+  return lanes.length === 1 ? NONE : lanes.filter((other) => !isSame(other, lane));
+}
+
+function replaceLane(state: State, lane: Lane): State {
+  const lanes =
+    state.lanes.length === 1 ? [lane] : state.lanes.map((other) => (isSame(other, lane) ? lane : other));
+  return withLanes(state, lanes, null);
+}
+
+export function withLanes(state: State, lanes: readonly Lane[], settled: Led | null): State {
+  return { ...state, lanes, pending: lanes.map(commandOf), settled };
+}
+
+function commandOf(lane: Lane): Command {
+  return lane.command;
+}
+
+function isSame(a: Lane, b: Pick<Lane, "step" | "visit">): boolean {
+  return a.step === b.step && a.visit === b.visit;
+}
+
+/** A wait that was under way is not begun anew: the time since then has waited for it. */
+export function attemptAgain(lane: Lane): Lane {
+  const { command, step, visit, turn, say } = lane;
+  if (command.type === "end") return lane;
+  if (command.type === "wait")
+    return { ...lane, command: command.next ?? { type: "ask", step, visit, turn, attempt: 1, say } };
+  return { ...lane, command: { ...command, attempt: command.attempt + 1 } };
+}

@@ -1,0 +1,331 @@
+/**
+ * The loop: fold the journal, do what is pending, append what happened, again. Starting and resuming are the same code.
+ * An event counts once it is appended; until then nothing of it is believed.
+ */
+import type { Command, EffectEvent, Entry, Event } from "../../flow/event.ts";
+import { flowFrom } from "../../flow/adopted.ts";
+import type { Flow, Flows, Granted, StepLimits } from "../../flow/flow.ts";
+import { decide } from "../decide/decide.ts";
+import { perform } from "./perform.ts";
+import { exhausted } from "../decide/spend.ts";
+import type { Ports, RunHandle } from "../ports.ts";
+import { createStamp, drivenMs } from "./stamp.ts";
+import { EMPTY_STATE, recordedWith, type State } from "../decide/state.ts";
+import { createTalk } from "./talk.ts";
+import { createStopwatch, isWhole, spentBy, type Stopwatch } from "./time.ts";
+
+export type Drive = {
+  /** The one that the run began with. */
+  readonly flow: Flow;
+  /** Those that it adopted on its way. */
+  readonly adopted?: Flows;
+  readonly ports: Ports;
+  readonly handle: RunHandle;
+  /** What the journal holds already. */
+  readonly past: readonly Entry[];
+  /** What begins this stretch: the entry that a new run was made with, or the resuming, which is still to be written. */
+  readonly begin: Entry | (Event & { type: "run.resumed" });
+  readonly signal: AbortSignal;
+  /**
+   * What others want of the run while it goes on. `pause`: what is under way is finished and recorded, and nothing more
+   * is begun. `stop`: only told in the journal; `signal` has to abort as well.
+   */
+  readonly wishes?: { readonly pause: AbortSignal; readonly stop: AbortSignal };
+  /** Called for each entry of the past, with the state it led to, before anything is done. Must not throw. */
+  readonly recall?: (entry: Entry, state: State) => void;
+  /**
+   * What is due outside as the run stands, done before anything else is: before the first step, between steps, and before
+   * the end is recorded. false: it could not be done, and the run has to wait there until it is resumed.
+   */
+  readonly attend?: (state: State, record: (event: EffectEvent) => Promise<void>) => Promise<boolean>;
+  /** Called after each append, with the state it led to. Must not throw. */
+  readonly observe?: (entry: Entry, state: State) => void;
+};
+
+/** The state in which the run ended, or in which the signal stopped it: then there is no verdict. */
+export function drive(options: Drive): Promise<State> {
+  const watch = stopwatchOf(options);
+  return watch === null ? driveOn(options) : driveTimed(options, watch);
+}
+
+async function driveTimed(options: Drive, watch: Stopwatch): Promise<State> {
+  const { ports, signal, recall, observe } = options;
+  const watched: Drive = {
+    ...options,
+    recall: (entry, state) => {
+      watch.note(entry, state);
+      recall?.(entry, state);
+    },
+    observe: (entry, state) => {
+      watch.note(entry, state);
+      observe?.(entry, state);
+    },
+  };
+  const limit = wallOf(options);
+  if (limit === null) return driveOn(watched, watch.perform);
+  const over = new AbortController();
+  const late = new AbortController();
+  void ports.clock.sleep(Math.max(0, limit.left), over.signal).then(() => late.abort());
+  try {
+    const both = AbortSignal.any([signal, late.signal]);
+    const ended = () => (signal.aborted ? null : limit.event);
+    return await driveOn({ ...watched, signal: both }, watch.perform, ended);
+  } finally {
+    over.abort();
+  }
+}
+
+/** null: nothing limits the time of the run, nor that of its steps. */
+function stopwatchOf(options: Drive): Stopwatch | null {
+  const { flow, adopted = {} } = options;
+  const { wallMs, steps = {} } = grantedIn(options) ?? currentLimits(options);
+  const inSteps = (all: readonly (StepLimits | undefined)[]) =>
+    all.some((one) => one?.wallMs !== undefined || one?.perAttempt?.wallMs !== undefined);
+  const flows = [flow, ...Object.values(adopted)];
+  const isTimed =
+    wallMs !== undefined ||
+    inSteps(Object.values(steps)) ||
+    flows.some((one) => inSteps(Object.values(one.steps).map(({ limits }) => limits)));
+  return isTimed ? createStopwatch() : null;
+}
+
+/** What was granted to the run, if that was said when it was started or resumed. */
+function grantedIn({ past, begin }: Drive): Granted | undefined {
+  const first = "type" in begin ? begin : begin.event;
+  if ("spending" in first) return first.spending;
+  const given = past.findLast(({ event }) => "spending" in event)?.event;
+  return given !== undefined && "spending" in given ? given.spending : undefined;
+}
+
+/** Of the flow that the run has adopted last. */
+function currentLimits({ flow, past, adopted }: Drive): Granted {
+  return past.reduce((held, { event }) => flowFrom(held, event, adopted), flow).limits;
+}
+
+type Limited = Event & { readonly type: "run.limited" };
+
+/** The time that is left of what the run may be driven, and the event that ends it then; null: there is no limit. */
+function wallOf(options: Drive): { readonly left: number; readonly event: Limited } | null {
+  const { past } = options;
+  const { wallMs } = grantedIn(options) ?? currentLimits(options);
+  if (wallMs === undefined) return null;
+  const why = exhausted({ scope: RUN, name: "wallMs", used: wallMs, most: wallMs });
+  const limit = { of: "run", step: "", name: "wallMs", most: wallMs, used: wallMs } as const;
+  return { left: wallMs - drivenMs(past), event: { type: "run.limited", why, limit } };
+}
+
+const RUN = { of: "run", step: "", limits: {} } as const;
+
+/** `stopped`: what ends the run when the signal aborts, where it is not only interrupted. */
+async function driveOn(
+  { flow: began, adopted, ports, handle, past, begin: first, signal, wishes, attend, recall, observe }: Drive,
+  act: typeof perform = perform,
+  stopped: () => Limited | null = () => null,
+): Promise<State> {
+  const pause = wishes?.pause;
+  const talk = createTalk(ports);
+  let flow = began;
+  let state = EMPTY_STATE;
+  let seq = 0;
+  for (const entry of past) {
+    flow = flowFrom(flow, entry.event, adopted);
+    talk.recall(flow, state, entry.event);
+    state = decide(flow, state, entry.event);
+    ({ seq } = entry);
+    recall?.(entry, state);
+  }
+
+  const movedAt = createStamp(ports.clock, "at" in first ? first.at : null);
+
+  /**
+   * What an event would lead to. The end of a run is written together with what led to it, unless others must stop first
+   * or something may be due before.
+   */
+  const stage = (event: Event, alone = true): Staged => {
+    const next = decide(flow, state, event);
+    const at = ports.clock.now();
+    const moved = movedAt(at);
+    const made = entryOf(seq + 1, at, event, next);
+    const entry = moved === 0 ? made : { ...made, moved };
+    const first = next.pending[0];
+    if (first?.type !== "end" || !alone || attend !== undefined)
+      return { entries: [entry], next, after: next };
+    const ended: Event = { type: "run.ended", verdict: first.verdict };
+    return { entries: [entry, { seq: seq + 2, at, event: ended }], next, after: decide(flow, next, ended) };
+  };
+
+  /** It is written: now it counts. */
+  const believe = ({ entries, next, after }: Staged): void => {
+    const entry = entries[0];
+    const ending = entries[1];
+    seq += entries.length;
+    state = after;
+    if (entry === undefined) return;
+    talk.heard(flow, entry.event);
+    observe?.(entry, next);
+    if (ending !== undefined) observe?.(ending, after);
+  };
+
+  const commit = async (event: Event, alone = true): Promise<void> => {
+    const staged = stage(event, alone);
+    await handle.append(staged.entries);
+    believe(staged);
+  };
+
+  if ("type" in first) await commit(first);
+  else {
+    state = decide(flow, state, first.event);
+    ({ seq } = first);
+    observe?.(first, state);
+  }
+  while (state.pending.length > 0 && !signal.aborted && !isPausing()) {
+    if (attend !== undefined && !(await attend(state, commit))) break;
+    const only = state.pending[0];
+    if (state.pending.length > 1) await driveSiblings();
+    else if (only?.type === "end") await commit({ type: "run.ended", verdict: only.verdict });
+    else {
+      const command = only as Doable;
+      const event = await act(flow, state, command, ports, talk, signalFor(command, signal));
+      if (isCutOff(command) && !isWhole(event)) {
+        await commitCut(event);
+        break;
+      }
+      const staged = stage(event);
+      await handle.append(staged.entries);
+      believe(staged);
+    }
+  }
+  const limited = signal.aborted && state.verdict === null ? stopped() : null;
+  if (limited !== null) await commit(limited);
+  else if (!signal.aborted && isPausing()) await endPaused();
+  else if (signal.aborted && state.verdict === null) await recordStop();
+  return state;
+
+  /** How long what was under way went on is known only here. A stop counts also where it cannot be recorded. */
+  async function recordStop(): Promise<void> {
+    const at = state.lanes.map(({ step }) => step);
+    const isWished = wishes?.stop.aborted === true;
+    const stopped = commit({ type: "run.stopped", ...(!isWished && { by: "signal" }), at });
+    await (isWished ? stopped : stopped.catch(() => undefined));
+  }
+
+  /** What a stopped query gave is not recorded, only what it cost. */
+  async function commitCut(event: Event): Promise<void> {
+    const usage = spentBy(event);
+    if (usage === undefined || event.type !== "step.answered") return;
+    const { step, visit } = event;
+    await commit({ type: "step.cut", step, visit, usage }, false);
+  }
+
+  /** A run that is over, or is about to be, is not paused any more. */
+  function isPausing(): boolean {
+    return pause?.aborted === true && (state.verdict === null || state.verdict.outcome === "waiting");
+  }
+
+  async function endPaused(): Promise<void> {
+    await commit({ type: "run.paused" }, false);
+    const { verdict } = state;
+    if (verdict !== null) await commit({ type: "run.ended", verdict });
+  }
+
+  function signalFor({ type }: Doable, stop: AbortSignal): AbortSignal {
+    return pause !== undefined && isIdle(type) ? AbortSignal.any([stop, pause]) : stop;
+  }
+
+  function isCutOff({ type }: Doable): boolean {
+    return signal.aborted || (pause?.aborted === true && isIdle(type));
+  }
+
+  /** Several lanes at once: each is committed as it comes in. A lane that is given up is stopped and waited for. */
+  async function driveSiblings(): Promise<void> {
+    const running = new Map<string, Running>();
+    try {
+      while (state.pending.length > 1 || running.size > 0) {
+        const wanted = new Map(
+          (state.pending as readonly Doable[]).map((command) => [keyOf(command), command]),
+        );
+        const given = [...running].filter(([key]) => state.verdict !== null || !wanted.has(key));
+        await giveUp(running, given);
+        if (state.verdict !== null || signal.aborted) return;
+        for (const [key, command] of isPausing() ? [] : wanted)
+          if (!running.has(key)) running.set(key, begin(key, command));
+        if (running.size === 0) return;
+        const { key, event, command } = await Promise.race([...running.values()].map(({ done }) => done));
+        running.delete(key);
+        if (!isCutOff(command) || isWhole(event)) await commit(event, running.size === 0);
+        else await commitCut(event);
+      }
+    } finally {
+      await giveUp(running, [...running]);
+    }
+  }
+
+  function begin(key: string, command: Doable): Running {
+    const stop = new AbortController();
+    const both = signalFor(command, AbortSignal.any([signal, stop.signal]));
+    const done = act(flow, state, command, ports, talk, both).then((event) => ({ key, event, command }));
+    return { stop, done };
+  }
+
+  /** What they still do is nobody's any more; but nobody goes on before they have stopped, or had the time to. */
+  async function giveUp(
+    running: Map<string, Running>,
+    given: readonly (readonly [string, Running])[],
+  ): Promise<void> {
+    if (given.length === 0) return;
+    const still = new Set<string>();
+    const came: Event[] = [];
+    for (const [key, { stop, done }] of given) {
+      running.delete(key);
+      still.add(key);
+      const settle = () => void still.delete(key);
+      done.then(({ event }) => came.push(event)).then(settle, settle);
+      stop.abort();
+    }
+    const over = new AbortController();
+    const stopped = Promise.allSettled(given.map(([, { done }]) => done));
+    await Promise.race([stopped, ports.clock.sleep(GRACE_MS, over.signal)]);
+    over.abort();
+    // One more turn of the loop for what has settled in this very moment.
+    await Promise.resolve();
+    for (const event of came) await commitCut(event);
+    if (still.size > 0) await commit({ type: "run.left", still: [...still] }, false);
+  }
+}
+
+/** How long those that were told to stop are waited for. */
+const GRACE_MS = 5000;
+
+type Running = {
+  readonly stop: AbortController;
+  readonly done: Promise<{ readonly key: string; readonly event: Event; readonly command: Doable }>;
+};
+
+function keyOf({ step, visit }: Doable): string {
+  return `${step}@${visit}`;
+}
+
+/** Waiting is nothing that has to be finished: a question is open just the same when the run goes on. */
+function isIdle(type: Doable["type"]): boolean {
+  return type === "question" || type === "wait";
+}
+
+type Doable = Exclude<Command, { type: "end" }>;
+type Staged = { readonly entries: readonly Entry[]; readonly next: State; readonly after: State };
+
+/** Nearly every entry has a decision and no fork, or neither. */
+function entryOf(seq: number, at: number, event: Event, next: State): Entry {
+  if (next.fork !== null) return { seq, at, event, ...recordedWith(next) };
+  return next.settled === null ? { seq, at, event } : { seq, at, event, led: next.settled };
+}
+
+/** The state a journal tells of. */
+export function fold(flow: Flow, entries: readonly Entry[], adopted?: Flows): State {
+  let state = EMPTY_STATE;
+  let held = flow;
+  for (const { event } of entries) {
+    held = flowFrom(held, event, adopted);
+    state = decide(held, state, event);
+  }
+  return state;
+}

@@ -1,0 +1,362 @@
+/** Doing one command: the only place where the engine meets its ports. What comes back is always an event. */
+import type {
+  Answerer,
+  CheckResult,
+  Command,
+  Event,
+  Figure,
+  Judged,
+  Reply,
+  Sight,
+  Usage,
+} from "../../flow/event.ts";
+import type { Answer, Flow, Step, StepId } from "../../flow/flow.ts";
+import { plainUsage } from "../../flow/figure.ts";
+import { isObject } from "../../flow/json.ts";
+import { ANSWER_CAPS, bound, extractBeside, extractObject } from "../decide/answer.ts";
+import { approvedFor, gateOf, question, wished, type Within } from "./ask-people.ts";
+import type { Message, Ports, RunRequest, TurnRequest, TurnResult } from "../ports.ts";
+import { schemaFault } from "../schema/schema.ts";
+import { turnsWithin } from "../decide/spend.ts";
+import type { State } from "../decide/state.ts";
+import { outsideOf } from "../decide/stop.ts";
+import { callInStage, hook, initTrouble } from "./perform-stage.ts";
+import { sayAll, type Talk } from "./talk.ts";
+
+type Doable = Exclude<Command, { type: "end" }>;
+
+export function perform(
+  flow: Flow,
+  state: State,
+  command: Doable,
+  ports: Ports,
+  talk: Talk,
+  signal: AbortSignal,
+): Promise<Event> {
+  const step = flow.steps[command.step]!;
+  switch (command.type) {
+    case "ask":
+      return ask(flow, state, step, command, ports, talk, signal);
+    case "call":
+      return step.stage === undefined
+        ? call(state, step, command, ports, signal)
+        : callInStage(state, step, command, ports, signal);
+    case "check":
+      return check(flow, state, step, command, ports, talk, signal);
+    case "look":
+      return look(flow, state, command, ports, signal);
+    case "hook":
+      return hook(state, step, command, ports, talk, signal);
+    case "question":
+      return question(state, command, ports, signal);
+    case "wait":
+      return wait(command, ports, signal);
+  }
+}
+
+async function ask(
+  flow: Flow,
+  state: State,
+  step: Step,
+  command: Command & { type: "ask" },
+  ports: Ports,
+  talk: Talk,
+  signal: AbortSignal,
+): Promise<Event> {
+  if (step.by.kind === "command") {
+    return answered(
+      command,
+      await readReply(flow, step, await ports.shell.perform(step, state.args, signal)),
+    );
+  }
+  const unaskable = schemaTrouble(step) ?? initTrouble(state, step, command.visit, ports, talk);
+  if (unaskable !== null) return answered(command, unaskable);
+  const said = sayAll(flow, state, step, command.say, ports);
+  if (said.kind === "unaskable") return answered(command, said);
+
+  const { messages, session, system } = talk.open(step, command.visit);
+  // Said only now, and taken back if nothing comes of it: a fault must not leave the question in the conversation.
+  for (const message of said.messages) messages.push(message);
+  const request = toRequest(flow, state, step, command, ports, messages, system, signal);
+  const { turn, run } = ports.backend;
+  let judged: Judged[] = UNJUDGED;
+  let within: Within | null = null;
+  let result: TurnResult;
+  try {
+    if (turn !== undefined) result = await turn(request);
+    else if (run !== undefined) {
+      judged = [];
+      const most = turnsLeft(state, step, command);
+      within = gateOf(state, step, request, ports, judged);
+      result = await run(toRunRequest(request, said.messages, most, session, within, ports));
+      const { asked } = within;
+      if (result.kind === "reply" && asked.length > 0) result = { ...result, asked };
+    } else result = fault(`The backend ${ports.backend.spec.id} offers neither turn nor run`);
+  } catch (error) {
+    // A backend should not throw; one that does all the same stops its run, not the program.
+    result = fault(`The backend threw: ${error instanceof Error ? error.message : String(error)}`);
+  }
+  const broken = within?.broken() ?? null;
+  if (broken !== null) throw broken;
+  const usage = usageOf(result, ports.backend.free === true);
+  if (result.kind === "fault" && usage !== result.fault.usage)
+    result = { ...result, fault: { ...result.fault, usage: usage! } };
+  if (judged.length > 0) result = { ...result, judged: [...(result.judged ?? []), ...judged] };
+  if (ports.tidy !== undefined) result = ports.tidy(result);
+  if (result.kind === "fault") messages.length -= said.messages.length;
+  const reply = readReply(flow, step, result, usage);
+  return answered(command, reply instanceof Promise ? await reply : reply);
+}
+
+/** No backend, and no server behind one, can lower what was spent by a figure below 0. */
+function usageOf(result: TurnResult, isFree: boolean): Usage | undefined {
+  if (result.kind === "fault")
+    return result.fault.usage === undefined ? undefined : plainUsage(result.fault.usage);
+  const plain = plainUsage(result.usage);
+  return isFree ? plain : metered(plain);
+}
+
+/** An absent figure is not a zero: what the backend did not report is recorded as unknown. */
+function metered(usage: Usage): Usage {
+  const isCounted = usage.inputTokens + usage.outputTokens > 0 && usage.unknown?.includes("tokens") !== true;
+  const isPriced = usage.costUsd !== null;
+  if (isCounted && isPriced) return usage;
+  return { ...usage, unknown: isCounted ? NO_PRICE : isPriced ? NO_COUNT : NO_FIGURE };
+}
+
+const NO_PRICE: readonly Figure[] = ["costUsd"];
+const NO_COUNT: readonly Figure[] = ["tokens"];
+const NO_FIGURE: readonly Figure[] = ["tokens", "costUsd"];
+
+function answered(
+  { step, visit, turn }: Pick<Command & { type: "ask" }, "step" | "visit" | "turn">,
+  reply: Reply,
+): Event {
+  return { type: "step.answered", step, visit, turn, reply };
+}
+
+async function call(
+  state: State,
+  step: Step,
+  command: Command & { type: "call" },
+  ports: Ports,
+  signal: AbortSignal,
+): Promise<Event> {
+  const { visit, turn, calls } = command;
+  const approved = approvedFor(state, command);
+  const wish = ports.toolbox.wish?.(step, calls, approved) ?? null;
+  if (wish !== null) return wished(command, wish, approved.ruled, ports);
+  return {
+    type: "step.called",
+    step: step.id,
+    visit,
+    turn,
+    results: await ports.toolbox.call(step, calls, signal, approved),
+  };
+}
+
+/** In order; the first failure wins and the rest is not run. */
+async function check(
+  flow: Flow,
+  state: State,
+  step: Step,
+  { visit, checks }: Command & { type: "check" },
+  ports: Ports,
+  talk: Talk,
+  signal: AbortSignal,
+): Promise<Event> {
+  const trouble = initTrouble(state, step, visit, ports, talk);
+  if (trouble !== null) return answered({ step: step.id, visit, turn: 1 }, trouble);
+  const results: CheckResult[] = [];
+  for (const name of checks) {
+    const result = await ports.shell.check(flow.checks[name]!, signal);
+    results.push(result);
+    if (!result.ok) break;
+  }
+  return { type: "step.checked", step: step.id, visit, results };
+}
+
+/** At everything outside that the stop rule names, one after the other. */
+async function look(
+  flow: Flow,
+  state: State,
+  { step, visit }: Command & { type: "look" },
+  ports: Ports,
+  signal: AbortSignal,
+): Promise<Event> {
+  const lane = state.lanes.find((other) => other.step === step && other.visit === visit);
+  const glance = {
+    run: state.run,
+    step,
+    iteration: state.iterations,
+    args: state.args,
+    said: lane?.said ?? "",
+    payload: lane?.answer?.payload ?? {},
+  };
+  const sights: Sight[] = [];
+  for (const rule of outsideOf(flow.stop)) {
+    sights.push(await ports.watch.look(rule, glance, signal));
+  }
+  return { type: "step.looked", step, visit, sights };
+}
+
+async function wait(
+  { step, visit, ms }: Command & { type: "wait" },
+  { clock }: Ports,
+  signal: AbortSignal,
+): Promise<Event> {
+  await clock.sleep(ms, signal);
+  return { type: "step.waited", step, visit, ms };
+}
+
+function fault(message: string): TurnResult {
+  return { kind: "fault", fault: { kind: "other", message } };
+}
+
+/** A step whose schema is missing or cannot be compiled is not asked: its answer could not be judged. */
+function schemaTrouble({ id, answer }: Step): (Reply & { kind: "unaskable" }) | null {
+  if (answer.kind === "text" || answer.schema.kind === "any") return null;
+  const { schema } = answer;
+  if (schema.kind === "unresolved") return { kind: "unaskable", code: schema.code, why: schema.why };
+  const fault = schemaFault(schema.schema);
+  if (fault === null) return null;
+  const why = `The schema ${schema.name} of step "${id}" is not a valid JSON Schema: ${fault}`;
+  return { kind: "unaskable", code: "FAILED_SCHEMA_RESOLUTION", why };
+}
+
+function toRequest(
+  flow: Flow,
+  state: State,
+  step: Step,
+  command: Command & { type: "ask" },
+  ports: Ports,
+  messages: readonly Message[],
+  ofStage: string | undefined,
+  signal: AbortSignal,
+): TurnRequest {
+  const { visit, turn, attempt } = command;
+  const beside = state.lanes.length === 1 ? NOBODY : state.lanes.map((lane) => lane.step);
+  const asker = {
+    key: `${state.run}/${step.id}@${visit}/${turn}`,
+    step: step.id,
+    visit,
+    turn,
+    attempt,
+    beside,
+  };
+  const { model, answer } = step;
+  const system = ofStage ?? ports.compose.system(flow);
+  const tools = ports.toolbox.offer(step);
+  const request: TurnRequest =
+    answer.kind === "text"
+      ? { asker, model, system, messages, tools, signal }
+      : { asker, model, system, messages, tools, output: outputOf(answer), signal };
+  const { onText } = ports;
+  return onText === undefined ? request : { ...request, onText: (delta) => onText(step.id, delta) };
+}
+
+function outputOf({ schema, channel }: Answer & { kind: "object" }): NonNullable<TurnRequest["output"]> {
+  return { schema: schema.kind === "schema" ? schema.schema : null, channel };
+}
+
+const NOBODY: readonly StepId[] = [];
+const UNJUDGED: Judged[] = [];
+
+/** What an agent with a loop of its own needs besides: only what is new to it, and our gate. */
+function toRunRequest(
+  request: TurnRequest,
+  news: readonly Message[],
+  maxTurns: number,
+  session: string | undefined,
+  { gate, call }: Pick<RunRequest, "gate" | "call">,
+  { cwd, toolbox }: Ports,
+): RunRequest {
+  const { served } = toolbox;
+  return {
+    ...request,
+    messages: news,
+    cwd,
+    maxTurns,
+    gate,
+    call,
+    ...(session !== undefined && { session }),
+    ...(served !== undefined && { served }),
+  };
+}
+
+/** Responses that this visit may still have, and the run; each try of a stage has its own. */
+function turnsLeft(state: State, step: Step, { visit, turn }: Command & { type: "ask" }): number {
+  const lane = state.lanes.find((other) => other.step === step.id && other.visit === visit);
+  const ofVisit = step.turns - turn + 1 + (lane?.stage?.since ?? 0);
+  return lane === undefined ? ofVisit : Math.min(ofVisit, turnsWithin(state, lane));
+}
+
+/**
+ * Bounds what came back before anything is recorded, and reads the payload where the backend did not. `usage`: what is
+ * counted, where that is not what the result says.
+ */
+function readReply(
+  { settings: { actions } }: Flow,
+  step: Step,
+  result: TurnResult,
+  usage?: Usage,
+): Reply | Promise<Reply> {
+  const mark = restOf(result);
+  if (result.kind === "fault") return { kind: "fault", fault: result.fault, ...mark };
+  if (result.text.length > ANSWER_CAPS.bytes) {
+    return { kind: "oversized", why: `longer than ${ANSWER_CAPS.bytes} characters`, ...mark };
+  }
+  if (result.calls.length > 0) {
+    const calls = bound(result.calls);
+    if (calls.kind === "oversized") return { ...calls, ...mark };
+  } else if (result.output === undefined && result.text !== "" && wantsObject(step)) {
+    const found = actions.enabled ? extractBeside(result.text, actions) : extractObject(result.text);
+    return found.then((payload) => said(result, payload, usage));
+  }
+  return said(result, result.output, usage);
+}
+
+/** What is recorded with a reply of any kind. */
+function restOf({ mark, judged, by }: TurnResult): Pick<TurnResult, "mark" | "judged" | "by"> | undefined {
+  if (mark === undefined && judged === undefined && by === undefined) return undefined;
+  return {
+    ...(mark !== undefined && { mark }),
+    ...(judged !== undefined && { judged }),
+    ...(by !== undefined && { by: named(by) }),
+  };
+}
+
+/** A server chooses these names: they are recorded with every answer, so they are short. */
+function named({ provider, model, answered: other }: Answerer): Answerer {
+  const short = (text: string) => text.slice(0, 200);
+  return {
+    provider: short(provider),
+    ...(model !== undefined && { model: short(model) }),
+    ...(other !== undefined && { answered: short(other) }),
+  };
+}
+
+function said(result: TurnResult & { kind: "reply" }, payload: unknown, usage = result.usage): Reply {
+  const { text, calls, session, capped, asked } = result;
+  const rest = restOf(result);
+  const bounded = payload === undefined ? null : bound(payload);
+  if (bounded?.kind === "oversized") return { ...bounded, ...rest };
+  const output = bounded !== null && isObject(bounded.value) ? bounded.value : undefined;
+  const reply: Reply =
+    output === undefined
+      ? { kind: "said", text, calls, usage }
+      : { kind: "said", text, calls, output, usage };
+  if (session === undefined && rest === undefined && capped === undefined && asked === undefined)
+    return reply;
+  return {
+    ...reply,
+    ...(session === undefined ? undefined : { session }),
+    ...(capped === undefined ? undefined : { capped }),
+    ...(asked === undefined ? undefined : { asked }),
+    ...rest,
+  };
+}
+
+function wantsObject({ answer }: Step): boolean {
+  return answer.kind === "object" && answer.channel.kind === "output";
+}

@@ -1,0 +1,77 @@
+/** The conversations of a run: one that steps share, and one for each visit that starts fresh. */
+import type { Event, Reply, Say } from "../../flow/event.ts";
+import type { Flow, Step } from "../../flow/flow.ts";
+import { own } from "../../flow/json.ts";
+import type { Message, Ports } from "../ports.ts";
+import type { State } from "../decide/state.ts";
+
+/** `system`: of a stage, whose prompt is rendered once for the whole visit. */
+export type Conversation = { readonly messages: Message[]; session?: string; system?: string };
+
+export type Talk = {
+  readonly open: (step: Step, visit: number) => Conversation;
+  /** Tells of an answer that came in this process: what was asked is in the conversation already. */
+  readonly heard: (flow: Flow, event: Event) => void;
+  /** Tells of an event from the journal: the question is put back in before the answer. */
+  readonly recall: (flow: Flow, state: State, event: Event) => void;
+};
+
+export function createTalk(ports: Pick<Ports, "compose">): Talk {
+  const shared: Conversation = { messages: [] };
+  const fresh = new Map<string, Conversation>();
+
+  function open(step: Step, visit: number): Conversation {
+    if (step.transcript === "shared") return shared;
+    const key = `${step.id}@${visit}`;
+    const known = fresh.get(key);
+    if (known !== undefined) return known;
+    const conversation: Conversation = { messages: [] };
+    fresh.set(key, conversation);
+    return conversation;
+  }
+
+  function heard(flow: Flow, event: Event): void {
+    if (event.type !== "step.answered" || event.reply.kind !== "said") return;
+    const step = own(flow.steps, event.step);
+    if (step === undefined || step.by.kind !== "model") return;
+    const { text, calls, output, session } = event.reply;
+    const conversation = open(step, event.visit);
+    const wordless = output !== undefined && text === "";
+    conversation.messages.push(
+      wordless ? { role: "assistant", text, calls, output } : { role: "assistant", text, calls },
+    );
+    if (session !== undefined) conversation.session = session;
+  }
+
+  function recall(flow: Flow, state: State, event: Event): void {
+    if (event.type !== "step.answered" || event.reply.kind !== "said") return;
+    const step = own(flow.steps, event.step);
+    const lane = state.lanes.find((other) => other.step === event.step && other.visit === event.visit);
+    if (step === undefined || lane === undefined || step.by.kind !== "model") return;
+    const said = sayAll(flow, state, step, lane.say, ports);
+    if (said.kind === "messages") open(step, event.visit).messages.push(...said.messages);
+    heard(flow, event);
+  }
+
+  return { open, heard, recall };
+}
+
+/** What is to be said, as messages; unaskable when a prompt cannot be rendered. */
+export function sayAll(
+  flow: Flow,
+  state: State,
+  step: Step,
+  says: readonly Say[],
+  ports: Pick<Ports, "compose">,
+): { readonly kind: "messages"; readonly messages: readonly Message[] } | (Reply & { kind: "unaskable" }) {
+  const messages: Message[] = [];
+  for (const say of says) {
+    if (say.kind === "results") messages.push({ role: "tool", results: say.results });
+    else {
+      const composed = ports.compose.say(flow, step, say, state);
+      if (composed.kind === "unaskable") return composed;
+      messages.push({ role: "user", text: composed.text });
+    }
+  }
+  return { kind: "messages", messages };
+}

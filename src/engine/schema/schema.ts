@@ -1,0 +1,199 @@
+/** JSON Schema validation. A schema is compiled once, when it has to be; a plain one is judged as it is for a while. */
+import { Ajv, type ErrorObject, type Options, type ValidateFunction } from "ajv";
+import type { Flow } from "../../flow/flow.ts";
+import { isObject, own, type Json, type JsonSchema, type Path } from "../../flow/json.ts";
+import { MOST_STEPS, readPattern, TooManySteps, withinSteps } from "../../flow/text/pattern.ts";
+import { fits, isPlain } from "./plain-schema.ts";
+import { isAffordable, sizeOf, uncountable } from "./schema-cost.ts";
+
+/**
+ * What is wrong with the value, one line a finding, readable to a model; empty when it fits. What would take too long to
+ * tell does not fit: the work is counted and not timed, so that a replay comes to the same.
+ */
+export function validate(schema: JsonSchema, value: Json): readonly string[] {
+  if (!isCheap(schema, value)) return TOO_MUCH;
+  const known = compiled.get(schema);
+  if (known === undefined && fitsPlainly(schema, value)) return FITS;
+  const check = known ?? compile(schema);
+  return judge(check, value, Infinity);
+}
+
+const TOO_MUCH: readonly string[] = [
+  "the object is too large for its schema: comparing them would take too long; give fewer and shorter values",
+];
+
+function judge(check: ValidateFunction, value: Json, most: number): readonly string[] {
+  try {
+    if (withinSteps(MOST_STEPS, () => check(value))) return FITS;
+  } catch (error) {
+    if (error instanceof TooManySteps || error instanceof RangeError) return TOO_MUCH;
+    throw error;
+  }
+  return (check.errors ?? []).slice(0, most).map(describe);
+}
+
+/** Most schemas and answers are so small that their sizes say enough. */
+function isCheap(schema: JsonSchema, value: Json): boolean {
+  let known = sizes.get(schema);
+  if (known === undefined) {
+    known = isPlain(schema) ? sizeOf(schema) : Infinity;
+    sizes.set(schema, known);
+  }
+  return (known < Infinity && known * sizeOf(value) < PLAINLY_CHEAP) || isAffordable(schema, value);
+}
+
+const PLAINLY_CHEAP = 1_000_000;
+/** Of plain schemas; others have to be looked at. */
+const sizes = new WeakMap<JsonSchema, number>();
+
+const FITS: readonly string[] = [];
+
+/** false: it does not fit, or it takes a compiled schema to tell. What is wrong is said by the compiled one. */
+function fitsPlainly(schema: JsonSchema, value: Json): boolean {
+  const times = timesJudged(schema);
+  if (times === ENOUGH) return false;
+  judged.set(schema, times + 1);
+  return fits(schema, value);
+}
+
+/** How often a schema was judged as it is; enough, when it has to be compiled now. */
+function timesJudged(schema: JsonSchema): number {
+  const times = judged.get(schema) ?? (isPlain(schema) && uncountable(schema) === null ? 0 : ENOUGH);
+  judged.set(schema, times);
+  return times;
+}
+
+const judged = new WeakMap<JsonSchema, number>();
+const ENOUGH = 16;
+
+/** The same, but of all that is wrong and not only of what was met first: for a model that has to mend it in one go. */
+export function everyFault(schema: JsonSchema, value: Json): readonly string[] {
+  if (!isCheap(schema, value)) return TOO_MUCH;
+  return judge(thorough.get(schema) ?? compile(schema, true), value, MOST_FAULTS);
+}
+
+/** Why the schema cannot be used, or null. Compiling is kept, so that asking first costs nothing later. */
+export function schemaFault(schema: JsonSchema): string | null {
+  const known = faults.get(schema);
+  if (known !== undefined) return known;
+  try {
+    if (!compiled.has(schema) && timesJudged(schema) === ENOUGH) compile(schema);
+    return null;
+  } catch (error) {
+    const isTooLarge = error instanceof RangeError;
+    const why = isTooLarge ? "it is too large" : error instanceof Error ? error.message : String(error);
+    faults.set(schema, why);
+    return why;
+  }
+}
+
+const faults = new WeakMap<JsonSchema, string>();
+
+/** Parts of a schema that are compiled to find its fault. */
+const MOST_TRIES = 1000;
+
+/** Where in the schema its fault is: the smallest part that has the same fault by itself. */
+export function faultPath(schema: JsonSchema): Path {
+  const why = schemaFault(schema);
+  const draft = own(schema, "$schema");
+  let tries = MOST_TRIES;
+  const isAt = (part: Json): part is JsonSchema =>
+    isObject(part) &&
+    tries-- > 0 &&
+    schemaFault(draft === undefined ? part : { $schema: draft, ...part }) === why;
+  const search = (part: JsonSchema, path: Path): Path => {
+    for (const [keyword, value] of Object.entries(part)) {
+      if (typeof value !== "object" || value === null) continue;
+      if (isAt(value)) return search(value, [...path, keyword]);
+      for (const [name, inner] of Object.entries(value))
+        if (isAt(inner)) return search(inner, [...path, keyword, name]);
+    }
+    const keyword = Object.keys(part).find((name) => isAt({ [name]: part[name]! }));
+    return keyword === undefined ? path : [...path, keyword];
+  };
+  return why === null ? [] : search(schema, []);
+}
+
+/** Every schema that answers of the flow are held against. */
+export function schemasOf(flow: Flow): readonly JsonSchema[] {
+  return Object.values(flow.steps).flatMap(({ answer, stage }) =>
+    [answer.kind === "object" ? answer.schema : undefined, stage?.inputs].flatMap((source) =>
+      source?.kind === "schema" ? [source.schema] : [],
+    ),
+  );
+}
+
+/** Loads what only some schemas need: the 2020-12 draft, the formats. To be awaited before they are compiled. */
+export async function prepareSchemas(schemas: readonly JsonSchema[]): Promise<void> {
+  const fresh = schemas.filter((schema) => !prepared.has(schema));
+  if (fresh.length === 0) return;
+  if (fresh.some(isDraft2020)) ({ Ajv2020 } = await import("ajv/dist/2020.js"));
+  if (fresh.some((schema) => JSON.stringify(schema).includes('"format":'))) {
+    const { default: formats } = await import("ajv-formats");
+    addFormats = formats.default;
+  }
+  for (const schema of fresh) prepared.add(schema);
+}
+
+/** The author's schemas may hold keywords of their own; only own members count; the schema itself is checked when compiled. */
+const OPTIONS: Options = {
+  strict: false,
+  ownProperties: true,
+  validateSchema: false,
+  meta: false,
+  // One that is used in many places would be written out in each of them, and those again.
+  inlineRefs: false,
+  logger: false,
+  code: { optimize: false, regExp: Object.assign(toMatcher, { code: "new RegExp" }) },
+};
+
+/** The name tells patterns apart within a compiled schema. */
+function toMatcher(pattern: string): { test: (text: string) => boolean; toString: () => string } {
+  const read = readPattern(pattern);
+  if (read.kind === "refused")
+    throw new Error(`the pattern ${JSON.stringify(pattern.slice(0, 200))} cannot be used: ${read.why}`);
+  return { test: read.matcher.test, toString: () => pattern };
+}
+
+const MOST_FAULTS = 20;
+/** Those for which everything is loaded. */
+const prepared = new WeakSet<JsonSchema>();
+const compiled = new WeakMap<JsonSchema, ValidateFunction>();
+const thorough = new WeakMap<JsonSchema, ValidateFunction>();
+let Ajv2020: (new (options: Options) => Ajv) | undefined;
+let addFormats: ((ajv: Ajv) => unknown) | undefined;
+const instances = new Map<string, Ajv>();
+const formatted = new WeakSet<Ajv>();
+
+function compile(schema: JsonSchema, allErrors = false): ValidateFunction {
+  const why = uncountable(schema);
+  if (why !== null) throw new Error(why);
+  // Schemas of different steps may repeat an $id; each stands alone here.
+  const { $id: _id, $schema: _draft, ...rest } = schema;
+  const check = instanceFor(isDraft2020(schema), allErrors).compile(rest);
+  (allErrors ? thorough : compiled).set(schema, check);
+  return check;
+}
+
+function instanceFor(is2020: boolean, allErrors: boolean): Ajv {
+  const Draft = is2020 ? Ajv2020 : Ajv;
+  if (Draft === undefined) throw new Error("prepareSchemas was not awaited for a 2020-12 schema");
+  const name = `${is2020} ${allErrors}`;
+  const instance = instances.get(name) ?? new Draft({ ...OPTIONS, allErrors });
+  instances.set(name, instance);
+  if (addFormats !== undefined && !formatted.has(instance)) addFormats(instance);
+  if (addFormats !== undefined) formatted.add(instance);
+  return instance;
+}
+
+function isDraft2020(schema: JsonSchema): boolean {
+  return typeof schema.$schema === "string" && schema.$schema.includes("2020-12");
+}
+
+function describe(error: ErrorObject): string {
+  const where = error.instancePath === "" ? "the object" : error.instancePath;
+  const allowed: unknown = error.params.allowedValues ?? error.params.allowedValue;
+  const detail = allowed === undefined ? "" : `: ${JSON.stringify(allowed)}`;
+  const extra: unknown = error.params.additionalProperty;
+  return `${where} ${error.message ?? "does not fit"}${detail}${typeof extra === "string" ? `: "${extra}"` : ""}`;
+}

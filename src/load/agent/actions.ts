@@ -1,0 +1,99 @@
+/** runner.actions: which blocks of an answer are carried out, and by what. */
+import { BUILT_IN, handlerOf, isBuiltIn, isHandled, isOnGitHub, namesIssue } from "../../flow/handlers.ts";
+import type { Digest, Files } from "../../flow/files.ts";
+import type { Module, Parameter } from "../../flow/flow.ts";
+import type { Actions } from "../../flow/settings.ts";
+import type { AgentSource } from "./agent-shape.ts";
+import type { Code } from "../rules/codes.ts";
+import { findModule } from "./outside.ts";
+import { escapeSegment } from "../text/places.ts";
+import type { Reader } from "../text/shape.ts";
+import { didYouMean } from "../text/suggest.ts";
+
+export type ActionWorld = {
+  /** The agent's folder, from the project's root. */
+  readonly folder: string;
+  readonly files: Files;
+  readonly digest: Digest;
+  readonly parameters: readonly Parameter[];
+  /** A run may be started with more than those. */
+  readonly isOpen?: boolean;
+  readonly reader: Reader;
+};
+
+export function loadActions({ runner }: AgentSource, world: ActionWorld): Actions {
+  const { enabled, types, outputFormat, otherIssues, handlers } = runner.actions;
+  const modules = [...handlers].flatMap(([type, handler]) => {
+    const module = enabled ? moduleOf(type, handler, world) : null;
+    return module === null ? [] : [[type, module] as const];
+  });
+  const actions: Actions = {
+    enabled,
+    types,
+    outputFormat: outputFormat ?? null,
+    handlers: Object.fromEntries(handlers),
+    ...(modules.length > 0 && { modules: Object.fromEntries(modules) }),
+    ...(otherIssues && { otherIssues }),
+  };
+  if (enabled) checkTypes(actions, runner.integrations.github.enabled, world);
+  return actions;
+}
+
+/** null: it is built in, or it is none; what is wrong with it is reported. */
+function moduleOf(type: string, handler: string, world: ActionWorld): Module | null {
+  if (isBuiltIn(handler)) return null;
+  const at = `handlers/${escapeSegment(type)}`;
+  if (!handler.startsWith("./")) {
+    const message = `The handler "${handler}" of the type "${type}" is neither built in nor a path that begins with ./.${didYouMean(handler, BUILT_IN)}`;
+    const fix = `Use one of ${BUILT_IN.join(", ")}, or a module of the agent such as ./handlers/${type}.mjs.`;
+    report(world, "ACTION-HANDLER", at, message, fix);
+    return null;
+  }
+  const found = findModule(handler, world);
+  if ("digest" in found) return found;
+  report(world, "ACTION-HANDLER", at, found.message, found.fix);
+  return null;
+}
+
+function checkTypes(actions: Actions, onGitHub: boolean, world: ActionWorld): void {
+  const { types, handlers } = actions;
+  if (types.length === 0) {
+    const message = "runner.actions is enabled and names no types, so that no block is ever carried out.";
+    report(
+      world,
+      "ACTION-NO-TYPES",
+      "",
+      message,
+      "List the types in runner.actions.types, or set enabled to false.",
+    );
+  }
+  const stray = Object.keys(handlers).find((type) => !types.includes(type));
+  if (stray !== undefined) {
+    const message = `There is a handler for the type "${stray}", which is not among the types.${didYouMean(stray, types)}`;
+    const fix = `Add "${stray}" to runner.actions.types, or remove its handler.`;
+    report(world, "ACTION-STRAY", `handlers/${escapeSegment(stray)}`, message, fix);
+  }
+  const plain = types.filter((type) => !isHandled(actions, type));
+  if (plain.length > 0) {
+    const message = `Blocks of the type ${plain.map((type) => `"${type}"`).join(", ")} have no handler: they are only told in the log and the result.`;
+    const fix = 'Name what is to become of them in runner.actions.handlers; "builtin:log" if that is all.';
+    report(world, "ACTION-LOG-ONLY", "types", message, fix);
+  }
+  const used = types.map((type) => ({ type, handler: handlerOf(actions, type) }));
+  const barred = onGitHub ? undefined : used.find(({ handler }) => isOnGitHub(handler));
+  if (barred !== undefined) {
+    const message = `Blocks of the type "${barred.type}" are not acted on: ${barred.handler} works on GitHub, and runner.integrations.github.enabled is false.`;
+    report(world, "CONFIG-NOT-ACTED-ON", "types", message, "Enable GitHub, or name another handler.");
+    return;
+  }
+  const about = used.find(({ handler }) => namesIssue(handler));
+  const isTold = world.parameters.some(({ name }) => name === "issue") || world.isOpen === true;
+  if (about === undefined || isTold || actions.otherIssues === true) return;
+  const message = `Blocks of the type "${about.type}" may act on the run's own issue only, but the agent has no parameter "issue" that would tell which.`;
+  report(world, "AC-VERDICT-001", "types", message, 'Declare a parameter "issue" of the type number.');
+}
+
+function report({ reader }: ActionWorld, code: Code, key: string, message: string, fix: string): void {
+  const pointer = key === "" ? "/runner/actions" : `/runner/actions/${key}`;
+  reader.findings.push({ code, document: reader.document, pointer, message, fix });
+}

@@ -1,0 +1,245 @@
+/** What agent.json may hold. */
+import { DEFAULTS } from "./defaults.ts";
+import { isWritten, type Document } from "../text/document.ts";
+import { MCP_SERVERS } from "./mcp.ts";
+import {
+  anything,
+  flag,
+  group,
+  list,
+  map,
+  number,
+  object,
+  openGroup,
+  optional,
+  text,
+  type Reads,
+} from "../text/shape.ts";
+import { PEOPLE_FIELDS } from "./people.ts";
+import { LIMIT_FIELDS } from "./spending.ts";
+import { FORMER_TYPES, VERDICT_TYPES } from "./verdict-types.ts";
+
+export const PARAMETER = object("One value that the agent is started with.", {
+  type: text("What kind of value it is.", { required: true, enum: ["string", "number", "boolean", "array"] }),
+  description: text("What --help says about it."),
+  cli: text("The flag that sets it, such as --issue.", { required: true, pattern: "^--[a-z][a-z0-9-]*$" }),
+  required: flag("Whether a run cannot start without it.", { default: false }),
+  default: anything("The value when none is given."),
+  validation: object("Which values make sense.", {
+    min: number("The least number, or the shortest length."),
+    max: number("The greatest number, or the longest length."),
+    pattern: text("A regular expression that the text must match."),
+    enum: list("The only values there are.", anything("A value.")),
+  }),
+});
+
+export const VERDICT_CONFIG = group("Settings of the verdict type.", {
+  maxIterations: number("Visits after which count:iteration is complete, and any other run is stopped.", {
+    min: 1,
+    integer: true,
+  }),
+  maxChecks: number("count:check: the number of status checks.", { min: 1, integer: true }),
+  verdictKeyword: text("detect:keyword: the word that ends the run.", { filled: true }),
+  signalType: text("detect:structured: the action block that ends the run.", { filled: true }),
+  requiredFields: anything("detect:structured: fields that the signal must have.", {
+    types: ["object", "array"],
+  }),
+  resourceType: text("poll:state: what is looked at.", {
+    enum: ["github-issue", "github-project", "file", "api"],
+  }),
+  targetState: anything(
+    "poll:state: the state that ends the run; for an issue, closed unless it says otherwise.",
+    { types: ["string", "object"] },
+  ),
+  path: text("poll:state of a file: its path in the working folder; {uv-name} is a parameter.", {
+    filled: true,
+  }),
+  url: text("poll:state of an api: its address; {uv-name} is a parameter.", { filled: true }),
+  registryPath: text("detect:graph: the steps registry."),
+  entryStep: text("detect:graph: the first step, when the registry names none."),
+  operator: text("meta:composite: how the conditions are combined.", { enum: ["and", "or", "first"] }),
+  conditions: list(
+    "meta:composite: the verdicts that are combined.",
+    object("One verdict.", {
+      type: text("Its type.", { required: true, enum: VERDICT_TYPES, old: FORMER_TYPES }),
+      config: anything("Its settings.", { types: ["object"] }),
+    }),
+    { filled: true },
+  ),
+  handlerPath: text("meta:custom: the module that decides, relative to the agent's folder.", {
+    filled: true,
+  }),
+  settings: anything("meta:custom: whatever the module wants to know.", { types: ["object"] }),
+});
+
+const FLOW = group("Prompts, schemas and the model.", {
+  systemPromptPath: text("The system prompt, relative to the agent's folder.", { filled: true }),
+  prompts: group("Where prompts are found.", {
+    registry: text("The steps registry, relative to the agent's folder.", {
+      default: DEFAULTS.registry,
+      filled: true,
+    }),
+    fallbackDir: text("A further folder for prompts, relative to the agent's folder.", {
+      default: DEFAULTS.fallbackDir,
+    }),
+    strict: flag("Whether a missing prompt file is an error although a built-in prompt could stand in.", {
+      default: false,
+    }),
+  }),
+  schemas: group("Where schemas are found.", {
+    base: text("The folder of the schemas, relative to the project.", { filled: true }),
+    inspection: flag("Record each resolved schema and each validation.", { default: false }),
+  }),
+  defaultModel: text(
+    "The model of every step that names none: sonnet, opus, haiku, or a provider's own name.",
+    {
+      filled: true,
+    },
+  ),
+  askUserAutoResponse: text("What a question to the user is answered with.", {
+    default: DEFAULTS.autoResponse,
+  }),
+});
+
+const SANDBOX = group("What commands may reach.", {
+  enabled: flag("Whether commands are confined. Only the user can switch off what they asked for.", {
+    default: true,
+  }),
+  network: group("Which hosts.", {
+    mode: text("trusted: the usual hosts and the listed ones; none; custom: the listed ones only.", {
+      enum: ["trusted", "none", "custom"],
+      default: "trusted",
+    }),
+    trustedDomains: list(
+      "Hosts; *.example.com for all below one, :8080 for a single port.",
+      text("A host."),
+      { default: [] },
+    ),
+  }),
+  filesystem: group("Which folders.", {
+    allowedPaths: list("Further folders that may be written, relative to the project.", text("A path."), {
+      default: [],
+    }),
+  }),
+  excludedCommands: list("Commands that would run outside; none does.", text("A command."), { default: [] }),
+  allowUnsandboxedCommands: flag("Whether the model may ask to run outside; it may not.", { default: false }),
+});
+
+const GITHUB = group("GitHub.", {
+  enabled: flag("Whether GitHub is used at all.", { default: true }),
+  labels: openGroup(
+    "Names of labels. Each is there for prompts as {uv-label_<key>}; inProgress and blocked tell on the issue how the run goes.",
+    {
+      completion: group("Labels of the issue that are changed when the run is complete.", {
+        add: list("Labels to add.", text("A label."), { default: [] }),
+        remove: list("Labels to remove.", text("A label."), { default: [] }),
+      }),
+    },
+    text("A label."),
+  ),
+  defaultClosureAction: text("What happens to the issue when the run is complete.", {
+    enum: ["close", "label-only", "label-and-close"],
+    default: "close",
+  }),
+  answerLabels: list(
+    "Labels that an answer may add and remove, besides those that labels names.",
+    text("A label.", { filled: true }),
+    { default: [] },
+  ),
+  mentions: flag(
+    "Whether texts of answers on GitHub may mention people and teams, and give commands to bots.",
+    { default: false },
+  ),
+});
+
+/** Neither absolute nor with a `..` in it. */
+const PATH_WITHIN = "^(?![/~]|[A-Za-z]:|(?:.*/)?\\.\\.(?:/|$))[^\\\\]+$";
+
+export const AGENT = group("An agent: who it is and how it runs.", {
+  version: text("The version of this agent.", { default: DEFAULTS.version, pattern: "^\\d+\\.\\d+\\.\\d+$" }),
+  name: text("The agent's name, the same as its folder's.", { required: true, pattern: "^[a-z][a-z0-9-]*$" }),
+  displayName: text("The name people see.", { required: true, mild: true, filled: true }),
+  description: text("What the agent is for, in a sentence.", { default: "" }),
+  parameters: map("What the agent is started with.", PARAMETER),
+  runner: group(
+    "How the agent runs.",
+    {
+      flow: FLOW,
+      verdict: group("How and when a run ends.", {
+        type: text("The rule by which it ends.", {
+          enum: VERDICT_TYPES,
+          old: FORMER_TYPES,
+          default: DEFAULTS.verdictType,
+        }),
+        config: VERDICT_CONFIG,
+      }),
+      boundaries: group("What the model may use.", {
+        allowedTools: list('Tools by name; "*" is all of them.', text("A tool."), {
+          default: DEFAULTS.allowedTools,
+        }),
+        permissionMode: text("How much may be done without asking.", {
+          enum: ["default", "plan", "acceptEdits", "bypassPermissions"],
+        }),
+        sandbox: SANDBOX,
+      }),
+      mcpServers: MCP_SERVERS,
+      limits: group("What a run may spend.", LIMIT_FIELDS),
+      ...PEOPLE_FIELDS,
+      integrations: group("Other services.", { github: GITHUB }),
+      actions: group("Action blocks in what the model says.", {
+        enabled: flag("Whether they are carried out.", { default: false }),
+        types: list("The types that are.", text("A type."), { default: [] }),
+        outputFormat: text(
+          "The info string of a fence whose object names its type; one of the types is enough by itself.",
+        ),
+        otherIssues: flag("Whether a block may act on other issues than the one the run is about.", {
+          default: false,
+        }),
+        handlers: map(
+          "What carries out each type; builtin:log, unless it is named here.",
+          text("A built-in handler, or a module such as ./handlers/plan.mjs."),
+        ),
+      }),
+      execution: group("Where the work happens, and what follows.", {
+        worktree: group("A git worktree for the run.", {
+          enabled: flag("Whether there is one.", { default: false }),
+          root: text("The folder of worktrees, from the root of the repository.", {
+            default: DEFAULTS.worktreeRoot,
+            filled: true,
+          }),
+          copy: list(
+            "Files and folders that git does not have and the run needs, from the root of the repository.",
+            text("A path in the repository.", { pattern: PATH_WITHIN }),
+            { default: [] },
+          ),
+        }),
+        finalize: group("What happens to the branch of a successful run.", {
+          autoMerge: flag("Merge it.", { default: true }),
+          push: flag("Push the result.", { default: false }),
+          remote: text("Push to this remote.", { default: DEFAULTS.remote }),
+          createPr: flag("Open a pull request instead of merging.", { default: false }),
+          prTarget: text("The pull request's target branch."),
+        }),
+      }),
+      logging: group("Log files; where this is written, each run has one.", {
+        directory: text("Their folder, below the project.", { default: DEFAULTS.logDirectory }),
+        format: text("Their form.", { enum: ["jsonl", "text"], default: DEFAULTS.logFormat }),
+        maxFiles: number("How many of the agent are kept; all, unless said.", { min: 1, integer: true }),
+      }),
+    },
+    { required: true },
+  ),
+});
+
+/** The same file beside stages, where nothing in it is required. */
+export const AGENT_OF_STAGES = optional(AGENT);
+
+export type AgentSource = Reads<typeof AGENT>;
+export type ParameterSource = NonNullable<Reads<typeof PARAMETER>>;
+export type VerdictConfig = Reads<typeof VERDICT_CONFIG>;
+
+/** Whether it asks for anything to be changed on GitHub. A label that only prompts speak of asks for nothing. */
+export function isWriting(document: Document): boolean {
+  const asking = ["defaultClosureAction", "labels/inProgress", "labels/blocked", "labels/completion"];
+  return asking.some((key) => isWritten(document, `runner/integrations/github/${key}`.split("/")));
+}

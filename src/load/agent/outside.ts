@@ -1,0 +1,163 @@
+/** What a verdict looks at outside of the run: a file, an address, an issue, a module of the project. */
+import type { Digest, Files } from "../../flow/files.ts";
+import type { FileState, Module, Parameter, Resource, StopRule } from "../../flow/flow.ts";
+import { isObject, readPath, type Json, type JsonObject } from "../../flow/json.ts";
+import type { VerdictConfig } from "./agent-shape.ts";
+import type { Code } from "../rules/codes.ts";
+import { regexFault } from "../registry/guards.ts";
+import { escapesProject, joinPath } from "../text/paths.ts";
+import type { Reader } from "../text/shape.ts";
+import { didYouMean } from "../text/suggest.ts";
+
+/** What a rule may name besides its own settings. */
+export type VerdictWorld = {
+  /** The agent's folder, from the project's root. */
+  readonly folder: string;
+  readonly files: Files;
+  readonly digest: Digest;
+  readonly parameters: readonly Parameter[];
+};
+
+/** Where a rule is written, and what it may name. */
+export type At = VerdictWorld & { readonly reader: Reader; readonly pointer: string };
+
+/** What stands in for a setting that is missing or wrong; the finding about it keeps the flow from running. */
+export const NEVER: StopRule = { kind: "any", of: [] };
+
+export function buildState(config: VerdictConfig, at: At): StopRule {
+  const resource = buildResource(config, at);
+  return resource === null ? NEVER : { kind: "state", resource };
+}
+
+function buildResource(config: VerdictConfig, at: At): Resource | null {
+  const { resourceType: kind = "github-issue", targetState, path, url } = config;
+  if (kind === "file") {
+    const want = fileState(targetState, at);
+    if (path === undefined || want === null) return null;
+    checkVariables(path, "path", at);
+    if (escapesProject(joinPath("", path))) {
+      const message = `The file "${path}" lies outside of the folder that the run works in, where nothing is looked at.`;
+      report(at, "AC-SERVICE-003", "path", message, "Name a path below the working folder.");
+    }
+    return { kind, path, want };
+  }
+  if (kind === "api") {
+    if (url === undefined || targetState === undefined) return null;
+    checkVariables(url, "url", at);
+    checkAddress(url, at);
+    return { kind, url, want: targetState };
+  }
+  const [name, word] = kind === "github-issue" ? ["issue", "an issue"] : ["project", "a project"];
+  if (!at.parameters.some((parameter) => parameter.name === name)) {
+    const message = `The verdict looks at ${word} on GitHub, but the agent has no parameter "${name}" that would tell which.`;
+    report(at, "AC-VERDICT-001", "", message, `Declare a parameter "${name}" of the type number.`);
+  }
+  if (kind === "github-issue" && targetState !== undefined) checkIssueState(targetState, at);
+  return { kind, want: targetState ?? "closed" };
+}
+
+/** What an issue can be like. The fields of a project are its owner's, and not known here. */
+function checkIssueState(want: Json, at: At): void {
+  if (typeof want === "string" && !ISSUE_STATES.includes(want.toLowerCase().replaceAll(" ", "_"))) {
+    const message = `targetState is "${want}", which no issue ever is.${didYouMean(want, ISSUE_STATES)}`;
+    report(at, "AC-VALID-001", "targetState", message, `Write one of ${ISSUE_STATES.join(", ")}.`);
+  }
+  const unknown = isObject(want) ? Object.keys(want).find((key) => !ISSUE_FACTS.includes(key)) : undefined;
+  if (unknown === undefined) return;
+  const message = `targetState asks for "${unknown}" of an issue, which is not looked at.${didYouMean(unknown, ISSUE_FACTS)}`;
+  report(at, "AC-VALID-001", "targetState", message, `Ask for some of ${ISSUE_FACTS.join(", ")}.`);
+}
+
+const ISSUE_STATES = ["open", "closed", "completed", "not_planned", "duplicate", "reopened"];
+const ISSUE_FACTS = ["state", "state_reason", "stateReason", "labels", "assignees"];
+
+function fileState(target: Json | undefined, at: At): FileState | null {
+  if (target === undefined) return null;
+  if (typeof target !== "string" || target === "") {
+    const message = `targetState of a file is ${typeof target === "string" ? "empty" : "an object"}.`;
+    report(
+      at,
+      "AC-VALID-001",
+      "targetState",
+      message,
+      "Write exists, absent, a text, or re: with a pattern.",
+    );
+    return null;
+  }
+  if (target === "exists" || target === "absent") return { kind: target };
+  if (!target.startsWith("re:")) return { kind: "contains", text: target };
+  const pattern = target.slice("re:".length);
+  const fault = regexFault(pattern);
+  if (fault === null) return { kind: "matches", pattern };
+  const message = `The regular expression ${pattern} in targetState is not valid: ${fault}.`;
+  report(at, "AC-VALID-001", "targetState", message, "Correct the regular expression (JavaScript, flag u).");
+  return null;
+}
+
+/** What a path or address reads must be given at the start of every run. */
+function checkVariables(template: string, key: "path" | "url", at: At): void {
+  for (const [, name = ""] of template.matchAll(/\{uv-([^{}]+)\}/g)) {
+    const parameter = at.parameters.find((other) => other.name === name);
+    if (parameter === undefined) {
+      const names = at.parameters.map((other) => other.name);
+      const message = `The ${key} of the verdict reads {uv-${name}}, but there is no such parameter.${didYouMean(name, names)}`;
+      report(at, "PR-RESOLVE-003", key, message, `Declare "${name}" as a parameter, or correct the name.`);
+    } else if (!parameter.required && parameter.default === undefined) {
+      const message = `The ${key} of the verdict reads {uv-${name}}, which may have no value; nothing is looked at then.`;
+      report(at, "UV-OPTIONAL", key, message, `Make "${name}" required, or give it a default.`);
+    }
+  }
+}
+
+/** Only http and https; and never a host that an argument chooses, since trust is given to the address as written. */
+function checkAddress(url: string, at: At): void {
+  const [one, other] = ["a", "b"].map((word) => parseAddress(url.replaceAll(/\{uv-[^{}]+\}/g, word)));
+  if (one === null || one === undefined) {
+    const message = `url is "${url}", but must be an address that begins with http:// or https://.`;
+    report(at, "AC-VALID-001", "url", message, "Write the whole address.");
+  } else if (one.origin !== other?.origin || one.username !== "" || one.password !== "") {
+    const message = `The host of the address "${url}" must be written out, without a variable or a password in it.`;
+    report(at, "AC-VALID-001", "url", message, "Use variables only after the host.");
+  }
+}
+
+function parseAddress(text: string): URL | null {
+  const url = URL.parse(text);
+  return url !== null && (url.protocol === "http:" || url.protocol === "https:") ? url : null;
+}
+
+export function buildModule({ handlerPath }: VerdictConfig, at: At): StopRule {
+  if (handlerPath === undefined) return NEVER;
+  const module = findModule(handlerPath, at);
+  if ("digest" in module) return { kind: "module", module, config: writtenConfig(at) };
+  report(at, "AC-VERDICT-004", "handlerPath", module.message, module.fix);
+  return NEVER;
+}
+
+/** A file of the agent that is run as code, or why there is none. */
+export function findModule(
+  path: string,
+  { folder, files, digest }: Pick<VerdictWorld, "folder" | "files" | "digest">,
+): Module | { readonly message: string; readonly fix: string } {
+  const file = joinPath(folder, path);
+  if (escapesProject(file) || !file.startsWith(`${folder}/`))
+    return { message: `The module "${path}" lies outside of ${folder}.`, fix: `Move it into ${folder}.` };
+  if (!/\.(?:mjs|js|ts)$/.test(file))
+    return { message: `The module "${path}" is no .mjs, .js or .ts file.`, fix: "Name an ES module." };
+  const read = files.read(file);
+  if (read.kind === "missing") return { message: `There is no module ${file}.`, fix: `Create ${file}.` };
+  if (read.kind !== "text")
+    return { message: `The module ${file} cannot be read: ${read.why}.`, fix: "Make it readable." };
+  return { file, digest: digest(read.text) };
+}
+
+/** As its author wrote it: a module of the project may have settings of its own. */
+function writtenConfig({ reader, pointer }: At): JsonObject {
+  const written = readPath(reader.document.value, pointer.slice(1).split("/"));
+  return isObject(written) ? written : {};
+}
+
+export function report(at: At, code: Code, key: string, message: string, fix: string): void {
+  const pointer = key === "" ? at.pointer : `${at.pointer}/${key}`;
+  at.reader.findings.push({ code, document: at.reader.document, pointer, message, fix });
+}

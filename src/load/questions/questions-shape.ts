@@ -1,0 +1,73 @@
+/** What steps_registry.json may hold when its steps have check prompts. */
+import { DEFAULTS } from "../agent/defaults.ts";
+import { DIALECTS } from "../registry/dialect.ts";
+import { anything, flag, group, map, number, object, text, type Reads } from "../text/shape.ts";
+import { STEP_LIMITS } from "../agent/spending.ts";
+
+const PROMPT_FIELDS = {
+  path: text("A file, relative to basePath.", { filled: true }),
+  c1: text("First part of the prompt's path.", { filled: true }),
+  c2: text("Second part.", { filled: true }),
+  c3: text("Third part.", { filled: true }),
+  edition: text("The edition of the prompt.", { default: DEFAULTS.edition }),
+  adaptation: text("The adaptation of the prompt."),
+  fallback: text("A file, relative to basePath, when there is no other.", { filled: true }),
+};
+const PROMPT = object("Where a prompt is: a path, or c1, c2 and c3.", PROMPT_FIELDS, { required: true });
+
+const TRANSITION_FIELDS = {
+  complete: flag("End the run.", { default: false }),
+  next: text("Go on at this step.", { filled: true }),
+  fallback: text("Go back to this step.", { filled: true }),
+  retry: flag("Do this step again.", { default: false }),
+  maxRetries: number("How often, since the step was entered from another one; 0 is without limit.", {
+    default: 0,
+    min: 0,
+    integer: true,
+  }),
+};
+
+const STEP = object("One step.", {
+  id: text("The step's id, the same as its key.", { filled: true }),
+  name: text("The name people see."),
+  description: text("What the step does."),
+  prompt: PROMPT,
+  iterations: group("How often the step is done in a row.", {
+    min: number("The check is made from this time on.", { default: 1, min: 1, integer: true }),
+    max: number("Without onFail, a failed check repeats the step up to this time.", {
+      min: 1,
+      integer: true,
+    }),
+  }),
+  check: object("The question that decides where the run goes on.", {
+    prompt: PROMPT,
+    responseFormat: anything("What the answer holds, in words; result and message.", { types: ["object"] }),
+    onPass: object("Where the run goes on when the check passes.", TRANSITION_FIELDS),
+    onFail: object("Where the run goes on when it does not.", TRANSITION_FIELDS),
+  }),
+  model: text("The model of this step.", { filled: true }),
+  permissionMode: text("How much may be done without asking.", {
+    enum: ["default", "plan", "acceptEdits", "bypassPermissions"],
+  }),
+  limits: STEP_LIMITS,
+});
+
+export const CHECK_REGISTRY = group("Steps with check prompts, and the ways between them.", {
+  dialect: text("Which written form this is; by default what it holds tells.", { enum: DIALECTS }),
+  agentId: text("The agent's name."),
+  version: text("The version of this registry."),
+  description: text("What the flow does."),
+  basePath: text("The folder of the prompts, relative to the agent's.", {
+    default: DEFAULTS.fallbackDir,
+    filled: true,
+  }),
+  entryStep: text("The first step.", { filled: true }),
+  editions: anything("Of no effect."),
+  steps: map("The steps, by id.", STEP, { required: true, code: "SR-LOAD-001" }),
+});
+
+export type CheckRegistry = Reads<typeof CHECK_REGISTRY>;
+export type CheckedStep = NonNullable<Reads<typeof STEP>>;
+export type Question = NonNullable<CheckedStep["check"]>;
+export type Onward = NonNullable<Question["onPass"]>;
+export type PromptPlace = NonNullable<CheckedStep["prompt"]>;

@@ -1,0 +1,105 @@
+/** Which written form a registry has: what it says of itself, else what it holds. */
+import { isObject, own, type Json, type JsonObject } from "../../flow/json.ts";
+import type { Document } from "../text/document.ts";
+import type { Finding } from "../rules/finding.ts";
+import { escapeSegment } from "../text/places.ts";
+import { show } from "../text/shape.ts";
+import { didYouMean } from "../text/suggest.ts";
+
+export const DIALECTS = ["check", "complete", "gate"] as const;
+
+/** `check`: steps with check prompts. `complete`: gates with a `complete` intent. `gate`: gates with seven intents. */
+export type Dialect = (typeof DIALECTS)[number];
+
+/** null with the reason among the findings: the file says what there is not, or is of two forms at once. */
+export function recogniseDialect(document: Document, findings: Finding[]): Dialect | null {
+  const value = isObject(document.value) ? document.value : {};
+  const report = (pointer: string, message: string, fix: string) => {
+    findings.push({ code: "DIALECT", document, pointer, message, fix });
+    return null;
+  };
+  const said = own(value, "dialect");
+  if (said !== undefined && !isDialect(said)) {
+    const hint = typeof said === "string" ? didYouMean(said, DIALECTS) : "";
+    const message = `The dialect is ${show(said)}, but must be one of ${DIALECTS.join(", ")}.${hint}`;
+    return report("/dialect", message, `Write one of: ${DIALECTS.join(", ")}.`);
+  }
+  const signs = [...signsOf(value)];
+  const first = (dialect: Dialect) => signs.find((sign) => sign.dialect === dialect);
+  const told: Sign | undefined =
+    said === undefined
+      ? (first("check") ?? first("complete") ?? completeById(value, first("gate")))
+      : { dialect: said, pointer: "/dialect", what: `"dialect": "${said}"` };
+  const dialect = told?.dialect ?? "gate";
+
+  const other = signs.find((sign) => contradicts(sign, dialect));
+  if (told === undefined || other === undefined) return dialect;
+  const message = `${document.file} mixes two dialects: ${told.what} at ${told.pointer} belongs to ${NAMES[dialect]}, but ${other.what} at ${other.pointer} to ${NAMES[other.dialect]}.`;
+  return report(other.pointer, message, `Write the whole file in one dialect, or remove ${other.what}.`);
+}
+
+const NAMES: { readonly [dialect in Dialect]: string } = {
+  check: 'the dialect "check" (steps with check prompts)',
+  complete: 'the dialect "complete" (gates with a complete intent)',
+  gate: 'the dialect "gate" (gates with seven intents)',
+};
+
+type Sign = {
+  readonly dialect: Dialect;
+  readonly pointer: string;
+  readonly what: string;
+  /** Both forms with gates have it. */
+  readonly anyGate?: true;
+};
+
+function* signsOf(registry: JsonObject): Generator<Sign> {
+  if (Object.hasOwn(registry, "basePath")) {
+    yield { dialect: "check", pointer: "/basePath", what: "basePath" };
+  }
+  const steps = isObject(registry.steps) ? Object.entries(registry.steps) : [];
+  for (const [id, step] of steps) {
+    if (!isObject(step)) continue;
+    const pointer = `/steps/${escapeSegment(id)}`;
+    for (const key of ["prompt", "check"]) {
+      if (isObject(own(step, key)))
+        yield { dialect: "check", pointer: `${pointer}/${key}`, what: `"${key}"` };
+    }
+    const gate = isObject(step.structuredGate) ? step.structuredGate : {};
+    const allowed: readonly Json[] = Array.isArray(gate.allowedIntents) ? gate.allowedIntents : [];
+    const inGate = `${pointer}/structuredGate/allowedIntents`;
+    if (allowed.includes("complete")) {
+      yield { dialect: "complete", pointer: inGate, what: 'the intent "complete"' };
+    }
+    for (const word of GATE_WORDS) {
+      if (allowed.includes(word)) yield { dialect: "gate", pointer: inGate, what: `the intent "${word}"` };
+    }
+    for (const key of ["structuredGate", "transitions"]) {
+      if (isObject(own(step, key)))
+        yield { dialect: "gate", pointer: `${pointer}/${key}`, what: `"${key}"`, anyGate: true };
+    }
+  }
+}
+
+/** Intents that the dialect "complete" has not. Its `escalate` is another word for abort. */
+const GATE_WORDS = ["closing", "handoff"];
+
+/** Steps called `complete.*` tell the form when no intent tells another. */
+function completeById(registry: JsonObject, gate: Sign | undefined): Sign | undefined {
+  if (gate !== undefined && gate.anyGate !== true) return undefined;
+  const steps = isObject(registry.steps) ? Object.keys(registry.steps) : [];
+  const id = steps.find((step) => step.startsWith("complete."));
+  return id === undefined
+    ? undefined
+    : { dialect: "complete", pointer: `/steps/${escapeSegment(id)}`, what: `the step "${id}"` };
+}
+
+function contradicts(sign: Sign, dialect: Dialect): boolean {
+  if (sign.dialect === dialect) return false;
+  if (sign.anyGate === true) return dialect === "check";
+  // A gate that allows "complete" in a file that says it is of the gate form is reported as the unknown intent it is.
+  return sign.dialect !== "complete" || dialect === "check";
+}
+
+function isDialect(value: Json): value is Dialect {
+  return (DIALECTS as readonly Json[]).includes(value);
+}

@@ -1,0 +1,368 @@
+/**
+ * From `outputSchemaRef` to the one schema that is sent to the model and checked: every `$ref` replaced by what it
+ * names, `allOf` flattened, objects closed. Each file is parsed once.
+ */
+import type { SchemaSource } from "../../flow/flow.ts";
+import {
+  isObject,
+  own,
+  readPath,
+  type Json,
+  type JsonObject,
+  type JsonSchema,
+  type Path,
+} from "../../flow/json.ts";
+import type { Code } from "../rules/codes.ts";
+import { DEFAULTS } from "../agent/defaults.ts";
+import type { DocumentRead } from "../text/document.ts";
+import { joinPath, parentFolder } from "../text/paths.ts";
+import { unescapeSegment } from "../text/places.ts";
+
+export type SchemaReader = {
+  /** Each file once. */
+  readonly read: (file: string) => DocumentRead;
+  /** Folders of schemas, in order of preference. */
+  readonly folders: readonly string[];
+};
+
+export type ResolveSchema = (ref: { readonly file: string; readonly schema: string }) => ResolvedSchema;
+export type ResolvedSchema = Exclude<SchemaSource, { kind: "any" }> & { readonly file: string };
+
+/** The same reference always gives the same object, so that steps which share a schema share its compiled form. */
+export function createSchemas(reader: SchemaReader): ResolveSchema {
+  const resolved = new Map<string, ResolvedSchema>();
+  return (ref) => {
+    const key = JSON.stringify([ref.file, ref.schema]);
+    const known = resolved.get(key);
+    if (known !== undefined) return known;
+    const fresh = resolve(ref.file, ref.schema, reader);
+    resolved.set(key, fresh);
+    return fresh;
+  };
+}
+
+/** `#/a~1b/c` or `/a~1b/c` → its segments; null when it is no pointer, `malformed` when a separator is doubled. */
+export function parsePointer(text: string): Path | "malformed" | null {
+  if (text.startsWith("##") || text.includes("//")) return "malformed";
+  const pointer = text.startsWith("#") ? text.slice(1) : text;
+  if (pointer === "") return text === "" ? null : [];
+  return pointer.startsWith("/") ? pointer.slice(1).split("/").map(unescapeSegment) : null;
+}
+
+/** The part of a resolved schema that is about one field; undefined where the schema does not name it. */
+export function fieldSchema(schema: Json, field: Path): Json | undefined {
+  return readPath(
+    schema,
+    field.flatMap((segment) => ["properties", segment]),
+  );
+}
+
+/** The only words that an answer may have in a field, or null when the schema does not list them. */
+export function fieldWords(schema: Json, field: Path): readonly string[] | null {
+  const found = fieldSchema(schema, field);
+  const words = isObject(found) ? (own(found, "enum") ?? [own(found, "const") ?? null]) : undefined;
+  return Array.isArray(words) && words.every((word) => typeof word === "string") ? words : null;
+}
+
+/**
+ * Where a part of a resolved schema was written: through `$ref` and `allOf` to the file and the pointer. null where it
+ * is put together from several places.
+ */
+export function placeInSchema(
+  files: ReadonlyMap<string, DocumentRead>,
+  start: { readonly file: string; readonly schema: string },
+  path: Path,
+): { readonly file: string; readonly path: Path } | null {
+  const rootOf = (file: string) => {
+    const read = files.get(file);
+    return read?.kind === "read" ? read.document.value : undefined;
+  };
+  const search = (file: string, at: Path, rest: Path, depth: number): ReturnType<typeof placeInSchema> => {
+    const node = readPath(rootOf(file), at);
+    const [head, ...further] = rest;
+    if (node === undefined || depth > DEFAULTS.schemaDepth) return null;
+    if (head === undefined) return { file, path: at };
+    if (!isObject(node)) return null;
+    const ref = own(node, "$ref");
+    if (typeof ref === "string") {
+      const [path = "", pointer = ""] = ref.split("#");
+      const other = path === "" ? file : joinPath(parentFolder(file), path);
+      const target = lookUp(rootOf(other) ?? null, `#${pointer}`, other);
+      return target.kind === "fault" ? null : search(other, target.path, rest, depth + 1);
+    }
+    const direct = Object.hasOwn(node, head) ? search(file, [...at, head], further, depth + 1) : null;
+    const members = own(node, "allOf");
+    if (direct !== null || !Array.isArray(members)) return direct;
+    for (let index = members.length - 1; index >= 0; index--) {
+      const inside = search(file, [...at, "allOf", String(index)], rest, depth + 1);
+      if (inside !== null) return inside;
+    }
+    return null;
+  };
+  const target = lookUp(rootOf(start.file) ?? null, start.schema, start.file);
+  return target.kind === "fault" ? null : search(start.file, target.path, path, 0);
+}
+
+type Fault = { readonly code: Code; readonly why: string };
+
+/** One resolution: where it is, how deep, and the first thing that went wrong. */
+type Walk = { readonly reader: SchemaReader; nodes: number; fault: Fault | null };
+type Spot = {
+  readonly file: string;
+  readonly root: Json;
+  readonly trail: readonly string[];
+  readonly depth: number;
+};
+
+function resolve(file: string, schema: string, reader: SchemaReader): ResolvedSchema {
+  const name = `${file}#${schema.replace(/^#/, "")}`;
+  const found = findFile(file, reader);
+  const unresolved = (fault: Fault): ResolvedSchema => ({
+    kind: "unresolved",
+    name,
+    ...fault,
+    file: found.document.file,
+  });
+  if (found.kind !== "read") return unresolved(unreadable(found, file, reader));
+
+  const { document } = found;
+  const target = lookUp(document.value, schema, document.file);
+  if (target.kind === "fault") return unresolved(target.fault);
+
+  const walk: Walk = { reader, nodes: 0, fault: null };
+  const trail = [`${document.file}#${target.path.join("/")}`];
+  const expanded = expand(target.value, { file: document.file, root: document.value, trail, depth: 0 }, walk);
+  if (walk.fault !== null) return unresolved(walk.fault);
+  if (!isObject(expanded)) {
+    return unresolved({
+      code: "SCHEMA_POINTER_ERROR",
+      why: `"${schema}" in ${document.file} is no schema object`,
+    });
+  }
+  const draft = isObject(document.value) ? own(document.value, "$schema") : undefined;
+  const closed = close(expanded) as JsonSchema;
+  const full =
+    typeof draft === "string" && !Object.hasOwn(closed, "$schema") ? { $schema: draft, ...closed } : closed;
+  return { kind: "schema", name, schema: full, file: document.file };
+}
+
+/** The file in the first folder that has it; otherwise what the last one said. */
+function findFile(file: string, reader: SchemaReader): DocumentRead {
+  let last: DocumentRead | null = null;
+  for (const folder of reader.folders) {
+    const read = reader.read(joinPath(folder, file));
+    if (read.kind !== "missing") return read;
+    last ??= read;
+  }
+  return last ?? reader.read(file);
+}
+
+function unreadable(
+  read: Exclude<DocumentRead, { kind: "read" }>,
+  file: string,
+  reader: SchemaReader,
+): Fault {
+  const code = "FAILED_SCHEMA_RESOLUTION";
+  const path = read.document.file;
+  switch (read.kind) {
+    case "missing": {
+      const tried = reader.folders.map((folder) => joinPath(folder, file)).join(", ");
+      return { code, why: `there is no schema file ${tried || path}` };
+    }
+    case "unreadable":
+      return { code, why: `${path} cannot be read: ${read.why}` };
+    case "broken":
+      return {
+        code,
+        why: `${path} is not valid JSON at line ${read.place.line}, column ${read.place.column}: ${read.what}`,
+      };
+  }
+}
+
+type Target =
+  | { readonly kind: "found"; readonly value: Json; readonly path: Path }
+  | { readonly kind: "fault"; readonly fault: Fault };
+
+/** A pointer, or a bare name in `definitions`, then `$defs`, then at the top. */
+function lookUp(root: Json, name: string, file: string): Target {
+  const pointer = parsePointer(name);
+  if (pointer === "malformed") {
+    return fault("MALFORMED_SCHEMA_IDENTIFIER", `"${name}" is neither a name nor a JSON pointer`);
+  }
+  const bare = name.startsWith("#") ? name.slice(1) : name;
+  const paths = pointer === null ? [["definitions", bare], ["$defs", bare], [bare]] : [pointer];
+  for (const path of paths) {
+    const value = readPath(root, path);
+    if (value !== undefined) return { kind: "found", value, path };
+  }
+  return fault("SCHEMA_POINTER_ERROR", `there is no "${name}" in ${file}`);
+}
+
+function fault(code: Code, why: string): Target & { kind: "fault" } {
+  return { kind: "fault", fault: { code, why } };
+}
+
+/** Keywords by what they hold. Everything else is data and is not looked into. */
+const HOLDS_SCHEMA = new Set([
+  "items",
+  "additionalItems",
+  "additionalProperties",
+  "contains",
+  "propertyNames",
+  "not",
+  "if",
+  "then",
+  "else",
+  "unevaluatedItems",
+  "unevaluatedProperties",
+]);
+const HOLDS_LIST = new Set(["allOf", "anyOf", "oneOf", "prefixItems", "items"]);
+const HOLDS_MAP = new Set([
+  "properties",
+  "patternProperties",
+  "definitions",
+  "$defs",
+  "dependentSchemas",
+  "dependencies",
+]);
+
+/** The schema with every `$ref` replaced and every `allOf` flattened. Stops at the first fault. */
+function expand(schema: Json, spot: Spot, walk: Walk): Json {
+  if (walk.fault !== null || !isObject(schema)) return schema;
+  walk.nodes += 1;
+  if (spot.depth > DEFAULTS.schemaDepth || walk.nodes > DEFAULTS.schemaNodes) {
+    const what =
+      spot.depth > DEFAULTS.schemaDepth
+        ? `nests deeper than ${DEFAULTS.schemaDepth}`
+        : `has more than ${DEFAULTS.schemaNodes} values`;
+    walk.fault = {
+      code: "FAILED_SCHEMA_RESOLUTION",
+      why: `the schema ${what} once its references are resolved`,
+    };
+    return schema;
+  }
+  const ref = own(schema, "$ref");
+  if (typeof ref === "string") return follow(ref, spot, walk);
+
+  const inner: Spot = { ...spot, depth: spot.depth + 1 };
+  const result: { [keyword: string]: Json } = {};
+  for (const [keyword, value] of Object.entries(schema)) {
+    if (keyword === "$id" && typeof value === "string") continue;
+    put(result, keyword, expandKeyword(keyword, value, inner, walk));
+  }
+  return flatten(result);
+}
+
+function expandKeyword(keyword: string, value: Json, spot: Spot, walk: Walk): Json {
+  if (Array.isArray(value)) {
+    return HOLDS_LIST.has(keyword)
+      ? (value as readonly Json[]).map((member) => expand(member, spot, walk))
+      : value;
+  }
+  if (!isObject(value)) return value;
+  if (HOLDS_SCHEMA.has(keyword)) return expand(value, spot, walk);
+  if (!HOLDS_MAP.has(keyword)) return value;
+  return mapMembers(value, (member) => expand(member, spot, walk));
+}
+
+/** What `$ref` names takes its place; siblings of `$ref` are dropped. */
+function follow(ref: string, spot: Spot, walk: Walk): Json {
+  const hash = ref.indexOf("#");
+  const path = hash === -1 ? ref : ref.slice(0, hash);
+  const pointer = hash === -1 ? "#" : ref.slice(hash);
+
+  const file = path === "" ? spot.file : joinPath(parentFolder(spot.file), path);
+  let { root } = spot;
+  if (path !== "") {
+    const read = walk.reader.read(file);
+    if (read.kind !== "read") {
+      walk.fault = unreadable(read, file, { ...walk.reader, folders: [] });
+      return null;
+    }
+    root = read.document.value;
+  }
+  const target = lookUp(root, pointer, file);
+  if (target.kind === "fault") {
+    walk.fault = { code: target.fault.code, why: `${target.fault.why} ("$ref": "${ref}" in ${spot.file})` };
+    return null;
+  }
+  const here = `${file}#${target.path.join("/")}`;
+  if (spot.trail.includes(here)) {
+    walk.fault = { code: "SCHEMA_CIRCULAR_REFERENCE", why: [...spot.trail, here].join(" → ") };
+    return null;
+  }
+  return expand(target.value, { file, root, trail: [...spot.trail, here], depth: spot.depth + 1 }, walk);
+}
+
+/**
+ * `allOf` merged in order, then the owner's own keywords: `properties` by name, the later one wins; `required` united;
+ * of anything else the first one stays. Conditional members keep their meaning only as they are, and stay in `allOf`.
+ */
+function flatten(schema: JsonObject): JsonObject {
+  const members = own(schema, "allOf");
+  if (!Array.isArray(members)) return schema;
+  const isKept = (member: Json) => !isObject(member) || Object.hasOwn(member, "if");
+  const { allOf: _allOf, ...owner } = schema;
+  const kept = (members as readonly Json[]).filter(isKept);
+  const merged: { [keyword: string]: Json } = {};
+  for (const part of [...(members as readonly Json[]).filter((member) => !isKept(member)), owner]) {
+    for (const [keyword, value] of Object.entries(part as JsonObject)) merge(merged, keyword, value);
+  }
+  const inherited = own(merged, "allOf");
+  const conditions = [...(Array.isArray(inherited) ? (inherited as readonly Json[]) : []), ...kept];
+  return conditions.length === 0 ? merged : { ...merged, allOf: conditions };
+}
+
+function merge(into: { [keyword: string]: Json }, keyword: string, value: Json): void {
+  const before = own(into, keyword);
+  if (before === undefined) put(into, keyword, value);
+  else if (keyword === "properties" && isObject(before) && isObject(value)) {
+    into.properties = Object.fromEntries([...Object.entries(before), ...Object.entries(value)]);
+  } else if (keyword === "required" && Array.isArray(before) && Array.isArray(value)) {
+    into.required = [...new Set([...(before as readonly Json[]), ...(value as readonly Json[])])];
+  } else if (keyword === "allOf" && Array.isArray(before) && Array.isArray(value)) {
+    into.allOf = [...(before as readonly Json[]), ...(value as readonly Json[])];
+  }
+}
+
+/** Conditions test and add to what stands beside them; closed, they would refuse everything else. */
+const LEFT_OPEN = new Set(["if", "then", "else", "not"]);
+
+/** An object that names its properties has no others, unless it says so. */
+function close(schema: Json): Json {
+  if (!isObject(schema)) return schema;
+  const result: { [keyword: string]: Json } = {};
+  for (const [keyword, value] of Object.entries(schema)) {
+    if (LEFT_OPEN.has(keyword)) put(result, keyword, value);
+    else if (Array.isArray(value) && HOLDS_LIST.has(keyword)) {
+      const isCondition = (member: Json) =>
+        keyword === "allOf" && isObject(member) && Object.hasOwn(member, "if");
+      put(
+        result,
+        keyword,
+        (value as readonly Json[]).map((member) => (isCondition(member) ? member : close(member))),
+      );
+    } else if (isObject(value) && HOLDS_SCHEMA.has(keyword)) put(result, keyword, close(value));
+    else if (isObject(value) && HOLDS_MAP.has(keyword)) put(result, keyword, mapMembers(value, close));
+    else put(result, keyword, value);
+  }
+  const isClosable = isObjectType(own(schema, "type")) && isObject(own(schema, "properties"));
+  return isClosable && !Object.hasOwn(schema, "additionalProperties")
+    ? { ...result, additionalProperties: false }
+    : result;
+}
+
+function isObjectType(type: Json | undefined): boolean {
+  return type === "object" || (Array.isArray(type) && type.includes("object"));
+}
+
+function mapMembers(record: JsonObject, change: (member: Json) => Json): JsonObject {
+  return Object.fromEntries(Object.entries(record).map(([key, member]) => [key, change(member)]));
+}
+
+/** Assigns an own member whatever its name is. */
+function put(record: { [key: string]: Json }, key: string, value: Json): void {
+  if (key === "__proto__")
+    Object.defineProperty(record, key, { value, enumerable: true, configurable: true, writable: true });
+  else record[key] = value;
+}

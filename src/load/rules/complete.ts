@@ -1,0 +1,87 @@
+/** Rules about flows with a `complete` intent: nothing is implied, and their messages are fixed word for word. */
+import type { StepId } from "../../flow/flow.ts";
+import { isWritten } from "../text/document.ts";
+import type { Finding } from "./finding.ts";
+import { isFinal } from "../registry/gate-forms.ts";
+import { atStep, witness, type Loaded } from "./loaded.ts";
+import { fieldWords } from "../registry/schemas.ts";
+import type { StepSource } from "../registry/registry-shape.ts";
+
+export function* checkComplete(loaded: Loaded): Generator<Finding> {
+  yield* checkPresence(loaded);
+  for (const id of loaded.graph.flow.ids) {
+    const source = loaded.sources.registry.steps.get(id)!;
+    yield* checkTarget(loaded, id, source);
+    yield* checkSchema(loaded, id, source);
+  }
+}
+
+/** One finding for the whole file, whether or not the steps are live. */
+function* checkPresence({ sources, graph }: Loaded): Generator<Finding> {
+  const { registryDocument: document } = sources;
+  const lacking = (key: string) => graph.flow.ids.filter((id) => !isWritten(document, ["steps", id, key]));
+  const gates = lacking("structuredGate");
+  const transitions = lacking("transitions");
+  if (gates.length === 0 && transitions.length === 0) return;
+  yield {
+    code: "SR-GATE-003",
+    document,
+    pointer: "/steps",
+    message: [
+      "[StepFlow] Flow validation failed. All Flow steps must define structuredGate and transitions.",
+      ...(gates.length > 0 ? [`Steps missing structuredGate: ${gates.join(", ")}`] : []),
+      ...(transitions.length > 0 ? [`Steps missing transitions: ${transitions.join(", ")}`] : []),
+      "See agents/docs/design/08_step_flow_design.md for requirements.",
+    ].join("\n"),
+    fix: "Add what is missing to each of these steps.",
+  };
+}
+
+/** From a step that is not final, `complete` leads to one that is. A target that does not exist is found elsewhere. */
+function* checkTarget(loaded: Loaded, id: StepId, source: StepSource): Generator<Finding> {
+  const target = source.transitions.get("complete")?.target;
+  if (isFinal(id) || typeof target !== "string" || isFinal(target)) return;
+  yield {
+    code: "COMPLETE-TARGET",
+    ...atStep(loaded, id, "transitions", "complete", "target"),
+    message: `"complete" of the step "${id}" leads to "${target}", which is no complete.* step.`,
+    fix: `Lead it to a step such as "complete.${id.split(".").at(-1)}".`,
+    witness: witness(loaded, id, target),
+  };
+}
+
+function* checkSchema(loaded: Loaded, id: StepId, source: StepSource): Generator<Finding> {
+  const ref = source.outputSchemaRef;
+  if (!isWritten(loaded.sources.registryDocument, ["steps", id, "outputSchemaRef"])) {
+    yield {
+      code: "COMPLETE-SCHEMA",
+      ...atStep(loaded, id),
+      message: `The step "${id}" has no outputSchemaRef.`,
+      fix: `Add "outputSchemaRef" with the file and the pointer "#/definitions/${id}".`,
+    };
+    return;
+  }
+  if (ref?.schema !== undefined && !ref.schema.startsWith("#/")) {
+    yield {
+      code: "COMPLETE-SCHEMA",
+      ...atStep(loaded, id, "outputSchemaRef", "schema"),
+      message: `The schema "${ref.schema}" of the step "${id}" is no JSON pointer.`,
+      fix: `Write "#/definitions/${ref.schema}".`,
+    };
+  }
+  const { answer } = loaded.graph.steps.get(id)!;
+  if (answer.kind !== "object" || answer.schema.kind !== "schema") return;
+  const names = fieldWords(answer.schema.schema, ["stepId"]);
+  if (names !== null && names.includes(id)) return;
+  const what =
+    names === null
+      ? "does not fix stepId, so an answer for another step would pass"
+      : `takes ${names.map((name) => `"${name}"`).join(", ")} as stepId, so no answer of this step can fit it`;
+  yield {
+    code: "COMPLETE-SCHEMA",
+    ...(names === null && { severity: "warning" as const }),
+    ...atStep(loaded, id, "outputSchemaRef"),
+    message: `The schema of the step "${id}" ${what}.`,
+    fix: `Add "stepId": { "const": "${id}" } to the properties of the schema.`,
+  };
+}

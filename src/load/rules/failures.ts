@@ -1,0 +1,105 @@
+/** Rules about failure prompts: the files are there, what they read has a value, and their blocks are closed. */
+import { failureNames } from "../../flow/failure.ts";
+import type { GuardedCheck, StepId } from "../../flow/flow.ts";
+import { parseRetry, type RetryFault } from "../../flow/text/retry.ts";
+import type { Finding } from "./finding.ts";
+import { atStep, type Loaded } from "./loaded.ts";
+import { escapeSegment } from "../text/places.ts";
+import { inPrompt } from "../text/prompt-places.ts";
+import { didYouMean } from "../text/suggest.ts";
+import { placeholderPlaces } from "../registry/variables.ts";
+
+export function* checkFailures(loaded: Loaded): Generator<Finding> {
+  const written = new Map<string, Guarded[]>();
+  for (const one of guards(loaded)) {
+    const { check, edition } = one.guarded;
+    if (edition.file !== null) {
+      written.set(edition.file, [...(written.get(edition.file) ?? []), one]);
+      continue;
+    }
+    yield {
+      code: "PR-EDITION",
+      ...one.at,
+      message: `There is no prompt for a failure of "${check}" ${one.where}; the model gets a general account of it. Tried: ${edition.tried.join(", ")}.`,
+      fix: `Create ${edition.tried[0] ?? "the prompt file"}.`,
+    };
+  }
+  for (const users of written.values()) yield* checkText(loaded, users);
+}
+
+type Guarded = {
+  readonly guarded: GuardedCheck;
+  readonly at: Pick<Finding, "document" | "pointer" | "steps">;
+  readonly where: string;
+  readonly steps: readonly StepId[];
+};
+
+function* guards(loaded: Loaded): Generator<Guarded> {
+  for (const [id, { guard }] of loaded.graph.steps)
+    for (const guarded of guard?.checks ?? [])
+      yield { guarded, at: atStep(loaded, id), where: `in the step "${id}"`, steps: [id] };
+  const pointer = `/validationSteps/${escapeSegment(loaded.graph.stop?.judged.key ?? "")}`;
+  const at = { document: loaded.sources.registryDocument, pointer };
+  for (const guarded of loaded.flow.stopGuard?.checks ?? [])
+    yield { guarded, at, where: "before an end by the verdict", steps: [loaded.flow.entry] };
+}
+
+/** One file may serve several checks: what one of them supplies is empty for the others, and meant to be. */
+function* checkText({ files, graph }: Loaded, users: readonly Guarded[]): Generator<Finding> {
+  const { edition } = users[0]!.guarded;
+  const steps = [...new Set(users.flatMap((user) => user.steps))];
+  const checks = users.flatMap(({ guarded }) => graph.checks.get(guarded.check) ?? []);
+  const names = [...new Set(checks.flatMap(failureNames))];
+  const whose = checks.map(({ name }) => `"${name}"`).join(" or ");
+  const isExtracted = checks.some(({ kind }) => kind === "command");
+  const { reads, faults } = parseRetry(edition.text);
+  const told = new Set<string>();
+  for (const { path, at, each } of reads) {
+    const [head = ""] = path;
+    if (told.has(head) || told.size >= MOST_TOLD) continue;
+    if (names.includes(head) || (head === "this" && each) || head === "") continue;
+    told.add(head);
+    yield {
+      code: "FAILURE-NAME",
+      ...inPrompt(files, edition, at),
+      steps,
+      message:
+        head === "this"
+          ? `${edition.file} reads {{this}} outside of {{#each}}, where it is empty.`
+          : `${edition.file} reads "${head}", which a failure of ${whose} does not have, so it is empty.${didYouMean(head, names)}`,
+      fix: `Use one of: ${names.join(", ")}${isExtracted ? `; or add "${head}" to extractParams of the validator` : ""}.`,
+    };
+  }
+  for (const { at, written, what } of causes(faults.slice(0, MOST_TOLD))) {
+    yield {
+      code: "FAILURE-BLOCK",
+      ...inPrompt(files, edition, at),
+      steps,
+      message: `${written} in ${edition.file} reaches the model as it is written: ${what}.`,
+      fix: "Write {{name}}, {{#each list}}…{{this}}…{{/each}} or {{#if name}}…{{else}}…{{/if}}.",
+    };
+  }
+  for (const [variable, place] of [...placeholderPlaces(edition.text)].slice(0, MOST_TOLD)) {
+    yield {
+      code: "FAILURE-BLOCK",
+      ...inPrompt(files, edition, place),
+      steps,
+      message: `{uv-${variable}} in ${edition.file} reaches the model as it is written: a failure prompt reads only what the check found.`,
+      fix: `Use one of: ${names.map((one) => `{{${one}}}`).join(", ")}.`,
+    };
+  }
+}
+
+/** Of one prompt. */
+const MOST_TOLD = 20;
+
+/** A misspelled closing tag leaves a block open: that is one fault. */
+function causes(faults: readonly RetryFault[]): readonly RetryFault[] {
+  const ends = faults.filter(({ written }) => /^\{\{\s*\//.test(written)).map(({ at }) => at);
+  return faults.filter(({ at, written }) => {
+    const end = /^\{\{\s*#(?:each|if)\b/.test(written) ? ends.findIndex((place) => place > at) : -1;
+    if (end === -1) return true;
+    ends.splice(end, 1);
+    return false;
+  });
+}

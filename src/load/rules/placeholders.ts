@@ -1,0 +1,230 @@
+/** Rules about the placeholders in stages: each has a value, whichever way the run took to the stage. */
+import type { Step } from "../../flow/flow.ts";
+import { isObject, own, type Json, type Path } from "../../flow/json.ts";
+import {
+  CORE_FIELDS,
+  fieldPathText,
+  HIDDEN_FIELDS,
+  placeholdersIn,
+  STAGE_FIELDS,
+  strangersIn,
+  type Placeholder,
+} from "../../flow/text/placeholder.ts";
+import { arrivalsOf, type Arrival } from "../../flow/upstream.ts";
+import type { Finding } from "./finding.ts";
+import { atStage, wayTo, type Machine } from "../stages/machine-parts.ts";
+import { promiseOf, type Promised } from "../registry/promises.ts";
+import { bodyPointer } from "../stages/stage-file.ts";
+import { RESULT_FIELDS } from "../stages/stage-moves.ts";
+import { didYouMean } from "../text/suggest.ts";
+
+export function* checkPlaceholders(machine: Machine): Generator<Finding> {
+  const arrivals = arrivalsOf(machine.steps.values(), machine.entry.step);
+  for (const step of machine.steps.values()) {
+    const told = new Set<string>();
+    for (const part of placeholdersIn(step.prompt.text)) {
+      const pointer = bodyPointer(part);
+      if (told.has(pointer)) continue;
+      told.add(pointer);
+      const fault = faultOf(machine, step, part, arrivals.get(step.id) ?? []);
+      if (fault === null) continue;
+      yield {
+        code: "StageCtxUnresolved",
+        ...atStage(machine, step.id),
+        pointer,
+        witness: wayTo(machine, step.id),
+        ...fault,
+        message: `The stage "${step.id}" reads ${part.written}, but ${fault.message}`,
+      };
+    }
+    yield* checkStrangers(machine, step, told);
+  }
+}
+
+/** Words for what is wrong; an error unless they say otherwise. */
+type Fault = Pick<Finding, "message" | "fix" | "severity"> & { readonly code?: "StageCtxForbidden" };
+
+function faultOf(
+  machine: Machine,
+  step: Step,
+  part: Placeholder,
+  arrivals: readonly Arrival[],
+): Fault | null {
+  const { root, path } = part;
+  const [field = "", ...rest] = path;
+  if (root === "stage") return stageFault(path);
+  if ((HIDDEN_FIELDS as readonly string[]).includes(field)) {
+    return {
+      code: "StageCtxForbidden",
+      message:
+        field === "attempts"
+          ? "attempts are not there for a body: it is rendered once, before the first of them."
+          : "the host is there for code only.",
+      fix: "Remove it. What an attempt was refused for is told to the model when it tries again.",
+    };
+  }
+  if (field === "upstream") return upstreamFault(machine, rest, arrivals);
+  if ((CORE_FIELDS as readonly string[]).includes(field)) return rest.length === 0 ? null : noMembers(field);
+  return inputFault(machine, path);
+}
+
+function stageFault([field = "", ...rest]: Path): Fault | null {
+  if (rest.length === 0 && (STAGE_FIELDS as readonly string[]).includes(field)) return null;
+  return {
+    message: `of the stage itself only id and name can be read.${didYouMean(field, STAGE_FIELDS)}`,
+    fix: "Write stage.id or stage.name, or put the value into the text.",
+  };
+}
+
+function noMembers(field: string): Fault {
+  return { message: `ctx.${field} is a text and has no members.`, fix: `Write ctx.${field}.` };
+}
+
+/** A field that somebody gives: declared by machine.yaml, or, where there are hooks, perhaps written by them. */
+function inputFault({ source, hooks, document, steps }: Machine, path: Path): Fault | null {
+  const [field = ""] = path;
+  const shared = [...steps.values()].flatMap(({ stage }) => stage?.share?.map(({ key }) => key) ?? []);
+  if (!isObject(source.inputs) || hooks !== null || shared.includes(field)) return null;
+  const properties = own(source.inputs, "properties");
+  const schema = isObject(properties) ? own(properties, field) : undefined;
+  const others = own(source.inputs, "additionalProperties");
+  if (schema === undefined) {
+    if (others !== undefined && others !== false) return null;
+    const names = [...Object.keys(isObject(properties) ? properties : {}), ...shared, ...CORE_FIELDS];
+    return {
+      message: `"${field}" is neither among the inputs of the machine, nor shared by a stage, nor given by the runtime.${didYouMean(field, names)}`,
+      fix: `Declare "${field}" in inputs of ${document.file}, share it from an earlier stage, or correct the name.`,
+    };
+  }
+  const hasDefault = isObject(schema) && own(schema, "default") !== undefined;
+  const promised = promiseOf(source.inputs, path);
+  const name = fieldPathText(path);
+  switch (promised) {
+    case "sure":
+    case "unknown":
+      return null;
+    case "maybe":
+      return path.length === 1 && hasDefault
+        ? null
+        : {
+            severity: "warning",
+            message: `a run may be started without "${name}", and then it stops here.`,
+            fix: `Make "${name}" required in inputs, or give it a default.`,
+          };
+    case "unnamed":
+    case "never":
+      return {
+        ...(promised === "unnamed" && { severity: "warning" }),
+        message: `inputs does not name "${name}".`,
+        fix: `Declare it in inputs of ${document.file}, or correct the path.`,
+      };
+  }
+}
+
+/** What is amiss on each way to the stage: an error when no way is good, a warning when some are. */
+function upstreamFault(machine: Machine, path: Path, arrivals: readonly Arrival[]): Fault | null {
+  const [index, ...field] = path;
+  if (index === undefined) return null;
+  if (!/^\d+$/.test(index)) {
+    return {
+      message: "ctx.upstream is a list of results.",
+      fix: "Write which result is meant, such as ctx.upstream[0].parsed.",
+    };
+  }
+  // Whoever cannot be reached is told of elsewhere.
+  if (arrivals.length === 0) return null;
+  const faults = arrivals.map((arrival) => arrivalFault(machine, Number(index), field, arrival));
+  // The first stage is entered with nothing before it, whatever leads back to it later; so is a sibling.
+  const alone = arrivals.findIndex(({ from }) => from.length === 0);
+  if (alone !== -1) return faults[alone]!;
+  const worst =
+    faults.find((fault) => fault !== null && fault.severity === undefined) ?? faults.find(Boolean);
+  if (worst === undefined || worst === null) return null;
+  return faults.every((fault) => fault !== null && fault.severity === undefined)
+    ? worst
+    : { ...worst, severity: "warning" };
+}
+
+function arrivalFault(machine: Machine, index: number, field: Path, { from, isPaid }: Arrival): Fault | null {
+  const id = from[index];
+  if (id === undefined) {
+    const why =
+      from.length === 0
+        ? "nothing comes before it: the first stage and stages that run side by side begin with an empty list."
+        : `only ${from.length === 1 ? `one stage comes` : `${from.length} stages come`} right before it: ${from.join(", ")}.`;
+    return { message: why, fix: "Read it in a stage that comes right after the one that supplies it." };
+  }
+  const [part = "", ...rest] = field;
+  if (field.length === 0) return null;
+  if (!RESULT_FIELDS.includes(part)) {
+    return {
+      message: `a result has no "${part}".${didYouMean(part, RESULT_FIELDS)}`,
+      fix: `Write one of: ${RESULT_FIELDS.join(", ")}.`,
+    };
+  }
+  const step = machine.steps.get(id);
+  if (step === undefined) return null;
+  if (part === "output") return outputFault(machine, step, rest);
+  if (part !== "parsed") return null;
+  const { answer } = step;
+  const schema: Json =
+    answer.kind === "object" && answer.schema.kind === "schema" ? answer.schema.schema : true;
+  const fault = payloadFault(id, rest, promiseOf(schema, rest));
+  if (fault !== null || isPaid) return fault;
+  return {
+    severity: "warning",
+    message: `"${id}" may have failed or been skipped on the way here, and then it has no payload.`,
+    fix: "Read its verdict and reason instead, or lead only its success here.",
+  };
+}
+
+function payloadFault(id: string, path: Path, promised: Promised): Fault | null {
+  const name = fieldPathText(path);
+  const fix = `Make "${name}" required in completionSchema of "${id}", or read another field.`;
+  switch (promised) {
+    case "sure":
+    case "unknown":
+      return null;
+    case "maybe":
+      return {
+        severity: "warning",
+        message: `"${id}" may be done without "${name}", and then the run stops here.`,
+        fix,
+      };
+    case "unnamed":
+      return { severity: "warning", message: `completionSchema of "${id}" does not name "${name}".`, fix };
+    case "never":
+      return { message: `completionSchema of "${id}" leaves no room for "${name}".`, fix };
+  }
+}
+
+function outputFault({ hooks }: Machine, { id, stage }: Step, [key, ..._rest]: Path): Fault | null {
+  const names = stage?.output.map((carry) => carry.key) ?? [];
+  if (hooks !== null || (key === undefined ? names.length > 0 : names.includes(key))) return null;
+  return {
+    message: `"${id}" leaves no output${key === undefined ? "" : ` "${key}"`}.${key === undefined ? "" : didYouMean(key, names)}`,
+    fix: `Add it to output of the stage "${id}", or read its payload with parsed.`,
+  };
+}
+
+/** Words in double braces, and words in `${}` that look as if they were meant. */
+function* checkStrangers(machine: Machine, { id, prompt }: Step, told: Set<string>): Generator<Finding> {
+  const inputs = new Set(machine.flow.parameters.map(({ name }) => name));
+  for (const part of strangersIn(prompt.text)) {
+    const pointer = bodyPointer(part);
+    const isMeant = part.written.startsWith("{{") || part.name.includes(".") || inputs.has(part.name);
+    if (told.has(pointer) || !isMeant) continue;
+    told.add(pointer);
+    const hint = inputs.has(part.name) ? ` Did you mean "ctx.${part.name}"?` : "";
+    const secret = /^(?:env|process|settings)\b/.test(part.name)
+      ? " What the environment and the settings hold never enters a prompt."
+      : "";
+    yield {
+      code: "STAGE-PLACEHOLDER",
+      ...atStage(machine, id),
+      pointer,
+      message: `${part.written} in the stage "${id}" is no placeholder and stays as it is.${hint}${secret}`,
+      fix: `Read a field of ctx, or write \\${part.written} to show that the braces are meant.`,
+    };
+  }
+}

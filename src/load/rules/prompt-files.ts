@@ -1,0 +1,175 @@
+/** Rules about where prompts are: the files of steps, sections and the system, and what stands in for them. */
+import type { Prompt, Step, StepId } from "../../flow/flow.ts";
+import { climptPatterns } from "../agent/climpt.ts";
+import { FALLBACKS } from "../registry/fallbacks.ts";
+import type { Finding } from "./finding.ts";
+import { atStep, type Loaded } from "./loaded.ts";
+import { pointerOf } from "../text/places.ts";
+import { inPrompt } from "../text/prompt-places.ts";
+import { checkSizes, type Sized } from "../registry/prompt-sizes.ts";
+import type { StepSource } from "../registry/registry-shape.ts";
+import type { Section } from "../registry/sections.ts";
+import { didYouMean } from "../text/suggest.ts";
+import { placeholders } from "../registry/variables.ts";
+
+export function* checkPromptFiles(loaded: Loaded): Generator<Finding> {
+  yield* checkSystem(loaded);
+  for (const [id, step] of loaded.graph.steps) {
+    if (step.by.kind === "command") continue;
+    yield* checkFile(loaded, id, loaded.sources.registry.steps.get(id)!, step.prompt);
+  }
+  for (const section of loaded.graph.sections) yield* checkSection(loaded, section);
+  yield* checkClimpt(loaded);
+  yield* checkSizes(promptsOf(loaded));
+}
+
+export function* promptsOf({ flow, graph }: Loaded): Generator<Sized> {
+  yield { prompt: flow.system };
+  for (const { id, prompt, guard } of graph.steps.values()) {
+    yield { prompt, steps: [id] };
+    for (const { edition } of guard?.checks ?? []) yield { prompt: edition, steps: [id] };
+  }
+  for (const { prompt } of graph.sections) yield { prompt };
+  for (const { edition } of flow.stopGuard?.checks ?? []) yield { prompt: edition };
+}
+
+const SYSTEM_NAMES: readonly string[] = ["agent_name", "verdict_criteria"];
+
+export function* checkSystem({ sources, flow, files }: Loaded): Generator<Finding> {
+  const { agent, agentDocument: document } = sources;
+  const path = agent.runner.flow.systemPromptPath;
+  const pointer = "/runner/flow/systemPromptPath";
+  const tried = flow.system.tried.join(", ");
+  if (flow.system.builtIn !== undefined) {
+    yield {
+      code: "PROMPT-FALLBACK-USED",
+      document,
+      pointer,
+      message: `There is no system prompt: the built-in prompt "system" is said instead. Tried: ${tried}.`,
+      fix: `Create ${flow.system.tried[0]}.`,
+    };
+  } else if (flow.system.file === null && (path !== undefined || tried.includes(" (unreadable: "))) {
+    yield {
+      code: "PR-SYSTEM",
+      document,
+      pointer,
+      message: `The system prompt cannot be read: ${tried}.`,
+      fix: "Make it a readable file in the project, or correct systemPromptPath.",
+    };
+  }
+  const known = new Set([...SYSTEM_NAMES, ...Object.keys(flow.constants), "input_text"]);
+  const unknown = placeholders(flow.system.text).filter((name) => !known.has(name));
+  if (unknown.length === 0) return;
+  yield {
+    code: "PR-RESOLVE-005",
+    severity: "warning",
+    // Without a file the agent's own description is said.
+    ...(flow.system.file === null
+      ? { document, pointer: "/description" }
+      : inPrompt(files, flow.system, flow.system.text.indexOf(`{uv-${unknown[0]}}`))),
+    message: `${flow.system.file ?? "The description of the agent"} reads ${unknown.map((name) => `{uv-${name}}`).join(", ")}, which has no value in a system prompt.${didYouMean(unknown[0]!, known)}`,
+    fix: `Use only: ${[...SYSTEM_NAMES, ...Object.keys(flow.constants)].map((name) => `{uv-${name}}`).join(", ")}.`,
+  };
+}
+
+function* checkFile(loaded: Loaded, id: StepId, source: StepSource, prompt: Prompt): Generator<Finding> {
+  if (source.c2 === undefined || source.c3 === undefined) return;
+  if (prompt.builtIn !== undefined) yield standingIn(loaded, id, prompt, `the step "${id}"`);
+  if (prompt.file !== null) return;
+  yield {
+    code: "PR-C3L-004",
+    ...atStep(loaded, id),
+    message: `There is no prompt for the step "${id}". Tried: ${prompt.tried.join(", ")}.${fallbackText(loaded, id, source)}`,
+    fix: `Create ${prompt.tried[0] ?? "the prompt file"}.`,
+  };
+  yield* checkKey(loaded, id, source);
+}
+
+function standingIn(loaded: Loaded, id: StepId, prompt: Prompt, whose: string): Finding {
+  return {
+    code: "PROMPT-FALLBACK-USED",
+    ...atStep(loaded, id),
+    message: `There is no prompt file for ${whose}: the built-in prompt "${prompt.file!.slice("built-in:".length)}" is said instead. Tried: ${prompt.tried.join(", ")}.`,
+    fix: `Create ${prompt.tried[0] ?? "the prompt file"}. With runner.flow.prompts.strict this is an error.`,
+  };
+}
+
+/** Why the built-in prompt that the author named does not stand in. */
+function fallbackText({ sources }: Loaded, id: StepId, { fallbackKey }: StepSource): string {
+  if (fallbackKey === undefined) return "";
+  if (!FALLBACKS.has(fallbackKey)) return ` No fallback prompt found for key: "${fallbackKey}" (step: ${id})`;
+  const why = sources.agent.runner.flow.prompts.strict
+    ? "runner.flow.prompts.strict forbids it"
+    : sources.dialect === "complete"
+      ? "a flow with a complete intent has its own prompts only"
+      : "the place is not merely empty";
+  return ` The built-in prompt "${fallbackKey}" does not stand in: ${why}.`;
+}
+
+function* checkKey(loaded: Loaded, id: StepId, { fallbackKey }: StepSource): Generator<Finding> {
+  if (fallbackKey === undefined || FALLBACKS.has(fallbackKey)) return;
+  yield {
+    code: "FALLBACK-KEY",
+    ...atStep(loaded, id, "fallbackKey"),
+    message: `The fallbackKey "${fallbackKey}" of the step "${id}" is not in the catalogue of built-in prompts.${didYouMean(fallbackKey, FALLBACKS.keys())}`,
+    fix: "Give the step a prompt file of its own, and remove fallbackKey.",
+  };
+}
+
+function* checkSection(loaded: Loaded, section: Section): Generator<Finding> {
+  const { id, variable, prompt } = section;
+  const source = loaded.sources.registry.steps.get(id)!;
+  const readers = readersOf(loaded, section).map((step) => step.id);
+  if (readers.length === 0) {
+    yield {
+      code: "SECTION-UNUSED",
+      ...atStep(loaded, id),
+      steps: [],
+      message: `No prompt takes in the section "${id}".`,
+      fix: `Write {uv-${variable}} where its text belongs, or remove it.`,
+    };
+    return;
+  }
+  if (prompt.builtIn !== undefined) {
+    yield { ...standingIn(loaded, id, prompt, `the section "${id}"`), steps: readers };
+  } else if (prompt.file === null) {
+    yield {
+      code: "PR-C3L-004",
+      ...atStep(loaded, id),
+      steps: readers,
+      message: `There is no text for the section "${id}", which the prompt of "${readers[0]}" takes in. Tried: ${prompt.tried.join(", ")}.${fallbackText(loaded, id, source)}`,
+      fix: `Create ${prompt.tried[0] ?? "the file"}.`,
+    };
+  }
+}
+
+/** The steps whose prompts take the section in. */
+export function readersOf({ graph }: Loaded, { variable }: Section): readonly Step[] {
+  return [...graph.steps.values()].filter(
+    ({ by, prompt }) => by.kind === "model" && placeholders(prompt.text).includes(variable),
+  );
+}
+
+/** Coordinates that climpt itself would refuse. They are no trouble here. */
+function* checkClimpt({ sources, files }: Loaded): Generator<Finding> {
+  const { agent, registry, registryDocument: document } = sources;
+  const patterns = climptPatterns(agent.name ?? "", registry.c1, files);
+  if (patterns === null) return;
+  for (const group of ["steps", "validationSteps"] as const) {
+    for (const [id, entry] of registry[group]) {
+      for (const key of ["c2", "c3"] as const) {
+        const value = entry[key];
+        const pattern = patterns[key];
+        if (value === undefined || pattern === null || pattern.test(value)) continue;
+        yield {
+          code: "C3L-PATTERN",
+          document,
+          pointer: pointerOf([group, id, key]),
+          ...(group === "steps" && { steps: [id] }),
+          message: `${key} of "${id}" is "${value}", which the pattern ${pattern.source} in ${patterns.file} does not allow.`,
+          fix: `Add "${value}" to the pattern, or correct ${key}.`,
+        };
+      }
+    }
+  }
+}

@@ -1,0 +1,247 @@
+/** Rules about what prompts read: a value for every variable in them. */
+import type { Need, Step, StepId } from "../../flow/flow.ts";
+import { readersOf } from "./prompt-files.ts";
+import type { Finding } from "./finding.ts";
+import { atStep, type Loaded } from "./loaded.ts";
+import { inPrompt } from "../text/prompt-places.ts";
+import type { StepSource } from "../registry/registry-shape.ts";
+import type { Section } from "../registry/sections.ts";
+import { didYouMean } from "../text/suggest.ts";
+import { INPUT_TEXT, placeholderPlaces, readsInput, runtimeNames } from "../registry/variables.ts";
+
+export function* checkPrompts(loaded: Loaded): Generator<Finding> {
+  const suppliers = suppliersOf(loaded);
+  for (const [id, step] of loaded.graph.steps) {
+    const source = loaded.sources.registry.steps.get(id)!;
+    yield* checkInputs(loaded, id, source, step.needs, suppliers);
+    if (step.by.kind === "command") continue;
+    const supply = supplyOf(step, suppliers);
+    yield* checkDeclared(loaded, step, supply, suppliers);
+    yield* checkPlaceholders(loaded, step, supply, suppliers);
+    yield* checkStdin(loaded, source, step);
+  }
+  for (const section of loaded.graph.sections) yield* checkSectionNames(loaded, section, suppliers);
+}
+
+type Suppliers = {
+  readonly parameters: ReadonlySet<string>;
+  /** Optional and without a default. */
+  readonly optional: ReadonlySet<string>;
+  readonly runtime: ReadonlySet<string>;
+  readonly sections: ReadonlySet<string>;
+  /** Constants, and what any step hands on under `step_id_key`. */
+  readonly shared: ReadonlySet<string>;
+  /** Names that the registry says are supplied by some other runtime. */
+  readonly claimed: ReadonlySet<string>;
+};
+type Supply = (name: string) => "sure" | "optional" | "runtime" | "section" | "claimed" | null;
+
+function suppliersOf({ flow, graph, sources }: Loaded): Suppliers {
+  const handed = [...graph.steps.values()].flatMap((step) =>
+    step.carry.map(({ key }) => `${step.id.replaceAll(".", "_")}_${key}`),
+  );
+  return {
+    parameters: new Set(flow.parameters.map(({ name }) => name)),
+    optional: new Set(
+      flow.parameters.filter((one) => !one.required && one.default === undefined).map(({ name }) => name),
+    ),
+    runtime: new Set(runtimeNames(sources.agentDocument.value)),
+    sections: new Set(graph.sections.map(({ variable }) => variable)),
+    shared: new Set([...Object.keys(flow.constants), ...handed]),
+    claimed: new Set(sources.registry.runtimeUvVariables.map((name) => name.replace(/^uv-/, ""))),
+  };
+}
+
+function supplyOf(step: Step, suppliers: Suppliers): Supply {
+  return (name) => {
+    if (suppliers.parameters.has(name)) return suppliers.optional.has(name) ? "optional" : "sure";
+    const need = step.needs.find((one) => one.variable === name);
+    if (need !== undefined) return need.required || need.default !== undefined ? "sure" : "optional";
+    if (suppliers.runtime.has(name)) return "runtime";
+    if (suppliers.shared.has(name)) return "sure";
+    if (suppliers.sections.has(name)) return "section";
+    return suppliers.claimed.has(name) ? "claimed" : null;
+  };
+}
+
+function* checkInputs(
+  loaded: Loaded,
+  id: StepId,
+  source: StepSource,
+  needs: readonly Need[],
+  { parameters }: Suppliers,
+): Generator<Finding> {
+  const { steps } = loaded.graph;
+  for (const { variable, from, required } of needs) {
+    if (!source.inputs.has(variable)) continue;
+    if (parameters.has(variable)) {
+      yield {
+        code: "INPUT-SHADOWED",
+        ...atStep(loaded, id, "inputs", variable),
+        message: `The input "${variable}" of the step "${id}" is never read: there is a parameter of that name.`,
+        fix: "Give the input another name.",
+      };
+    }
+    const other = steps.get(from.step);
+    if (other?.carry.some(({ key }) => key === from.key)) continue;
+    const keys = other?.carry.map(({ key }) => key) ?? [];
+    const why =
+      other === undefined
+        ? `there is no step "${from.step}".${didYouMean(from.step, steps.keys())}`
+        : `the step "${from.step}" does not hand on "${from.key}".${didYouMean(from.key, keys)}`;
+    yield {
+      code: "INPUT-SOURCE",
+      ...(required ? {} : { severity: "warning" as const }),
+      ...atStep(loaded, id, "inputs", variable, "from"),
+      message: `The input "${variable}" of the step "${id}" comes from "${from.step}.${from.key}", but ${why}`,
+      fix: 'Write "from" as stepId.key, with a key of that step\'s handoffFields.',
+    };
+  }
+}
+
+function* checkDeclared(
+  loaded: Loaded,
+  step: Step,
+  supply: Supply,
+  suppliers: Suppliers,
+): Generator<Finding> {
+  for (const [index, name] of step.prompt.variables.entries()) {
+    const at = atStep(loaded, step.id, "uvVariables", index);
+    const by = supply(name);
+    if (by === null || by === "claimed") {
+      const names = [
+        ...suppliers.parameters,
+        ...step.needs.map((need) => need.variable),
+        ...suppliers.runtime,
+        ...suppliers.shared,
+      ];
+      yield {
+        code: "PR-RESOLVE-003",
+        ...(by === "claimed" && { severity: "warning" as const }),
+        ...at,
+        message: `Nothing supplies the variable "${name}" of the step "${step.id}".${didYouMean(name, names)}`,
+        fix: `Declare the parameter "${name}" in agent.json, or take it from another step with "inputs".`,
+      };
+    } else if (by === "optional") {
+      yield {
+        code: "UV-OPTIONAL",
+        ...at,
+        message: `The variable "${name}" of the step "${step.id}" comes from an optional value without a default.`,
+        fix: `Make "${name}" required, or give it a default.`,
+      };
+    } else if (isLater(name) && step.id === loaded.flow.entry) {
+      yield {
+        code: "UV-EARLY",
+        // A summary of nothing is empty, and a step that comes round again has one.
+        ...(name === "previous_summary" && { severity: "warning" as const }),
+        ...at,
+        message: `The step "${step.id}" is the first of the run, where "${name}" has no value yet.`,
+        fix: `Use "${name}" in a later step, such as ${step.id.replace(/^initial\./, "continuation.")}.`,
+      };
+    }
+  }
+}
+
+function* checkPlaceholders(
+  loaded: Loaded,
+  step: Step,
+  supply: Supply,
+  suppliers: Suppliers,
+): Generator<Finding> {
+  const { text, file, variables, builtIn } = step.prompt;
+  if (builtIn !== undefined || !text.includes("{")) return;
+  const { document, pointer } = atStep(loaded, step.id, "uvVariables");
+  for (const [name, place] of placeholderPlaces(text)) {
+    // An input is declared by being one.
+    if (variables.includes(name) || step.needs.some((need) => need.variable === name)) continue;
+    const by = supply(name);
+    if (by === "runtime" || by === "section") continue;
+    if (by === null || by === "claimed") {
+      yield {
+        code: "PR-RESOLVE-005",
+        ...(by === "claimed" && { severity: "warning" as const }),
+        ...inPrompt(loaded.files, step.prompt, place),
+        steps: [step.id],
+        message: `${file} of the step "${step.id}" reads {uv-${name}}, which is not in its uvVariables and has no supplier.${didYouMean(name, [...variables, ...suppliers.parameters, ...suppliers.runtime, ...suppliers.shared])}`,
+        fix: `Add "${name}" to uvVariables and declare where it comes from, or correct the placeholder.`,
+      };
+    } else {
+      yield {
+        code: "UV-UNDECLARED",
+        ...inPrompt(loaded.files, step.prompt, place),
+        steps: [step.id],
+        message: `${file} of the step "${step.id}" reads {uv-${name}}, which is not in its uvVariables.`,
+        fix: `Add "${name}" to the uvVariables of "${step.id}".`,
+        // In a registry of an earlier form the places are not where they are read.
+        ...(document.written === undefined && {
+          mend: [{ file: document.file, pointer, kind: "append" as const, value: name }],
+        }),
+      };
+    }
+  }
+  const plain = [...new Set([...text.matchAll(PLAIN)].map((match) => match[1]!))].filter(
+    (name) => name !== INPUT_TEXT,
+  );
+  if (plain.length === 0) return;
+  yield {
+    code: "UV-PLAIN",
+    ...inPrompt(loaded.files, step.prompt, text.search(new RegExp(PLAIN, ""))),
+    steps: [step.id],
+    message: `${file} of the step "${step.id}" has ${plain.map((name) => `{${name}}`).join(", ")}, which is not replaced.`,
+    fix: `Write {uv-${plain[0]}} if a value is meant.`,
+  };
+}
+
+/** What was piped in is asked for in two places, and they should agree. */
+function* checkStdin(loaded: Loaded, { usesStdin }: StepSource, { id, prompt }: Step): Generator<Finding> {
+  if (prompt.file === null) return;
+  const isRead = readsInput(loaded.flow, prompt.text);
+  if (isRead && !prompt.variables.includes(INPUT_TEXT)) {
+    yield {
+      code: "STDIN-UNDECLARED",
+      ...inPrompt(loaded.files, prompt, prompt.text.search(/\{(?:uv-)?input_text\}/)),
+      steps: [id],
+      message: `${prompt.file} of the step "${id}" reads {input_text}, but the step does not say that it uses stdin: a run without input would ask it with nothing there.`,
+      fix: `Add "usesStdin": true to the step "${id}".`,
+    };
+  } else if (usesStdin && !isRead) {
+    yield {
+      code: "STDIN-UNREAD",
+      ...atStep(loaded, id, "usesStdin"),
+      message: `The step "${id}" says that it uses stdin, but ${prompt.file} does not read {input_text}.`,
+      fix: "Write {input_text} where the text belongs, or remove usesStdin.",
+    };
+  }
+}
+
+/** A section is read with the values of the step that takes it in. */
+function* checkSectionNames(loaded: Loaded, section: Section, suppliers: Suppliers): Generator<Finding> {
+  const { id, prompt } = section;
+  if (prompt.file === null || prompt.builtIn !== undefined) return;
+  const readers = readersOf(loaded, section);
+  for (const [name, place] of placeholderPlaces(prompt.text)) {
+    const lacking = readers.filter((step) => {
+      const by = supplyOf(step, suppliers)(name);
+      return by === null || by === "section" || by === "claimed";
+    });
+    if (lacking.length > 0) {
+      yield {
+        code: "PR-RESOLVE-005",
+        ...inPrompt(loaded.files, prompt, place),
+        steps: lacking.map((step) => step.id),
+        message: suppliers.sections.has(name)
+          ? `${prompt.file} of the section "${id}" reads {uv-${name}}, but a section takes in no other.`
+          : `${prompt.file} of the section "${id}" reads {uv-${name}}, which has no supplier in the step "${lacking[0]!.id}".${didYouMean(name, [...suppliers.parameters, ...suppliers.runtime, ...suppliers.shared])}`,
+        fix: `Declare where "${name}" comes from, or correct the placeholder.`,
+      };
+    }
+  }
+}
+
+/** There is nothing to tell of before the first visit. */
+function isLater(name: string): boolean {
+  return name === "completed_iterations" || name === "previous_summary";
+}
+
+/** `{name}` that is part of no other notation: not `{{name}}`, not `${name}`. */
+const PLAIN = /(?<![{$\w])\{([A-Za-z_]\w*)\}(?!\})/g;

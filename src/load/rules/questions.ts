@@ -1,0 +1,288 @@
+/** Rules about steps with check prompts. */
+import type { Prompt, StepId } from "../../flow/flow.ts";
+import { FORBIDDEN_NAMES } from "../../flow/json.ts";
+import { checkSystem, promptsOf } from "./prompt-files.ts";
+import { isWritten } from "../text/document.ts";
+import type { Finding } from "./finding.ts";
+import { stepsWithoutEnd } from "./graph.ts";
+import { atStep, witness, type Loaded } from "./loaded.ts";
+import { escapesProject } from "../text/paths.ts";
+import { inPrompt } from "../text/prompt-places.ts";
+import { checkSizes } from "../registry/prompt-sizes.ts";
+import { foldersNamed } from "../registry/prompts.ts";
+import { onwardKey, questionOf } from "../questions/questions.ts";
+import type {
+  CheckedStep,
+  CheckRegistry,
+  Onward,
+  PromptPlace,
+  Question,
+} from "../questions/questions-shape.ts";
+import { didYouMean } from "../text/suggest.ts";
+import { placeholders, RUNTIME_NAMES } from "../registry/variables.ts";
+
+export function* checkQuestions(loaded: Loaded): Generator<Finding> {
+  const { questions } = loaded.sources;
+  if (questions === undefined) return;
+  // The form has words of its own for a system prompt that is not there.
+  for (const finding of checkSystem(loaded)) yield { ...finding, severity: "warning" };
+  yield* checkSizes(promptsOf(loaded));
+  yield* checkSize(loaded, questions);
+  yield* checkBasePath(loaded, questions);
+  yield* checkLimit(loaded);
+  for (const [id, source] of questions.steps) {
+    yield* checkId(loaded, id, source, questions);
+    if (FORBIDDEN_NAMES.has(id)) continue;
+    yield* checkIterations(loaded, id, source);
+    yield* checkPlace(loaded, id, ["prompt"], source.prompt, id);
+    if (source.check === undefined) yield noCheck(loaded, id);
+    else {
+      yield* checkPlace(loaded, id, ["check", "prompt"], source.check.prompt, questionOf(id));
+      yield* checkOnward(loaded, id, source.check);
+    }
+  }
+  yield* checkEnd(loaded);
+}
+
+const HASH_ID = /^s_[0-9a-f]{4,8}$/;
+
+function* checkSize(loaded: Loaded, { steps }: CheckRegistry): Generator<Finding> {
+  const { registryDocument: document } = loaded.sources;
+  if (steps.size > 0 || !isWritten(document, ["steps"])) return;
+  yield {
+    code: "SR-LOAD-001",
+    document,
+    pointer: "/steps",
+    message: `${document.file} has no steps.`,
+    fix: "Add a step.",
+  };
+}
+
+function* checkBasePath({ name, sources }: Loaded, { basePath }: CheckRegistry): Generator<Finding> {
+  if (!foldersNamed(basePath, `.agent/${name}`).slice(0, 1).every(escapesProject)) return;
+  yield {
+    code: "AC-SERVICE-003",
+    document: sources.registryDocument,
+    pointer: "/basePath",
+    message: `The folder "${basePath}" lies outside of the project, where nothing is read.`,
+    fix: "Name a folder inside the project.",
+  };
+}
+
+function* checkLimit({ sources, flow }: Loaded): Generator<Finding> {
+  const written = sources.agent.runner.verdict.config.maxIterations;
+  if (written === undefined || written === flow.limits.visits) return;
+  yield {
+    code: "CONFIG-NOT-ACTED-ON",
+    document: sources.agentDocument,
+    pointer: "/runner/verdict/config/maxIterations",
+    message: `maxIterations is not acted on: a run with check prompts has at most ${flow.limits.visits} visits.`,
+    fix: 'Remove "maxIterations", or limit the steps with maxRetries.',
+  };
+}
+
+function* checkId(
+  loaded: Loaded,
+  id: StepId,
+  source: CheckedStep,
+  { steps }: CheckRegistry,
+): Generator<Finding> {
+  const at = atStep(loaded, id);
+  if (FORBIDDEN_NAMES.has(id)) {
+    const { document, pointer } = at;
+    const message = `No step can be called "${id}".`;
+    yield { code: "FORBIDDEN-NAME", document, pointer, message, fix: "Rename the step." };
+    return;
+  }
+  if ([...steps.keys()].some((other) => id === questionOf(other))) {
+    yield {
+      code: "SR-VALID-004",
+      ...at,
+      message: `"${id}" is the name of the check of the step "${id.slice(0, -"#check".length)}".`,
+      fix: "Rename the step.",
+    };
+  } else if (!HASH_ID.test(id)) {
+    yield {
+      code: "STEP-ID-FORM",
+      ...at,
+      message: `The id "${id}" is not s_ and 4 to 8 hexadecimal digits.`,
+      fix: "Give the step an id such as s_a8f3, here and in every next and fallback.",
+    };
+  }
+  if (source.id !== undefined && source.id !== id) {
+    yield {
+      code: "SR-VALID-004",
+      ...atStep(loaded, id, "id"),
+      message: `The step "${id}" calls itself "${source.id}".`,
+      fix: `Set "id" to "${id}".`,
+    };
+  }
+}
+
+function* checkIterations(
+  loaded: Loaded,
+  id: StepId,
+  { iterations, check }: CheckedStep,
+): Generator<Finding> {
+  const { min, max } = iterations;
+  if (max === undefined) return;
+  const at = atStep(loaded, id, "iterations", "max");
+  if (max < min) {
+    yield {
+      code: "SR-VALID-004",
+      ...at,
+      message: `iterations.max of the step "${id}" is ${max}, less than its min, ${min}.`,
+      fix: `Make max at least ${min}.`,
+    };
+  } else if (max > min && check?.onFail !== undefined) {
+    yield {
+      code: "CONFIG-NOT-ACTED-ON",
+      ...at,
+      message: `iterations.max of the step "${id}" is not acted on: its onFail says what follows a failed check.`,
+      fix: 'Use "retry" with "maxRetries" in onFail, or remove "max".',
+    };
+  }
+}
+
+/** Where a prompt is said to be, and whether it is there. */
+function* checkPlace(
+  loaded: Loaded,
+  id: StepId,
+  path: readonly string[],
+  place: PromptPlace | undefined,
+  asked: StepId,
+): Generator<Finding> {
+  if (place === undefined) return;
+  const at = atStep(loaded, id, ...path);
+  const isCoordinates = place.c1 !== undefined && place.c2 !== undefined && place.c3 !== undefined;
+  if (place.path === undefined && !isCoordinates) {
+    yield {
+      code: "SR-VALID-004",
+      ...at,
+      message: `${path.join(".")} of the step "${id}" has neither a path nor c1, c2 and c3.`,
+      fix: 'Add "path" with a file below basePath, or "c1", "c2" and "c3".',
+    };
+    return;
+  }
+  const { prompt } = loaded.graph.steps.get(asked)!;
+  const what = path.length === 1 ? "prompt" : "check prompt";
+  if (prompt.file === null) {
+    yield {
+      code: "PR-C3L-004",
+      ...at,
+      message: `There is no ${what} for the step "${id}". Tried: ${prompt.tried.join(", ")}.`,
+      fix: `Create ${prompt.tried[0] ?? "the prompt file"}.`,
+    };
+  } else yield* checkVariables(loaded, id, prompt);
+}
+
+/** Where no parameters are declared any argument may be given; a placeholder without a value stays as it is written. */
+function* checkVariables({ flow, files }: Loaded, id: StepId, prompt: Prompt): Generator<Finding> {
+  const { text, file } = prompt;
+  if (flow.openArguments) return;
+  const known = new Set([
+    ...flow.parameters.map(({ name }) => name),
+    ...Object.keys(flow.constants),
+    ...RUNTIME_NAMES,
+  ]);
+  const unknown = placeholders(text).filter((name) => !known.has(name));
+  if (unknown.length === 0) return;
+  yield {
+    code: "PR-RESOLVE-005",
+    severity: "warning",
+    ...inPrompt(files, prompt, text.indexOf(`{uv-${unknown[0]}}`)),
+    steps: [id],
+    message: `${file} of the step "${id}" reads {uv-${unknown[0]}}, which nothing supplies; it reaches the model as it stands.${didYouMean(unknown[0]!, known)}`,
+    fix: `Declare the parameter "${unknown[0]}" in agent.json, or correct the placeholder.`,
+  };
+}
+
+function noCheck(loaded: Loaded, id: StepId): Finding {
+  return {
+    code: "STEP-NO-WAY",
+    ...atStep(loaded, id),
+    message: `The step "${id}" has no check, so nothing says where the run goes on.`,
+    fix: 'Add "check" with a prompt and onPass, such as { "next": "s_…" } or { "complete": true }.',
+    witness: witness(loaded, id),
+  };
+}
+
+function* checkOnward(loaded: Loaded, id: StepId, check: Question): Generator<Finding> {
+  if (check.onPass === undefined) {
+    yield {
+      code: "STEP-NO-WAY",
+      ...atStep(loaded, id, "check"),
+      message: `The check of the step "${id}" has no onPass, so nothing says where the run goes on when it passes.`,
+      fix: 'Add "onPass", such as { "next": "s_…" } or { "complete": true }.',
+      witness: witness(loaded, id),
+    };
+  }
+  for (const key of ["onPass", "onFail"] as const) {
+    const onward = check[key];
+    if (onward !== undefined) yield* checkTransition(loaded, id, key, onward);
+  }
+}
+
+function* checkTransition(
+  loaded: Loaded,
+  id: StepId,
+  owner: "onPass" | "onFail",
+  onward: Onward,
+): Generator<Finding> {
+  const taken = onwardKey(onward);
+  if (taken === null) {
+    yield {
+      code: "TRANS-EMPTY",
+      ...atStep(loaded, id, "check", owner),
+      message: `${owner} of the step "${id}" says nothing.`,
+      fix: 'Add "next" or "fallback" with the id of a step, "retry": true, or "complete": true.',
+      witness: witness(loaded, id),
+    };
+    return;
+  }
+  const written = [
+    ["next", onward.next],
+    ["fallback", onward.fallback],
+    ["retry", onward.retry || undefined],
+    ["maxRetries", onward.maxRetries || undefined],
+  ] as const;
+  for (const [key, value] of written) {
+    const isPart = key === taken || (key === "maxRetries" && taken === "retry");
+    if (value === undefined || isPart) continue;
+    yield {
+      code: "TRANS-UNUSED",
+      ...atStep(loaded, id, "check", owner, key),
+      message: `"${key}" in ${owner} of the step "${id}" is never taken: "${taken}" comes first.`,
+      fix: `Remove "${key}" or "${taken}".`,
+    };
+  }
+  const target = taken === "next" || taken === "fallback" ? onward[taken]! : id;
+  const { flow } = loaded.graph;
+  if (flow.kinds.has(target)) return;
+  yield {
+    code: "SR-TRANS-001",
+    ...atStep(loaded, id, "check", owner, taken),
+    message: `"${taken}" in ${owner} of the step "${id}" leads to "${target}", but there is no such step.${didYouMean(target, flow.ids)}`,
+    fix: `Name a step of the flow, or add "${target}".`,
+    witness: witness(loaded, id, target),
+  };
+}
+
+function* checkEnd(loaded: Loaded): Generator<Finding> {
+  const { reach, graph } = loaded;
+  const endless = stepsWithoutEnd(graph.steps);
+  // Reached steps are in the order of their distance. A step without a check is a finding of its own.
+  const stuck = [...(reach?.steps ?? [])].filter(
+    (id) => endless.has(id) && graph.flow.kinds.has(id) && graph.steps.has(questionOf(id)),
+  );
+  const [first] = stuck;
+  if (first === undefined) return;
+  const others = stuck.length === 1 ? "" : ` The same holds for ${stuck.length - 1} more.`;
+  yield {
+    code: "FLOW-NO-END",
+    ...atStep(loaded, first),
+    message: `From the step "${first}" no transition leads to an end of the flow.${others}`,
+    fix: 'Give the last step of the flow { "complete": true } in onPass.',
+    witness: witness(loaded, first),
+  };
+}

@@ -1,0 +1,334 @@
+/** Rules about the ways between steps. */
+import type { StepId } from "../../flow/flow.ts";
+import type { Code } from "./codes.ts";
+import { correctTo, type Finding } from "./finding.ts";
+import { reachFrom, targetsOf } from "./graph.ts";
+import { gateForm } from "../registry/gate-forms.ts";
+import { atStep, witness, type Loaded } from "./loaded.ts";
+import { conditionKey, continuationOf } from "../registry/moves.ts";
+import {
+  type GateSource,
+  type Intent,
+  type StepSource,
+  type TransitionSource,
+} from "../registry/registry-shape.ts";
+import { valuesAt } from "../registry/promises.ts";
+import { didYouMean, onlyNear } from "../text/suggest.ts";
+
+export function* checkRoutes(loaded: Loaded): Generator<Finding> {
+  const { registry } = loaded.sources;
+  const isGated = [...registry.steps.values()].some((step) => step.structuredGate !== undefined);
+  for (const id of loaded.graph.flow.ids) {
+    const source = registry.steps.get(id)!;
+    if (source.structuredGate !== undefined) {
+      yield* checkIntents(loaded, id, source, source.structuredGate);
+      yield* checkUnused(loaded, id, source, source.structuredGate);
+      if (loaded.sources.dialect === "gate") yield* checkManners(loaded, id);
+    } else if (source.transitions.size > 0 && !isGated) {
+      yield {
+        code: "TRANS-UNUSED",
+        ...atStep(loaded, id, "transitions"),
+        message: `The step "${id}" has transitions but no structuredGate, so no intent is ever read and none is taken.`,
+        fix: "Add a structuredGate, or remove the transitions.",
+      };
+    }
+  }
+  yield* checkReach(loaded);
+}
+
+type Codes = { readonly missing: Code; readonly none: Code; readonly unknown: Code };
+
+const PLAIN: Codes = { missing: "SR-TRANS-003", none: "SR-TRANS-002", unknown: "SR-TRANS-001" };
+const CODES_BY_INTENT: { readonly [intent in Intent]: Codes } = {
+  next: PLAIN,
+  repeat: PLAIN,
+  closing: PLAIN,
+  complete: PLAIN,
+  abort: PLAIN,
+  jump: { ...PLAIN, missing: "SR-TRANS-010" },
+  handoff: { missing: "SR-TRANS-004", none: "SR-TRANS-005", unknown: "SR-TRANS-006" },
+  escalate: { missing: "SR-TRANS-007", none: "SR-TRANS-008", unknown: "SR-TRANS-009" },
+};
+
+function* checkIntents(loaded: Loaded, id: StepId, source: StepSource, gate: GateSource): Generator<Finding> {
+  const form = gateForm(loaded.sources.dialect);
+  for (const intent of gate.allowedIntents ?? []) {
+    const rule = source.transitions.get(intent);
+    if (intent === "abort") continue;
+    if (form.strict && form.ends(id, intent, rule)) continue;
+    if (intent === "closing") {
+      if (rule === undefined) {
+        yield {
+          code: "TRANS-CLOSING",
+          ...atStep(loaded, id, "transitions"),
+          message: `The step "${id}" allows "closing" but has no transition for it; it ends the flow.`,
+          fix: 'Add "closing": { "target": null }.',
+          ...mendRule(loaded, id, "closing", null),
+        };
+      }
+      continue;
+    }
+    if (intent === "repeat" && rule === undefined && !form.strict) {
+      yield {
+        code: "TRANS-REPEAT",
+        ...atStep(loaded, id, "transitions"),
+        message: `The step "${id}" allows "repeat" but has no transition for it; it repeats itself.`,
+        fix: `Add "repeat": { "target": "${id}" }.`,
+        ...mendRule(loaded, id, "repeat", id),
+      };
+    }
+    if (intent === "jump") yield* checkJump(loaded, id, rule, gate);
+    else if (
+      rule === undefined &&
+      (form.strict || (intent !== "repeat" && !(intent === "next" && continuationOf(id, loaded.graph.flow))))
+    ) {
+      yield {
+        code: CODES_BY_INTENT[intent].missing,
+        ...atStep(loaded, id, "transitions"),
+        message: `The step "${id}" allows "${intent}" but has no transition for it.`,
+        fix: `Add "${intent}" to the transitions, or remove it from allowedIntents and the schema.`,
+        witness: witness(loaded, id),
+      };
+    }
+    const isIgnored = intent === "jump" && gate.targetMode === "dynamic";
+    if (rule !== undefined && !isIgnored) yield* checkRule(loaded, id, intent, rule);
+  }
+}
+
+/** Each mode of a jump needs fields of its own. */
+function* checkJump(
+  loaded: Loaded,
+  id: StepId,
+  rule: TransitionSource | undefined,
+  gate: GateSource,
+): Generator<Finding> {
+  const lacking =
+    gate.targetMode === "dynamic"
+      ? gate.targetField === undefined && 'targetMode "dynamic" needs targetField'
+      : gate.targetMode === "conditional"
+        ? rule?.condition === undefined &&
+          'targetMode "conditional" needs a transition with condition and targets'
+        : rule === undefined &&
+          gate.targetField === undefined &&
+          "it has neither a transition for it nor a targetField";
+  if (lacking === false) return;
+  yield {
+    code: "SR-TRANS-010",
+    ...atStep(loaded, id, "structuredGate"),
+    message: `The step "${id}" allows "jump", but ${lacking}.`,
+    fix: 'Add "targetField", or a transition for "jump".',
+    witness: witness(loaded, id),
+  };
+}
+
+function* checkRule(loaded: Loaded, id: StepId, intent: Intent, rule: TransitionSource): Generator<Finding> {
+  const codes = CODES_BY_INTENT[intent];
+  if (rule.condition === undefined) {
+    if (rule.target === undefined) {
+      yield {
+        code: "SR-VALID-004",
+        ...atStep(loaded, id, "transitions", intent),
+        message: `The transition "${intent}" of the step "${id}" has neither a target nor a condition with targets.`,
+        fix: 'Add "target" with the id of a step.',
+      };
+    } else {
+      yield* checkTarget(loaded, id, intent, rule.target, ["target"], codes);
+      if (rule.targets.size > 0) yield bothWays(loaded, id, intent, "target", "targets");
+    }
+    return;
+  }
+  if (typeof rule.target === "string") {
+    yield* checkTarget(loaded, id, intent, rule.target, ["target"], codes);
+    yield bothWays(loaded, id, intent, "target", "condition");
+    return;
+  }
+  if (rule.target === null) yield bothWays(loaded, id, intent, "condition", "target");
+  const { carry, answer } = loaded.graph.steps.get(id)!;
+  const key = conditionKey(rule.condition, carry);
+  if (key === null) {
+    const keys = carry.map(({ key }) => key);
+    yield {
+      code: "TRANS-CONDITION",
+      ...atStep(loaded, id, "transitions", intent, "condition"),
+      message: `The condition "${rule.condition}" of "${intent}" is no key of what the step "${id}" hands on.${didYouMean(rule.condition, keys)}`,
+      fix:
+        keys.length === 0
+          ? "Add the field to handoffFields."
+          : `Use one of: ${keys.join(", ")}; or add the field to handoffFields.`,
+      ...correctTo(
+        onlyNear(rule.condition, keys),
+        loaded.sources.registryDocument,
+        atStep(loaded, id, "transitions", intent, "condition").pointer,
+      ),
+    };
+  }
+  if (!rule.targets.has("default")) {
+    yield {
+      code: "TRANS-DEFAULT",
+      ...atStep(loaded, id, "transitions", intent, "targets"),
+      message: `The transition "${intent}" of the step "${id}" has no "default" among its targets.`,
+      fix: 'Add "default" with the id of a step.',
+    };
+  }
+  const schema = answer.kind === "object" && answer.schema.kind === "schema" ? answer.schema.schema : true;
+  const path = carry.find((one) => one.key === key)?.path;
+  const values = path === undefined ? null : valuesAt(schema, path);
+  for (const [value, target] of rule.targets) {
+    yield* checkTarget(loaded, id, intent, target, ["targets", value], codes);
+    if (value === "default" || values === null || values.includes(value)) continue;
+    const at = atStep(loaded, id, "transitions", intent, "targets", value);
+    const near = onlyNear(value, values);
+    yield {
+      code: "TRANS-UNUSED",
+      ...at,
+      message: `The case "${value}" of "${intent}" in the step "${id}" is never taken: the schema allows ${values.join(", ")} in "${path!.join(".")}".${didYouMean(value, values)}`,
+      fix: "Correct the value, or remove the case.",
+      ...(near !== null &&
+        !rule.targets.has(near) && {
+          mend: [{ file: at.document.file, pointer: at.pointer, kind: "rename" as const, to: near }],
+        }),
+    };
+  }
+}
+
+/** Two ways to say where an intent leads, of which one is never read. */
+function bothWays(loaded: Loaded, id: StepId, intent: Intent, holds: string, ignored: string): Finding {
+  return {
+    code: "TRANS-BOTH",
+    ...atStep(loaded, id, "transitions", intent, ignored),
+    message: `The transition "${intent}" of the step "${id}" has "${holds}" and "${ignored}"; only "${holds}" is read.`,
+    fix: 'Keep either "target", or "condition" with "targets".',
+  };
+}
+
+function* checkTarget(
+  loaded: Loaded,
+  id: StepId,
+  intent: Intent,
+  target: StepId | null,
+  path: readonly string[],
+  codes: Codes,
+): Generator<Finding> {
+  const { flow } = loaded.graph;
+  const at = atStep(loaded, id, "transitions", intent, ...path);
+  if (target === null) {
+    yield {
+      code: codes.none,
+      ...at,
+      message: `"${intent}" of the step "${id}" leads to null, but only ${gateForm(loaded.sources.dialect).ending} may end the flow.`,
+      fix: "Name a step of the flow.",
+      witness: witness(loaded, id),
+    };
+  } else if (!flow.kinds.has(target)) {
+    const known = loaded.sources.registry.steps.has(target)
+      ? `"${target}" is an entry of the registry but no step of the flow: it has no kind`
+      : `there is no such step`;
+    yield {
+      code: codes.unknown,
+      ...at,
+      message: `"${intent}" of the step "${id}" leads to "${target}", but ${known}.${didYouMean(target, flow.ids)}`,
+      fix: `Name a step of the flow, or add "${target}".`,
+      witness: witness(loaded, id, target),
+      ...correctTo(onlyNear(target, flow.ids), at.document, at.pointer),
+    };
+  }
+}
+
+function* checkUnused(loaded: Loaded, id: StepId, source: StepSource, gate: GateSource): Generator<Finding> {
+  const allowed: readonly string[] = gate.allowedIntents ?? [];
+  const form = gateForm(loaded.sources.dialect);
+  for (const [key, rule] of source.transitions) {
+    const at = atStep(loaded, id, "transitions", key);
+    const leads = typeof rule.target === "string" || rule.condition !== undefined;
+    if (key === "abort" || (allowed.includes(key) && form.ends(id, key, rule))) {
+      if (!leads) continue;
+      yield {
+        code: "TRANS-UNUSED",
+        ...at,
+        message: `"${key}" of the step "${id}" always ends the flow; its target is never followed.`,
+        fix: 'Set its "target" to null.',
+      };
+    } else if (!allowed.includes(key)) {
+      const word = (form.intents as readonly string[]).includes(key)
+        ? ""
+        : `, which is no intent.${didYouMean(key, form.intents)}`;
+      yield {
+        code: "TRANS-UNUSED",
+        ...at,
+        message: `The step "${id}" has a transition for "${key}"${word === "" ? ", but does not allow it." : word}`,
+        fix: `Add "${key}" to allowedIntents and the schema, or remove the transition.`,
+        ...(word !== "" && mendKey(at, key, allowed, source)),
+      };
+    }
+  }
+}
+
+/** A rule that is not written, although it holds. */
+function mendRule(loaded: Loaded, id: StepId, intent: Intent, target: StepId | null): Pick<Finding, "mend"> {
+  const { document, pointer } = atStep(loaded, id, "transitions", intent);
+  return { mend: [{ file: document.file, pointer, kind: "set", value: { target } }] };
+}
+
+/** A misspelled intent, when the right one is allowed and has no rule yet. */
+function mendKey(
+  at: ReturnType<typeof atStep>,
+  key: string,
+  allowed: readonly string[],
+  source: StepSource,
+): Pick<Finding, "mend"> {
+  const near = onlyNear(key, allowed);
+  if (near === null || source.transitions.has(near)) return {};
+  return { mend: [{ file: at.document.file, pointer: at.pointer, kind: "rename", to: near }] };
+}
+
+/**
+ * A work step goes on with `next` and leads to a closure by `handoff`; other uses run, but read wrong. A verification
+ * step has no `handoff`, so its `next` may lead to a closure.
+ */
+function* checkManners(loaded: Loaded, id: StepId): Generator<Finding> {
+  const { steps, flow } = loaded.graph;
+  const { kind, edges } = steps.get(id)!;
+  const { next, handoff } = edges;
+  if (kind !== "verify" && next !== undefined && next.kind !== "jump") {
+    const target = targetsOf(next).find((step) => flow.kinds.get(step) === "close");
+    if (target !== undefined) {
+      yield {
+        code: "FLOW-NEXT-CLOSURE",
+        ...atStep(loaded, id, "transitions", "next"),
+        message: `"next" of the step "${id}" leads into the closure "${target}".`,
+        fix: 'Use "handoff" to get to a closure.',
+      };
+    }
+  }
+  if (handoff === undefined) return;
+  const target = targetsOf(handoff).find((step) => flow.kinds.get(step) === "work");
+  if (target === undefined) return;
+  yield {
+    code: "FLOW-HANDOFF-WORK",
+    ...atStep(loaded, id, "transitions", "handoff"),
+    message: `"handoff" of the step "${id}" leads to "${target}", which is a work step.`,
+    fix: 'Use "next" or "jump" between work steps, and "handoff" to a closure.',
+  };
+}
+
+/** Every entry of the registry counts, whichever verdict type uses it. */
+export function* checkReach(loaded: Loaded): Generator<Finding> {
+  const { graph, sources } = loaded;
+  const entries = new Set([
+    graph.entry.step,
+    sources.registry.entryStep ?? "",
+    ...sources.registry.entryStepMapping.values(),
+  ]);
+  const known = [...entries].filter((id) => graph.steps.has(id));
+  if (known.length === 0) return;
+  const reached = new Set(known.flatMap((id) => [...reachFrom(id, graph.steps).steps]));
+  for (const id of graph.flow.ids) {
+    if (reached.has(id)) continue;
+    yield {
+      code: "FLOW-UNREACHABLE",
+      ...atStep(loaded, id),
+      message: `No transition leads to the step "${id}" from ${known.map((entry) => `"${entry}"`).join(" or ")}.`,
+      fix: "Lead a transition to it, or remove it.",
+    };
+  }
+}

@@ -1,0 +1,73 @@
+/** Rules about the sandbox: hosts that say what they mean, and folders that can be opened without opening everything. */
+import { isWritten } from "../text/document.ts";
+import type { Finding } from "./finding.ts";
+import type { Loaded } from "./loaded.ts";
+
+export function* checkSandbox({ sources }: Loaded): Generator<Finding> {
+  const { agentDocument: document, agent } = sources;
+  const { network, filesystem } = agent.runner.boundaries.sandbox;
+  const at = "/runner/boundaries/sandbox";
+  if (!isWritten(document, ["runner", "boundaries", "sandbox"])) return;
+  if (network.mode === "none" && network.trustedDomains.length > 0) {
+    yield {
+      code: "SANDBOX-HOST",
+      document,
+      pointer: `${at}/network/trustedDomains`,
+      message: 'trustedDomains names hosts, but network.mode is "none".',
+      fix: 'Remove trustedDomains, or set network.mode to "custom".',
+    };
+  }
+  for (const [place, host] of network.trustedDomains.entries()) {
+    const fault = faultOfHost(host);
+    if (fault === null) continue;
+    const pointer = `${at}/network/trustedDomains/${place}`;
+    const message = `The host ${JSON.stringify(host)} in trustedDomains cannot be allowed: ${fault.why}.`;
+    yield { code: "SANDBOX-HOST", document, pointer, message, fix: fault.fix };
+  }
+  for (const [place, path] of filesystem.allowedPaths.entries()) {
+    const why = faultOfPath(path);
+    if (why === null) continue;
+    const pointer = `${at}/filesystem/allowedPaths/${place}`;
+    const message = `The folder ${JSON.stringify(path)} in allowedPaths cannot be opened for writing: ${why}.`;
+    yield { code: "SANDBOX-PATH", document, pointer, message, fix: "Name only the folder that is needed." };
+  }
+}
+
+type Fault = { readonly why: string; readonly fix: string };
+
+const NAME = "Write a host name such as registry.npmjs.org or *.example.com, with :PORT if need be.";
+
+export function faultOfHost(host: string): Fault | null {
+  const [, wildcard, name = "", port] = /^(\*\.)?([A-Za-z0-9.-]*)(?::(\d{1,5}))?$/.exec(host) ?? [];
+  if (host === "*" || host === "*.") return { why: "it is every host", fix: NAME };
+  const labels = name.split(".");
+  if (name === "" || !labels.every(isLabel)) return { why: "it is not a host name", fix: NAME };
+  if (port !== undefined && (Number(port) < 1 || Number(port) > 65_535))
+    return { why: `there is no port ${port}`, fix: NAME };
+  if (wildcard !== undefined && labels.length < 2)
+    return { why: `it is every host below .${name}`, fix: NAME };
+  if (isLoopback(name) && port === undefined) {
+    return { why: "it is every service on this machine", fix: `Name the port: ${host}:8080.` };
+  }
+  return null;
+}
+
+function isLabel(label: string): boolean {
+  return /^[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?$/.test(label);
+}
+
+/** Any way to write this machine's own addresses; the shorter ones are taken for them by some programs. */
+function isLoopback(name: string): boolean {
+  return /^(?:.*\.)?localhost$|^127\.|^0(?:\.0)*$|^0\.0\.0\.0$|^0x|^\d+$/i.test(name);
+}
+
+/** What can be told from the words alone; where they lead is looked at where the disk is. */
+function faultOfPath(path: string): string | null {
+  if (path.trim() === "") return "it is empty";
+  if (/\p{Cc}/u.test(path)) return "it holds a control character";
+  if (/[*?[\]]/.test(path)) return "wildcards are not understood here";
+  if (/^\/+\.?$/.test(path)) return "it is the whole disk";
+  if (/^~\/?\.?$/.test(path)) return "it is your home folder";
+  if (/^~[^/]/.test(path)) return "only your own home folder can be written as ~";
+  return null;
+}

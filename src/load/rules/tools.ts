@@ -1,0 +1,56 @@
+/** Rules about the names of tools in allowedTools. */
+import { MCP_PREFIX } from "../../flow/mcp.ts";
+import type { Document } from "../text/document.ts";
+import type { Finding } from "./finding.ts";
+import { didYouMean } from "../text/suggest.ts";
+
+export type ToolNames = {
+  /** The tools of every run, in the order in which they are offered. */
+  readonly offered: readonly string[];
+  /** These, and names that some coding agents have for tools of their own. */
+  readonly known: ReadonlySet<string>;
+};
+
+/**
+ * An entry that names no tool allows nothing, and the steps have one tool less than their author thinks. `--fix` leaves it
+ * alone: what a model may use is not widened by a guess.
+ */
+export function* checkToolNames(
+  entries: readonly string[],
+  { offered, known }: ToolNames,
+  { document, pointer }: { readonly document: Document; readonly pointer: string },
+): Generator<Finding> {
+  for (const [index, entry] of entries.entries()) {
+    const open = entry.indexOf("(");
+    const [tool, limit] = open === -1 ? [entry, ""] : [entry.slice(0, open).trimEnd(), entry.slice(open)];
+    if (tool.startsWith(MCP_PREFIX) || (isName(tool, known) && (limit === "" || tool === "Bash"))) continue;
+    yield {
+      code: "TOOL-UNKNOWN",
+      document,
+      pointer: `${pointer}/${index}`,
+      message: isName(tool, known)
+        ? `"${entry}" in allowedTools allows nothing: only commands of Bash can be limited in parentheses.`
+        : `"${entry}" in allowedTools allows nothing: there is no tool "${tool}".${didYouMean(tool, known)}`,
+      fix: `Write one of ${offered.join(", ")}; ${MCP_PREFIX}SERVER__TOOL for a tool of a server; Bash(git status) for one command.`,
+    };
+  }
+}
+
+/** A name, or a pattern with `*` that matches one. */
+function isName(tool: string, known: ReadonlySet<string>): boolean {
+  if (!tool.includes("*")) return known.has(tool);
+  return [...known].some((name) => matches(tool.split("*"), name));
+}
+
+/** Part by part from the left, so that no pattern takes long. */
+function matches([first = "", ...rest]: readonly string[], name: string): boolean {
+  if (!name.startsWith(first)) return false;
+  const last = rest.at(-1) ?? "";
+  let at = first.length;
+  for (const part of rest.slice(0, -1)) {
+    const found = name.indexOf(part, at);
+    if (found === -1) return false;
+    at = found + part.length;
+  }
+  return name.length - last.length >= at && name.endsWith(last);
+}

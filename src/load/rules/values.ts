@@ -1,0 +1,146 @@
+/** Rules about the values that a condition gives to its validator, and about the names that stand for them. */
+import type { StepId } from "../../flow/flow.ts";
+import type { Document } from "../text/document.ts";
+import type { Finding } from "./finding.ts";
+import { fillPath, plain, REFERENCE, type Params } from "../registry/guards.ts";
+import { escapesProject, joinPath } from "../text/paths.ts";
+import { escapeSegment } from "../text/places.ts";
+import type { ValidatorSource } from "../registry/registry-shape.ts";
+import { didYouMean } from "../text/suggest.ts";
+
+/** One condition, with the validator it asks for. */
+export type Asked = {
+  readonly name: string;
+  readonly validator: ValidatorSource;
+  readonly params: Params;
+  readonly document: Document;
+  /** The condition's own place. */
+  readonly pointer: string;
+  readonly steps: readonly StepId[];
+};
+
+export function* checkValues(asked: Asked): Generator<Finding> {
+  const { type, command, path } = asked.validator;
+  if (type === "command" && command !== undefined) {
+    yield* checkVariables(asked);
+    yield* checkReferences(asked, command);
+  }
+  if (type === "file" && path !== undefined) yield* checkPath(asked, path);
+}
+
+const NAME = /^[A-Za-z_]\w*$/;
+
+/** Obeyed by every program while it is loaded, also by one that confines others. */
+export const LOADER = /^(?:(?:LD|DYLD|LOCKSTEP|MALLOC)_\w*|GCONV_PATH|GLIBC_TUNABLES|LOCPATH|NLSPATH)$/;
+
+/** Variables by which the shell, or what a command is made of decide what is run; and the shell's own. */
+const RESERVED = new RegExp(
+  `^(?:${[
+    "PATH|HOME|IFS|ENV|SHELL|SHELLOPTS|CDPATH|PWD|OLDPWD|PS[0-9]|PROMPT_COMMAND|TMPDIR|PAGER|EDITOR|VISUAL",
+    "_|PPID|E?UID|OPTIND|LINENO|RANDOM|SECONDS|GROUPS",
+    "(?:BASH|GIT_|NODE_|npm_|NPM_|PYTHON|PERL|RUBY|JAVA_|XDG_|SSH_)\\w*",
+  ].join("|")})$`,
+);
+
+/** What the system takes as one variable. */
+const MAX_VALUE = 100_000;
+
+function* checkVariables({ params, document, pointer, steps, name }: Asked): Generator<Finding> {
+  for (const [key, value] of params) {
+    const fault = variableFault(key, plain(value));
+    if (fault === null) continue;
+    yield {
+      code: "CHECK-PARAM",
+      document,
+      pointer: `${pointer}/params/${escapeSegment(key)}`,
+      steps,
+      message: `The parameter "${key}" of the validator "${name}" cannot be a variable of its shell: ${fault.why}.`,
+      fix: fault.fix,
+    };
+  }
+}
+
+function variableFault(key: string, value: string): { readonly why: string; readonly fix: string } | null {
+  const rename = "Give it another name, here and in the command.";
+  if (!NAME.test(key)) return { why: "a name has only letters, digits and _", fix: rename };
+  if (RESERVED.test(key) || LOADER.test(key))
+    return { why: "a variable of this name changes what is run, or belongs to the shell", fix: rename };
+  if (value.includes("\0")) return { why: "its value holds a NUL character", fix: "Take that out." };
+  if (value.length <= MAX_VALUE) return null;
+  return { why: `its value is longer than ${MAX_VALUE} characters`, fix: "Put it into a file." };
+}
+
+/** A name in capitals is taken for a variable of the environment, and one that the command sets itself is its own. */
+function* checkReferences(asked: Asked, command: string): Generator<Finding> {
+  const { params, document, pointer, steps, name } = asked;
+  const references = [...referencesIn(command)];
+  const isElsewhere = (key: string) => /^[A-Z_][A-Z0-9_]*$/.test(key) || setsVariable(command, key);
+  for (const key of new Set(references.map((reference) => reference.key))) {
+    if (params.has(key) || isElsewhere(key)) continue;
+    yield {
+      code: "CHECK-VALUE",
+      document,
+      pointer,
+      steps,
+      message: `The command of the validator "${name}" reads \${${key}}, but the condition gives no value for it.${didYouMean(key, params.keys())}`,
+      fix: `Add "${key}" to the params of the condition, or write \${${key}:-} if it may be empty.`,
+    };
+  }
+  const literal = references.find(({ key, isLiteral }) => isLiteral && params.has(key));
+  if (literal === undefined) return;
+  yield {
+    code: "CHECK-VALUE",
+    document,
+    pointer: `/validators/${escapeSegment(name)}/command`,
+    steps,
+    message: `\${${literal.key}} in the command of the validator "${name}" stands in single quotes, where a shell puts no value in its place.`,
+    fix: `Write "\${${literal.key}}", in double quotes: the value then arrives as it is, whatever it holds.`,
+  };
+}
+
+/** A path is read by no shell: what is not given stays there as it is written. */
+function* checkPath({ params, document, pointer, steps, name }: Asked, path: string): Generator<Finding> {
+  for (const [, key = ""] of path.matchAll(REFERENCE)) {
+    if (params.has(key)) continue;
+    yield {
+      code: "CHECK-VALUE",
+      severity: "error",
+      document,
+      pointer,
+      steps,
+      message: `The path of the validator "${name}" holds \${${key}}, but the condition gives no value for it.${didYouMean(key, params.keys())}`,
+      fix: `Add "${key}" to the params of the condition.`,
+    };
+  }
+  const filled = fillPath(path, params);
+  const way = joinPath("", filled);
+  if (way !== "" && !escapesProject(way)) return;
+  yield {
+    code: "AC-SERVICE-003",
+    document,
+    pointer: `/validators/${escapeSegment(name)}/path`,
+    steps,
+    message: `The path "${filled}" of the validator "${name}" ${way === "" ? "names no file" : "leads out of the working directory"}.`,
+    fix: "Write a path below the working directory.",
+  };
+}
+
+type Reference = { readonly key: string; readonly isLiteral: boolean };
+
+/** Every `${key}` of a command, and whether it stands in single quotes. What is escaped or in a comment is none. */
+function* referencesIn(command: string): Generator<Reference> {
+  let quote = "";
+  const tokens = /\\[\s\S]|['"]|(?<![^\s;&|(])#[^\n]*|\$\{([A-Za-z_]\w*)\}/g;
+  for (let match = tokens.exec(command); match !== null; match = tokens.exec(command)) {
+    const [token, key] = match;
+    if (key !== undefined) yield { key, isLiteral: quote === "'" };
+    else if (token === quote) quote = "";
+    else if (token === "'" || token === '"') quote ||= token;
+    // Within quotes nothing but their end, a value, and in double ones a backslash means anything.
+    else if (quote === "'" || (quote === '"' && token.startsWith("#"))) tokens.lastIndex = match.index + 1;
+  }
+}
+
+function setsVariable(command: string, key: string): boolean {
+  return new RegExp(`\\b${key}=|\\bfor\\s+${key}\\b|\\bread\\b[^;&|\\n]*\\b${key}\\b`).test(command);
+}

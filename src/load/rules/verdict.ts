@@ -1,0 +1,85 @@
+/** Rules about the verdict: that it can fire, and that the model knows how to make it fire. */
+import type { Flow } from "../../flow/flow.ts";
+import { partsOf, type Part } from "../../flow/rules.ts";
+import type { Finding } from "./finding.ts";
+import { visitsToVerdict, type Loaded } from "./loaded.ts";
+
+export function* checkVerdict(loaded: Loaded): Generator<Finding> {
+  yield* checkReachable(loaded);
+  yield* checkTold(loaded);
+  yield* checkClosing(loaded);
+}
+
+/** A count says that a run is over, not that its work is done: an issue should not be closed by one. */
+function* checkClosing({ flow, sources }: Loaded): Generator<Finding> {
+  const { enabled, asked, defaultClosureAction: action } = flow.settings.github;
+  const counts = [flow.stop, ...(flow.stop.kind === "any" ? flow.stop.of : [])];
+  const count = counts.find((part) => part.kind === "visits" || part.kind === "checks");
+  if (!enabled || asked !== true || action === "label-only" || count === undefined) return;
+  yield {
+    code: "VERDICT-CLOSES",
+    document: sources.agentDocument,
+    pointer: "/runner/verdict",
+    message: `A run that has made its ${count.count} ${count.kind} counts as complete, and then its issue is closed, however far the work has come.`,
+    fix: 'End the flow by a closure with the verdict type detect:graph, or set defaultClosureAction to "label-only".',
+  };
+}
+
+/** Where gates may end the run, a verdict that cannot is only dead weight. An end by gates alone is their own business. */
+function* checkReachable(loaded: Loaded): Generator<Finding> {
+  const { flow, sources } = loaded;
+  const { stop, limits } = flow;
+  const needed = visitsToVerdict(loaded);
+  const counts = partsOf(stop).some(({ kind }) => kind === "checks");
+  if (needed <= limits.visits || (needed === Infinity && !counts)) return;
+  const isGated = [...sources.registry.steps.values()].some((step) => step.structuredGate !== undefined);
+  yield {
+    code: "VERDICT-NEVER",
+    ...(isGated && { severity: "warning" as const }),
+    document: sources.agentDocument,
+    pointer: "/runner/verdict/config",
+    message:
+      needed === Infinity
+        ? `The verdict ${sources.verdict.type} counts visits of steps that verify or close, and no way leads to one.`
+        : `The verdict ${sources.verdict.type} needs ${needed} visits before it can fire, but the run is stopped after ${limits.visits}.`,
+    fix:
+      needed === Infinity
+        ? "Lead a transition to a verification step or a closure."
+        : `Set maxIterations to at least ${needed}.`,
+  };
+}
+
+/** A word or a block that no prompt, no schema and no criteria tell of. */
+function* checkTold({ flow, sources }: Loaded): Generator<Finding> {
+  if (flow.system.text.includes("{uv-verdict_criteria}")) return;
+  for (const part of partsOf(flow.stop)) {
+    const how = wordsFor(part, flow);
+    if (how === null || isTold(how.words, flow)) continue;
+    yield {
+      code: "VERDICT-UNTOLD",
+      document: sources.agentDocument,
+      pointer: "/runner/verdict/config",
+      message: `The run ends when the model gives ${how.what}, but no prompt tells it so.`,
+      fix: "Write {uv-verdict_criteria} in the system prompt, or name it in a prompt.",
+    };
+  }
+}
+
+/** What the model has to give, and what tells it so. */
+function wordsFor(part: Part, flow: Flow): { what: string; words: readonly string[] } | null {
+  if (part.kind === "keyword") {
+    const isVariable = partsOf(flow.stop).find(({ kind }) => kind === "keyword") === part;
+    const words = isVariable ? [part.text, "{uv-completion_keyword}"] : [part.text];
+    return { what: `the keyword ${part.text}`, words };
+  }
+  if (part.kind !== "signal") return null;
+  return { what: `a block of the type ${part.type}`, words: [part.type, '"completed"', '"complete"'] };
+}
+
+function isTold(words: readonly string[], { system, steps }: Flow): boolean {
+  const texts = Object.values(steps).flatMap(({ prompt, answer }) => {
+    const hasSchema = answer.kind === "object" && answer.schema.kind === "schema";
+    return [prompt.text, hasSchema ? JSON.stringify(answer.schema.schema) : ""];
+  });
+  return [system.text, ...texts].some((text) => words.some((word) => text.includes(word)));
+}

@@ -1,0 +1,120 @@
+/** `inputs` of machine.yaml → what a run of the machine is started with. */
+import type { Parameter } from "../../flow/flow.ts";
+import { FORBIDDEN_NAMES, isObject, own, type Json, type JsonObject } from "../../flow/json.ts";
+import { isFieldName, RESERVED_FIELDS } from "../../flow/text/placeholder.ts";
+import type { Code } from "../rules/codes.ts";
+import { isPattern } from "../registry/guards.ts";
+import { misfitOf, toKebab } from "../agent/parameters.ts";
+import { escapeSegment } from "../text/places.ts";
+import { show, type Reader } from "../text/shape.ts";
+import { draftFault } from "./stage-file.ts";
+
+export type Inputs = {
+  readonly parameters: readonly Parameter[];
+  /** Whether fields beyond the declared ones are taken as they come. */
+  readonly isOpen: boolean;
+};
+
+export function loadInputs(inputs: Json | undefined, reader: Reader): Inputs {
+  if (!isObject(inputs)) return { parameters: [], isOpen: true };
+  const report = (code: Code, pointer: string, message: string, fix: string) =>
+    reader.findings.push({ code, document: reader.document, pointer: `/inputs${pointer}`, message, fix });
+
+  const type = own(inputs, "type");
+  const fault =
+    type === undefined || type === "object"
+      ? draftFault(inputs)
+      : `its type is ${show(type)}, but must be "object"`;
+  if (fault !== null)
+    report("StageDefinitionInvalid", "", `inputs cannot be used: ${fault}.`, "Declare the fields of ctx.");
+  const properties = own(inputs, "properties");
+  if (properties !== undefined && !isObject(properties)) {
+    const message = `inputs.properties is ${show(properties)}, but must be an object.`;
+    report("StageDefinitionInvalid", "/properties", message, "Write each field with its schema.");
+  }
+  const required = own(inputs, "required");
+  const parameters: Parameter[] = [];
+  const flags = new Map<string, string>();
+  let isOpen = own(inputs, "additionalProperties") === true;
+  for (const [name, schema] of Object.entries(isObject(properties) ? properties : {})) {
+    const pointer = `/properties/${escapeSegment(name)}`;
+    const refused = refusal(name);
+    if (refused !== null) {
+      report(
+        "StageDefinitionInvalid",
+        pointer,
+        `No input can be called "${name}": ${refused}.`,
+        "Rename it.",
+      );
+      continue;
+    }
+    const isRequired = Array.isArray(required) && required.includes(name);
+    const parameter = toParameter(name, isObject(schema) ? schema : {}, isRequired);
+    if (parameter === null) {
+      isOpen = true;
+      continue;
+    }
+    const other = flags.get(parameter.flag);
+    if (other !== undefined) {
+      const message = `The inputs "${other}" and "${name}" have the same flag ${parameter.flag}.`;
+      report("PARAM-FLAG", pointer, message, "Rename one of them.");
+    }
+    flags.set(parameter.flag, name);
+    if (parameter.default !== undefined) {
+      const why = misfitOf(parameter, parameter.default);
+      const message = `The default of the input "${name}" ${why}.`;
+      if (why !== null) report("PARAM-DEFAULT", `${pointer}/default`, message, "Give a default that fits.");
+    }
+    parameters.push(parameter);
+  }
+  return { parameters, isOpen };
+}
+
+function refusal(name: string): string | null {
+  if (FORBIDDEN_NAMES.has(name)) return "the name reaches into the machinery of objects";
+  if (RESERVED_FIELDS.has(name)) return "the runtime writes ctx of that name";
+  return isFieldName(name) ? null : "no placeholder could read it";
+}
+
+/** null: of no single type, so that only a run can tell whether a value fits. */
+function toParameter(name: string, schema: JsonObject, required: boolean): Parameter | null {
+  const type = typeOf(schema);
+  if (type === null) return null;
+  const number = (...keys: readonly string[]) =>
+    keys.map((key) => own(schema, key)).find((value) => typeof value === "number");
+  const [min, max] = [number("minimum", "minLength", "minItems"), number("maximum", "maxLength", "maxItems")];
+  const pattern = own(schema, "pattern");
+  const values = own(schema, "enum");
+  const validation = {
+    ...(min !== undefined && { min }),
+    ...(max !== undefined && { max }),
+    ...(typeof pattern === "string" && isPattern(pattern) && { pattern }),
+    ...(Array.isArray(values) && { enum: values as readonly Json[] }),
+  };
+  const [description, fallback] = [own(schema, "description"), own(schema, "default")];
+  return {
+    name,
+    type,
+    description: typeof description === "string" ? description : "",
+    flag: `--${toKebab(name)}`,
+    required: required && fallback === undefined,
+    ...(fallback !== undefined && { default: fallback }),
+    ...(Object.keys(validation).length > 0 && { validation }),
+  };
+}
+
+const TYPES: { readonly [type: string]: Parameter["type"] } = {
+  string: "string",
+  number: "number",
+  integer: "number",
+  boolean: "boolean",
+  array: "array",
+  object: "object",
+};
+
+function typeOf(schema: JsonObject): Parameter["type"] | null {
+  const written = own(schema, "type");
+  const types = Array.isArray(written) ? (written as readonly Json[]) : [written];
+  const [type, ...others] = types.filter((word) => word !== "null");
+  return others.length === 0 && typeof type === "string" ? (own(TYPES, type) ?? null) : null;
+}

@@ -1,0 +1,169 @@
+/** What the front matter of a stage file and machine.yaml may hold. */
+import { DEFAULTS } from "../agent/defaults.ts";
+import { MCP_SERVERS } from "../agent/mcp.ts";
+import { VALIDATOR_FIELDS } from "../registry/registry-shape.ts";
+import { LIMIT_FIELDS, STEP_LIMITS } from "../agent/spending.ts";
+import { anything, group, list, map, number, object, text, toJsonSchema, type Reads } from "../text/shape.ts";
+
+export const STAGE_ID = "^[a-z][a-z0-9]*(-[a-z0-9]+)*$";
+
+/** `next: end` leads to the end, so no stage is called so. */
+export const END = "end";
+
+const STAGE_NAMES = list("Stages.", text("A stage.", { filled: true }), { required: true });
+const JOIN = text("The stage that goes on when all of them are done; without it the run ends then.", {
+  filled: true,
+});
+
+/** The forms of `next` beside the id of a stage. */
+export const PARALLEL = group("Several stages side by side.", {
+  parallel: STAGE_NAMES,
+  join: JOIN,
+  policy: text("fail-fast: one failure stops the others. independent: the join sees how each ended.", {
+    enum: ["fail-fast", "independent"],
+    default: "fail-fast",
+  }),
+});
+export const SWITCH = group("One of several stages, by a value of the result.", {
+  switch: text("Where the value is in the result, such as parsed.approved.", {
+    required: true,
+    filled: true,
+  }),
+  cases: map("The stage for each value, and for any other: default.", text("A stage.", { filled: true }), {
+    required: true,
+  }),
+});
+export const NEXT_RESULT = group("What a next function returns.", {
+  execution: text("How nextStages are run.", { required: true, enum: ["sequential", "parallel"] }),
+  nextStages: STAGE_NAMES,
+  join: JOIN,
+});
+const NEXT_SCHEMA = { anyOf: [{ type: "string" }, ...[PARALLEL, SWITCH, NEXT_RESULT].map(toJsonSchema)] };
+
+const REQUIRED = { required: true, missing: "StageFieldMissing" } as const;
+const TYPE = { code: "StageFieldType" } as const;
+const RETRY = { code: "StageRetryPolicyInvalid" } as const;
+
+/** In the order in which findings are told. */
+const STAGE_FIELDS = {
+  id: text("Names the stage: small letters, digits and single dashes.", {
+    ...REQUIRED,
+    pattern: STAGE_ID,
+    code: "StageIdInvalid",
+  }),
+  name: text("The name people see.", { ...REQUIRED, ...TYPE }),
+  allowedTools: list("Tools that the stage may call, by their exact names.", text("A tool.", TYPE), {
+    ...REQUIRED,
+    ...TYPE,
+  }),
+  completionTool: text("The tool that the model calls to end the stage. It is made for the stage.", {
+    ...REQUIRED,
+    ...TYPE,
+    pattern: "^[A-Za-z_][A-Za-z0-9_-]{0,63}$",
+  }),
+  completionSchema: anything("JSON Schema of what that tool is called with; an object.", {
+    ...REQUIRED,
+    types: ["object"],
+    code: "StageCompletionSchemaInvalid",
+  }),
+  retryPolicy: object(
+    "How often the stage is tried.",
+    {
+      maxAttempts: number("Tries in one visit, the first included.", {
+        required: true,
+        min: 1,
+        integer: true,
+        ...RETRY,
+      }),
+      backoff: text("How the waits between tries grow, from a second to half a minute.", {
+        required: true,
+        enum: ["none", "linear", "exponential"],
+        ...RETRY,
+      }),
+    },
+    { ...REQUIRED, ...RETRY },
+  ),
+  turnCap: number("Responses of the model in one try.", {
+    ...REQUIRED,
+    min: 1,
+    integer: true,
+    code: "StageTurnCapTooLow",
+  }),
+  resolutionPolicy: text("What is done when the gate does not let the stage begin.", {
+    ...REQUIRED,
+    enum: ["retry-later", "fail", "skip", "ask"],
+    code: "StageResolutionPolicyInvalid",
+  }),
+  description: text("What the stage does.", TYPE),
+  inputsSchema: anything("JSON Schema of each result that the stage is given.", {
+    types: ["object"],
+    code: "StageInputsInvalid",
+  }),
+  tags: list("Words of your own.", text("A word.", TYPE), { ...TYPE, default: [] }),
+  next: anything("Where a stage that was done leads: a stage, end, parallel or switch. Absent: the end.", {
+    types: ["string", "object"],
+    code: "StageDefinitionInvalid",
+    schema: NEXT_SCHEMA,
+  }),
+  assert: list("Checks of machine.yaml that the result must pass.", text("A check.", TYPE), {
+    ...TYPE,
+    default: [],
+  }),
+  gate: text("The check of machine.yaml that must pass before the model is asked.", {
+    ...TYPE,
+    filled: true,
+  }),
+  onFail: text("The stage that goes on when this one failed or ran out of turns.", {
+    ...TYPE,
+    filled: true,
+  }),
+  ifInterrupted: text(
+    "What becomes of the stage when its process went away meanwhile: it is done again, a person is asked, or the run fails.",
+    { ...TYPE, enum: ["retry", "ask", "fail"] },
+  ),
+  share: map(
+    "What is written into the context of the machine, for all later stages: a name, and a path that begins with parsed.",
+    text("A path.", TYPE),
+    TYPE,
+  ),
+  output: map(
+    "What later stages may read besides the payload: a name, and a path that begins with parsed.",
+    text("A path.", TYPE),
+    TYPE,
+  ),
+  limits: STEP_LIMITS,
+};
+export const STAGE_KEYS: readonly string[] = Object.keys(STAGE_FIELDS);
+export const STAGE = group(
+  "One stage: its contract with the runtime. Keys that are not listed are yours.",
+  STAGE_FIELDS,
+  { open: true },
+);
+
+const CHECK = object("A command that tells whether something holds.", {
+  ...VALIDATOR_FIELDS,
+  failurePattern: text("A word for how it fails; by default the check's name.", { filled: true }),
+});
+
+const MACHINE_FIELDS = {
+  id: text("The machine's name, the same as its folder's.", { filled: true }),
+  entry: text("The first stage; by default the one that no other leads to.", { filled: true }),
+  inputs: anything("JSON Schema of what a run is started with. Each property is a field of ctx and a flag.", {
+    types: ["object"],
+  }),
+  checks: map("Checks, by name.", CHECK),
+  mcpServers: MCP_SERVERS,
+  limits: group("Ceilings of a run.", {
+    visits: number("Visits of stages.", { default: DEFAULTS.stageVisits, min: 1, integer: true }),
+    ...LIMIT_FIELDS,
+  }),
+  joinRule: text("listed: a join in `nextStages` form is one of nextStages. declared: it may be any stage.", {
+    enum: ["listed", "declared"],
+    default: "listed",
+  }),
+};
+export const MACHINE_KEYS: readonly string[] = Object.keys(MACHINE_FIELDS);
+export const MACHINE = group("The stages as a whole.", MACHINE_FIELDS);
+
+export type StageSource = Reads<typeof STAGE>;
+export type MachineSource = Reads<typeof MACHINE>;

@@ -1,0 +1,448 @@
+/**
+ * What a file may hold, as data: one table per object with each key's type, default and meaning. The same table reads,
+ * defaults and validates a value, and becomes the JSON Schema that editors use.
+ */
+import { isObject, own, type Json, type JsonObject, type JsonSchema } from "../../flow/json.ts";
+import type { Code } from "../rules/codes.ts";
+import type { Document } from "./document.ts";
+import { correctTo, type Finding } from "../rules/finding.ts";
+import { escapeSegment } from "./places.ts";
+import { didYouMean, onlyNear } from "./suggest.ts";
+
+/** A shape, and as a type the value that reading it gives. */
+export type Shape<T> = Form & { readonly [READS]?: T };
+export type Reads<S> = S extends Shape<infer T> ? T : never;
+
+export type Form = {
+  readonly doc: string;
+  readonly required?: true;
+  /** Its absence only warns. */
+  readonly mild?: true;
+  /** Much depends on it: under a misspelled name it is read as it was meant, and its name is the only error. */
+  readonly vital?: true;
+  readonly default?: Json;
+  /** The finding's code when this value is missing or wrong; otherwise the reader's. */
+  readonly code?: Code;
+  /** The code when it is missing, where that is another one. */
+  readonly missing?: Code;
+} & (
+  | {
+      readonly kind: "text";
+      readonly enum?: readonly string[];
+      /** Former words for the same, read as the present one. */
+      readonly old?: { readonly [word: string]: string };
+      readonly pattern?: string;
+      readonly filled?: true;
+      readonly nullable?: true;
+    }
+  | { readonly kind: "number"; readonly min?: number; readonly integer?: true }
+  | { readonly kind: "flag" }
+  | { readonly kind: "list"; readonly of: Form; readonly filled?: true }
+  | { readonly kind: "map"; readonly of: Form }
+  | {
+      readonly kind: "object";
+      readonly fields: { readonly [key: string]: Form };
+      /** What other keys hold; absent: there are none. */
+      readonly rest?: Form;
+      /** Other keys are the author's own: only one that is nearly a known key is told. */
+      readonly open?: true;
+      /** A group is there even when it was not written: its fields then have their defaults. */
+      readonly group: boolean;
+    }
+  | {
+      readonly kind: "any";
+      readonly types?: readonly ("object" | "array" | "string")[];
+      /** What editors are told of it; whoever reads it checks the rest. */
+      readonly schema?: JsonSchema;
+    }
+);
+
+export type Reader = { readonly document: Document; readonly code: Code; readonly findings: Finding[] };
+
+/** The value as its shape says. What is missing or wrong is reported and read as its default, or as undefined. */
+export function readShape<T>(shape: Shape<T>, value: Json | undefined, pointer: string, reader: Reader): T {
+  return read(shape, value, pointer, reader, false) as T;
+}
+
+type Options = {
+  readonly required?: true;
+  readonly mild?: true;
+  readonly vital?: true;
+  readonly code?: Code;
+  readonly missing?: Code;
+};
+type Absent<O> = O extends { readonly default: Json } ? never : undefined;
+type Word<O> = O extends { readonly enum: readonly (infer W)[] } ? W : string;
+type Null<O> = O extends { readonly nullable: true } ? null : never;
+type Fields = { readonly [key: string]: Form };
+type ReadsAll<F extends Fields> = { readonly [K in keyof F]: Reads<F[K]> };
+
+export function text<
+  const O extends Options & {
+    readonly default?: string;
+    readonly enum?: readonly string[];
+    readonly old?: { readonly [word: string]: string };
+    readonly pattern?: string;
+    readonly filled?: true;
+    readonly nullable?: true;
+  },
+>(doc: string, options?: O): Shape<Word<O> | Null<O> | Absent<O>> {
+  return { kind: "text", doc, ...options };
+}
+
+export function number<
+  const O extends Options & { readonly default?: number; readonly min?: number; readonly integer?: true },
+>(doc: string, options?: O): Shape<number | Absent<O>> {
+  return { kind: "number", doc, ...options };
+}
+
+export function flag<const O extends Options & { readonly default?: boolean }>(
+  doc: string,
+  options?: O,
+): Shape<boolean | Absent<O>> {
+  return { kind: "flag", doc, ...options };
+}
+
+export function list<
+  T,
+  const O extends Options & { readonly default?: readonly Json[]; readonly filled?: true },
+>(doc: string, of: Shape<T>, options?: O): Shape<readonly NonNullable<T>[] | Absent<O>> {
+  return { kind: "list", doc, of, ...options };
+}
+
+/** An object whose keys are names that the author chose. Reads as empty when absent. */
+export function map<T>(
+  doc: string,
+  of: Shape<T>,
+  options?: Options,
+): Shape<ReadonlyMap<string, Exclude<T, undefined>>> {
+  return { kind: "map", doc, of, ...options };
+}
+
+export function object<F extends Fields>(
+  doc: string,
+  fields: F,
+  options?: Options,
+): Shape<ReadsAll<F> | undefined> {
+  return { kind: "object", doc, fields, group: false, ...options };
+}
+
+export function group<F extends Fields>(
+  doc: string,
+  fields: F,
+  options?: Options & { readonly open?: true },
+): Shape<ReadsAll<F>> {
+  return { kind: "object", doc, fields, group: true, ...options };
+}
+
+/** A group with further keys of the author's own, which read as the map `rest`. */
+export function openGroup<F extends Fields, T>(
+  doc: string,
+  fields: F,
+  rest: Shape<T>,
+): Shape<ReadsAll<F> & { readonly rest: ReadonlyMap<string, Exclude<T, undefined>> }> {
+  return { kind: "object", doc, fields, rest, group: true };
+}
+
+/** The same object, none of whose members is required. */
+export function optional<T>(shape: Shape<T>): Shape<T> {
+  if (shape.kind !== "object") return shape;
+  const fields = Object.entries(shape.fields).map(([key, field]) => {
+    const { required: _required, ...rest } = field;
+    return [key, rest] as const;
+  });
+  return { ...shape, fields: Object.fromEntries(fields) };
+}
+
+export function anything(
+  doc: string,
+  options?: Options & {
+    readonly types?: readonly ("object" | "array" | "string")[];
+    readonly schema?: JsonSchema;
+  },
+): Shape<Json | undefined> {
+  return { kind: "any", doc, ...options };
+}
+
+/** The table as JSON Schema. Unknown keys are refused there, so that an editor underlines a misspelled one. */
+export function toJsonSchema(form: Form): JsonSchema {
+  const { doc: description } = form;
+  const common = { description, ...(form.default === undefined ? {} : { default: form.default }) };
+  switch (form.kind) {
+    case "text":
+      return {
+        ...common,
+        type: form.nullable ? ["string", "null"] : "string",
+        ...(form.enum && { enum: [...form.enum] }),
+        ...(form.pattern && { pattern: form.pattern }),
+        ...(form.filled && { minLength: 1 }),
+      };
+    case "number":
+      return {
+        ...common,
+        type: form.integer ? "integer" : "number",
+        ...(form.min !== undefined && { minimum: form.min }),
+      };
+    case "flag":
+      return { ...common, type: "boolean" };
+    case "list":
+      return { ...common, type: "array", items: toJsonSchema(form.of), ...(form.filled && { minItems: 1 }) };
+    case "map":
+      return { ...common, type: "object", additionalProperties: toJsonSchema(form.of) };
+    case "object": {
+      const required = Object.keys(form.fields).filter((key) => form.fields[key]!.required);
+      return {
+        ...common,
+        type: "object",
+        properties: Object.fromEntries(
+          Object.entries(form.fields).map(([key, of]) => [key, toJsonSchema(of)]),
+        ),
+        ...(required.length > 0 && { required }),
+        ...(form.open === undefined && {
+          ...(form.rest === undefined && { patternProperties: { [FOREIGN_KEY]: {} } }),
+          additionalProperties: form.rest === undefined ? false : toJsonSchema(form.rest),
+        }),
+      };
+    }
+    case "any":
+      return { ...common, ...(form.schema ?? (form.types && { type: [...form.types] })) };
+  }
+}
+
+declare const READS: unique symbol;
+
+const FOREIGN_KEY = "^\\$(schema|comment)$";
+
+/** Keys that any object may carry for other tools. */
+const FOREIGN_KEYS: ReadonlySet<string> = new Set(["$schema", "$comment"]);
+
+/** `implied`: the surrounding object was not written, so nothing in it can be missing. */
+function read(
+  form: Form,
+  value: Json | undefined,
+  pointer: string,
+  reader: Reader,
+  implied: boolean,
+): unknown {
+  if (value === undefined || (value === null && !(form.kind === "text" && form.nullable))) {
+    if (form.required && !implied) reportMissing(form, pointer, reader);
+    return absent(form, pointer, reader);
+  }
+  switch (form.kind) {
+    case "text":
+      if (value === null) return null;
+      if (typeof value !== "string") return wrong(form, value, "a string", pointer, reader);
+      return readText(form, value, pointer, reader);
+    case "number":
+      return readNumber(form, value, pointer, reader);
+    case "flag":
+      if (typeof value === "boolean") return value;
+      return wrong(form, value, "true or false", pointer, reader);
+    case "list": {
+      if (!Array.isArray(value)) return wrong(form, value, "a list", pointer, reader);
+      const members = value as readonly Json[];
+      if (form.filled && members.length === 0)
+        return wrong(form, value, "a list with at least one entry", pointer, reader);
+      return members
+        .map((member, index) => read(form.of, member, `${pointer}/${index}`, reader, false))
+        .filter((member) => member !== undefined);
+    }
+    case "map":
+      if (!isObject(value)) return wrong(form, value, "an object", pointer, reader);
+      return readMembers(form.of, Object.entries(value), pointer, reader);
+    case "object":
+      if (!isObject(value)) return wrong(form, value, "an object", pointer, reader);
+      return readObject(form, value, pointer, reader, false);
+    case "any":
+      if (form.types && !form.types.some((type) => type === typeOf(value)))
+        return wrong(form, value, form.types.map((type) => WORD_FOR[type]).join(" or "), pointer, reader);
+      return value;
+  }
+}
+
+function absent(form: Form, pointer: string, reader: Reader): unknown {
+  if (form.kind === "object" && form.group) return readObject(form, {}, pointer, reader, true);
+  if (form.kind === "map") return new Map();
+  return form.default;
+}
+
+function readObject(
+  form: Form & { kind: "object" },
+  value: JsonObject,
+  pointer: string,
+  reader: Reader,
+  implied: boolean,
+): unknown {
+  const result: { [key: string]: unknown } = Object.create(null);
+  const misspelled = form.rest === undefined ? misspelledIn(form.fields, value) : NONE;
+  for (const key of Object.keys(form.fields)) {
+    const written = misspelled.get(key) ?? key;
+    const place = `${pointer}/${escapeSegment(written)}`;
+    result[key] = read(form.fields[key]!, own(value, written), place, reader, implied);
+  }
+  const others = Object.entries(value).filter(([key]) => !Object.hasOwn(form.fields, key));
+  if (form.rest !== undefined) result.rest = readMembers(form.rest, others, pointer, reader);
+  else {
+    for (const [key] of others) {
+      const known = Object.keys(form.fields);
+      if (form.open === undefined ? !FOREIGN_KEYS.has(key) : onlyNear(key, known) !== null)
+        reportUnknown(key, value, known, pointer, reader, [...misspelled.values()].includes(key));
+    }
+  }
+  return result;
+}
+
+/** Fields that cannot be missing → the names under which they seem to be written. */
+function misspelledIn(fields: Fields, value: JsonObject): ReadonlyMap<string, string> {
+  const found = new Map<string, string>();
+  const lacking = Object.keys(fields).filter((key) => {
+    const { required, mild, vital } = fields[key]!;
+    return ((required && !mild) || vital) && !Object.hasOwn(value, key);
+  });
+  if (lacking.length === 0) return found;
+  for (const key of Object.keys(value)) {
+    if (Object.hasOwn(fields, key)) continue;
+    const near = onlyNear(key, Object.keys(fields));
+    if (near !== null && lacking.includes(near) && !found.has(near)) found.set(near, key);
+  }
+  return found;
+}
+
+const NONE: ReadonlyMap<string, string> = new Map();
+
+function readMembers(
+  of: Form,
+  members: readonly [string, Json][],
+  pointer: string,
+  reader: Reader,
+): ReadonlyMap<string, unknown> {
+  const result = new Map<string, unknown>();
+  for (const [key, member] of members) {
+    const value = read(of, member, `${pointer}/${escapeSegment(key)}`, reader, false);
+    if (value !== undefined) result.set(key, value);
+  }
+  return result;
+}
+
+function readText(form: Form & { kind: "text" }, value: string, pointer: string, reader: Reader): unknown {
+  if (form.enum && !form.enum.includes(value)) {
+    const present = form.old && own(form.old, value);
+    if (present === undefined) {
+      const words = form.enum.map((word) => `"${word}"`).join(", ");
+      const more = correctTo(onlyNear(value, form.enum), reader.document, pointer);
+      return wrong(form, value, `one of ${words}`, pointer, reader, didYouMean(value, form.enum), more);
+    }
+    reader.findings.push({
+      code: "OLD-NAME",
+      document: reader.document,
+      pointer,
+      message: `${named(pointer, reader)} is "${clip(value)}", the former name of "${present}".`,
+      fix: `Write "${present}".`,
+      ...correctTo(present, reader.document, pointer),
+    });
+    return present;
+  }
+  if (form.filled && value === "") return wrong(form, value, "a string that is not empty", pointer, reader);
+  if (form.pattern && !new RegExp(form.pattern, "u").test(value)) {
+    wrong(form, value, `text that matches ${form.pattern}`, pointer, reader);
+  }
+  return value;
+}
+
+function readNumber(form: Form & { kind: "number" }, value: Json, pointer: string, reader: Reader): unknown {
+  const kind = form.integer ? "a whole number" : "a number";
+  const expected = form.min === undefined ? kind : `${kind} of at least ${form.min}`;
+  const fits =
+    typeof value === "number" &&
+    Number.isFinite(value) &&
+    (form.min === undefined || value >= form.min) &&
+    (!form.integer || Number.isSafeInteger(value));
+  return fits ? value : wrong(form, value, expected, pointer, reader);
+}
+
+function wrong(
+  form: Form,
+  value: Json,
+  expected: string,
+  pointer: string,
+  reader: Reader,
+  hint = "",
+  more: Pick<Finding, "mend"> = {},
+): unknown {
+  reader.findings.push({
+    code: form.code ?? reader.code,
+    document: reader.document,
+    pointer,
+    message: `${named(pointer, reader)} is ${show(value)}, but must be ${expected}.${hint}`,
+    fix: `Make ${named(pointer, reader)} ${expected}.`,
+    ...more,
+  });
+  return absent(form, pointer, reader);
+}
+
+function reportMissing(form: Form, pointer: string, reader: Reader): void {
+  const otherwise = form.default === undefined ? "" : ` ${JSON.stringify(form.default)} is taken.`;
+  reader.findings.push({
+    code: form.missing ?? form.code ?? reader.code,
+    document: reader.document,
+    pointer,
+    ...(form.mild && { severity: "warning" as const }),
+    message: `${named(pointer, reader)} is missing.${otherwise}`,
+    fix: `Add ${named(pointer, reader)}: ${form.doc}`,
+  });
+}
+
+function reportUnknown(
+  key: string,
+  value: JsonObject,
+  known: readonly string[],
+  pointer: string,
+  reader: Reader,
+  isVital: boolean,
+): void {
+  const near = onlyNear(key, known);
+  const place = `${pointer}/${escapeSegment(key)}`;
+  const mend = near !== null &&
+    !Object.hasOwn(value, near) && [
+      { file: reader.document.file, pointer: place, kind: "rename" as const, to: near },
+    ];
+  const owner = pointer === "" ? reader.document.file : named(pointer, reader);
+  reader.findings.push({
+    code: "UNKNOWN-KEY",
+    ...(isVital && { severity: "error" as const }),
+    document: reader.document,
+    pointer: place,
+    ...(mend && { mend }),
+    message: `"${clip(key)}" is not a key of ${owner}.${didYouMean(key, known)}`,
+    fix: `Remove "${clip(key)}", or write one of: ${known.join(", ")}.`,
+  });
+}
+
+const WORD_FOR = { object: "an object", array: "a list", string: "a string" } as const;
+
+function typeOf(value: Json): string {
+  return Array.isArray(value) ? "array" : typeof value;
+}
+
+/** A place as its author knows it. */
+function named(pointer: string, { document }: Reader): string {
+  return nameOf(document.written?.(pointer) ?? pointer);
+}
+
+/** `/runner/flow/defaultModel` → `runner.flow.defaultModel`; segments with a dot in them keep the pointer's form. */
+function nameOf(pointer: string): string {
+  if (pointer === "") return "the file";
+  return pointer.includes(".") || pointer.includes("~") ? pointer : pointer.slice(1).replaceAll("/", ".");
+}
+
+/** A value in a message: scalars as they are, the rest by kind. */
+export function show(value: Json | undefined): string {
+  if (value === undefined) return "nothing";
+  if (typeof value === "string") return `"${clip(value)}"`;
+  if (Array.isArray(value)) return value.length === 0 ? "an empty list" : "a list";
+  return isObject(value) ? "an object" : JSON.stringify(value);
+}
+
+export function clip(text: string): string {
+  return text.length > 80 ? `${text.slice(0, 80)}…` : text;
+}

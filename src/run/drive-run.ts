@@ -1,0 +1,237 @@
+/** Drives an open run from where its journal ends as far as it goes, and summarises it as a result document. */
+import { drive, type Drive } from "../engine/drive/drive.ts";
+import { RunnerError, type Backend, type Clock, type Person, type RunHandle } from "../engine/ports.ts";
+import { addEntry, createReport, type Report } from "../story/report.ts";
+import type { State } from "../engine/decide/state.ts";
+import { addToTally, createTally, tallied } from "../story/tally.ts";
+import type { Entry } from "../flow/event.ts";
+import { exitCode } from "../flow/verdict.ts";
+import type { Acting } from "./actions.ts";
+import type { Admitted, Entered, Opening } from "./open.ts";
+import type { Around } from "./world/process-starter.ts";
+import type { Listener } from "./watch/listen.ts";
+import type { DriveOptions } from "./options.ts";
+import type { Outward } from "./issue-and-branch.ts";
+import { surroundings } from "./world/workplace.ts";
+import { createPorts } from "./world/ports.ts";
+import { toResult, type Result } from "./result.ts";
+import { isTraced } from "./watch/traced.ts";
+import { hearWishes } from "./people/wishes.ts";
+
+/** A run as its journal has it now: what comes first when it is driven, and what was recorded before. */
+export type Recorded = {
+  readonly handle: RunHandle;
+  readonly begin: Drive["begin"];
+  readonly past: readonly Entry[];
+};
+
+/** A run that is open: nothing refuses it, its place is there, and its beginning is recorded. */
+export type Driven = Omit<Opening, "enter" | "past" | "cwd"> &
+  Omit<Admitted, "config" | "spending" | "said" | "ground"> &
+  Omit<Entered, "record" | "warnings"> &
+  Recorded & {
+    readonly options: DriveOptions;
+    readonly clock: Clock;
+    readonly around: Around;
+  };
+
+export async function driveRun(driven: Driven, stack: AsyncDisposableStack): Promise<Result> {
+  const { options, flow, began, adopted, digest, project, cwd, worktree, run } = driven;
+  const { clock, backend, redactor, around, handle, begin, past, problems, repository } = driven;
+  const { root, stateDir } = project;
+  // Here once more: it is closed before what it was given, such as servers and the sandbox.
+  stack.defer(driven.close);
+  const report = createReport();
+  const tally = createTally();
+  const listener = await listenerOf(driven);
+  if (listener !== null) stack.defer(async () => void (await listener.close()));
+  const noted = new Set<string>();
+  const summarise = async (state: State, left: readonly string[]) => {
+    const warnings = [...around.warnings, ...noted, ...left, ...((await listener?.close()) ?? [])];
+    const steps = tallied(tally);
+    const told = { state, report, steps, problems, warnings: redactor.value(warnings) };
+    return toResult({ run, flow, digest, ...told });
+  };
+  const { env, signal: given } = surroundings(options);
+  const isSteered = options.steered ?? options.journal === undefined;
+  const wishes = isSteered ? hearWishes(stateDir, run) : null;
+  if (wishes !== null) stack.defer(wishes.close);
+  const signal = wishes === null ? given : AbortSignal.any([given, wishes.stop]);
+  const { github } = flow.settings;
+  const isOutward = worktree !== undefined || (github.enabled && github.asked === true);
+  const acting = await actingOf(driven, report);
+  if (acting !== null) stack.defer(acting.close);
+  const outward = isOutward
+    ? (await import("./issue-and-branch.ts")).outward({
+        ...driven,
+        ...gitIn(driven),
+        report,
+        env,
+        signal,
+        notify: (text) => options.notify?.(text),
+      })
+    : undefined;
+  let newest: State | null = null;
+  const taken: Promise<void>[] = [];
+  stack.defer(async () => void (await Promise.all(taken)));
+  const onWarning = (text: string) => void noted.add(text);
+  const person = personOf(driven, onWarning);
+  const about = { flow, clock, root, cwd, stateDir, repository, redactor, person, ground: around, onWarning };
+  const ports = createPorts({ ...options, ...about, signal, backend: await watchedOver(driven) });
+  if (ports.hooks !== undefined) stack.defer(ports.hooks.close);
+  if (ports.watch.close !== undefined) stack.defer(ports.watch.close);
+  try {
+    const state = await drive({
+      flow: began,
+      adopted,
+      ports,
+      handle,
+      past,
+      begin,
+      signal,
+      ...(wishes !== null && { wishes }),
+      ...attending(acting?.attend, outward, acting?.attendLast),
+      recall: (entry, after) => {
+        addEntry(report, entry);
+        addToTally(tally, entry, after);
+        acting?.hear(entry, after);
+        listener?.recall(entry, after);
+      },
+      observe: (entry, after) => {
+        newest = after;
+        addEntry(report, entry);
+        addToTally(tally, entry, after);
+        acting?.hear(entry, after);
+        listener?.hear(entry, after);
+        if (entry.event.type === "step.told" && entry.event.id !== undefined)
+          taken.push(discard(driven, entry.event.id));
+        options.observe?.(entry, after, flow);
+      },
+    });
+    const left = isDone(state) ? (backend.leftovers?.() ?? []) : [];
+    return await summarise(state, redactor.value(left));
+  } catch (error) {
+    // The journal or a port broke: what was committed stays, and the run can be resumed from there.
+    if (!(error instanceof RunnerError) || newest === null) throw error;
+    return broken(await summarise(newest, []), error, redactor.text(error.message));
+  }
+}
+
+/** Whether what the model has left will never be used: a run that waits needs it when it goes on, and so does a script that does not fit. */
+function isDone({ verdict }: State): boolean {
+  return verdict !== null && verdict.outcome !== "waiting" && verdict.code !== "SCRIPT_MISMATCH";
+}
+
+/** The run's own trees are git's to look at where the run's commands were: in its sandbox. */
+function gitIn({ worktree, around }: Driven): Pick<Outward, "inside"> {
+  if (worktree === undefined || around.git === undefined) return {};
+  return { inside: around.git([worktree.path, worktree.home]) };
+}
+
+/** What answers ask for comes first: the files they write are part of the work. */
+function attending(...all: readonly Drive["attend"][]): Pick<Drive, "attend"> {
+  const given = all.filter((attend) => attend !== undefined);
+  if (given.length === 0) return {};
+  return {
+    attend: async (state, record) => {
+      for (const attend of given) if (!(await attend(state, record))) return false;
+      return true;
+    },
+  };
+}
+
+/** Loaded only where answers may ask for anything. */
+async function actingOf(driven: Driven, report: Report): Promise<Acting | null> {
+  const { options, began, adopted, project, run, cwd, worktree, clock, redactor, around } = driven;
+  if (![began, ...Object.values(adopted)].some(({ settings }) => settings.actions.enabled)) return null;
+  const { createActing } = await import("./actions.ts");
+  const { hookTimeoutMs } = options;
+  const { root, stateDir } = project;
+  const place = { run, root, cwd, stateDir, home: worktree?.home ?? cwd };
+  const timing = hookTimeoutMs === undefined ? {} : { hookTimeoutMs };
+  return createActing({
+    ...surroundings(options),
+    ...place,
+    ...timing,
+    began,
+    adopted,
+    report,
+    clock,
+    repository: driven.repository,
+    redactor,
+    confine: around.child,
+  });
+}
+
+/** An agent with a loop of its own is watched; a model has a patience of its own. */
+async function watchedOver({ backend, flow }: Driven): Promise<Backend> {
+  if (backend.run === undefined) return backend;
+  return (await import("./world/watchdog.ts")).watchOver(backend, flow.settings.watch?.inactivityMs);
+}
+
+/** Most runs ask nobody, so what asks is loaded when somebody is. */
+function personOf(
+  { options, flow, project: { stateDir }, run, clock }: Driven,
+  onWarning: (text: string) => void,
+): Person {
+  const { ask, wait = false, onPermission = "deny" } = options;
+  const expireMs = options.expireMs ?? flow.settings.questions?.expireMs;
+  const absent = wait ? "halt" : onPermission;
+  let asking: Promise<Person["ask"]> | null = null;
+  const open = async () => {
+    const notify = (text: string) => {
+      onWarning(text);
+      options.notify?.(text);
+    };
+    const { createAsking } = await import("./people/people.ts");
+    return createAsking({
+      stateDir,
+      run,
+      clock,
+      wait,
+      notify,
+      ...(ask !== undefined && { ask }),
+    });
+  };
+  return {
+    absent,
+    isReachable: ask !== undefined || absent === "halt",
+    ...(expireMs !== undefined && { expireMs }),
+    ask: async (question, signal) => await (await (asking ??= open()))(question, signal),
+  };
+}
+
+/** It is in the journal now. */
+async function discard({ project, run }: Driven, question: string): Promise<void> {
+  const { createMailbox } = await import("./people/mailbox.ts");
+  await createMailbox(project.stateDir, run).discard(question);
+}
+
+const loadListening = () => import("./watch/listen.ts");
+let listening: ReturnType<typeof loadListening> | null = null;
+
+/** The log file and the traces of the run; loaded only where there are any. */
+async function listenerOf({ options, flow, project, run, begin, past }: Driven): Promise<Listener | null> {
+  const { log, env = process.env } = options;
+  if (log === undefined && !flow.settings.logging.enabled && !isTraced(env)) return null;
+  const first = past[0] ?? ("at" in begin ? begin : null);
+  const { listen } = await (listening ??= loadListening());
+  const isResumed = past.length > 0;
+  return await listen({ flow, run, startedAt: first?.at ?? 0, isResumed, root: project.root, env, log });
+}
+
+function broken(result: Result, error: RunnerError, message: string): Result {
+  // Another process goes on with a run that was taken over.
+  const resumable = error.code !== "RUN_OWNED_ELSEWHERE";
+  const onward = ` What was committed is kept; go on with: lockstep resume ${result.run}`;
+  const reason = resumable ? message + onward : message;
+  const verdict = { outcome: "failed", code: error.code } as const;
+  const told = {
+    success: false,
+    reason,
+    completionReason: reason,
+    exitCode: exitCode(verdict),
+    resumable,
+  };
+  return { ...result, ...verdict, ...told };
+}

@@ -1,0 +1,84 @@
+/** Questions that runs wait to have answered, and answering them: from any process and at any time. */
+import { RunnerError, type Journal } from "../../engine/ports.ts";
+import type { Event } from "../../flow/event.ts";
+import { notAnAnswer } from "../../flow/question.ts";
+import { foldRun } from "../records/fold.ts";
+import { requireKnownState } from "../trust/foreign.ts";
+import { fileOf, fits, postAnswer } from "./mailbox.ts";
+import { openQuestion, waitingQuestions, type OpenQuestion } from "./questions.ts";
+import { findRun } from "../records/runs.ts";
+
+export type Questions = {
+  readonly run: string;
+  readonly agent: string;
+  /** Whether a living process drives the run, and so waits for the answer itself. */
+  readonly isDriven: boolean;
+  readonly isPaused: boolean;
+  /** It was asked before questions had names, and is asked again by the process that goes on with the run. */
+  readonly isNameless: boolean;
+  readonly questions: readonly OpenQuestion[];
+};
+
+/** The open questions of a run; NO_QUESTION where there are none. */
+export async function questionsOf(journal: Journal, ref: string): Promise<Questions> {
+  const row = await findRun(journal, ref);
+  const { id: run, agent, owned: isDriven } = row;
+  let suspended: Event | null = null;
+  const { state, last } = await foldRun(journal, row, ({ event }) => {
+    if (event.type === "step.suspended") suspended = event;
+  });
+  const ended = last?.event;
+  const isPaused = ended?.type === "run.ended" && ended.verdict.code === "PAUSED";
+  const isWaiting = ended?.type === "run.ended" && ended.verdict.outcome === "waiting";
+  const named = waitingQuestions(run, state);
+  const nameless = named.length === 0 && isWaiting ? namelessQuestion(run, suspended) : [];
+  const questions = [...named, ...nameless];
+  if (questions.length === 0)
+    throw new RunnerError(
+      "NO_QUESTION",
+      `Run ${run} of "${agent}" waits for no answer. \`lockstep show ${run}\` shows its state.`,
+    );
+  return { run, agent, isDriven, isPaused, isNameless: nameless.length > 0, questions };
+}
+
+/** Leaves the answer where the process that drives the run, now or later, finds it. STATE_FOREIGN: see `requireKnownState`. */
+export function answerQuestion(
+  stateDir: string,
+  { run }: Questions,
+  question: OpenQuestion,
+  answer: string,
+  now: number,
+  env: NodeJS.ProcessEnv = process.env,
+): void {
+  requireKnownState(stateDir, env);
+  const { id, expiresAt } = question;
+  if (!fits(question, answer)) throw new RunnerError("NO_QUESTION", notAnAnswer(answer, question.choices));
+  if (expiresAt !== null && Date.parse(expiresAt) <= now)
+    throw new RunnerError(
+      "QUESTION_EXPIRED",
+      `Question ${id} of run ${run} was open until ${expiresAt}. \`lockstep resume ${run}\` goes on without an answer.`,
+    );
+  if (postAnswer(stateDir, run, id, answer)) return;
+  const why = `Question ${id} of run ${run} has an answer already: ${fileOf(stateDir, run, id)}. It counts when the run goes on.`;
+  throw new RunnerError("QUESTION_ANSWERED", why);
+}
+
+/** The answer to a question without a name: given once, and whatever comes after it is for others to say. */
+export function answerWith(
+  choice: string,
+): (question: string, choices: readonly string[]) => Promise<string | null> {
+  let left: string | null = choice;
+  return (_question, choices) => {
+    const given = left !== null && choices.includes(left) ? left : null;
+    left = null;
+    return Promise.resolve(given);
+  };
+}
+
+function namelessQuestion(run: string, event: Event | null): readonly OpenQuestion[] {
+  if (event?.type !== "step.suspended" || event.choices === undefined) return [];
+  const about = event.code === "PermissionRequired" ? "grant" : "gate";
+  return [
+    openQuestion(run, event.step, event.visit, { id: "-", about, text: event.why, choices: event.choices }),
+  ];
+}

@@ -1,0 +1,85 @@
+/** Asking people while a run is under way: the person at the terminal, and those who answer from elsewhere. */
+import { setTimeout as pause } from "node:timers/promises";
+import type { Asked, Clock, Person, Told } from "../../engine/ports.ts";
+import { createMailbox } from "./mailbox.ts";
+import type { Ask } from "../options.ts";
+
+export type People = {
+  readonly stateDir: string;
+  readonly run: string;
+  readonly clock: Clock;
+  /** The terminal; absent: nobody is there. */
+  readonly ask?: Ask;
+  /** Waits until somebody answers from elsewhere. */
+  readonly wait: boolean;
+  /** Hears of answers that cannot be used. */
+  readonly notify: (text: string) => void;
+};
+
+/** How long an answer from elsewhere lies unread at most. */
+const LAG_MS = 200;
+
+export function createAsking(people: People): Person["ask"] {
+  const { clock, wait, notify } = people;
+  const mailbox = createMailbox(people.stateDir, people.run);
+  const terminal = people.ask === undefined ? null : oneByOne(people.ask);
+  const complained = new Set<string>();
+
+  /** What needs nobody's attention any more: it was answered from elsewhere, or its time is up. */
+  async function settled(question: Asked): Promise<Told | null> {
+    const { expiresAt = Infinity } = question;
+    const found = await mailbox.look(question);
+    if (found?.kind === "letter" && found.at <= expiresAt) return { answer: found.answer, by: found.by };
+    if (found?.kind === "bad" && !complained.has(found.why)) {
+      complained.add(found.why);
+      notify(found.why);
+    }
+    return clock.now() >= expiresAt ? { answer: null, by: "expired" } : null;
+  }
+
+  return async (question, signal) => {
+    const { text, choices, free = false, live } = question;
+    if (live === true) {
+      const said = (await terminal?.(text, choices, signal, free)) ?? null;
+      return said === null ? null : { answer: said, by: "terminal" };
+    }
+    const before = await settled(question);
+    if (before !== null || (terminal === null && !wait)) return before;
+    const over = new AbortController();
+    const both = AbortSignal.any([signal, over.signal]);
+    let saying = terminal?.(text, choices, both, free) ?? never();
+    try {
+      while (!signal.aborted) {
+        const said = await Promise.race([saying, tick(both)]);
+        if (typeof said === "string") return { answer: said, by: "terminal" };
+        const told = await settled(question);
+        if (told !== null || (said === null && !wait)) return told;
+        // Nobody is at the terminal any more.
+        if (said === null) saying = never();
+      }
+      return null;
+    } finally {
+      over.abort();
+    }
+  };
+}
+
+function never(): Promise<string | null> {
+  return new Promise(() => undefined);
+}
+
+async function tick(signal: AbortSignal): Promise<undefined> {
+  await pause(LAG_MS, undefined, { signal }).catch(() => undefined);
+}
+
+/** Siblings may have questions at the same time; a person has one at a time. */
+export function oneByOne(ask: Ask): Ask {
+  let before: Promise<unknown> = Promise.resolve();
+  return (question, choices, signal, free) => {
+    const asked = before.then(async () =>
+      signal.aborted ? null : await ask(question, choices, signal, free),
+    );
+    before = asked.catch(() => undefined);
+    return asked;
+  };
+}

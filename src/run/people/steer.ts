@@ -1,0 +1,93 @@
+/** Pausing and stopping runs from outside: the process that owns a run is asked to, and a run without one is marked. */
+import { decide } from "../../engine/decide/decide.ts";
+import { RunnerError, type Clock, type Journal } from "../../engine/ports.ts";
+import type { Entry } from "../../flow/event.ts";
+import { requireKnownState } from "../trust/foreign.ts";
+import { foldRun } from "../records/fold.ts";
+import { findRun, summarise } from "../records/runs.ts";
+import { forgetWish, leaveWish } from "./wishes.ts";
+
+export type Steered = {
+  readonly run: string;
+  readonly agent: string;
+  /** `asked`: it has not come to rest yet. `ended`: it was over before it could. */
+  readonly state: "paused" | "stopped" | "ended" | "asked";
+};
+
+/** How long a driver may take before nobody waits for it any more, and how often it is looked whether it is through. */
+const PATIENCE_MS = 5000;
+const LAG_MS = 50;
+
+/** What is under way is finished; then the run rests until `continue`. */
+export async function pauseRun(
+  journal: Journal,
+  stateDir: string,
+  ref: string,
+  clock: Clock,
+  env: NodeJS.ProcessEnv = process.env,
+): Promise<Steered> {
+  requireKnownState(stateDir, env);
+  const { id: run, agent, owned } = await findRun(journal, ref);
+  if (!owned) return { run, agent, state: await markPaused(journal, run, clock) };
+  leaveWish(stateDir, run, "pause");
+  return { run, agent, state: await stateAfter(journal, stateDir, run, clock) };
+}
+
+/** What is under way is given up, as with Ctrl-C at the process that drives it. */
+export async function stopRun(
+  journal: Journal,
+  stateDir: string,
+  ref: string,
+  clock: Clock,
+  env: NodeJS.ProcessEnv = process.env,
+): Promise<Steered> {
+  requireKnownState(stateDir, env);
+  const { id: run, agent, owned } = await findRun(journal, ref);
+  if (!owned)
+    throw new RunnerError(
+      "NOT_DRIVEN",
+      `Nobody drives run ${run} of "${agent}", so there is nothing to stop.`,
+    );
+  leaveWish(stateDir, run, "stop");
+  return { run, agent, state: await stateAfter(journal, stateDir, run, clock) };
+}
+
+async function markPaused(journal: Journal, run: string, clock: Clock): Promise<"paused"> {
+  const handle = await journal.claim(run);
+  try {
+    const row = await findRun(journal, run);
+    const { state, flow, last } = await foldRun(journal, row);
+    const isOver = state.pending.length === 0 && state.halted.length === 0;
+    if (isOver)
+      throw new RunnerError("RUN_OVER", `Run ${run} of "${row.agent}" has ended; there is nothing to pause.`);
+    if (state.verdict?.code === "PAUSED" && state.pending.length === 0) return "paused";
+    const at = clock.now();
+    const { verdict } = decide(flow, state, { type: "run.paused" });
+    const seq = last?.seq ?? 0;
+    const paused: Entry = { seq: seq + 1, at, event: { type: "run.paused" } };
+    const ended: Entry = { seq: seq + 2, at, event: { type: "run.ended", verdict: verdict! } };
+    await handle.append([paused, ended]);
+    return "paused";
+  } finally {
+    await handle.release();
+  }
+}
+
+async function stateAfter(
+  journal: Journal,
+  stateDir: string,
+  run: string,
+  clock: Clock,
+): Promise<Steered["state"]> {
+  const signal = new AbortController().signal;
+  for (let waited = 0; waited < PATIENCE_MS; waited += LAG_MS) {
+    const row = await findRun(journal, run);
+    if (!row.owned) {
+      forgetWish(stateDir, run);
+      const { state } = summarise(row);
+      return state === "paused" ? "paused" : state === "interrupted" ? "stopped" : "ended";
+    }
+    await clock.sleep(LAG_MS, signal);
+  }
+  return "asked";
+}

@@ -1,0 +1,108 @@
+/**
+ * What other processes want of a run that is being driven: to pause or to stop. They leave a file in the state folder,
+ * `control/RUN.json`, and whoever drives the run looks for it a few times a second. No process is ever signalled.
+ */
+import { lstatSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { readdir } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { isObject, own, type Json } from "../../flow/json.ts";
+import { fileInside, inside } from "../../journal/sqlite/inside.ts";
+import { readTextFile } from "../world/files.ts";
+
+export type Wish = "pause" | "stop";
+
+export type Wishes = {
+  readonly pause: AbortSignal;
+  readonly stop: AbortSignal;
+  /** Looks no more, and takes away what was heeded. */
+  readonly close: () => void;
+};
+
+/** How long a wish stays unseen at most. */
+const LAG_MS = 150;
+
+export function hearWishes(stateDir: string, run: string): Wishes {
+  const pause = new AbortController();
+  const stop = new AbortController();
+  const unhear = hear(fileOf(stateDir, run), (wish) => (wish === "pause" ? pause : stop).abort());
+  return {
+    pause: pause.signal,
+    stop: stop.signal,
+    close: () => {
+      unhear();
+      if (pause.signal.aborted || stop.signal.aborted) forgetWish(stateDir, run);
+    },
+  };
+}
+
+/** Who hears of which file, by folder: all runs of this process look together, and mostly there is nothing to read. */
+const hearers = new Map<string, Map<string, (wish: Wish) => void>>();
+let timer: NodeJS.Timeout | null = null;
+
+function hear(file: string, heed: (wish: Wish) => void): () => void {
+  const [folder, name] = [dirname(file), basename(file)];
+  const ofFolder = hearers.get(folder) ?? new Map<string, typeof heed>();
+  hearers.set(folder, ofFolder.set(name, heed));
+  timer ??= setInterval(() => void lookAround(), LAG_MS).unref();
+  return () => {
+    ofFolder.delete(name);
+    if (ofFolder.size === 0) hearers.delete(folder);
+    if (hearers.size > 0 || timer === null) return;
+    clearInterval(timer);
+    timer = null;
+  };
+}
+
+async function lookAround(): Promise<void> {
+  for (const [folder, ofFolder] of hearers) {
+    for (const name of await readdir(folder).catch(() => [])) {
+      if (!ofFolder.has(name)) continue;
+      const wish = wishIn(join(folder, name));
+      if (wish !== null) ofFolder.get(name)?.(wish);
+    }
+  }
+}
+
+export function leaveWish(stateDir: string, run: string, wish: Wish): void {
+  const file = fileOf(stateDir, run);
+  const draft = `${file}.${process.pid}`;
+  mkdirSync(inside(stateDir, "control"), { recursive: true, mode: 0o700 });
+  rmSync(draft, { force: true });
+  writeFileSync(draft, `${JSON.stringify({ wish })}\n`, { mode: 0o600, flag: "wx" });
+  renameSync(draft, file);
+}
+
+/** A wish that nobody has heeded: whoever drove the run died before. */
+export function wishFor(stateDir: string, run: string): Wish | null {
+  return wishIn(fileOf(stateDir, run));
+}
+
+function wishIn(file: string): Wish | null {
+  try {
+    if (!lstatSync(file).isFile()) return null;
+    return readWish(readTextFile(file, LONGEST));
+  } catch {
+    return null;
+  }
+}
+
+const LONGEST = 4096;
+
+export function forgetWish(stateDir: string, run: string): void {
+  rmSync(fileOf(stateDir, run), { force: true });
+}
+
+function fileOf(stateDir: string, run: string): string {
+  // A journal may come from elsewhere: no name in it leads out of the folder, and no link does.
+  return fileInside(stateDir, "control", `${run.replaceAll(/[^\w-]/g, "_")}.json`);
+}
+
+function readWish(text: string): Wish | null {
+  try {
+    const value = JSON.parse(text) as Json;
+    const wish = isObject(value) ? own(value, "wish") : undefined;
+    return wish === "pause" || wish === "stop" ? wish : null;
+  } catch {
+    return null;
+  }
+}

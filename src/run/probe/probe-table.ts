@@ -1,0 +1,76 @@
+/** What a probe is: one protection, tried on this machine, and what came of it. */
+import { randomUUID } from "node:crypto";
+import { mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Flow } from "../../flow/flow.ts";
+import type { SandboxTold, Surroundings } from "../boundary.ts";
+import type { Ground } from "../world/sandbox.ts";
+
+export type Probe = {
+  readonly limit: string;
+  /** advisory: nothing would stop it, or it cannot be tried here. */
+  readonly state: "enforced" | "advisory";
+  readonly why: string;
+};
+
+export type ProbeGroup = { readonly title: string; readonly probes: readonly Probe[] };
+
+/** What came of one attempt. */
+export type Told = Pick<Probe, "state" | "why">;
+
+/** What attempts are made with. */
+export type Scene = {
+  readonly flow: Flow;
+  readonly around: Surroundings;
+  readonly sandbox: SandboxTold;
+  /** null: the sandbox must be there and cannot be opened. */
+  readonly ground: Ground | null;
+};
+
+/** One protection and how it is tried. Where an attempt succeeds it does no harm, and what it made is removed again. */
+export type Trial = { readonly limit: string; readonly attempt: (scene: Scene) => Told | Promise<Told> };
+
+/** One after the other: what one of them makes is gone before the next one begins. */
+export async function tryAll(trials: readonly Trial[], scene: Scene): Promise<readonly Probe[]> {
+  const probes: Probe[] = [];
+  for (const { limit, attempt } of trials) probes.push({ limit, ...(await tryOne(attempt, scene)) });
+  return probes;
+}
+
+async function tryOne(attempt: Trial["attempt"], scene: Scene): Promise<Told> {
+  try {
+    return await attempt(scene);
+  } catch (error) {
+    return untried(error instanceof Error ? error.message : String(error));
+  }
+}
+
+export function enforced(why: string): Told {
+  return { state: "enforced", why };
+}
+
+export function advisory(why: string): Told {
+  return { state: "advisory", why };
+}
+
+/** Nothing is promised of what was not tried. */
+export function untried(why: string): Told {
+  return advisory(`not tried: ${why}`);
+}
+
+/** `through`: what got through, in words; empty: the protection holds. */
+export function judged(through: readonly string[], held: string): Told {
+  return through.length === 0 ? enforced(held) : advisory(`got through: ${through.join("; ")}`);
+}
+
+/** A name that nobody else uses. */
+export function newName(): string {
+  return `lockstep-probe-${randomUUID().slice(0, 8)}`;
+}
+
+/** An empty folder outside of the project, removed when it is disposed of. */
+export function scratchFolder(): Disposable & { readonly path: string } {
+  const path = realpathSync.native(mkdtempSync(join(tmpdir(), "lockstep-probe-")));
+  return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) };
+}

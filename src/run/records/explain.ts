@@ -1,0 +1,520 @@
+/** What holds for an agent and for each of its steps, and where that comes from: written in a file, or a default. */
+import { offeredIn } from "../../boundaries/tools/toolbox.ts";
+import { answersOf, budgetOf, responsesOf, type Budget } from "../../tell/budget.ts";
+import type {
+  Check,
+  Flow,
+  Label,
+  Limits,
+  Parameter,
+  Prompt,
+  Stage,
+  Step,
+  StepGuard,
+  StepId,
+} from "../../flow/flow.ts";
+import { handlerOf } from "../../flow/handlers.ts";
+import { isObject, own, type Json, type Path } from "../../flow/json.ts";
+import { fieldPathText, placeholdersIn } from "../../flow/text/placeholder.ts";
+import { outlineOf, type Edge, type Node } from "../../tell/outline.ts";
+import type { Problem } from "../../flow/problem.ts";
+import { maxIterationsOf } from "../../flow/rules.ts";
+import { DEFAULTS, MODE_BY_KIND } from "../../load/agent/defaults.ts";
+import { reachFrom } from "../../load/rules/graph.ts";
+import { hasStages } from "../../load/index.ts";
+import { originOf, readOrigins, type Origin, type Origins, type Written } from "../../load/agent/origin.ts";
+import { fieldWords } from "../../load/registry/schemas.ts";
+import { effectiveLimits } from "../../load/agent/spending.ts";
+import { stageSupplier } from "../../prompts/stage.ts";
+import { nameIn, parseLenient, parseTemplate, templateNames } from "../../prompts/template.ts";
+import { supplierOf, type Supplier } from "../../prompts/variables.ts";
+import { createFiles } from "../world/files.ts";
+import { flowDigest, type Loaded } from "../load.ts";
+
+/** A value that holds, and why. */
+export type Sourced<T = Json> = { readonly value: T; readonly origin: Origin };
+type LimitRow = Sourced & { readonly key: string };
+
+export type AgentExplained = {
+  readonly v: 1;
+  readonly agent: string;
+  readonly title: string;
+  readonly description: string;
+  readonly dialect: string;
+  readonly digest: string;
+  readonly registry: string;
+  readonly entry: Sourced<StepId>;
+  /** When the work counts as done, and what must pass before the verdict ends a run. */
+  readonly ends: { readonly criteria: string; readonly checks: readonly string[] };
+  readonly system: PromptExplained;
+  /** Code of the project that takes part. */
+  readonly hooks: string | null;
+  readonly parameters: readonly (Parameter & { readonly origin: Origin })[];
+  readonly settings: readonly (Sourced & { readonly key: string })[];
+  readonly steps: readonly Node[];
+  readonly budget: Budget;
+  readonly problems: readonly Problem[];
+};
+
+export type PromptExplained = {
+  readonly file: string | null;
+  readonly tried: readonly string[];
+  /** The words themselves, where they stand in no file: `file` is then `built-in:<name>`. */
+  readonly builtIn: string | null;
+};
+
+export type StepExplained = {
+  readonly v: 1;
+  readonly agent: string;
+  readonly step: StepId;
+  readonly name: string;
+  readonly kind: Step["kind"];
+  readonly by: Step["by"];
+  readonly aside: StepId | null;
+  readonly origin: Origin;
+  /** The shortest way here from the entry; empty: there is none. */
+  readonly way: readonly StepId[];
+  readonly prompt: PromptExplained | null;
+  readonly variables: readonly Variable[];
+  readonly answer:
+    | { readonly kind: "text" }
+    | {
+        readonly kind: "object";
+        readonly schema: string | null;
+        readonly channel: string;
+        readonly miss: string;
+      };
+  readonly gate: Gate | null;
+  readonly contract: readonly ContractRow[];
+  readonly handoff: readonly { readonly key: string; readonly path: string }[];
+  readonly model: Sourced<string>;
+  readonly mode: Sourced<string> & { readonly by: "step" | "agent" | "kind" };
+  readonly tools: Sourced<readonly string[]> & { readonly offered: readonly string[] };
+  readonly guard:
+    | (Omit<StepGuard, "checks"> & { readonly origin: Origin; readonly checks: readonly GuardedCheck[] })
+    | null;
+  /** What happens around the conversation of a stage. */
+  readonly stage: StageExplained | null;
+  readonly limits: {
+    readonly answers: number;
+    readonly repairs: number;
+    readonly responses: number;
+    readonly spending: readonly LimitRow[];
+  };
+  /** What becomes of it when its process goes away meanwhile. */
+  readonly ifInterrupted: Interrupted;
+  readonly problems: readonly Problem[];
+};
+
+export type Interrupted = Sourced<"retry" | "ask" | "fail">;
+
+export type StageExplained = Pick<Stage, "attempts" | "backoff" | "unresolved"> & {
+  readonly turnCap: number;
+  readonly gate: string | null;
+  /** The tools it may call, and the one that ends it. */
+  readonly envelope: readonly string[];
+  readonly completionTool: string | null;
+  readonly inputsSchema: string | null;
+  readonly output: readonly { readonly key: string; readonly path: string }[];
+  /** The placeholders of its body, as written. */
+  readonly placeholders: readonly { readonly written: string; readonly supplier: Supplier | null }[];
+};
+
+export type Variable = {
+  readonly name: string;
+  readonly isDeclared: boolean;
+  readonly isUsed: boolean;
+  readonly supplier: Supplier | null;
+};
+
+export type Gate = {
+  readonly field: Sourced<string>;
+  readonly fallback: Label | null;
+  readonly aliases: { readonly [word: string]: Label };
+};
+
+/** One label, and what each part of the contract says of it. */
+export type ContractRow = {
+  readonly label: Label;
+  /** The words of the schema that mean it; null where the schema does not list words. */
+  readonly schema: readonly string[] | null;
+  readonly allowed: boolean;
+  readonly transition: Origin | null;
+  readonly leads: readonly Edge[];
+  readonly mismatches: readonly string[];
+};
+
+export type GuardedCheck = Check & {
+  readonly edition: string | null;
+  readonly tried: readonly string[];
+};
+
+type Explainable = Pick<Loaded, "agent" | "flow" | "problems">;
+
+/** What the user's settings allow any run, and the file that says so. */
+export type UserLimits = { readonly limits: Limits; readonly file: string | null };
+
+const NO_LIMITS: UserLimits = { limits: {}, file: null };
+
+/** Where the values of a loaded agent were written. */
+export async function originsOf({ agent, project }: Pick<Loaded, "agent" | "project">): Promise<Origins> {
+  const files = createFiles(project.root);
+  if (!hasStages(agent, files)) return readOrigins(agent, files);
+  const { readMachineOrigins } = await import("../../load/stages/machine-origin.ts");
+  return readMachineOrigins(agent, files);
+}
+
+/** The agent as a whole; null when its files give no flow. */
+export function explainAgent(
+  { flow, agent, problems }: Explainable,
+  origins: Origins,
+  ofUser: UserLimits = NO_LIMITS,
+): AgentExplained | null {
+  if (flow === null) return null;
+  return {
+    v: 1,
+    agent,
+    title: flow.title,
+    description: flow.description,
+    dialect: flow.dialect,
+    digest: flowDigest(flow),
+    registry: origins.registryFile,
+    entry: { value: flow.entry, origin: entryOrigin(flow, origins) },
+    ends: { criteria: flow.criteria, checks: flow.stopGuard?.checks.map(({ check }) => check) ?? [] },
+    system: promptOf(flow.system),
+    hooks: flow.hooks?.file ?? null,
+    parameters: flow.parameters.map((parameter) => ({
+      ...parameter,
+      origin: origins.agent(["parameters", parameter.name])?.origin ?? NOT_WRITTEN,
+    })),
+    settings: [...settingsOf(flow, origins), ...limitRows(flow, origins, ofUser)],
+    steps: outlineOf(flow, problems).nodes,
+    budget: budgetOf(flow),
+    problems,
+  };
+}
+
+/** One step; null when the flow has none of that id. */
+export function explainStep(
+  { flow, agent, problems }: Explainable,
+  id: StepId,
+  origins: Origins,
+): StepExplained | null {
+  const step = flow === null ? undefined : own(flow.steps, id);
+  if (flow === null || step === undefined) return null;
+  const place = placeOf(step, origins);
+  const written = (...path: Path) => origins.registry([...place, ...path]);
+  const { answer } = step;
+  const fromAgent = origins.agent(["runner", "flow", "defaultModel"]);
+  return {
+    v: 1,
+    agent,
+    step: id,
+    name: step.name,
+    kind: step.kind,
+    by: step.by,
+    aside: step.aside ?? null,
+    origin: written()?.origin ?? NOT_WRITTEN,
+    way: reachFrom(flow.entry, new Map(Object.entries(flow.steps))).pathTo(id),
+    prompt: step.by.kind === "command" ? null : promptOf(step.prompt),
+    variables: variablesOf(flow, step),
+    answer:
+      answer.kind === "text"
+        ? { kind: "text" }
+        : {
+            kind: "object",
+            schema: answer.schema.kind === "any" ? null : answer.schema.name,
+            channel: answer.channel.kind === "tool" ? answer.channel.name : "output",
+            miss: answer.miss.kind === "label" ? answer.miss.label : answer.miss.code,
+          },
+    gate: gateOf(step, origins),
+    contract: contractOf(flow, step, origins),
+    handoff: step.carry.map(({ key, path }) => ({ key, path: path.join(".") })),
+    model: { value: step.model, origin: originOf(written("model") ?? fromAgent, step.model) },
+    mode: modeOf(step, origins),
+    tools: {
+      value: step.tools.allow,
+      origin: originOf(
+        written("allowedTools") ?? origins.agent(["runner", "boundaries", "allowedTools"]),
+        step.tools.allow,
+      ),
+      offered: step.by.kind === "command" ? [] : offeredIn(flow, step).map((spec) => spec.name),
+    },
+    guard: guardOf(flow, step, origins),
+    stage: stageOf(flow, step),
+    limits: {
+      answers: answersOf(step),
+      repairs: answer.kind === "text" ? 0 : answer.repairs,
+      responses: responsesOf(step),
+      spending: stepLimitRows(step, written),
+    },
+    ifInterrupted: interruptedOf(
+      step,
+      written("ifInterrupted") ?? origins.agent(["runner", "ifInterrupted"]),
+    ),
+    problems: problems.filter((problem) => problem.step === id),
+  };
+}
+
+function interruptedOf({ ifInterrupted }: Step, written: Written | null): Interrupted {
+  const value = ifInterrupted ?? "retry";
+  return { value, origin: originOf(written, value) };
+}
+
+const NOT_WRITTEN: Origin = { kind: "default" };
+const PERMISSION_MODE: Path = ["runner", "boundaries", "permissionMode"];
+
+/** The first of the places that name the entry and mean this one. */
+function entryOrigin(flow: Flow, origins: Origins): Origin {
+  const mapped = origins.registry(["entryStepMapping"])?.value;
+  const names = isObject(mapped) ? Object.keys(mapped) : [];
+  const places = [
+    ...names.map((name) => origins.registry(["entryStepMapping", name])),
+    origins.registry(["entryStep"]),
+    origins.agent(["runner", "verdict", "config", "entryStep"]),
+  ];
+  return places.find((place) => place?.value === flow.entry)?.origin ?? NOT_WRITTEN;
+}
+
+/** Every setting beside the graph, in the words of agent.json. What a run reads is in the flow, so the values are too. */
+function settingsOf(flow: Flow, origins: Origins): AgentExplained["settings"] {
+  const { settings } = flow;
+  const { verdict, boundaries, github, actions, worktree, finalize, logging } = settings;
+  const model = origins.agent(["runner", "flow", "defaultModel"])?.value ?? DEFAULTS.model;
+  const { maxIterations: _, ...config } = verdict.config;
+  const rows: readonly (readonly [key: string, value: Json])[] = [
+    ...(flow.dialect === "stage"
+      ? [["limits.visits", flow.limits.visits] as const]
+      : [
+          ["runner.verdict.type", verdict.type] as const,
+          ["runner.verdict.config.maxIterations", maxIterationsOf(flow)] as const,
+          ...Object.entries(config).map(([key, value]) => [`runner.verdict.config.${key}`, value] as const),
+          [
+            "runner.flow.prompts.strict",
+            origins.agent(["runner", "flow", "prompts", "strict"])?.value ?? false,
+          ] as const,
+        ]),
+    ["runner.flow.defaultModel", model],
+    ["runner.flow.schemas.inspection", settings.inspectSchemas],
+    ["runner.flow.askUserAutoResponse", settings.autoResponse],
+    ["runner.boundaries.allowedTools", boundaries.allowedTools],
+    // Where the agent names none, each step has the mode of its kind.
+    ["runner.boundaries.permissionMode", origins.agent(PERMISSION_MODE)?.value ?? null],
+    ["runner.boundaries.sandbox.enabled", boundaries.sandbox.enabled],
+    ["runner.boundaries.sandbox.network.mode", boundaries.sandbox.network.mode],
+    ["runner.boundaries.sandbox.network.trustedDomains", boundaries.sandbox.network.trustedDomains],
+    ["runner.boundaries.sandbox.filesystem.allowedPaths", boundaries.sandbox.filesystem.allowedPaths],
+    ["runner.boundaries.sandbox.excludedCommands", boundaries.sandbox.excludedCommands],
+    ["runner.boundaries.sandbox.allowUnsandboxedCommands", boundaries.sandbox.allowUnsandboxedCommands],
+    ["runner.integrations.github.enabled", github.enabled],
+    ...Object.entries(github.labels).map(
+      ([key, label]) => [`runner.integrations.github.labels.${key}`, label] as const,
+    ),
+    ["runner.integrations.github.labels.completion.add", github.completion.add],
+    ["runner.integrations.github.labels.completion.remove", github.completion.remove],
+    ["runner.integrations.github.defaultClosureAction", github.defaultClosureAction],
+    ["runner.integrations.github.answerLabels", github.answerLabels ?? []],
+    ["runner.integrations.github.mentions", github.mentions === true],
+    ["runner.actions.enabled", actions.enabled],
+    ["runner.actions.types", actions.types],
+    ["runner.actions.outputFormat", actions.outputFormat],
+    ["runner.actions.otherIssues", actions.otherIssues ?? false],
+    ...actions.types.map((type) => [`runner.actions.handlers.${type}`, handlerOf(actions, type)] as const),
+    ["runner.execution.worktree.enabled", worktree.enabled],
+    ["runner.execution.worktree.root", worktree.root],
+    ["runner.execution.worktree.copy", worktree.copy ?? []],
+    ["runner.execution.finalize.autoMerge", finalize.autoMerge],
+    ["runner.execution.finalize.push", finalize.push],
+    ["runner.execution.finalize.remote", finalize.remote],
+    ["runner.execution.finalize.createPr", finalize.createPr],
+    ["runner.execution.finalize.prTarget", finalize.prTarget],
+    ["runner.questions.askUser", settings.questions?.askUser ?? "auto"],
+    ["runner.questions.expireAfter", origins.agent(["runner", "questions", "expireAfter"])?.value ?? null],
+    ["runner.ifInterrupted", origins.agent(["runner", "ifInterrupted"])?.value ?? "retry"],
+    ["runner.watch.repeats", settings.watch?.repeats ?? null],
+    ["runner.watch.inactivityMs", settings.watch?.inactivityMs ?? null],
+    ["runner.logging.directory", logging.directory],
+    ["runner.logging.format", logging.format],
+    ["runner.logging.maxFiles", logging.maxFiles],
+  ];
+  return rows.map(([key, value]) => {
+    const written = origins.agent(key.split("."));
+    // An older word for the same type is written, and holds.
+    const origin =
+      key === "runner.verdict.type" && written !== null ? written.origin : originOf(written, value);
+    return { key, value, origin };
+  });
+}
+
+/** What a run may spend: of two limits the lesser holds. */
+function limitRows(flow: Flow, origins: Origins, ofUser: UserLimits): readonly LimitRow[] {
+  const { visits: _, ...written } = flow.limits;
+  const where = flow.dialect === "stage" ? ["limits"] : ["runner", "limits"];
+  return Object.entries(effectiveLimits(written, ofUser.limits)).map(([name, value]) => {
+    const path = [...where, name];
+    const said = origins.agent(path);
+    const isUsers = ofUser.file !== null && value !== said?.value;
+    const place = { file: ofUser.file ?? "", line: 1, column: 1, pointer: `/limits/${name}` };
+    const origin: Origin = isUsers ? { kind: "written", ...place } : originOf(said, value);
+    return { key: path.join("."), value: value, origin };
+  });
+}
+
+/** `turns` and the like of a step, and `perAttempt.turns` of its attempts. */
+function stepLimitRows({ limits }: Step, written: (...path: Path) => Written | null): readonly LimitRow[] {
+  const { perAttempt = {}, ...all } = limits ?? {};
+  const rows = (values: Limits, path: Path) =>
+    Object.entries(values).map(([name, value]) => ({
+      key: [...path, name].join("."),
+      value: value,
+      origin: originOf(written("limits", ...path, name), value),
+    }));
+  return [...rows(all, []), ...rows(perAttempt, ["perAttempt"])];
+}
+
+function stageOf(flow: Flow, step: Step): StageExplained | null {
+  const { stage, tools, answer, turns, prompt } = step;
+  if (stage === undefined) return null;
+  const placeholders = new Map(placeholdersIn(prompt.text).map((part) => [part.written, part]));
+  return {
+    attempts: stage.attempts,
+    backoff: stage.backoff,
+    turnCap: turns,
+    gate: stage.gate ?? null,
+    unresolved: stage.unresolved,
+    envelope: tools.allow,
+    completionTool: answer.kind === "object" && answer.channel.kind === "tool" ? answer.channel.name : null,
+    inputsSchema: stage.inputs === undefined || stage.inputs.kind === "any" ? null : stage.inputs.name,
+    output: stage.output.map(({ key, path }) => ({ key, path: fieldPathText(path) })),
+    placeholders: [...placeholders.values()].map((part) => ({
+      written: part.written,
+      supplier: stageSupplier(flow, step, part),
+    })),
+  };
+}
+
+function promptOf({ file, tried, text, builtIn }: Prompt): PromptExplained {
+  return { file, tried, builtIn: builtIn === undefined ? null : text };
+}
+
+/** What the prompt reads, by itself and through the sections in it. */
+export function variablesOf(flow: Flow, step: Step): readonly Variable[] {
+  if (step.by.kind === "command" || step.prompt.syntax === "stage") return [];
+  const { variables } = step.prompt;
+  const names = namesIn(step.prompt);
+  const sections = names.flatMap((name) => own(flow.sections ?? {}, name) ?? []);
+  const used = new Set([...names, ...sections.flatMap(namesIn)]);
+  return [...new Set([...variables, ...used])].map((name) => ({
+    name,
+    isDeclared: variables.includes(name),
+    isUsed: used.has(name),
+    supplier: supplierOf(flow, step, name),
+  }));
+}
+
+function namesIn({ text, syntax }: Prompt): readonly string[] {
+  return syntax === "lenient"
+    ? templateNames(parseLenient(text)).map(nameIn)
+    : templateNames(parseTemplate(text));
+}
+
+function gateOf({ id, decide }: Step, origins: Origins): Gate | null {
+  if (decide.by === "const") return null;
+  const field = decide.path.join(".");
+  const labels = new Set([...decide.allow, ...decide.always]);
+  const written = origins.registry(["steps", id, "structuredGate", "intentField"]);
+  return {
+    field: { value: field, origin: originOf(written, field) },
+    fallback: decide.fallback ?? null,
+    aliases: Object.fromEntries(Object.entries(decide.alias).filter(([, label]) => labels.has(label))),
+  };
+}
+
+/** Where a step stands in the registry; a question about a step stands in that step. */
+function placeOf({ id, aside }: Step, origins: Origins): Path {
+  const isOwn = aside === undefined || origins.registry(["steps", id]) !== null;
+  return isOwn ? ["steps", id] : ["steps", aside, "check"];
+}
+
+/** How a question's labels are called where they lead. */
+const QUESTION_KEYS: { readonly [label: Label]: string } = { pass: "onPass", fail: "onFail" };
+
+function transitionOf(step: Step, label: Label, origins: Origins): Origin | null {
+  const place = placeOf(step, origins);
+  const plain = origins.registry([...place, "transitions", label]);
+  const key = step.aside === undefined ? undefined : own(QUESTION_KEYS, label);
+  return (plain ?? (key === undefined ? null : origins.registry([...place, key])))?.origin ?? null;
+}
+
+function contractOf(flow: Flow, step: Step, origins: Origins): readonly ContractRow[] {
+  const { id, decide, answer } = step;
+  const words =
+    decide.by === "field" && answer.kind === "object" && answer.schema.kind === "schema"
+      ? fieldWords(answer.schema.schema, decide.path)
+      : null;
+  const allow = decide.by === "field" ? decide.allow : [decide.label];
+  const transitions = origins.registry(["steps", id, "transitions"])?.value;
+  const edges = outlineOf(flow).edges.filter((edge) => edge.from === id);
+  // Whatever becomes of a stage is a label of its own.
+  const taken = step.stage === undefined ? Object.keys(step.edges) : edges.map((edge) => edge.label);
+  const always = decide.by === "field" ? decide.always : step.stage === undefined ? [] : taken;
+  const alias = decide.by === "field" ? decide.alias : {};
+  const meant = (word: string) => {
+    const label = own(alias, word.toLowerCase());
+    const isLabel = allow.includes(word) || always.includes(word) || label === undefined;
+    return isLabel || !(allow.includes(label) || always.includes(label)) ? word : label;
+  };
+  const labels = new Set([
+    ...allow,
+    ...(words ?? []).map(meant),
+    ...(isObject(transitions) ? Object.keys(transitions) : []),
+    ...taken,
+  ]);
+  return [...labels].map((label): ContractRow => {
+    const isAllowed = allow.includes(label) || always.includes(label);
+    const schema = words === null ? null : words.filter((word) => meant(word) === label);
+    const isSpoken = schema === null ? null : schema.length > 0;
+    const written = transitionOf(step, label, origins);
+    const leads = edges.filter((edge) => edge.label === label);
+    const isTacit = always.includes(label) && !allow.includes(label);
+    return {
+      label,
+      schema,
+      allowed: isAllowed,
+      transition: written ?? (leads.length === 0 ? null : NOT_WRITTEN),
+      leads,
+      mismatches: [
+        ...(isAllowed && !isTacit && isSpoken === false ? ["the schema does not let the model say it"] : []),
+        ...(isSpoken === true && !isAllowed ? ["the schema offers it, but it is not allowed"] : []),
+        ...(!isAllowed && isSpoken !== true ? ["it has a transition, but is not allowed"] : []),
+        ...(isAllowed && leads.length === 0 ? ["it leads nowhere"] : []),
+        ...leads
+          .filter(({ to }) => to.kind === "missing")
+          .map(() => "it leads to a step that does not exist"),
+      ],
+    };
+  });
+}
+
+function modeOf({ id, kind, tools }: Step, origins: Origins): StepExplained["mode"] {
+  const { mode } = tools;
+  const byStep = originOf(origins.registry(["steps", id, "permissionMode"]), mode);
+  if (byStep.kind === "written") return { value: mode, origin: byStep, by: "step" };
+  const byAgent = originOf(origins.agent(PERMISSION_MODE), mode);
+  if (byAgent.kind === "written" && mode !== MODE_BY_KIND[kind])
+    return { value: mode, origin: byAgent, by: "agent" };
+  return { value: mode, origin: NOT_WRITTEN, by: "kind" };
+}
+
+function guardOf(flow: Flow, { id, guard }: Step, origins: Origins): StepExplained["guard"] {
+  if (guard === undefined) return null;
+  return {
+    ...guard,
+    origin: origins.registry(["validationSteps", id])?.origin ?? NOT_WRITTEN,
+    checks: guard.checks.flatMap(({ check: name, edition }) => {
+      const check = own(flow.checks, name);
+      if (check === undefined) return [];
+      return [{ ...check, edition: edition.file, tried: edition.tried }];
+    }),
+  };
+}

@@ -1,0 +1,158 @@
+/** What hears of a run besides the program that started it: its log file, and traces. Neither can fail a run. */
+import { existsSync, mkdirSync, realpathSync } from "node:fs";
+import { basename, dirname, join, relative, resolve, sep } from "node:path";
+import { openPins, type Pins } from "../../boundaries/tools/pinned.ts";
+import { openLogFile } from "../../effects/log-file.ts";
+import { EMPTY_STATE, type State } from "../../engine/decide/state.ts";
+import type { Entry } from "../../flow/event.ts";
+import type { Flow } from "../../flow/flow.ts";
+import { isInside } from "../world/files.ts";
+import { formatLine } from "../../tell/log-line.ts";
+import { logLines } from "./log-lines.ts";
+import { isTraced } from "./traced.ts";
+
+export type Listener = {
+  /** Hears of an entry that was written before this stretch of the run. */
+  readonly recall: (entry: Entry, after: State) => void;
+  readonly hear: (entry: Entry, after: State) => void;
+  /** What a person should know of it. The second time it does nothing more. */
+  readonly close: () => Promise<readonly string[]>;
+};
+
+/** One of them. `before` and `after` are the states around the entry; what it throws silences it. */
+export type Ear = {
+  readonly recall: (entry: Entry, before: State, after: State) => void;
+  readonly hear: (entry: Entry, before: State, after: State) => void;
+  readonly close: () => Promise<readonly string[]> | readonly string[];
+};
+
+export type Surroundings = {
+  readonly flow: Flow;
+  readonly run: string;
+  readonly startedAt: number;
+  readonly isResumed: boolean;
+  /** Of the project. */
+  readonly root: string;
+  readonly env: NodeJS.ProcessEnv;
+  /** A folder for the log file, whatever the agent says. */
+  readonly log: string | undefined;
+};
+
+export async function listen(around: Surroundings): Promise<Listener> {
+  const warnings: string[] = [];
+  const ears: Ear[] = [];
+  if (around.log !== undefined || around.flow.settings.logging.enabled) {
+    ears.push(safe("The log file", warnings, () => openLog(around)));
+  }
+  if (isTraced(around.env)) {
+    const { createTraces } = await import("./traces.ts");
+    ears.push(safe("Traces", warnings, () => createTraces(around)));
+  }
+  let before = EMPTY_STATE;
+  let closing: Promise<readonly string[]> | null = null;
+  return {
+    recall: (entry, after) => {
+      for (const ear of ears) ear.recall(entry, before, after);
+      before = after;
+    },
+    hear: (entry, after) => {
+      for (const ear of ears) ear.hear(entry, before, after);
+      before = after;
+    },
+    close: () => (closing ??= closeAll(ears, warnings)),
+  };
+}
+
+async function closeAll(ears: readonly Ear[], warnings: string[]): Promise<readonly string[]> {
+  for (const ear of ears) warnings.push(...(await ear.close()));
+  return warnings;
+}
+
+/** Opened when it first hears something. What goes wrong is told once, and after that it is left alone. */
+function safe(name: string, warnings: string[], open: () => Ear): Ear {
+  let ear: Ear | null = null;
+  let isDeaf = false;
+  const failed = (error: unknown) =>
+    `${name} could not be written: ${error instanceof Error ? error.message : String(error)}`;
+  const attempt = (work: (ear: Ear) => void) => {
+    if (isDeaf) return;
+    try {
+      work((ear ??= open()));
+    } catch (error) {
+      isDeaf = true;
+      warnings.push(failed(error));
+    }
+  };
+  return {
+    recall: (entry, before, after) => attempt((open) => open.recall(entry, before, after)),
+    hear: (entry, before, after) => attempt((open) => open.hear(entry, before, after)),
+    close: async () => {
+      try {
+        return (await ear?.close()) ?? [];
+      } catch (error) {
+        return [failed(error)];
+      }
+    },
+  };
+}
+
+function openLog({ flow, run, startedAt, isResumed, root, log }: Surroundings): Ear {
+  const { directory, format, maxFiles } = flow.settings.logging;
+  using where = log === undefined ? insideOf(root, directory) : namedByUser(log);
+  const file = openLogFile({
+    ...where,
+    agent: flow.agent,
+    run,
+    startedAt,
+    isResumed,
+    ending: format === "jsonl" ? "jsonl" : "log",
+    maxFiles,
+  });
+  const write: Ear["hear"] = (entry, before, after) => {
+    const lines = logLines(entry, before, after, flow);
+    if (lines.length > 0) file.write(lines.map((line) => formatLine(line, format)));
+  };
+  return {
+    recall: write,
+    hear: write,
+    close: () => {
+      file.close();
+      return file.trouble === null ? [] : [file.trouble];
+    },
+  };
+}
+
+type Where = Disposable & {
+  readonly folder: string;
+  readonly pins: Pins;
+  readonly parts: readonly string[];
+};
+
+/** A folder that an agent names lies in its project, also when links are followed, and stays the one that was judged. */
+function insideOf(root: string, directory: string): Where {
+  const folder = resolve(root, directory);
+  const top = realpathSync.native(root);
+  let there = folder;
+  while (!existsSync(there)) there = dirname(there);
+  const real = realpathSync.native(there);
+  if (!isInside(resolve(root), folder) || !isInside(top, real))
+    throw new Error(`${directory} leads out of the project`);
+  const parts = relative(top, join(real, relative(there, folder))).split(sep);
+  return whereOf(
+    folder,
+    openPins(top),
+    parts.filter((part) => part !== ""),
+  );
+}
+
+/** A folder that the user names may lie anywhere, and links on the way to it are the user's own. */
+function namedByUser(log: string): Where {
+  const folder = resolve(log);
+  if (mkdirSync(dirname(folder), { recursive: true }) === undefined && existsSync(folder))
+    return whereOf(folder, openPins(realpathSync.native(folder)), []);
+  return whereOf(folder, openPins(realpathSync.native(dirname(folder))), [basename(folder)]);
+}
+
+function whereOf(folder: string, pins: Pins, parts: readonly string[]): Where {
+  return { folder, pins, parts, [Symbol.dispose]: () => pins[Symbol.dispose]() };
+}

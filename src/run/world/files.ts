@@ -1,0 +1,142 @@
+/**
+ * Reading files: only regular ones, never waiting, and no more than fits. Those of a project below its folder and nowhere
+ * else; links are followed only while they stay inside.
+ */
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  lstatSync,
+  openSync,
+  readdirSync,
+  readSync,
+  realpathSync,
+} from "node:fs";
+import type { Stats } from "node:fs";
+import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
+import type { FileRead, FileTree } from "../../flow/files.ts";
+
+export function createFiles(root: string): FileTree {
+  const top = resolve(root);
+  const folders = new Map<string, string>([[top, realpathSync.native(top)]]);
+
+  /** The true place of a folder below the root. What was asked once is remembered. */
+  function realFolder(folder: string): string {
+    const known = folders.get(folder);
+    if (known !== undefined) return known;
+    const real = realPlace(folder);
+    folders.set(folder, real);
+    return real;
+  }
+
+  /** Only a link has to be followed; anything else lies where its folder does. */
+  function realPlace(path: string): string {
+    const folder = dirname(path);
+    const parent = realFolder(folder);
+    if (lstatSync(path).isSymbolicLink()) return realpathSync.native(path);
+    return parent === folder ? path : join(parent, basename(path));
+  }
+
+  /** Where a path really leads. Throws when there is nothing. */
+  function placeOf(
+    path: string,
+  ): { readonly real: string } | { readonly kind: "refused"; readonly why: string } {
+    if (PLAIN.test(path) && realFolder(top) === top) {
+      // Nothing in it could lead elsewhere but a link, and there is none if it lies where it is written.
+      const written = join(top, path);
+      if (realPlace(written) === written) return { real: written };
+    }
+    if (path.includes("\0")) return { kind: "refused", why: "the path holds a NUL character" };
+    if (isAbsolute(path)) return { kind: "refused", why: "the path is absolute" };
+    const full = resolve(top, path);
+    if (!isInside(top, full)) return { kind: "refused", why: "the path leads out of the project" };
+    const real = realPlace(full);
+    return isInside(realFolder(top), real)
+      ? { real }
+      : { kind: "refused", why: "a link leads out of the project" };
+  }
+
+  function read(path: string): FileRead {
+    try {
+      const place = placeOf(path);
+      return "real" in place ? { kind: "text", text: readTextFile(place.real, MOST_PROJECT_BYTES) } : place;
+    } catch (error) {
+      const { code, message } = error as NodeJS.ErrnoException;
+      return code === "ENOENT" || code === "ENOTDIR"
+        ? { kind: "missing" }
+        : { kind: "unreadable", why: message };
+    }
+  }
+
+  function list(folder: string): readonly string[] | null {
+    try {
+      const place = placeOf(folder);
+      return "real" in place ? readdirSync(place.real).toSorted() : null;
+    } catch {
+      return null;
+    }
+  }
+
+  return { read, list };
+}
+
+/** What one file of an agent may hold: it is read by many rules, and all of them have to be done within seconds. */
+const MOST_PROJECT_BYTES = 8 * 1024 * 1024;
+/** What a setting or a script may hold. */
+export const MOST_BYTES = 32 * 1024 * 1024;
+/** A whole run in one file. */
+export const MOST_BUNDLE_BYTES = 256 * 1024 * 1024;
+
+/**
+ * The text of a file. Throws with a plain reason when it cannot be had: a pipe or a device would keep us waiting, and a
+ * file without end would fill the memory.
+ */
+export function readTextFile(path: string, most = MOST_BYTES): string {
+  const file = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
+  try {
+    const stats = fstatSync(file);
+    if (!stats.isFile()) throw new Error(`it is ${kindOf(stats)}, not a regular file`);
+    if (stats.size > most) throw new Error(`it has ${stats.size} bytes, more than the ${most} that are read`);
+    return readUpTo(file, stats.size, most);
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** The text of a file that a person wrote: some editors begin it with a byte order mark. */
+export function readWritten(path: string, most = MOST_BYTES): string {
+  const text = readTextFile(path, most);
+  return text.startsWith("\uFEFF") ? text.slice(1) : text;
+}
+
+/** Some files say that they are empty and are not, and a file can grow meanwhile. */
+function readUpTo(file: number, size: number, most: number): string {
+  let bytes = Buffer.allocUnsafe(size + 1);
+  let length = 0;
+  for (;;) {
+    const read = readSync(file, bytes, length, bytes.length - length, null);
+    length += read;
+    if (read === 0) return bytes.toString("utf8", 0, length);
+    if (length > most) throw new Error(`it has more than the ${most} bytes that are read`);
+    if (length < bytes.length) continue;
+    const larger = Buffer.allocUnsafe(bytes.length * 2 + 64 * 1024);
+    bytes.copy(larger, 0, 0, length);
+    bytes = larger;
+  }
+}
+
+function kindOf(stats: Stats): string {
+  if (stats.isDirectory()) return "a folder";
+  if (stats.isFIFO()) return "a pipe";
+  if (stats.isSocket()) return "a socket";
+  return "a device";
+}
+
+/** Names of ordinary letters with single slashes between them. */
+const PLAIN = /^(?:\.?[\w@-][\w@.-]*\/)*\.?[\w@-][\w@.-]*$/;
+
+/** By path segments: `root-evil` is not inside `root`, and `..foo` is a good name. */
+export function isInside(root: string, path: string): boolean {
+  const way = relative(root, path);
+  return way === "" || (way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way));
+}

@@ -1,0 +1,128 @@
+/** What a run touches, made from its flow and the options it was started with. */
+import { resolve } from "node:path";
+import { createGround } from "../../boundaries/gate/paths.ts";
+import { createToolbox, type ServedTool } from "../../boundaries/tools/toolbox.ts";
+import type { ModuleHost } from "../../effects/modules/module-host.ts";
+import type { ConfineChild } from "../../boundaries/sandbox/sandbox.ts";
+import type { Redactor } from "../../boundaries/redact/redact.ts";
+import { childEnv, type RunProcess } from "../../effects/process/process.ts";
+import { createShell } from "../../effects/process/shell.ts";
+import { createWatch } from "../../effects/look/look.ts";
+import type { Backend, Clock, Hooks, Person, Ports } from "../../engine/ports.ts";
+import type { Flow, Module } from "../../flow/flow.ts";
+import { composer } from "../../prompts/compose.ts";
+import { discreet } from "./redacted-ports.ts";
+import { askerOf, githubFor, type Pinned } from "./github.ts";
+import { guardedIn } from "./own-files.ts";
+import { modulesOf } from "./own-modules.ts";
+import { present } from "./present.ts";
+import { programsFor } from "./programs.ts";
+
+export type Around = {
+  readonly flow: Flow;
+  readonly backend: Backend;
+  readonly clock: Clock;
+  /** Of the project, where its modules are. */
+  readonly root: string;
+  readonly cwd: string;
+  /** Where runs are recorded. */
+  readonly stateDir: string;
+  readonly env?: NodeJS.ProcessEnv;
+  /** How commands are started, and the names of the environment that they see besides the usual ones. */
+  readonly ground: {
+    readonly exec: RunProcess;
+    readonly child: ConfineChild;
+    /** How our own search through files is started. */
+    readonly search?: RunProcess;
+    readonly allow: readonly string[];
+    /** Tools of servers. */
+    readonly served?: readonly ServedTool[];
+  };
+  readonly repository: Pinned;
+  readonly redactor: Redactor;
+  readonly person: Person;
+  readonly onText?: Ports["onText"];
+  readonly hookTimeoutMs?: number;
+  readonly signal?: AbortSignal;
+  /** Hears what the user should know of at the end. */
+  readonly onWarning?: (text: string) => void;
+};
+
+export function createPorts(around: Around): Ports {
+  const { flow, backend, clock, root, cwd, stateDir, env = process.env, person, onText } = around;
+  const { redactor, ground, repository } = around;
+  const { allow } = ground;
+  const exec: RunProcess = (command) => ground.exec({ ...command, tidy: redactor.text });
+  const { search = exec } = ground;
+  const { autoResponse, questions } = flow.settings;
+  const { enabled } = flow.settings.github;
+  const { signal = new AbortController().signal, onWarning } = around;
+  const github = githubFor({ enabled, env, cwd, clock, signal, repository, onToken: redactor.learn });
+  const programs = programsFor(env, [root, cwd]);
+  const hooks = flow.hooks === undefined ? null : hooksOf(flow.hooks, around, env);
+  const guarded = () => guardedIn({ cwd, root, stateDir }, env, modulesOf(flow, root));
+  const files = createGround(cwd, [], guarded);
+  const ports: Ports = {
+    backend,
+    clock,
+    cwd,
+    compose: composer,
+    toolbox: createToolbox({
+      cwd,
+      env: () => childEnv(env, allow),
+      exec,
+      search,
+      programs,
+      autoResponse,
+      protect: [],
+      guarded,
+      ...(enabled && { github: askerOf(github) }),
+      asksUser: questions?.askUser === "person",
+      ...(ground.served !== undefined && { served: ground.served }),
+      granting: { person, ...(hooks !== null && { hooks }) },
+    }),
+    shell: createShell({ cwd, env, allow, exec, ground: files, git: programs.git }),
+    watch: createWatch({
+      agent: flow.agent,
+      root,
+      cwd,
+      ground: files,
+      env,
+      github,
+      confine: ground.child,
+      ...(onWarning !== undefined && { onWarning }),
+    }),
+    person,
+    ...(hooks !== null && { hooks }),
+    ...(onText !== undefined && { onText }),
+  };
+  return discreet(present(ports), redactor);
+}
+
+/** The code of a machine, in a process of its own that is started when it is first asked. */
+function hooksOf(
+  { file, digest }: Module,
+  { root, cwd, hookTimeoutMs, ground }: Around,
+  env: NodeJS.ProcessEnv,
+): Hooks {
+  const timing = hookTimeoutMs === undefined ? {} : { timeoutMs: hookTimeoutMs };
+  let host: Promise<ModuleHost> | null = null;
+  const open = async () => {
+    const { createModuleHost } = await import("../../effects/modules/module-host.ts");
+    return createModuleHost({
+      file: resolve(root, file),
+      digest,
+      cwd,
+      env,
+      adapter: DEFAULT_EXPORT,
+      confine: ground.child,
+      ...timing,
+    });
+  };
+  return {
+    call: async (path, args, signal, how) => await (await (host ??= open())).call(path, args, signal, how),
+    close: async () => await (await host)?.close(),
+  };
+}
+
+const DEFAULT_EXPORT = "(exports) => exports.default";

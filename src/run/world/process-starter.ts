@@ -1,0 +1,116 @@
+/** The ground under a run: how it starts processes, settled before anything is trusted, made or recorded. */
+import { existsSync } from "node:fs";
+import type { ServedTool } from "../../boundaries/tools/toolbox.ts";
+import { markOfRun } from "../../effects/process/strays.ts";
+import { MARKS } from "../../effects/process/tree.ts";
+import type { Backend } from "../../engine/ports.ts";
+import type { Confinement } from "../../flow/event.ts";
+import type { Flow } from "../../flow/flow.ts";
+import type { UserConfig } from "./config.ts";
+import type { DriveOptions } from "../options.ts";
+import { modulesOf } from "./own-modules.ts";
+import { surroundings } from "./workplace.ts";
+import { startsProcesses } from "./processes.ts";
+import type { Project } from "./project.ts";
+import { decideSandbox } from "./sandbox-decision.ts";
+import { placesOf, settle, type Ground, type Settled } from "./sandbox.ts";
+
+/** What the machine offers a run: how commands are started, and what they see of the environment. */
+export type Around = Pick<Ground, "exec" | "child" | "search" | "git"> & {
+  readonly held: Confinement;
+  readonly allow: UserConfig["env"];
+  readonly served: readonly ServedTool[];
+  readonly warnings: readonly string[];
+};
+
+/** A run that is about to begin or to go on. */
+export type Setting = {
+  /** The flow first; then others whose blocks may still be carried out. */
+  readonly flows: readonly Flow[];
+  readonly backend: Pick<Backend, "spec" | "unconfinable">;
+  readonly project: Project;
+  readonly cwd: string;
+  readonly config: UserConfig;
+  /** Somebody may grant a stage more than its list. */
+  readonly granting: boolean;
+  /** It goes on, and was confined so far. */
+  readonly began?: boolean;
+};
+
+/** Whether its commands will be confined; SANDBOX_UNAVAILABLE where they must be and cannot be. */
+export async function settleGround(
+  { flows, backend, project, cwd, config, granting, began = false }: Setting,
+  { env = process.env, sandbox, network }: Pick<DriveOptions, "env" | "sandbox" | "network">,
+): Promise<Settled> {
+  const { unconfinable = false, spec } = backend;
+  const decision = decideSandbox({
+    sandbox: flows[0]!.settings.boundaries.sandbox,
+    wish: sandbox ?? config.sandbox,
+    network: network ?? config.network,
+    starts: flows.some((flow) => startsProcesses(flow, granting)),
+    unconfinable: unconfinable ? spec.id : null,
+    began,
+  });
+  // The folder of a worktree may be gone: then it is made again, and tried out when it is there.
+  const place = existsSync(cwd) ? cwd : project.root;
+  const modules = flows.flatMap((flow) => modulesOf(flow, project.root));
+  return await settle(decision, placesOf(project, place, env, modules), env);
+}
+
+/** Whether somebody could be asked to grant a stage more than its list. */
+export function mayGrant({
+  ask,
+  wait = false,
+  onPermission = "deny",
+}: Omit<DriveOptions, "observe">): boolean {
+  return ask !== undefined || wait || onPermission !== "deny";
+}
+
+/** Says at once what must be known before the first command; gives what was said. */
+export function tellLoudly(
+  { warnings }: Settled,
+  { notify }: Pick<DriveOptions, "notify">,
+): readonly string[] {
+  const loud = warnings.flatMap(({ text, loud: isLoud }) => (isLoud ? [text] : []));
+  for (const text of loud) notify?.(text);
+  return loud;
+}
+
+/** Which run processes belong to. */
+export type RunAt = { readonly stateDir: string; readonly run: string };
+
+/** Starts the servers of tools; they end with the stack. Every process that is started here carries the mark of the run. */
+export async function openGround(
+  flow: Flow,
+  { cwd, ...at }: RunAt & { readonly cwd: string },
+  { env = process.env, ...options }: DriveOptions,
+  { config, ground: settled }: { readonly config: UserConfig; readonly ground: Settled },
+  stack: AsyncDisposableStack,
+): Promise<Around> {
+  const ground = await settled.groundAt(cwd);
+  const { search, git } = ground;
+  const { exec, child } = marking(ground, at, env);
+  const warnings = settled.warnings.map(({ text }) => text);
+  const { env: allow } = config;
+  const around = { exec, child, search, ...(git !== undefined && { git }), held: settled.held, allow };
+  if (flow.settings.mcpServers === undefined) return { ...around, served: [], warnings };
+  const { openServers } = await import("./mcp.ts");
+  const { signal } = surroundings(options);
+  const servers = await openServers(flow, { cwd, env, allow, child, signal });
+  stack.defer(servers.close);
+  return { ...around, served: servers.tools, warnings: [...warnings, ...servers.warnings] };
+}
+
+/** A resumed run finds by it what outlived the process that started it. */
+function marking({ exec, child }: Ground, at: RunAt, env: NodeJS.ProcessEnv): Pick<Ground, "exec" | "child"> {
+  let known: string | null = null;
+  const marks = (before: string | undefined) =>
+    [before, (known ??= markOfRun(at.stateDir, at.run))].filter(Boolean).join(":");
+  return {
+    exec: (options) => exec({ ...options, env: { ...options.env, [MARKS]: marks(options.env[MARKS]) } }),
+    child: (command, cwd) => {
+      const confined = child(command, cwd);
+      return { ...confined, env: { ...confined.env, [MARKS]: marks(env[MARKS]) } };
+    },
+  };
+}

@@ -1,0 +1,29 @@
+/** Whether a run of a flow can start a process at all: where none can start, there is nothing to confine. */
+import { offeredIn } from "../../boundaries/tools/toolbox.ts";
+import type { Flow, Step } from "../../flow/flow.ts";
+import { serversInUse } from "../../flow/mcp.ts";
+import { partsOf } from "../../flow/rules.ts";
+import { own } from "../../flow/json.ts";
+
+/**
+ * Our own programs (git, ripgrep) do not count. `granting`: somebody may grant a stage tools that its list does not have.
+ */
+export function startsProcesses(flow: Flow, granting: boolean): boolean {
+  const { checks, steps, hooks, stop, settings } = flow;
+  const { actions, mcpServers = {} } = settings;
+  return (
+    hooks !== undefined ||
+    Object.values(steps).some((step) => stepStarts(flow, step, granting)) ||
+    Object.values(checks).some(({ kind }) => kind === "command" || kind === "commit-message") ||
+    partsOf(stop).some(({ kind }) => kind === "module") ||
+    (actions.enabled && actions.types.some((type) => own(actions.modules ?? {}, type) !== undefined)) ||
+    serversInUse(mcpServers, Object.values(steps)).some(([, { kind }]) => kind !== "http")
+  );
+}
+
+/** A tool that a person may approve counts like one that is allowed. */
+function stepStarts(flow: Flow, step: Step, granting: boolean): boolean {
+  if (step.by.kind === "command") return true;
+  if (granting && step.stage !== undefined && step.tools.mode !== "plan") return true;
+  return offeredIn(flow, step, "asking").some(({ name }) => name === "Bash");
+}

@@ -1,0 +1,73 @@
+/** Where things are: the project around a working directory, its agents, its run state. */
+import { existsSync, readdirSync, statSync } from "node:fs";
+import { userInfo } from "node:os";
+import { dirname, isAbsolute, join, resolve } from "node:path";
+import { RunnerError } from "../../engine/ports.ts";
+import { requireSafeFolder } from "./safe-folder.ts";
+
+export type Project = {
+  /** The folder that holds `.agent`. */
+  readonly root: string;
+  readonly agentsDir: string;
+  readonly stateDir: string;
+};
+
+/**
+ * The nearest folder at or above `cwd` that holds `.agent` or `.lockstep`; `cwd` itself when there is none. FOLDER_UNSAFE
+ * when it is another user's.
+ */
+export function findProject(cwd: string, stateDir?: string, env: NodeJS.ProcessEnv = process.env): Project {
+  const start = resolve(cwd);
+  if (!existsSync(start) || !statSync(start).isDirectory()) {
+    throw new RunnerError("NO_SUCH_FOLDER", `The folder ${start} does not exist.`);
+  }
+  let root = start;
+  for (let folder = start; ; folder = dirname(folder)) {
+    const names = [".agent", ".lockstep"].filter((name) => isFolder(join(folder, name)));
+    if (names.length > 0) {
+      for (const name of names) requireSafeFolder(folder, name, env, configFolder(env));
+      root = folder;
+      break;
+    }
+    if (folder === dirname(folder)) break;
+  }
+  return {
+    root,
+    agentsDir: join(root, ".agent"),
+    stateDir: stateDir === undefined ? join(root, ".lockstep") : resolve(cwd, stateDir),
+  };
+}
+
+/** The names of all agents, sorted: folders with an agent file or with stages. */
+export function listAgents(project: Project): readonly string[] {
+  if (!isFolder(project.agentsDir)) return [];
+  return readdirSync(project.agentsDir)
+    .filter((name) => {
+      const folder = join(project.agentsDir, name);
+      return existsSync(join(folder, "agent.json")) || isFolder(join(folder, "stages"));
+    })
+    .toSorted();
+}
+
+function isFolder(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+}
+
+/** Where the user's settings are; null where nobody's home is known: a folder of the project would not be theirs. */
+export function configFolder(env: NodeJS.ProcessEnv): string | null {
+  const { XDG_CONFIG_HOME: config, HOME, USERPROFILE } = env;
+  if (config !== undefined && isAbsolute(config)) return join(config, "lockstep");
+  const home = HOME || USERPROFILE;
+  return home !== undefined && isAbsolute(home) ? join(home, ".config", "lockstep") : null;
+}
+
+/** Where the user's settings are, or would be. */
+export function settingsFolder(env: NodeJS.ProcessEnv): string {
+  return configFolder(env) ?? join(homeFolder(env), ".config", "lockstep");
+}
+
+/** The user's own folder. A HOME that is not a full path would mean another place in every folder, so it is passed over. */
+export function homeFolder({ HOME, USERPROFILE }: NodeJS.ProcessEnv): string {
+  const named = HOME ?? USERPROFILE ?? "";
+  return isAbsolute(named) ? named : userInfo().homedir;
+}

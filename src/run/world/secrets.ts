@@ -1,0 +1,137 @@
+/** Every value that must not be seen in what a run records, shows or sends: what the user's own settings tell of them. */
+import { closeSync, constants, fstatSync, openSync, readFileSync, statSync } from "node:fs";
+import { dirname, isAbsolute, join, resolve } from "node:path";
+import {
+  credentialsIn,
+  secretsIn,
+  secretsInHeaders,
+  valuesOf,
+} from "../../boundaries/redact/secret-names.ts";
+import type { Flow } from "../../flow/flow.ts";
+import { variablesIn } from "../../flow/mcp.ts";
+import { readConfig, type UserConfig } from "./config.ts";
+import { inThisTurn } from "./moment.ts";
+import type { DriveOptions } from "../options.ts";
+
+/** `config`: the user's settings, where they were read already. */
+export type SecretSource = Pick<DriveOptions, "env" | "cwd" | "secrets"> & { readonly config?: UserConfig };
+
+/** Runs that all began before one of them had a text to look through share the list: reading it takes a while. */
+export function secretsFor(source: SecretSource, flow?: Flow): () => readonly string[] {
+  begun += 1;
+  const { env = process.env, cwd = process.cwd(), secrets = NONE } = source;
+  return () => {
+    const key = JSON.stringify(["secrets", begun, numberOf(env), resolve(cwd), secrets, namedIn(flow)]);
+    return inThisTurn(key, () => secretsOf(source, flow));
+  };
+}
+
+/** What a run knows is read after it began: the environment may have been changed since the one before. */
+let begun = 0;
+
+function numberOf(env: NodeJS.ProcessEnv): number {
+  const known = numbers.get(env) ?? (numbered += 1);
+  numbers.set(env, known);
+  return known;
+}
+
+const numbers = new WeakMap<NodeJS.ProcessEnv, number>();
+let numbered = 0;
+
+export function secretsOf(
+  { env = process.env, cwd = process.cwd(), secrets = NONE, config }: SecretSource,
+  flow?: Flow,
+): readonly string[] {
+  const byUser = givenByUser(env, config);
+  const named = valuesOf(new Set([...namedIn(flow), ...byUser.names]), env);
+  const values = [...secretsIn(env), ...secrets, ...named, ...byUser.values, ...leftByGit(cwd, env)];
+  return [...new Set(values)];
+}
+
+const NONE: readonly string[] = [];
+
+/** Variables that somebody names as the place of a key, whatever they are called. */
+function namedIn(flow: Flow | undefined): readonly string[] {
+  if (flow?.settings.mcpServers === undefined) return NONE;
+  const servers = Object.values(flow.settings.mcpServers);
+  return servers.flatMap((server) => variablesIn(server.kind === "http" ? server.headers : server.env));
+}
+
+type Given = { readonly names: readonly string[]; readonly values: readonly string[] };
+
+/** Of the user's own config.json: the variables that it names, and the secrets that are written out in it. */
+function givenByUser(env: NodeJS.ProcessEnv, config?: UserConfig): Given {
+  try {
+    const { models, providers, acp } = config ?? readConfig(env);
+    const entries = [...Object.values(models), ...Object.values(providers)];
+    const settings = entries.filter((entry) => typeof entry !== "string");
+    const keys = settings.flatMap(({ apiKeyEnv }) => apiKeyEnv ?? []);
+    const inHeaders = settings.flatMap(({ headers }) => variablesIn(headers ?? {}));
+    const values = settings.flatMap(({ headers }) => secretsInHeaders(headers ?? {}));
+    return { names: [...keys, ...inHeaders, ...(acp?.pass ?? [])], values };
+  } catch {
+    // What is wrong with the file is reported where its settings are used.
+    return { names: [], values: [] };
+  }
+}
+
+// Credentials in the configuration of git: actions/checkout leaves a token there, and so do addresses with a password.
+
+function leftByGit(cwd: string, env: NodeJS.ProcessEnv): readonly string[] {
+  const { HOME: home, XDG_CONFIG_HOME: config } = env;
+  const files = [
+    ...ofRepository(resolve(cwd)),
+    ...(home === undefined ? [] : [join(home, ".gitconfig"), join(home, ".config/git/config")]),
+    ...(config === undefined ? [] : [join(config, "git/config")]),
+  ];
+  return files.flatMap((file) => {
+    const text = read(file);
+    const included = includedIn(text, dirname(file), home).map(read);
+    return [text, ...included].flatMap(credentialsIn);
+  });
+}
+
+function ofRepository(cwd: string): readonly string[] {
+  for (let folder = cwd; ; folder = dirname(folder)) {
+    const at = join(folder, ".git");
+    const found = statSync(at, { throwIfNoEntry: false });
+    if (found?.isDirectory() === true) return [join(at, "config"), join(at, "config.worktree")];
+    const [, elsewhere] = /^gitdir: (.+)$/m.exec(found === undefined ? "" : read(at)) ?? [];
+    if (elsewhere !== undefined) {
+      const own = resolve(folder, elsewhere);
+      const common = resolve(own, read(join(own, "commondir")).trim() || ".");
+      return [join(common, "config"), join(own, "config.worktree")];
+    }
+    if (folder === dirname(folder)) return [];
+  }
+}
+
+/** One level is enough: what leaves tokens behind includes no further files. */
+function includedIn(text: string, folder: string, home: string | undefined): readonly string[] {
+  const paths = [...text.matchAll(/^\s*path\s*=\s*"?([^"\n]{1,1024}?)"?\s*$/gim)].map(
+    ([, path = ""]) => path,
+  );
+  return paths.slice(0, MOST_INCLUDED).map((path) => {
+    if (path.startsWith("~/") && home !== undefined) return join(home, path.slice(2));
+    return isAbsolute(path) ? path : join(folder, path);
+  });
+}
+
+const MOST_INCLUDED = 20;
+const MOST_READ = 1024 * 1024;
+
+/** An ordinary file of an ordinary size; a pipe that somebody put there is not waited for. */
+function read(file: string): string {
+  let handle: number | null = null;
+  try {
+    // Most are not there, and an exception for each costs more than all the rest.
+    if (statSync(file, { throwIfNoEntry: false })?.isFile() !== true) return "";
+    handle = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
+    const about = fstatSync(handle);
+    return about.isFile() && about.size <= MOST_READ ? readFileSync(handle, "utf8") : "";
+  } catch {
+    return "";
+  } finally {
+    if (handle !== null) closeSync(handle);
+  }
+}
