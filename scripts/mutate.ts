@@ -30,6 +30,7 @@ const HELP = `Plants defects and prints those that no test notices.
   --changed[=REF]   only in lines that differ from REF (main)
   --kind NAME       only this kind, as printed; may be repeated
   --again PATH      only what survived in an earlier document (--json); what was noticed then still counts
+  --tests PATH      only tests whose path begins so; may be repeated
   --workers N       processes side by side (2)
   --seconds N       tests are added to a defect until they take as long (10)
   --least PERCENT   exit with 1 when fewer are noticed
@@ -88,6 +89,7 @@ const { values: given } = parseArgs({
     changed: { type: "string" },
     kind: { type: "string", multiple: true, default: [] },
     again: { type: "string" },
+    tests: { type: "string", multiple: true, default: [] },
     workers: { type: "string", default: "2" },
     seconds: { type: "string", default: "10" },
     least: { type: "string", default: "0" },
@@ -441,7 +443,9 @@ async function recordings(): Promise<readonly TestFile[]> {
   const files = globSync("test/**/*.test.ts", {
     cwd: root,
     exclude: ["**/*{fuzz,mutations}.test.ts"],
-  }).toSorted();
+  })
+    .filter((file) => given.tests.length === 0 || given.tests.some((path) => file.startsWith(path)))
+    .toSorted();
   const kept = files.map((file) => keptFor(file));
   const missing = files.filter((_, at) => kept[at] === null);
   if (missing.length > 0) say(`recording what ${missing.length} test files reach`);
