@@ -222,10 +222,9 @@ function mutants(): readonly Mutant[] {
 
 /** The same edits as before: a file may have moved, and lines above may have come or gone. */
 function survivorsOf(earlier: Summary, all: readonly Mutant[]): readonly Mutant[] {
-  const keyOf = (file: string, kind: string, diff: string) =>
-    JSON.stringify([file.slice(file.lastIndexOf("/") + 1), kind, diff]);
-  const known = new Set(earlier.survivors.map(({ file, kind, diff }) => keyOf(file, kind, diff)));
-  const found = all.filter((one) => known.has(keyOf(one.file, one.kind, diffOf(textOf(one.file), one))));
+  const keyOf = (kind: string, diff: string) => JSON.stringify([kind, diff]);
+  const known = new Set(earlier.survivors.map(({ kind, diff }) => keyOf(kind, diff)));
+  const found = all.filter((one) => known.has(keyOf(one.kind, diffOf(textOf(one.file), one))));
   say(
     `${found.length} of ${earlier.survivors.length} survivors are planted again; the code of the others is gone`,
   );
