@@ -526,6 +526,17 @@ const rows: readonly Row[] = [
     reason: /no good/,
   },
   {
+    name: "assert in code says fail, said as its outcome",
+    stages: { plan: {} },
+    more: HOOKS,
+    hooks: (path) => (path === "plan.assert" ? { outcome: "fail", reason: "no good" } : undefined),
+    model: [done()],
+    outcome: "failed",
+    code: "AGENT_VALIDATION_ABORT",
+    path: "plan:fail",
+    reason: /no good/,
+  },
+  {
     name: "exit writes what the successor reads",
     stages: { plan: { next: "build" }, build: { prompt: "{{ctx.upstream[0].output.digest}}" } },
     more: HOOKS,

@@ -677,6 +677,21 @@ describe("reading GitHub", () => {
   });
 });
 
+test("a single tool of a server is offered and called as well", async () => {
+  const spec = { name: "mcp__one__look", description: "", input: { type: "object" } };
+  const run = () => Promise.resolve({ kind: "done" as const, content: "looked" });
+  const options = { cwd: base, protect: [], env: () => ({}), autoResponse: "", exec: async () => QUIET };
+  const box = createToolbox({ ...options, served: [{ spec, reads: true, run }] });
+  const step = stepWith({ allow: ["mcp__one__look"], mode: "plan" });
+  assert.deepEqual(
+    box.offer(step).map(({ name }) => name),
+    [spec.name],
+  );
+  const call = { id: "1", name: spec.name, input: {} };
+  const [result] = await box.call(step, [call], new AbortController().signal);
+  assert.deepEqual([result?.ok, result?.content], [true, "looked"]);
+});
+
 describe("tools of servers", () => {
   const served = (name: string, reads: boolean) => ({
     spec: { name, description: "", input: { type: "object", required: ["q"] } },

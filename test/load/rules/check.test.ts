@@ -2278,6 +2278,11 @@ for (const row of ROWS) {
 
 /** What looks like a finding and is none: no finding of this code may come of it. */
 const INNOCENT: readonly { readonly code: Code; readonly name: string; readonly changes: Changes }[] = [
+  ...["build/", "a/.", "x~", "../cache", "/srv/x/", "~/x"].map((path) => ({
+    code: "SANDBOX-PATH" as const,
+    name: path,
+    changes: { "agent /runner/boundaries/sandbox": { filesystem: { allowedPaths: [path] } } },
+  })),
   {
     code: "CONFIG-NOT-ACTED-ON",
     name: "what becomes of a worktree",

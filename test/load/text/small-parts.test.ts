@@ -17,6 +17,7 @@ test("the nearest word", () => {
     ["modal", ["mode", "model", "modals"], "model"],
     ["abab", ["ab", "abcabab"], "abcabab"],
     ["aab", ["ab"], "ab"],
+    ["aba", ["ababa"], null],
     ["abcabc", ["abc"], null],
     ["issue_number", ["issue"], "issue"],
     ["number", ["issue_number"], "issue_number"],
@@ -178,6 +179,7 @@ test("initial.X goes on as continuation.X, and nothing else does", () => {
     kinds: new Map([
       ["continuation.a", "work"],
       ["continuation.initial.a", "work"],
+      ["continuation.l.a", "work"],
     ]),
   };
   const after = (id: string) => continuationOf(id, flow as unknown as Parameters<typeof continuationOf>[1]);

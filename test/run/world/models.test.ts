@@ -75,7 +75,8 @@ test("a name means what the user says, else a word, a provider's model, or a fam
   ];
   for (const [name, said, env, ref] of rows) assert.equal(meaning(name, said, env).ref, ref, name);
   // A provider alone is not a model.
-  for (const name of ["openai", "ollama", "anthropic"])
+  // A family is known by how its names begin.
+  for (const name of ["openai", "ollama", "anthropic", "my-gpt-4", "no1", "xclaude-3", "a-gemini-2"])
     assert.throws(() => meaning(name, {}), { code: "NO_BACKEND" }, name);
 });
 
