@@ -15,7 +15,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { parseArgs } from "node:util";
 import type { Job, Outcome, Recorded } from "./mutant.ts";
 import { diffOf, isValid, type Kind, KINDS, type Mutation, mutationsOf, planted } from "./mutations.ts";
@@ -223,8 +223,14 @@ function mutants(): readonly Mutant[] {
 /** The same edits as before: a file may have moved, and lines above may have come or gone. */
 function survivorsOf(earlier: Summary, all: readonly Mutant[]): readonly Mutant[] {
   const keyOf = (kind: string, diff: string) => JSON.stringify([kind, diff]);
-  const known = new Set(earlier.survivors.map(({ kind, diff }) => keyOf(kind, diff)));
-  const found = all.filter((one) => known.has(keyOf(one.kind, diffOf(textOf(one.file), one))));
+  const byEdit = Map.groupBy(all, (one) => keyOf(one.kind, diffOf(textOf(one.file), one)));
+  const found = earlier.survivors.flatMap(({ file, line, kind, diff }) => {
+    const isSame = (one: Mutant) => basename(one.file) === basename(file);
+    const same = (byEdit.get(keyOf(kind, diff)) ?? []).toSorted(
+      (a, b) => Number(isSame(b)) - Number(isSame(a)) || Math.abs(a.line - line) - Math.abs(b.line - line),
+    );
+    return same.slice(0, 1);
+  });
   say(
     `${found.length} of ${earlier.survivors.length} survivors are planted again; the code of the others is gone`,
   );

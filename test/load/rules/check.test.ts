@@ -1018,6 +1018,17 @@ const ROWS: readonly Row[] = [
     changes: { "agent /parameters/topic": { type: "string", description: "x", cli: "--topic" } },
     at: "agent.json /parameters/topic",
   },
+  {
+    code: "PARAM-UNREAD",
+    name: "a parameter that a prompt reads under nearly its name",
+    changes: {
+      "agent /parameters/topic": { type: "string", description: "x", cli: "--topic" },
+      "registry /steps/initial.issue/uvVariables": ["issue", "topics"],
+      "prompts/steps/initial/issue/f_default.md": "{uv-issue} {uv-topics}",
+    },
+    at: "agent.json /parameters/topic",
+    says: /Did you mean "topics"/,
+  },
 
   // The registry and its steps.
   {
