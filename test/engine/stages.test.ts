@@ -661,3 +661,18 @@ for (const row of rows) {
     row.also?.(played);
   });
 }
+
+test("hooks are given where the run is, and which execution of which stage it is", async () => {
+  const seen: Json[] = [];
+  const flow = sketchMachine({ plan: {} }, HOOKS);
+  const hooks = hooksOf((path, args) => {
+    if (path === "plan.setup") seen.push(args.at(-1)!);
+    return undefined;
+  });
+  await play({ flow, model: [done()], ports: { hooks, toolbox } });
+  const host = seen[0] as { readonly [key: string]: Json };
+  assert.deepEqual(
+    [host.workflowRunId, host.stageExecutionId, host.stage, typeof host.cwd],
+    ["run", "run/plan/1", "plan", "string"],
+  );
+});

@@ -51,7 +51,7 @@ function closes(line: string, open: Opening): boolean {
 /** At least three of the same mark, at most three spaces from the margin. */
 function runIn(line: string): { readonly char: string; readonly size: number; readonly rest: string } | null {
   let from = 0;
-  while (from < 4 && line[from] === " ") from += 1;
+  while (line[from] === " ") from += 1;
   const char = line[from];
   if (from > 3 || (char !== "`" && char !== "~")) return null;
   let end = from;

@@ -56,7 +56,7 @@ function yamlText(text: string, path: Path): string | null {
 
 function scalar(text: string): string {
   const quoted = /^(["'])(.*)\1[ \t]*(?:#.*)?$/.exec(text);
-  if (quoted === null) return text.replace(/(?:^|[ \t]+)#.*$/, "").trim();
+  if (quoted === null) return text.replace(/(?:^|[ \t]+)#.*$/, "");
   return quoted[1] === '"' ? quoted[2]!.replaceAll("\\\\", "\\") : quoted[2]!.replaceAll("''", "'");
 }
 

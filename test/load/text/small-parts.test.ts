@@ -18,6 +18,7 @@ test("the nearest word", () => {
     ["abab", ["ab", "abcabab"], "abcabab"],
     ["aab", ["ab"], "ab"],
     ["aba", ["ababa"], null],
+    ["xyzaba", ["xyzababa", "xyzabaq"], "xyzabaq"],
     ["abcabc", ["abc"], null],
     ["issue_number", ["issue"], "issue"],
     ["number", ["issue_number"], "issue_number"],
