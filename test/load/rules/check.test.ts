@@ -1642,6 +1642,28 @@ const ROWS: readonly Row[] = [
   },
   {
     code: "DATA-NEVER",
+    name: "a step reads one of two things that it hands on itself",
+    changes: {
+      "registry /steps/continuation.issue/structuredGate/handoffFields": ["next_action.action", "stepId"],
+      "registry /steps/continuation.issue/inputs": { last: { from: "continuation.issue.stepId" } },
+      "prompts/steps/continuation/issue/f_default.md": "{uv-last}",
+    },
+    at: "steps_registry.json /steps/continuation.issue/inputs/last/from",
+  },
+  {
+    code: "HANDOFF-FIELD",
+    name: "a member that the items of a list cannot have",
+    changes: {
+      [`registry ${S}/structuredGate/handoffFields`]: ["found.0.nam"],
+      "schema /initial.issue/properties/found": {
+        type: "array",
+        items: { type: "object", properties: { name: { type: "string" } }, additionalProperties: false },
+      },
+    },
+    at: `steps_registry.json ${S}/structuredGate/handoffFields/0`,
+  },
+  {
+    code: "DATA-NEVER",
     name: "the supplier comes only afterwards",
     changes: {
       [`registry ${CLOSURE}/structuredGate/handoffFields`]: ["stepId"],
