@@ -2,7 +2,8 @@
  * A schema as strict draft-07 validators take it: only keywords of that draft, every reference local, an object at the
  * root. Looser than the original where the draft has no word for something; the answer is judged by the original.
  */
-import { isObject, own, type Json, type JsonObject, type JsonSchema } from "../flow/json.ts";
+import { isObject, type Json, type JsonObject, type JsonSchema } from "../flow/json.ts";
+import { followRef, mapSchemas } from "../flow/json-schema.ts";
 import { listIn, textIn } from "./untyped.ts";
 
 export function toDraft07(schema: JsonSchema): JsonSchema {
@@ -14,7 +15,7 @@ export function toDraft07(schema: JsonSchema): JsonSchema {
     if (pointer === "#") return { $ref: "#" };
     const known = names.get(pointer);
     if (known !== undefined) return { $ref: `#/definitions/${known}` };
-    const target = follow(schema, pointer);
+    const target = followRef(schema, pointer)?.value;
     if (target === undefined) return {};
     const name = nameFor(pointer, names.size);
     names.set(pointer, name);
@@ -33,9 +34,7 @@ function convert(schema: Json, refer: Refer): Json {
   if (!isObject(schema)) return schema === false ? { not: {} } : {};
   const out: { [keyword: string]: Json } = {};
   for (const [keyword, value] of Object.entries(modernised(schema))) {
-    const kind = own(KEYWORDS, keyword);
-    if (kind === undefined || (keyword === "format" && !FORMATS.has(textIn(value)))) continue;
-    const converted = convertValue(kind, value, refer);
+    const converted = convertValue(keyword, value, refer);
     if (converted !== undefined) out[keyword] = converted;
   }
   const { $ref } = schema;
@@ -47,27 +46,14 @@ function convert(schema: Json, refer: Refer): Json {
     : { ...whole, allOf: [reference, ...listIn(whole.allOf)] };
 }
 
-type Kind = "plain" | "schema" | "schemas" | "map" | "items" | "dependencies" | "extra";
-
-function convertValue(kind: Kind, value: Json, refer: Refer): Json | undefined {
-  switch (kind) {
-    case "plain":
-      return value;
-    case "extra": // here a bare boolean is common, and every validator reads it
-      return typeof value === "boolean" ? value : convert(value, refer);
-    case "schema":
-      return convert(value, refer);
-    case "schemas":
-      return Array.isArray(value) ? value.map((one: Json) => convert(one, refer)) : undefined;
-    case "items":
-      return Array.isArray(value) ? value.map((one: Json) => convert(one, refer)) : convert(value, refer);
-    case "map":
-      return isObject(value) ? mapValues(value, (one) => convert(one, refer)) : undefined;
-    case "dependencies":
-      return isObject(value)
-        ? mapValues(value, (one) => (Array.isArray(one) ? one : convert(one, refer)))
-        : undefined;
-  }
+function convertValue(keyword: string, value: Json, refer: Refer): Json | undefined {
+  if (DATA.has(keyword)) return keyword === "format" && !FORMATS.has(textIn(value)) ? undefined : value;
+  if (!HOLDERS.has(keyword)) return undefined;
+  // Here a bare boolean is common, and every validator reads it.
+  if (keyword.startsWith("additional") && typeof value === "boolean") return value;
+  return mapSchemas(keyword, value, (one) =>
+    keyword === "dependencies" && Array.isArray(one) ? one : convert(one, refer),
+  );
 }
 
 /** The words of later drafts that draft-07 had under another name. */
@@ -92,52 +78,25 @@ function withoutIdle(schema: JsonObject): JsonObject {
   return unconditional;
 }
 
-function follow(root: JsonSchema, pointer: string): Json | undefined {
-  if (!pointer.startsWith("#/")) return undefined;
-  let here: Json | undefined = root;
-  for (const segment of pointer.slice(2).split("/")) {
-    const key = unescapeSegment(segment);
-    if (Array.isArray(here)) here = (here as readonly Json[])[Number(key)];
-    else here = isObject(here) ? own(here, key) : undefined;
-  }
-  return here;
-}
-
-function unescapeSegment(segment: string): string {
-  try {
-    return decodeURIComponent(segment).replaceAll("~1", "/").replaceAll("~0", "~");
-  } catch {
-    return segment;
-  }
-}
-
 function nameFor(pointer: string, nth: number): string {
   const tail = pointer.slice(pointer.lastIndexOf("/") + 1).replaceAll(/\W+/g, "_");
   return `${tail}_${nth + 1}`;
 }
 
-function mapValues(value: JsonObject, change: (one: Json) => Json): JsonObject {
-  return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, change(one)]));
-}
-
-const KEYWORDS: { readonly [keyword: string]: Kind } = {
-  ...named(
-    "plain",
+/** The keywords of the draft: those that hold data, and those that hold schemas. */
+const DATA = new Set(
+  (
     "title description default examples readOnly writeOnly type enum const format multipleOf maximum exclusiveMaximum " +
-      "minimum exclusiveMinimum maxLength minLength pattern maxItems minItems uniqueItems maxProperties " +
-      "minProperties required",
-  ),
-  ...named("schema", "contains propertyNames not if then else"),
-  ...named("extra", "additionalProperties additionalItems"),
-  ...named("schemas", "allOf anyOf oneOf"),
-  ...named("map", "properties patternProperties"),
-  ...named("items", "items"),
-  ...named("dependencies", "dependencies"),
-};
-
-function named(kind: Kind, keywords: string): { readonly [keyword: string]: Kind } {
-  return Object.fromEntries(keywords.split(" ").map((keyword) => [keyword, kind]));
-}
+    "minimum exclusiveMinimum maxLength minLength pattern maxItems minItems uniqueItems maxProperties " +
+    "minProperties required"
+  ).split(" "),
+);
+const HOLDERS = new Set(
+  (
+    "contains propertyNames not if then else additionalProperties additionalItems allOf anyOf oneOf properties " +
+    "patternProperties items dependencies"
+  ).split(" "),
+);
 
 const FORMATS: ReadonlySet<string> = new Set(
   (

@@ -1,5 +1,6 @@
 /** Where two JSON values differ. */
 import { isObject, own, type Json } from "./json.ts";
+import { escapeSegment } from "./json-pointer.ts";
 
 /** `pointer` as in JSON Pointer; "" is the whole. Undefined: there is nothing at this place. */
 export type Difference = {
@@ -18,7 +19,7 @@ export function differences(
   if (isObject(before) && isObject(after)) {
     const names = new Set([...Object.keys(before), ...Object.keys(after)]);
     return [...names].flatMap((name) =>
-      differences(own(before, name), own(after, name), `${pointer}/${segment(name)}`),
+      differences(own(before, name), own(after, name), `${pointer}/${escapeSegment(name)}`),
     );
   }
   if (Array.isArray(before) && Array.isArray(after)) {
@@ -27,8 +28,4 @@ export function differences(
     return places.flatMap((place) => differences(a[place], b[place], `${pointer}/${place}`));
   }
   return [{ pointer, before, after }];
-}
-
-function segment(name: string): string {
-  return name.replaceAll("~", "~0").replaceAll("/", "~1");
 }

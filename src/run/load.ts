@@ -3,14 +3,14 @@ import { createHash } from "node:crypto";
 import type { Flow } from "../flow/flow.ts";
 import type { FileRead, FileTree } from "../flow/files.ts";
 import { canonicalJson } from "../flow/json.ts";
+import type { Claim } from "../flow/parameter-flag.ts";
 import { hasErrors, type Problem } from "../flow/problem.ts";
-import { hasStages, loadAgent, type LoadResult, type LoadWorld, type SchemaToTry } from "../load/index.ts";
-import { CODES } from "../load/rules/codes.ts";
+import { loadAgent, type LoadResult, type LoadWorld, type SchemaToTry } from "../load/index.ts";
 import type { ModelToTry } from "../load/agent/models.ts";
-import { readDocument } from "../load/text/document.ts";
+import { didYouMean } from "../load/text/suggest.ts";
 import { findPrompt } from "../prompts/find.ts";
 import { createFiles } from "./world/files.ts";
-import { findProject, type Project } from "./world/project.ts";
+import { findProject, listAgents, type Project } from "./world/project.ts";
 
 export type Loaded = {
   readonly agent: string;
@@ -19,11 +19,16 @@ export type Loaded = {
   readonly problems: readonly Problem[];
 };
 
+/** An agent as it was read from its files: the loader says where each part was written. */
+export type LoadedAgent = Loaded & Pick<LoadResult, "origin" | "stepsIn" | "problemAt">;
+
 export type LoadOptions = {
   readonly cwd?: string;
   readonly stateDir?: string;
   /** Warnings count as errors. */
   readonly strict?: boolean;
+  /** Whether a flag of a parameter is free on the command line that the agent is loaded for. */
+  readonly claim?: (flag: string) => Claim;
   /** Read by these instead of from the project's folder. */
   readonly files?: FileTree;
 };
@@ -34,42 +39,66 @@ export type LoadOptions = {
  * @example
  * const { flow, problems } = await load("iterator", { cwd: "/my/project" });
  */
-export async function load(agent: string, options: LoadOptions = {}): Promise<Loaded> {
+export async function load(agent: string, options: LoadOptions = {}): Promise<LoadedAgent> {
   const project = findProject(options.cwd ?? process.cwd(), options.stateDir);
   const files = onceOnly(options.files ?? createFiles(project.root));
-  const { flow, problems } = hasStages(agent, files)
-    ? await loadStages(agent, files)
-    : await loadRegistry(agent, files);
-  const found = [
-    ...problems,
-    ...(flow === null ? [] : await pathProblems(flow, agent, project, files)),
+  const result = await loadAgent(agent, files, (ref) => findPrompt(files, ref), await loadWorld());
+  const { flow, origin, stepsIn, problemAt } = result;
+  const compiled = [...(await schemaProblems(result.schemas)), ...(await modelProblems(result.models))];
+  const problems = [
+    ...result.inOrder([...result.problems, ...compiled]),
+    ...(flow === null ? [] : await pathProblems(flow, project, problemAt)),
     ...(flow === null ? [] : await moduleProblems(flow, files)),
-  ];
+    ...(flow === null || options.claim === undefined ? [] : flagProblems(flow, options.claim, problemAt)),
+  ].map((problem) => naming(problem, agent, project));
   return {
     agent,
     project,
     flow,
-    problems: options.strict ? found.map((problem) => ({ ...problem, severity: "error" as const })) : found,
+    origin,
+    stepsIn,
+    problemAt,
+    problems: options.strict ? problems.map((one) => ({ ...one, severity: "error" as const })) : problems,
   };
 }
 
-type Checked = Pick<LoadResult, "flow" | "problems">;
-
-async function loadRegistry(agent: string, files: FileTree): Promise<Checked> {
-  const world = await loadWorld();
-  const { flow, problems, schemas, models } = loadAgent(agent, files, (ref) => findPrompt(files, ref), world);
-  return {
-    flow,
-    problems: [...problems, ...(await schemaProblems(schemas)), ...(await modelProblems(models))],
-  };
+/** An agent that is not there: most often it is there under another name. */
+function naming(problem: Problem, agent: string, project: Project): Problem {
+  if (problem.code !== "AC-SERVICE-001") return problem;
+  const names = listAgents(project);
+  const there =
+    names.length === 0
+      ? `${project.agentsDir} contains no agents; create one with: lockstep init ${agent}`
+      : `there is: ${names.slice(0, 20).join(", ")}`;
+  return { ...problem, fix: `${problem.fix}${didYouMean(agent, names)} In this project ${there}.` };
 }
 
-/** Only an agent with stages needs the loader for them, and a parser for YAML. */
-async function loadStages(agent: string, files: FileTree): Promise<Checked> {
-  const { inOrder, loadMachine } = await import("../load/stages/machine.ts");
-  const { flow, problems, schemas, models } = loadMachine(agent, files, await loadWorld());
-  const found = [...problems, ...(await schemaProblems(schemas)), ...(await modelProblems(models))];
-  return { flow, problems: inOrder(found) };
+/** Parameters whose flag is one of the command line. A flag that is reserved is an error, any other is worth knowing. */
+function flagProblems(
+  { parameters, dialect }: Flow,
+  claim: NonNullable<LoadOptions["claim"]>,
+  problemAt: LoadResult["problemAt"],
+): readonly Problem[] {
+  const isStages = dialect === "stage";
+  const fix = isStages ? "Rename the parameter" : "Give the parameter another flag";
+  return parameters.flatMap(({ name, flag }) => {
+    const claimed = claim(flag);
+    if (claimed.kind === "free") return [];
+    const { kind, clash } = claimed;
+    const found =
+      kind === "reserved"
+        ? ({
+            code: "PARAM-RESERVED",
+            message: `The parameter "${name}" uses the flag ${flag}, but ${clash} of \`lockstep run\` is reserved.`,
+            fix: `${fix}.`,
+          } as const)
+        : ({
+            code: "PARAM-BUILT-IN",
+            message: `The parameter "${name}" has the flag ${flag}, which is also a flag of \`lockstep run\`.`,
+            fix: `${fix}, or write --ls-${clash.slice(2)} for the built-in one.`,
+          } as const);
+    return [problemAt(["parameters", name, ...(isStages ? [] : ["cli"])], found)];
+  });
 }
 
 /** The names of tools are those of the toolbox itself. */
@@ -174,34 +203,19 @@ async function modelProblems(models: readonly ModelToTry[]): Promise<readonly Pr
 /** Where the folders of the sandbox really lead. What the words alone tell was found before. */
 async function pathProblems(
   flow: Flow,
-  agent: string,
   project: Project,
-  files: FileTree,
+  problemAt: LoadResult["problemAt"],
 ): Promise<readonly Problem[]> {
   const { asked, filesystem } = flow.settings.boundaries.sandbox;
   if (!asked || filesystem.allowedPaths.length === 0) return [];
   const { refusePath } = await import("../boundaries/sandbox/policy.ts");
+  const { refusedFolder } = await import("../load/rules/sandbox.ts");
   const { placesOf } = await import("./world/sandbox.ts");
   const places = placesOf(project, project.root, process.env);
-  const file = `.agent/${agent}/agent.json`;
-  return filesystem.allowedPaths.flatMap((path, place) => {
+  return filesystem.allowedPaths.flatMap((path, index) => {
     const why = refusePath(path, places);
-    if (why === null) return [];
-    const pointer = `/runner/boundaries/sandbox/filesystem/allowedPaths/${place}`;
-    return [
-      {
-        code: "SANDBOX-PATH",
-        severity: "error",
-        file,
-        ...readDocument(files, file).document.place(pointer),
-        pointer,
-        step: null,
-        message: `The folder ${JSON.stringify(path)} in allowedPaths cannot be opened for writing: ${why}.`,
-        why: CODES["SANDBOX-PATH"].why,
-        fix: "Name only the folder that is needed.",
-        witness: [],
-      },
-    ];
+    const part = ["settings", "runner", "boundaries", "sandbox", "filesystem", "allowedPaths", `${index}`];
+    return why === null ? [] : [problemAt(part, refusedFolder(path, why))];
   });
 }
 

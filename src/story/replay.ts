@@ -1,9 +1,9 @@
 /** Working out every decision of a run again from its journal, and holding it against what is recorded. */
+import type { Prepared, PreparedFlows } from "../engine/schema/prepared.ts";
 import { flowFrom } from "../flow/adopted.ts";
-import type { Command, Entry, Event, Led } from "../flow/event.ts";
-import type { Flow, Flows } from "../flow/flow.ts";
+import { decisionIn, type Command, type Entry, type Event, type Led } from "../flow/event.ts";
 import { sameJson, type Json } from "../flow/json.ts";
-import { decide } from "../engine/decide/decide.ts";
+import { stateAfter } from "../engine/decide/decide.ts";
 import { EMPTY_STATE, type State } from "../engine/decide/state.ts";
 
 export type Replayed = {
@@ -24,7 +24,7 @@ export type Divergence = {
   readonly derived: Json;
 };
 
-export function replay(began: Flow, entries: readonly Entry[], adopted?: Flows): Replayed {
+export function replay(began: Prepared, entries: readonly Entry[], adopted?: PreparedFlows): Replayed {
   let flow = began;
   const { add, replayed } = createReplay(({ event }) => (flow = flowFrom(flow, event, adopted)));
   entries.every(add);
@@ -38,7 +38,7 @@ export type Replaying = {
 };
 
 /** For a run that is read in slices: `flowAt` gives the flow that holds from an entry on. After the first difference nothing more is looked at. */
-export function createReplay(flowAt: (entry: Entry) => Flow): Replaying {
+export function createReplay(flowAt: (entry: Entry) => Prepared): Replaying {
   let state = EMPTY_STATE;
   let events = 0;
   let difference: Divergence | null = null;
@@ -50,13 +50,13 @@ export function createReplay(flowAt: (entry: Entry) => Flow): Replaying {
       try {
         difference = misplaced(state, entry, events + 1);
         if (difference !== null) return false;
-        next = decide(flowAt(entry), state, event);
+        next = stateAfter(flowAt(entry), state, event);
       } catch (error) {
         const why = error instanceof Error ? error.message : String(error);
         difference = divergence(entry, "entry", place(event), why);
         return false;
       }
-      if (!sameDecision(entry.led, next.settled)) {
+      if (!sameDecision(decisionIn(entry), next.settled)) {
         difference = divergence(entry, "decision", entry.led ?? null, next.settled);
         return false;
       }
@@ -107,7 +107,8 @@ export function answers(command: Command, event: Event): boolean {
     case "ask":
       return (
         (event.type === "step.answered" && (event.turn === command.turn || unaskable)) ||
-        event.type === "step.warned"
+        event.type === "step.warned" ||
+        event.type === "step.cut"
       );
     case "call":
       return event.type === "step.called" || event.type === "step.asked" || event.type === "step.suspended";

@@ -1,16 +1,17 @@
 /** A run with some of its texts replaced: every decision is computed again. */
+import type { Prepared, PreparedFlows } from "../engine/schema/prepared.ts";
 import { flowFrom } from "../flow/adopted.ts";
 import type { Entry, Event } from "../flow/event.ts";
-import type { Flow, Flows } from "../flow/flow.ts";
+import type { Flow } from "../flow/flow.ts";
 import { isObject, own, sameJson, type JsonObject } from "../flow/json.ts";
 import { RESERVED_FIELDS } from "../flow/text/placeholder.ts";
-import { decide } from "../engine/decide/decide.ts";
+import { stateAfter } from "../engine/decide/decide.ts";
 import { contextOf } from "../engine/decide/stage-lane.ts";
 import { EMPTY_STATE, recordedWith, type State } from "../engine/decide/state.ts";
 
 export type Retelling = {
-  readonly flow: Flow;
-  readonly adopted?: Flows;
+  readonly flow: Prepared;
+  readonly adopted?: PreparedFlows;
   readonly entries: readonly Entry[];
   /** Gives the event in its new words. `was` is how the run stood before it as recorded, `is` as told anew. */
   readonly change: (
@@ -27,8 +28,8 @@ export function retell({ flow: began, adopted, entries, change }: Retelling): re
     const { event: recorded } = entry;
     flow = flowFrom(flow, recorded, adopted);
     const event = change(recorded, { flow, was, is });
-    was = decide(flow, was, recorded);
-    is = decide(flow, is, event);
+    was = stateAfter(flow, was, recorded);
+    is = stateAfter(flow, is, event);
     return toldAs(entry, event, is);
   });
 }

@@ -1,12 +1,13 @@
 /** Runs that were recorded before the redesign: every teller reports about them what it reported then. */
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, mock, test } from "node:test";
-import { exportRun, importRun, openJournal, parseBundle, replayRun, type Bundle } from "./doors.ts";
-import { BASELINE, holdDocument, holdPacked, holdText, readPacked } from "./stored.ts";
+import { gunzipSync } from "node:zlib";
+import { exportRun, importRun, lockstep, openJournal, parseBundle, replayRun, type Bundle } from "./doors.ts";
+import { BASELINE, holdDocument, holdLines, holdPacked, holdText, readPacked } from "./stored.ts";
 import { documentOf, NOW, tell, textOf, type Place } from "./tellers.ts";
 
 /** Runs whose outputs are stored as they are, to be read in a diff; of the others documents are packed and texts are digests. */
@@ -84,7 +85,7 @@ describe("runs recorded before the redesign", () => {
       holdPacked(`told/${name}.json.gz`, packed);
     });
 
-  test("the texts about the other runs", () => holdText("told/texts.txt", `${digests.join("\n")}\n`));
+  test("the texts about the other runs", () => holdLines("told/texts.txt", digests));
 
   test("runs beside each other: diff and runs", async () => {
     const compared: { [pair: string]: unknown } = {};
@@ -98,4 +99,33 @@ describe("runs recorded before the redesign", () => {
     holdPacked("told/diff.json.gz", compared);
     holdText("told/diff.txt", texts.join("\n"));
   });
+});
+
+describe("journals as they were on disk before the redesign", () => {
+  for (const file of readdirSync(join(BASELINE, "journals")))
+    test(file, async () => {
+      const folder = mkdtempSync(join(tmpdir(), "lockstep-baseline-"));
+      try {
+        const place = { stateDir: join(folder, "state"), env: { XDG_CONFIG_HOME: folder, HOME: folder } };
+        mkdirSync(place.stateDir);
+        const database = gunzipSync(readFileSync(join(BASELINE, "journals", file)));
+        writeFileSync(join(place.stateDir, "runs.db"), database);
+        const { code } = await lockstep(["replay", "--all", "--state", place.stateDir], place.env);
+        assert.equal(code, 0);
+        const listed = await documentOf(["runs"], place);
+        const { document } = listed as {
+          readonly document: { readonly runs: readonly { readonly run: string }[] };
+        };
+        const told: { [words: string]: unknown } = { runs: listed };
+        for (const { run } of document.runs)
+          for (const words of [
+            ["show", run],
+            ["why", run, "--all"],
+          ])
+            told[words.join(" ")] = await documentOf(words, place);
+        holdPacked(`told/${file}.json.gz`, told);
+      } finally {
+        rmSync(folder, { recursive: true, force: true });
+      }
+    });
 });

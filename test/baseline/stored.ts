@@ -112,3 +112,19 @@ function isRecord(value: unknown): value is { readonly [key: string]: unknown } 
 function shortly(value: unknown): string {
   return (JSON.stringify(value) ?? "undefined").slice(0, 300);
 }
+
+/** Lines of which none may be missing or new; their order does not matter. */
+export function holdLines(file: string, lines: readonly string[]): void {
+  if (isUpdating) return writeStored(file, `${lines.join("\n")}\n`);
+  const stored = new Set((readStored(file) ?? "").split("\n").filter((line) => line !== ""));
+  const found = new Set(lines);
+  const changed = [
+    ...[...stored].filter((line) => !found.has(line)).map((line) => `- ${line}`),
+    ...[...found].filter((line) => !stored.has(line)).map((line) => `+ ${line}`),
+  ];
+  // Both sides of an agent beside each other.
+  changed.sort((a, b) => (a.slice(2) < b.slice(2) ? -1 : 1));
+  assert.deepEqual(changed.slice(0, MOST_LINES), [], `${file}: ${changed.length} lines differ; ${HINT}`);
+}
+
+const MOST_LINES = 60;

@@ -78,7 +78,10 @@ function named(words: readonly string[], run: string): readonly string[] {
 }
 
 /** The document of a command, or its lines where it prints one for each thing; with the exit code. */
-export async function documentOf(words: readonly string[], { stateDir, env }: Place): Promise<unknown> {
+export async function documentOf(
+  words: readonly string[],
+  { stateDir, env }: Omit<Place, "journal">,
+): Promise<unknown> {
   const { code, out, err } = await lockstep([...words, "--json", "--state", stateDir], env);
   const lines = out.split("\n").filter((line) => line !== "");
   const parsed = lines.map((line) => JSON.parse(line.replaceAll(stateDir, "STATE"), withoutRates) as unknown);
@@ -91,7 +94,10 @@ function withoutRates(key: string, value: unknown): unknown {
 }
 
 /** What a command prints: the result, and below it what it says besides. */
-export async function textOf(words: readonly string[], { stateDir, env }: Place): Promise<string> {
+export async function textOf(
+  words: readonly string[],
+  { stateDir, env }: Omit<Place, "journal">,
+): Promise<string> {
   const { code, out, err } = await lockstep([...words, "--state", stateDir], env);
   const besides = err === "" ? "" : `--- stderr\n${err}`;
   return `${out}${besides}--- exit ${code}\n`.replaceAll(stateDir, "STATE");

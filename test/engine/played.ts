@@ -9,6 +9,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { whyAll } from "../../src/run/records/why.ts";
 import * as testing from "../../src/testing/scenario.ts";
+import { ready } from "../ready.ts";
 import { reportsOf } from "../run/reports.ts";
 
 export type { Played, Scenario } from "../../src/testing/scenario.ts";
@@ -56,7 +57,7 @@ async function linesOf(
   { state, entries, asked, waits }: testing.Played,
 ): Promise<readonly string[]> {
   const { verdict } = state;
-  const cuts = entries.map((_, at) => whyAll(flow, entries.slice(0, at + 1)).at(-1));
+  const cuts = entries.map((_, at) => whyAll(ready(flow), entries.slice(0, at + 1)).at(-1));
   return [
     ...entries.map((entry, at) => {
       const { step = "", state: stands = "", pending = null } = cuts[at] ?? {};

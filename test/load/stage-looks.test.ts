@@ -10,10 +10,8 @@ import { stepText } from "../../src/cli/commands/explain.ts";
 import { createPaint } from "../../src/cli/text/text.ts";
 import { budgetLine, budgetOf } from "../../src/tell/budget.ts";
 import { outlineOf } from "../../src/tell/outline.ts";
-import { readMachineOrigins } from "../../src/load/stages/machine-origin.ts";
 import { explainAgent, explainStep } from "../../src/run/records/explain.ts";
 import { FOLDER, loadStages, stageTree, type StageChanges } from "./stage-world.ts";
-import { filesOf } from "./world.ts";
 
 const plain = createPaint(false);
 const CHECK = { type: "command", command: "npm test", successWhen: "exitCode:0" };
@@ -87,10 +85,8 @@ test("a drawing says who routes each stage, in every format", () => {
 
 test("explain tells what a stage is made of, and where that is written", () => {
   const tree = stageTree(checked);
-  const { flow, problems } = loadStages(tree);
-  const loaded = { agent: "release", flow, problems };
-  const origins = readMachineOrigins("release", filesOf(tree));
-  const step = explainStep(loaded, "build", origins)!;
+  const loaded = { agent: "release", ...loadStages(tree) };
+  const step = explainStep(loaded, "build")!;
   const lines = tree[`${FOLDER}/stages/build.md`]!.split("\n");
   const lineOf = (key: string) => lines.findIndex((line) => line.startsWith(`${key}:`)) + 1;
   assert.deepEqual(step.stage, {
@@ -128,12 +124,9 @@ test("explain tells what a stage is made of, and where that is written", () => {
   assert.match(text, /gate +tests must pass first/);
   assert.match(text, /ends with +a call of submit_build, alone in its response/);
   assert.match(text, /\{\{ctx\.upstream\[0\]\.parsed\.summary\}\} +parsed\.summary, handed on by plan/);
-  assert.match(
-    stepText(explainStep(loaded, "mend", origins)!, plain),
-    /\{\{stage\.id\}\} +the constant mend/,
-  );
+  assert.match(stepText(explainStep(loaded, "mend")!, plain), /\{\{stage\.id\}\} +the constant mend/);
 
-  const agent = explainAgent(loaded, origins)!;
+  const agent = explainAgent(loaded)!;
   const entry = agent.entry.origin;
   assert.equal(entry.kind === "written" && entry.file, `${FOLDER}/machine.yaml`);
   const visits = agent.settings.find(({ key }) => key === "limits.visits")!;

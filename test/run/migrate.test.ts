@@ -211,7 +211,7 @@ test("document 001's agent keeps its check prompts, gets a current agent file, a
     changes.map(({ path }) => path),
     [".agent/code-improver/agent.json", ".agent/code-improver/steps_registry.json"],
   );
-  assert.match(notes.join("\n"), /Check prompts/);
+  assert.match(notes.join("\n"), /[Cc]heck prompts/);
   write(after, changes);
   const worked: ScriptReply = { text: "done" };
   const found = (result: string): ScriptReply => ({

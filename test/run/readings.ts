@@ -12,10 +12,7 @@ import { searchTools } from "../../src/boundaries/tools/search.ts";
 import { bashTool } from "../../src/boundaries/tools/bash.ts";
 import { talkTools } from "../../src/boundaries/tools/talk.ts";
 import { githubTool } from "../../src/boundaries/tools/github.ts";
-import { hasStages } from "../../src/load/index.ts";
 import { loadMachine } from "../../src/load/stages/machine.ts";
-import { readMachineOrigins } from "../../src/load/stages/machine-origin.ts";
-import { readOrigins } from "../../src/load/agent/origin.ts";
 import { parseBundle } from "../../src/run/records/bundle.ts";
 import { explainAgent, explainStep } from "../../src/run/records/explain.ts";
 import { whyAll } from "../../src/run/records/why.ts";
@@ -86,17 +83,17 @@ async function runReading(name: string): Promise<unknown> {
 
 function agentReading({ agent, files }: Agent): unknown {
   const read = filesOf(files);
-  const isMachine = hasStages(agent, read);
-  const { flow, problems } = isMachine
-    ? loadMachine(agent, read, { tools: TOOLS, digest: sha256 })
-    : load(files, agent);
-  const origins = isMachine ? readMachineOrigins(agent, read) : readOrigins(agent, read);
-  const loaded = { agent, flow, problems };
+  const isMachine = read.list(`.agent/${agent}/stages`) !== null;
+  const loaded = {
+    agent,
+    ...(isMachine ? loadMachine(agent, read, { tools: TOOLS, digest: sha256 }) : load(files, agent)),
+  };
+  const { flow, problems } = loaded;
   return {
     flow,
     problems,
-    agent: explainAgent(loaded, origins),
-    steps: Object.keys(flow?.steps ?? {}).map((id) => explainStep(loaded, id, origins)),
+    agent: explainAgent(loaded),
+    steps: Object.keys(flow?.steps ?? {}).map((id) => explainStep(loaded, id)),
   };
 }
 

@@ -1,18 +1,18 @@
 /** All that can be read of a run later, and of its flow: documents, logs, spans, the conversation and the picture of its steps. */
 import { audit } from "../../src/tell/audit.ts";
-import { decide } from "../../src/engine/decide/decide.ts";
-import { EMPTY_STATE } from "../../src/engine/decide/state.ts";
 import { budgetOf } from "../../src/tell/budget.ts";
+import type { PreparedFlows } from "../../src/engine/schema/prepared.ts";
 import type { Entry } from "../../src/flow/event.ts";
-import { flowFrom } from "../../src/flow/adopted.ts";
 import type { Flow, Flows } from "../../src/flow/flow.ts";
-import { outlineOf } from "../../src/tell/outline.ts";
 import { createMemoryJournal } from "../../src/journal/memory.ts";
 import { show } from "../../src/run/index.ts";
-import { logLines } from "../../src/run/watch/log-lines.ts";
-import { createSpans } from "../../src/run/records/spans.ts";
-import { createTranscript } from "../../src/tell/transcript.ts";
 import { whyAll } from "../../src/run/records/why.ts";
+import { story } from "../../src/story/story.ts";
+import { logLines } from "../../src/tell/log.ts";
+import { outlineOf } from "../../src/tell/outline.ts";
+import { createSpans } from "../../src/tell/spans.ts";
+import { createTranscript } from "../../src/tell/transcript.ts";
+import { ready } from "../ready.ts";
 
 export type Reports = { readonly [name: string]: unknown };
 
@@ -21,24 +21,16 @@ export async function reportsOf(
   entries: readonly Entry[],
   adopted: Flows = {},
 ): Promise<Reports> {
-  const [spans, transcript] = [createSpans(flow, "run", true), createTranscript(flow)];
-  const told: { readonly [name: string]: unknown[] } = { logs: [], spans: [], transcript: [] };
-  let before = EMPTY_STATE;
-  let here = flow;
-  for (const entry of entries) {
-    here = flowFrom(here, entry.event, adopted);
-    const after = decide(here, before, entry.event);
-    told.logs!.push(...logLines(entry, before, after, here));
-    told.spans!.push(...spans.hear(entry, before, after));
-    told.transcript!.push(...transcript(entry, before, after));
-    before = after;
-  }
-  told.spans!.push(...spans.close());
+  const [began, later] = [ready(flow), adopted as PreparedFlows];
+  const [spans, transcript] = [createSpans(flow, "run", true), createTranscript()];
+  const moments = [...story(began, entries, later)];
   return {
     show: await shown(flow, entries, adopted),
-    why: whyAll(flow, entries, adopted),
-    audit: audit(flow, entries, adopted),
-    ...told,
+    why: whyAll(began, entries, later),
+    audit: audit(began, entries, later),
+    logs: moments.flatMap(logLines),
+    spans: [...moments.flatMap(spans.hear), ...spans.close()],
+    transcript: moments.flatMap(transcript),
     outline: outlineOf(flow),
     budget: budgetOf(flow),
   };

@@ -141,6 +141,27 @@ const FIRES: readonly Row[] = [
     reason: /The signal wrap-up was given/,
   },
   {
+    name: "detect:structured: not an example quoted in a longer fence, nor a block that was not closed",
+    form: "bare",
+    verdict: signal(),
+    script: [
+      say("I will end with:\n````markdown\n```wrap-up\n{}\n```\n````"),
+      say("~~~text\n```wrap-up\n{}\n```\n~~~"),
+      say("```wrap-up\n{}"),
+      say("1. Done:\n\n     ```wrap-up\n     {}\n     ```"),
+    ],
+    iterations: 4,
+    reason: /The signal wrap-up was given/,
+  },
+  {
+    name: "detect:structured: a block between tildes",
+    form: "bare",
+    verdict: signal(),
+    script: [say("~~~wrap-up\n```\n~~~")],
+    iterations: 1,
+    reason: /The signal wrap-up was given/,
+  },
+  {
     name: "detect:structured: fields that must be there",
     form: "bare",
     verdict: signal(["summary", "n"]),

@@ -5,6 +5,7 @@ import type { Toolbox } from "../../src/engine/ports.ts";
 import { audit, type AuditRecord } from "../../src/tell/audit.ts";
 import { sketchCheck, sketchMachine } from "../../src/testing/flows.ts";
 import { play } from "../engine/played.ts";
+import { ready } from "../ready.ts";
 
 const told = ({ name, about }: AuditRecord) => {
   const word = about.verdict ?? about.check ?? about.stageId ?? about.from;
@@ -37,7 +38,7 @@ test("a stage that is steered, sends a bad payload, is refused a batch, fails it
       { text: "hm" },
     ],
   });
-  const records = audit(flow, entries);
+  const records = audit(ready(flow), entries);
   assert.deepEqual(records.filter(({ name }) => !NOISE.has(name)).map(told), [
     "SMAttached",
     "SessionTurnStart plan",
@@ -86,7 +87,7 @@ test("the same mistake in the next response is a mistake again, and told in each
     [[{ output: { n: 1 } }], 0],
   ] as const) {
     const { entries } = await play({ flow, model });
-    const records = audit(flow, entries);
+    const records = audit(ready(flow), entries);
     assert.equal(records.filter(({ name }) => name === "StageParseError").length, mistakes);
   }
 });
@@ -107,7 +108,7 @@ test("every execution that begins is exited or ended, and siblings are one turn"
       { step: "meet", output: {} },
     ],
   });
-  const records = audit(flow, entries);
+  const records = audit(ready(flow), entries);
   const count = (name: string) => records.filter((record) => record.name === name).length;
   assert.deepEqual(
     [
@@ -138,7 +139,7 @@ test("a call that is denied is proposed, denied and cancelled, and one that is a
   };
   const calls = ["a", "b", "c"].map((path) => ({ name: "Write", input: { path } }));
   const { entries } = await play({ flow, model: [{ calls }, { output: {} }], ports: { toolbox } });
-  const about = audit(flow, entries)
+  const about = audit(ready(flow), entries)
     .filter(({ name }) => /^ToolInvocation(?!Proposed)|^Approval/.test(name))
     .map(({ name, about: { decision, source, reason, why, content } }) =>
       [name, decision, source, reason, why, content].filter((word) => word !== undefined).join(" "),

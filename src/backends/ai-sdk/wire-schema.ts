@@ -3,6 +3,7 @@
  * validated against the schema as written.
  */
 import { isObject, own, type Json, type JsonObject, type JsonSchema } from "../../flow/json.ts";
+import { followRef, mapSchemas, SCHEMA_TYPES } from "../../flow/json-schema.ts";
 
 /** The input schema of a tool: an object at its root, local references replaced, nothing but plain keywords. */
 export function toolSchema(schema: JsonSchema | null): JsonObject {
@@ -21,10 +22,12 @@ export function strictSchema(schema: JsonSchema | null): JsonObject | null {
   return plain.type === "object" && isStrict(plain) ? plain : null;
 }
 
-/** Members that are schemas, members that are maps of schemas, and members that are lists of them. */
-const INNER = new Set(["items", "not", "contains", "propertyNames"]);
-const MAPS = new Set(["properties", "patternProperties"]);
-const LISTS = new Set(["anyOf", "oneOf", "allOf", "prefixItems"]);
+/** The keywords with schemas in them that are sent. */
+const HOLDERS = new Set(
+  "items not contains propertyNames additionalProperties properties patternProperties anyOf oneOf allOf prefixItems".split(
+    " ",
+  ),
+);
 
 const isText = (value: Json) => typeof value === "string";
 const isNumber = (value: Json) => typeof value === "number" && Number.isFinite(value);
@@ -33,7 +36,7 @@ const isAnything = () => true;
 
 /** Providers refuse a whole request for one keyword with a value that JSON Schema does not allow; it is left out. */
 const PLAIN: { readonly [keyword: string]: (value: Json) => boolean } = {
-  type: (value) => [value].flat().every((name) => TYPES.has(name)) && [value].flat().length > 0,
+  type: (value) => [value].flat().every((name) => SCHEMA_TYPES.has(name)) && [value].flat().length > 0,
   enum: (value) => Array.isArray(value) && value.length > 0,
   const: isAnything,
   title: isText,
@@ -56,16 +59,6 @@ const PLAIN: { readonly [keyword: string]: (value: Json) => boolean } = {
   maxProperties: isCount,
 };
 
-const TYPES: ReadonlySet<Json> = new Set([
-  "object",
-  "array",
-  "string",
-  "number",
-  "integer",
-  "boolean",
-  "null",
-]);
-
 function isPattern(text: string): boolean {
   try {
     return new RegExp(text, "u") instanceof RegExp;
@@ -87,7 +80,7 @@ function plainSchema(root: JsonSchema): JsonObject {
     if (--left < 0) return {};
     const ref = own(schema, "$ref");
     if (typeof ref === "string") {
-      const target = within.includes(ref) ? undefined : pointed(root, ref);
+      const target = within.includes(ref) ? undefined : followRef(root, ref)?.value;
       const { $ref: _, ...beside } = schema;
       return isObject(target) ? plain({ ...target, ...beside }, [...within, ref]) : {};
     }
@@ -99,15 +92,13 @@ function plainSchema(root: JsonSchema): JsonObject {
       const isSound = own(PLAIN, key);
       if (isSound !== undefined) {
         if (isSound(value)) kept[key] = value;
-      } else if (key === "additionalProperties" || INNER.has(key)) {
-        if (isObject(value) || typeof value === "boolean")
-          kept[key] = key === "additionalProperties" && !isObject(value) ? value : inner(value);
-        // A list of schemas here is from an older draft: each is for the item at its place.
-        else if (key === "items" && Array.isArray(value)) kept.prefixItems = value.map(inner);
-      } else if (LISTS.has(key)) {
-        if (Array.isArray(value) && value.length > 0) kept[key] = value.map(inner);
-      } else if (MAPS.has(key) && isObject(value)) {
-        kept[key] = Object.fromEntries(Object.entries(value).map(([name, each]) => [name, inner(each)]));
+      } else if (HOLDERS.has(key)) {
+        const isBare = key === "additionalProperties" && typeof value === "boolean";
+        const sent = isBare ? value : mapSchemas(key, value, inner);
+        // A list of schemas in `items` is from an older draft: each is for the item at its place.
+        const name = key === "items" && Array.isArray(value) ? "prefixItems" : key;
+        if (sent !== undefined && !(Array.isArray(sent) && sent.length === 0 && key !== "items"))
+          kept[name] = sent;
       }
     }
     return kept;
@@ -119,18 +110,6 @@ function plainSchema(root: JsonSchema): JsonObject {
 }
 
 const MOST_NODES = 20_000;
-
-/** What `#/definitions/x` names. References to elsewhere were replaced when the flow was loaded. */
-function pointed(root: JsonSchema, ref: string): Json | undefined {
-  if (!ref.startsWith("#")) return undefined;
-  let here: Json | undefined = root;
-  for (const part of ref.slice(1).split("/").slice(1)) {
-    const key = decodeURIComponent(part).replaceAll("~1", "/").replaceAll("~0", "~");
-    if (Array.isArray(here)) here = here[Number(key)];
-    else here = isObject(here) ? own(here, key) : undefined;
-  }
-  return here;
-}
 
 /** Alternatives at the root are refused by some: all their members are offered, required is what all of them require. */
 function merged(schema: JsonObject): JsonObject {

@@ -1,7 +1,7 @@
 /** What a tool is to the toolbox, and the few things all tools share. */
 import type { ToolSpec } from "../../engine/ports.ts";
 import type { Json, JsonObject, JsonSchema } from "../../flow/json.ts";
-import { isObject, own } from "../../flow/json.ts";
+import { misfit } from "../../flow/plain-schema.ts";
 import type { Programs } from "../../flow/machine/programs.ts";
 import type { AskGitHub } from "./github.ts";
 import type { Ground } from "../gate/paths.ts";
@@ -82,24 +82,11 @@ export function failed(content: string): Outcome {
   return { kind: "failed", content };
 }
 
-/**
- * The first thing about `value` that does not fit, naming the field; null if all fits. Knows what our own specs use:
- * type, properties, required, additionalProperties: false, items, enum, minimum, minLength.
- */
-export function misfit(schema: JsonSchema, value: Json, field = ""): string | null {
-  const { type, enum: allowed, minimum, minLength } = schema;
-  const subject = field === "" ? "the input" : `"${field}"`;
-  if (typeof type === "string" && !hasType(type, value))
-    return `${subject} must be ${ARTICLES[type] ?? type}`;
-  if (Array.isArray(allowed) && !allowed.includes(value)) {
-    return `${subject} must be one of ${allowed.map((one) => JSON.stringify(one)).join(", ")}`;
-  }
-  if (typeof minimum === "number" && (value as number) < minimum)
-    return `${subject} must be at least ${minimum}`;
-  if (typeof minLength === "number" && (value as string).length < minLength)
-    return `${subject} must not be empty`;
-  if (Array.isArray(value)) return firstMisfit(value.entries(), () => schema["items"], field);
-  return isObject(value) ? misfitOfMembers(schema, value, field) : null;
+/** The first thing about `value` that does not fit, naming the field; null if all fits. */
+export function inputFault(schema: JsonSchema, value: Json): string | null {
+  const found = misfit(schema, value);
+  if (found === null) return null;
+  return `${found.path.length === 0 ? "the input" : `"${found.path.join(".")}"`} ${found.what}`;
 }
 
 /** What goes to the model is cut in its middle when it is longer than this. */
@@ -113,47 +100,4 @@ export function clip(text: string, limit = MAX_CONTENT_BYTES): string {
   const head = bytes.toString("utf8", 0, half).replace(/\uFFFD$/, "");
   const tail = bytes.toString("utf8", bytes.length - half).replace(/^\uFFFD+/, "");
   return `${head}\n[… ${bytes.length - 2 * half} bytes cut …]\n${tail}`;
-}
-
-const ARTICLES: { readonly [type: string]: string } = {
-  string: "a string",
-  integer: "a whole number",
-  boolean: "true or false",
-  array: "a list",
-  object: "an object",
-};
-
-function hasType(type: string, value: Json): boolean {
-  if (type === "integer") return Number.isSafeInteger(value);
-  if (type === "array") return Array.isArray(value);
-  if (type === "object") return isObject(value);
-  return typeof value === type;
-}
-
-function misfitOfMembers(schema: JsonSchema, value: JsonObject, field: string): string | null {
-  const properties = isObject(schema["properties"]) ? schema["properties"] : {};
-  const required = Array.isArray(schema["required"]) ? schema["required"].map(String) : [];
-  const missing = required.find((name) => !Object.hasOwn(value, name));
-  if (missing !== undefined) return `"${below(field, missing)}" is missing`;
-  const extra = Object.keys(value).find((name) => !Object.hasOwn(properties, name));
-  if (extra !== undefined && schema["additionalProperties"] === false)
-    return `"${below(field, extra)}" is not known`;
-  return firstMisfit(Object.entries(value), (name) => own(properties, name), field);
-}
-
-function firstMisfit<Key extends string | number>(
-  members: Iterable<readonly [Key, Json]>,
-  schemaOf: (key: Key) => Json | undefined,
-  field: string,
-): string | null {
-  for (const [key, member] of members) {
-    const schema = schemaOf(key);
-    const found = isObject(schema) ? misfit(schema, member, below(field, key)) : null;
-    if (found !== null) return found;
-  }
-  return null;
-}
-
-function below(field: string, member: string | number): string {
-  return field === "" ? String(member) : `${field}.${member}`;
 }

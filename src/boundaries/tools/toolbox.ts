@@ -13,7 +13,7 @@ import { createGround, type Ground, type Guarded } from "../gate/paths.ts";
 import { permissionFor, permissionWish, userWish, type Permission } from "../gate/permissions.ts";
 import { searchTools, wanders } from "./search.ts";
 import { talkTools } from "./talk.ts";
-import { clip, misfit, type Outcome, type Tool, type World } from "./tool.ts";
+import { clip, inputFault, type Outcome, type Tool, type World } from "./tool.ts";
 
 export type ToolboxOptions = Omit<World, "ground" | "call"> & {
   /** Who may grant a stage what its list does not have, and approve what a mode asks about; nobody, unless said. */
@@ -42,9 +42,8 @@ export function createToolbox(options: ToolboxOptions): Toolbox {
   const world = { ...more, ground };
   const permitting = { person: granting.person, asksUser };
   const { others, readers } = served.length === 0 ? NOT_SERVED : byName(served);
-  const isAsking = granting.person.isReachable || granting.person.absent === "allow";
-  const may = isAsking ? mayOfferAsking : mayOffer;
-  const ours = OFFERS[isAsking ? "asking" : "silent"][more.github === undefined ? "local" : "all"];
+  const may = isAsking(granting.person) ? mayOfferAsking : mayOffer;
+  const ours = offerOf(granting.person, more.github !== undefined);
   const offer = served.length === 0 ? ours : withServed();
 
   const call: Toolbox["call"] = async (step, batch, signal, approved = NOTHING) => {
@@ -116,6 +115,15 @@ export function createToolbox(options: ToolboxOptions): Toolbox {
     const told = answer == null ? world : { ...world, autoResponse: answer };
     return granted(call, permission, await run(tool, call, told, signal));
   }
+}
+
+/** What steps are offered where no server has tools. `github`: it can be read. */
+export function offerOf(person: Granting["person"], github: boolean): Toolbox["offer"] {
+  return OFFERS[isAsking(person) ? "asking" : "silent"][github ? "all" : "local"];
+}
+
+function isAsking({ isReachable, absent }: Granting["person"]): boolean {
+  return isReachable || absent === "allow";
 }
 
 function byName(served: readonly ServedTool[]): {
@@ -218,7 +226,7 @@ async function run(
   world: Omit<World, "call">,
   signal: AbortSignal,
 ): Promise<Outcome> {
-  const fault = misfit(tool.spec.input, call.input);
+  const fault = inputFault(tool.spec.input, call.input);
   if (fault !== null) return { kind: "failed", content: `InvalidInput: ${call.name}: ${fault}.` };
   return await attempt(call.name, signal, () => tool.run(call.input, { ...world, call: call.id }, signal));
 }

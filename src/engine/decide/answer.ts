@@ -1,4 +1,5 @@
 /** Reading what a model gave back: bounded first, then a JSON object if there is one. Nothing here trusts the value. */
+import { fencesIn } from "../../flow/text/fences.ts";
 import { isObject, own, type Json, type JsonObject } from "../../flow/json.ts";
 import type { Actions } from "../../flow/settings.ts";
 
@@ -69,7 +70,6 @@ export async function extractObject(text: string): Promise<JsonObject | undefine
 
 /** The same where answers may ask for something to be done: the blocks that do so are no answer, wherever they stand. */
 export async function extractBeside(text: string, actions: Actions): Promise<JsonObject | undefined> {
-  const { fencesIn } = await import("../../flow/text/fences.ts");
   const blocks = [...fencesIn(text)].filter(({ info, body }) => {
     if (actions.types.includes(info)) return true;
     const type = info === actions.outputFormat ? own(parseObject(body) ?? {}, "type") : undefined;
@@ -100,17 +100,7 @@ function parseObject(text: string): JsonObject | undefined {
 
 function lastFenced(text: string): string | undefined {
   let last: string | undefined;
-  let open: string[] | null = null;
-  for (const line of text.split("\n")) {
-    const fence = /^\s*(`{3,}|~{3,})/.test(line);
-    if (!fence) open?.push(line);
-    else if (open === null) open = [];
-    else {
-      const block = open.join("\n").trim();
-      if (block.startsWith("{")) last = block;
-      open = null;
-    }
-  }
+  for (const { body } of fencesIn(text, true)) if (body.trimStart().startsWith("{")) last = body.trim();
   return last;
 }
 

@@ -1,7 +1,9 @@
 /**
- * The heart: a flow, a state and what happened give the next state, whose `pending` says what to do next.
- * Pure. Starting, resuming, replaying and reporting are all folds of this one function.
+ * The heart: a flow, a state and what happened give the next state, whose `pending` says what to do next, and the deeds
+ * that led there. Pure. Starting, resuming, replaying and reporting are all folds of this one function.
  */
+import type { Prepared } from "../schema/prepared.ts";
+import type { AnswerRead, Deed } from "../../flow/deed.ts";
 import { countedUsage } from "../../flow/figure.ts";
 import type {
   Call,
@@ -14,7 +16,7 @@ import type {
   Say,
   Usage,
 } from "../../flow/event.ts";
-import type { Answer, Flow, Guard, Label, Step, StepId } from "../../flow/flow.ts";
+import type { Answer, Guard, Label, Step, StepId } from "../../flow/flow.ts";
 import { own, type JsonObject } from "../../flow/json.ts";
 import { readAnswer, readCarry, readReason } from "./gate.ts";
 import { messages } from "./messages.ts";
@@ -31,6 +33,7 @@ import {
   ask,
   askAgain,
   attemptAgain,
+  checksRead,
   doNext,
   end,
   enter,
@@ -43,23 +46,35 @@ import {
   paused,
   suspend,
   withLanes,
+  type Deciding,
   type Here,
 } from "./visit.ts";
 
-export function decide(flow: Flow, state: State, event: Event): State {
-  const after = next(flow, state, event);
-  if (after.lanes.length === 0 && after.verdict === null && after.halted.length > 0) return waiting(after);
-  const most = flow.settings.watch?.repeats;
-  return bounded(flow, state, most === undefined ? after : watched(most, state, event, after));
+export type Decided = { readonly state: State; readonly deeds: readonly Deed[] };
+
+export function decide(flow: Prepared, state: State, event: Event): Decided {
+  const deeds: Deed[] = [];
+  return { state: stateAfter(flow, state, event, deeds), deeds };
 }
 
-function next(flow: Flow, state: State, event: Event): State {
+/** The state alone, for folds that nothing reads the deeds of: those cost nothing there. */
+export function stateAfter(flow: Prepared, state: State, event: Event, deeds: Deed[] | null = null): State {
+  const deciding: Deciding = { flow, deeds };
+  const after = next(deciding, state, event);
+  if (after.lanes.length === 0 && after.verdict === null && after.halted.length > 0)
+    return waiting(deciding, after);
+  const most = flow.settings.watch?.repeats;
+  return bounded(deciding, state, most === undefined ? after : watched(deciding, most, state, event, after));
+}
+
+function next(deciding: Deciding, state: State, event: Event): State {
+  const { flow, deeds } = deciding;
   switch (event.type) {
     case "run.started": {
       const { run, args, input, spending = null } = event;
       const budget = openBudget(flow, spending, null);
       const begun: State = { ...EMPTY_STATE, run, args, input, ctx: args, budget };
-      return enter(flow, begun, { step: flow.entry, origin: null });
+      return enter(deciding, begun, { step: flow.entry, origin: null });
     }
     case "run.resumed": {
       // The end was decided but not recorded: it still holds.
@@ -70,51 +85,62 @@ function next(flow: Flow, state: State, event: Event): State {
       const budget =
         spending === undefined ? reopened(state.budget) : openBudget(flow, spending, state.budget);
       const back = withLanes({ ...state, budget, verdict: null, halted: [] }, lanes.map(attemptAgain), null);
-      return state.verdict === null && event.fresh === undefined ? cutOff(flow, back, state.lanes) : back;
+      return state.verdict === null && event.fresh === undefined ? cutOff(deciding, back, state.lanes) : back;
     }
     case "step.answered":
-      return answered(find(flow, state, event), event.reply);
-    case "step.called":
-      return again(find(flow, state, event), [{ kind: "results", results: event.results }]);
+      return answered(find(deciding, state, event), event.reply);
+    case "step.called": {
+      const here = find(deciding, state, event);
+      const { step, visit, command } = here.lane;
+      const { results } = event;
+      const calls = command.type === "call" ? command.calls : [];
+      deeds?.push({ kind: "called", step, visit, calls, results });
+      return again(here, [{ kind: "results", results }]);
+    }
     case "step.checked": {
-      const here = find(flow, state, event);
+      const here = find(deciding, state, event);
       if (here.lane.stage === null) return checked(here, event.results);
       const inGate = here.lane.stage.phase !== "assert";
       return inGate ? gateChecked(here, event.results) : asserted(here, event.results);
     }
     case "step.waited": {
-      const here = find(flow, state, event);
+      const here = find(deciding, state, event);
       const { command } = here.lane;
       const next = command.type === "wait" ? command.next : undefined;
       return next === undefined ? askAgain(here.state, here.lane) : doNext(here, next);
     }
     case "step.looked": {
-      const here = find(flow, state, event);
+      const here = find(deciding, state, event);
       const { label, payload, notes } = pendingAnswer(here);
       return follow(here, label, payload, notes, event.sights);
     }
     case "step.hooked":
-      return hooked(find(flow, state, event), event.hook, event.result);
+      return hooked(find(deciding, state, event), event.hook, event.result);
     case "step.told":
-      return answeredBy(find(flow, state, event), event.answer, event.by ?? "terminal");
+      return answeredBy(find(deciding, state, event), event.answer, event.by ?? "terminal");
     case "step.asked":
-      return asked(find(flow, state, event), event.question, event.ruled);
+      return asked(find(deciding, state, event), event.question, event.ruled);
     case "step.suspended": {
-      const here = find(flow, state, event);
+      const here = find(deciding, state, event);
       return event.id === undefined ? suspend(here, event.code, event.why) : park(here);
     }
     case "run.paused":
-      return paused(state);
+      return paused(deciding, state);
     case "run.limited": {
       const { why, of, limit, spent } = event;
       const { budget } = state;
       const known = limit === undefined || budget === null ? budget : { ...budget, reached: limit };
-      return haltAll(withUsage({ ...state, budget: known }, spent), "BUDGET_EXHAUSTED", why, of);
+      if (limit !== undefined) deeds?.push({ kind: "limited", reached: limit });
+      const stopped = withUsage({ ...state, settled: null, budget: known }, spent);
+      return haltAll(deciding, stopped, "BUDGET_EXHAUSTED", why, of);
     }
     case "step.cut":
       return { ...withUsage(state, event.usage), settled: null };
-    case "step.warned":
-      return tell({ ...state, settled: null }, find(flow, state, event).lane, event.limit, event.text);
+    case "step.warned": {
+      const { step, visit, limit, text } = event;
+      deeds?.push({ kind: "noted", step, visit, limit });
+      return tell({ ...state, settled: null }, find(deciding, state, event).lane, limit, text);
+    }
     case "run.adopted": {
       const budget = openBudget(flow, state.budget?.granted ?? null, state.budget);
       return { ...state, settled: null, budget };
@@ -165,7 +191,8 @@ function answered(here: Here, reply: Reply): State {
       const heard = listens(here.flow.stop)
         ? { ...counted, said: remember(counted.said, reply.text) }
         : counted;
-      return said({ flow: here.flow, state: { ...state, usage, budget }, lane: heard, step }, reply);
+      const { flow, deeds } = here;
+      return said({ flow, deeds, state: { ...state, usage, budget }, lane: heard, step }, reply);
     }
   }
 }
@@ -179,20 +206,46 @@ function said(here: Here, reply: Reply & { kind: "said" }): State {
     const completion = calls.find((call) => call.name === tool);
     if (completion !== undefined && calls.length > 1) return refuseBatch(here, tool, calls);
     if (completion !== undefined) return accept(here, answer, completion.input, text, completion);
-    if (calls.length === 0) return again(here, [{ kind: "steer", tool }]);
+    if (calls.length === 0) {
+      sentBack(here, "silent", NO_ERRORS, 0);
+      return again(here, [{ kind: "steer", tool }]);
+    }
   }
   if (calls.length > 0) {
     const { step, visit, turn } = here.lane;
     return doNext(here, { type: "call", step, visit, turn, attempt: 1, calls });
   }
   if (answer.kind === "text") {
-    return settle(here, decide.by === "const" ? decide.label : "done", output ?? {}, text, []);
+    const label = decide.by === "const" ? decide.label : "done";
+    read(here, output ?? null, label, "const", NO_ERRORS);
+    return settle(here, label, output ?? {}, text, []);
   }
-  if (output === undefined) return sendBack(here, answer, [messages.noObject]);
+  if (output === undefined) return sendBack(here, answer, null, [messages.noObject]);
   return accept(here, answer, output, text);
 }
 
 type ObjectAnswer = Answer & { kind: "object" };
+
+const NO_ERRORS: readonly string[] = [];
+
+function read(
+  { deeds, lane }: Here,
+  payload: JsonObject | null,
+  label: Label | null,
+  by: AnswerRead["by"],
+  errors: readonly string[],
+): void {
+  deeds?.push({ kind: "read", step: lane.step, visit: lane.visit, payload, label, by, errors });
+}
+
+function sentBack(
+  { deeds, lane: { step, visit } }: Here,
+  why: (Deed & { kind: "sent-back" })["why"],
+  errors: readonly string[],
+  calls: number,
+): void {
+  deeds?.push({ kind: "sent-back", step, visit, why, errors, calls });
+}
 
 /** `call`: the completion it came with. */
 function accept(
@@ -206,14 +259,21 @@ function accept(
   const reading = readAnswer(step, answer, output);
   switch (reading.kind) {
     case "label":
+      read(here, output, reading.label, reading.by, NO_ERRORS);
       if (step.stage !== undefined) return completed(here, reading.payload, call);
       return settle(here, reading.label, reading.payload, text, reading.notes);
     case "misfit":
-      if (step.stage !== undefined) return misfit(here, call, reading.errors);
-      return sendBack(here, answer, reading.errors);
+      if (step.stage === undefined) return sendBack(here, answer, output, reading.errors);
+      read(here, output, null, null, reading.errors);
+      sentBack(here, "misfit", reading.errors, call === null ? 0 : 1);
+      return misfit(here, call, reading.errors);
     case "no-label": {
+      const { step: id, visit } = here.lane;
+      const { found } = reading;
+      const nothing = { payload: output, label: null, by: null, errors: NO_ERRORS };
+      here.deeds?.push({ kind: "read", step: id, visit, ...nothing, found });
       const allowed = step.decide.by === "field" ? [...step.decide.allow, ...step.decide.always] : [];
-      const why = messages.badIntent(step.id, decidedField(step), reading.found, allowed);
+      const why = messages.badIntent(step.id, decidedField(step), found, allowed);
       return fail(here, "GATE_INTERPRETATION_ERROR", why);
     }
   }
@@ -229,6 +289,7 @@ function refuseBatch(here: Here, tool: string, calls: readonly Call[]): State {
     content: why,
     denied: why,
   }));
+  sentBack(here, "batch", NO_ERRORS, results.length);
   return again(here, [{ kind: "results", results }]);
 }
 
@@ -238,12 +299,21 @@ function again(here: Here, say: readonly Say[]): State {
 }
 
 /** An answer that cannot be used: back to the model while the contract allows it, then what the contract says. */
-function sendBack(here: Here, answer: ObjectAnswer, errors: readonly string[]): State {
+function sendBack(
+  here: Here,
+  answer: ObjectAnswer,
+  payload: JsonObject | null,
+  errors: readonly string[],
+): State {
   const { state, lane, step } = here;
-  if (lane.repairs < answer.repairs) {
+  const { miss } = answer;
+  const isLast = lane.repairs >= answer.repairs;
+  const label = isLast && miss.kind === "label" ? miss.label : null;
+  read(here, payload, label, label === null ? null : "miss", errors);
+  if (!isLast) {
+    sentBack(here, "misfit", errors, 0);
     return ask({ ...here, lane: { ...lane, repairs: lane.repairs + 1 } }, [{ kind: "repair", errors }]);
   }
-  const { miss } = answer;
   if (miss.kind === "label") return settle(here, miss.label, {}, "", errors);
   if (miss.forgiveFirst && state.iterations === 1 && step.aside === undefined) {
     return move(here, null, { kind: "goto", step: step.id }, errors);
@@ -261,7 +331,7 @@ function settle(
   text: string,
   notes: readonly string[],
 ): State {
-  const { step, lane } = here;
+  const { flow, deeds, step, lane } = here;
   const carry = readCarry(step, payload);
   const said =
     carry.missing.length === 0 ? notes : [...notes, `handoff fields absent: ${carry.missing.join(", ")}`];
@@ -278,7 +348,7 @@ function settle(
     mending: step.by.kind === "command" ? false : here.state.mending,
     handoff: step.carry.length === 0 ? here.state.handoff : { ...here.state.handoff, [step.id]: carry.data },
   };
-  if (step.guard?.on !== label) return follow({ flow: here.flow, state, lane, step }, label, payload, said);
+  if (step.guard?.on !== label) return follow({ flow, deeds, state, lane, step }, label, payload, said);
   return runChecks(
     { ...here, state, lane: { ...lane, answer: { label, payload, notes: said } } },
     step.guard,
@@ -297,8 +367,9 @@ function checked(here: Here, results: readonly CheckResult[]): State {
   const passed = (at: Here, said: readonly string[]) =>
     over === undefined
       ? follow(at, label, payload, said)
-      : end(at.state, led(at, label, null, said), null, over, step.id);
+      : end(at, at.state, led(at, label, null, said), null, over, step.id);
   const failed = results.find((result) => !result.ok);
+  checksRead(here, over === undefined ? "label" : "stop", guard, results, failed);
   if (failed === undefined) return passed({ ...here, state: { ...state, mending: false } }, notes);
   if (guard.onFailure === "skip" && failed.unrecoverable === undefined) {
     return passed(here, [...notes, `check "${failed.name}" failed and was skipped: ${failed.summary}`]);
@@ -308,7 +379,7 @@ function checked(here: Here, results: readonly CheckResult[]): State {
 
 /** The label does not take effect: the run goes on where the guard says, and the model is told what failed. */
 function overturn(here: Here, guard: Guard, failed: CheckResult, notes: readonly string[]): State {
-  const { flow, lane, step } = here;
+  const { deeds, lane, step } = here;
   const { label, over } = pendingAnswer(here);
   const owner = over === undefined ? step.id : "*";
   const failures = (own(here.state.failures, owner) ?? 0) + 1;
@@ -322,11 +393,13 @@ function overturn(here: Here, guard: Guard, failed: CheckResult, notes: readonly
     const why = final
       ? messages.checkAborts(step.id, failed.name, failed.summary)
       : messages.checksExhausted(step.id, failed.name, failures, failed.summary);
+    deeds?.push({ kind: "overturned", step: lane.step, visit: lane.visit, failed, to: null });
     return fail({ ...here, state }, "AGENT_VALIDATION_ABORT", why, { label, notes, overturned: true });
   }
   const back = backFrom(here, guard);
+  deeds?.push({ kind: "overturned", step: lane.step, visit: lane.visit, failed, to: back });
   const settled: Led = { ...led(here, label, back, notes), overturned: true };
-  return enter(flow, state, {
+  return enter(here, state, {
     leaving: lane,
     settled,
     step: back,
@@ -362,7 +435,7 @@ const MOST_REMEMBERED = 256 * 1024;
 
 /** Without its schema a step is tried once more, and ends the run the second time; any other cause ends it at once. */
 function unaskable(here: Here, code: string, why: string): State {
-  const { flow, state, lane, step } = here;
+  const { state, lane, step } = here;
   const { answer } = step;
   if (answer.kind !== "object" || answer.schema.kind !== "unresolved") return breakOff(here, code, why);
   if (lane.strikes > 0) {
@@ -373,7 +446,7 @@ function unaskable(here: Here, code: string, why: string): State {
     );
   }
   const settled = led(here, null, step.id, [why]);
-  return enter(flow, state, { step: step.id, origin: lane.origin, strikes: 1, leaving: lane, settled });
+  return enter(here, state, { step: step.id, origin: lane.origin, strikes: 1, leaving: lane, settled });
 }
 
 const RETRIES = 4;
@@ -393,12 +466,12 @@ const FAULT_CODES = {
 
 /** A failing command is another visit; a passing trouble of the model is waited out within the visit. */
 function faulted(here: Here, fault: Fault): State {
-  const { flow, state, lane, step } = here;
+  const { state, lane, step } = here;
   if (step.by.kind === "command") {
     const settled = led(here, null, step.id, [fault.message]);
     return enter(
-      flow,
-      { ...leave(state, lane, settled), mending: true },
+      here,
+      { ...leave(here, state, lane, settled), mending: true },
       { step: step.id, origin: lane.origin },
     );
   }
@@ -410,6 +483,8 @@ function faulted(here: Here, fault: Fault): State {
     return halt(here, FAULT_CODES[fault.kind], messages.tooLong(fault.message, retryAfterMs));
   const ms = retryAfterMs ?? Math.min(5000 * 2 ** lane.faults, LONGEST_WAIT_MS);
   const waiting: Lane = { ...lane, faults: lane.faults + 1 };
+  const retry = { next: waiting.faults + 1, of: RETRIES + 1 };
+  here.deeds?.push({ kind: "waits", step: step.id, visit: lane.visit, ms, ...retry });
   return doNext(
     { ...here, lane: waiting },
     {
@@ -418,7 +493,7 @@ function faulted(here: Here, fault: Fault): State {
       visit: lane.visit,
       attempt: 1,
       ms,
-      retry: { next: waiting.faults + 1, of: RETRIES + 1 },
+      retry,
     },
   );
 }

@@ -8,6 +8,7 @@ import {
   readPath,
   writePath,
 } from "../../flow/json.ts";
+import type { Naming } from "../../flow/deed.ts";
 import type { Answer, Decider, Label, Step } from "../../flow/flow.ts";
 import { everyFault, validate } from "../schema/schema.ts";
 
@@ -24,9 +25,6 @@ export type Reading =
   | { readonly kind: "misfit"; readonly errors: readonly string[] }
   /** The answer fits, but holds no label that this step may give. */
   | { readonly kind: "no-label"; readonly found: string };
-
-/** How a label was given: by the contract alone, by its name, by another word for it, or for want of one. */
-export type Naming = "const" | "word" | "alias" | "fallback";
 
 /** Reads the label out of an answer: correct, map aliases, validate, then look at what is allowed. */
 export function readAnswer(step: Step, answer: Answer & { kind: "object" }, output: JsonObject): Reading {

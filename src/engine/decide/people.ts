@@ -3,12 +3,11 @@
  * Pure, like `decide`, of which it is the part for questions.
  */
 import type { Command, Question, Ruling, Teller } from "../../flow/event.ts";
-import type { Flow } from "../../flow/flow.ts";
 import { own } from "../../flow/json.ts";
 import { questionId, waitingCode } from "../../flow/question.ts";
 import { told } from "./stage.ts";
 import type { Lane, State } from "./state.ts";
-import { doNext, end, fail, led, withLanes, type Here } from "./visit.ts";
+import { doNext, end, fail, led, withLanes, type Deciding, type Here } from "./visit.ts";
 
 type Asking = Command & { type: "question" };
 
@@ -52,19 +51,20 @@ function whoSays(answer: string | null, by: Teller): string {
 
 function stopped(here: Here, { text }: Question): State {
   const reason = `A person denied it and stopped the run: ${text.split("\n", 1)[0]}`;
-  return end(here.state, led(here, null, null, []), "PERMISSION_DENIED", reason, here.step.id);
+  return end(here, here.state, led(here, null, null, []), "PERMISSION_DENIED", reason, here.step.id);
 }
 
 // Waiting.
 
 /** Nobody is there: the visit waits, and what goes on beside it goes on. */
-export function park({ state, lane }: Here): State {
+export function park({ deeds, state, lane }: Here): State {
   const beside = state.lanes.filter((other) => other !== lane);
+  deeds?.push({ kind: "held", visits: [lane] });
   return { ...withLanes(state, beside, null), halted: [...state.halted, lane] };
 }
 
 /** Nothing can be done any more but to answer: this stretch of the run ends. */
-export function waiting(state: State): State {
+export function waiting({ deeds }: Deciding, state: State): State {
   const open = openQuestions(state);
   const [first] = open;
   const verdict = {
@@ -74,6 +74,7 @@ export function waiting(state: State): State {
     reason: open.map(({ question }) => question.text).join("\n"),
     step: state.halted[0]?.step ?? null,
   } as const;
+  deeds?.push({ kind: "ended", verdict });
   return { ...state, verdict, pending: [{ type: "end", verdict }] };
 }
 
@@ -89,7 +90,8 @@ export function openQuestions({ lanes, halted }: Pick<State, "lanes" | "halted">
 // What was cut off.
 
 /** What becomes of visits whose model, command or tools may have been at work when the last process went away. */
-export function cutOff(flow: Flow, state: State, cut: readonly Lane[]): State {
+export function cutOff(deciding: Deciding, state: State, cut: readonly Lane[]): State {
+  const { flow, deeds } = deciding;
   let now = state;
   for (const { step: id, visit } of cut) {
     const step = own(flow.steps, id);
@@ -97,7 +99,7 @@ export function cutOff(flow: Flow, state: State, cut: readonly Lane[]): State {
     if (step?.ifInterrupted === undefined || lane === undefined) continue;
     const { command } = lane;
     if (command.type !== "ask" && command.type !== "call") continue;
-    const here: Here = { flow, state: now, lane, step };
+    const here: Here = { flow, deeds, state: now, lane, step };
     if (step.ifInterrupted === "fail") return interruptedFor(here, "its ifInterrupted says fail");
     now = doNext(here, askWhether(lane, command));
   }

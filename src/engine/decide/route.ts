@@ -1,9 +1,9 @@
 /** How a label becomes a move. Selectors are resolved here; what comes back is a plain move or the reason there is none. */
+import type { Choice, PlainMove } from "../../flow/deed.ts";
 import type { Label, Move, Step } from "../../flow/flow.ts";
-import { own, readPath, type Json, type JsonObject, type Path } from "../../flow/json.ts";
+import { own, readPath, type Json, type JsonObject } from "../../flow/json.ts";
 import { messages } from "./messages.ts";
 
-export type PlainMove = Exclude<Move, { kind: "switch" } | { kind: "jump" } | { kind: "times" }>;
 export type Routed =
   /** `counted`: it used up one of the times that its edge may be taken. */
   | {
@@ -13,18 +13,6 @@ export type Routed =
       readonly choices: readonly Choice[];
     }
   | { readonly kind: "none"; readonly why: string; readonly choices: readonly Choice[] };
-
-/** What a selector went by. `otherwise`: what it found led nowhere of its own. */
-export type Choice =
-  | {
-      readonly kind: "switch";
-      readonly on: Path;
-      readonly value: string | null;
-      readonly otherwise: boolean;
-    }
-  | { readonly kind: "jump"; readonly field: Path; readonly found: Json; readonly otherwise: boolean }
-  /** Taken so often before; at `max` the other move is the one. */
-  | { readonly kind: "times"; readonly taken: number; readonly max: number };
 
 const NONE: readonly Choice[] = [];
 

@@ -2,11 +2,12 @@
  * What a run, its steps and their attempts may still spend. Looked at before each question to the model: what it is
  * reckoned to take is set aside, so that nothing is asked beyond a limit, however many ask at once.
  */
+import type { Deed } from "../../flow/deed.ts";
 import type { Command, Figure, LimitName, Reached, Say, Usage } from "../../flow/event.ts";
 import type { Flow, Granted, Limits, Spending, StepId, StepLimits } from "../../flow/flow.ts";
 import { own } from "../../flow/json.ts";
 import type { Amounts, Budget, Lane, Spent, State, Unmetered } from "./state.ts";
-import { haltAll } from "./visit.ts";
+import { haltAll, type Deciding } from "./visit.ts";
 
 /** What limits a run from now on; null: nothing does. What was spent before stays spent. */
 export function openBudget(flow: Flow, granted: Granted | null, before: Budget | null): Budget | null {
@@ -75,7 +76,8 @@ function uncounted(budget: Budget, step: StepId, unknown: readonly Figure[]): Bu
 }
 
 /** Holds back what does not fit beside what is under way, and ends the run when nothing else is; tells what is near. */
-export function bounded(flow: Flow, before: State, state: State): State {
+export function bounded(deciding: Deciding, before: State, state: State): State {
+  const { flow, deeds } = deciding;
   const { budget, lanes } = state;
   if (budget === null || state.verdict !== null || state.pending === before.pending) return state;
   const underWay = new Set(before.pending);
@@ -96,17 +98,22 @@ export function bounded(flow: Flow, before: State, state: State): State {
     beyond ??= excess;
     if (excess !== null || budget.blind) continue;
     reserved = added(reserved, call);
-    const told = tellNear(after, lane);
+    const told = tellNear(deeds, after, lane);
     after = told.state;
     pending.push(told.command);
   }
   const isHeld = beyond !== null || (budget.blind === true && asking.length > 0);
   if (pending.length > 0 || !isHeld) return { ...after, pending };
-  if (beyond === null) return haltAll(state, "LIMIT_UNMETERED", unmeteredWhy(budget.unmetered!.at(-1)!));
+  if (beyond === null) {
+    const why = unmeteredWhy(budget.unmetered!.at(-1)!);
+    return haltAll(deciding, state, "LIMIT_UNMETERED", why);
+  }
   const { scope, name, used, most, next = 0 } = beyond;
   const reached: Reached = { of: scope.of, step: scope.step, name, most, used, next };
   const ended = { ...state, budget: { ...budget, reached } };
-  return haltAll(ended, "BUDGET_EXHAUSTED", exhausted(beyond), scope.of === "run" ? undefined : scope.step);
+  deeds?.push({ kind: "limited", reached });
+  const of = scope.of === "run" ? undefined : scope.step;
+  return haltAll(deciding, ended, "BUDGET_EXHAUSTED", exhausted(beyond), of);
 }
 
 /** What was not enforced, in words: one sentence for each limit. */
@@ -264,7 +271,11 @@ export function nearing({ of }: Scope, name: keyof Spending, used: number, most:
 }
 
 /** Tells the lane of every limit that is near and that nobody was told of. */
-function tellNear(state: State, lane: Lane): { readonly state: State; readonly command: Command } {
+function tellNear(
+  deeds: Deed[] | null,
+  state: State,
+  lane: Lane,
+): { readonly state: State; readonly command: Command } {
   let after = state;
   let told = lane;
   for (const scope of scopesOf(state.budget!, state.usage, lane)) {
@@ -275,6 +286,7 @@ function tellNear(state: State, lane: Lane): { readonly state: State; readonly c
       if (most === undefined || used === 0 || used < softly(scope.limits, name)) continue;
       if (isTold(state.budget!, lane, limit)) continue;
       const place = after.lanes.indexOf(told);
+      deeds?.push({ kind: "noted", step: lane.step, visit: lane.visit, limit });
       after = tell(after, told, limit, nearing(scope, name, used, most));
       told = after.lanes[place]!;
     }

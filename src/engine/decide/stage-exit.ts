@@ -1,9 +1,10 @@
 /** How a stage ends: Exit makes its result, Next says where the machine goes on. Pure, like all of `decide`. */
+import type { PlainMove } from "../../flow/deed.ts";
 import type { Carry, Label, StepId } from "../../flow/flow.ts";
 import { isObject, own, readPath, type Json, type JsonObject } from "../../flow/json.ts";
-import { follow, join, move } from "./advance.ts";
-import type { PlainMove } from "./route.ts";
-import { at, executionId, lastTry, runHook } from "./stage-lane.ts";
+import { edgeTaken, follow, join, move } from "./advance.ts";
+import { at, executionId, inPhase, judged, lastTry, runHook } from "./stage-lane.ts";
+import { messages } from "./messages.ts";
 import type { Lane, StageResult, State } from "./state.ts";
 import { enter, fail, led, type Here } from "./visit.ts";
 
@@ -22,8 +23,8 @@ export function conclude(here: Here, verdict: StageResult["verdict"], reason: st
     attemptCount: asked ? stage.tries.length : 0,
   };
   const tries = asked ? lastTry(stage, { verdict, ...(reason !== "" && { reason }) }) : stage.tries;
-  const lane: Lane = { ...here.lane, stage: { ...stage, phase: "exit", tries, result } };
-  return runHook({ ...here, lane }, "exit", (left) => afterExit(left, undefined));
+  if (asked) judged(here, verdict, reason, capHit);
+  return runHook(inPhase(here, "exit", { tries, result }), "exit", (left) => afterExit(left, undefined));
 }
 
 /** The stage cannot go on. Where its siblings go on without it, that is its result; anywhere else it ends the run. */
@@ -63,8 +64,11 @@ export function afterExit(here: Here, value: Json | undefined): State {
       payload: result.parsed ?? {},
     },
   };
-  const left: Here = { ...here, state, lane: { ...here.lane, stage: { ...stage, phase: "next", result } } };
-  return result.verdict === "fail" ? depart(left) : runHook(left, "next", depart);
+  if (result.verdict === "fail") {
+    const lane: Lane = { ...here.lane, stage: { ...stage, phase: "next", result } };
+    return depart({ ...here, state, lane });
+  }
+  return runHook(inPhase({ ...here, state }, "next", { result }), "next", depart);
 }
 
 /** Parts of a result under new names; what is not there is left out. */
@@ -89,16 +93,16 @@ export function depart(here: Here): State {
 }
 
 function siblingFailed(here: Here, label: Label, notes: readonly string[]): State {
-  const { flow, state, lane, step } = here;
+  const { state, lane, step } = here;
   const fork = state.fork!;
+  const edge = own(step.edges, label);
+  if (edge?.kind === "goto" || edge?.kind === "end") edgeTaken(here, label, edge);
   if (fork.policy === "independent") return join(here, label, notes);
   const reason = lane.stage?.result?.reason ?? `verdict ${label}`;
-  const edge = own(step.edges, label);
   const code = edge?.kind === "end" && edge.outcome === "failed" ? edge.code : "AGENT_VALIDATION_ABORT";
-  const ended = fail(here, code, reason, { label, notes });
-  if (edge?.kind !== "goto") return ended;
-  // Its own way to an end is still gone, alone; then the group has failed all the same.
-  const why = ended.verdict?.reason ?? reason;
+  if (edge?.kind !== "goto") return fail(here, code, reason, { label, notes });
+  // It takes its own edge to an end, alone; then the group has failed all the same.
+  const why = messages.siblingFailed(step.id, fork, `${code}: ${reason}`);
   const alone: State = {
     ...state,
     lanes: [lane],
@@ -106,7 +110,7 @@ function siblingFailed(here: Here, label: Label, notes: readonly string[]): Stat
     fork: { ...fork, failed: { step: step.id, why } },
   };
   const settled = led(here, label, edge.step, notes);
-  return enter(flow, alone, { step: edge.step, origin: step.id, leaving: lane, settled });
+  return enter(here, alone, { step: edge.step, origin: step.id, leaving: lane, settled });
 }
 
 /** What a `next` hook gave: a stage id, "end", or `{ execution, nextStages, join }`. */
@@ -117,6 +121,7 @@ export function hookedNext(here: Here, value: Json): State {
   const notes = verdict === "ok" && capHit ? ["accepted although the turn cap was reached"] : [];
   if (here.state.fork !== null && here.state.fork.failed === undefined && verdict !== "ok")
     return siblingFailed(here, verdict, notes);
+  edgeTaken(here, verdict, plan.move);
   const state: State =
     plan.queue.length === 0 ? here.state : { ...here.state, queue: [...plan.queue, ...here.state.queue] };
   return move({ ...here, state }, verdict, plan.move, notes);

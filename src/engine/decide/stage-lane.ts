@@ -1,9 +1,10 @@
 /** What a stage knows of itself during one visit, and how its code is asked. */
+import type { AtVisit, Deed, Phase } from "../../flow/deed.ts";
 import type { Command, HookName } from "../../flow/event.ts";
 import type { Step } from "../../flow/flow.ts";
 import { own, type JsonObject } from "../../flow/json.ts";
 import type { Lane, StageLane, State, Try } from "./state.ts";
-import { doNext, type Here } from "./visit.ts";
+import { doNext, phaseDeed, phaseOf, type Here } from "./visit.ts";
 
 /** The context as templates and hooks see it. */
 export function contextOf(state: State, lane: Lane): JsonObject {
@@ -17,7 +18,7 @@ export function contextOf(state: State, lane: Lane): JsonObject {
   };
 }
 
-export function executionId({ run }: State, { step, visit }: Lane): string {
+export function executionId({ run }: Pick<State, "run">, { step, visit }: AtVisit): string {
   return `${run}/${step}/${visit}`;
 }
 
@@ -34,9 +35,15 @@ function stageOf(lane: Lane): StageLane {
   return lane.stage;
 }
 
-export function inPhase(here: Here, phase: StageLane["phase"]): Here {
-  const { stage } = at(here);
-  return stage.phase === phase ? here : { ...here, lane: { ...here.lane, stage: { ...stage, phase } } };
+/** In the given phase of its life, with what else changes of it. */
+export function inPhase(here: Here, phase: Phase, change?: Partial<StageLane>): Here {
+  const { lane, deeds } = here;
+  const before = at(here).stage;
+  if (change === undefined && before.phase === phase) return here;
+  const stage: StageLane = { ...before, ...change, phase };
+  const now: Lane = { ...lane, stage };
+  if (deeds !== null && phaseOf(lane) !== phase) deeds.push(phaseDeed(now, phase, phaseOf(lane)));
+  return { ...here, lane: now };
 }
 
 /** Asks the project's code; where there is none at all, `otherwise` holds at once. */
@@ -55,6 +62,17 @@ export function hookCommand(here: Here, hook: HookName): Command {
   const input: JsonObject =
     hook === "assert" ? { ctx, act } : stage.result === null ? { ctx } : { ctx, result: stage.result };
   return { type: "hook", step, visit, attempt: 1, hook, input };
+}
+
+/** What became of the present attempt. */
+export function judged(
+  { deeds, lane: { step, visit, stage } }: Here,
+  verdict: (Deed & { kind: "judged" })["verdict"],
+  reason: string,
+  capHit: boolean,
+): void {
+  const attempt = stage?.tries.length ?? 1;
+  deeds?.push({ kind: "judged", step, visit, attempt, verdict, reason, capHit });
 }
 
 export function lastTry({ tries }: StageLane, more: Partial<Try>): readonly Try[] {

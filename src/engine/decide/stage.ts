@@ -12,9 +12,9 @@ import { RESERVED_FIELDS } from "../../flow/text/placeholder.ts";
 import { questionId } from "../../flow/question.ts";
 import { pendingAnswer } from "./advance.ts";
 import { afterExit, breakOff, conclude, depart, hookedNext } from "./stage-exit.ts";
-import { at, contextOf, hookCommand, inPhase, lastTry, runHook } from "./stage-lane.ts";
+import { at, contextOf, hookCommand, inPhase, judged, lastTry, runHook } from "./stage-lane.ts";
 import type { Lane, StageLane, State, Try } from "./state.ts";
-import { askAgain, doNext, suspend, type Here } from "./visit.ts";
+import { askAgain, checksRead, doNext, suspend, type Here } from "./visit.ts";
 
 // Setup and CheckGate.
 
@@ -42,7 +42,6 @@ export function hooked(here: Here, hook: HookName, result: HookResult): State {
 
 /** `value` is the context as the hook left it. */
 function afterSetup(here: Here, value: Json | undefined): State {
-  const { stage } = at(here);
   if (value === undefined) return runHook(inPhase(here, "gate"), "checkGate", declaredGate);
   if (!isObject(value)) return badHook(here, "setup", "it must leave an object as its context");
   const before = contextOf(here.state, here.lane);
@@ -52,11 +51,7 @@ function afterSetup(here: Here, value: Json | undefined): State {
     return breakOff(here, "ContextMutationForbidden", why);
   }
   const ctx = Object.fromEntries(Object.entries(value).filter(([name]) => !RESERVED_FIELDS.has(name)));
-  return runHook(
-    inPhase({ ...here, lane: { ...here.lane, stage: { ...stage, ctx } } }, "gate"),
-    "checkGate",
-    declaredGate,
-  );
+  return runHook(inPhase(here, "gate", { ctx }), "checkGate", declaredGate);
 }
 
 function hookedGate(here: Here, value: Json): State {
@@ -86,6 +81,7 @@ function declaredGate(here: Here): State {
 /** A check as a gate: what fails now may pass later. */
 export function gateChecked(here: Here, results: readonly CheckResult[]): State {
   const failed = results.find((result) => !result.ok);
+  checksRead(here, "gate", null, results, failed);
   if (failed === undefined) return act(here);
   return unresolved(here, failed.unrecoverable === undefined ? "defer" : "block", failed.summary);
 }
@@ -199,12 +195,8 @@ function assertOf(
   const { stage } = at(here);
   const { label, payload, completion } = ended;
   const tries = lastTry(stage, { turns: here.lane.turn - stage.since, capHit: label === "cap" });
-  const lane: Lane = {
-    ...here.lane,
-    answer: { label, payload, notes: [] },
-    stage: { ...stage, phase: "assert", completion, tries },
-  };
-  return runHook({ ...here, lane }, "assert", declaredAssert);
+  const lane: Lane = { ...here.lane, answer: { label, payload, notes: [] } };
+  return runHook(inPhase({ ...here, lane }, "assert", { completion, tries }), "assert", declaredAssert);
 }
 
 function hookedAssert(here: Here, value: Json): State {
@@ -248,6 +240,7 @@ function declaredAssert(here: Here, approved = false): State {
 export function asserted(here: Here, results: readonly CheckResult[]): State {
   const { step } = here;
   const failed = results.find((result) => !result.ok);
+  checksRead(here, "attempt", step.guard ?? null, results, failed);
   if (failed === undefined) return conclude(here, "ok", "");
   const why = `check "${failed.name}" failed: ${failed.summary}`;
   if (failed.unrecoverable !== undefined) return conclude(here, "fail", why);
@@ -270,16 +263,14 @@ function retry(here: Here, why: string, say: Say): State {
   const next: Try = { index: tries.length + 1, turns: 0, capHit: false };
   // At the cap the results of the last calls were not sent yet; a completion has to be answered like any call.
   const unsent = label === "cap" ? here.lane.say : answerTo(stage.completion);
-  const lane: Lane = {
-    ...here.lane,
-    turn: here.lane.turn + 1,
-    say: [...unsent, say],
-    answer: null,
-    stage: { ...stage, phase: "act", since: here.lane.turn, tries: [...tries, next], completion: null },
-  };
-  const { step, visit, turn } = lane;
-  const again: Command = { type: "ask", step, visit, turn, attempt: 1, say: lane.say };
-  return afterPause({ ...here, lane }, tries.length, again);
+  const turn = here.lane.turn + 1;
+  const says = [...unsent, say];
+  judged(here, "retry", why, label === "cap");
+  const lane: Lane = { ...here.lane, turn, say: says, answer: null };
+  const change = { since: turn - 1, tries: [...tries, next], completion: null };
+  const { step, visit } = lane;
+  const again: Command = { type: "ask", step, visit, turn, attempt: 1, say: says };
+  return afterPause(inPhase({ ...here, lane }, "act", change), tries.length, again);
 }
 
 function answerTo(completion: StageLane["completion"]): readonly Say[] {

@@ -1,19 +1,9 @@
 /** Whether a run is over by its stop rule. Pure: what has to be looked up outside was looked up before, or is asked for. */
-import type { Sight } from "../../flow/event.ts";
+import type { StopFacts } from "../../flow/deed.ts";
+import { fencesIn } from "../../flow/text/fences.ts";
 import type { Flow, StopRule } from "../../flow/flow.ts";
 import { isObject, own, sameJson, type Json, type JsonObject } from "../../flow/json.ts";
 import { checksDone, partsOf } from "../../flow/rules.ts";
-import type { State } from "./state.ts";
-
-/** What there is to judge by when a visit is settled. */
-export type Facts = {
-  readonly state: Pick<State, "iterations" | "visits">;
-  /** What the model said during the visit. */
-  readonly said: string;
-  readonly payload: JsonObject;
-  /** What was seen outside, in the order in which the rule names it; null while nobody has looked. */
-  readonly sights: readonly Sight[] | null;
-};
 
 export type Standing =
   | { readonly kind: "over"; readonly why: string }
@@ -21,7 +11,7 @@ export type Standing =
   /** It depends on what is outside. */
   | { readonly kind: "look" };
 
-export function standing(flow: Flow, facts: Facts): Standing {
+export function standing(flow: Flow, facts: StopFacts): Standing {
   return judge(flow.stop, flow, facts);
 }
 
@@ -46,7 +36,7 @@ export function listens(rule: StopRule): boolean {
 
 const GOING: Standing = { kind: "going" };
 
-function judge(rule: StopRule, flow: Flow, facts: Facts): Standing {
+function judge(rule: StopRule, flow: Flow, facts: StopFacts): Standing {
   switch (rule.kind) {
     case "end":
       return GOING;
@@ -92,12 +82,12 @@ function done(count: number): string {
 }
 
 /** In what was said, or in the words of the payload where the backend gives nothing else. */
-function says({ said, payload }: Facts, keyword: string): boolean {
+function says({ said, payload }: StopFacts, keyword: string): boolean {
   return said.includes(keyword) || JSON.stringify(payload).includes(JSON.stringify(keyword).slice(1, -1));
 }
 
 /** A fenced block of the type, a payload that names the type, or one that says it is complete; with all its fields. */
-function hasSignal(rule: StopRule & { kind: "signal" }, { said, payload }: Facts): boolean {
+function hasSignal(rule: StopRule & { kind: "signal" }, { said, payload }: StopFacts): boolean {
   const named = own(payload, "signal") === rule.type || own(payload, "type") === rule.type;
   const complete = own(payload, "status") === "completed" || own(payload, "result") === "complete";
   if ((named || complete) && holds(rule, payload)) return true;
@@ -108,7 +98,7 @@ function hasSignal(rule: StopRule & { kind: "signal" }, { said, payload }: Facts
 }
 
 /** An action block of the type, where such blocks are looked for. */
-function isSignalled(rule: StopRule & { kind: "signal" }, { said }: Facts, { settings }: Flow): boolean {
+function isSignalled(rule: StopRule & { kind: "signal" }, { said }: StopFacts, { settings }: Flow): boolean {
   const { enabled, outputFormat } = settings.actions;
   if (!enabled || outputFormat === null) return false;
   return fencedBlocks(said, outputFormat).some((block) => {
@@ -125,17 +115,8 @@ function holds({ fields }: StopRule & { kind: "signal" }, value: JsonObject): bo
 }
 
 function fencedBlocks(text: string, type: string): readonly string[] {
-  const blocks: string[] = [];
-  let open: string[] | null = null;
-  for (const line of text.split("\n")) {
-    const fence = /^\s*`{3,}(?!`)\s*(\S*)\s*$/.exec(line);
-    if (fence === null) open?.push(line);
-    else if (open !== null && fence[1] === "") {
-      blocks.push(open.join("\n"));
-      open = null;
-    } else open = fence[1] === type ? [] : null;
-  }
-  return blocks;
+  const blocks = fencesIn(text, true).filter(({ info, isClosed }) => isClosed && info === type);
+  return Array.from(blocks, ({ body }) => body);
 }
 
 function parse(text: string): Json | undefined {

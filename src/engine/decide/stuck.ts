@@ -6,10 +6,10 @@ import type { Event, Say } from "../../flow/event.ts";
 import { canonicalJson, own } from "../../flow/json.ts";
 import { questionId } from "../../flow/question.ts";
 import type { Lane, State } from "./state.ts";
-import { haltAll } from "./visit.ts";
+import { haltAll, type Deciding } from "./visit.ts";
 
 /** Only for flows that say after how many repeats. */
-export function watched(most: number, before: State, event: Event, after: State): State {
+export function watched(deciding: Deciding, most: number, before: State, event: Event, after: State): State {
   if (event.type === "run.resumed") return { ...after, repeated: {} };
   const done = doneIn(before, event, after);
   if (done === null || after.verdict !== null) return after;
@@ -17,8 +17,10 @@ export function watched(most: number, before: State, event: Event, after: State)
   const last = own(before.repeated ?? {}, step);
   const times = last?.key === key ? last.times + 1 : 1;
   const state: State = { ...after, repeated: { ...before.repeated, [step]: { key, times } } };
-  if (times > most)
-    return haltAll(state, "STUCK", `Step "${step}" ${what} ${times} times in a row. ${REMEDY}`);
+  if (times > most) {
+    deciding.deeds?.push({ kind: "stuck", step, times });
+    return haltAll(deciding, state, "STUCK", `Step "${step}" ${what} ${times} times in a row. ${REMEDY}`);
+  }
   if (times < most) return state;
   const text = `You ${what.replace("its", "your")} ${times} times in a row, and nothing has changed. Do something else, or come to an end.`;
   return tellStep(state, step, { kind: "budget", text });

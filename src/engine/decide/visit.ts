@@ -1,12 +1,16 @@
 /** Transitions of a visit: entered, asked again, settled, ended. The small steps that `decide` is made of. */
-import type { Command, Led, Say } from "../../flow/event.ts";
-import type { Flow, Label, Step, StepId } from "../../flow/flow.ts";
+import type { AtVisit, ChecksRead, Deed, Phase } from "../../flow/deed.ts";
+import type { CheckResult, Command, Led, Say } from "../../flow/event.ts";
+import type { Flow, Guard, Label, Step, StepId } from "../../flow/flow.ts";
 import { own } from "../../flow/json.ts";
 import { messages } from "./messages.ts";
 import type { Lane, StageLane, State } from "./state.ts";
 
+/** What every decision needs: the flow, and the list that collects what it does; null: only the state is wanted. */
+export type Deciding = { readonly flow: Flow; readonly deeds: Deed[] | null };
+
 /** Where an event takes place: the visit it speaks of, and all that is known around it. */
-export type Here = { readonly flow: Flow; readonly state: State; readonly lane: Lane; readonly step: Step };
+export type Here = Deciding & { readonly state: State; readonly lane: Lane; readonly step: Step };
 
 export type Entrance = {
   readonly step: StepId;
@@ -21,16 +25,18 @@ export type Entrance = {
 };
 
 /** Begins a visit, unless a limit is reached. A question about another step is not counted. */
-export function enter(flow: Flow, state: State, to: Entrance): State {
+export function enter(deciding: Deciding, state: State, to: Entrance): State {
+  const { flow, deeds } = deciding;
   const settled = to.settled === undefined ? state.settled : to.settled;
   const from = settled?.step ?? null;
   const step = own(flow.steps, to.step);
   if (step === undefined)
-    return end(state, settled, "FAILED_STEP_ROUTING", messages.unknownStep(to.step), from);
+    return end(deciding, state, settled, "FAILED_STEP_ROUTING", messages.unknownStep(to.step), from);
   const counts = step.aside === undefined;
   const { limits } = flow;
   if (counts && state.iterations >= limits.visits) {
-    return end(state, settled, "AGENT_MAX_ITERATIONS", messages.maxIterations(limits.visits, to.step), from);
+    const why = messages.maxIterations(limits.visits, to.step);
+    return end(deciding, state, settled, "AGENT_MAX_ITERATIONS", why, from);
   }
   const visit = (own(state.visits, to.step) ?? 0) + 1;
   const say = to.say === undefined ? PROMPT : [to.say];
@@ -57,6 +63,11 @@ export function enter(flow: Flow, state: State, to: Entrance): State {
   const lanes = beside.length === 0 ? [lane] : [...beside, lane];
   const pending = beside.length === 0 ? [lane.command] : lanes.map(commandOf);
   const iterations = counts ? state.iterations + 1 : state.iterations;
+  if (deeds !== null) {
+    if (settled !== null && settled !== state.settled) deeds.push({ kind: "settled", led: settled });
+    deeds.push({ kind: "began", step: to.step, visit, iteration: state.iterations + 1 });
+    if (stage !== null) deeds.push(phaseDeed(lane, phaseOf(lane), null));
+  }
   return { ...state, iterations, visits, lanes, pending, settled };
 }
 
@@ -83,6 +94,17 @@ function opening(flow: Flow, step: Step, visit: number, stage: StageLane, say: r
   if (flow.hooks !== undefined) return { type: "hook", ...at, hook: "setup", input: stage.ctx };
   const gate = step.stage?.gate;
   return gate === undefined ? { type: "ask", ...at, turn: 1, say } : { type: "check", ...at, checks: [gate] };
+}
+
+/** The phase that a stage is in. Where its project has no code, it begins with its gate or its conversation. */
+export function phaseOf({ stage, command: { type } }: Lane): Phase {
+  if (stage === null || stage.phase !== "setup") return stage?.phase ?? "act";
+  return type === "hook" ? "setup" : type === "check" ? "gate" : "act";
+}
+
+export function phaseDeed({ step, visit, stage }: Lane, phase: Phase, from: Phase | null): Deed {
+  const { index = 1, capHit = false } = stage?.tries.at(-1) ?? {};
+  return { kind: "phase", step, visit, phase, from, attempt: index, capHit };
 }
 
 /** One more response within the visit. */
@@ -112,28 +134,31 @@ export function fail(here: Here, code: string, reason: string, how: Settling = {
   const { state, lane } = here;
   const plain = led(here, how.label ?? null, null, how.notes ?? []);
   const settled: Led = how.overturned ? { ...plain, overturned: true } : plain;
-  if (state.fork === null) return end(state, settled, code, reason, settled.step);
+  if (state.fork === null) return end(here, state, settled, code, reason, settled.step);
   const { failed } = state.fork;
   if (failed !== undefined) {
     const why = `${failed.why}. Then "${lane.step}" failed too: ${code}: ${reason}`;
-    return end(state, settled, "ParallelSiblingFailure", why, failed.step);
+    return end(here, state, settled, "ParallelSiblingFailure", why, failed.step);
   }
   const why = messages.siblingFailed(lane.step, state.fork, `${code}: ${reason}`);
-  return end(state, settled, "ParallelSiblingFailure", why, lane.step);
+  return end(here, state, settled, "ParallelSiblingFailure", why, lane.step);
 }
 
 /** Ends the run for a reason outside the flow. The visit stays unsettled, so that a resumed run asks it again. */
 export function halt(here: Here, code: string, reason: string): State {
   const asked = askAgain(here.state, { ...here.lane, faults: 0 });
   const halted = [...here.state.halted, ...asked.lanes];
-  return { ...end(asked, null, code, reason, here.step.id), halted, fork: here.state.fork };
+  here.deeds?.push({ kind: "held", visits: asked.lanes });
+  return { ...end(here, asked, null, code, reason, here.step.id), halted, fork: here.state.fork };
 }
 
 /** Ends the run for a reason that has to do with none of its visits: a resumed run goes on with all of them. */
-export function haltAll(state: State, code: string, reason: string, of?: StepId): State {
+export function haltAll(deciding: Deciding, state: State, code: string, reason: string, of?: StepId): State {
   const { fork } = state;
   const halted = [...state.halted, ...state.lanes];
-  return { ...end(state, state.settled, code, reason, of ?? halted[0]?.step ?? null), halted, fork };
+  deciding.deeds?.push({ kind: "held", visits: state.lanes });
+  const ended = end(deciding, state, state.settled, code, reason, of ?? halted[0]?.step ?? null);
+  return { ...ended, halted, fork };
 }
 
 /** Ends this stretch of the run: somebody has to act before it can go on, and then it goes on with the same command. */
@@ -142,21 +167,24 @@ export function suspend(here: Here, code: string, reason: string): State {
   const lanes = state.lanes.map((other) => (isSame(other, lane) ? lane : other));
   const verdict = { outcome: "waiting", code, reason, step: step.id } as const;
   const halted = [...state.halted, ...lanes];
+  here.deeds?.push({ kind: "held", visits: lanes }, { kind: "ended", verdict });
   return { ...state, lanes: [], settled: null, verdict, pending: [{ type: "end", verdict }], halted };
 }
 
 const NONE: readonly Lane[] = [];
 
 /** Ends this stretch because somebody wants it so: it goes on where it stands, and only when it is told to. */
-export function paused(state: State): State {
+export function paused({ deeds }: Deciding, state: State): State {
   const halted = [...state.halted, ...state.lanes];
   const step = halted[0]?.step ?? null;
   const verdict = { outcome: "waiting", code: "PAUSED", reason: "The run is paused.", step } as const;
+  deeds?.push({ kind: "held", visits: state.lanes }, { kind: "ended", verdict });
   return { ...state, lanes: NONE, settled: null, verdict, pending: [{ type: "end", verdict }], halted };
 }
 
 /** `code` null means completed. */
 export function end(
+  { deeds }: Deciding,
   state: State,
   settled: Led | null,
   code: string | null,
@@ -165,6 +193,10 @@ export function end(
 ): State {
   const verdict = { outcome: code === null ? "completed" : "failed", code, reason, step } as const;
   const pending = [{ type: "end", verdict }] as const;
+  if (deeds !== null) {
+    if (settled !== null && settled !== state.settled) deeds.push({ kind: "settled", led: settled });
+    deeds.push({ kind: "ended", verdict });
+  }
   return { ...state, lanes: [], halted: NONE, fork: null, settled, verdict, pending };
 }
 
@@ -190,9 +222,20 @@ function asked({ visits, last }: State, owner: StepId): Pick<Led, "step" | "visi
   return last === null ? about : { ...about, check: { label: last.label, message: last.reason } };
 }
 
+export function checksRead(
+  { deeds, lane: { step, visit } }: Here,
+  of: ChecksRead["of"],
+  guard: Guard | null,
+  results: readonly CheckResult[],
+  failed: CheckResult | undefined,
+): void {
+  deeds?.push({ kind: "checked", step, visit, of, guard, results, failed: failed ?? null });
+}
+
 // Lanes.
 
-export function find(flow: Flow, state: State, at: { readonly step: StepId; readonly visit: number }): Here {
+export function find(deciding: Deciding, state: State, at: AtVisit): Here {
+  const { flow, deeds } = deciding;
   const first = state.lanes[0];
   const isFirst = first !== undefined && isSame(first, at);
   const lane = isFirst ? first : state.lanes.find((other) => isSame(other, at));
@@ -200,11 +243,12 @@ export function find(flow: Flow, state: State, at: { readonly step: StepId; read
   if (lane === undefined || step === undefined) {
     throw new Error(`The journal speaks of ${at.step}@${at.visit}, which is not under way`);
   }
-  return { flow, state, lane, step };
+  return { flow, deeds, state, lane, step };
 }
 
 /** The visit is settled. What is pending is set by whatever comes next. */
-export function leave(state: State, lane: Lane, settled: Led): State {
+export function leave({ deeds }: Deciding, state: State, lane: Lane, settled: Led): State {
+  deeds?.push({ kind: "settled", led: settled });
   return { ...state, lanes: lanesBeside(state, lane), settled };
 }
 

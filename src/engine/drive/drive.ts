@@ -2,10 +2,12 @@
  * The loop: fold the journal, do what is pending, append what happened, again. Starting and resuming are the same code.
  * An event counts once it is appended; until then nothing of it is believed.
  */
+import type { Prepared, PreparedFlows } from "../schema/prepared.ts";
+import type { Deed } from "../../flow/deed.ts";
 import type { Command, EffectEvent, Entry, Event } from "../../flow/event.ts";
 import { flowFrom } from "../../flow/adopted.ts";
-import type { Flow, Flows, Granted, StepLimits } from "../../flow/flow.ts";
-import { decide } from "../decide/decide.ts";
+import type { Granted, StepLimits } from "../../flow/flow.ts";
+import { stateAfter } from "../decide/decide.ts";
 import { perform } from "./perform.ts";
 import { exhausted } from "../decide/spend.ts";
 import type { Ports, RunHandle } from "../ports.ts";
@@ -16,9 +18,9 @@ import { createStopwatch, isWhole, spentBy, type Stopwatch } from "./time.ts";
 
 export type Drive = {
   /** The one that the run began with. */
-  readonly flow: Flow;
+  readonly flow: Prepared;
   /** Those that it adopted on its way. */
-  readonly adopted?: Flows;
+  readonly adopted?: PreparedFlows;
   readonly ports: Ports;
   readonly handle: RunHandle;
   /** What the journal holds already. */
@@ -32,15 +34,21 @@ export type Drive = {
    */
   readonly wishes?: { readonly pause: AbortSignal; readonly stop: AbortSignal };
   /** Called for each entry of the past, with the state it led to, before anything is done. Must not throw. */
-  readonly recall?: (entry: Entry, state: State) => void;
+  readonly recall?: Hear;
   /**
    * What is due outside as the run stands, done before anything else is: before the first step, between steps, and before
    * the end is recorded. false: it could not be done, and the run has to wait there until it is resumed.
    */
   readonly attend?: (state: State, record: (event: EffectEvent) => Promise<void>) => Promise<boolean>;
   /** Called after each append, with the state it led to. Must not throw. */
-  readonly observe?: (entry: Entry, state: State) => void;
+  readonly observe?: Hear;
+  /** Whether `recall` and `observe` are given the deeds that led to the state; else they get none, which is faster. */
+  readonly wantsDeeds?: boolean;
 };
+
+export type Hear = (entry: Entry, state: State, deeds: readonly Deed[]) => void;
+
+const NO_DEEDS: readonly Deed[] = [];
 
 /** The state in which the run ended, or in which the signal stopped it: then there is no verdict. */
 export function drive(options: Drive): Promise<State> {
@@ -52,13 +60,13 @@ async function driveTimed(options: Drive, watch: Stopwatch): Promise<State> {
   const { ports, signal, recall, observe } = options;
   const watched: Drive = {
     ...options,
-    recall: (entry, state) => {
+    recall: (entry, state, deeds) => {
       watch.note(entry, state);
-      recall?.(entry, state);
+      recall?.(entry, state, deeds);
     },
-    observe: (entry, state) => {
+    observe: (entry, state, deeds) => {
       watch.note(entry, state);
-      observe?.(entry, state);
+      observe?.(entry, state, deeds);
     },
   };
   const limit = wallOf(options);
@@ -98,7 +106,8 @@ function grantedIn({ past, begin }: Drive): Granted | undefined {
 }
 
 /** Of the flow that the run has adopted last. */
-function currentLimits({ flow, past, adopted }: Drive): Granted {
+function currentLimits({ flow, past, adopted = {} }: Drive): Granted {
+  if (Object.keys(adopted).length === 0) return flow.limits;
   return past.reduce((held, { event }) => flowFrom(held, event, adopted), flow).limits;
 }
 
@@ -118,10 +127,12 @@ const RUN = { of: "run", step: "", limits: {} } as const;
 
 /** `stopped`: what ends the run when the signal aborts, where it is not only interrupted. */
 async function driveOn(
-  { flow: began, adopted, ports, handle, past, begin: first, signal, wishes, attend, recall, observe }: Drive,
+  options: Drive,
   act: typeof perform = perform,
   stopped: () => Limited | null = () => null,
 ): Promise<State> {
+  const { flow: began, adopted, ports, handle, past, begin: first, signal, wishes } = options;
+  const { attend, recall, observe, wantsDeeds = false } = options;
   const pause = wishes?.pause;
   const talk = createTalk(ports);
   let flow = began;
@@ -130,9 +141,10 @@ async function driveOn(
   for (const entry of past) {
     flow = flowFrom(flow, entry.event, adopted);
     talk.recall(flow, state, entry.event);
-    state = decide(flow, state, entry.event);
+    const deeds: Deed[] | null = wantsDeeds ? [] : null;
+    state = stateAfter(flow, state, entry.event, deeds);
     ({ seq } = entry);
-    recall?.(entry, state);
+    recall?.(entry, state, deeds ?? NO_DEEDS);
   }
 
   const movedAt = createStamp(ports.clock, "at" in first ? first.at : null);
@@ -142,28 +154,34 @@ async function driveOn(
    * or something may be due before.
    */
   const stage = (event: Event, alone = true): Staged => {
-    const next = decide(flow, state, event);
+    const deeds: Deed[] | null = wantsDeeds ? [] : null;
+    const next = stateAfter(flow, state, event, deeds);
     const at = ports.clock.now();
     const moved = movedAt(at);
     const made = entryOf(seq + 1, at, event, next);
     const entry = moved === 0 ? made : { ...made, moved };
     const first = next.pending[0];
     if (first?.type !== "end" || !alone || attend !== undefined)
-      return { entries: [entry], next, after: next };
+      return { entries: [entry], next, after: next, deeds };
     const ended: Event = { type: "run.ended", verdict: first.verdict };
-    return { entries: [entry, { seq: seq + 2, at, event: ended }], next, after: decide(flow, next, ended) };
+    return {
+      entries: [entry, { seq: seq + 2, at, event: ended }],
+      next,
+      after: stateAfter(flow, next, ended),
+      deeds,
+    };
   };
 
   /** It is written: now it counts. */
-  const believe = ({ entries, next, after }: Staged): void => {
+  const believe = ({ entries, next, after, deeds }: Staged): void => {
     const entry = entries[0];
     const ending = entries[1];
     seq += entries.length;
     state = after;
     if (entry === undefined) return;
     talk.heard(flow, entry.event);
-    observe?.(entry, next);
-    if (ending !== undefined) observe?.(ending, after);
+    observe?.(entry, next, deeds ?? NO_DEEDS);
+    if (ending !== undefined) observe?.(ending, after, NO_DEEDS);
   };
 
   const commit = async (event: Event, alone = true): Promise<void> => {
@@ -174,9 +192,10 @@ async function driveOn(
 
   if ("type" in first) await commit(first);
   else {
-    state = decide(flow, state, first.event);
+    const deeds: Deed[] = [];
+    state = stateAfter(flow, state, first.event, deeds);
     ({ seq } = first);
-    observe?.(first, state);
+    observe?.(first, state, deeds);
   }
   while (state.pending.length > 0 && !signal.aborted && !isPausing()) {
     if (attend !== undefined && !(await attend(state, commit))) break;
@@ -311,7 +330,12 @@ function isIdle(type: Doable["type"]): boolean {
 }
 
 type Doable = Exclude<Command, { type: "end" }>;
-type Staged = { readonly entries: readonly Entry[]; readonly next: State; readonly after: State };
+type Staged = {
+  readonly entries: readonly Entry[];
+  readonly next: State;
+  readonly after: State;
+  readonly deeds: readonly Deed[] | null;
+};
 
 /** Nearly every entry has a decision and no fork, or neither. */
 function entryOf(seq: number, at: number, event: Event, next: State): Entry {
@@ -320,12 +344,12 @@ function entryOf(seq: number, at: number, event: Event, next: State): Entry {
 }
 
 /** The state a journal tells of. */
-export function fold(flow: Flow, entries: readonly Entry[], adopted?: Flows): State {
+export function fold(flow: Prepared, entries: readonly Entry[], adopted?: PreparedFlows): State {
   let state = EMPTY_STATE;
   let held = flow;
   for (const { event } of entries) {
     held = flowFrom(held, event, adopted);
-    state = decide(held, state, event);
+    state = stateAfter(held, state, event);
   }
   return state;
 }

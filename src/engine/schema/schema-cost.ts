@@ -2,19 +2,12 @@
  * What judging a value by a schema takes at most, counted before it is judged: references that lead round, long lists of
  * alternatives and lists without duplicates can make a short schema and a permitted answer take hours.
  */
-import { isObject, own, readPath, type Json, type JsonObject, type JsonSchema } from "../../flow/json.ts";
+import { isObject, own, type Json, type JsonObject, type JsonSchema } from "../../flow/json.ts";
+import { followRef, schemaHolder, schemasIn } from "../../flow/json-schema.ts";
 
 /** About a quarter of a second. */
 export const MOST_COST = 5_000_000;
 
-/** Keywords whose schemas are about the value itself. */
-const SAME_ONE = new Set(["not", "if", "then", "else"]);
-const SAME_LIST = new Set(["allOf", "anyOf", "oneOf"]);
-const SAME_MAP = new Set(["dependentSchemas", "dependencies"]);
-/** … about each member of an object, or each item of a list. */
-const MEMBERS = new Set(["additionalProperties", "unevaluatedProperties", "propertyNames"]);
-const ITEMS = new Set(["items", "additionalItems", "contains", "unevaluatedItems"]);
-const MAPS = new Set([...SAME_MAP, "definitions", "$defs", "properties", "patternProperties"]);
 /** Formats that take no longer than the text is long. Others may go back over it. */
 const LINEAR_FORMATS = new Set<Json>(["byte", "binary", "password", "uuid", "date", "ipv4", "json-pointer"]);
 
@@ -31,7 +24,7 @@ export function uncountable(schema: JsonSchema): string | null {
     if (!isObject(here)) return null;
     schemas += 1;
     if (schemas > MOST_SCHEMAS) return `it holds more than ${MOST_SCHEMAS} schemas`;
-    if (depth > DEEPEST) return `it nests deeper than ${DEEPEST} levels`;
+    if (depth > DEEPEST) return `it is nested deeper than ${DEEPEST} levels`;
     for (const [keyword, value] of Object.entries(here)) {
       values += 1 + (typeof value === "object" && value !== null ? Object.keys(value).length : 0);
       if (values > MOST_VALUES) return `it holds more than ${MOST_VALUES} values`;
@@ -61,15 +54,6 @@ function referenceFault(keyword: string, value: Json, depth: number): string | n
   return null;
 }
 
-function schemasIn(keyword: string, value: Json): readonly Json[] {
-  if (Array.isArray(value))
-    return SAME_LIST.has(keyword) || keyword === "prefixItems" || keyword === "items"
-      ? (value as readonly Json[])
-      : [];
-  if (SAME_ONE.has(keyword) || MEMBERS.has(keyword) || ITEMS.has(keyword)) return [value];
-  return MAPS.has(keyword) && isObject(value) ? Object.values(value) : [];
-}
-
 class TooCostly extends Error {}
 
 /** Whether judging the value by the schema stays within `most`, counted as if every alternative were tried. */
@@ -84,7 +68,7 @@ export function isAffordable(schema: JsonSchema, value: Json, most = MOST_COST):
   const targetOf = (ref: string): Json => {
     const known = targets.get(ref);
     if (known !== undefined) return known;
-    const found = target(schema, ref) ?? true;
+    const found = followRef(schema, ref)?.value ?? true;
     targets.set(ref, found);
     return found;
   };
@@ -102,9 +86,8 @@ export function isAffordable(schema: JsonSchema, value: Json, most = MOST_COST):
   const weighKeyword = (keyword: string, said: Json, part: JsonObject, here: Json): void => {
     if (keyword === "$ref") weigh(typeof said === "string" ? targetOf(said) : true, here);
     else if (keyword === "enum" || keyword === "const") spend(sizeOf(said));
-    else if (SAME_ONE.has(keyword)) weigh(said, here);
-    else if (SAME_LIST.has(keyword)) each(said, (sub) => weigh(sub, here));
-    else if (SAME_MAP.has(keyword)) each(said, (sub) => weigh(sub, here));
+    else if (schemaHolder(keyword)?.about === "value")
+      for (const sub of schemasIn(keyword, said)) weigh(sub, here);
     else if (typeof here === "string") spend(costOfText(keyword, said, here));
     else if (Array.isArray(here)) weighItems(keyword, said, part, here as readonly Json[]);
     else if (isObject(here)) weighMembers(keyword, said, here);
@@ -113,7 +96,8 @@ export function isAffordable(schema: JsonSchema, value: Json, most = MOST_COST):
   const weighItems = (keyword: string, said: Json, part: JsonObject, here: readonly Json[]): void => {
     if (keyword === "uniqueItems" && said === true)
       spend(hasScalarItems(part) ? sizeOf(here) : (sizeOf(here) * here.length) / 2);
-    if (ITEMS.has(keyword) && !Array.isArray(said)) for (const item of here) weigh(said, item);
+    if (schemaHolder(keyword)?.about === "items" && !Array.isArray(said))
+      for (const item of here) weigh(said, item);
     else if (Array.isArray(said) && (keyword === "items" || keyword === "prefixItems"))
       for (const [place, sub] of (said as readonly Json[]).slice(0, here.length).entries())
         weigh(sub, here[place]!);
@@ -121,7 +105,7 @@ export function isAffordable(schema: JsonSchema, value: Json, most = MOST_COST):
 
   const weighMembers = (keyword: string, said: Json, here: JsonObject): void => {
     if (keyword === "required" || keyword === "dependentRequired") spend(sizeOf(said));
-    if (MEMBERS.has(keyword)) {
+    if (schemaHolder(keyword)?.about === "members") {
       for (const name in here) weigh(said, keyword === "propertyNames" ? name : here[name]!);
       return;
     }
@@ -132,11 +116,6 @@ export function isAffordable(schema: JsonSchema, value: Json, most = MOST_COST):
     }
     if (keyword === "patternProperties")
       for (const pattern in said) for (const name in here) weigh(said[pattern]!, here[name]!);
-  };
-
-  const each = (list: Json, weighOne: (sub: Json) => void): void => {
-    if (typeof list === "object" && list !== null)
-      for (const sub of Object.values(list as JsonObject)) weighOne(sub);
   };
 
   try {
@@ -160,22 +139,6 @@ function hasScalarItems({ items }: JsonObject): boolean {
   const type = isObject(items) ? own(items, "type") : undefined;
   const types = Array.isArray(type) ? (type as readonly Json[]) : type === undefined ? [] : [type];
   return types.length > 0 && !types.includes("object") && !types.includes("array");
-}
-
-function target(root: JsonSchema, ref: string): Json | undefined {
-  const path = ref.slice(1).split("/").slice(1);
-  return readPath(
-    root,
-    path.map((segment) => decoded(segment).replaceAll("~1", "/").replaceAll("~0", "~")),
-  );
-}
-
-function decoded(segment: string): string {
-  try {
-    return decodeURIComponent(segment);
-  } catch {
-    return segment;
-  }
 }
 
 /** Values in it, and a share of their characters. */

@@ -3,7 +3,7 @@ import { Ajv, type ErrorObject, type Options, type ValidateFunction } from "ajv"
 import type { Flow } from "../../flow/flow.ts";
 import { isObject, own, type Json, type JsonSchema, type Path } from "../../flow/json.ts";
 import { MOST_STEPS, readPattern, TooManySteps, withinSteps } from "../../flow/text/pattern.ts";
-import { fits, isPlain } from "./plain-schema.ts";
+import { isPlain, misfit } from "../../flow/plain-schema.ts";
 import { isAffordable, sizeOf, uncountable } from "./schema-cost.ts";
 
 /**
@@ -53,7 +53,7 @@ function fitsPlainly(schema: JsonSchema, value: Json): boolean {
   const times = timesJudged(schema);
   if (times === ENOUGH) return false;
   judged.set(schema, times + 1);
-  return fits(schema, value);
+  return misfit(schema, value) === null;
 }
 
 /** How often a schema was judged as it is; enough, when it has to be compiled now. */

@@ -9,6 +9,7 @@ import {
   type Json,
   type JsonObject,
 } from "../../flow/json.ts";
+import { unescapeSegment } from "../../flow/json-pointer.ts";
 import { recogniseDialect } from "../registry/dialect.ts";
 import { readDocument, type Document } from "../text/document.ts";
 import type { Finding } from "../rules/finding.ts";
@@ -61,7 +62,9 @@ function rewrite(registry: Document, schemaOf: (file: string) => JsonObject | nu
       return {
         registry: { ...value, dialect: "check" },
         schemas: {},
-        notes: ["Check prompts have no like in gates, so the flow stays one of check prompts, and says so."],
+        notes: [
+          "Gates have no equivalent of check prompts, so the flow keeps its check prompts and declares that dialect.",
+        ],
       };
     case "gate":
     case null:
@@ -128,7 +131,7 @@ export function completeToGates(
   schemaOf: (file: string) => JsonObject | null,
 ): Rewritten {
   const notes: string[] = [
-    "A wrong stepId in an answer is corrected from now on; before, it made the answer unusable.",
+    "A wrong stepId in an answer is now corrected; before, it made the answer invalid.",
   ];
   const schemas = new Map<string, JsonObject>();
   const steps: { [id: string]: Json } = {};
@@ -196,11 +199,12 @@ function rewriteEnum(
 ): string | null {
   const ref = isObject(step.outputSchemaRef) ? step.outputSchemaRef : null;
   if (ref === null || typeof ref.file !== "string" || typeof ref.schema !== "string") {
-    return "it names no schema; give it one whose enum holds its intents";
+    return "it has no schema; add one whose enum lists its intents";
   }
   const file = schemas.get(ref.file) ?? schemaOf(ref.file);
   const place = file === null ? null : schemaPlace(file, ref.schema);
-  if (file === null || place === null) return `its schema ${ref.file} ${ref.schema} is not there; write it`;
+  if (file === null || place === null)
+    return `its schema ${ref.file} ${ref.schema} does not exist; create it`;
   const path = [...place, ...parseDotPath(field).flatMap((name) => ["properties", name])];
   const words = readPath(file, path);
   if (!isObject(words))
@@ -215,7 +219,7 @@ function schemaPlace(file: JsonObject, name: string): readonly string[] | null {
   const paths =
     pointer === undefined
       ? [["definitions", name], ["$defs", name], [name]]
-      : [pointer.split("/").map((part) => part.replaceAll("~1", "/").replaceAll("~0", "~"))];
+      : [pointer.split("/").map(unescapeSegment)];
   return paths.find((path) => isObject(readPath(file, path))) ?? null;
 }
 

@@ -1,6 +1,6 @@
 /** What a JSON Schema promises about a place in the values that fit it. */
-import { isObject, own, readPath, type Json, type JsonObject, type Path } from "../../flow/json.ts";
-import { parsePointer } from "./schemas.ts";
+import { isObject, own, type Json, type JsonObject, type Path } from "../../flow/json.ts";
+import { followRef } from "../../flow/json-schema.ts";
 
 /**
  * `sure`: every value has it. `maybe`: the schema names it, but a value may do without. `unnamed`: the schema does not
@@ -81,9 +81,7 @@ function follow(root: Json, part: Json | undefined): Json | undefined {
   for (let hops = 0; hops < 20; hops++) {
     const ref = isObject(here) ? own(here, "$ref") : undefined;
     if (ref === undefined) return here;
-    const pointer = typeof ref === "string" && ref.startsWith("#") ? parsePointer(ref) : null;
-    if (pointer === null || pointer === "malformed") return undefined;
-    here = readPath(root, pointer);
+    here = typeof ref === "string" ? followRef(root, ref)?.value : undefined;
   }
   return undefined;
 }

@@ -1,6 +1,8 @@
 /** steps_registry.json → the steps, checks and entry of a flow. */
 import type { Check, Guard, Step, StepId } from "../../flow/flow.ts";
+import type { Path } from "../../flow/json.ts";
 import type { AgentSource } from "../agent/agent-shape.ts";
+import type { Climpt } from "../agent/climpt.ts";
 import type { Dialect } from "./dialect.ts";
 import type { Document } from "../text/document.ts";
 import { gateForm } from "./gate-forms.ts";
@@ -25,6 +27,7 @@ export type Sources = {
   readonly verdict: Verdict;
   readonly schema: ResolveSchema;
   readonly dialect: Dialect;
+  readonly climpt: Climpt;
   /** The registry of a form with check prompts; `registry` then holds only what all forms have. */
   readonly questions?: CheckRegistry;
 };
@@ -41,8 +44,8 @@ export type Graph = {
   readonly stop: { readonly judged: Judged; readonly guard?: Guard } | null;
 };
 
-/** Where a run begins and which key says so. `step` is "" when nothing does. */
-export type Entry = { readonly step: StepId; readonly pointer: string };
+/** Where a run begins, and the path in the registry that says so; null: agent.json does. `step` is "" when nothing does. */
+export type Entry = { readonly step: StepId; readonly path: Path | null };
 
 export function buildGraph(sources: Sources, prompts: Prompts): Graph {
   const { agent, registry, verdict, schema } = sources;
@@ -82,14 +85,14 @@ export function buildGraph(sources: Sources, prompts: Prompts): Graph {
 export function findEntry({ registry, verdict, agent }: Sources): Entry {
   for (const name of namesOf(verdict.type)) {
     const step = registry.entryStepMapping.get(name);
-    if (step !== undefined) return { step, pointer: `/entryStepMapping/${name}` };
+    if (step !== undefined) return { step, path: ["entryStepMapping", name] };
   }
-  if (registry.entryStep !== undefined) return { step: registry.entryStep, pointer: "/entryStep" };
+  if (registry.entryStep !== undefined) return { step: registry.entryStep, path: ["entryStep"] };
   const own =
     verdict.type === ("detect:graph" satisfies VerdictType)
       ? agent.runner.verdict.config.entryStep
       : undefined;
-  return { step: own ?? "", pointer: "" };
+  return { step: own ?? "", path: null };
 }
 
 function endingLabel(step: Step): string | null {

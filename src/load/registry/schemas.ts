@@ -12,11 +12,12 @@ import {
   type JsonSchema,
   type Path,
 } from "../../flow/json.ts";
+import { followRef, mapSchemas, parsePointer } from "../../flow/json-schema.ts";
+import { pointerOf } from "../../flow/json-pointer.ts";
 import type { Code } from "../rules/codes.ts";
 import { DEFAULTS } from "../agent/defaults.ts";
 import type { DocumentRead } from "../text/document.ts";
 import { joinPath, parentFolder } from "../text/paths.ts";
-import { unescapeSegment } from "../text/places.ts";
 
 export type SchemaReader = {
   /** Each file once. */
@@ -39,14 +40,6 @@ export function createSchemas(reader: SchemaReader): ResolveSchema {
     resolved.set(key, fresh);
     return fresh;
   };
-}
-
-/** `#/a~1b/c` or `/a~1b/c` → its segments; null when it is no pointer, `malformed` when a separator is doubled. */
-export function parsePointer(text: string): Path | "malformed" | null {
-  if (text.startsWith("##") || text.includes("//")) return "malformed";
-  const pointer = text.startsWith("#") ? text.slice(1) : text;
-  if (pointer === "") return text === "" ? null : [];
-  return pointer.startsWith("/") ? pointer.slice(1).split("/").map(unescapeSegment) : null;
 }
 
 /** The part of a resolved schema that is about one field; undefined where the schema does not name it. */
@@ -136,7 +129,7 @@ function resolve(file: string, schema: string, reader: SchemaReader): ResolvedSc
   if (!isObject(expanded)) {
     return unresolved({
       code: "SCHEMA_POINTER_ERROR",
-      why: `"${schema}" in ${document.file} is no schema object`,
+      why: `"${schema}" in ${document.file} is not a schema object`,
     });
   }
   const draft = isObject(document.value) ? own(document.value, "$schema") : undefined;
@@ -190,10 +183,11 @@ function lookUp(root: Json, name: string, file: string): Target {
     return fault("MALFORMED_SCHEMA_IDENTIFIER", `"${name}" is neither a name nor a JSON pointer`);
   }
   const bare = name.startsWith("#") ? name.slice(1) : name;
-  const paths = pointer === null ? [["definitions", bare], ["$defs", bare], [bare]] : [pointer];
-  for (const path of paths) {
-    const value = readPath(root, path);
-    if (value !== undefined) return { kind: "found", value, path };
+  const names =
+    pointer === null ? [["definitions", bare], ["$defs", bare], [bare]].map(pointerOf) : [pointerOf(pointer)];
+  for (const ref of names) {
+    const found = followRef(root, `#${ref}`);
+    if (found !== undefined) return { kind: "found", ...found };
   }
   return fault("SCHEMA_POINTER_ERROR", `there is no "${name}" in ${file}`);
 }
@@ -202,30 +196,6 @@ function fault(code: Code, why: string): Target & { kind: "fault" } {
   return { kind: "fault", fault: { code, why } };
 }
 
-/** Keywords by what they hold. Everything else is data and is not looked into. */
-const HOLDS_SCHEMA = new Set([
-  "items",
-  "additionalItems",
-  "additionalProperties",
-  "contains",
-  "propertyNames",
-  "not",
-  "if",
-  "then",
-  "else",
-  "unevaluatedItems",
-  "unevaluatedProperties",
-]);
-const HOLDS_LIST = new Set(["allOf", "anyOf", "oneOf", "prefixItems", "items"]);
-const HOLDS_MAP = new Set([
-  "properties",
-  "patternProperties",
-  "definitions",
-  "$defs",
-  "dependentSchemas",
-  "dependencies",
-]);
-
 /** The schema with every `$ref` replaced and every `allOf` flattened. Stops at the first fault. */
 function expand(schema: Json, spot: Spot, walk: Walk): Json {
   if (walk.fault !== null || !isObject(schema)) return schema;
@@ -233,7 +203,7 @@ function expand(schema: Json, spot: Spot, walk: Walk): Json {
   if (spot.depth > DEFAULTS.schemaDepth || walk.nodes > DEFAULTS.schemaNodes) {
     const what =
       spot.depth > DEFAULTS.schemaDepth
-        ? `nests deeper than ${DEFAULTS.schemaDepth}`
+        ? `is nested deeper than ${DEFAULTS.schemaDepth}`
         : `has more than ${DEFAULTS.schemaNodes} values`;
     walk.fault = {
       code: "FAILED_SCHEMA_RESOLUTION",
@@ -248,21 +218,9 @@ function expand(schema: Json, spot: Spot, walk: Walk): Json {
   const result: { [keyword: string]: Json } = {};
   for (const [keyword, value] of Object.entries(schema)) {
     if (keyword === "$id" && typeof value === "string") continue;
-    put(result, keyword, expandKeyword(keyword, value, inner, walk));
+    put(result, keyword, mapSchemas(keyword, value, (member) => expand(member, inner, walk)) ?? value);
   }
   return flatten(result);
-}
-
-function expandKeyword(keyword: string, value: Json, spot: Spot, walk: Walk): Json {
-  if (Array.isArray(value)) {
-    return HOLDS_LIST.has(keyword)
-      ? (value as readonly Json[]).map((member) => expand(member, spot, walk))
-      : value;
-  }
-  if (!isObject(value)) return value;
-  if (HOLDS_SCHEMA.has(keyword)) return expand(value, spot, walk);
-  if (!HOLDS_MAP.has(keyword)) return value;
-  return mapMembers(value, (member) => expand(member, spot, walk));
 }
 
 /** What `$ref` names takes its place; siblings of `$ref` are dropped. */
@@ -333,18 +291,12 @@ function close(schema: Json): Json {
   if (!isObject(schema)) return schema;
   const result: { [keyword: string]: Json } = {};
   for (const [keyword, value] of Object.entries(schema)) {
-    if (LEFT_OPEN.has(keyword)) put(result, keyword, value);
-    else if (Array.isArray(value) && HOLDS_LIST.has(keyword)) {
-      const isCondition = (member: Json) =>
-        keyword === "allOf" && isObject(member) && Object.hasOwn(member, "if");
-      put(
-        result,
-        keyword,
-        (value as readonly Json[]).map((member) => (isCondition(member) ? member : close(member))),
-      );
-    } else if (isObject(value) && HOLDS_SCHEMA.has(keyword)) put(result, keyword, close(value));
-    else if (isObject(value) && HOLDS_MAP.has(keyword)) put(result, keyword, mapMembers(value, close));
-    else put(result, keyword, value);
+    const isCondition = (member: Json) =>
+      keyword === "allOf" && isObject(member) && Object.hasOwn(member, "if");
+    const closed = LEFT_OPEN.has(keyword)
+      ? value
+      : mapSchemas(keyword, value, (member) => (isCondition(member) ? member : close(member)));
+    put(result, keyword, closed ?? value);
   }
   const isClosable = isObjectType(own(schema, "type")) && isObject(own(schema, "properties"));
   return isClosable && !Object.hasOwn(schema, "additionalProperties")
@@ -354,10 +306,6 @@ function close(schema: Json): Json {
 
 function isObjectType(type: Json | undefined): boolean {
   return type === "object" || (Array.isArray(type) && type.includes("object"));
-}
-
-function mapMembers(record: JsonObject, change: (member: Json) => Json): JsonObject {
-  return Object.fromEntries(Object.entries(record).map(([key, member]) => [key, change(member)]));
 }
 
 /** Assigns an own member whatever its name is. */

@@ -20,17 +20,18 @@ import { checkWords } from "./words.ts";
 import type { Dialect } from "../registry/dialect.ts";
 import { isWritten } from "../text/document.ts";
 import { correctTo, type Finding } from "./finding.ts";
-import { atStep, type Loaded } from "./loaded.ts";
+import { at, atStep, type Registered } from "./loaded.ts";
+import { pointerOf } from "../text/places.ts";
 import { escapesProject } from "../text/paths.ts";
 import { foldersNamed } from "../registry/prompts.ts";
 import { didYouMean, onlyNear } from "../text/suggest.ts";
 import { namesOf } from "../agent/verdict-types.ts";
 
-export function* checkFlow(loaded: Loaded): Generator<Finding> {
+export function* checkFlow(loaded: Registered): Generator<Finding> {
   for (const check of RULES[loaded.sources.dialect]) yield* check(loaded);
 }
 
-type Rules = readonly ((loaded: Loaded) => Iterable<Finding>)[];
+type Rules = readonly ((loaded: Registered) => Iterable<Finding>)[];
 
 const GATE_RULES: Rules = [
   checkNames,
@@ -67,7 +68,7 @@ const RULES: { readonly [dialect in Dialect]: Rules } = {
   ],
 };
 
-function* checkNames({ name, sources }: Loaded): Generator<Finding> {
+function* checkNames({ name, sources }: Registered): Generator<Finding> {
   const { agent, agentDocument, registry, registryDocument } = sources;
   if (agent.name !== undefined && agent.name !== name) {
     yield {
@@ -90,7 +91,7 @@ function* checkNames({ name, sources }: Loaded): Generator<Finding> {
   }
 }
 
-function checkSpending(loaded: Loaded): Iterable<Finding> {
+function checkSpending(loaded: Registered): Iterable<Finding> {
   const { agent, agentDocument, registry, questions } = loaded.sources;
   const steps = [...(questions?.steps ?? registry.steps)].map(([id, { limits }]) => ({
     limits,
@@ -101,7 +102,7 @@ function checkSpending(loaded: Loaded): Iterable<Finding> {
 }
 
 /** Every folder that a file names lies in the project. */
-function* checkFolders({ name, sources }: Loaded): Generator<Finding> {
+function* checkFolders({ name, sources }: Registered): Generator<Finding> {
   const { agent, agentDocument, registry, registryDocument } = sources;
   const { prompts, schemas } = agent.runner.flow;
   const folders = [
@@ -116,13 +117,13 @@ function* checkFolders({ name, sources }: Loaded): Generator<Finding> {
       code: "AC-SERVICE-003",
       document,
       pointer,
-      message: `The folder "${folder}" lies outside of the project, where nothing is read.`,
+      message: `The folder "${folder}" is outside the project; Lockstep reads nothing there.`,
       fix: "Name a folder inside the project.",
     };
   }
 }
 
-function* checkTools({ sources, graph, reach, tools: names }: Loaded): Generator<Finding> {
+function* checkTools({ sources, graph, reach, tools: names }: Registered): Generator<Finding> {
   const { agent, agentDocument: document } = sources;
   const tools = agent.runner.boundaries.allowedTools;
   const live = [...graph.steps.values()].filter(({ id }) => reach?.steps.has(id) ?? true);
@@ -134,7 +135,7 @@ function* checkTools({ sources, graph, reach, tools: names }: Loaded): Generator
     yield* checkGitHubTool(tools, { document, pointer: allowed.pointer });
 }
 
-function* checkStepEntries(loaded: Loaded): Generator<Finding> {
+function* checkStepEntries(loaded: Registered): Generator<Finding> {
   const { registry, registryDocument } = loaded.sources;
   for (const [id, source] of registry.steps) {
     if (FORBIDDEN_NAMES.has(id)) {
@@ -143,7 +144,7 @@ function* checkStepEntries(loaded: Loaded): Generator<Finding> {
         code: "FORBIDDEN-NAME",
         document,
         pointer,
-        message: `No step can be called "${id}".`,
+        message: `"${id}" is not a valid step id.`,
         fix: "Rename the step.",
       };
       continue;
@@ -165,7 +166,7 @@ function* checkStepEntries(loaded: Loaded): Generator<Finding> {
       yield {
         code: "SR-VALID-004",
         ...atStep(loaded, id),
-        message: `The step "${id}" has a structuredGate but no kind: c2 is "${source.c2 ?? ""}" and stepKind is not written, so it is no step of the flow.`,
+        message: `The step "${id}" has a structuredGate but no kind: c2 is "${source.c2 ?? ""}" and stepKind is missing, so it is not part of the flow.`,
         fix: 'Set "stepKind" to work, verification or closure.',
       };
     }
@@ -174,7 +175,7 @@ function* checkStepEntries(loaded: Loaded): Generator<Finding> {
         code: "SR-VALID-004",
         severity: "warning",
         ...atStep(loaded, id, "runner"),
-        message: `The step "${id}" runs a command but is no closure, so the command's success ends nothing.`,
+        message: `The step "${id}" runs a command but is not a closure, so the command's success does not end the run.`,
         fix: 'Set "stepKind" to closure, or remove "runner".',
       };
     }
@@ -190,12 +191,13 @@ function* checkStepEntries(loaded: Loaded): Generator<Finding> {
   }
 }
 
-function* checkEntry(loaded: Loaded): Generator<Finding> {
+function* checkEntry(loaded: Registered): Generator<Finding> {
   const { registry, registryDocument: document, verdict } = loaded.sources;
   const { entry, flow } = loaded.graph;
+  const isMapped = entry.path?.[0] === "entryStepMapping";
   const unknown = (step: string) =>
     registry.steps.has(step)
-      ? `"${step}" is an entry of the registry but no step of the flow: it has no kind.`
+      ? `"${step}" has no kind, so it is not a step of the flow.`
       : `There is no step "${step}".${didYouMean(step, flow.ids)}`;
 
   const written = readPath(loaded.sources.agentDocument.value, ["runner", "verdict", "type"]);
@@ -210,12 +212,11 @@ function* checkEntry(loaded: Loaded): Generator<Finding> {
     };
   } else if (!flow.kinds.has(entry.step)) {
     yield {
-      code: entry.pointer.startsWith("/entryStepMapping") ? "SR-ENTRY-003" : "SR-ENTRY-002",
-      document,
-      pointer: entry.pointer,
-      message: `A run of the verdict type "${verdict.type}" would begin at "${entry.step}". ${unknown(entry.step)}`,
+      code: isMapped ? "SR-ENTRY-003" : "SR-ENTRY-002",
+      ...at(loaded, "entry"),
+      message: `Runs with the verdict type "${verdict.type}" start at "${entry.step}". ${unknown(entry.step)}`,
       fix: "Name a step of the flow.",
-      ...correctTo(onlyNear(entry.step, flow.ids), document, entry.pointer),
+      ...correctTo(onlyNear(entry.step, flow.ids), document, pointerOf(entry.path ?? [])),
     };
   }
   const active = new Set(namesOf(verdict.type));
@@ -226,22 +227,18 @@ function* checkEntry(loaded: Loaded): Generator<Finding> {
       severity: "warning",
       document,
       pointer: `/entryStepMapping/${type}`,
-      message: `A run of the verdict type "${type}" would begin at "${step}". ${unknown(step)}`,
+      message: `Runs with the verdict type "${type}" start at "${step}". ${unknown(step)}`,
       fix: "Name a step of the flow, or remove the entry.",
       ...correctTo(onlyNear(step, flow.ids), document, `/entryStepMapping/${type}`),
     };
   }
-  if (
-    registry.entryStep !== undefined &&
-    entry.pointer.startsWith("/entryStepMapping") &&
-    !flow.kinds.has(registry.entryStep)
-  ) {
+  if (registry.entryStep !== undefined && isMapped && !flow.kinds.has(registry.entryStep)) {
     yield {
       code: "SR-ENTRY-002",
       severity: "warning",
       document,
       pointer: "/entryStep",
-      message: `The general entryStep is not used here, and cannot be. ${unknown(registry.entryStep)}`,
+      message: `entryStep is not used with this verdict type, and is not valid. ${unknown(registry.entryStep)}`,
       fix: "Name a step of the flow, or remove entryStep.",
     };
   }

@@ -1,7 +1,7 @@
 /** Rules about commands: lists with entries that are as good as any command, and values that could be options. */
 import type { Document } from "../text/document.ts";
 import type { Finding } from "./finding.ts";
-import { atStep, type Loaded } from "./loaded.ts";
+import { atStep, type Registered } from "./loaded.ts";
 
 export function* checkCommandList(
   tools: readonly string[],
@@ -128,7 +128,7 @@ const INSTEAD: ReadonlyMap<string, string> = new Map(
 );
 
 /** Values that are an argument of their own, where the program would take one with a dash for an option. */
-export function* checkArguments(loaded: Loaded): Generator<Finding> {
+export function* checkArguments(loaded: Registered): Generator<Finding> {
   for (const [id, { runner }] of loaded.sources.registry.steps) {
     const { command, args = [] } = runner ?? {};
     if (command === undefined || !TAKES_DASHES.has(command.replace(/^.*\//, ""))) continue;

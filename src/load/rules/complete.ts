@@ -3,11 +3,11 @@ import type { StepId } from "../../flow/flow.ts";
 import { isWritten } from "../text/document.ts";
 import type { Finding } from "./finding.ts";
 import { isFinal } from "../registry/gate-forms.ts";
-import { atStep, witness, type Loaded } from "./loaded.ts";
+import { atStep, witness, type Registered } from "./loaded.ts";
 import { fieldWords } from "../registry/schemas.ts";
 import type { StepSource } from "../registry/registry-shape.ts";
 
-export function* checkComplete(loaded: Loaded): Generator<Finding> {
+export function* checkComplete(loaded: Registered): Generator<Finding> {
   yield* checkPresence(loaded);
   for (const id of loaded.graph.flow.ids) {
     const source = loaded.sources.registry.steps.get(id)!;
@@ -17,7 +17,7 @@ export function* checkComplete(loaded: Loaded): Generator<Finding> {
 }
 
 /** One finding for the whole file, whether or not the steps are live. */
-function* checkPresence({ sources, graph }: Loaded): Generator<Finding> {
+function* checkPresence({ sources, graph }: Registered): Generator<Finding> {
   const { registryDocument: document } = sources;
   const lacking = (key: string) => graph.flow.ids.filter((id) => !isWritten(document, ["steps", id, key]));
   const gates = lacking("structuredGate");
@@ -38,19 +38,19 @@ function* checkPresence({ sources, graph }: Loaded): Generator<Finding> {
 }
 
 /** From a step that is not final, `complete` leads to one that is. A target that does not exist is found elsewhere. */
-function* checkTarget(loaded: Loaded, id: StepId, source: StepSource): Generator<Finding> {
+function* checkTarget(loaded: Registered, id: StepId, source: StepSource): Generator<Finding> {
   const target = source.transitions.get("complete")?.target;
   if (isFinal(id) || typeof target !== "string" || isFinal(target)) return;
   yield {
     code: "COMPLETE-TARGET",
     ...atStep(loaded, id, "transitions", "complete", "target"),
-    message: `"complete" of the step "${id}" leads to "${target}", which is no complete.* step.`,
+    message: `"complete" of the step "${id}" leads to "${target}", which is not a complete.* step.`,
     fix: `Lead it to a step such as "complete.${id.split(".").at(-1)}".`,
     witness: witness(loaded, id, target),
   };
 }
 
-function* checkSchema(loaded: Loaded, id: StepId, source: StepSource): Generator<Finding> {
+function* checkSchema(loaded: Registered, id: StepId, source: StepSource): Generator<Finding> {
   const ref = source.outputSchemaRef;
   if (!isWritten(loaded.sources.registryDocument, ["steps", id, "outputSchemaRef"])) {
     yield {
@@ -65,7 +65,7 @@ function* checkSchema(loaded: Loaded, id: StepId, source: StepSource): Generator
     yield {
       code: "COMPLETE-SCHEMA",
       ...atStep(loaded, id, "outputSchemaRef", "schema"),
-      message: `The schema "${ref.schema}" of the step "${id}" is no JSON pointer.`,
+      message: `The schema "${ref.schema}" of the step "${id}" is not a JSON pointer.`,
       fix: `Write "#/definitions/${ref.schema}".`,
     };
   }
@@ -75,8 +75,8 @@ function* checkSchema(loaded: Loaded, id: StepId, source: StepSource): Generator
   if (names !== null && names.includes(id)) return;
   const what =
     names === null
-      ? "does not fix stepId, so an answer for another step would pass"
-      : `takes ${names.map((name) => `"${name}"`).join(", ")} as stepId, so no answer of this step can fit it`;
+      ? "does not fix stepId, so it accepts answers for other steps"
+      : `accepts only ${names.map((name) => `"${name}"`).join(", ")} as stepId, so it rejects every answer of this step`;
   yield {
     code: "COMPLETE-SCHEMA",
     ...(names === null && { severity: "warning" as const }),

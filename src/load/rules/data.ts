@@ -1,11 +1,11 @@
 /** Rules about data on its way: what a step reads must have been handed on before, whichever way the run took. */
 import type { Step, StepId } from "../../flow/flow.ts";
 import type { Finding } from "./finding.ts";
-import { atStep, type Loaded } from "./loaded.ts";
+import { atStep, type Registered } from "./loaded.ts";
 import { namesRead } from "../registry/variables.ts";
 import { waysFrom, type Ways } from "./ways.ts";
 
-export function* checkData(loaded: Loaded): Generator<Finding> {
+export function* checkData(loaded: Registered): Generator<Finding> {
   const { reach, graph, flow } = loaded;
   // Branches that run beside each other have no before and after.
   if (reach === null || hasForks(graph.steps.values())) return;
@@ -30,20 +30,20 @@ type Read = {
   readonly path: readonly (string | number)[];
 };
 
-function tooEarly(loaded: Loaded, step: Step, read: Read, ways: Ways): Finding {
+function tooEarly(loaded: Registered, step: Step, read: Read, ways: Ways): Finding {
   const { id } = step;
   const { variable, from, key } = read;
   const isFirst = id === loaded.flow.entry;
   // Whoever can only be reached through the reader comes too late for its first visit.
   const never = isFirst || from === id || ways.isAlwaysBefore(id, from) || !ways.leadsTo(from, id);
-  const about = `The step "${id}" reads "${variable}", which "${from}" hands on as "${key}"`;
+  const about = `The step "${id}" reads "${variable}", which the step "${from}" hands on as "${key}"`;
   const common = { ...atStep(loaded, id, ...read.path), witness: ways.pathAround(from, id) };
   if (never) {
     const why =
       from === id
-        ? "itself: on its first visit there is nothing yet"
+        ? "itself: on the first visit it has no value"
         : isFirst
-          ? "but it is the first step of the run"
+          ? "but this is the first step of the run"
           : "but that step never comes before it";
     return {
       code: "DATA-NEVER",
@@ -56,8 +56,8 @@ function tooEarly(loaded: Loaded, step: Step, read: Read, ways: Ways): Finding {
   return {
     code: "DATA-SKIPPED",
     ...common,
-    message: `${about}, but there is a way to it that leaves "${from}" out.`,
-    fix: `Lead that way through "${from}", or give the input a default.`,
+    message: `${about}, but a path to it does not pass through "${from}".`,
+    fix: `Make every path pass through "${from}", or give the input a default.`,
   };
 }
 
@@ -68,7 +68,7 @@ type Suppliers = {
   readonly handed: ReadonlyMap<string, { readonly from: StepId; readonly key: string } | null>;
 };
 
-function suppliersOf({ graph, flow }: Loaded): Suppliers {
+function suppliersOf({ graph, flow }: Registered): Suppliers {
   const handed = new Map<string, { readonly from: StepId; readonly key: string } | null>();
   for (const { id, carry } of graph.steps.values()) {
     if (carry.length === 0) continue;
@@ -86,7 +86,7 @@ function suppliersOf({ graph, flow }: Loaded): Suppliers {
 }
 
 /** What the prompt cannot be made without, and which step it comes from. Parameters and constants are looked up first. */
-function* readsOf(loaded: Loaded, step: Step, suppliers: Suppliers): Generator<Read> {
+function* readsOf(loaded: Registered, step: Step, suppliers: Suppliers): Generator<Read> {
   const { prompt, needs } = step;
   if (needs.length === 0 && suppliers.handed.size === 0) return;
   const declared = new Set(prompt.variables);

@@ -3,10 +3,10 @@ import type { Move, Step, StepId } from "../../flow/flow.ts";
 import type { Finding } from "./finding.ts";
 import { reachWithoutJumps, stepsWithoutEnd, type Steps } from "./graph.ts";
 import { gateForm } from "../registry/gate-forms.ts";
-import { atStep, visitsToVerdict, witness, type Loaded } from "./loaded.ts";
+import { atStep, visitsToVerdict, witness, type Registered } from "./loaded.ts";
 import { waysFrom } from "./ways.ts";
 
-export function* checkEnds(loaded: Loaded): Generator<Finding> {
+export function* checkEnds(loaded: Registered): Generator<Finding> {
   const isGated = [...loaded.sources.registry.steps.values()].some(
     (step) => step.structuredGate !== undefined,
   );
@@ -18,7 +18,7 @@ export function* checkEnds(loaded: Loaded): Generator<Finding> {
 }
 
 /** One finding for each trap, and one for the nearest step that leads into traps only. */
-function* checkTraps(loaded: Loaded, live: ReadonlySet<StepId>): Generator<Finding> {
+function* checkTraps(loaded: Registered, live: ReadonlySet<StepId>): Generator<Finding> {
   const { graph, flow } = loaded;
   const endless = stepsWithoutEnd(graph.steps);
   // Reached steps are in the order of their distance.
@@ -46,8 +46,8 @@ function* checkTraps(loaded: Loaded, live: ReadonlySet<StepId>): Generator<Findi
     yield {
       code: "FLOW-JUMP-TRAP",
       ...atStep(loaded, jumper, "structuredGate", "targetField"),
-      message: `"jump" of the step "${jumper}" can lead to "${first}"${others}, from where no transition leads to an end of the flow.`,
-      fix: `Give targetField an enum in the schema that leaves such steps out, or lead a transition from "${first}" to a closure.`,
+      message: `"jump" of the step "${jumper}" can lead to "${first}"${others}, which has no path to an end of the flow.`,
+      fix: `Give targetField an enum in the schema without such steps, or add a transition from "${first}" to a closure.`,
       witness: witness(loaded, jumper, first!),
     };
   }
@@ -57,45 +57,46 @@ function* checkTraps(loaded: Loaded, live: ReadonlySet<StepId>): Generator<Findi
   yield {
     code: "FLOW-NO-END",
     ...atStep(loaded, outside),
-    message: `From the step "${outside}" no transition leads to an end of the flow.${more === 0 ? "" : ` The same holds for ${more} more.`}`,
+    message: `The step "${outside}" has no path to an end of the flow.${more === 0 ? "" : ` The same applies to ${more} more.`}`,
     fix: gateForm(loaded.sources.dialect).howToEnd,
     witness: wayIntoTrap(loaded, outside, trapped),
   };
 }
 
 function aboutTrap(
-  { graph, ...loaded }: Loaded,
+  loaded: Registered,
   trap: readonly StepId[],
   first: StepId,
   round: readonly StepId[],
 ): Finding {
-  const at = atStep({ graph, ...loaded }, first);
-  const way = witness({ graph, ...loaded }, first, ...round.slice(1));
+  const { steps } = loaded;
+  const at = atStep(loaded, first);
+  const way = witness(loaded, first, ...round.slice(1));
   if (round.length === 0) {
     return {
       code: "FLOW-DEAD-END",
       ...at,
-      message: `No way leads on from the step "${first}": ${wordsFor(graph.steps.get(first)!)}.`,
-      fix: `Allow an intent that leads on. ${gateForm(loaded.sources.dialect).howToEnd}`,
+      message: `The step "${first}" leads nowhere: ${wordsFor(steps.get(first)!)}.`,
+      fix: `Allow an intent that leads to another step. ${gateForm(loaded.sources.dialect).howToEnd}`,
       witness: way,
     };
   }
   const names =
     trap.length === 1 ? `The step "${first}" leads` : `The steps ${quoted(trap)} lead only to each other`;
   const only = trap.length === 1 ? " only to itself" : "";
-  if (trap.every((id) => onlyRepeats(graph.steps.get(id)!))) {
+  if (trap.every((id) => onlyRepeats(steps.get(id)!))) {
     return {
       code: "FLOW-LIVELOCK",
       ...at,
-      message: `${names}${only}, and only by "repeat": nothing but a limit ends the run.`,
-      fix: "Allow an intent that leads on, with a transition for it.",
+      message: `${names}${only}, and only by "repeat": only a limit can end the run.`,
+      fix: "Allow an intent that leads to another step, and add its transition.",
       witness: way,
     };
   }
   return {
     code: "FLOW-CYCLE",
     ...at,
-    message: `${names}${only}: no transition leads out of this circle.`,
+    message: `${names}${only}: no transition leaves this cycle.`,
     fix: gateForm(loaded.sources.dialect).howToEnd,
     witness: way,
   };
@@ -103,7 +104,7 @@ function aboutTrap(
 
 function wordsFor({ decide }: Step): string {
   const labels = decide.by === "field" ? [...decide.allow, ...decide.always] : [];
-  return labels.length === 0 ? "it decides nothing" : `all it can give is ${quoted(labels)}`;
+  return labels.length === 0 ? "it gives no intent" : `it can only give ${quoted(labels)}`;
 }
 
 function onlyRepeats({ edges }: Step): boolean {
@@ -120,7 +121,7 @@ function jumpTargets(move: Move): readonly StepId[] {
 }
 
 /** To the step, and on by the first way at hand until the trap has closed. */
-function wayIntoTrap(loaded: Loaded, from: StepId, trapped: ReadonlySet<StepId>): readonly StepId[] {
+function wayIntoTrap(loaded: Registered, from: StepId, trapped: ReadonlySet<StepId>): readonly StepId[] {
   const { reach } = loaded;
   const inside = [...(reach?.steps ?? [])].find((id) => trapped.has(id) && reach!.pathTo(id).includes(from));
   return inside === undefined ? witness(loaded, from) : witness(loaded, inside);
@@ -130,7 +131,7 @@ function wayIntoTrap(loaded: Loaded, from: StepId, trapped: ReadonlySet<StepId>)
 const CHANGING: ReadonlySet<string> = new Set(["*", "Write", "Edit", "MultiEdit", "NotebookEdit", "Bash"]);
 
 /** A flow that changes things and ends on the model's word alone. */
-function* checkUnjudged(loaded: Loaded, live: ReadonlySet<StepId>): Generator<Finding> {
+function* checkUnjudged(loaded: Registered, live: ReadonlySet<StepId>): Generator<Finding> {
   const { steps, judged } = loaded.graph;
   const all = [...live].map((id) => steps.get(id)!);
   if (!all.some(mayChange)) return;
@@ -140,7 +141,7 @@ function* checkUnjudged(loaded: Loaded, live: ReadonlySet<StepId>): Generator<Fi
     yield {
       code: "CHECK-NONE",
       ...atStep(loaded, id),
-      message: `The closure "${id}" ends the flow on the model's word alone: no validator looks at what was done.`,
+      message: `The closure "${id}" ends the flow without any validator: nothing checks the model's claim that the work is done.`,
       fix: `Add "${id}" to validationSteps with a validator, such as one that runs the tests.`,
       witness: witness(loaded, id),
     };

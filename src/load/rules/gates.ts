@@ -15,15 +15,16 @@ import type { Code } from "./codes.ts";
 import { isWritten } from "../text/document.ts";
 import type { Finding } from "./finding.ts";
 import { gateForm } from "../registry/gate-forms.ts";
-import { atStep, schemaPlace, witness, type Loaded } from "./loaded.ts";
+import { atStep, schemaPlace, witness, type Registered } from "./loaded.ts";
 import { continuationOf } from "../registry/moves.ts";
 import { pointerOf } from "../text/places.ts";
 import type { GateSource, Intent } from "../registry/registry-shape.ts";
-import { fieldSchema, fieldWords, parsePointer } from "../registry/schemas.ts";
+import { parsePointer } from "../../flow/json-schema.ts";
+import { fieldSchema, fieldWords } from "../registry/schemas.ts";
 import { show } from "../text/shape.ts";
 import { didYouMean } from "../text/suggest.ts";
 
-export function* checkGates(loaded: Loaded): Generator<Finding> {
+export function* checkGates(loaded: Registered): Generator<Finding> {
   yield* checkSchemas(loaded);
   yield* checkAnswers(loaded);
   // A strict flow has rules of its own for what must be there, and words of its own in its schemas.
@@ -63,7 +64,7 @@ const KIND_WORD: { readonly [kind in StepKind]: string } = {
 };
 
 /** One finding for each cause, with all the steps it stops. */
-function* checkSchemas(loaded: Loaded): Generator<Finding> {
+function* checkSchemas(loaded: Registered): Generator<Finding> {
   const causes = new Map<string, { code: Code; why: string; steps: StepId[] }>();
   for (const [id, { answer }] of loaded.graph.steps) {
     if (answer.kind !== "object" || answer.schema.kind !== "unresolved") continue;
@@ -98,13 +99,13 @@ function* checkSchemas(loaded: Loaded): Generator<Finding> {
       pointer: "",
       steps,
       message: `${file} is not valid JSON: ${read.what}.`,
-      fix: "Mend the JSON at this place.",
+      fix: "Fix the JSON at this position.",
     };
   }
 }
 
 /** What stands in the schemas themselves, each schema once. */
-function* checkAnswers(loaded: Loaded): Generator<Finding> {
+function* checkAnswers(loaded: Registered): Generator<Finding> {
   const answers = [...loaded.graph.steps.values()].flatMap(({ id, answer }) =>
     answer.kind === "object" && answer.schema.kind === "schema"
       ? [{ id, correct: answer.correct, schema: answer.schema.schema }]
@@ -121,7 +122,7 @@ function* checkAnswers(loaded: Loaded): Generator<Finding> {
       yield {
         code: "SCHEMA-STEP-ID",
         ...atStep(loaded, id, "outputSchemaRef"),
-        message: `The schema of the step "${id}" takes ${list(words)} as ${correct.field}, so no answer of this step can fit it.`,
+        message: `The schema of the step "${id}" accepts only ${list(words)} as ${correct.field}, so it rejects every answer of this step.`,
         fix: `Set the const of ${correct.field} to "${id}", or give the step a schema of its own.`,
       };
     } else if (correct !== undefined && words === null && example !== undefined) {
@@ -167,11 +168,11 @@ function quadratic(schema: Json, path: string): string | null {
 const SCHEMA_FIX: { readonly [code: string]: string } = {
   FAILED_SCHEMA_RESOLUTION: "Create the schema file, or correct outputSchemaRef.file.",
   SCHEMA_POINTER_ERROR: "Add the schema to the file, or correct the name or pointer.",
-  SCHEMA_CIRCULAR_REFERENCE: "Break the circle of $ref.",
+  SCHEMA_CIRCULAR_REFERENCE: "Remove the circular $ref.",
   MALFORMED_SCHEMA_IDENTIFIER: 'Write a bare name, or a pointer such as "#/definitions/name".',
 };
 
-function* checkPresence(loaded: Loaded): Generator<Finding> {
+function* checkPresence(loaded: Registered): Generator<Finding> {
   const { registry, registryDocument, verdict, agentDocument } = loaded.sources;
   const { kinds } = loaded.graph.flow;
   const gateless = [...kinds.keys()].filter((id) => registry.steps.get(id)!.structuredGate === undefined);
@@ -198,19 +199,19 @@ function* checkPresence(loaded: Loaded): Generator<Finding> {
   }
 }
 
-function* checkKind(loaded: Loaded, id: StepId, kind: StepKind, gate: GateSource): Generator<Finding> {
+function* checkKind(loaded: Registered, id: StepId, kind: StepKind, gate: GateSource): Generator<Finding> {
   for (const intent of gate.allowedIntents ?? []) {
     if (INTENTS_BY_KIND[kind].includes(intent)) continue;
     yield {
       code: "SR-VALID-001",
       ...atStep(loaded, id, "structuredGate", "allowedIntents"),
-      message: `The step "${id}" allows "${intent}", but it is a ${KIND_WORD[kind]} step, and those may give: ${INTENTS_BY_KIND[kind].join(", ")}.`,
+      message: `The step "${id}" allows "${intent}", but ${KIND_WORD[kind]} steps may only give: ${INTENTS_BY_KIND[kind].join(", ")}.`,
       fix: `Remove "${intent}" from allowedIntents, or change the step's kind.`,
     };
   }
 }
 
-function* checkFallback(loaded: Loaded, id: StepId, gate: GateSource): Generator<Finding> {
+function* checkFallback(loaded: Registered, id: StepId, gate: GateSource): Generator<Finding> {
   const allowed = gate.allowedIntents ?? [];
   const wanted = gate.fallbackIntent;
   if (!gate.failFast && wanted !== undefined && wanted !== "abort" && !allowed.includes(wanted)) {
@@ -223,7 +224,7 @@ function* checkFallback(loaded: Loaded, id: StepId, gate: GateSource): Generator
   }
 }
 
-function* checkHandoff(loaded: Loaded, id: StepId, gate: GateSource): Generator<Finding> {
+function* checkHandoff(loaded: Registered, id: StepId, gate: GateSource): Generator<Finding> {
   const fields = new Set(gate.handoffFields);
   const at = atStep(loaded, id, "structuredGate", "handoffFields");
   let forbidden = 0;
@@ -234,7 +235,7 @@ function* checkHandoff(loaded: Loaded, id: StepId, gate: GateSource): Generator<
     yield {
       code: "FORBIDDEN-NAME",
       ...at,
-      message: `The step "${id}" would hand on "${field}" under the key "${key}".`,
+      message: `The step "${id}" would hand on "${field}" under the key "${key}", which is not a valid name.`,
       fix: "Rename the field in the schema and here.",
     };
   }
@@ -242,14 +243,19 @@ function* checkHandoff(loaded: Loaded, id: StepId, gate: GateSource): Generator<
     yield {
       code: "HANDOFF-KEY",
       ...at,
-      message: `Two handoffFields of the step "${id}" would be handed on under the same key.`,
+      message: `Two handoffFields of the step "${id}" have the same key.`,
       fix: "Rename one of the fields in the schema and here.",
     };
   }
 }
 
 /** What the model may say and what the gate lets through must be the same words; abort is always let through. */
-function* checkEnum(loaded: Loaded, id: StepId, gate: GateSource, schema: JsonSchema): Generator<Finding> {
+function* checkEnum(
+  loaded: Registered,
+  id: StepId,
+  gate: GateSource,
+  schema: JsonSchema,
+): Generator<Finding> {
   const ref = gate.intentSchemaRef;
   if (ref === undefined || !ref.startsWith("#/")) return;
   const path = parsePointer(ref);
@@ -270,7 +276,7 @@ function* checkEnum(loaded: Loaded, id: StepId, gate: GateSource, schema: JsonSc
   const refused = [...spoken].filter((word) => !allowed.has(word));
   if (unspeakable.length === 0 && refused.length === 0) return;
   const parts = [
-    unspeakable.length > 0 && `${list(unspeakable)} is allowed but missing in the enum`,
+    unspeakable.length > 0 && `${list(unspeakable)} is allowed but missing from the enum`,
     refused.length > 0 && `${list(refused)} is in the enum but not allowed`,
   ].filter((part) => part !== false);
   yield {
@@ -287,7 +293,7 @@ function* checkEnum(loaded: Loaded, id: StepId, gate: GateSource, schema: JsonSc
  * unless they allow the same.
  */
 function mendIntents(
-  loaded: Loaded,
+  loaded: Registered,
   id: StepId,
   gate: GateSource,
   words: readonly Json[],
@@ -322,7 +328,7 @@ function mendIntents(
 }
 
 /** The file and pointer at which the enum of a step's intents is written. */
-function enumPlace(loaded: Loaded, id: StepId) {
+function enumPlace(loaded: Registered, id: StepId) {
   const known = ENUM_PLACES.get(loaded) ?? new Map<StepId, EnumPlace | null>();
   ENUM_PLACES.set(loaded, known);
   const before = known.get(id);
@@ -341,10 +347,10 @@ function enumPlace(loaded: Loaded, id: StepId) {
 }
 
 type EnumPlace = { readonly file: string; readonly pointer: string; readonly key: string };
-const ENUM_PLACES = new WeakMap<Loaded, Map<StepId, EnumPlace | null>>();
+const ENUM_PLACES = new WeakMap<Registered, Map<StepId, EnumPlace | null>>();
 
 /** For every place of an enum, the different lists of intents that its steps allow. */
-function intentsAt(loaded: Loaded): ReadonlyMap<string, ReadonlySet<string>> {
+function intentsAt(loaded: Registered): ReadonlyMap<string, ReadonlySet<string>> {
   const known = INTENTS.get(loaded);
   if (known !== undefined) return known;
   const found = new Map<string, Set<string>>();
@@ -358,9 +364,14 @@ function intentsAt(loaded: Loaded): ReadonlyMap<string, ReadonlySet<string>> {
   return found;
 }
 
-const INTENTS = new WeakMap<Loaded, ReadonlyMap<string, ReadonlySet<string>>>();
+const INTENTS = new WeakMap<Registered, ReadonlyMap<string, ReadonlySet<string>>>();
 
-function* checkFields(loaded: Loaded, id: StepId, gate: GateSource, schema: JsonSchema): Generator<Finding> {
+function* checkFields(
+  loaded: Registered,
+  id: StepId,
+  gate: GateSource,
+  schema: JsonSchema,
+): Generator<Finding> {
   const fields = [
     ["intentField", gate.intentField],
     ["targetField", gate.allowedIntents?.includes("jump") ? gate.targetField : undefined],
@@ -382,7 +393,7 @@ function* checkFields(loaded: Loaded, id: StepId, gate: GateSource, schema: Json
       code: "FLOW-JUMP-TARGET",
       ...atStep(loaded, id, "structuredGate", "targetField"),
       message: `The schema of the step "${id}" lets the model jump to ${list(strangers)}, but there is no such step.${didYouMean(strangers[0]!, flow.ids)}`,
-      fix: `Take ${list(strangers)} out of the enum of "${gate.targetField}", or add the step.`,
+      fix: `Remove ${list(strangers)} from the enum of "${gate.targetField}", or add the step.`,
       witness: witness(loaded, id, strangers[0]!),
     };
   }

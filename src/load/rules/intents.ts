@@ -3,12 +3,12 @@ import type { StepId } from "../../flow/flow.ts";
 import { parseDotPath, type Json, type Path } from "../../flow/json.ts";
 import type { Finding } from "./finding.ts";
 import { gateForm } from "../registry/gate-forms.ts";
-import { atStep, schemaPlace, type Loaded } from "./loaded.ts";
+import { atStep, schemaPlace, type Registered } from "./loaded.ts";
 import { pointerOf } from "../text/places.ts";
 import { promiseOf, valuesAt } from "../registry/promises.ts";
 import type { GateSource } from "../registry/registry-shape.ts";
 
-export function* checkIntents(loaded: Loaded): Generator<Finding> {
+export function* checkIntents(loaded: Registered): Generator<Finding> {
   // Steps may share a schema.
   const optional = new Map<string, Finding>();
   for (const [id, { answer, decide }] of loaded.graph.steps) {
@@ -37,7 +37,7 @@ export function* checkIntents(loaded: Loaded): Generator<Finding> {
 }
 
 function neverTaken(
-  { sources }: Loaded,
+  { sources }: Registered,
   { fallbackIntent, failFast, allowedIntents = [], intentField = "" }: GateSource,
   schema: Json,
 ): { readonly why: string; readonly fix: string } | null {
@@ -56,7 +56,7 @@ function neverTaken(
   if (!isUsable || words === null || words.includes(fallbackIntent) || promiseOf(schema, path) !== "sure")
     return null;
   return {
-    why: `the schema requires "${intentField}" and does not list that word, so such an answer is sent back`,
+    why: `the schema requires "${intentField}" and does not list that word, so such an answer is rejected`,
     fix: `Add "${fallbackIntent}" to the enum, or remove "fallbackIntent".`,
   };
 }
@@ -72,7 +72,7 @@ function lackingIn(schema: Json, path: Path): Path | null {
 }
 
 function withoutIntent(
-  loaded: Loaded,
+  loaded: Registered,
   id: StepId,
   field: string,
   lacking: Path,
@@ -93,7 +93,7 @@ function withoutIntent(
     code: "GATE-OPTIONAL",
     ...at,
     steps: [id],
-    message: `The schema of the step "${id}" lets an answer through without "${field}", which then ${then}: "${lacking.at(-1)}" is not required.`,
+    message: `The schema of the step "${id}" accepts an answer without "${field}", which then ${then}: "${lacking.at(-1)}" is not required.`,
     fix: `Add "${lacking.at(-1)}" to "required" ${owner}.`,
   };
 }

@@ -3,7 +3,7 @@ import type { Prompt, Step, StepId } from "../../flow/flow.ts";
 import { climptPatterns } from "../agent/climpt.ts";
 import { FALLBACKS } from "../registry/fallbacks.ts";
 import type { Finding } from "./finding.ts";
-import { atStep, type Loaded } from "./loaded.ts";
+import { atStep, type Registered } from "./loaded.ts";
 import { pointerOf } from "../text/places.ts";
 import { inPrompt } from "../text/prompt-places.ts";
 import { checkSizes, type Sized } from "../registry/prompt-sizes.ts";
@@ -12,7 +12,7 @@ import type { Section } from "../registry/sections.ts";
 import { didYouMean } from "../text/suggest.ts";
 import { placeholders } from "../registry/variables.ts";
 
-export function* checkPromptFiles(loaded: Loaded): Generator<Finding> {
+export function* checkPromptFiles(loaded: Registered): Generator<Finding> {
   yield* checkSystem(loaded);
   for (const [id, step] of loaded.graph.steps) {
     if (step.by.kind === "command") continue;
@@ -23,7 +23,7 @@ export function* checkPromptFiles(loaded: Loaded): Generator<Finding> {
   yield* checkSizes(promptsOf(loaded));
 }
 
-export function* promptsOf({ flow, graph }: Loaded): Generator<Sized> {
+export function* promptsOf({ flow, graph }: Registered): Generator<Sized> {
   yield { prompt: flow.system };
   for (const { id, prompt, guard } of graph.steps.values()) {
     yield { prompt, steps: [id] };
@@ -35,7 +35,7 @@ export function* promptsOf({ flow, graph }: Loaded): Generator<Sized> {
 
 const SYSTEM_NAMES: readonly string[] = ["agent_name", "verdict_criteria"];
 
-export function* checkSystem({ sources, flow, files }: Loaded): Generator<Finding> {
+export function* checkSystem({ sources, flow, files }: Registered): Generator<Finding> {
   const { agent, agentDocument: document } = sources;
   const path = agent.runner.flow.systemPromptPath;
   const pointer = "/runner/flow/systemPromptPath";
@@ -45,7 +45,7 @@ export function* checkSystem({ sources, flow, files }: Loaded): Generator<Findin
       code: "PROMPT-FALLBACK-USED",
       document,
       pointer,
-      message: `There is no system prompt: the built-in prompt "system" is said instead. Tried: ${tried}.`,
+      message: `There is no system prompt: the built-in prompt "system" is used instead. Tried: ${tried}.`,
       fix: `Create ${flow.system.tried[0]}.`,
     };
   } else if (flow.system.file === null && (path !== undefined || tried.includes(" (unreadable: "))) {
@@ -72,7 +72,7 @@ export function* checkSystem({ sources, flow, files }: Loaded): Generator<Findin
   };
 }
 
-function* checkFile(loaded: Loaded, id: StepId, source: StepSource, prompt: Prompt): Generator<Finding> {
+function* checkFile(loaded: Registered, id: StepId, source: StepSource, prompt: Prompt): Generator<Finding> {
   if (source.c2 === undefined || source.c3 === undefined) return;
   if (prompt.builtIn !== undefined) yield standingIn(loaded, id, prompt, `the step "${id}"`);
   if (prompt.file !== null) return;
@@ -85,28 +85,28 @@ function* checkFile(loaded: Loaded, id: StepId, source: StepSource, prompt: Prom
   yield* checkKey(loaded, id, source);
 }
 
-function standingIn(loaded: Loaded, id: StepId, prompt: Prompt, whose: string): Finding {
+function standingIn(loaded: Registered, id: StepId, prompt: Prompt, whose: string): Finding {
   return {
     code: "PROMPT-FALLBACK-USED",
     ...atStep(loaded, id),
-    message: `There is no prompt file for ${whose}: the built-in prompt "${prompt.file!.slice("built-in:".length)}" is said instead. Tried: ${prompt.tried.join(", ")}.`,
+    message: `There is no prompt file for ${whose}: the built-in prompt "${prompt.file!.slice("built-in:".length)}" is used instead. Tried: ${prompt.tried.join(", ")}.`,
     fix: `Create ${prompt.tried[0] ?? "the prompt file"}. With runner.flow.prompts.strict this is an error.`,
   };
 }
 
 /** Why the built-in prompt that the author named does not stand in. */
-function fallbackText({ sources }: Loaded, id: StepId, { fallbackKey }: StepSource): string {
+function fallbackText({ sources }: Registered, id: StepId, { fallbackKey }: StepSource): string {
   if (fallbackKey === undefined) return "";
   if (!FALLBACKS.has(fallbackKey)) return ` No fallback prompt found for key: "${fallbackKey}" (step: ${id})`;
   const why = sources.agent.runner.flow.prompts.strict
     ? "runner.flow.prompts.strict forbids it"
     : sources.dialect === "complete"
-      ? "a flow with a complete intent has its own prompts only"
-      : "the place is not merely empty";
-  return ` The built-in prompt "${fallbackKey}" does not stand in: ${why}.`;
+      ? "a flow with a complete intent uses only its own prompts"
+      : "the location cannot be read";
+  return ` The built-in prompt "${fallbackKey}" is not used: ${why}.`;
 }
 
-function* checkKey(loaded: Loaded, id: StepId, { fallbackKey }: StepSource): Generator<Finding> {
+function* checkKey(loaded: Registered, id: StepId, { fallbackKey }: StepSource): Generator<Finding> {
   if (fallbackKey === undefined || FALLBACKS.has(fallbackKey)) return;
   yield {
     code: "FALLBACK-KEY",
@@ -116,7 +116,7 @@ function* checkKey(loaded: Loaded, id: StepId, { fallbackKey }: StepSource): Gen
   };
 }
 
-function* checkSection(loaded: Loaded, section: Section): Generator<Finding> {
+function* checkSection(loaded: Registered, section: Section): Generator<Finding> {
   const { id, variable, prompt } = section;
   const source = loaded.sources.registry.steps.get(id)!;
   const readers = readersOf(loaded, section).map((step) => step.id);
@@ -125,7 +125,7 @@ function* checkSection(loaded: Loaded, section: Section): Generator<Finding> {
       code: "SECTION-UNUSED",
       ...atStep(loaded, id),
       steps: [],
-      message: `No prompt takes in the section "${id}".`,
+      message: `No prompt includes the section "${id}".`,
       fix: `Write {uv-${variable}} where its text belongs, or remove it.`,
     };
     return;
@@ -137,23 +137,23 @@ function* checkSection(loaded: Loaded, section: Section): Generator<Finding> {
       code: "PR-C3L-004",
       ...atStep(loaded, id),
       steps: readers,
-      message: `There is no text for the section "${id}", which the prompt of "${readers[0]}" takes in. Tried: ${prompt.tried.join(", ")}.${fallbackText(loaded, id, source)}`,
+      message: `There is no text for the section "${id}", which the prompt of "${readers[0]}" includes. Tried: ${prompt.tried.join(", ")}.${fallbackText(loaded, id, source)}`,
       fix: `Create ${prompt.tried[0] ?? "the file"}.`,
     };
   }
 }
 
 /** The steps whose prompts take the section in. */
-export function readersOf({ graph }: Loaded, { variable }: Section): readonly Step[] {
+export function readersOf({ graph }: Registered, { variable }: Section): readonly Step[] {
   return [...graph.steps.values()].filter(
     ({ by, prompt }) => by.kind === "model" && placeholders(prompt.text).includes(variable),
   );
 }
 
 /** Coordinates that climpt itself would refuse. They are no trouble here. */
-function* checkClimpt({ sources, files }: Loaded): Generator<Finding> {
+function* checkClimpt({ sources }: Registered): Generator<Finding> {
   const { agent, registry, registryDocument: document } = sources;
-  const patterns = climptPatterns(agent.name ?? "", registry.c1, files);
+  const patterns = climptPatterns(agent.name ?? "", registry.c1, sources.climpt);
   if (patterns === null) return;
   for (const group of ["steps", "validationSteps"] as const) {
     for (const [id, entry] of registry[group]) {

@@ -2,14 +2,14 @@
 import type { Need, Step, StepId } from "../../flow/flow.ts";
 import { readersOf } from "./prompt-files.ts";
 import type { Finding } from "./finding.ts";
-import { atStep, type Loaded } from "./loaded.ts";
+import { atStep, type Registered } from "./loaded.ts";
 import { inPrompt } from "../text/prompt-places.ts";
 import type { StepSource } from "../registry/registry-shape.ts";
 import type { Section } from "../registry/sections.ts";
 import { didYouMean } from "../text/suggest.ts";
 import { INPUT_TEXT, placeholderPlaces, readsInput, runtimeNames } from "../registry/variables.ts";
 
-export function* checkPrompts(loaded: Loaded): Generator<Finding> {
+export function* checkPrompts(loaded: Registered): Generator<Finding> {
   const suppliers = suppliersOf(loaded);
   for (const [id, step] of loaded.graph.steps) {
     const source = loaded.sources.registry.steps.get(id)!;
@@ -36,7 +36,7 @@ type Suppliers = {
 };
 type Supply = (name: string) => "sure" | "optional" | "runtime" | "section" | "claimed" | null;
 
-function suppliersOf({ flow, graph, sources }: Loaded): Suppliers {
+function suppliersOf({ flow, graph, sources }: Registered): Suppliers {
   const handed = [...graph.steps.values()].flatMap((step) =>
     step.carry.map(({ key }) => `${step.id.replaceAll(".", "_")}_${key}`),
   );
@@ -65,7 +65,7 @@ function supplyOf(step: Step, suppliers: Suppliers): Supply {
 }
 
 function* checkInputs(
-  loaded: Loaded,
+  loaded: Registered,
   id: StepId,
   source: StepSource,
   needs: readonly Need[],
@@ -78,7 +78,7 @@ function* checkInputs(
       yield {
         code: "INPUT-SHADOWED",
         ...atStep(loaded, id, "inputs", variable),
-        message: `The input "${variable}" of the step "${id}" is never read: there is a parameter of that name.`,
+        message: `The input "${variable}" of the step "${id}" is never read: a parameter has the same name.`,
         fix: "Give the input another name.",
       };
     }
@@ -100,7 +100,7 @@ function* checkInputs(
 }
 
 function* checkDeclared(
-  loaded: Loaded,
+  loaded: Registered,
   step: Step,
   supply: Supply,
   suppliers: Suppliers,
@@ -126,7 +126,7 @@ function* checkDeclared(
       yield {
         code: "UV-OPTIONAL",
         ...at,
-        message: `The variable "${name}" of the step "${step.id}" comes from an optional value without a default.`,
+        message: `The variable "${name}" of the step "${step.id}" may have no value: it is optional and has no default.`,
         fix: `Make "${name}" required, or give it a default.`,
       };
     } else if (isLater(name) && step.id === loaded.flow.entry) {
@@ -143,7 +143,7 @@ function* checkDeclared(
 }
 
 function* checkPlaceholders(
-  loaded: Loaded,
+  loaded: Registered,
   step: Step,
   supply: Supply,
   suppliers: Suppliers,
@@ -163,7 +163,7 @@ function* checkPlaceholders(
         ...inPrompt(loaded.files, step.prompt, place),
         steps: [step.id],
         message: `${file} of the step "${step.id}" reads {uv-${name}}, which is not in its uvVariables and has no supplier.${didYouMean(name, [...variables, ...suppliers.parameters, ...suppliers.runtime, ...suppliers.shared])}`,
-        fix: `Add "${name}" to uvVariables and declare where it comes from, or correct the placeholder.`,
+        fix: `Add "${name}" to uvVariables and declare its source, or correct the placeholder.`,
       };
     } else {
       yield {
@@ -188,12 +188,16 @@ function* checkPlaceholders(
     ...inPrompt(loaded.files, step.prompt, text.search(new RegExp(PLAIN, ""))),
     steps: [step.id],
     message: `${file} of the step "${step.id}" has ${plain.map((name) => `{${name}}`).join(", ")}, which is not replaced.`,
-    fix: `Write {uv-${plain[0]}} if a value is meant.`,
+    fix: `Write {uv-${plain[0]}} to insert a value.`,
   };
 }
 
 /** What was piped in is asked for in two places, and they should agree. */
-function* checkStdin(loaded: Loaded, { usesStdin }: StepSource, { id, prompt }: Step): Generator<Finding> {
+function* checkStdin(
+  loaded: Registered,
+  { usesStdin }: StepSource,
+  { id, prompt }: Step,
+): Generator<Finding> {
   if (prompt.file === null) return;
   const isRead = readsInput(loaded.flow, prompt.text);
   if (isRead && !prompt.variables.includes(INPUT_TEXT)) {
@@ -201,21 +205,21 @@ function* checkStdin(loaded: Loaded, { usesStdin }: StepSource, { id, prompt }: 
       code: "STDIN-UNDECLARED",
       ...inPrompt(loaded.files, prompt, prompt.text.search(/\{(?:uv-)?input_text\}/)),
       steps: [id],
-      message: `${prompt.file} of the step "${id}" reads {input_text}, but the step does not say that it uses stdin: a run without input would ask it with nothing there.`,
+      message: `${prompt.file} of the step "${id}" reads {input_text}, but the step does not set usesStdin, so a run without input would leave it empty.`,
       fix: `Add "usesStdin": true to the step "${id}".`,
     };
   } else if (usesStdin && !isRead) {
     yield {
       code: "STDIN-UNREAD",
       ...atStep(loaded, id, "usesStdin"),
-      message: `The step "${id}" says that it uses stdin, but ${prompt.file} does not read {input_text}.`,
+      message: `The step "${id}" sets usesStdin, but ${prompt.file} does not read {input_text}.`,
       fix: "Write {input_text} where the text belongs, or remove usesStdin.",
     };
   }
 }
 
 /** A section is read with the values of the step that takes it in. */
-function* checkSectionNames(loaded: Loaded, section: Section, suppliers: Suppliers): Generator<Finding> {
+function* checkSectionNames(loaded: Registered, section: Section, suppliers: Suppliers): Generator<Finding> {
   const { id, prompt } = section;
   if (prompt.file === null || prompt.builtIn !== undefined) return;
   const readers = readersOf(loaded, section);
@@ -230,9 +234,9 @@ function* checkSectionNames(loaded: Loaded, section: Section, suppliers: Supplie
         ...inPrompt(loaded.files, prompt, place),
         steps: lacking.map((step) => step.id),
         message: suppliers.sections.has(name)
-          ? `${prompt.file} of the section "${id}" reads {uv-${name}}, but a section takes in no other.`
+          ? `${prompt.file} of the section "${id}" reads {uv-${name}}, but a section cannot include another section.`
           : `${prompt.file} of the section "${id}" reads {uv-${name}}, which has no supplier in the step "${lacking[0]!.id}".${didYouMean(name, [...suppliers.parameters, ...suppliers.runtime, ...suppliers.shared])}`,
-        fix: `Declare where "${name}" comes from, or correct the placeholder.`,
+        fix: `Declare the source of "${name}", or correct the placeholder.`,
       };
     }
   }

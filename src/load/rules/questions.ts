@@ -5,7 +5,7 @@ import { checkSystem, promptsOf } from "./prompt-files.ts";
 import { isWritten } from "../text/document.ts";
 import type { Finding } from "./finding.ts";
 import { stepsWithoutEnd } from "./graph.ts";
-import { atStep, witness, type Loaded } from "./loaded.ts";
+import { atStep, witness, type Registered } from "./loaded.ts";
 import { escapesProject } from "../text/paths.ts";
 import { inPrompt } from "../text/prompt-places.ts";
 import { checkSizes } from "../registry/prompt-sizes.ts";
@@ -21,7 +21,7 @@ import type {
 import { didYouMean } from "../text/suggest.ts";
 import { placeholders, RUNTIME_NAMES } from "../registry/variables.ts";
 
-export function* checkQuestions(loaded: Loaded): Generator<Finding> {
+export function* checkQuestions(loaded: Registered): Generator<Finding> {
   const { questions } = loaded.sources;
   if (questions === undefined) return;
   // The form has words of its own for a system prompt that is not there.
@@ -46,7 +46,7 @@ export function* checkQuestions(loaded: Loaded): Generator<Finding> {
 
 const HASH_ID = /^s_[0-9a-f]{4,8}$/;
 
-function* checkSize(loaded: Loaded, { steps }: CheckRegistry): Generator<Finding> {
+function* checkSize(loaded: Registered, { steps }: CheckRegistry): Generator<Finding> {
   const { registryDocument: document } = loaded.sources;
   if (steps.size > 0 || !isWritten(document, ["steps"])) return;
   yield {
@@ -58,31 +58,31 @@ function* checkSize(loaded: Loaded, { steps }: CheckRegistry): Generator<Finding
   };
 }
 
-function* checkBasePath({ name, sources }: Loaded, { basePath }: CheckRegistry): Generator<Finding> {
+function* checkBasePath({ name, sources }: Registered, { basePath }: CheckRegistry): Generator<Finding> {
   if (!foldersNamed(basePath, `.agent/${name}`).slice(0, 1).every(escapesProject)) return;
   yield {
     code: "AC-SERVICE-003",
     document: sources.registryDocument,
     pointer: "/basePath",
-    message: `The folder "${basePath}" lies outside of the project, where nothing is read.`,
+    message: `The folder "${basePath}" is outside the project; Lockstep reads nothing there.`,
     fix: "Name a folder inside the project.",
   };
 }
 
-function* checkLimit({ sources, flow }: Loaded): Generator<Finding> {
+function* checkLimit({ sources, flow }: Registered): Generator<Finding> {
   const written = sources.agent.runner.verdict.config.maxIterations;
   if (written === undefined || written === flow.limits.visits) return;
   yield {
     code: "CONFIG-NOT-ACTED-ON",
     document: sources.agentDocument,
     pointer: "/runner/verdict/config/maxIterations",
-    message: `maxIterations is not acted on: a run with check prompts has at most ${flow.limits.visits} visits.`,
+    message: `maxIterations has no effect: a run with check prompts has at most ${flow.limits.visits} visits.`,
     fix: 'Remove "maxIterations", or limit the steps with maxRetries.',
   };
 }
 
 function* checkId(
-  loaded: Loaded,
+  loaded: Registered,
   id: StepId,
   source: CheckedStep,
   { steps }: CheckRegistry,
@@ -90,7 +90,7 @@ function* checkId(
   const at = atStep(loaded, id);
   if (FORBIDDEN_NAMES.has(id)) {
     const { document, pointer } = at;
-    const message = `No step can be called "${id}".`;
+    const message = `"${id}" is not a valid step id.`;
     yield { code: "FORBIDDEN-NAME", document, pointer, message, fix: "Rename the step." };
     return;
   }
@@ -98,7 +98,7 @@ function* checkId(
     yield {
       code: "SR-VALID-004",
       ...at,
-      message: `"${id}" is the name of the check of the step "${id.slice(0, -"#check".length)}".`,
+      message: `"${id}" is reserved for the check of the step "${id.slice(0, -"#check".length)}".`,
       fix: "Rename the step.",
     };
   } else if (!HASH_ID.test(id)) {
@@ -120,7 +120,7 @@ function* checkId(
 }
 
 function* checkIterations(
-  loaded: Loaded,
+  loaded: Registered,
   id: StepId,
   { iterations, check }: CheckedStep,
 ): Generator<Finding> {
@@ -138,7 +138,7 @@ function* checkIterations(
     yield {
       code: "CONFIG-NOT-ACTED-ON",
       ...at,
-      message: `iterations.max of the step "${id}" is not acted on: its onFail says what follows a failed check.`,
+      message: `iterations.max of the step "${id}" has no effect: its onFail decides what follows a failed check.`,
       fix: 'Use "retry" with "maxRetries" in onFail, or remove "max".',
     };
   }
@@ -146,7 +146,7 @@ function* checkIterations(
 
 /** Where a prompt is said to be, and whether it is there. */
 function* checkPlace(
-  loaded: Loaded,
+  loaded: Registered,
   id: StepId,
   path: readonly string[],
   place: PromptPlace | undefined,
@@ -177,7 +177,7 @@ function* checkPlace(
 }
 
 /** Where no parameters are declared any argument may be given; a placeholder without a value stays as it is written. */
-function* checkVariables({ flow, files }: Loaded, id: StepId, prompt: Prompt): Generator<Finding> {
+function* checkVariables({ flow, files }: Registered, id: StepId, prompt: Prompt): Generator<Finding> {
   const { text, file } = prompt;
   if (flow.openArguments) return;
   const known = new Set([
@@ -192,27 +192,27 @@ function* checkVariables({ flow, files }: Loaded, id: StepId, prompt: Prompt): G
     severity: "warning",
     ...inPrompt(files, prompt, text.indexOf(`{uv-${unknown[0]}}`)),
     steps: [id],
-    message: `${file} of the step "${id}" reads {uv-${unknown[0]}}, which nothing supplies; it reaches the model as it stands.${didYouMean(unknown[0]!, known)}`,
+    message: `${file} of the step "${id}" reads {uv-${unknown[0]}}, which nothing supplies; it is sent to the model unchanged.${didYouMean(unknown[0]!, known)}`,
     fix: `Declare the parameter "${unknown[0]}" in agent.json, or correct the placeholder.`,
   };
 }
 
-function noCheck(loaded: Loaded, id: StepId): Finding {
+function noCheck(loaded: Registered, id: StepId): Finding {
   return {
     code: "STEP-NO-WAY",
     ...atStep(loaded, id),
-    message: `The step "${id}" has no check, so nothing says where the run goes on.`,
+    message: `The step "${id}" has no check, so nothing decides where the run continues.`,
     fix: 'Add "check" with a prompt and onPass, such as { "next": "s_…" } or { "complete": true }.',
     witness: witness(loaded, id),
   };
 }
 
-function* checkOnward(loaded: Loaded, id: StepId, check: Question): Generator<Finding> {
+function* checkOnward(loaded: Registered, id: StepId, check: Question): Generator<Finding> {
   if (check.onPass === undefined) {
     yield {
       code: "STEP-NO-WAY",
       ...atStep(loaded, id, "check"),
-      message: `The check of the step "${id}" has no onPass, so nothing says where the run goes on when it passes.`,
+      message: `The check of the step "${id}" has no onPass, so nothing decides where the run continues when it passes.`,
       fix: 'Add "onPass", such as { "next": "s_…" } or { "complete": true }.',
       witness: witness(loaded, id),
     };
@@ -224,7 +224,7 @@ function* checkOnward(loaded: Loaded, id: StepId, check: Question): Generator<Fi
 }
 
 function* checkTransition(
-  loaded: Loaded,
+  loaded: Registered,
   id: StepId,
   owner: "onPass" | "onFail",
   onward: Onward,
@@ -234,7 +234,7 @@ function* checkTransition(
     yield {
       code: "TRANS-EMPTY",
       ...atStep(loaded, id, "check", owner),
-      message: `${owner} of the step "${id}" says nothing.`,
+      message: `${owner} of the step "${id}" is empty.`,
       fix: 'Add "next" or "fallback" with the id of a step, "retry": true, or "complete": true.',
       witness: witness(loaded, id),
     };
@@ -268,7 +268,7 @@ function* checkTransition(
   };
 }
 
-function* checkEnd(loaded: Loaded): Generator<Finding> {
+function* checkEnd(loaded: Registered): Generator<Finding> {
   const { reach, graph } = loaded;
   const endless = stepsWithoutEnd(graph.steps);
   // Reached steps are in the order of their distance. A step without a check is a finding of its own.
@@ -277,11 +277,11 @@ function* checkEnd(loaded: Loaded): Generator<Finding> {
   );
   const [first] = stuck;
   if (first === undefined) return;
-  const others = stuck.length === 1 ? "" : ` The same holds for ${stuck.length - 1} more.`;
+  const others = stuck.length === 1 ? "" : ` The same applies to ${stuck.length - 1} more.`;
   yield {
     code: "FLOW-NO-END",
     ...atStep(loaded, first),
-    message: `From the step "${first}" no transition leads to an end of the flow.${others}`,
+    message: `The step "${first}" has no path to an end of the flow.${others}`,
     fix: 'Give the last step of the flow { "complete": true } in onPass.',
     witness: witness(loaded, first),
   };

@@ -4,7 +4,7 @@ import type { Code } from "./codes.ts";
 import { correctTo, type Finding } from "./finding.ts";
 import { reachFrom, targetsOf } from "./graph.ts";
 import { gateForm } from "../registry/gate-forms.ts";
-import { atStep, witness, type Loaded } from "./loaded.ts";
+import { atStep, witness, type Registered } from "./loaded.ts";
 import { conditionKey, continuationOf } from "../registry/moves.ts";
 import {
   type GateSource,
@@ -15,7 +15,7 @@ import {
 import { valuesAt } from "../registry/promises.ts";
 import { didYouMean, onlyNear } from "../text/suggest.ts";
 
-export function* checkRoutes(loaded: Loaded): Generator<Finding> {
+export function* checkRoutes(loaded: Registered): Generator<Finding> {
   const { registry } = loaded.sources;
   const isGated = [...registry.steps.values()].some((step) => step.structuredGate !== undefined);
   for (const id of loaded.graph.flow.ids) {
@@ -28,7 +28,7 @@ export function* checkRoutes(loaded: Loaded): Generator<Finding> {
       yield {
         code: "TRANS-UNUSED",
         ...atStep(loaded, id, "transitions"),
-        message: `The step "${id}" has transitions but no structuredGate, so no intent is ever read and none is taken.`,
+        message: `The step "${id}" has transitions but no structuredGate, so no intent is read and no transition is taken.`,
         fix: "Add a structuredGate, or remove the transitions.",
       };
     }
@@ -50,7 +50,12 @@ const CODES_BY_INTENT: { readonly [intent in Intent]: Codes } = {
   escalate: { missing: "SR-TRANS-007", none: "SR-TRANS-008", unknown: "SR-TRANS-009" },
 };
 
-function* checkIntents(loaded: Loaded, id: StepId, source: StepSource, gate: GateSource): Generator<Finding> {
+function* checkIntents(
+  loaded: Registered,
+  id: StepId,
+  source: StepSource,
+  gate: GateSource,
+): Generator<Finding> {
   const form = gateForm(loaded.sources.dialect);
   for (const intent of gate.allowedIntents ?? []) {
     const rule = source.transitions.get(intent);
@@ -97,7 +102,7 @@ function* checkIntents(loaded: Loaded, id: StepId, source: StepSource, gate: Gat
 
 /** Each mode of a jump needs fields of its own. */
 function* checkJump(
-  loaded: Loaded,
+  loaded: Registered,
   id: StepId,
   rule: TransitionSource | undefined,
   gate: GateSource,
@@ -121,7 +126,12 @@ function* checkJump(
   };
 }
 
-function* checkRule(loaded: Loaded, id: StepId, intent: Intent, rule: TransitionSource): Generator<Finding> {
+function* checkRule(
+  loaded: Registered,
+  id: StepId,
+  intent: Intent,
+  rule: TransitionSource,
+): Generator<Finding> {
   const codes = CODES_BY_INTENT[intent];
   if (rule.condition === undefined) {
     if (rule.target === undefined) {
@@ -150,7 +160,7 @@ function* checkRule(loaded: Loaded, id: StepId, intent: Intent, rule: Transition
     yield {
       code: "TRANS-CONDITION",
       ...atStep(loaded, id, "transitions", intent, "condition"),
-      message: `The condition "${rule.condition}" of "${intent}" is no key of what the step "${id}" hands on.${didYouMean(rule.condition, keys)}`,
+      message: `The condition "${rule.condition}" of "${intent}" is not a key that the step "${id}" hands on.${didYouMean(rule.condition, keys)}`,
       fix:
         keys.length === 0
           ? "Add the field to handoffFields."
@@ -192,7 +202,7 @@ function* checkRule(loaded: Loaded, id: StepId, intent: Intent, rule: Transition
 }
 
 /** Two ways to say where an intent leads, of which one is never read. */
-function bothWays(loaded: Loaded, id: StepId, intent: Intent, holds: string, ignored: string): Finding {
+function bothWays(loaded: Registered, id: StepId, intent: Intent, holds: string, ignored: string): Finding {
   return {
     code: "TRANS-BOTH",
     ...atStep(loaded, id, "transitions", intent, ignored),
@@ -202,7 +212,7 @@ function bothWays(loaded: Loaded, id: StepId, intent: Intent, holds: string, ign
 }
 
 function* checkTarget(
-  loaded: Loaded,
+  loaded: Registered,
   id: StepId,
   intent: Intent,
   target: StepId | null,
@@ -221,7 +231,7 @@ function* checkTarget(
     };
   } else if (!flow.kinds.has(target)) {
     const known = loaded.sources.registry.steps.has(target)
-      ? `"${target}" is an entry of the registry but no step of the flow: it has no kind`
+      ? `"${target}" has no kind, so it is not a step of the flow`
       : `there is no such step`;
     yield {
       code: codes.unknown,
@@ -234,7 +244,12 @@ function* checkTarget(
   }
 }
 
-function* checkUnused(loaded: Loaded, id: StepId, source: StepSource, gate: GateSource): Generator<Finding> {
+function* checkUnused(
+  loaded: Registered,
+  id: StepId,
+  source: StepSource,
+  gate: GateSource,
+): Generator<Finding> {
   const allowed: readonly string[] = gate.allowedIntents ?? [];
   const form = gateForm(loaded.sources.dialect);
   for (const [key, rule] of source.transitions) {
@@ -251,7 +266,7 @@ function* checkUnused(loaded: Loaded, id: StepId, source: StepSource, gate: Gate
     } else if (!allowed.includes(key)) {
       const word = (form.intents as readonly string[]).includes(key)
         ? ""
-        : `, which is no intent.${didYouMean(key, form.intents)}`;
+        : `, which is not an intent.${didYouMean(key, form.intents)}`;
       yield {
         code: "TRANS-UNUSED",
         ...at,
@@ -264,7 +279,12 @@ function* checkUnused(loaded: Loaded, id: StepId, source: StepSource, gate: Gate
 }
 
 /** A rule that is not written, although it holds. */
-function mendRule(loaded: Loaded, id: StepId, intent: Intent, target: StepId | null): Pick<Finding, "mend"> {
+function mendRule(
+  loaded: Registered,
+  id: StepId,
+  intent: Intent,
+  target: StepId | null,
+): Pick<Finding, "mend"> {
   const { document, pointer } = atStep(loaded, id, "transitions", intent);
   return { mend: [{ file: document.file, pointer, kind: "set", value: { target } }] };
 }
@@ -285,7 +305,7 @@ function mendKey(
  * A work step goes on with `next` and leads to a closure by `handoff`; other uses run, but read wrong. A verification
  * step has no `handoff`, so its `next` may lead to a closure.
  */
-function* checkManners(loaded: Loaded, id: StepId): Generator<Finding> {
+function* checkManners(loaded: Registered, id: StepId): Generator<Finding> {
   const { steps, flow } = loaded.graph;
   const { kind, edges } = steps.get(id)!;
   const { next, handoff } = edges;
@@ -296,7 +316,7 @@ function* checkManners(loaded: Loaded, id: StepId): Generator<Finding> {
         code: "FLOW-NEXT-CLOSURE",
         ...atStep(loaded, id, "transitions", "next"),
         message: `"next" of the step "${id}" leads into the closure "${target}".`,
-        fix: 'Use "handoff" to get to a closure.',
+        fix: 'Use "handoff" to reach a closure.',
       };
     }
   }
@@ -312,7 +332,7 @@ function* checkManners(loaded: Loaded, id: StepId): Generator<Finding> {
 }
 
 /** Every entry of the registry counts, whichever verdict type uses it. */
-export function* checkReach(loaded: Loaded): Generator<Finding> {
+export function* checkReach(loaded: Registered): Generator<Finding> {
   const { graph, sources } = loaded;
   const entries = new Set([
     graph.entry.step,
@@ -328,7 +348,7 @@ export function* checkReach(loaded: Loaded): Generator<Finding> {
       code: "FLOW-UNREACHABLE",
       ...atStep(loaded, id),
       message: `No transition leads to the step "${id}" from ${known.map((entry) => `"${entry}"`).join(" or ")}.`,
-      fix: "Lead a transition to it, or remove it.",
+      fix: "Add a transition to it, or remove it.",
     };
   }
 }

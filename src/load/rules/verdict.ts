@@ -2,16 +2,16 @@
 import type { Flow } from "../../flow/flow.ts";
 import { partsOf, type Part } from "../../flow/rules.ts";
 import type { Finding } from "./finding.ts";
-import { visitsToVerdict, type Loaded } from "./loaded.ts";
+import { visitsToVerdict, type Registered } from "./loaded.ts";
 
-export function* checkVerdict(loaded: Loaded): Generator<Finding> {
+export function* checkVerdict(loaded: Registered): Generator<Finding> {
   yield* checkReachable(loaded);
   yield* checkTold(loaded);
   yield* checkClosing(loaded);
 }
 
 /** A count says that a run is over, not that its work is done: an issue should not be closed by one. */
-function* checkClosing({ flow, sources }: Loaded): Generator<Finding> {
+function* checkClosing({ flow, sources }: Registered): Generator<Finding> {
   const { enabled, asked, defaultClosureAction: action } = flow.settings.github;
   const counts = [flow.stop, ...(flow.stop.kind === "any" ? flow.stop.of : [])];
   const count = counts.find((part) => part.kind === "visits" || part.kind === "checks");
@@ -20,13 +20,13 @@ function* checkClosing({ flow, sources }: Loaded): Generator<Finding> {
     code: "VERDICT-CLOSES",
     document: sources.agentDocument,
     pointer: "/runner/verdict",
-    message: `A run that has made its ${count.count} ${count.kind} counts as complete, and then its issue is closed, however far the work has come.`,
+    message: `A run counts as complete after ${count.count} ${count.kind}, and its issue is then closed even if the work is not done.`,
     fix: 'End the flow by a closure with the verdict type detect:graph, or set defaultClosureAction to "label-only".',
   };
 }
 
 /** Where gates may end the run, a verdict that cannot is only dead weight. An end by gates alone is their own business. */
-function* checkReachable(loaded: Loaded): Generator<Finding> {
+function* checkReachable(loaded: Registered): Generator<Finding> {
   const { flow, sources } = loaded;
   const { stop, limits } = flow;
   const needed = visitsToVerdict(loaded);
@@ -40,17 +40,17 @@ function* checkReachable(loaded: Loaded): Generator<Finding> {
     pointer: "/runner/verdict/config",
     message:
       needed === Infinity
-        ? `The verdict ${sources.verdict.type} counts visits of steps that verify or close, and no way leads to one.`
-        : `The verdict ${sources.verdict.type} needs ${needed} visits before it can fire, but the run is stopped after ${limits.visits}.`,
+        ? `The verdict ${sources.verdict.type} counts visits of verification and closure steps, but no path leads to one.`
+        : `The verdict ${sources.verdict.type} needs ${needed} visits to end the run, but the run is stopped after ${limits.visits}.`,
     fix:
       needed === Infinity
-        ? "Lead a transition to a verification step or a closure."
+        ? "Add a transition to a verification step or a closure."
         : `Set maxIterations to at least ${needed}.`,
   };
 }
 
 /** A word or a block that no prompt, no schema and no criteria tell of. */
-function* checkTold({ flow, sources }: Loaded): Generator<Finding> {
+function* checkTold({ flow, sources }: Registered): Generator<Finding> {
   if (flow.system.text.includes("{uv-verdict_criteria}")) return;
   for (const part of partsOf(flow.stop)) {
     const how = wordsFor(part, flow);
@@ -59,8 +59,8 @@ function* checkTold({ flow, sources }: Loaded): Generator<Finding> {
       code: "VERDICT-UNTOLD",
       document: sources.agentDocument,
       pointer: "/runner/verdict/config",
-      message: `The run ends when the model gives ${how.what}, but no prompt tells it so.`,
-      fix: "Write {uv-verdict_criteria} in the system prompt, or name it in a prompt.",
+      message: `The run ends when the model gives ${how.what}, but no prompt mentions it.`,
+      fix: "Write {uv-verdict_criteria} in the system prompt, or mention it in a prompt.",
     };
   }
 }

@@ -4,13 +4,13 @@ import { partsOf } from "../../flow/rules.ts";
 import { readText } from "../text/document.ts";
 import type { Finding } from "./finding.ts";
 import { gateForm } from "../registry/gate-forms.ts";
-import type { Loaded } from "./loaded.ts";
+import type { Registered } from "./loaded.ts";
 import { escapeSegment, placer } from "../text/places.ts";
 import { inPrompt, textDocument } from "../text/prompt-places.ts";
 import { didYouMean, onlyNear } from "../text/suggest.ts";
 import { INPUT_TEXT, namesRead, placeholders } from "../registry/variables.ts";
 
-export function* checkWords(loaded: Loaded): Generator<Finding> {
+export function* checkWords(loaded: Registered): Generator<Finding> {
   for (const step of loaded.graph.steps.values()) {
     if (step.prompt.file === null || step.prompt.builtIn !== undefined) continue;
     yield* checkFrontMatter(loaded, step, step.prompt.file);
@@ -19,7 +19,7 @@ export function* checkWords(loaded: Loaded): Generator<Finding> {
   yield* checkParameters(loaded);
 }
 
-function* checkFrontMatter(loaded: Loaded, { id, prompt }: Step, file: string): Generator<Finding> {
+function* checkFrontMatter(loaded: Registered, { id, prompt }: Step, file: string): Generator<Finding> {
   const read = readText(loaded.files, file);
   if (read.kind !== "text" || !read.text.startsWith("---")) return;
   const listed = frontMatterVariables(read.text);
@@ -66,7 +66,12 @@ function frontMatterVariables(
 type ByField = Extract<Decider, { by: "field" }>;
 
 /** One finding for each word that the step's gate would not take. */
-function* checkIntentWords(loaded: Loaded, step: Step, decide: ByField, file: string): Generator<Finding> {
+function* checkIntentWords(
+  loaded: Registered,
+  step: Step,
+  decide: ByField,
+  file: string,
+): Generator<Finding> {
   const { text } = step.prompt;
   if (!/action|intent/i.test(text)) return;
   const told = new Set<string>();
@@ -81,10 +86,10 @@ function* checkIntentWords(loaded: Loaded, step: Step, decide: ByField, file: st
       steps: [step.id],
       message: isIntent
         ? `${file} names the intent "${word}", which the step "${step.id}" does not allow.`
-        : `${file} names the intent "${word}", which there is not.${didYouMean(word, decide.allow)}`,
+        : `${file} names the intent "${word}", which does not exist.${didYouMean(word, decide.allow)}`,
       fix: isIntent
-        ? `Say one of: ${decide.allow.join(", ")}; or add "${word}" to allowedIntents, the schema and the transitions.`
-        : `Say one of: ${decide.allow.join(", ")}.`,
+        ? `Use one of: ${decide.allow.join(", ")}; or add "${word}" to allowedIntents, the schema and the transitions.`
+        : `Use one of: ${decide.allow.join(", ")}.`,
     };
   }
 }
@@ -135,7 +140,7 @@ function isTaken(word: string, { allow, always, alias }: ByField): boolean {
 }
 
 /** A parameter that no prompt and no command reads. Where the author's prompt is missing, nobody knows what it would read. */
-function* checkParameters(loaded: Loaded): Generator<Finding> {
+function* checkParameters(loaded: Registered): Generator<Finding> {
   const { flow, graph, sources } = loaded;
   const all = [...graph.steps.values()];
   if (all.length === 0 || flow.parameters.length === 0) return;
@@ -157,7 +162,7 @@ function* checkParameters(loaded: Loaded): Generator<Finding> {
       code: "PARAM-UNREAD",
       document: sources.agentDocument,
       pointer: `/parameters/${escapeSegment(name)}`,
-      message: `The parameter "${name}" (${flag}) is read by no prompt.${didYouMean(name, unsupplied(loaded))}`,
+      message: `No prompt reads the parameter "${name}" (${flag}).${didYouMean(name, unsupplied(loaded))}`,
       fix: `Read it as {uv-${name}} in a prompt and add it to the step's uvVariables, or remove it.`,
     };
   }
@@ -174,7 +179,7 @@ function readByVerdict({ stop, parameters }: Flow): readonly string[] {
 }
 
 /** Names that prompts read and nothing supplies: one of them may be the parameter misspelled. */
-function unsupplied({ flow, graph }: Loaded): readonly string[] {
+function unsupplied({ flow, graph }: Registered): readonly string[] {
   const known = new Set(flow.parameters.map(({ name }) => name));
   return [...graph.steps.values()]
     .flatMap(({ prompt }) => prompt.variables)

@@ -1,32 +1,22 @@
 /** What the rules about stages look at: the machine as built, the files as written. */
-import type { Flow, Step, StepId } from "../../flow/flow.ts";
-import type { AgentSource } from "../agent/agent-shape.ts";
-import type { ToolNames } from "../rules/tools.ts";
+import type { Step, StepId } from "../../flow/flow.ts";
 import type { Document } from "../text/document.ts";
-import { targetsOf, type Reach } from "../rules/graph.ts";
-import type { Declared } from "../agent/mcp.ts";
+import { targetsOf } from "../rules/graph.ts";
+import type { Loaded } from "../rules/loaded.ts";
 import { escapeSegment } from "../text/places.ts";
 import type { StageFile } from "./stage-file.ts";
 import type { MachineSource } from "./stage-shape.ts";
 
-export type Machine = {
-  readonly name: string;
-  readonly agent: AgentSource;
-  readonly agentDocument: Document;
+export type Machine = Loaded & {
   readonly source: MachineSource;
   /** machine.yaml, there or not. */
   readonly document: Document;
   readonly stages: ReadonlyMap<StepId, StageFile>;
-  readonly steps: ReadonlyMap<StepId, Step>;
-  readonly servers: readonly Declared[];
-  readonly flow: Flow;
   readonly entry: Entry;
   /** Every file could be read, so that what is missing is missing. */
   readonly isWhole: boolean;
   /** The text of hooks.mjs. */
   readonly hooks: string | null;
-  readonly tools: ToolNames;
-  readonly reach: Reach | null;
 };
 
 /** Where a run begins. `step` is "" when nothing says so; `candidates` are the stages that no other leads to. */
@@ -46,10 +36,4 @@ export function findEntry({ entry }: MachineSource, steps: ReadonlyMap<StepId, S
 export function atStage({ stages }: Machine, id: StepId, ...path: readonly (string | number)[]) {
   const pointer = path.map((part) => `/${escapeSegment(String(part))}`).join("");
   return { document: stages.get(id)!.document, pointer, steps: [id] };
-}
-
-/** The shortest way to a stage, and on to where it would lead. */
-export function wayTo({ reach }: Machine, id: StepId, ...further: readonly StepId[]): readonly StepId[] {
-  const path = reach?.pathTo(id) ?? [];
-  return path.length === 0 ? [id, ...further] : [...path, ...further];
 }

@@ -8,7 +8,10 @@ import { isObject, type JsonSchema } from "../../flow/json.ts";
 import type { Problem } from "../../flow/problem.ts";
 import { loadActions } from "../agent/actions.ts";
 import { AGENT_OF_STAGES, type AgentSource } from "../agent/agent-shape.ts";
-import { aboutAgent, open, settingsOf, type LoadResult, type LoadWorld, type SchemaToTry } from "../index.ts";
+import { aboutAgent, open, settingsOf } from "../agent/agent-file.ts";
+import type { LoadResult, LoadWorld, SchemaToTry } from "../index.ts";
+import { onlyProblems, resultOf } from "../result.ts";
+import { stagePlaces } from "./stage-places.ts";
 import { checkMachine } from "../rules/machine.ts";
 import { DEFAULTS } from "../agent/defaults.ts";
 import { emptyDocument, readText, type Document } from "../text/document.ts";
@@ -17,7 +20,6 @@ import { reachFrom } from "../rules/graph.ts";
 import { buildCheck } from "../registry/guards.ts";
 import { modernAgent } from "../agent/legacy.ts";
 import { serversOf, type Declared } from "../agent/mcp.ts";
-import { defaultModel, modelsToTry } from "../agent/models.ts";
 import { findEntry, type Machine } from "./machine-parts.ts";
 import { joinPath } from "../text/paths.ts";
 import { pointerOf } from "../text/places.ts";
@@ -41,7 +43,8 @@ export function loadMachine(name: string, files: FileTree, world: LoadWorld): Lo
   const folder = joinPath(".agent", name);
   const { agent, agentDocument } = readAgent(name, folder, files, findings);
   const { machine, machineDocument, isBroken } = readMachine(folder, files, findings);
-  if (refuseRegistry(agent, folder, files, findings)) return onlyProblems(findings);
+  const nothing = () => sorted(onlyProblems(findings, `${folder}/stages`));
+  if (refuseRegistry(agent, folder, files, findings)) return nothing();
 
   const paths = stagePaths(name, files);
   const stages = new Map<StepId, StageFile>();
@@ -54,7 +57,7 @@ export function loadMachine(name: string, files: FileTree, world: LoadWorld): Lo
     else stages.set(file.id, file);
   }
   if (paths.length === 0) findings.push(noStages(folder));
-  if (stages.size === 0) return onlyProblems(findings);
+  if (stages.size === 0) return nothing();
 
   const known = new Set([...stages.keys(), ...unread.map(stemOf)]);
   const servers: readonly Declared[] = [
@@ -116,37 +119,39 @@ export function loadMachine(name: string, files: FileTree, world: LoadWorld): Lo
     flow,
     entry,
     isWhole: unread.length === 0 && !isBroken,
+    where: stagePlaces({ agentDocument, document: machineDocument, stages }),
+    files,
     tools: world.tools,
     hooks: hooks?.text ?? null,
     reach: steps.has(entry.step) ? reachFrom(entry.step, steps) : null,
   };
   // What the rules would miss may stand in the machine.yaml that could not be read.
   if (!isBroken) findings.push(...checkMachine(whole));
-  const models = modelsToTry([defaultModel(agent.runner.flow.defaultModel, agentDocument)], null);
-  return { flow, problems: toProblems(findings, stages), schemas: [...schemasOf(whole)], models };
+  const problems = toProblems(findings, stages);
+  return sorted(resultOf(whole, `${folder}/stages`, problems, [...schemasOf(whole)], [], null));
 }
 
 const NO_PROMPT: Prompt = { file: null, text: "", tried: [], variables: [] };
 
-function onlyProblems(findings: readonly Finding[]): LoadResult {
-  return { flow: null, problems: toProblems(findings), schemas: [], models: [] };
-}
-
 /** A stage that nothing leads to must be sound all the same, so that every stage counts. */
 function toProblems(
   findings: readonly Finding[],
-  stages: ReadonlyMap<StepId, StageFile> = new Map(),
+  stages: ReadonlyMap<StepId, StageFile>,
 ): readonly Problem[] {
   const owners = new Map([...stages].map(([id, { document }]) => [document, id]));
   const withOwner = (finding: Finding): Finding => {
     const owner = owners.get(finding.document);
     return finding.steps !== undefined || owner === undefined ? finding : { ...finding, steps: [owner] };
   };
-  return inOrder(findings.map((finding) => toProblem(withOwner(finding), null)));
+  return findings.map((finding) => toProblem(withOwner(finding), null));
+}
+
+function sorted(result: LoadResult): LoadResult {
+  return { ...result, problems: inOrder(result.problems), inOrder };
 }
 
 /** By file, and in a file by field. */
-export function inOrder(problems: readonly Problem[]): readonly Problem[] {
+function inOrder(problems: readonly Problem[]): readonly Problem[] {
   return problems.toSorted(
     (a, b) =>
       (a.file < b.file ? -1 : Number(a.file > b.file)) ||
@@ -208,7 +213,7 @@ function readMachine(
   }
   const { document } = yaml;
   if (document.value !== null && !isObject(document.value)) {
-    const message = `${file} must hold keys with values.`;
+    const message = `${file} must contain keys with values.`;
     const fix = "Write keys such as entry: plan, or remove the file.";
     findings.push({ code, document, pointer: "", message, fix });
     return broken();
@@ -231,7 +236,7 @@ function refuseRegistry(
     code: "DIALECT",
     document: emptyDocument(file),
     pointer: "",
-    message: `${folder} holds two flows: the stages in ${folder}/stages and the registry ${file}.`,
+    message: `${folder} contains two flows: the stages in ${folder}/stages and the registry ${file}.`,
     fix: "Move one of them to a folder of its own below .agent, or remove it.",
   });
   return true;
@@ -272,7 +277,7 @@ function* schemasOf({ stages, steps, source, document }: Machine): Generator<Sch
     refuse: (fault, path) => {
       const message = `${what} is not a valid JSON Schema: ${fault}.`;
       const pointer = finding.pointer + pointerOf(path);
-      return toProblem({ ...finding, pointer, message, fix: "Correct the schema at this place." }, null);
+      return toProblem({ ...finding, pointer, message, fix: "Fix the schema at this position." }, null);
     },
   });
   for (const [id, { document: file }] of stages) {
@@ -303,7 +308,7 @@ function twice(file: StageFile, first: StageFile): Finding {
     document: file.document,
     pointer: "/id",
     steps: [file.id],
-    message: `duplicateId: the stage "${file.id}" is in ${first.document.file} already.`,
+    message: `duplicateId: the stage "${file.id}" is already defined in ${first.document.file}.`,
     fix: "Give one of them another id.",
   };
 }

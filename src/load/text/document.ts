@@ -2,7 +2,15 @@
 import type { Files } from "../../flow/files.ts";
 import { isObject, own, type Json, type Path } from "../../flow/json.ts";
 import { escapesProject } from "./paths.ts";
-import { isTooDeep, repeatedMembers, scanJson, type Place, type Repeated, type Scan } from "./places.ts";
+import {
+  membersKept,
+  membersWritten,
+  repeatedMembers,
+  scanJson,
+  type Place,
+  type Repeated,
+  type Scan,
+} from "./places.ts";
 
 export type Document = {
   readonly file: string;
@@ -33,9 +41,10 @@ export function readDocument(files: Files, file: string): DocumentRead {
   let scan: Scan | null = null;
   const scanned = () => (scan ??= scanJson(text));
   try {
-    if (isTooDeep(text)) throw new Error("it nests too deeply");
+    const written = membersWritten(text);
+    if (written === null) throw new Error("it is nested too deeply");
     const value = JSON.parse(text) as Json;
-    const repeated = repeatedMembers(text);
+    const repeated = written === membersKept(value) ? [] : repeatedMembers(text);
     return {
       kind: "read",
       document: { file, value, repeated, place: (pointer) => scanned().place(pointer) },
@@ -55,7 +64,7 @@ export type TextRead =
 
 /** The text without a byte order mark. A path out of the project is not even asked for. */
 export function readText(files: Files, file: string): TextRead {
-  if (escapesProject(file)) return { kind: "unreadable", why: "the path leads out of the project" };
+  if (escapesProject(file)) return { kind: "unreadable", why: "the path leaves the project" };
   const read = files.read(file);
   switch (read.kind) {
     case "text":

@@ -1,5 +1,6 @@
 /** Where things stand in a JSON text. Built only when a problem needs a place, since `JSON.parse` keeps none. */
-import type { Path } from "../../flow/json.ts";
+import type { Json, JsonObject } from "../../flow/json.ts";
+import { escapeSegment } from "../../flow/json-pointer.ts";
 import { DEFAULTS } from "../agent/defaults.ts";
 
 export type Place = { readonly line: number; readonly column: number };
@@ -23,77 +24,46 @@ export type Layout = {
 
 export function layOut(text: string): Layout | null {
   const spans = new Map<string, Span>();
-  const { offsets, place, fault, isTwofold } = scan(text, spans);
-  return fault !== null || isTwofold ? null : { keys: offsets, spans, place };
+  const { offsets, place, fault, repeated } = scan(text, spans);
+  return fault !== null || repeated.length > 0 ? null : { keys: offsets, spans, place };
 }
 
-/** Whether a JSON text nests deeper than is read: what walks over its value would run out of room. */
-export function isTooDeep(text: string): boolean {
+/** How many members a JSON text has; null where it nests deeper than is read: what walks over its value would overflow. */
+export function membersWritten(text: string): number | null {
   let depth = 0;
+  let members = 0;
   for (let at = 0; at < text.length; at += 1) {
     const char = text.charCodeAt(at);
     if (char === QUOTE) {
       for (at += 1; at < text.length && text.charCodeAt(at) !== QUOTE; at += 1)
         if (text.charCodeAt(at) === BACKSLASH) at += 1;
-    } else if (char === BRACE || char === BRACKET) {
+    } else if (char === COLON) members += 1;
+    else if (char === BRACE || char === BRACKET) {
       depth += 1;
-      if (depth > DEFAULTS.jsonDepth) return true;
+      if (depth > DEFAULTS.jsonDepth) return null;
     } else if (char === BRACE_END || char === BRACKET_END) depth -= 1;
   }
-  return false;
+  return members;
 }
 
-const [QUOTE, BACKSLASH, BRACE, BRACE_END, BRACKET, BRACKET_END, COMMA] = [
-  0x22, 0x5c, 0x7b, 0x7d, 0x5b, 0x5d, 0x2c,
+const [QUOTE, BACKSLASH, BRACE, BRACE_END, BRACKET, BRACKET_END, COLON] = [
+  0x22, 0x5c, 0x7b, 0x7d, 0x5b, 0x5d, 0x3a,
 ];
 
-/** Members whose name stood in their object before, of a text that is valid JSON. A parser keeps only the last one. */
+/** Fewer than were written: a parser keeps only the last one of those with the same name. */
+export function membersKept(value: Json): number {
+  if (typeof value !== "object" || value === null) return 0;
+  const inner = Object.values(value as JsonObject);
+  let members = Array.isArray(value) ? 0 : inner.length;
+  for (const one of inner) members += membersKept(one);
+  return members;
+}
+
+/** Members whose name stood in their object before, of a text that is valid JSON. */
 export function repeatedMembers(text: string): readonly Repeated[] {
-  const found: { pointer: string; offset: number }[] = [];
-  const open: { pointer: string; names: Set<string> | null; name: string; index: number }[] = [];
-  let isKey = false;
-  for (let at = 0; at < text.length; at += 1) {
-    const top = open.at(-1);
-    switch (text.charCodeAt(at)) {
-      case QUOTE: {
-        const end = endOfString(text, at);
-        if (isKey && top?.names) {
-          const raw = text.slice(at + 1, end - 1);
-          top.name = raw.includes("\\") ? (JSON.parse(text.slice(at, end)) as string) : raw;
-          if (top.names.has(top.name) && found.length < MOST_REPEATED)
-            found.push({ pointer: `${top.pointer}/${escapeSegment(top.name)}`, offset: at });
-          top.names.add(top.name);
-          isKey = false;
-        }
-        at = end - 1;
-        break;
-      }
-      case BRACE:
-      case BRACKET: {
-        const isObject = text[at] === "{";
-        const segment =
-          top === undefined ? "" : `/${top.names === null ? top.index : escapeSegment(top.name)}`;
-        open.push({
-          pointer: `${top?.pointer ?? ""}${segment}`,
-          names: isObject ? new Set() : null,
-          name: "",
-          index: 0,
-        });
-        isKey = isObject;
-        break;
-      }
-      case BRACE_END:
-      case BRACKET_END:
-        open.pop();
-        break;
-      case COMMA:
-        if (top !== undefined) top.index += 1;
-        isKey = top?.names != null;
-    }
-  }
-  if (found.length === 0) return [];
-  const lines = lineStarts(text);
-  return found.map(({ pointer, offset }) => ({ pointer, place: placeAt(lines, offset) }));
+  const { repeated } = scan(text, null);
+  const place = placer(text);
+  return repeated.map(({ pointer, offset }) => ({ pointer, place: place(offset) }));
 }
 
 const MOST_REPEATED = 100;
@@ -104,12 +74,15 @@ export function scanJson(text: string): Scan {
   return scan(text, null);
 }
 
-type FullScan = Scan & { readonly offsets: ReadonlyMap<string, number>; readonly isTwofold: boolean };
+type FullScan = Scan & {
+  readonly offsets: ReadonlyMap<string, number>;
+  readonly repeated: readonly { readonly pointer: string; readonly offset: number }[];
+};
 
 /** One pass over the text, with a stack of its own: no depth of nesting can overflow it. */
 function scan(text: string, spans: Map<string, Span> | null): FullScan {
   const offsets = new Map<string, number>([["", 0]]);
-  let isTwofold = false;
+  const repeated: { pointer: string; offset: number }[] = [];
   const open: Container[] = [];
   let at = 0;
   let fault: { offset: number; what: string } | null = null;
@@ -139,11 +112,11 @@ function scan(text: string, spans: Map<string, Span> | null): FullScan {
       break;
     }
     if (expect === "nothing") {
-      if (char !== undefined) fail("there is more text after the end of the value");
+      if (char !== undefined) fail("there is text after the end of the value");
       break;
     }
     if (char === undefined) {
-      fail(top === undefined ? "the file holds no value" : `the file ends inside ${nameOf(top)}`);
+      fail(top === undefined ? "the file is empty" : `the file ends inside ${nameOf(top)}`);
       break;
     }
 
@@ -172,14 +145,16 @@ function scan(text: string, spans: Map<string, Span> | null): FullScan {
       }
       const end = endOfString(text, at);
       if (end === -1) {
-        fail("this string is not closed, or holds a character that must be escaped");
+        fail("this string is not closed, or contains a character that must be escaped");
         break;
       }
       const from = at;
       const name = text.slice(at + 1, end - 1);
       top!.key = escapeSegment(name.includes("\\") ? (JSON.parse(text.slice(at, end)) as string) : name);
       const pointer = pointerHere();
-      if (spans !== null && offsets.has(pointer)) isTwofold = true;
+      if (top!.names.has(top!.key) && repeated.length < MOST_REPEATED)
+        repeated.push({ pointer, offset: from });
+      top!.names.add(top!.key);
       offsets.set(pointer, from);
       at = end;
       while (isSpace(text.charCodeAt(at))) at += 1;
@@ -200,11 +175,17 @@ function scan(text: string, spans: Map<string, Span> | null): FullScan {
     else if (top === undefined) offsets.set("", at);
 
     if ((char === "{" || char === "[") && open.length >= DEFAULTS.jsonDepth) {
-      fail(`it nests deeper than ${DEFAULTS.jsonDepth} levels`);
+      fail(`it is nested deeper than ${DEFAULTS.jsonDepth} levels`);
       break;
     }
     if (char === "{" || char === "[") {
-      open.push({ pointer: pointerHere(), from: at, key: char === "{" ? "" : null, index: 0 });
+      open.push({
+        pointer: pointerHere(),
+        from: at,
+        key: char === "{" ? "" : null,
+        index: 0,
+        names: new Set(),
+      });
       at += 1;
       expect = char === "{" ? "key-or-end" : "value-or-end";
       continue;
@@ -213,7 +194,7 @@ function scan(text: string, spans: Map<string, Span> | null): FullScan {
     if (end === -1) {
       fail(
         char === '"'
-          ? "this string is not closed, or holds a character that must be escaped"
+          ? "this string is not closed, or contains a character that must be escaped"
           : char === "]" || char === "}"
             ? `there is a comma before "${char}", or a value is missing`
             : "this is not a valid JSON value",
@@ -229,7 +210,7 @@ function scan(text: string, spans: Map<string, Span> | null): FullScan {
   const lines = lineStarts(text);
   return {
     offsets,
-    isTwofold,
+    repeated,
     place: (pointer) => placeAt(lines, nearest(offsets, pointer)),
     fault: found === null ? null : { place: placeAt(lines, found.offset), what: found.what },
   };
@@ -237,8 +218,8 @@ function scan(text: string, spans: Map<string, Span> | null): FullScan {
 
 /** Places by pointer in any text, where it is known at which offset things begin. */
 export function placesAt(text: string, offsets: ReadonlyMap<string, number>): (pointer: string) => Place {
-  let lines: readonly number[] | null = null;
-  return (pointer) => placeAt((lines ??= lineStarts(text)), nearest(offsets, pointer));
+  const place = placer(text);
+  return (pointer) => place(nearest(offsets, pointer));
 }
 
 /** The places of offsets in a text: its lines are counted once, when the first place is wanted. */
@@ -252,23 +233,16 @@ export function placeIn(text: string, offset: number): Place {
   return placeAt(lineStarts(text), offset);
 }
 
-/** `["a/b", "c"]` → `/a~1b/c`. */
-export function pointerOf(path: Path): string {
-  return path.map((segment) => `/${escapeSegment(segment)}`).join("");
-}
-
-export function escapeSegment(segment: string): string {
-  return segment.includes("~") || segment.includes("/")
-    ? segment.replaceAll("~", "~0").replaceAll("/", "~1")
-    : segment;
-}
-
-export function unescapeSegment(segment: string): string {
-  return segment.replaceAll("~1", "/").replaceAll("~0", "~");
-}
+export { escapeSegment, pointerOf, unescapeSegment } from "../../flow/json-pointer.ts";
 
 /** `key` is null in an array and the escaped name of the current member in an object. */
-type Container = { readonly pointer: string; readonly from: number; key: string | null; index: number };
+type Container = {
+  readonly pointer: string;
+  readonly from: number;
+  key: string | null;
+  index: number;
+  readonly names: Set<string>;
+};
 
 /** The end of the text is none. */
 function isSpace(char: number): boolean {

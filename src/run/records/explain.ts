@@ -21,15 +21,13 @@ import type { Problem } from "../../flow/problem.ts";
 import { maxIterationsOf } from "../../flow/rules.ts";
 import { DEFAULTS, MODE_BY_KIND } from "../../load/agent/defaults.ts";
 import { reachFrom } from "../../load/rules/graph.ts";
-import { hasStages } from "../../load/index.ts";
-import { originOf, readOrigins, type Origin, type Origins, type Written } from "../../load/agent/origin.ts";
+import { originOf, type Origin, type OriginOf, type Written } from "../../load/text/origin.ts";
 import { fieldWords } from "../../load/registry/schemas.ts";
 import { effectiveLimits } from "../../load/agent/spending.ts";
 import { stageSupplier } from "../../prompts/stage.ts";
 import { nameIn, parseLenient, parseTemplate, templateNames } from "../../prompts/template.ts";
 import { supplierOf, type Supplier } from "../../prompts/variables.ts";
-import { createFiles } from "../world/files.ts";
-import { flowDigest, type Loaded } from "../load.ts";
+import { flowDigest, type LoadedAgent } from "../load.ts";
 
 /** A value that holds, and why. */
 export type Sourced<T = Json> = { readonly value: T; readonly origin: Origin };
@@ -149,25 +147,16 @@ export type GuardedCheck = Check & {
   readonly tried: readonly string[];
 };
 
-type Explainable = Pick<Loaded, "agent" | "flow" | "problems">;
+type Explainable = Pick<LoadedAgent, "agent" | "flow" | "origin" | "stepsIn" | "problems">;
 
 /** What the user's settings allow any run, and the file that says so. */
 export type UserLimits = { readonly limits: Limits; readonly file: string | null };
 
 const NO_LIMITS: UserLimits = { limits: {}, file: null };
 
-/** Where the values of a loaded agent were written. */
-export async function originsOf({ agent, project }: Pick<Loaded, "agent" | "project">): Promise<Origins> {
-  const files = createFiles(project.root);
-  if (!hasStages(agent, files)) return readOrigins(agent, files);
-  const { readMachineOrigins } = await import("../../load/stages/machine-origin.ts");
-  return readMachineOrigins(agent, files);
-}
-
 /** The agent as a whole; null when its files give no flow. */
 export function explainAgent(
-  { flow, agent, problems }: Explainable,
-  origins: Origins,
+  { flow, origin, stepsIn, agent, problems }: Explainable,
   ofUser: UserLimits = NO_LIMITS,
 ): AgentExplained | null {
   if (flow === null) return null;
@@ -178,16 +167,16 @@ export function explainAgent(
     description: flow.description,
     dialect: flow.dialect,
     digest: flowDigest(flow),
-    registry: origins.registryFile,
-    entry: { value: flow.entry, origin: entryOrigin(flow, origins) },
+    registry: stepsIn,
+    entry: { value: flow.entry, origin: originOf(origin(["entry"]), flow.entry) },
     ends: { criteria: flow.criteria, checks: flow.stopGuard?.checks.map(({ check }) => check) ?? [] },
     system: promptOf(flow.system),
     hooks: flow.hooks?.file ?? null,
     parameters: flow.parameters.map((parameter) => ({
       ...parameter,
-      origin: origins.agent(["parameters", parameter.name])?.origin ?? NOT_WRITTEN,
+      origin: origin(["parameters", parameter.name])?.origin ?? NOT_WRITTEN,
     })),
-    settings: [...settingsOf(flow, origins), ...limitRows(flow, origins, ofUser)],
+    settings: [...settingsOf(flow, origin), ...limitRows(flow, origin, ofUser)],
     steps: outlineOf(flow, problems).nodes,
     budget: budgetOf(flow),
     problems,
@@ -196,16 +185,14 @@ export function explainAgent(
 
 /** One step; null when the flow has none of that id. */
 export function explainStep(
-  { flow, agent, problems }: Explainable,
+  { flow, origin, agent, problems }: Explainable,
   id: StepId,
-  origins: Origins,
 ): StepExplained | null {
   const step = flow === null ? undefined : own(flow.steps, id);
   if (flow === null || step === undefined) return null;
-  const place = placeOf(step, origins);
-  const written = (...path: Path) => origins.registry([...place, ...path]);
+  const written = (...part: Path) => origin(["steps", id, ...part]);
   const { answer } = step;
-  const fromAgent = origins.agent(["runner", "flow", "defaultModel"]);
+  const fromAgent = origin(DEFAULT_MODEL);
   return {
     v: 1,
     agent,
@@ -227,20 +214,20 @@ export function explainStep(
             channel: answer.channel.kind === "tool" ? answer.channel.name : "output",
             miss: answer.miss.kind === "label" ? answer.miss.label : answer.miss.code,
           },
-    gate: gateOf(step, origins),
-    contract: contractOf(flow, step, origins),
+    gate: gateOf(step, origin),
+    contract: contractOf(flow, step, origin),
     handoff: step.carry.map(({ key, path }) => ({ key, path: path.join(".") })),
     model: { value: step.model, origin: originOf(written("model") ?? fromAgent, step.model) },
-    mode: modeOf(step, origins),
+    mode: modeOf(step, origin),
     tools: {
       value: step.tools.allow,
       origin: originOf(
-        written("allowedTools") ?? origins.agent(["runner", "boundaries", "allowedTools"]),
+        written("tools", "allow") ?? origin(["settings", "runner", "boundaries", "allowedTools"]),
         step.tools.allow,
       ),
       offered: step.by.kind === "command" ? [] : offeredIn(flow, step).map((spec) => spec.name),
     },
-    guard: guardOf(flow, step, origins),
+    guard: guardOf(flow, step, origin),
     stage: stageOf(flow, step),
     limits: {
       answers: answersOf(step),
@@ -250,7 +237,7 @@ export function explainStep(
     },
     ifInterrupted: interruptedOf(
       step,
-      written("ifInterrupted") ?? origins.agent(["runner", "ifInterrupted"]),
+      written("ifInterrupted") ?? origin(["settings", "runner", "ifInterrupted"]),
     ),
     problems: problems.filter((problem) => problem.step === id),
   };
@@ -262,25 +249,14 @@ function interruptedOf({ ifInterrupted }: Step, written: Written | null): Interr
 }
 
 const NOT_WRITTEN: Origin = { kind: "default" };
-const PERMISSION_MODE: Path = ["runner", "boundaries", "permissionMode"];
-
-/** The first of the places that name the entry and mean this one. */
-function entryOrigin(flow: Flow, origins: Origins): Origin {
-  const mapped = origins.registry(["entryStepMapping"])?.value;
-  const names = isObject(mapped) ? Object.keys(mapped) : [];
-  const places = [
-    ...names.map((name) => origins.registry(["entryStepMapping", name])),
-    origins.registry(["entryStep"]),
-    origins.agent(["runner", "verdict", "config", "entryStep"]),
-  ];
-  return places.find((place) => place?.value === flow.entry)?.origin ?? NOT_WRITTEN;
-}
+const DEFAULT_MODEL: Path = ["settings", "runner", "flow", "defaultModel"];
+const PERMISSION_MODE: Path = ["settings", "runner", "boundaries", "permissionMode"];
 
 /** Every setting beside the graph, in the words of agent.json. What a run reads is in the flow, so the values are too. */
-function settingsOf(flow: Flow, origins: Origins): AgentExplained["settings"] {
+function settingsOf(flow: Flow, origin: OriginOf): AgentExplained["settings"] {
   const { settings } = flow;
   const { verdict, boundaries, github, actions, worktree, finalize, logging } = settings;
-  const model = origins.agent(["runner", "flow", "defaultModel"])?.value ?? DEFAULTS.model;
+  const model = origin(DEFAULT_MODEL)?.value ?? DEFAULTS.model;
   const { maxIterations: _, ...config } = verdict.config;
   const rows: readonly (readonly [key: string, value: Json])[] = [
     ...(flow.dialect === "stage"
@@ -291,7 +267,7 @@ function settingsOf(flow: Flow, origins: Origins): AgentExplained["settings"] {
           ...Object.entries(config).map(([key, value]) => [`runner.verdict.config.${key}`, value] as const),
           [
             "runner.flow.prompts.strict",
-            origins.agent(["runner", "flow", "prompts", "strict"])?.value ?? false,
+            origin(["settings", "runner", "flow", "prompts", "strict"])?.value ?? false,
           ] as const,
         ]),
     ["runner.flow.defaultModel", model],
@@ -299,7 +275,7 @@ function settingsOf(flow: Flow, origins: Origins): AgentExplained["settings"] {
     ["runner.flow.askUserAutoResponse", settings.autoResponse],
     ["runner.boundaries.allowedTools", boundaries.allowedTools],
     // Where the agent names none, each step has the mode of its kind.
-    ["runner.boundaries.permissionMode", origins.agent(PERMISSION_MODE)?.value ?? null],
+    ["runner.boundaries.permissionMode", origin(PERMISSION_MODE)?.value ?? null],
     ["runner.boundaries.sandbox.enabled", boundaries.sandbox.enabled],
     ["runner.boundaries.sandbox.network.mode", boundaries.sandbox.network.mode],
     ["runner.boundaries.sandbox.network.trustedDomains", boundaries.sandbox.network.trustedDomains],
@@ -329,8 +305,11 @@ function settingsOf(flow: Flow, origins: Origins): AgentExplained["settings"] {
     ["runner.execution.finalize.createPr", finalize.createPr],
     ["runner.execution.finalize.prTarget", finalize.prTarget],
     ["runner.questions.askUser", settings.questions?.askUser ?? "auto"],
-    ["runner.questions.expireAfter", origins.agent(["runner", "questions", "expireAfter"])?.value ?? null],
-    ["runner.ifInterrupted", origins.agent(["runner", "ifInterrupted"])?.value ?? "retry"],
+    [
+      "runner.questions.expireAfter",
+      origin(["settings", "runner", "questions", "expireAfter"])?.value ?? null,
+    ],
+    ["runner.ifInterrupted", origin(["settings", "runner", "ifInterrupted"])?.value ?? "retry"],
     ["runner.watch.repeats", settings.watch?.repeats ?? null],
     ["runner.watch.inactivityMs", settings.watch?.inactivityMs ?? null],
     ["runner.logging.directory", logging.directory],
@@ -338,25 +317,24 @@ function settingsOf(flow: Flow, origins: Origins): AgentExplained["settings"] {
     ["runner.logging.maxFiles", logging.maxFiles],
   ];
   return rows.map(([key, value]) => {
-    const written = origins.agent(key.split("."));
+    const path = key.split(".");
+    const written = origin(path[0] === "runner" ? ["settings", ...path] : path);
     // An older word for the same type is written, and holds.
-    const origin =
-      key === "runner.verdict.type" && written !== null ? written.origin : originOf(written, value);
-    return { key, value, origin };
+    const isType = key === "runner.verdict.type" && written !== null;
+    return { key, value, origin: isType ? written.origin : originOf(written, value) };
   });
 }
 
 /** What a run may spend: of two limits the lesser holds. */
-function limitRows(flow: Flow, origins: Origins, ofUser: UserLimits): readonly LimitRow[] {
+function limitRows(flow: Flow, origin: OriginOf, ofUser: UserLimits): readonly LimitRow[] {
   const { visits: _, ...written } = flow.limits;
   const where = flow.dialect === "stage" ? ["limits"] : ["runner", "limits"];
   return Object.entries(effectiveLimits(written, ofUser.limits)).map(([name, value]) => {
-    const path = [...where, name];
-    const said = origins.agent(path);
+    const said = origin(["limits", name]);
     const isUsers = ofUser.file !== null && value !== said?.value;
     const place = { file: ofUser.file ?? "", line: 1, column: 1, pointer: `/limits/${name}` };
-    const origin: Origin = isUsers ? { kind: "written", ...place } : originOf(said, value);
-    return { key: path.join("."), value: value, origin };
+    const holds: Origin = isUsers ? { kind: "written", ...place } : originOf(said, value);
+    return { key: [...where, name].join("."), value, origin: holds };
   });
 }
 
@@ -418,11 +396,11 @@ function namesIn({ text, syntax }: Prompt): readonly string[] {
     : templateNames(parseTemplate(text));
 }
 
-function gateOf({ id, decide }: Step, origins: Origins): Gate | null {
+function gateOf({ id, decide }: Step, origin: OriginOf): Gate | null {
   if (decide.by === "const") return null;
   const field = decide.path.join(".");
   const labels = new Set([...decide.allow, ...decide.always]);
-  const written = origins.registry(["steps", id, "structuredGate", "intentField"]);
+  const written = origin(["steps", id, "decide", "path"]);
   return {
     field: { value: field, origin: originOf(written, field) },
     fallback: decide.fallback ?? null,
@@ -430,30 +408,14 @@ function gateOf({ id, decide }: Step, origins: Origins): Gate | null {
   };
 }
 
-/** Where a step stands in the registry; a question about a step stands in that step. */
-function placeOf({ id, aside }: Step, origins: Origins): Path {
-  const isOwn = aside === undefined || origins.registry(["steps", id]) !== null;
-  return isOwn ? ["steps", id] : ["steps", aside, "check"];
-}
-
-/** How a question's labels are called where they lead. */
-const QUESTION_KEYS: { readonly [label: Label]: string } = { pass: "onPass", fail: "onFail" };
-
-function transitionOf(step: Step, label: Label, origins: Origins): Origin | null {
-  const place = placeOf(step, origins);
-  const plain = origins.registry([...place, "transitions", label]);
-  const key = step.aside === undefined ? undefined : own(QUESTION_KEYS, label);
-  return (plain ?? (key === undefined ? null : origins.registry([...place, key])))?.origin ?? null;
-}
-
-function contractOf(flow: Flow, step: Step, origins: Origins): readonly ContractRow[] {
+function contractOf(flow: Flow, step: Step, origin: OriginOf): readonly ContractRow[] {
   const { id, decide, answer } = step;
   const words =
     decide.by === "field" && answer.kind === "object" && answer.schema.kind === "schema"
       ? fieldWords(answer.schema.schema, decide.path)
       : null;
   const allow = decide.by === "field" ? decide.allow : [decide.label];
-  const transitions = origins.registry(["steps", id, "transitions"])?.value;
+  const transitions = origin(["steps", id, "edges"])?.value;
   const edges = outlineOf(flow).edges.filter((edge) => edge.from === id);
   // Whatever becomes of a stage is a label of its own.
   const taken = step.stage === undefined ? Object.keys(step.edges) : edges.map((edge) => edge.label);
@@ -474,7 +436,7 @@ function contractOf(flow: Flow, step: Step, origins: Origins): readonly Contract
     const isAllowed = allow.includes(label) || always.includes(label);
     const schema = words === null ? null : words.filter((word) => meant(word) === label);
     const isSpoken = schema === null ? null : schema.length > 0;
-    const written = transitionOf(step, label, origins);
+    const written = origin(["steps", id, "edges", label])?.origin;
     const leads = edges.filter((edge) => edge.label === label);
     const isTacit = always.includes(label) && !allow.includes(label);
     return {
@@ -496,21 +458,21 @@ function contractOf(flow: Flow, step: Step, origins: Origins): readonly Contract
   });
 }
 
-function modeOf({ id, kind, tools }: Step, origins: Origins): StepExplained["mode"] {
+function modeOf({ id, kind, tools }: Step, origin: OriginOf): StepExplained["mode"] {
   const { mode } = tools;
-  const byStep = originOf(origins.registry(["steps", id, "permissionMode"]), mode);
+  const byStep = originOf(origin(["steps", id, "tools", "mode"]), mode);
   if (byStep.kind === "written") return { value: mode, origin: byStep, by: "step" };
-  const byAgent = originOf(origins.agent(PERMISSION_MODE), mode);
+  const byAgent = originOf(origin(PERMISSION_MODE), mode);
   if (byAgent.kind === "written" && mode !== MODE_BY_KIND[kind])
     return { value: mode, origin: byAgent, by: "agent" };
   return { value: mode, origin: NOT_WRITTEN, by: "kind" };
 }
 
-function guardOf(flow: Flow, { id, guard }: Step, origins: Origins): StepExplained["guard"] {
+function guardOf(flow: Flow, { id, guard }: Step, origin: OriginOf): StepExplained["guard"] {
   if (guard === undefined) return null;
   return {
     ...guard,
-    origin: origins.registry(["validationSteps", id])?.origin ?? NOT_WRITTEN,
+    origin: origin(["steps", id, "guard"])?.origin ?? NOT_WRITTEN,
     checks: guard.checks.flatMap(({ check: name, edition }) => {
       const check = own(flow.checks, name);
       if (check === undefined) return [];

@@ -6,24 +6,22 @@ import { agentText, stepText } from "../../../src/cli/commands/explain.ts";
 import { renderText } from "../../../src/cli/graph/graph-text.ts";
 import { createPaint } from "../../../src/cli/text/text.ts";
 import { outlineOf } from "../../../src/tell/outline.ts";
-import { originOf, readOrigins, type Origin } from "../../../src/load/agent/origin.ts";
-import { explainAgent, explainStep, originsOf } from "../../../src/run/records/explain.ts";
+import { originOf, type Origin } from "../../../src/load/text/origin.ts";
+import { explainAgent, explainStep } from "../../../src/run/records/explain.ts";
 import { load as loadFrom } from "../../../src/run/load.ts";
-import { filesOf, load, tree, type Changes } from "../../load/world.ts";
+import { load, tree, type Changes } from "../../load/world.ts";
 
 const plain = createPaint(false);
 const S = "/steps/continuation.issue";
 
 function world(changes: Changes = {}) {
   const files = tree(changes);
-  const { flow, problems } = load(files);
-  const loaded = { agent: "iterator", flow, problems };
-  const origins = readOrigins("iterator", filesOf(files));
+  const loaded = { agent: "iterator", ...load(files) };
   return {
-    flow: flow!,
-    origins,
-    agent: explainAgent(loaded, origins)!,
-    step: (id: string) => explainStep(loaded, id, origins)!,
+    flow: loaded.flow!,
+    loaded,
+    agent: explainAgent(loaded)!,
+    step: (id: string) => explainStep(loaded, id)!,
   };
 }
 
@@ -96,26 +94,33 @@ for (const [name, changes, key, value, from] of settings) {
 }
 
 test("an origin has the line and column where its author wrote it", () => {
-  const files = filesOf({
-    ".agent/x/agent.json": '{\n  "name": "x",\n  "runner": { "logging": { "format": "text" } }\n}',
+  const files = tree();
+  const agent = files[".agent/iterator/agent.json"]!;
+  const { origin } = load({
+    ...files,
+    ".agent/iterator/agent.json": agent.replace(
+      '"runner": {',
+      '"runner": {\n "logging": { "format": "text" },',
+    ),
   });
-  const origins = readOrigins("x", files);
-  assert.deepEqual(origins.agent(["runner", "logging", "format"])?.origin, {
+  const line = agent.slice(0, agent.indexOf('"runner": {')).split("\n").length + 1;
+  assert.deepEqual(origin(["settings", "runner", "logging", "format"])?.origin, {
     kind: "written",
-    file: ".agent/x/agent.json",
-    line: 3,
-    column: 28,
+    file: ".agent/iterator/agent.json",
+    line,
+    column: 15,
     pointer: "/runner/logging/format",
   });
-  assert.equal(origins.agent(["runner", "logging", "directory"]), null);
-  assert.equal(origins.registryFile, ".agent/x/steps_registry.json");
-  assert.equal(origins.registry(["steps"]), null);
+  assert.equal(origin(["settings", "runner", "logging", "directory"]), null);
+  assert.equal(origin(["steps", "initial.issue", "model"]), null);
 });
 
 test("in a file of an earlier form it is the place of the old key", () => {
-  const files = filesOf({ ".agent/x/agent.json": '{\n  "behavior": { "defaultModel": "haiku" }\n}' });
-  const { origin } = readOrigins("x", files).agent(["runner", "flow", "defaultModel"])!;
-  assert.equal(line(origin), "written agent.json/behavior/defaultModel");
+  const files = tree();
+  const old = { version: "1.11.0", name: "iterator", displayName: "I", behavior: { defaultModel: "haiku" } };
+  const { origin } = load({ ...files, ".agent/iterator/agent.json": JSON.stringify(old) });
+  const written = origin(["settings", "runner", "flow", "defaultModel"])!;
+  assert.equal(line(written.origin), "written agent.json/behavior/defaultModel");
 });
 
 test("equal values are equal whatever the order of their keys", () => {
@@ -288,7 +293,10 @@ test("a built-in prompt is told as such, word for word, with every path that was
   assert.equal(explained.prompt?.file, "built-in:detect:graph");
   assert.match(explained.prompt.builtIn ?? "", /^The step is \{uv-step_id\}\./);
   const told = stepText(explained, plain);
-  assert.match(told, /prompt +built-in:detect:graph, for want of a file:\n +│ The step is \{uv-step_id\}\./);
+  assert.match(
+    told,
+    /prompt +built-in:detect:graph, because there is no file:\n +│ The step is \{uv-step_id\}\./,
+  );
   assert.match(told, /not at \.agent\/iterator\/prompts\/steps\/continuation\/issue\/f_default\.md/);
   assert.match(told, /step_id +- +✓ +the constant continuation\.issue/);
 });
@@ -314,7 +322,7 @@ test("the checks of a closure are told with command, rule, prompt and what a fai
   assert.match(told, /checks before closing {2}\.agent\/iterator\/steps_registry\.json:\d+/);
   assert.match(
     told,
-    /git-clean {2}git status --porcelain\n {4}passes if it prints nothing, within .*; else git-dirty\n {4}told with \.agent\//,
+    /git-clean {2}git status --porcelain\n {4}passes if it prints nothing, within .*; else git-dirty\n {4}described by \.agent\//,
   );
   assert.match(told, /a failure leads back to .*; the 3rd ends the run/);
 });
@@ -339,7 +347,7 @@ test("each kind of check is told in its own words", () => {
   );
   assert.match(
     told,
-    /git-clean\(dir=\$\(x\) y\) {2}git -C "\$\{dir\}" status\n.*\n {4}dir = \$\(x\) y\n {4}told/,
+    /git-clean\(dir=\$\(x\) y\) {2}git -C "\$\{dir\}" status\n.*\n {4}dir = \$\(x\) y\n {4}described by/,
   );
   assert.match(told, /report {2}out\/report\.md\n {4}passes if it is there; else git-dirty\n/);
   assert.match(told, /said\n {4}passes if the newest commit has the form type\(scope\)!: subject; else/);
@@ -377,7 +385,7 @@ test("docs/looking-at-a-flow.md shows what the commands really print", async () 
   const root = new URL("../../../", import.meta.url).pathname;
   const page = readFileSync(`${root}docs/looking-at-a-flow.md`, "utf8").replaceAll(/^ {4}/gm, "");
   const loaded = await loadFrom("fixer", { cwd: `${root}examples/01-fix-a-test` });
-  const step = explainStep(loaded, "closure.issue", await originsOf(loaded))!;
+  const step = explainStep(loaded, "closure.issue")!;
   for (const shown of [
     renderText(outlineOf(loaded.flow!), 100, plain),
     stepText(step, plain),
@@ -388,13 +396,12 @@ test("docs/looking-at-a-flow.md shows what the commands really print", async () 
 });
 
 test("the lesser limit is told, with the place it comes from", () => {
-  const { flow, origins } = world({
+  const { loaded } = world({
     "agent /runner/limits": { turns: 7, tokens: 10 },
     [`registry ${S}/limits`]: { turns: 3, perAttempt: { soft: 0.5 } },
   });
-  const loaded = { agent: "iterator", flow, problems: [] };
   const ofUser = { limits: { turns: 5, tokens: 20 }, file: "/home/me/config.json" };
-  const told = explainAgent(loaded, origins, ofUser)!.settings.filter(({ key }) => key.includes("limits."));
+  const told = explainAgent(loaded, ofUser)!.settings.filter(({ key }) => key.includes("limits."));
   assert.deepEqual(
     told.map(({ key, value, origin }) => [key, value, line(origin)]),
     [
@@ -402,7 +409,7 @@ test("the lesser limit is told, with the place it comes from", () => {
       ["runner.limits.tokens", 10, "written agent.json/runner/limits/tokens"],
     ],
   );
-  const step = stepText(explainStep(loaded, "continuation.issue", origins)!, plain);
+  const step = stepText(explainStep(loaded, "continuation.issue")!, plain);
   assert.match(step, /at most +turns 3 .*steps_registry\.json:\d+/);
   assert.match(step, /at most +perAttempt\.soft 0\.5 /);
 });

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, test } from "node:test";
 import { githubTool } from "../../../src/boundaries/tools/github.ts";
-import { misfit } from "../../../src/boundaries/tools/tool.ts";
+import { inputFault } from "../../../src/boundaries/tools/tool.ts";
 import { tellGitHub } from "../../../src/effects/github/github-text.ts";
 import type { JsonObject } from "../../../src/flow/json.ts";
 import { visit } from "../../github/client.ts";
@@ -16,7 +16,7 @@ describe("told to a model", () => {
   afterEach(() => stand.close());
 
   async function ask(question: JsonObject): Promise<string> {
-    assert.equal(misfit(githubTool().spec.input, question), null);
+    assert.equal(inputFault(githubTool().spec.input, question), null);
     const told = await tellGitHub((await visit(stand)).github, question);
     return told.ok ? told.text : `FAILED ${told.why}`;
   }

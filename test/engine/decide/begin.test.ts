@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { decide } from "../../../src/engine/decide/decide.ts";
 import { EMPTY_STATE } from "../../../src/engine/decide/state.ts";
+import { ready } from "../../ready.ts";
 import { sketchFlow } from "../../../src/testing/flows.ts";
 
 test("a run begins at its entry with what it was given", () => {
@@ -10,7 +11,13 @@ test("a run begins at its entry with what it was given", () => {
   const backend = { id: "scripted", options: null };
   const about = { agent: flow.agent, flow: "digest", cwd: "/", backend };
   const args = { issue: 12 };
-  const state = decide(flow, EMPTY_STATE, { type: "run.started", run: "r", args, input: "piped", ...about });
+  const { state } = decide(ready(flow), EMPTY_STATE, {
+    type: "run.started",
+    run: "r",
+    args,
+    input: "piped",
+    ...about,
+  });
   assert.deepEqual(
     [state.run, state.args, state.input, state.ctx, state.iterations, state.visits],
     ["r", args, "piped", args, 1, { a: 1 }],

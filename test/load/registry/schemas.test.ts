@@ -51,6 +51,9 @@ const GOOD: readonly [string, { readonly [name: string]: unknown }, string, Json
   ["#/$defs/x", { "main.json": { $defs: { x: THING } } }, "#/$defs/x", CLOSED],
   ["/a/b", { "main.json": { a: { b: THING } } }, "/a/b", CLOSED],
   ["a name that holds ~1", { "main.json": { "/": "x", "~1": THING } }, "#/~01", CLOSED],
+  ["a name escaped as in a URI", { "main.json": { "a b": THING, "a%20b": {} } }, "#/a%20b", CLOSED],
+  ["a name with a percent sign", { "main.json": { "a%20b": THING, "50%": {} } }, "#/a%20b", CLOSED],
+  ["a percent sign that escapes nothing", { "main.json": { "50%": THING } }, "#/50%", CLOSED],
   ["~1 and ~0", { "main.json": { "a/b": { "c~d": THING } } }, "#/a~1b/c~0d", CLOSED],
   [
     "the draft of the file",
@@ -206,7 +209,7 @@ const BAD: readonly [string, { readonly [name: string]: unknown }, string, strin
   ["no such name", { "main.json": {} }, "x", "SCHEMA_POINTER_ERROR", /no "x" in s\/main\.json/],
   ["no such pointer", { "main.json": {} }, "#/definitions/x", "SCHEMA_POINTER_ERROR", /definitions\/x/],
   ["an inherited name", { "main.json": {} }, "constructor", "SCHEMA_POINTER_ERROR", /constructor/],
-  ["no schema object", { "main.json": { x: "text" } }, "x", "SCHEMA_POINTER_ERROR", /no schema object/],
+  ["no schema object", { "main.json": { x: "text" } }, "x", "SCHEMA_POINTER_ERROR", /not a schema object/],
   ["##", { "main.json": {} }, "##/x", "MALFORMED_SCHEMA_IDENTIFIER", /##/],
   ["//", { "main.json": {} }, "#//x", "MALFORMED_SCHEMA_IDENTIFIER", /\/\//],
   [
@@ -242,14 +245,14 @@ const BAD: readonly [string, { readonly [name: string]: unknown }, string, strin
     { "main.json": { x: { $ref: "../../etc/passwd#/y" } } },
     "x",
     "FAILED_SCHEMA_RESOLUTION",
-    /leads out of the project/,
+    /leaves the project/,
   ],
   [
     "an absolute $ref",
     { "main.json": { x: { $ref: "/etc/passwd#/y" } } },
     "x",
     "FAILED_SCHEMA_RESOLUTION",
-    /leads out of the project/,
+    /leaves the project/,
   ],
   ["too deep", { "main.json": { x: nested(60) } }, "x", "FAILED_SCHEMA_RESOLUTION", /deeper than 50/],
   [

@@ -4,6 +4,7 @@ import { test } from "node:test";
 import type { StepGuard } from "../../../src/flow/flow.ts";
 import { whyAll } from "../../../src/run/records/why.ts";
 import { sketchCheck, sketchFlow, text } from "../../../src/testing/flows.ts";
+import { ready } from "../../ready.ts";
 import { play } from "../../engine/played.ts";
 
 const checks = { one: sketchCheck("one", "true"), two: sketchCheck("two", "true") };
@@ -27,7 +28,7 @@ async function checkedWith(guard: Partial<StepGuard>) {
     checks: [[{ ok: false }]],
     model: [say("closing"), say("closing")],
   });
-  const [first] = whyAll(flow, entries);
+  const [first] = whyAll(ready(flow), entries);
   const checked = first!.moments.find((moment) => moment.checked !== undefined)!.checked!;
   return [checked.on, checked.onFailure, checked.maxFailures, checked.failures, checked.notRun];
 }

@@ -1,0 +1,135 @@
+/** agent.json: opened, and made into the settings of a flow. The same beside a registry and beside stages. */
+import type { Files } from "../../flow/files.ts";
+import { isObject, own, type JsonObject } from "../../flow/json.ts";
+import type { Actions, Settings } from "../../flow/settings.ts";
+import type { Code } from "../rules/codes.ts";
+import type { Finding } from "../rules/finding.ts";
+import { repeatedKeys } from "../rules/keys.ts";
+import { isWritten, readDocument, type Document } from "../text/document.ts";
+import { escapesProject, joinPath } from "../text/paths.ts";
+import { isWriting, type AgentSource } from "./agent-shape.ts";
+import { DEFAULTS } from "./defaults.ts";
+import { mcpSetting, serversOf, type Declared } from "./mcp.ts";
+import { peopleOf } from "./people.ts";
+
+/** The file as a document that holds an object, or null with the reason among the findings. */
+export function open(files: Files, file: string, about: About, findings: Finding[]): Document | null {
+  const read = readDocument(files, file);
+  const { document } = read;
+  const report = (code: Code, message: string, fix: string) => {
+    findings.push({ code, document, pointer: "", message, fix });
+    return null;
+  };
+  switch (read.kind) {
+    case "missing":
+      return report(about.missing, about.says, `Create ${file}, or ${about.otherwise}.`);
+    case "unreadable":
+      return report(
+        about.unreadable,
+        `${file} cannot be read: ${read.why}.`,
+        "Make it a readable file in the project.",
+      );
+    case "broken":
+      return report(
+        "AC-SERVICE-002",
+        `${file} is not valid JSON: ${read.what}.`,
+        "Fix the JSON at this position.",
+      );
+    case "read":
+      findings.push(...repeatedKeys(document));
+      if (isObject(document.value)) return document;
+      return report(about.noObject, `${file} must contain a JSON object.`, "Write a JSON object in braces.");
+  }
+}
+
+/** The words for a file that cannot be opened. */
+export type About = {
+  readonly missing: Code;
+  readonly unreadable: Code;
+  readonly noObject: Code;
+  readonly says: string;
+  readonly otherwise: string;
+};
+
+export function aboutAgent(name: string, folder: string): About {
+  return {
+    missing: "AC-SERVICE-001",
+    unreadable: "AC-SERVICE-003",
+    noObject: "AC-VALID-001",
+    says: `There is no agent "${name}": looked in ${folder}, and there is no ${folder}/agent.json and no ${folder}/stages.`,
+    otherwise: "start from the root of the project that has it",
+  };
+}
+
+export function aboutRegistry(file: string): About {
+  return {
+    missing: "AC-SERVICE-004",
+    unreadable: "AC-SERVICE-004",
+    noObject: "SR-LOAD-001",
+    says: `There is no steps registry ${file}.`,
+    otherwise: "name the registry in runner.flow.prompts.registry",
+  };
+}
+
+/** `more`: servers of tools that are declared elsewhere. */
+export function settingsOf(
+  { runner }: AgentSource,
+  document: Document,
+  actions: Actions,
+  more: readonly Declared[] = [],
+): Settings {
+  const { boundaries, integrations, execution, logging, flow, verdict } = runner;
+  const { github } = integrations;
+  return {
+    verdict: { type: verdict.type, config: writtenConfig(document) },
+    boundaries: {
+      allowedTools: boundaries.allowedTools,
+      permissionMode: boundaries.permissionMode ?? DEFAULTS.permissionMode,
+      sandbox: {
+        ...(isWritten(document, ["runner", "boundaries", "sandbox"]) && { asked: true as const }),
+        enabled: boundaries.sandbox.enabled,
+        network: {
+          ...(isWritten(document, ["runner", "boundaries", "sandbox", "network"]) && {
+            asked: true as const,
+          }),
+          ...boundaries.sandbox.network,
+        },
+        filesystem: { ...boundaries.sandbox.filesystem },
+        excludedCommands: boundaries.sandbox.excludedCommands,
+        allowUnsandboxedCommands: boundaries.sandbox.allowUnsandboxedCommands,
+      },
+    },
+    github: {
+      enabled: github.enabled,
+      ...(isWriting(document) && { asked: true as const }),
+      labels: Object.fromEntries(github.labels.rest),
+      completion: { ...github.labels.completion },
+      defaultClosureAction: github.defaultClosureAction,
+      ...(github.answerLabels.length > 0 && { answerLabels: github.answerLabels }),
+      ...(github.mentions && { mentions: true as const }),
+    },
+    actions,
+    worktree: { ...execution.worktree },
+    finalize: { ...execution.finalize, prTarget: execution.finalize.prTarget ?? null },
+    logging: {
+      ...logging,
+      maxFiles: logging.maxFiles ?? null,
+      enabled: isLogged(logging.directory, document),
+    },
+    inspectSchemas: flow.schemas.inspection,
+    autoResponse: flow.askUserAutoResponse,
+    ...peopleOf(runner),
+    ...mcpSetting([serversOf({ runner }, document), ...more]),
+  };
+}
+
+/** Whoever writes the group wants log files; they are written below the project and nowhere else. */
+function isLogged(directory: string, document: Document): boolean {
+  return isWritten(document, ["runner", "logging"]) && !escapesProject(joinPath("", directory));
+}
+
+function writtenConfig({ value }: Document): JsonObject {
+  const member = (owner: unknown, key: string) => (isObject(owner) ? own(owner, key) : undefined);
+  const config = member(member(member(value, "runner"), "verdict"), "config");
+  return isObject(config) ? config : {};
+}
