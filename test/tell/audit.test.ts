@@ -142,7 +142,7 @@ test("a call that is denied is proposed, denied and cancelled, and one that is a
   const about = audit(ready(flow), entries)
     .filter(({ name }) => /^ToolInvocation(?!Proposed)|^Approval/.test(name))
     .map(({ name, about: { decision, source, reason, why, content } }) =>
-      [name, decision, source, reason, why, content].filter((word) => word !== undefined).join(" "),
+      [name, decision, source, reason, why, content].filter((word) => typeof word === "string").join(" "),
     );
   assert.deepEqual(about, [
     "Approval approve sm-envelope",

@@ -1,7 +1,7 @@
 /** A coding agent is given up only for its silence: whatever else comes of a query stays as it is. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Backend, RunRequest, TurnResult } from "../../../src/engine/ports.ts";
+import type { RunRequest, TurnResult } from "../../../src/engine/ports.ts";
 import { watchOver } from "../../../src/run/world/watchdog.ts";
 
 const fault: TurnResult = { kind: "fault", fault: { kind: "other", message: "refused" } };
@@ -12,7 +12,7 @@ function ran(
   run: (request: RunRequest) => Promise<TurnResult>,
   signal = new AbortController().signal,
 ) {
-  const backend = watchOver({ spec: { id: "x", options: null }, run } as unknown as Backend, inactivityMs);
+  const backend = watchOver({ spec: { id: "x", options: null }, run }, inactivityMs);
   return backend.run!({ signal, gate: () => Promise.resolve(null) } as unknown as RunRequest);
 }
 const stopped = (signal: AbortSignal) =>
