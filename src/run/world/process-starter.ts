@@ -1,10 +1,11 @@
 /** The ground under a run: how it starts processes, settled before anything is trusted, made or recorded. */
 import { existsSync } from "node:fs";
+import type { Places } from "../../boundaries/sandbox/policy.ts";
 import type { ServedTool } from "../../boundaries/tools/toolbox.ts";
 import { markOfRun } from "../../effects/process/strays.ts";
 import { MARKS } from "../../effects/process/tree.ts";
 import type { Backend } from "../../engine/ports.ts";
-import type { Confinement } from "../../flow/event.ts";
+import type { BackendSpec, Confinement } from "../../flow/event.ts";
 import type { Flow } from "../../flow/flow.ts";
 import type { UserConfig } from "./config.ts";
 import type { DriveOptions } from "../options.ts";
@@ -12,7 +13,7 @@ import { modulesOf } from "./own-modules.ts";
 import { surroundings } from "./workplace.ts";
 import { startsProcesses } from "./processes.ts";
 import type { Project } from "./project.ts";
-import { decideSandbox } from "./sandbox-decision.ts";
+import { decideSandbox, type Decision } from "./sandbox-decision.ts";
 import { placesOf, settle, type Ground, type Settled } from "./sandbox.ts";
 
 /** What the machine offers a run: how commands are started, and what they see of the environment. */
@@ -27,7 +28,7 @@ export type Around = Pick<Ground, "exec" | "child" | "search" | "git"> & {
 export type Setting = {
   /** The flow first; then others whose blocks may still be carried out. */
   readonly flows: readonly Flow[];
-  readonly backend: Pick<Backend, "spec" | "unconfinable">;
+  readonly backend: Pick<Backend, "unconfinable"> & { readonly spec: Pick<BackendSpec, "id"> };
   readonly project: Project;
   readonly cwd: string;
   readonly config: UserConfig;
@@ -37,11 +38,19 @@ export type Setting = {
   readonly began?: boolean;
 };
 
+type Wishes = Pick<DriveOptions, "env" | "sandbox" | "network">;
+
 /** Whether its commands will be confined; SANDBOX_UNAVAILABLE where they must be and cannot be. */
-export async function settleGround(
+export async function settleGround(setting: Setting, wishes: Wishes): Promise<Settled> {
+  const { decision, places } = decideGround(setting, wishes);
+  return await settle(decision, places, wishes.env ?? process.env);
+}
+
+/** What is to confine the commands of a run, and what it is to keep them from. */
+export function decideGround(
   { flows, backend, project, cwd, config, granting, began = false }: Setting,
-  { env = process.env, sandbox, network }: Pick<DriveOptions, "env" | "sandbox" | "network">,
-): Promise<Settled> {
+  { env = process.env, sandbox, network }: Wishes,
+): { readonly decision: Decision; readonly places: Places } {
   const { unconfinable = false, spec } = backend;
   const decision = decideSandbox({
     sandbox: flows[0]!.settings.boundaries.sandbox,
@@ -54,7 +63,7 @@ export async function settleGround(
   // The folder of a worktree may be gone: then it is made again, and tried out when it is there.
   const place = existsSync(cwd) ? cwd : project.root;
   const modules = flows.flatMap((flow) => modulesOf(flow, project.root));
-  return await settle(decision, placesOf(project, place, env, modules), env);
+  return { decision, places: placesOf(project, place, env, modules) };
 }
 
 /** Whether somebody could be asked to grant a stage more than its list. */
