@@ -207,11 +207,11 @@ function switchValue(
 
 function unknownFlag(text: string, { flags, declared = [] }: Grammar): UsageError {
   const candidates = [...declared, ...flags].map((flag) => `--${flag.name}`);
-  return new UsageError(`There is no flag ${text} here.`, { word: text, candidates });
+  return new UsageError(`Unknown flag ${text}.`, { word: text, candidates });
 }
 
 function noValue(text: string, next: string | undefined): UsageError {
-  const hint = next === undefined ? "" : ` If "${next}" is meant as its value, write ${text}=${next}.`;
+  const hint = next === undefined ? "" : ` To pass "${next}" as its value, write ${text}=${next}.`;
   return new UsageError(`${text} needs a value.${hint}`);
 }
 
@@ -281,7 +281,7 @@ export function readMoney(text: string): number | null {
   return /^\$?\d{1,9}(\.\d{1,6})?$/.test(text) ? Number(text.replace("$", "")) : null;
 }
 
-export const NEEDS_MONEY = "an amount in US dollars, as in 0.50";
+export const NEEDS_MONEY = "an amount in US dollars, such as 0.50";
 
 /** The units of a time, the largest first. */
 export const TIME_UNITS = [
@@ -303,6 +303,6 @@ export function readDuration(text: string, least = 1): number | null {
 
 export function needsDuration(text: string): string {
   return /^[1-9]\d{0,9}$/.test(text)
-    ? `a unit, as in ${text}s, ${text}m or ${text}h`
-    : "a time with its unit (ms, s, m, h, d, w), as in 90s or 5m";
+    ? `a unit, such as ${text}s, ${text}m or ${text}h`
+    : "a time with a unit (ms, s, m, h, d, w), such as 90s or 5m";
 }

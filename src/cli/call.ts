@@ -127,9 +127,9 @@ export function writtenFlags(
 
 function requireWords({ name, words: takes }: Command, words: readonly string[]): void {
   const surplus = takes.at(-1)?.repeats ? undefined : words[takes.length];
-  if (surplus !== undefined) throw new UsageError(`${name} does not know what to do with "${surplus}".`);
+  if (surplus !== undefined) throw new UsageError(`${name} takes no argument "${surplus}".`);
   const empty = takes.find(({ is }, place) => (is === "agent" || is === "run") && words[place] === "");
-  if (empty !== undefined) throw new UsageError(`${name} needs ${empty.name}, and "" was given.`);
+  if (empty !== undefined) throw new UsageError(`${name} needs ${empty.name}, but "" was given.`);
   const needed = takes.filter(({ optional }) => optional === undefined);
   if (words.length >= needed.length) return;
   const given = words.length === 0 ? "" : `; only ${words.map((word) => `"${word}"`).join(" ")} was given`;

@@ -61,11 +61,12 @@ export function driveOptions(
   const { screen, host, flags } = call;
   const { script, model, backend, wait, log, network } = flags;
   const onPermission = flags["on-permission"];
-  if (flags.json && flags.events) throw new UsageError("--json and --events cannot both have stdout.");
+  if (flags.json && flags.events)
+    throw new UsageError("--json and --events cannot be used together: both write to stdout.");
   if (script !== undefined && (model ?? backend) !== undefined)
-    throw new UsageError("--script answers in the place of a model: leave --model and --backend out.");
+    throw new UsageError("--script replaces the model: leave out --model and --backend.");
   if (wait && (onPermission ?? "halt") !== "halt")
-    throw new UsageError("--wait waits for an answer, and --on-permission settles it without one.");
+    throw new UsageError("--wait and --on-permission cannot be used together.");
   const isAnswering = screen.isAnswering ? true : undefined;
   return {
     cwd: resolve(call.cwd),
@@ -262,9 +263,9 @@ function askForJournal(call: Call, signal: AbortSignal): Yes {
     await isYes(
       call,
       [
-        `The record of runs in ${visibleInLine(question.stateDir)} is foreign: ${shown(question.why)}.`,
+        `The run records in ${visibleInLine(question.stateDir)} are not yours: ${shown(question.why)}.`,
         ...foreignLines(question).map((line) => `  ${shown(line).replaceAll("\n", "\n    ")}`),
-        "Use it as your own from now on, with what it records: commands, folders, replies?",
+        "Trust them from now on, including the commands, folders and replies they contain?",
       ].join("\n"),
       signal,
     );
@@ -277,7 +278,7 @@ function askForTrust(call: Call, signal: AbortSignal): Confirm {
       call,
       [
         `Agent ${visibleInLine(agent)} of the project ${visibleInLine(root)} makes Lockstep do this:`,
-        ...(change === null ? [] : ["It changed since you trusted it: + is new, - is gone."]),
+        ...(change === null ? [] : ["It changed since you trusted it (+ added, - removed)."]),
         ...commandLines(commands, change).map((line) => broken(line)),
         `Trust exactly this from now on (${digest})?`,
       ].join("\n"),

@@ -11,7 +11,7 @@ export function readFields(call: CallOf<"run">): JsonObject {
   const fields = new Map<string, Json[]>();
   const add = (name: string, value: Json) => {
     if (RESERVED_FIELDS.has(name))
-      throw new UsageError(`--input ${name} cannot be given: the runtime writes it.`);
+      throw new UsageError(`--input ${name} cannot be given: the runtime sets it.`);
     fields.set(name, [...(fields.get(name) ?? []), value]);
   };
   for (const given of call.flags.input) {
@@ -37,5 +37,5 @@ function readObject(call: CallOf<"run">, file: string): JsonObject {
     );
   }
   if (isObject(value)) return value;
-  throw new UsageError(`--input @${file} must hold a JSON object with the fields.`);
+  throw new UsageError(`--input @${file} must contain a JSON object with the fields.`);
 }

@@ -25,7 +25,7 @@ export function mainHelp(paint: Paint, program = "lockstep"): string {
     command.summary,
   ]);
   return [
-    "Runs LLM agents as declared step flows: .agent/NAME/ holds an agent.",
+    "Runs LLM agents as declared step flows. An agent is a folder .agent/NAME/.",
     "",
     `${paint("bold", "Usage")}  ${program} COMMAND [flags]`,
     "",

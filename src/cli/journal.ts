@@ -1,6 +1,7 @@
 /** Reading the project's journal, without leaving a trace where there is none. */
-import { openExistingJournal, RunnerError, type Journal } from "../run/index.ts";
-import { openOwnJournal, requireRecord } from "../run/records/journal.ts";
+import { RunnerError } from "../run/errors.ts";
+import type { Journal } from "../run/index.ts";
+import { openExistingJournal, openOwnJournal, requireRecord } from "../run/records/journal.ts";
 import { EXIT } from "../flow/verdict.ts";
 import { findProject } from "../run/world/project.ts";
 import type { Damage } from "../run/records/runs.ts";
@@ -41,7 +42,7 @@ async function explained(error: unknown, stateDir: string, call: Call): Promise<
   if (!(error instanceof Error) || error instanceof RunnerError || error instanceof UsageError) return error;
   const { standingOf } = await import("../run/trust/state-folders.ts");
   if (standingOf(stateDir, call.host.env).kind !== "foreign") return error;
-  const what = `What is recorded in ${stateDir} cannot be read: ${error.message}. You did not make it here, and it may have been changed.`;
+  const what = `The records in ${stateDir} cannot be read: ${error.message}. They were not made here and may have been changed.`;
   return new RunnerError("JOURNAL_UNAVAILABLE", what, { cause: error });
 }
 

@@ -60,7 +60,7 @@ export function parseLimit(text: string): Granted {
     /^(?:(.+)\.)?(turns|tokens|costUsd|wallMs|soft)=(.*)$/.exec(text) ?? [];
   if (name === "")
     throw new UsageError(
-      `--max cannot be "${text}": write turns, tokens, costUsd, wallMs or soft, then = and how much; for a step its name before, as in initial.issue.turns=20.`,
+      `--max cannot be "${text}": write turns, tokens, costUsd, wallMs or soft with a value, such as turns=20; for a step, initial.issue.turns=20.`,
     );
   const limits = { [name]: amount(name, value, `--max ${name}`) };
   if (whose === "") return limits;
@@ -86,7 +86,7 @@ const WHOLE: Reading = { read: (text) => readCount(text), needs: () => needsCoun
 const READ: { readonly [name: string]: Reading } = {
   costUsd: { read: readMoney, needs: () => NEEDS_MONEY },
   wallMs: { read: (text) => readDuration(text), needs: needsDuration },
-  soft: { read: share, needs: () => "a share above 0 and at most 1, as in 0.8" },
+  soft: { read: share, needs: () => "a fraction above 0 and at most 1, such as 0.8" },
 };
 
 function share(text: string): number | null {

@@ -98,7 +98,7 @@ async function main(argv: readonly string[]): Promise<void> {
 
 function refuseNode(argv: readonly string[]): void {
   const reason =
-    `lockstep needs Node ${OLDEST_NODE} or newer, and this is Node ${process.versions.node}. ` +
+    `lockstep needs Node ${OLDEST_NODE} or newer, but this is Node ${process.versions.node}. ` +
     `Install a newer one from https://nodejs.org, or with your version manager.`;
   const failure = { v: 1, outcome: "failed", success: false, code: "NODE_TOO_OLD", reason, exitCode: 3 };
   process.stderr.write(`${reason}\n`);
@@ -177,7 +177,7 @@ function printVersion(json: boolean): number {
 
 /** `lockstep` alone: help, but no success. */
 async function printUsage(json: boolean): Promise<number> {
-  if (json) throw new UsageError("A command is needed.");
+  if (json) throw new UsageError("No command given.");
   const { mainHelp } = await import("./help.ts");
   process.stderr.write(`${mainHelp(createPaint(false), host.program)}\n`);
   return 2;
@@ -313,8 +313,8 @@ function leaveAtOnce(signal: Signal): void {
 
 function stopWords(signal: Signal): string {
   const isWork = isRunning(asked) || asked?.name === "answer";
-  const given = isWork ? ": what is under way is given up." : ".";
+  const given = isWork ? ": current work is discarded." : ".";
   if (signal === "SIGTERM") return `SIGTERM received, stopping${given}`;
   if (signal === "SIGHUP") return `The terminal is gone, stopping${given}`;
-  return `Stopping${given}${isWork ? " Press Ctrl-C again to leave at once." : ""}`;
+  return `Stopping${given}${isWork ? " Press Ctrl-C again to exit immediately." : ""}`;
 }

@@ -1,4 +1,5 @@
 /** Many runs of one agent side by side, each with parameters of its own; none stops because another one failed. */
+import { prepare } from "../engine/schema/prepared.ts";
 import { relative, resolve } from "node:path";
 import type { ScriptReply } from "../backends/scripted/script.ts";
 import { RunnerError, type Backend, type Journal } from "../engine/ports.ts";
@@ -177,7 +178,7 @@ function beginner(loaded: Loaded, { batch }: BatchRecord, options: Beginning): W
     others ??= underWay(journal, loaded.agent);
     const other = (await others).find((one) => isPart(item.args, one.args));
     if (other !== undefined)
-      return toFailure(loaded.agent, "RUN_OWNED_ELSEWHERE", `Run ${other.run} is at work on it already.`);
+      return toFailure(loaded.agent, "RUN_OWNED_ELSEWHERE", `Run ${other.run} is already working on it.`);
     const how = {
       ...shared,
       journal,
@@ -237,8 +238,9 @@ function waysOf(
 
 /** Whatever refuses one of them refuses all, and is asked and reported once. Gives what was reported. */
 async function requireCommon(loaded: Loaded, options: BatchOptions): Promise<readonly string[]> {
-  const { flow, project, problems } = loaded;
-  if (flow === null) return [];
+  const { project, problems } = loaded;
+  if (loaded.flow === null) return [];
+  const flow = await prepare(loaded.flow);
   await using stack = new AsyncDisposableStack();
   const { backend } = options;
   // One that was handed in is the caller's to close.

@@ -224,7 +224,7 @@ async function listenerOf({ options, flow, project, run, begin, past }: Driven):
 function broken(result: Result, error: RunnerError, message: string): Result {
   // Another process goes on with a run that was taken over.
   const resumable = error.code !== "RUN_OWNED_ELSEWHERE";
-  const onward = ` What was committed is kept; go on with: lockstep resume ${result.run}`;
+  const onward = ` Completed work is kept; continue with: lockstep resume ${result.run}`;
   const reason = resumable ? message + onward : message;
   const verdict = { outcome: "failed", code: error.code } as const;
   const told = {

@@ -68,7 +68,7 @@ function naming(problem: Problem, agent: string, project: Project): Problem {
   const names = listAgents(project);
   const there =
     names.length === 0
-      ? `${project.agentsDir} holds no agent; make one with: lockstep init ${agent}`
+      ? `${project.agentsDir} contains no agents; create one with: lockstep init ${agent}`
       : `there is: ${names.slice(0, 20).join(", ")}`;
   return { ...problem, fix: `${problem.fix}${didYouMean(agent, names)} In this project ${there}.` };
 }
@@ -89,12 +89,12 @@ function flagProblems(
       kind === "reserved"
         ? ({
             code: "PARAM-RESERVED",
-            message: `The parameter "${name}" has the flag ${flag}, and no parameter can take ${clash} away from \`lockstep run\`.`,
+            message: `The parameter "${name}" uses the flag ${flag}, but ${clash} of \`lockstep run\` is reserved.`,
             fix: `${fix}.`,
           } as const)
         : ({
             code: "PARAM-BUILT-IN",
-            message: `The parameter "${name}" has the flag ${flag}, which \`lockstep run\` has too.`,
+            message: `The parameter "${name}" has the flag ${flag}, which is also a flag of \`lockstep run\`.`,
             fix: `${fix}, or write --ls-${clash.slice(2)} for the built-in one.`,
           } as const);
     return [problemAt(["parameters", name, ...(isStages ? [] : ["cli"])], found)];

@@ -179,7 +179,7 @@ async function endAll(
 const MOST_NAMED = 10;
 
 function straysText(names: readonly string[]): string {
-  return `Processes of the run were still running although the process that owned it was gone. They were ended: ${names.join(", ")}.`;
+  return `Processes of the run were still running after the process that owned it had died. They were ended: ${names.join(", ")}.`;
 }
 
 /** Somebody wanted it to rest: only who says so goes on. A stop that nobody heeded is past. */
@@ -251,7 +251,7 @@ export async function resultIfOver(journal: Journal, id: string, now: number): P
 }
 
 function toldOver(result: Result, id: string, { notify }: ResumeOptions): Result {
-  const text = `Run ${id} had ended before (${result.outcome}): nothing was resumed, and this is its result.`;
+  const text = `Run ${id} had already ended (${result.outcome}): nothing was resumed, and this is its result.`;
   notify?.(text);
   return { ...result, warnings: [...result.warnings, text] };
 }

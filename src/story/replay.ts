@@ -1,7 +1,7 @@
 /** Working out every decision of a run again from its journal, and holding it against what is recorded. */
+import type { Prepared, PreparedFlows } from "../engine/schema/prepared.ts";
 import { flowFrom } from "../flow/adopted.ts";
 import { decisionIn, type Command, type Entry, type Event, type Led } from "../flow/event.ts";
-import type { Flow, Flows } from "../flow/flow.ts";
 import { sameJson, type Json } from "../flow/json.ts";
 import { stateAfter } from "../engine/decide/decide.ts";
 import { EMPTY_STATE, type State } from "../engine/decide/state.ts";
@@ -24,7 +24,7 @@ export type Divergence = {
   readonly derived: Json;
 };
 
-export function replay(began: Flow, entries: readonly Entry[], adopted?: Flows): Replayed {
+export function replay(began: Prepared, entries: readonly Entry[], adopted?: PreparedFlows): Replayed {
   let flow = began;
   const { add, replayed } = createReplay(({ event }) => (flow = flowFrom(flow, event, adopted)));
   entries.every(add);
@@ -38,7 +38,7 @@ export type Replaying = {
 };
 
 /** For a run that is read in slices: `flowAt` gives the flow that holds from an entry on. After the first difference nothing more is looked at. */
-export function createReplay(flowAt: (entry: Entry) => Flow): Replaying {
+export function createReplay(flowAt: (entry: Entry) => Prepared): Replaying {
   let state = EMPTY_STATE;
   let events = 0;
   let difference: Divergence | null = null;

@@ -1,7 +1,8 @@
 /** The visits of a run, each with all that happened in it and how the run stood before and after: a fold of its journal. */
+import type { Prepared, PreparedFlows } from "../engine/schema/prepared.ts";
 import { EMPTY_STATE, type Lane, type State } from "../engine/decide/state.ts";
 import type { CheckResult, Entry, Event } from "../flow/event.ts";
-import type { Flow, Flows, StepId } from "../flow/flow.ts";
+import type { Flow, StepId } from "../flow/flow.ts";
 import { own } from "../flow/json.ts";
 import { laneIn, story, type Moment } from "./story.ts";
 
@@ -16,7 +17,7 @@ export type Trace = {
   readonly decided: Visit | null;
   readonly final: State;
   /** The flow that holds at the end. */
-  readonly flow: Flow;
+  readonly flow: Prepared;
   readonly digest: string;
   readonly started: Started | null;
   readonly last: Entry | null;
@@ -32,7 +33,7 @@ export type Visit = {
   /** The step that led here. */
   readonly from: StepId | null;
   /** The flow that held when it was begun. */
-  readonly flow: Flow;
+  readonly flow: Prepared;
   /** The entry that led to it. */
   readonly begun: number;
   readonly happened: readonly Happened[];
@@ -50,7 +51,7 @@ export type Happened = Moment & {
 type Growing = Visit & { readonly happened: Happened[] };
 
 /** All of it: what happened in every visit. */
-export function traceOf(began: Flow, entries: readonly Entry[], adopted?: Flows): Trace {
+export function traceOf(began: Prepared, entries: readonly Entry[], adopted?: PreparedFlows): Trace {
   const { add, traced } = createTrace();
   let flow = began;
   for (const moment of story(began, entries, adopted)) {
@@ -72,7 +73,7 @@ export function visitIn(target: string): { readonly step: StepId; readonly visit
  */
 export function createTrace(target?: string | null): {
   readonly add: (moment: Moment) => void;
-  readonly traced: (flow: Flow) => Trace;
+  readonly traced: (flow: Prepared) => Trace;
 } {
   const visits: Growing[] = [];
   const bySteps = new Map<StepId, Growing[]>();
@@ -90,7 +91,7 @@ export function createTrace(target?: string | null): {
 
   const visitOf = ({ step, visit }: Pick<Lane, "step" | "visit">) => bySteps.get(step)?.[visit - 1];
 
-  const meet = (lane: Lane, seq: number, flow: Flow) => {
+  const meet = (lane: Lane, seq: number, flow: Prepared) => {
     if (visitOf(lane) !== undefined) return;
     const known = bySteps.get(lane.step) ?? [];
     const owner = own(flow.steps, lane.step)?.aside;

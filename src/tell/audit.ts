@@ -2,9 +2,9 @@
  * What a run of stages did, in the words of their life: phases, outcomes, grants, transitions. A table over the deeds of
  * its journal and nothing else: whatever it reports can be reported again from the same entries.
  */
+import type { Prepared, PreparedFlows } from "../engine/schema/prepared.ts";
 import type { AtVisit, Deed, Phase } from "../flow/deed.ts";
 import type { Call, CallResult, Entry, Event, Led } from "../flow/event.ts";
-import type { Flow, Flows } from "../flow/flow.ts";
 import { canonicalJson, own, type Json, type JsonObject } from "../flow/json.ts";
 import type { Verdict } from "../flow/verdict.ts";
 import { executionId } from "../engine/decide/stage-lane.ts";
@@ -15,7 +15,11 @@ import { deedsOf, laneIn, story, type Moment } from "../story/story.ts";
 export type AuditRecord = { readonly at: number; readonly name: string; readonly about: JsonObject };
 
 /** `entries` from the first one on. */
-export function audit(began: Flow, entries: readonly Entry[], adopted?: Flows): readonly AuditRecord[] {
+export function audit(
+  began: Prepared,
+  entries: readonly Entry[],
+  adopted?: PreparedFlows,
+): readonly AuditRecord[] {
   return [...story(began, entries, adopted)].flatMap(auditRecords);
 }
 

@@ -85,11 +85,11 @@ test("what cannot be written says why and what to do, not what the system calls 
   for (const [words, says] of [
     [
       ["export", run, "-o", "no/dir/x.json"],
-      "the folder ROOT/no/dir does not exist. Make it with: mkdir -p ROOT/no/dir",
+      "the folder ROOT/no/dir does not exist. Create it with: mkdir -p ROOT/no/dir",
     ],
     [
       ["graph", "a", "-o", "no dir/x.svg"],
-      "the folder ROOT/no dir does not exist. Make it with: mkdir -p 'ROOT/no dir'",
+      "the folder ROOT/no dir does not exist. Create it with: mkdir -p 'ROOT/no dir'",
     ],
     [["export", run, "-o", "short.json/x"], "ROOT/short.json is not a folder"],
     [["export", run, "-o", "folder"], "ROOT/folder is a folder"],

@@ -319,7 +319,7 @@ const TEXTS: readonly Case[] = [
     ),
     args: ["check", "a"],
     code: 2,
-    says: /aliases stand for too much/,
+    says: /aliases expand to too many values/,
   },
   { name: "deep YAML", prepare: stages(`x: ${deep(20_000)}`), args: ["check", "a"], code: 2, says: /nests/ },
   {

@@ -192,7 +192,7 @@ test("a run that waits shows its questions once, and a command for each answer o
     expiresAt: null,
     answer: "lockstep answer 0123456789 q1 allow",
   } as const;
-  const reason = `${question.question}\nNobody is there to answer. Answer with: ${question.answer}`;
+  const reason = `${question.question}\nNo one is available to answer. Answer with: ${question.answer}`;
   const more = { outcome: "waiting", reason, questions: [question] } as const;
   const resume = `lockstep resume 0123456789 --state ${"long-".repeat(12)}folder`;
   const report = renderReport(failed("PermissionRequired", more), resume, plain);
@@ -319,9 +319,9 @@ const REASONS: readonly [more: Partial<Shown>, said: string, next: string | null
       outcome: "failed",
       code: "JOURNAL_UNAVAILABLE",
       resumable: true,
-      reason: "It is full. What was committed is kept; go on with: lockstep resume 01",
+      reason: "It is full. Completed work is kept; continue with: lockstep resume 01",
     },
-    "It is full. What was committed is kept.",
+    "It is full. Completed work is kept.",
     "npx lockstep resume 01",
   ],
   [
@@ -339,9 +339,9 @@ const REASONS: readonly [more: Partial<Shown>, said: string, next: string | null
       outcome: "failed",
       code: "X",
       resumable: true,
-      reason: "Push it yourself.\nThen go on with: lockstep resume 01",
+      reason: "Push it yourself.\nThen continue with: lockstep resume 01",
     },
-    "Push it yourself.\n  Then go on with: npx lockstep resume 01",
+    "Push it yourself.\n  Then continue with: npx lockstep resume 01",
     "npx lockstep resume 01",
   ],
   [
@@ -372,7 +372,7 @@ for (const [more, said, next] of REASONS) {
 
 test("what is not done after a complete run is said once in a report, and in the brief one too", () => {
   const detail = "not merged: git refuses";
-  const reason = `It is complete.\nThe run is complete, but what follows from it is not done: ${detail}\nThen go on with: lockstep resume 01`;
+  const reason = `It is complete.\nThe run is complete, but an effect after it failed: ${detail}\nThen continue with: lockstep resume 01`;
   const effects = [{ at: 0, key: "merge", kind: "merge", state: "failed", target: "main", detail }] as const;
   const failed = { outcome: "failed", code: "FINALIZE_FAILED", success: false, resumable: true } as const;
   const shown = { ...result, ...failed, reason, effects, warnings: [] };
@@ -383,7 +383,7 @@ test("what is not done after a complete run is said once in a report, and in the
     assert.equal(text.split(detail).length, 2, `${name}:\n${text}`);
   assert.match(
     renderReport(shown, "lockstep resume 01", plain),
-    /what follows from it is not done \(see effects\)\.\n[^]*effects +merge ✗ not merged: git refuses\n[^]*next +lockstep resume 01$/,
+    /an effect after it failed \(see effects\)\.\n[^]*effects +merge ✗ not merged: git refuses\n[^]*next +lockstep resume 01$/,
   );
 });
 

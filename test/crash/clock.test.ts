@@ -12,6 +12,7 @@ import { createSpans } from "../../src/tell/spans.ts";
 import { followRun } from "../../src/run/watch/follow.ts";
 import { sketchCheck, sketchFlow, sketchMachine } from "../../src/testing/flows.ts";
 import { play } from "../engine/played.ts";
+import { ready } from "../ready.ts";
 
 const [SECOND, MINUTE, HOUR, DAY] = [1000, 60_000, 3_600_000, 86_400_000];
 const project = { root: "/", agentsDir: "/.agent", stateDir: "/.lockstep" };
@@ -229,7 +230,7 @@ const ten = sketchFlow(
 /** The names and milliseconds of all spans of a run; each lies within the one that it belongs to. */
 function lengths({ flow, entries }: { readonly flow: Flow; readonly entries: readonly Entry[] }) {
   const spans = createSpans(flow, "r", false);
-  const all = [...story(flow, entries)].flatMap(spans.hear);
+  const all = [...story(ready(flow), entries)].flatMap(spans.hear);
   const every = [...all, ...spans.close()];
   for (const { name, parent, start, end } of every) {
     assert.ok(start <= end, `${name} ends before it begins`);

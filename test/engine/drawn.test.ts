@@ -13,6 +13,7 @@ import type { Flow, Move } from "../../src/flow/flow.ts";
 import { outlineOf, type Edge } from "../../src/tell/outline.ts";
 import { sketchCheck, sketchMachine, type StageSketch } from "../../src/testing/flows.ts";
 import { random } from "../load/random.ts";
+import { ready } from "../ready.ts";
 
 const MACHINES = 1500;
 
@@ -25,7 +26,7 @@ test(`${MACHINES} generated machines: every recorded decision is drawn, and sibl
     const { edges } = outlineOf(flow);
     const entries = drive(flow, next);
     const path = entries.flatMap(({ led }) => led ?? []);
-    for (const moment of story(flow, entries)) deedsAgree(moment);
+    for (const moment of story(ready(flow), entries)) deedsAgree(moment);
     for (const led of path) {
       assert.ok(edges.some(isEdgeOf(led)), `${told(led)} is not drawn:\n${JSON.stringify(edges, null, 1)}`);
       for (const id of led.fork ?? []) {
@@ -82,8 +83,8 @@ test("what an earlier version recorded of a fork replays as well, and a wrong re
           ),
         ) as Entry,
     );
-    assert.deepEqual(replay(flow, entries).difference, null);
-    assert.deepEqual(replay(flow, earlier).difference, null);
+    assert.deepEqual(replay(ready(flow), entries).difference, null);
+    assert.deepEqual(replay(ready(flow), earlier).difference, null);
     const place = entries.findIndex(({ led }) => led?.fork !== undefined);
     if (place === -1) continue;
     forks += 1;
@@ -92,7 +93,7 @@ test("what an earlier version recorded of a fork replays as well, and a wrong re
       ...entries[place]!,
       led: { ...led!, fork: led!.fork!.toReversed() },
     });
-    assert.equal(replay(flow, wrong).difference?.seq, place + 1);
+    assert.equal(replay(ready(flow), wrong).difference?.seq, place + 1);
   }
   assert.ok(forks > 20);
 });
@@ -165,7 +166,7 @@ function drive(flow: Flow, next: () => number): readonly Entry[] {
   const entries: Entry[] = [];
   let state: State = EMPTY_STATE;
   const add = (event: Event) => {
-    state = stateAfter(flow, state, event);
+    state = stateAfter(ready(flow), state, event);
     entries.push({ seq: entries.length + 1, at: 0, event, ...recordedWith(state) });
   };
   add(started);

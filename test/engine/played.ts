@@ -15,6 +15,7 @@ import { story } from "../../src/story/story.ts";
 import { logLines } from "../../src/tell/log.ts";
 import { whyAll } from "../../src/run/records/why.ts";
 import * as testing from "../../src/testing/scenario.ts";
+import { ready } from "../ready.ts";
 
 export type { Played, Scenario } from "../../src/testing/scenario.ts";
 
@@ -58,8 +59,8 @@ function linesOf(
   { state, entries, asked, waits }: testing.Played,
 ): readonly string[] {
   const { verdict } = state;
-  const steps = whyAll(flow, entries);
-  const cuts = entries.map((_, at) => whyAll(flow, entries.slice(0, at + 1)).at(-1));
+  const steps = whyAll(ready(flow), entries);
+  const cuts = entries.map((_, at) => whyAll(ready(flow), entries.slice(0, at + 1)).at(-1));
   return [
     ...entries.map((entry, at) => {
       const { step = "", state: stands = "", pending = null } = cuts[at] ?? {};
@@ -67,14 +68,14 @@ function linesOf(
     }),
     `${verdict?.outcome} ${verdict?.code} ${verdict?.step} after ${state.iterations}`,
     `asked ${asked.join(" ")} waited ${waits.join(" ")}`,
-    `audit ${digest(audit(flow, entries))}`,
+    `audit ${digest(audit(ready(flow), entries))}`,
     ...steps.map((one) => `${one.step}@${one.visit} ${one.state} ${digest(one)}`),
     `logs ${digest(logged(flow, entries))}`,
   ];
 }
 
 function logged(flow: Flow, entries: readonly Entry[]): readonly LogLine[] {
-  return [...story(flow, entries)].flatMap(logLines);
+  return [...story(ready(flow), entries)].flatMap(logLines);
 }
 
 function digest(value: unknown): string {

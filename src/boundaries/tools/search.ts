@@ -41,7 +41,7 @@ function globTool(): Tool {
       const why = wanders(pattern);
       if (why !== null) return { kind: "refused", why };
       const matches = compileGlob(pattern);
-      if (matches === null) return failed("The pattern stands for too many patterns; use fewer braces.");
+      if (matches === null) return failed("The pattern expands to too many patterns; use fewer braces.");
       using pins = ground.pin();
       const stats = await statsOf(pins, place);
       if (stats?.isDirectory() !== true) return failed(`${place.shown} is not a folder.`);
@@ -106,7 +106,7 @@ function grepTool(): Tool {
       const fault = faultOf(input.pattern, flags);
       if (fault !== null) return failed(`The pattern is not a regular expression: ${fault}.`);
       const filter = input.glob === undefined ? () => true : fileFilter(input.glob);
-      if (filter === null) return failed("The glob stands for too many patterns; use fewer braces.");
+      if (filter === null) return failed("The glob expands to too many patterns; use fewer braces.");
       using pins = world.ground.pin();
       const stats = await statsOf(pins, place);
       if (stats === null) return failed(`${place.shown} does not exist.`);

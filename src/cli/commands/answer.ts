@@ -3,7 +3,8 @@ import { answerCommands, answerFrom, choiceOf, notAnAnswer } from "../../flow/qu
 import { broken, visible } from "../../flow/text/visible.ts";
 import { answerQuestion, answerWith, questionsOf, type Questions } from "../../run/people/answer.ts";
 import { acceptImported } from "../../run/trust/foreign-state.ts";
-import { readRun, resume } from "../../run/index.ts";
+import { readRun } from "../../run/records/runs.ts";
+import { resume } from "../../run/resume.ts";
 import type { OpenQuestion } from "../../run/people/questions.ts";
 import { UsageError } from "../args.ts";
 import type { CallOf } from "../commands.ts";
@@ -41,9 +42,9 @@ export async function answerRun(call: CallOf<"answer">): Promise<number> {
 }
 
 function whatComes({ run, isDriven, isPaused }: Questions): string {
-  if (isDriven) return "The process that drives the run goes on with it.";
+  if (isDriven) return "The process that runs it continues the run.";
   return isPaused
-    ? `The run is paused; go on with: lockstep continue ${run}`
+    ? `The run is paused; continue with: lockstep continue ${run}`
     : `Go on with: lockstep resume ${run}`;
 }
 
@@ -54,7 +55,7 @@ function readAnswer(call: CallOf<"answer">, { run, questions }: Questions): Said
   const [, first, second] = call.words;
   const text = call.flags.text;
   if (second !== undefined && text !== undefined)
-    throw new UsageError("CHOICE and --text are both an answer; give one of them.");
+    throw new UsageError("Give either CHOICE or --text, not both.");
   const [only] = questions;
   const isNamed = second !== undefined || (first !== undefined && text !== undefined);
   const isChoice = first !== undefined && !isNamed && only !== undefined && questions.length === 1;

@@ -31,7 +31,7 @@ export async function runIssues(call: CallOf<"run">, loaded: Loaded): Promise<nu
   const options = driveOptions(call, signal);
   const where = worktreeOf(call, flow);
   if (where.branch !== undefined)
-    throw new UsageError("--branch names one branch, and each run of a batch has its own: leave it out.");
+    throw new UsageError("--branch cannot be used with a batch: each run gets its own branch.");
   const concurrency = call.flags.concurrency ?? (where.worktree ? 2 : 1);
   const { numbers: issues, left } = await host.interruptible(async () => await issuesOf(call, signal));
   if (issues.length === 0)
@@ -39,7 +39,7 @@ export async function runIssues(call: CallOf<"run">, loaded: Loaded): Promise<nu
   if (left > 0) {
     const all = issues.length + left;
     screen.tell(
-      `${left} more open issues have the label; --limit ${Math.min(all, MOST_AT_ONCE)} takes them too.`,
+      `${left} more open issues have the label; include them with --limit ${Math.min(all, MOST_AT_ONCE)}.`,
     );
   }
   const items = issues.map((issue) => ({ name: `#${issue}`, args: { issue: String(issue) } }));
@@ -48,7 +48,7 @@ export async function runIssues(call: CallOf<"run">, loaded: Loaded): Promise<nu
     if (bound !== null) {
       screen.tell(`${count(items.length, "issue")}. For each: ${bound}`);
       if (concurrency > 1 && !where.worktree)
-        screen.complain("The runs share this folder; with --worktree each has its own.");
+        screen.complain("The runs share this folder; with --worktree, each gets its own.");
     }
     options.onBegin?.();
   };
@@ -83,7 +83,7 @@ async function conductBatch(
     onBatch: (batch, all, agent) => {
       items = all;
       const resume = batch === null ? "lockstep runs" : resumeBatchCommand(call, batch);
-      if (batch !== null) screen.tell(call.typed(`Should it be interrupted, go on with: ${resume}`));
+      if (batch !== null) screen.tell(call.typed(`If it is interrupted, continue with: ${resume}`));
       const soFar = () => ({
         v: 1,
         batch,
@@ -141,14 +141,14 @@ function requireIssue(call: CallOf<"run">, flow: Flow): void {
   const parameter = flow.parameters.find(({ name }) => name === "issue");
   if (parameter === undefined)
     throw new UsageError(
-      `--${flag} gives each run an issue, and agent "${flow.agent}" has no parameter "issue".`,
+      `--${flag} passes an issue to each run, but agent "${flow.agent}" has no parameter "issue".`,
     );
   if (call.declared.has(parameter.flag.slice(2)))
     throw new UsageError(`--${flag} and ${parameter.flag} cannot be given together.`);
   if (call.flags.issues !== undefined && call.flags.label !== undefined)
     throw new UsageError("--issues and --label cannot be given together.");
   if (flag === "issues" && call.flags.limit !== undefined)
-    throw new UsageError("--limit belongs to --label.");
+    throw new UsageError("--limit only works with --label.");
 }
 
 /** `left`: open issues with the label that this batch leaves out. */
@@ -169,12 +169,12 @@ export function parseIssues(list: string): readonly number[] {
     const [, from, to = from] = /^\s*#?([1-9]\d{0,8})(?:-([1-9]\d{0,8}))?\s*$/.exec(part) ?? [];
     const [first, last] = [Number(from), Number(to)];
     if (from === undefined || last < first || last - first >= MOST_ISSUES)
-      throw new UsageError(`--issues does not understand "${part}"; write numbers like 12,15,20-24.`);
+      throw new UsageError(`--issues: "${part}" is not valid; write numbers like 12,15,20-24.`);
     return Array.from({ length: last - first + 1 }, (_, place) => first + place);
   });
   const once = [...new Set(issues)];
   if (once.length > MOST_ISSUES)
-    throw new UsageError(`--issues takes at most ${MOST_ISSUES} at once, and these are ${once.length}.`);
+    throw new UsageError(`--issues takes at most ${MOST_ISSUES} issues, but ${once.length} were given.`);
   return once;
 }
 
@@ -247,7 +247,7 @@ function renderBatch(
     ...(idle.length === 0 ? [] : [`  not begun: ${idle.join(", ")}`]),
     ...(next.length === 0
       ? []
-      : ["  go on with:", ...next.map((line) => `    ${paint("cyan", call.typed(line))}`)]),
+      : ["  continue with:", ...next.map((line) => `    ${paint("cyan", call.typed(line))}`)]),
   ].join("\n");
 }
 

@@ -71,7 +71,7 @@ export function surroundingsOf(call: CallOf<"probe">): Surroundings {
 export function boundaryText({ agent, steps, servers, sandbox, env }: Boundary, paint: Paint): string {
   const [head = "", ...rows] = table([["STEP", "MODE", "TOOLS", "COMMANDS"], ...steps.map(rowOf)]);
   return [
-    paint("bold", `${shownInLine(agent)} · what it may touch`),
+    paint("bold", `${shownInLine(agent)} · what it may access`),
     "",
     paint("dim", head),
     ...rows,
@@ -88,7 +88,7 @@ export function sandboxLines(sandbox: SandboxTold, paint: Paint): readonly strin
   if (!sandbox.confined) {
     const { starts, why } = sandbox;
     const line = starts
-      ? `${paint("yellow", "none")}: ${shownInLine(why, 600)}. Commands can do what you can.`
+      ? `${paint("yellow", "none")}: ${shownInLine(why, 600)}. Commands run with your permissions.`
       : `none is needed: ${shownInLine(why)}`;
     return fact(paint, "sandbox", line);
   }
@@ -107,7 +107,7 @@ export function sandboxLines(sandbox: SandboxTold, paint: Paint): readonly strin
 
 function networkText(network: Confinement["network"]): string {
   if (network === "none") return "none, --network opens it";
-  if (network === "all") return "all that this machine reaches";
+  if (network === "all") return "everything that this machine can reach";
   return network.map((host) => shownInLine(host)).join(", ");
 }
 

@@ -14,8 +14,8 @@ export function withinBudget(loaded: LoadedAgent, allowed: number | undefined): 
     code: "BUDGET-TURNS",
     message:
       answers.most === null
-        ? `Nothing limits the answers of a run: ${answers.because}.`
-        : `A run can take ${answers.most} answers of the model, more than ${allowed}: ${answers.because}.`,
+        ? `The number of answers of a run is not limited: ${answers.because}.`
+        : `A run can take ${answers.most} model answers, more than ${allowed}: ${answers.because}.`,
     fix: `Lower ${limitName(flow)}${flow.dialect === "stage" ? ", turnCap or maxAttempts" : ""}, or allow more with --max-turns.`,
   });
   return { ...loaded, problems: [...problems, problem] };

@@ -27,7 +27,7 @@ export async function checkAgents(call: CallOf<"check">): Promise<number> {
   if (names.length === 0) {
     throw new RunnerError(
       "USAGE",
-      `There is no agent in ${project.agentsDir}. Make one with: lockstep init NAME.`,
+      `There is no agent in ${project.agentsDir}. Create one with: lockstep init NAME.`,
     );
   }
   if (call.flags.watch) return await watchFindings(call, project.root);
@@ -47,13 +47,13 @@ export async function checkAgents(call: CallOf<"check">): Promise<number> {
 /** Flags that would each want the output for themselves, or the files to stay as they are. */
 function refuseMixed({ flags }: CallOf<"check">): void {
   const refuse = (one: string, other: string) => {
-    throw new UsageError(`--${one} and --${other} do not go together.`);
+    throw new UsageError(`--${one} and --${other} cannot be used together.`);
   };
   if (flags.sarif && flags.json) refuse("sarif", "json");
   if (flags.watch && flags.sarif) refuse("watch", "sarif");
   if (flags.watch && flags.fix) refuse("watch", "fix");
   if (flags["dry-run"] && !flags.fix)
-    throw new UsageError("--dry-run is for --fix: it shows what --fix would do.");
+    throw new UsageError("--dry-run only works with --fix: it shows what --fix would do.");
 }
 
 async function loadAll(

@@ -13,14 +13,14 @@ export function journalFindings(stateDir: string): readonly Finding[] {
   const { faults, counts, orphans, batches } = checked;
   const isReadable = !faults.some(({ part }) => part === "database");
   const whole: { readonly [part in JournalFault["part"]]: string } = {
-    database: "SQLite finds no fault",
+    database: "SQLite found no errors",
     runs: count(counts.runs, "run"),
     entries:
       count(counts.entries, "entry", "entries") +
       (counts.unsealed === 0 ? "" : `, ${counts.unsealed} rows without a checksum, from an earlier version`),
     flows: count(counts.flows, "flow"),
     artifacts: count(counts.artifacts, "large entry", "large entries"),
-    owners: "no locks are left behind",
+    owners: "no stale locks",
   };
   const findings = Object.entries(whole).flatMap(([part, detail]) => {
     const its = faults.filter((fault) => fault.part === part);
@@ -29,7 +29,7 @@ export function journalFindings(stateDir: string): readonly Finding[] {
   });
   if (orphans > 0)
     findings.push(warn("files of runs", `those of ${count(orphans, "removed run")} are left`, TIDY));
-  else if (isReadable) findings.push(ok("files of runs", "none are left of removed runs"));
+  else if (isReadable) findings.push(ok("files of runs", "no leftovers of removed runs"));
   for (const file of batches)
     findings.push(warn("batches", `${file} is not a valid record of a batch`, `rm ${shellWord(file)}`));
   return findings;

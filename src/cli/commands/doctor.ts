@@ -31,8 +31,7 @@ export type Finding = {
 export async function examine(call: CallOf<"doctor">): Promise<number> {
   const project = findProject(call.cwd, call.stateDir);
   if (call.flags.journal) {
-    if (call.flags.online)
-      throw new UsageError("--journal looks at this machine only, and --online at others.");
+    if (call.flags.online) throw new UsageError("--journal and --online cannot be used together.");
     const { journalFindings } = await import("./doctor-journal.ts");
     return report(call, project, journalFindings(project.stateDir));
   }
@@ -173,8 +172,8 @@ async function stateFolder({ stateDir }: Project, call: CallOf<"doctor">): Promi
         ? fail("state folder", `${stateDir} is not used: ${standing.why}`, "choose another with --state DIR")
         : warn(
             "state folder",
-            `${stateDir} can only be looked at: ${standing.why}`,
-            "if you know it, pass --trust-journal to the next run; else move it away",
+            `${stateDir} is read-only: ${standing.why}`,
+            "if you trust it, pass --trust-journal to the next run; otherwise move it away",
           );
   } catch (error) {
     return fail("state folder", why(error), "move it away, or choose another with --state DIR");
@@ -221,7 +220,7 @@ async function journal(call: CallOf<"doctor">): Promise<Finding> {
   } catch (error) {
     const { rescueOf } = await import("./doctor-journal.ts");
     const { stateDir } = findProject(call.cwd, call.stateDir);
-    const fix = rescueOf(stateDir) ?? "lockstep doctor --journal reports all that is wrong with it";
+    const fix = rescueOf(stateDir) ?? "lockstep doctor --journal lists all problems";
     return fail("journal", why(error), fix);
   }
 }
@@ -289,7 +288,7 @@ async function servers(agent: string, server: string, call: CallOf<"doctor">): P
   const trouble = await whyNoServers(server, call.host.env);
   const name = `servers of ${agent}`;
   return trouble === null
-    ? ok(name, "@modelcontextprotocol/client is there; they are started when a run begins")
+    ? ok(name, "@modelcontextprotocol/client is installed; servers start with a run")
     : warn(
         name,
         trouble,

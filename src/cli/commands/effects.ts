@@ -13,7 +13,7 @@ export async function listEffects(call: Call): Promise<number> {
     const isDamaged = outcome === "damaged";
     if (call.flags.json) screen.document({ v: 1, run, effects, ...(isDamaged && { damaged: reason }) });
     else if (effects.length === 0 && !isDamaged)
-      screen.tell(`Run ${run} has done nothing outside of its own folder.`);
+      screen.tell(`Run ${run} has no effects outside its own folder.`);
     else {
       const [head = "", ...lines] = table([
         ["KIND", "TARGET", "STATE", "WHEN", "DETAIL"],
@@ -22,7 +22,7 @@ export async function listEffects(call: Call): Promise<number> {
       if (lines.length > 0) screen.print([screen.out("dim", head), ...lines].join("\n"));
     }
     if (!isDamaged) return EXIT.completed;
-    screen.complain(`What else the run did is not known. ${call.typed(shownInLine(reason, 1000))}`);
+    screen.complain(`The other effects of the run are unknown. ${call.typed(shownInLine(reason, 1000))}`);
     return EXIT.unavailable;
   });
 }

@@ -22,7 +22,7 @@ export async function exportToFile(call: CallOf<"export">): Promise<number> {
   const out = call.flags.out;
   if (out === undefined && call.flags.json)
     throw new UsageError(
-      "What is exported is one JSON document already; --json tells of it, and needs --out FILE.",
+      "The export is already one JSON document; --json prints a summary of it and needs --out FILE.",
     );
   const { head, kept, damage, events, bytes } = await withRecord(call, ref, async (journal) => {
     const meta = { lockstep: versionText(false), node: process.version, platform: process.platform };
@@ -47,7 +47,7 @@ export async function exportToFile(call: CallOf<"export">): Promise<number> {
     screen.tell(`Wrote ${out}: ${count(events, "entry", "entries")}, ${size(bytes)}.`);
   for (const { seq, words } of kept)
     screen.tell(
-      screen.err("yellow", `entry ${seq} keeps ${count(words, "text")}: its decision depends on it`),
+      screen.err("yellow", `entry ${seq} keeps ${count(words, "text")} that its decision depends on`),
     );
   return damage === null ? EXIT.completed : sayPartial(call, damage);
 }
@@ -67,7 +67,7 @@ export async function importFromFile(call: CallOf<"import">): Promise<number> {
     else screen.print(run);
     if (difference !== null)
       screen.complain(
-        call.typed(`Entry ${difference.seq} comes out another way here. See: lockstep replay ${run}`),
+        call.typed(`Entry ${difference.seq} gives a different result here. See: lockstep replay ${run}`),
       );
     return 0;
   } finally {

@@ -28,7 +28,7 @@ export async function fixAgents(
 }
 
 export function fixesText(changes: readonly Mended[], dryRun: boolean, paint: Paint): string {
-  if (changes.length === 0) return "Nothing is left to fix that has one right answer.";
+  if (changes.length === 0) return "Nothing can be fixed automatically.";
   const word = dryRun ? "would fix" : "fixed";
   return changes
     .map(({ code, file, line, before, after }) => {

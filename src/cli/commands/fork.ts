@@ -13,7 +13,7 @@ export async function forkRun(call: CallOf<"fork">): Promise<number> {
   const edits = call.flags.edit.reduce((so, written) => withEdit(call, so, written), {} as Edits);
   const adopt = call.flags.adopt;
   if (adopt && (edits.prompts ?? edits.models) !== undefined)
-    throw new UsageError("--adopt takes the flow of the files; edit the prompt or the model there.");
+    throw new UsageError("--adopt uses the current files; edit the prompt or the model there.");
   return await conduct(call, async (options) => await fork({ ...options, run, at, edits, adopt }));
 }
 
@@ -48,14 +48,14 @@ function withEdit(call: CallOf<"fork">, edits: Edits, written: string): Edits {
 function parted(written: string, value: string): readonly [step: string, rest: string] {
   const [, step, rest] = /^([^:]+):(.+)$/s.exec(value) ?? [];
   if (step === undefined || rest === undefined)
-    throw new UsageError(`--edit ${written} names no step: write it as STEP:VALUE.`);
+    throw new UsageError(`--edit ${written} does not name a step: write it as STEP:VALUE.`);
   return [step, rest];
 }
 
 function handoffIn(call: CallOf<"fork">, file: string): NonNullable<Edits["handoff"]> {
   const value = objectIn(readGiven(call, file, "EDIT_INVALID"));
   if (value === null || !Object.values(value).every(isObject)) {
-    const why = `${file} must hold a JSON object with an object for each step: { "STEP": { "NAME": VALUE } }.`;
+    const why = `${file} must contain a JSON object with an object for each step: { "STEP": { "NAME": VALUE } }.`;
     throw new RunnerError("EDIT_INVALID", why);
   }
   return value as NonNullable<Edits["handoff"]>;

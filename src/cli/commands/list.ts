@@ -14,7 +14,7 @@ export async function listProject({ cwd, stateDir, flags, screen, typed }: Call)
   for (const name of listAgents(project)) agents.push(await loadNamed(name, cwd));
   if (flags.json) screen.document({ v: 1, root: project.root, agents: agents.map(describe) });
   else if (agents.length === 0) {
-    screen.tell(typed(`There is no agent in ${project.agentsDir}. Make one with: lockstep init NAME`));
+    screen.tell(typed(`There is no agent in ${project.agentsDir}. Create one with: lockstep init NAME`));
   } else {
     const rows = agents.map(({ agent, flow, problems }) => [
       agent,

@@ -36,7 +36,7 @@ export async function printLogs(call: CallOf<"logs">): Promise<number> {
 
 function levelOf({ flags: { level, transcript, verbose } }: CallOf<"logs">): Level {
   if (level !== undefined && transcript)
-    throw new UsageError("--level is about the log; a transcript has no levels.");
+    throw new UsageError("--level only works with the log; a transcript has no levels.");
   return level ?? (verbose ? "debug" : "info");
 }
 

@@ -34,7 +34,7 @@ export async function migrateFiles(call: CallOf<"migrate">): Promise<number> {
 
   if (call.flags.json) call.screen.document({ v: 1, agent: name, written: isWritten, changes, notes });
   else {
-    const lines = changes.length === 0 ? [`${shownInLine(name)} is in the current form already.`] : [];
+    const lines = changes.length === 0 ? [`${shownInLine(name)} already has the current format.`] : [];
     call.screen.print(
       [
         ...lines,
@@ -44,7 +44,7 @@ export async function migrateFiles(call: CallOf<"migrate">): Promise<number> {
     );
     if (after !== null)
       call.screen.tell(`${count(changes.length, "file")} written; check: ${countProblems(after.problems)}`);
-    else if (changes.length > 0) call.screen.tell("Nothing is written yet; do it with --write.");
+    else if (changes.length > 0) call.screen.tell("Nothing was written; write the files with --write.");
   }
   return after !== null && hasErrors(after.problems) ? EXIT.invalid : EXIT.completed;
 }

@@ -21,7 +21,7 @@ export async function probeAgent(call: CallOf<"probe">): Promise<number> {
     for (const group of groups) printGroup(call, group);
     if (groups.some(({ probes }) => probes.some(({ state }) => state === "advisory")))
       screen.tell(
-        "enforced: tried here and refused. advisory: nothing here stops it, or it cannot be tried here.",
+        "enforced: tried here and blocked. advisory: nothing here blocks it, or it cannot be tested here.",
       );
     screen.tell(sandboxLines(probed.sandbox, screen.err).slice(0, 3).join("\n"));
   }
@@ -43,7 +43,7 @@ function printGroup({ screen, typed }: CallOf<"probe">, { title, probes }: Probe
 
 /** A line as a user writes it, to an agent that declares every flag there is. */
 function tryFlags(): Probe {
-  const limit = "flags about safety, limits, places and output are yours";
+  const limit = "flags for safety, limits, locations and output belong to you";
   const flags = builtIn();
   const reserved = flags.filter((flag) => flag.reserved === true && flag.takes !== undefined);
   const declared = flags.map(({ name }) => ({ name, takes: "TEXT", help: "" }));
@@ -57,7 +57,7 @@ function tryFlags(): Probe {
     ...reserved.map(({ name }) => name),
   ].filter((name) => parseLine([`--${name}`, "x"], { flags, declared, lenient: true }).declared.has(name));
   if (taken.length === 0)
-    return { limit, state: "enforced", why: `an agent that declares them gets none of ${reserved.length}` };
+    return { limit, state: "enforced", why: `an agent cannot redefine any of the ${reserved.length}` };
   const names = [...new Set(taken)].map((name) => `--${name}`);
-  return { limit, state: "advisory", why: `an agent can take ${names.join(", ")}` };
+  return { limit, state: "advisory", why: `an agent can redefine ${names.join(", ")}` };
 }

@@ -53,7 +53,7 @@ export async function pruneRuns(
     // Also after a prune that was killed.
     if (!dryRun) await journal?.tidy();
     if (call.flags.json) screen.document({ v: 1, dryRun, runs, bytes, worktrees, leftovers: left.length });
-    else screen.tell(runs.length === 0 ? "There is nothing to remove." : `Would remove ${what}.`);
+    else screen.tell(runs.length === 0 ? "Nothing to remove." : `Would remove ${what}.`);
     tellLeft(call, left, dryRun);
     return 0;
   }
@@ -79,12 +79,12 @@ function tellWorktrees({ screen }: CallOf<"runs">, worktrees: readonly LeftWorkt
   for (const { run, path, home } of worktrees.slice(0, MOST_WORKTREES)) {
     const [at, of] = [path, home].map((folder) => shellWord(shownInLine(folder, 400)));
     screen.complain(
-      `Run ${run} has a worktree, which stays. Look at it with: git -C ${at} status\n` +
+      `The worktree of run ${run} is kept. Inspect it with: git -C ${at} status\n` +
         `  and remove it with: git -C ${of} worktree remove ${at}`,
     );
   }
   const more = worktrees.length - MOST_WORKTREES;
-  if (more > 0) screen.complain(`${count(more, "more worktree")} of these runs stay: git worktree list`);
+  if (more > 0) screen.complain(`${count(more, "more worktree")} of these runs are kept: git worktree list`);
 }
 
 const MOST_WORKTREES = 10;
@@ -100,7 +100,7 @@ function tellLeft({ screen, flags }: CallOf<"runs">, left: readonly string[], dr
 async function isConfirmed(call: CallOf<"runs">, what: string): Promise<boolean> {
   if (!call.screen.isAnswering)
     throw new UsageError(
-      `Nobody can be asked whether to remove ${what}: pass --yes, or look with --dry-run.`,
+      `Cannot ask for confirmation to remove ${what} without a terminal: pass --yes, or preview with --dry-run.`,
     );
   return await isYes(call, `Remove ${what} for good?`, call.host.stopped());
 }

@@ -5,7 +5,8 @@ import type { Flow, Parameter } from "../../flow/flow.ts";
 import { defined, type JsonObject } from "../../flow/json.ts";
 import { hasErrors } from "../../flow/problem.ts";
 import { INPUT_TEXT, readsInput } from "../../load/registry/variables.ts";
-import { runLoaded, type Loaded, type Result, type WorktreeOptions } from "../../run/index.ts";
+import type { Loaded, Result, WorktreeOptions } from "../../run/index.ts";
+import { runLoaded } from "../../run/open.ts";
 import { findProject, listAgents } from "../../run/world/project.ts";
 import { toFailure } from "../../run/result.ts";
 import { loadNamed, parametersOf, strictly, toFlags } from "../agent.ts";
@@ -33,7 +34,7 @@ export async function runAgent(first: CallOf<"run">): Promise<number> {
     if (known === null)
       call.screen.complain(
         call.typed(
-          `The parameters of ${shownInLine(name)} are not known, as it has errors. See: lockstep check ${shellWord(name)}`,
+          `The parameters of ${shownInLine(name)} are unknown because it has errors. See: lockstep check ${shellWord(name)}`,
         ),
       );
     return 0;
@@ -132,9 +133,7 @@ export function worktreeOf({ flags, written }: CallOf<"run">, flow: Flow): Workt
   const worktree = flags.worktree ?? flow.settings.worktree.enabled;
   const stray = OF_WORKTREE.find((flag) => written[flag].length > 0);
   if (!worktree && stray !== undefined)
-    throw new UsageError(
-      `--${stray} is about the worktree of a run, and this one has none. Pass --worktree as well.`,
-    );
+    throw new UsageError(`--${stray} only works with a worktree. Pass --worktree as well.`);
   return {
     worktree,
     dryRun: flags["dry-run"],

@@ -44,8 +44,7 @@ async function watchRuns(
   limit: number,
 ): Promise<number> {
   const { screen, host } = call;
-  if (call.flags.json)
-    throw new UsageError("--watch goes on and on, and --json is one document; use one of them.");
+  if (call.flags.json) throw new UsageError("--watch and --json cannot be used together.");
   if (journal === null)
     throw new UsageError(`No runs are recorded in ${stateDir}, so there is nothing to watch.`);
   const { followRuns } = await import("../../run/watch/follow.ts");
@@ -157,23 +156,20 @@ function requirePrune(call: CallOf<"runs">): void {
     written[flag].length > 0;
   if (call.flags.prune) {
     const other = (["watch", "limit", "max"] as const).find(isGiven);
-    if (other !== undefined)
-      throw new UsageError(`--${other} is for listing runs; --prune does not take it.`);
+    if (other !== undefined) throw new UsageError(`--${other} cannot be used with --prune.`);
     const range = (["older-than", "keep"] as const).find(isGiven);
     if (call.words.length > 0 && range !== undefined)
-      throw new UsageError(`--${range} is about all runs; with RUN exactly those are removed.`);
+      throw new UsageError(`--${range} cannot be used with RUN: exactly the named runs are removed.`);
     return;
   }
   if (call.words.length > 0)
-    throw new UsageError(
-      `RUN goes with --prune, which removes it. To look at one: lockstep show ${call.words[0]}`,
-    );
+    throw new UsageError(`RUN only works with --prune. To show a run: lockstep show ${call.words[0]}`);
   const stray = (["older-than", "keep", "dry-run", "yes"] as const).find(isGiven);
   if (stray !== undefined) throw new UsageError(`--${stray} goes with --prune.`);
 }
 
 function limitOf({ flags: { limit, max } }: CallOf<"runs">): number {
   if (limit !== undefined && max !== undefined)
-    throw new UsageError("--limit and --max are the same; give one of them.");
+    throw new UsageError("--limit and --max are the same flag; give one of them.");
   return limit ?? max ?? USUAL_LIMIT;
 }

@@ -31,16 +31,16 @@ export function salvageRuns(call: CallOf<"salvage">): Promise<number> {
   }
   if (runs.length > 0) screen.print(table(runs.map(cells)).join("\n"));
   screen.tell(`Rescued into ${out}: ${counts.whole} whole, ${counts.partial} partial, ${counts.lost} lost.`);
-  if (strays > 0) screen.tell(`${count(strays, "entry", "entries")} of runs that cannot be named are lost.`);
+  if (strays > 0) screen.tell(`${count(strays, "entry", "entries")} of unidentifiable runs are lost.`);
   if (runs.some(({ isOpen, state }) => isOpen && state === "whole"))
-    screen.tell("Runs that had not ended may lack their newest entries: look at one before you resume it.");
-  if (!isAny) screen.tell(`Nothing could be rescued, so ${stateDir} is better left where it is.`);
+    screen.tell("Unfinished runs may lack their newest entries: inspect a run before you resume it.");
+  if (!isAny) screen.tell(`Nothing could be recovered, so leave ${stateDir} where it is.`);
   else if (isDamaged)
-    screen.tell(["To put it in place of the damaged one:", ...place.map((line) => `  ${line}`)].join("\n"));
-  else screen.tell(`${stateDir} is not damaged: it can stay in use, and ${out} is only a copy.`);
+    screen.tell(["To replace the damaged folder with it:", ...place.map((line) => `  ${line}`)].join("\n"));
+  else screen.tell(`${stateDir} is not damaged: keep using it; ${out} is only a copy.`);
   if (!isOwn)
     screen.tell(
-      "The damaged record was not made by you here: after that it can only be looked at, until you pass --trust-journal.",
+      "The damaged records were not made by you here: after the replacement they are read-only until you pass --trust-journal.",
     );
   return Promise.resolve(code);
 }

@@ -16,7 +16,7 @@ export async function showRun(call: CallOf<"show">): Promise<number> {
   const { screen } = call;
   const [ref = ""] = call.words;
   if (call.flags.json && call.flags.events)
-    throw new UsageError("--json and --events cannot both have stdout.");
+    throw new UsageError("--json and --events cannot be used together: both write to stdout.");
   return await withRecord(call, ref, async (journal) => {
     const row = await findRun(journal, ref);
     if (call.flags.follow) return await (await import("./follow.ts")).followShown(call, journal, row.id);
@@ -60,13 +60,13 @@ function printResult(
   if (flags.json) screen.document({ v: 1, run, result });
   else if (result !== null) screen.emit(resultText(result));
   if (outcome === "damaged") {
-    const unknown = result === null ? `What run ${run} made is not known. ` : "";
+    const unknown = result === null ? `The result of run ${run} is unknown. ` : "";
     screen.complain(`${unknown}${typed(shownInLine(reason, 1000))}`);
     return EXIT.unavailable;
   }
   if (result !== null) return 0;
   screen.complain(
-    `Run ${run} has no result: ${outcome === "completed" ? "its last answer holds no data" : `it is ${outcome}`}.`,
+    `Run ${run} has no result: ${outcome === "completed" ? "its last answer contains no data" : `it is ${outcome}`}.`,
   );
   return 1;
 }

@@ -1,7 +1,7 @@
 /** `lockstep pause RUN`, `lockstep stop RUN` and `lockstep continue RUN` */
 import { systemClock } from "../../run/world/clock.ts";
 import { requireRecord } from "../../run/records/journal.ts";
-import { resume } from "../../run/index.ts";
+import { resume } from "../../run/resume.ts";
 import { pauseRun, stopRun, type Steered } from "../../run/people/steer.ts";
 import type { Call } from "../call.ts";
 import type { CallOf } from "../commands.ts";
@@ -32,8 +32,8 @@ async function steer(call: CallOf<"pause" | "stop">, how: typeof pauseRun): Prom
 function tell({ screen, flags, typed }: Call, steered: Steered, next: string): number {
   const { run, state } = steered;
   const said = {
-    asked: `Run ${run} was asked, and rests as soon as what is under way is through.`,
-    ended: `Run ${run} came to its end before that; see: lockstep show ${run}`,
+    asked: `Run ${run} pauses as soon as its current work is done.`,
+    ended: `Run ${run} ended before it could pause; see: lockstep show ${run}`,
     paused: `Run ${run} is paused. Go on with: ${next} ${run}`,
     stopped: `Run ${run} is stopped. Go on with: ${next} ${run}`,
   }[state];

@@ -25,7 +25,7 @@ export async function trust(call: CallOf<"trust">): Promise<number> {
       word: verb,
       candidates: Object.keys(VERBS),
     });
-  if (verb !== "revoke" && call.flags.all) throw new UsageError("--all is for revoke.");
+  if (verb !== "revoke" && call.flags.all) throw new UsageError("--all only works with revoke.");
   return await VERBS[verb as keyof typeof VERBS](call);
 }
 
@@ -36,7 +36,7 @@ async function show(call: CallOf<"trust">): Promise<number> {
   const { flow, problems, project } = await loadNamed(name, call.cwd);
   if (flow === null || hasErrors(problems)) {
     const { message = "", fix = "" } = problems.find(({ severity }) => severity === "error") ?? {};
-    const more = `Run \`lockstep check ${name}\` for all that is wrong.`;
+    const more = `Run \`lockstep check ${name}\` to list all problems.`;
     throw new RunnerError("FLOW_INVALID", `Agent "${name}" cannot be read: ${message} ${fix} ${more}`);
   }
   const { env } = call.host;
@@ -74,7 +74,7 @@ function stateText(
     nothing: "",
     everything: "LOCKSTEP_TRUST=all trusts it, like everything else",
     trusted: `trusted${at === null ? "" : ` since ${at}`}`,
-    changed: "not trusted: it changed since you trusted it (+ is new, - is gone)",
+    changed: "not trusted: it changed since you trusted it (+ added, - removed)",
     new: "not trusted",
   };
   const isOpen = state === "changed" || state === "new";
@@ -91,7 +91,7 @@ function stateText(
 }
 
 function list(call: CallOf<"trust">): Promise<number> {
-  if (call.words.length > 1) throw new UsageError("trust list takes no further word.");
+  if (call.words.length > 1) throw new UsageError("trust list takes no argument.");
   const entries = storeOf(call).list();
   const states = knownStates(call.host.env);
   if (call.flags.json)
@@ -128,7 +128,7 @@ function listing(entries: readonly Trusted[]): string {
 
 function entryLine({ agent, digest, lines, at }: Trusted): string {
   const who = visibleInLine(agent) || "(agent not recorded)";
-  const when = at ?? "from an older version: asked again";
+  const when = at ?? "from an older version: you will be asked again";
   return `  ${who}  ${when}  ${count(lines.length, "line")}  ${digest}`;
 }
 
@@ -138,12 +138,12 @@ function revoke(call: CallOf<"trust">): Promise<number> {
   const { env } = call.host;
   const [, word] = call.words;
   if (call.flags.all) {
-    if (word !== undefined) throw new UsageError("--all revokes everything: leave the word out.");
+    if (word !== undefined) throw new UsageError("Give either --all or a name, not both.");
     store.clear();
     // Those that the user's own runs made were never a matter of trust.
     for (const { id, how } of knownStates(env)) if (how === "accepted") forgetState(env, id);
     if (call.flags.json) call.screen.document({ v: 1, all: true });
-    else call.screen.print("You trust nothing any more.");
+    else call.screen.print("All trust is revoked.");
     return Promise.resolve(EXIT.completed);
   }
   if (word === undefined)
@@ -151,7 +151,7 @@ function revoke(call: CallOf<"trust">): Promise<number> {
   const gone = meant(call, store, word);
   const states = gone.length > 0 ? [] : knownStates(env).filter(({ path }) => path === placeOf(call, word));
   if (gone.length + states.length === 0) {
-    const why = `Nothing that you trust is called "${word}". \`lockstep trust list\` shows all of it.`;
+    const why = `You do not trust anything named "${word}". \`lockstep trust list\` shows what you trust.`;
     throw new UsageError(why);
   }
   for (const entry of gone) store.remove(entry);
@@ -163,8 +163,7 @@ function revoke(call: CallOf<"trust">): Promise<number> {
       [
         ...gone.map(({ root, agent }) => `Revoked: ${visibleInLine(agent)} in ${visibleInLine(root)}`),
         ...states.map(
-          ({ path }) =>
-            `Forgotten: ${visibleInLine(path)}, which can only be looked at until you accept it again`,
+          ({ path }) => `Forgotten: ${visibleInLine(path)}, which is read-only until you accept it again`,
         ),
       ].join("\n"),
     );
@@ -179,7 +178,7 @@ function meant(call: CallOf<"trust">, store: TrustStore, word: string): readonly
   const isDigits = /^[0-9a-f]{8,64}$/i.test(word);
   const byDigest = isDigits ? all.filter(({ digest }) => digest.startsWith(word.toLowerCase())) : [];
   if (new Set(byDigest.map(({ digest }) => digest)).size > 1)
-    throw new UsageError(`Several digests begin with ${word}: write more of it.`);
+    throw new UsageError(`Several digests begin with ${word}: write more characters.`);
   if (byDigest.length > 0) return byDigest;
   const place = placeOf(call, word);
   return all.filter(({ root }) => root === place);

@@ -12,7 +12,7 @@ export async function whyRun(call: CallOf<"why">): Promise<number> {
   const { screen } = call;
   const [ref = "", target] = call.words;
   if (call.flags.all && target !== undefined)
-    throw new UsageError(`--all is for every visit; "${target}" names one.`);
+    throw new UsageError(`--all shows every visit; leave out "${target}".`);
   return await withRecord(call, ref, async (journal) => {
     const { visits, document, damage } = call.flags.all
       ? await every(journal, ref)

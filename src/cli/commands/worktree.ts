@@ -19,17 +19,18 @@ export async function worktrees(call: CallOf<"worktree">): Promise<number> {
   const { words, screen, host } = call;
   const [verb = ""] = words;
   if (verb !== "list" && verb !== "prune" && verb !== "repair")
-    throw new UsageError(`worktree knows list, prune and repair, not "${verb}".`, {
+    throw new UsageError(`worktree takes list, prune or repair, not "${verb}".`, {
       word: verb,
       candidates: ["list", "prune", "repair"],
     });
-  if (verb === "list" && call.flags["dry-run"]) throw new UsageError("--dry-run is for prune and repair.");
+  if (verb === "list" && call.flags["dry-run"])
+    throw new UsageError("--dry-run only works with prune and repair.");
   const { root } = findProject(call.cwd, call.stateDir);
   const dryRun = call.flags["dry-run"];
   const look = async (journal: Journal | null, stateDir: string): Promise<number> => {
     const isOurs = standingOf(stateDir, host.env).kind !== "foreign";
     const around = { env: host.env, signal: host.interruption(), root, isOurs };
-    const none = () => screen.tell(`No worktrees of the runs recorded in ${stateDir} are left.`);
+    const none = () => screen.tell(`The runs recorded in ${stateDir} have no worktrees left.`);
     if (verb === "list") {
       const rows = journal === null ? [] : await listWorktrees(journal, around);
       if (call.flags.json) screen.document({ v: 1, worktrees: rows });
@@ -40,7 +41,7 @@ export async function worktrees(call: CallOf<"worktree">): Promise<number> {
     if (verb === "repair") {
       const repaired = await repairWorktrees(journal, around, { dryRun, now: Date.now() });
       if (call.flags.json) screen.document({ v: 1, dryRun, repaired });
-      else if (repaired.length === 0) screen.tell("Nothing is to be repaired.");
+      else if (repaired.length === 0) screen.tell("Nothing to repair.");
       else screen.print(repaired.map((one) => repairedLine(one, dryRun, screen.out)).join("\n"));
       return 0;
     }

@@ -132,7 +132,7 @@ export function entryLines(moment: Heard, paint: Paint, isVerbose: boolean): rea
       );
       break;
     case "run.adopted":
-      lines.push(dim(`went on with the flow ${event.flow.slice(0, 12)}`));
+      lines.push(dim(`continues with the flow ${event.flow.slice(0, 12)}`));
       break;
     case "run.edited":
       lines.push(dim(`handoff edited: ${Object.keys(event.handoff).join(", ")}`));

@@ -95,8 +95,8 @@ function plainReason({ reason, code, resumable }: Shown): string {
   if (code === "PERMISSION_DENIED") return reason.replace(/:$/, ".");
   if (!resumable && code !== "PAUSED") return reason;
   return reason
-    .replace(/(?<!Then|\.)([;\s]+go on with: lockstep \S+ \S+)$/i, ".")
-    .replace(/(?<=\.)\s+go on with: lockstep \S+ \S+$/i, "");
+    .replace(/(?<!Then|\.)([;\s]+(?:go on|continue) with: lockstep \S+ \S+)$/i, ".")
+    .replace(/(?<=\.)\s+(?:go on|continue) with: lockstep \S+ \S+$/i, "");
 }
 
 /** Why no way on was found, before the words that the written form fixes for such an end. */

@@ -2,6 +2,7 @@
  * The heart: a flow, a state and what happened give the next state, whose `pending` says what to do next, and the deeds
  * that led there. Pure. Starting, resuming, replaying and reporting are all folds of this one function.
  */
+import type { Prepared } from "../schema/prepared.ts";
 import type { AnswerRead, Deed } from "../../flow/deed.ts";
 import { countedUsage } from "../../flow/figure.ts";
 import type {
@@ -15,7 +16,7 @@ import type {
   Say,
   Usage,
 } from "../../flow/event.ts";
-import type { Answer, Flow, Guard, Label, Step, StepId } from "../../flow/flow.ts";
+import type { Answer, Guard, Label, Step, StepId } from "../../flow/flow.ts";
 import { own, type JsonObject } from "../../flow/json.ts";
 import { readAnswer, readCarry, readReason } from "./gate.ts";
 import { messages } from "./messages.ts";
@@ -51,13 +52,13 @@ import {
 
 export type Decided = { readonly state: State; readonly deeds: readonly Deed[] };
 
-export function decide(flow: Flow, state: State, event: Event): Decided {
+export function decide(flow: Prepared, state: State, event: Event): Decided {
   const deeds: Deed[] = [];
   return { state: stateAfter(flow, state, event, deeds), deeds };
 }
 
 /** The state alone, for folds that nothing reads the deeds of: those cost nothing there. */
-export function stateAfter(flow: Flow, state: State, event: Event, deeds: Deed[] | null = null): State {
+export function stateAfter(flow: Prepared, state: State, event: Event, deeds: Deed[] | null = null): State {
   const deciding: Deciding = { flow, deeds };
   const after = next(deciding, state, event);
   if (after.lanes.length === 0 && after.verdict === null && after.halted.length > 0)

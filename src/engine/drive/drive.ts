@@ -2,10 +2,11 @@
  * The loop: fold the journal, do what is pending, append what happened, again. Starting and resuming are the same code.
  * An event counts once it is appended; until then nothing of it is believed.
  */
+import type { Prepared, PreparedFlows } from "../schema/prepared.ts";
 import type { Deed } from "../../flow/deed.ts";
 import type { Command, EffectEvent, Entry, Event } from "../../flow/event.ts";
 import { flowFrom } from "../../flow/adopted.ts";
-import type { Flow, Flows, Granted, StepLimits } from "../../flow/flow.ts";
+import type { Granted, StepLimits } from "../../flow/flow.ts";
 import { stateAfter } from "../decide/decide.ts";
 import { perform } from "./perform.ts";
 import { exhausted } from "../decide/spend.ts";
@@ -17,9 +18,9 @@ import { createStopwatch, isWhole, spentBy, type Stopwatch } from "./time.ts";
 
 export type Drive = {
   /** The one that the run began with. */
-  readonly flow: Flow;
+  readonly flow: Prepared;
   /** Those that it adopted on its way. */
-  readonly adopted?: Flows;
+  readonly adopted?: PreparedFlows;
   readonly ports: Ports;
   readonly handle: RunHandle;
   /** What the journal holds already. */
@@ -105,7 +106,8 @@ function grantedIn({ past, begin }: Drive): Granted | undefined {
 }
 
 /** Of the flow that the run has adopted last. */
-function currentLimits({ flow, past, adopted }: Drive): Granted {
+function currentLimits({ flow, past, adopted = {} }: Drive): Granted {
+  if (Object.keys(adopted).length === 0) return flow.limits;
   return past.reduce((held, { event }) => flowFrom(held, event, adopted), flow).limits;
 }
 
@@ -342,7 +344,7 @@ function entryOf(seq: number, at: number, event: Event, next: State): Entry {
 }
 
 /** The state a journal tells of. */
-export function fold(flow: Flow, entries: readonly Entry[], adopted?: Flows): State {
+export function fold(flow: Prepared, entries: readonly Entry[], adopted?: PreparedFlows): State {
   let state = EMPTY_STATE;
   let held = flow;
   for (const { event } of entries) {

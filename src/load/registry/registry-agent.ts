@@ -137,7 +137,7 @@ function schemasOf(loaded: Registered): readonly SchemaToTry[] {
         ...at,
         steps: steps.map((step) => step.id),
         message: `The schema of the step "${id}" is not a valid JSON Schema: ${fault}.`,
-        fix: `Correct the schema in ${at.document.file} at this place.`,
+        fix: `Fix the schema in ${at.document.file} at this position.`,
       } as const;
       return toProblem(finding, loaded.reach?.steps ?? null);
     },

@@ -76,8 +76,8 @@ function aboutTrap(
     return {
       code: "FLOW-DEAD-END",
       ...at,
-      message: `No way leads on from the step "${first}": ${wordsFor(steps.get(first)!)}.`,
-      fix: `Allow an intent that leads on. ${gateForm(loaded.sources.dialect).howToEnd}`,
+      message: `The step "${first}" leads nowhere: ${wordsFor(steps.get(first)!)}.`,
+      fix: `Allow an intent that leads to another step. ${gateForm(loaded.sources.dialect).howToEnd}`,
       witness: way,
     };
   }

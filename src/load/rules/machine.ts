@@ -160,8 +160,8 @@ function* checkSiblings(machine: Machine): Generator<Finding> {
         yield {
           code: "StageDefinitionInvalid",
           ...atStage(machine, id, "next"),
-          message: `The stage "${id}" runs beside others after "${owner}", but ${nested}.`,
-          fix: "Remove its next, and let the join lead on.",
+          message: `The stage "${id}" runs in parallel after "${owner}", but ${nested}.`,
+          fix: "Remove its next, and continue from the join.",
           witness: witness(machine, id),
         };
       }
@@ -171,8 +171,8 @@ function* checkSiblings(machine: Machine): Generator<Finding> {
       yield {
         code: "StageDefinitionInvalid",
         ...atStage(machine, id, "onFail"),
-        message: `The stage "${id}" runs beside others, and its failure leads to "${recovery.id}", which leads on.`,
-        fix: `Let onFail lead to a stage without next: the group of "${id}" has failed all the same.`,
+        message: `The stage "${id}" runs in parallel, and its onFail leads to "${recovery.id}", which leads to another stage.`,
+        fix: `Let onFail lead to a stage without next: the parallel group of "${id}" has failed anyway.`,
         witness: witness(machine, id, recovery.id),
       };
     }

@@ -42,7 +42,7 @@ export function readDocument(files: Files, file: string): DocumentRead {
   const scanned = () => (scan ??= scanJson(text));
   try {
     const written = membersWritten(text);
-    if (written === null) throw new Error("it nests too deeply");
+    if (written === null) throw new Error("it is nested too deeply");
     const value = JSON.parse(text) as Json;
     const repeated = written === membersKept(value) ? [] : repeatedMembers(text);
     return {

@@ -56,10 +56,10 @@ export function answerQuestion(
   if (expiresAt !== null && Date.parse(expiresAt) <= now)
     throw new RunnerError(
       "QUESTION_EXPIRED",
-      `Question ${id} of run ${run} was open until ${expiresAt}. \`lockstep resume ${run}\` goes on without an answer.`,
+      `Question ${id} of run ${run} was open until ${expiresAt}. \`lockstep resume ${run}\` continues without an answer.`,
     );
   if (postAnswer(stateDir, run, id, answer)) return;
-  const why = `Question ${id} of run ${run} has an answer already: ${fileOf(stateDir, run, id)}. It counts when the run goes on.`;
+  const why = `Question ${id} of run ${run} already has an answer: ${fileOf(stateDir, run, id)}. It is used when the run continues.`;
   throw new RunnerError("QUESTION_ANSWERED", why);
 }
 

@@ -46,7 +46,7 @@ export async function stopRun(
   if (!owned)
     throw new RunnerError(
       "NOT_DRIVEN",
-      `Nobody drives run ${run} of "${agent}", so there is nothing to stop.`,
+      `No process is running run ${run} of "${agent}", so there is nothing to stop.`,
     );
   leaveWish(stateDir, run, "stop");
   return { run, agent, state: await stateAfter(journal, stateDir, run, clock) };

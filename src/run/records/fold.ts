@@ -1,8 +1,8 @@
 /** A run folded entry by entry while it is read: however long it is, only a slice of it is held. */
+import type { Prepared } from "../../engine/schema/prepared.ts";
 import type { Journal, RunRow } from "../../engine/ports.ts";
 import { EMPTY_STATE, type State } from "../../engine/decide/state.ts";
 import type { Entry } from "../../flow/event.ts";
-import type { Flow } from "../../flow/flow.ts";
 import { EntryDamaged } from "../../journal/errors.ts";
 import type { Moment } from "../../story/story.ts";
 import { momentsOf } from "../watch/follow.ts";
@@ -11,7 +11,7 @@ import { damageOf, flowOf, type Damage } from "./runs.ts";
 /** Where a run stands, and by which flow. */
 export type Folded = {
   readonly state: State;
-  readonly flow: Flow;
+  readonly flow: Prepared;
   readonly digest: string;
   /** The newest entry that was read. */
   readonly last: Entry | null;

@@ -127,7 +127,7 @@ function requireContent(stateDir: string, env: NodeJS.ProcessEnv): void {
   throw new RunnerError(
     "JOURNAL_UNAVAILABLE",
     `${file} is empty (0 bytes), and runs were recorded in it: something has truncated it. Restore it from a backup, or ` +
-      "remove it to begin anew.",
+      "remove it to start again.",
   );
 }
 

@@ -177,7 +177,7 @@ function toldStage(step: Step, say: Say, state: State, flow: Flow): Told {
   const variables = [...placeholders.values()].map((part): SuppliedVariable => {
     const value = stageValue(step, part, ctx);
     const supplier = stageSupplier(flow, step, part);
-    const missing = value === null ? "there is no such value in its context" : null;
+    const missing = value === null ? "its context has no such value" : null;
     return { name: part.written, isDeclared: true, isUsed: true, supplier, value, missing };
   });
   return { say, prompt: { file, tried }, variables, words: composer.stage(step, ctx) };

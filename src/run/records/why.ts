@@ -1,7 +1,8 @@
 /** Why a visit of a run went the way it did: the whole chain, worked out again from the run's journal alone. */
+import type { Prepared, PreparedFlows } from "../../engine/schema/prepared.ts";
 import { RunnerError, type Journal, type RunRow } from "../../engine/ports.ts";
 import type { Command, Entry, Led } from "../../flow/event.ts";
-import type { Flow, Flows, Guard, Label, Step, StepId } from "../../flow/flow.ts";
+import type { Guard, Label, Step, StepId } from "../../flow/flow.ts";
 import type { Verdict } from "../../flow/verdict.ts";
 import { own } from "../../flow/json.ts";
 import { didYouMean } from "../../load/text/suggest.ts";
@@ -87,7 +88,7 @@ export function asDriven(one: Why, isDriven: boolean): Why {
 }
 
 /** The same for every visit, in the order in which they were begun. */
-export function whyAll(flow: Flow, entries: readonly Entry[], adopted?: Flows): readonly Why[] {
+export function whyAll(flow: Prepared, entries: readonly Entry[], adopted?: PreparedFlows): readonly Why[] {
   const trace = traceOf(flow, entries, adopted);
   return trace.visits.map((visit) => toWhy(trace, visit));
 }

@@ -1,11 +1,11 @@
 /** What hears of a run besides the program that started it: its log file, and traces. Neither can fail a run. */
+import type { Prepared } from "../../engine/schema/prepared.ts";
 import { existsSync, mkdirSync, realpathSync } from "node:fs";
 import { basename, dirname, join, relative, resolve, sep } from "node:path";
 import { openPins } from "../../boundaries/tools/pinned.ts";
 import { openLogFile } from "../../effects/log-file.ts";
 import { EMPTY_STATE } from "../../engine/decide/state.ts";
 import type { Hear } from "../../engine/drive/drive.ts";
-import type { Flow } from "../../flow/flow.ts";
 import type { Pins } from "../../flow/machine/ground.ts";
 import type { Moment } from "../../story/story.ts";
 import { isInside } from "../world/files.ts";
@@ -29,7 +29,7 @@ export type Ear = {
 };
 
 export type Surroundings = {
-  readonly flow: Flow;
+  readonly flow: Prepared;
   readonly run: string;
   readonly startedAt: number;
   readonly isResumed: boolean;

@@ -37,12 +37,12 @@ export function createTraces({ env, flow, run }: Surroundings): Ear {
 /** The one for traces is taken as it is; to the general one the path is added. */
 function endpointOf(env: NodeJS.ProcessEnv): string {
   const protocol = env.OTEL_EXPORTER_OTLP_TRACES_PROTOCOL || env.OTEL_EXPORTER_OTLP_PROTOCOL;
-  if (protocol === "grpc") throw new Error("grpc is not spoken here; use a collector that takes http/json");
+  if (protocol === "grpc") throw new Error("grpc is not supported; use a collector that accepts http/json");
   const exact = env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT;
   const text = exact || (env.OTEL_EXPORTER_OTLP_ENDPOINT ?? "").replace(/\/*$/, "/v1/traces");
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url?.protocol !== "http:" && url?.protocol !== "https:")
-    throw new Error("the endpoint is no http or https address");
+    throw new Error("the endpoint is not an http or https URL");
   return text;
 }
 

@@ -96,7 +96,7 @@ export function readTextFile(path: string, most = MOST_BYTES): string {
   try {
     const stats = fstatSync(file);
     if (!stats.isFile()) throw new Error(`it is ${kindOf(stats)}, not a regular file`);
-    if (stats.size > most) throw new Error(`it has ${stats.size} bytes, more than the ${most} that are read`);
+    if (stats.size > most) throw new Error(`it has ${stats.size} bytes; the limit is ${most}`);
     return readUpTo(file, stats.size, most);
   } finally {
     closeSync(file);
@@ -133,7 +133,7 @@ function readUpTo(file: number, size: number, most: number): string {
     const read = readSync(file, bytes, length, bytes.length - length, null);
     length += read;
     if (read === 0) return bytes.toString("utf8", 0, length);
-    if (length > most) throw new Error(`it has more than the ${most} bytes that are read`);
+    if (length > most) throw new Error(`it has more than ${most} bytes`);
     if (length < bytes.length) continue;
     const larger = Buffer.allocUnsafe(bytes.length * 2 + 64 * 1024);
     bytes.copy(larger, 0, 0, length);

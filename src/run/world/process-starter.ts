@@ -9,6 +9,7 @@ import type { BackendSpec, Confinement } from "../../flow/event.ts";
 import type { Flow } from "../../flow/flow.ts";
 import type { UserConfig } from "./config.ts";
 import type { DriveOptions } from "../options.ts";
+import { inThisTurn } from "./read-once-a-turn.ts";
 import { modulesOf } from "./own-modules.ts";
 import { surroundings } from "./workplace.ts";
 import { startsProcesses } from "./processes.ts";
@@ -38,13 +39,27 @@ export type Setting = {
   readonly began?: boolean;
 };
 
-type Wishes = Pick<DriveOptions, "env" | "sandbox" | "network">;
-
-/** Whether its commands will be confined; SANDBOX_UNAVAILABLE where they must be and cannot be. */
-export async function settleGround(setting: Setting, wishes: Wishes): Promise<Settled> {
-  const { decision, places } = decideGround(setting, wishes);
-  return await settle(decision, places, wishes.env ?? process.env);
+/**
+ * Whether its commands will be confined; SANDBOX_UNAVAILABLE where they must be and cannot be. Runs of the same turn share
+ * it, unless it holds something that ends with its run.
+ */
+export async function settleGround(setting: Setting, options: Wishes): Promise<Settled> {
+  const make = () => {
+    const { decision, places } = decideGround(setting, options);
+    return settle(decision, places, options.env ?? process.env);
+  };
+  const { flows, backend, project, cwd, config, granting, began } = setting;
+  if (flows.length > 1) return await make();
+  const { env = process.env, sandbox, network } = options;
+  const parts = ["ground", flows[0], backend, project, cwd, config, granting, began, env, sandbox, network];
+  const first = inThisTurn(parts, () => ({ settled: make(), isTaken: false }));
+  const settled = await first.settled;
+  if (first.isTaken && settled.isHeld) return await make();
+  first.isTaken = true;
+  return settled;
 }
+
+type Wishes = Pick<DriveOptions, "env" | "sandbox" | "network">;
 
 /** What is to confine the commands of a run, and what it is to keep them from. */
 export function decideGround(

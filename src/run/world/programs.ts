@@ -50,13 +50,13 @@ export function findProgram(name: string, env: NodeJS.ProcessEnv, folders: reado
 
 function realHome(env: NodeJS.ProcessEnv): string {
   const home = homeFolder(env);
-  return inThisTurn(`home ${home}`, () => realPlace(home));
+  return inThisTurn(["home", home], () => realPlace(home));
 }
 
 /** The folder, and the tops of the project and the repository that it lies in. */
 function around(folder: string): readonly string[] {
   const path = resolve(folder);
-  return inThisTurn(`around ${path}`, () => topsAround(path));
+  return inThisTurn(["around", path], () => topsAround(path));
 }
 
 function topsAround(path: string): readonly string[] {

@@ -26,7 +26,7 @@ function whyNot(path: string, cause: unknown): string {
   const folder = dirname(path);
   switch (code) {
     case "ENOENT":
-      return `the folder ${folder} does not exist. Make it with: mkdir -p ${shellWord(folder)}`;
+      return `the folder ${folder} does not exist. Create it with: mkdir -p ${shellWord(folder)}`;
     case "ENOTDIR":
       return `${folder} is not a folder`;
     case "EISDIR":

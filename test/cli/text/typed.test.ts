@@ -62,7 +62,7 @@ test("commands in hints name the folders that the call was about, unless they lo
   for (const [text, typed] of [
     ["with: lockstep salvage", "with: lockstep salvage --state 'a b'"],
     ["with: lockstep runs --prune r1", "with: lockstep runs --prune --state 'a b' r1"],
-    ["lockstep doctor --journal reports all", "lockstep doctor --journal --state 'a b' reports all"],
+    ["lockstep doctor --journal lists all", "lockstep doctor --journal --state 'a b' lists all"],
     ["lockstep salvage --state other --json", "lockstep salvage --state other --json"],
     ['with "lockstep salvage", or', `with "lockstep salvage --state 'a b'", or`],
     ["lockstep salvages", "lockstep salvages"],

@@ -264,7 +264,7 @@ const USELESS: readonly [string, NodeJS.ProcessEnv, RegExp][] = [
   [
     "no address",
     { OTEL_EXPORTER_OTLP_ENDPOINT: "collector" },
-    /^Traces could not be written: the endpoint is no http or https address$/,
+    /^Traces could not be written: the endpoint is not an http or https URL$/,
   ],
   [
     "a protocol that is not spoken",
