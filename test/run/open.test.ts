@@ -133,6 +133,30 @@ for (const [way, { answers, open, names }] of Object.entries(WAYS))
       if (code !== null) assert.equal((await of.journal.rows([of.id]))[0]?.owned, false);
     });
 
+test("a model is closed before its run is let go, so that nothing of it goes on beside the next owner", async () => {
+  for (const [way, { answers, open }] of Object.entries(WAYS)) {
+    const of = await stoppedRun();
+    const order: string[] = [];
+    const noted = <T extends { readonly release: () => Promise<void> }>(handle: T): T => ({
+      ...handle,
+      release: async () => {
+        order.push("released");
+        await handle.release();
+      },
+    });
+    const journal: Journal = {
+      ...of.journal,
+      create: async (...about) => noted(await of.journal.create(...about)),
+      claim: async (...about) => noted(await of.journal.claim(...about)),
+    };
+    const close = () => Promise.resolve(void order.push("closed"));
+    const backend = { ...createScripted(answers), close };
+    const result = await open(of, { cwd: of.cwd, journal, env: of.trusted, sandbox: "off", backend });
+    assert.equal(result.code, null, result.reason);
+    assert.deepEqual(order, ["closed", "released"], way);
+  }
+});
+
 test("what refuses a run is told without secrets, however it was opened", async () => {
   const of = await stoppedRun();
   const { cwd, journal, trusted } = of;
