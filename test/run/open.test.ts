@@ -1,5 +1,6 @@
 /** Opening a run: whether it begins, goes on or forks another, the same refuses it, and whatever was opened is closed. */
 import assert from "node:assert/strict";
+import { cpSync } from "node:fs";
 import { test } from "node:test";
 import { createScripted } from "../../src/backends/scripted/scripted.ts";
 import { RunnerError, type Backend, type Journal } from "../../src/engine/ports.ts";
@@ -171,4 +172,20 @@ test("what refuses a run is told without secrets, however it was opened", async 
   const refused = await fork({ run: of.id, at: SECRET, cwd, journal, env });
   assert.equal(refused.code, "STEP_UNKNOWN", refused.reason);
   assert.ok(!refused.reason.includes(SECRET), refused.reason);
+});
+
+test("one refusal names both yeses that a new run needs, and no yes that was given", async () => {
+  const { cwd: first, env, trusted } = await stoppedRun();
+  const made = await run({ agent: "a", cwd: first, env: trusted, sandbox: "off", script: [FIRST] });
+  assert.equal(made.code, "SCRIPT_EXHAUSTED", made.reason);
+  // A copy of the project brings a record along that nobody made there.
+  const cwd = projectWith({});
+  cpSync(first, cwd, { recursive: true });
+  for (const [more, isNamed] of [
+    [{}, true],
+    [{ trustJournal: true }, false],
+  ] as const) {
+    const { code, reason } = await run({ agent: "a", cwd, env, sandbox: "off", script: [FIRST], ...more });
+    assert.deepEqual([code, reason.includes("--trust-journal")], ["NOT_TRUSTED", isNamed], reason);
+  }
 });
