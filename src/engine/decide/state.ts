@@ -1,6 +1,7 @@
 /** Where a run stands: a fold of its journal. Its size depends on the flow, never on the length of the run. */
 import type { Last } from "../../flow/scene.ts";
 import type { Phase } from "../../flow/deed.ts";
+import { countedUsage } from "../../flow/figure.ts";
 import type { Call, Command, Entry, Figure, Led, LimitName, Reached, Say, Usage } from "../../flow/event.ts";
 import type { Granted, Label, Limits, StepId, StepLimits } from "../../flow/flow.ts";
 import type { Json, JsonObject } from "../../flow/json.ts";
@@ -195,6 +196,10 @@ export function recordedWith({ settled, fork, lanes, halted }: State): Pick<Entr
     ...(settled !== null && { led: settled }),
     ...(fork !== null && { underWay: [...lanes, ...halted].map(({ step }) => step) }),
   };
+}
+
+export function withUsage(state: State, usage: Usage | undefined): State {
+  return usage === undefined ? state : { ...state, usage: addUsage(state.usage, countedUsage(usage)) };
 }
 
 /** What no model was asked for costs nothing, and says nothing about prices. */
