@@ -37,11 +37,11 @@ export async function withRecord<T>(
   });
 }
 
-/** A journal that somebody else wrote may hold anything: what its data makes impossible is no fault of ours. */
+/** A journal that somebody else wrote may hold anything: what its data makes impossible is not a bug in Lockstep. */
 async function explained(error: unknown, stateDir: string, call: Call): Promise<unknown> {
   if (!(error instanceof Error) || error instanceof RunnerError || error instanceof UsageError) return error;
-  const { standingOf } = await import("../run/trust/state-folders.ts");
-  if (standingOf(stateDir, call.host.env).kind !== "foreign") return error;
+  const { stateStanding } = await import("../run/trust/state-folders.ts");
+  if (stateStanding(stateDir, call.host.env).kind !== "foreign") return error;
   const what = `The records in ${stateDir} cannot be read: ${error.message}. They were not made here and may have been changed.`;
   return new RunnerError("JOURNAL_UNAVAILABLE", what, { cause: error });
 }

@@ -14,7 +14,7 @@ import type { PermissionMode } from "../flow/settings.ts";
 import { readConfig, type NetworkWish, type SandboxWish } from "./world/config.ts";
 import { decideGround } from "./world/process-starter.ts";
 import type { Project } from "./world/project.ts";
-import { settle, type Ground } from "./world/sandbox.ts";
+import { settle, type SandboxGround } from "./world/sandbox.ts";
 
 export type Surroundings = {
   readonly project: Project;
@@ -144,7 +144,7 @@ export async function tryGround(
   }
 }
 
-type Tried = AsyncDisposable & { readonly sandbox: SandboxTold; readonly ground: Ground | null };
+type Tried = AsyncDisposable & { readonly sandbox: SandboxTold; readonly ground: SandboxGround | null };
 
 function around(policy: SandboxPolicy) {
   const mounts = mountsOf(policy);

@@ -1,6 +1,6 @@
 /** The ground under a run: how it starts processes, settled before anything is trusted, made or recorded. */
 import { existsSync } from "node:fs";
-import type { Places } from "../../boundaries/sandbox/policy.ts";
+import type { SandboxPlaces } from "../../boundaries/sandbox/policy.ts";
 import type { ServedTool } from "../../boundaries/tools/toolbox.ts";
 import { markOfRun } from "../../effects/process/strays.ts";
 import { MARKS } from "../../effects/process/tree.ts";
@@ -10,15 +10,15 @@ import type { Flow } from "../../flow/flow.ts";
 import type { UserConfig } from "./config.ts";
 import type { DriveOptions } from "../options.ts";
 import { inThisTurn } from "./read-once-a-turn.ts";
-import { modulesOf } from "./own-modules.ts";
+import { loadedModules } from "./own-modules.ts";
 import { surroundings } from "./workplace.ts";
 import { startsProcesses } from "./processes.ts";
 import type { Project } from "./project.ts";
 import { decideSandbox, type Decision } from "./sandbox-decision.ts";
-import { placesOf, settle, type Ground, type Settled } from "./sandbox.ts";
+import { placesOf, settle, type SandboxGround, type Settled } from "./sandbox.ts";
 
 /** What the machine offers a run: how commands are started, and what they see of the environment. */
-export type Around = Pick<Ground, "exec" | "child" | "search" | "git"> & {
+export type StarterContext = Pick<SandboxGround, "exec" | "child" | "search" | "git"> & {
   readonly held: Confinement;
   readonly allow: UserConfig["env"];
   readonly served: readonly ServedTool[];
@@ -26,7 +26,7 @@ export type Around = Pick<Ground, "exec" | "child" | "search" | "git"> & {
 };
 
 /** A run that is about to begin or to go on. */
-export type Setting = {
+export type StarterSetting = {
   /** The flow first; then others whose blocks may still be carried out. */
   readonly flows: readonly Flow[];
   readonly backend: Pick<Backend, "unconfinable"> & { readonly spec: Pick<BackendSpec, "id"> };
@@ -43,7 +43,7 @@ export type Setting = {
  * Whether its commands will be confined; SANDBOX_UNAVAILABLE where they must be and cannot be. Runs of the same turn share
  * it, unless it holds something that ends with its run.
  */
-export async function settleGround(setting: Setting, options: Wishes): Promise<Settled> {
+export async function settleGround(setting: StarterSetting, options: Wishes): Promise<Settled> {
   const make = () => {
     const { decision, places } = decideGround(setting, options);
     return settle(decision, places, options.env ?? process.env);
@@ -63,9 +63,9 @@ type Wishes = Pick<DriveOptions, "env" | "sandbox" | "network">;
 
 /** What is to confine the commands of a run, and what it is to keep them from. */
 export function decideGround(
-  { flows, backend, project, cwd, config, granting, began = false }: Setting,
+  { flows, backend, project, cwd, config, granting, began = false }: StarterSetting,
   { env = process.env, sandbox, network }: Wishes,
-): { readonly decision: Decision; readonly places: Places } {
+): { readonly decision: Decision; readonly places: SandboxPlaces } {
   const { unconfinable = false, spec } = backend;
   const decision = decideSandbox({
     sandbox: flows[0]!.settings.boundaries.sandbox,
@@ -77,7 +77,7 @@ export function decideGround(
   });
   // The folder of a worktree may be gone: then it is made again, and tried out when it is there.
   const place = existsSync(cwd) ? cwd : project.root;
-  const modules = flows.flatMap((flow) => modulesOf(flow, project.root));
+  const modules = flows.flatMap((flow) => loadedModules(flow, project.root));
   return { decision, places: placesOf(project, place, env, modules) };
 }
 
@@ -110,7 +110,7 @@ export async function openGround(
   { env = process.env, ...options }: DriveOptions,
   { config, ground: settled }: { readonly config: UserConfig; readonly ground: Settled },
   stack: AsyncDisposableStack,
-): Promise<Around> {
+): Promise<StarterContext> {
   const ground = await settled.groundAt(cwd);
   const { search, git } = ground;
   const { exec, child } = marking(ground, at, env);
@@ -126,7 +126,11 @@ export async function openGround(
 }
 
 /** A resumed run finds by it what outlived the process that started it. */
-function marking({ exec, child }: Ground, at: RunAt, env: NodeJS.ProcessEnv): Pick<Ground, "exec" | "child"> {
+function marking(
+  { exec, child }: SandboxGround,
+  at: RunAt,
+  env: NodeJS.ProcessEnv,
+): Pick<SandboxGround, "exec" | "child"> {
   let known: string | null = null;
   const marks = (before: string | undefined) =>
     [before, (known ??= markOfRun(at.stateDir, at.run))].filter(Boolean).join(":");
