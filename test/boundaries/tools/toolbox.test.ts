@@ -16,7 +16,7 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, describe, test } from "node:test";
-import { clip, type RunToolProcess } from "../../../src/boundaries/tools/tool.ts";
+import { clipOutput, type RunToolProcess } from "../../../src/boundaries/tools/tool.ts";
 import { createToolbox } from "../../../src/boundaries/tools/toolbox.ts";
 import type { Step } from "../../../src/flow/flow.ts";
 import type { JsonObject } from "../../../src/flow/json.ts";
@@ -765,13 +765,16 @@ describe("tools of servers", () => {
 
 test("what goes to the model is cut in its middle, and nothing else of it changes", () => {
   const whole = "y".repeat(64 * 1024);
-  assert.equal(clip(whole), whole);
-  assert.match(clip(`${whole}y`), /^y+\n\[… 1 bytes cut …\]\ny+$/);
-  assert.equal(clip("abcd", 4), "abcd");
-  assert.equal(clip("abcde", 4), "ab\n[… 1 bytes cut …]\nde");
+  assert.equal(clipOutput(whole), whole);
+  assert.match(clipOutput(`${whole}y`), /^y+\n\[… 1 bytes cut …\]\ny+$/);
+  assert.equal(clipOutput("abcd", 4), "abcd");
+  assert.equal(clipOutput("abcde", 4), "ab\n[… 1 bytes cut …]\nde");
   // Half a character at the cut is left out; what stood in the text before stays.
-  assert.equal(clip(`ä${"x".repeat(9)}ö`, 6), "äx\n[… 7 bytes cut …]\nxö");
-  assert.equal(clip(`aä${"x".repeat(9)}öb`, 4), "a\n[… 11 bytes cut …]\nb");
+  assert.equal(clipOutput(`ä${"x".repeat(9)}ö`, 6), "äx\n[… 7 bytes cut …]\nxö");
+  assert.equal(clipOutput(`aä${"x".repeat(9)}öb`, 4), "a\n[… 11 bytes cut …]\nb");
   const [before, after] = ["\uFFFDab", "a\uFFFDb"];
-  assert.equal(clip(`${before}${"x".repeat(20)}${after}`, 10), `${before}\n[… 20 bytes cut …]\n${after}`);
+  assert.equal(
+    clipOutput(`${before}${"x".repeat(20)}${after}`, 10),
+    `${before}\n[… 20 bytes cut …]\n${after}`,
+  );
 });
