@@ -375,7 +375,10 @@ describe("without --json a person is told", { concurrency: 3 }, () => {
     const ran = await world.lockstep(["run", "syntax", "--help"]);
     assert.equal(ran.code, 0);
     assert.doesNotMatch(ran.stdout, /Parameters of the agent/);
-    assert.match(ran.stderr, /^The parameters of syntax are unknown because it has errors\. See: lockstep check syntax$/m);
+    assert.match(
+      ran.stderr,
+      /^The parameters of syntax are unknown because it has errors\. See: lockstep check syntax$/m,
+    );
   });
 
   test("problems of an invalid flow are shown with their lines", async () => {
