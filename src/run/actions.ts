@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { createGround } from "../boundaries/gate/paths.ts";
 import type { Redactor } from "../boundaries/redact/redact.ts";
 import { blocksIn, type Block } from "../effects/actions/action-blocks.ts";
-import { actsOf, type Asked, type World } from "../effects/actions/actions.ts";
+import { actsOf, type ActionRequest, type World } from "../effects/actions/actions.ts";
 import { createLedger, type Act } from "../effects/actions/ledger.ts";
 import type { ModuleHost, ModuleHostOptions } from "../effects/modules/module-host.ts";
 import type { Drive } from "../engine/drive/drive.ts";
@@ -16,10 +16,10 @@ import type { Flow, Flows } from "../flow/flow.ts";
 import { own } from "../flow/json.ts";
 import { githubFor, type Pinned } from "./world/github.ts";
 import { guardedIn } from "./world/own-files.ts";
-import { modulesOf } from "./world/own-modules.ts";
-import type { Surroundings } from "./world/worktree.ts";
+import { loadedModules } from "./world/own-modules.ts";
+import type { WorktreeSurroundings } from "./world/worktree.ts";
 
-export type ActingOptions = Surroundings & {
+export type ActingOptions = WorktreeSurroundings & {
   /** The flow that the run began with, and those it adopted. */
   readonly began: Flow;
   readonly adopted: Flows;
@@ -64,7 +64,7 @@ export function createActing(options: ActingOptions): Acting {
   const { adopted, run, cwd, report, redactor, signal } = options;
   const { effects } = report;
   const ground = createGround(cwd, [], () =>
-    guardedIn(options, options.env, modulesOf(options.began, options.root)),
+    guardedIn(options, options.env, loadedModules(options.began, options.root)),
   );
   const hosts = createHosts(options);
   // Whether it is switched on is looked at for each block, by the flow that held then.
@@ -156,7 +156,7 @@ export function createActing(options: ActingOptions): Acting {
     const before = effects.get(key);
     if (before !== undefined && before.state !== "intended" && !isRepeatable(before)) return;
     const past = (one: string) => effects.get(one) ?? null;
-    const asked: Asked =
+    const asked: ActionRequest =
       block.kind === "refused"
         ? { ok: false, why: block.why }
         : await actsOf(block.action, { key, step, visit, index, past }, world);

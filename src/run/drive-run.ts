@@ -8,7 +8,7 @@ import type { Entry } from "../flow/event.ts";
 import { exitCode } from "../flow/verdict.ts";
 import type { Acting } from "./actions.ts";
 import type { Admitted, Entered, Opening } from "./open.ts";
-import type { Around } from "./world/process-starter.ts";
+import type { StarterContext } from "./world/process-starter.ts";
 import type { Listener } from "./watch/listen.ts";
 import type { DriveOptions } from "./options.ts";
 import type { Outward } from "./issue-and-branch.ts";
@@ -32,7 +32,7 @@ export type Driven = Omit<Opening, "enter" | "past" | "cwd"> &
   Recorded & {
     readonly options: DriveOptions;
     readonly clock: Clock;
-    readonly around: Around;
+    readonly around: StarterContext;
   };
 
 export async function driveRun(driven: Driven, stack: AsyncDisposableStack): Promise<Result> {

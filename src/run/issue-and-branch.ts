@@ -12,11 +12,11 @@ import type { EffectEvent, Worktree } from "../flow/event.ts";
 import type { Flow } from "../flow/flow.ts";
 import { own, type JsonObject } from "../flow/json.ts";
 import { githubFor, type GitHubOf, type Pinned } from "./world/github.ts";
-import { finalizing, type Surroundings } from "./world/worktree.ts";
+import { finalizing, type WorktreeSurroundings } from "./world/worktree.ts";
 
 export type Attend = NonNullable<Drive["attend"]>;
 
-export type Outward = Surroundings & {
+export type Outward = WorktreeSurroundings & {
   readonly flow: Flow;
   readonly run: string;
   readonly cwd: string;

@@ -1,14 +1,14 @@
 /** What a run does to its issue, one act for each request: labels as it begins and as it ends, and closing. */
 import { shownInLine } from "../../flow/text/harmless.ts";
 import { isSameLabel, type Closing, type Labels } from "./closing.ts";
-import type { GitHub, Issue, Outcome } from "../github/github.ts";
-import { applied, failed, type Act, type Done, type Ledger } from "./ledger.ts";
+import type { GitHub, Issue, GithubOutcome } from "../github/github.ts";
+import { applied, failedEffect, type Act, type Done, type Ledger } from "./ledger.ts";
 import { quoted } from "../git/words.ts";
 
 export type OnIssue = {
   readonly ledger: Ledger;
   /** Opened when it is needed first. */
-  readonly github: () => Promise<Outcome<GitHub>>;
+  readonly github: () => Promise<GithubOutcome<GitHub>>;
   readonly issue: number;
   /** Where a person would type what the run cannot do itself. */
   readonly home: string;
@@ -24,7 +24,7 @@ export async function changeLabels(it: OnIssue, name: string, { add, remove }: L
   return true;
 }
 
-/** Labels first: whoever looks at closed issues finds them as they are meant to be. */
+/** Labels first: a closed issue then has its final labels. */
 export async function closeIssue(
   it: OnIssue,
   name: string,
@@ -136,7 +136,7 @@ async function change(
   it: OnIssue,
   command: readonly (string | number)[],
   not: string,
-  act: (github: GitHub, issue: Issue) => Promise<Done | Extract<Outcome<never>, { ok: false }>>,
+  act: (github: GitHub, issue: Issue) => Promise<Done | Extract<GithubOutcome<never>, { ok: false }>>,
 ): Promise<Done> {
   const github = await it.github();
   if (!github.ok) {
@@ -145,7 +145,7 @@ async function change(
   }
   const issue = await github.value.issue(it.issue);
   const done = issue.ok ? await act(github.value, issue.value) : issue;
-  return "ok" in done ? failed(`${not}: ${done.why}`) : done;
+  return "ok" in done ? failedEffect(`${not}: ${done.why}`) : done;
 }
 
 async function found(it: OnIssue, isSo: (issue: Issue) => boolean, what: string): Promise<string | null> {

@@ -106,7 +106,7 @@ function verdictSettings(agent: Json): readonly JsonObject[] {
   return [config, ...children.map((child) => readPath(child, ["config"])).filter(isObject)];
 }
 
-/** A place that was refused, or a file that cannot be read, is no missing file: nothing stands in for it. */
+/** A rejected path or an unreadable file does not count as missing: no built-in prompt replaces it. */
 function isOnlyMissing({ tried }: Prompt): boolean {
   return !tried.some((path) => / \((?:refused|unreadable): /.test(path));
 }

@@ -74,7 +74,7 @@ export function buildStep(
   };
 }
 
-/** Variables by their bare names, whether or not they were written with `uv-`. Whoever uses stdin declares its text. */
+/** Variables by their bare names, whether or not they were written with `uv-`. A step that uses stdin declares its text. */
 function variablesOf({ uvVariables, usesStdin }: StepSource): readonly string[] {
   const names = uvVariables.map((name) => (name.startsWith("uv-") ? name.slice(3) : name));
   return [...new Set(usesStdin ? [...names, INPUT_TEXT] : names)];

@@ -44,7 +44,7 @@ function tooEarly(loaded: Registered, step: Step, read: Read, ways: Ways): Findi
   const { id } = step;
   const { variable, from, key } = read;
   const isFirst = id === loaded.flow.entry;
-  // Whoever can only be reached through the reader comes too late for its first visit.
+  // A step that can only be reached through the reader comes too late for its first visit.
   const never = isFirst || from === id || ways.isAlwaysBefore(id, from) || !ways.leadsTo(from, id);
   const about = `The step "${id}" reads "${variable}", which the step "${from}" hands on as "${key}"`;
   const common = { ...atStep(loaded, id, ...read.path), witness: ways.pathAround(from, id) };
