@@ -84,14 +84,14 @@ export type StepExplained = {
         readonly channel: string;
         readonly miss: string;
       };
-  readonly gate: Gate | null;
+  readonly gate: ExplainedGate | null;
   readonly contract: readonly ContractRow[];
   readonly handoff: readonly { readonly key: string; readonly path: string }[];
   readonly model: Sourced<string>;
   readonly mode: Sourced<string> & { readonly by: "step" | "agent" | "kind" };
   readonly tools: Sourced<readonly string[]> & { readonly offered: readonly string[] };
   readonly guard:
-    | (Omit<StepGuard, "checks"> & { readonly origin: Origin; readonly checks: readonly GuardedCheck[] })
+    | (Omit<StepGuard, "checks"> & { readonly origin: Origin; readonly checks: readonly ExplainedCheck[] })
     | null;
   /** What happens around the conversation of a stage. */
   readonly stage: StageExplained | null;
@@ -127,7 +127,7 @@ export type Variable = {
   readonly supplier: Supplier | null;
 };
 
-export type Gate = {
+export type ExplainedGate = {
   readonly field: Sourced<string>;
   readonly fallback: Label | null;
   readonly aliases: { readonly [word: string]: Label };
@@ -144,7 +144,7 @@ export type ContractRow = {
   readonly mismatches: readonly string[];
 };
 
-export type GuardedCheck = Check & {
+export type ExplainedCheck = Check & {
   readonly edition: string | null;
   readonly tried: readonly string[];
 };
@@ -372,7 +372,7 @@ function namesIn({ text, syntax }: Prompt): readonly string[] {
     : templateNames(parseTemplate(text));
 }
 
-function gateOf({ id, decide }: Step, origin: OriginOf): Gate | null {
+function gateOf({ id, decide }: Step, origin: OriginOf): ExplainedGate | null {
   if (decide.by === "const") return null;
   const field = decide.path.join(".");
   const labels = new Set([...decide.allow, ...decide.always]);
