@@ -4,7 +4,7 @@ import { join, relative, resolve } from "node:path";
 import type { Flow, Parameter } from "../../flow/flow.ts";
 import { defined, type JsonObject } from "../../flow/json.ts";
 import { hasErrors } from "../../flow/problem.ts";
-import { INPUT_TEXT, readsInput } from "../../load/registry/variables.ts";
+import { INPUT_TEXT, readsInput } from "../../flow/text/template.ts";
 import { runLoaded, type Loaded, type Result, type WorktreeOptions } from "../../run/index.ts";
 import { findProject, listAgents } from "../../run/world/project.ts";
 import { toFailure } from "../../run/result.ts";

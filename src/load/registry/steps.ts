@@ -12,7 +12,7 @@ import type { GateSource, RegistrySource, StepSource } from "./registry-shape.ts
 import { fieldWords, type ResolveSchema } from "./schemas.ts";
 import { stepLimitsOf } from "../agent/spending.ts";
 import type { StandIn } from "./stand-in.ts";
-import { INPUT_TEXT } from "./variables.ts";
+import { INPUT_TEXT } from "../../flow/text/template.ts";
 
 /** Which entries of the registry are steps of the flow: those with a kind. */
 export function flowSteps(registry: RegistrySource, form: GateForm): FlowSteps {
