@@ -1,6 +1,7 @@
 /** Reading the project's journal, without leaving a trace where there is none. */
-import { openExistingJournal, RunnerError, type Journal } from "../run/index.ts";
-import { openOwnJournal, requireRecord } from "../run/records/journal.ts";
+import { RunnerError } from "../run/errors.ts";
+import type { Journal } from "../run/index.ts";
+import { openExistingJournal, openOwnJournal, requireRecord } from "../run/records/journal.ts";
 import { EXIT } from "../flow/verdict.ts";
 import { findProject } from "../run/world/project.ts";
 import type { Damage } from "../run/records/runs.ts";

@@ -1,10 +1,11 @@
 /** The ground under a run: how it starts processes, settled before anything is trusted, made or recorded. */
 import { existsSync } from "node:fs";
+import type { SandboxPlaces } from "../../boundaries/sandbox/policy.ts";
 import type { ServedTool } from "../../boundaries/tools/toolbox.ts";
 import { markOfRun } from "../../effects/process/strays.ts";
 import { MARKS } from "../../effects/process/tree.ts";
 import type { Backend } from "../../engine/ports.ts";
-import type { Confinement } from "../../flow/event.ts";
+import type { BackendSpec, Confinement } from "../../flow/event.ts";
 import type { Flow } from "../../flow/flow.ts";
 import type { UserConfig } from "./config.ts";
 import type { DriveOptions } from "../options.ts";
@@ -13,7 +14,7 @@ import { loadedModules } from "./own-modules.ts";
 import { surroundings } from "./workplace.ts";
 import { startsProcesses } from "./processes.ts";
 import type { Project } from "./project.ts";
-import { decideSandbox } from "./sandbox-decision.ts";
+import { decideSandbox, type Decision } from "./sandbox-decision.ts";
 import { placesOf, settle, type SandboxGround, type Settled } from "./sandbox.ts";
 
 /** What the machine offers a run: how commands are started, and what they see of the environment. */
@@ -28,7 +29,7 @@ export type StarterContext = Pick<SandboxGround, "exec" | "child" | "search" | "
 export type StarterSetting = {
   /** The flow first; then others whose blocks may still be carried out. */
   readonly flows: readonly Flow[];
-  readonly backend: Pick<Backend, "spec" | "unconfinable">;
+  readonly backend: Pick<Backend, "unconfinable"> & { readonly spec: Pick<BackendSpec, "id"> };
   readonly project: Project;
   readonly cwd: string;
   readonly config: UserConfig;
@@ -43,7 +44,10 @@ export type StarterSetting = {
  * it, unless it holds something that ends with its run.
  */
 export async function settleGround(setting: StarterSetting, options: Wishes): Promise<Settled> {
-  const make = () => settledFor(setting, options);
+  const make = () => {
+    const { decision, places } = decideGround(setting, options);
+    return settle(decision, places, options.env ?? process.env);
+  };
   const { flows, backend, project, cwd, config, granting, began } = setting;
   if (flows.length > 1) return await make();
   const { env = process.env, sandbox, network } = options;
@@ -57,10 +61,11 @@ export async function settleGround(setting: StarterSetting, options: Wishes): Pr
 
 type Wishes = Pick<DriveOptions, "env" | "sandbox" | "network">;
 
-async function settledFor(
+/** What is to confine the commands of a run, and what it is to keep them from. */
+export function decideGround(
   { flows, backend, project, cwd, config, granting, began = false }: StarterSetting,
   { env = process.env, sandbox, network }: Wishes,
-): Promise<Settled> {
+): { readonly decision: Decision; readonly places: SandboxPlaces } {
   const { unconfinable = false, spec } = backend;
   const decision = decideSandbox({
     sandbox: flows[0]!.settings.boundaries.sandbox,
@@ -73,7 +78,7 @@ async function settledFor(
   // The folder of a worktree may be gone: then it is made again, and tried out when it is there.
   const place = existsSync(cwd) ? cwd : project.root;
   const modules = flows.flatMap((flow) => loadedModules(flow, project.root));
-  return await settle(decision, placesOf(project, place, env, modules), env);
+  return { decision, places: placesOf(project, place, env, modules) };
 }
 
 /** Whether somebody could be asked to grant a stage more than its list. */

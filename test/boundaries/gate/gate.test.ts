@@ -162,6 +162,39 @@ describe("Bash limits: plain commands that are covered", () => {
     test(JSON.stringify(command), () => assert.equal(bash({ allow }, command), "allow"));
 });
 
+describe("Bash limits: what bash evaluates although it is quoted is not covered", () => {
+  const allow = [
+    "Bash(test:*)",
+    "Bash([:*)",
+    "Bash(read:*)",
+    "Bash(printf:*)",
+    "Bash(export:*)",
+    "Bash(echo:*)",
+  ];
+  const rows: readonly (readonly [command: string, verdict: "allow" | "deny"])[] = [
+    ["test -f a.ts", "allow"],
+    ["test -v 'a[$(x)]'", "deny"],
+    ["test -v 'a[0]'", "allow"],
+    ["[ -v 'a[$(x)]' ]", "deny"],
+    ["read 'a[$(x)]'", "deny"],
+    ["export 'a[$(x)]=1'", "deny"],
+    ["test -f *.ts", "deny"],
+    ["printf '%s' 'a[$(x)]'", "allow"],
+    ["printf -v 'a[$(x)]' y", "deny"],
+    ["printf '-v' 'a[$(x)]' y", "deny"],
+    ["printf *", "deny"],
+    ["printf '%s' *", "allow"],
+    ["echo 'a[$(x)]'", "allow"],
+    ["echo *", "allow"],
+    ["'test' -v 'a[$(x)]'", "deny"],
+    ["echo a && test -v 'a[$(x)]'", "deny"],
+  ];
+  for (const [command, verdict] of rows)
+    test(JSON.stringify(command), () =>
+      assert.equal(bash({ allow }, command) === "allow", verdict === "allow"),
+    );
+});
+
 describe("Bash limits: everything else is not covered", () => {
   const allow = ["Read", "Bash(git status:*)", "Bash(npm test)", "Bash(ls:*)"];
   const cases = [

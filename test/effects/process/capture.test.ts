@@ -31,6 +31,17 @@ describe("a capture", () => {
     }
   });
 
+  test("cuts only what is longer, and only what the cut itself broke", () => {
+    assert.equal(clipCaptured("abcd", 4), "abcd");
+    assert.equal(clipCaptured("abcde", 4), "ab\n[… 1 bytes cut …]\nde");
+    // These stood in the text before.
+    const [before, after] = ["\uFFFDab", "a\uFFFDb"];
+    assert.equal(
+      clipCaptured(`${before}${"x".repeat(20)}${after}`, 10),
+      `${before}\n[… 20 bytes cut …]\n${after}`,
+    );
+  });
+
   test("of nothing keeps nothing", () => {
     assert.equal(createCapture(10).text(), "");
     assert.equal(clipCaptured("abc", 0), "\n[… 3 bytes cut …]\n");
