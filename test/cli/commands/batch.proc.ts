@@ -181,7 +181,7 @@ test("a batch that was killed goes on as a batch: what ended is kept, the rest g
     "the same runs",
   );
   assert.equal((await runsOf(world)).length, 4);
-  assert.doesNotMatch(ran.stdout + ran.stderr, /had ended before/, "the summary is that of one batch");
+  assert.doesNotMatch(ran.stdout + ran.stderr, /had already ended/, "the summary is that of one batch");
   assert.equal(readFileSync(join(world.root, "began"), "utf8"), "x\n".repeat(5), "one command was repeated");
   assert.match(ran.stderr, /They were ended: .*sleep/);
   assert.match(ran.stderr, /^#2 goes on$[^]*^#3 begins$/m);

@@ -102,7 +102,7 @@ describe("what becomes of the branch", () => {
       if (kept) assert.equal(readFileSync(join(result.worktree!.path, "b.txt"), "utf8"), "new\n");
       assert.equal(world.git(world.home, "status", "--porcelain"), "");
       // It is over: there is nothing to resume.
-      assert.match((await world.resume(result)).warnings.join(), /had ended before/);
+      assert.match((await world.resume(result)).warnings.join(), /had already ended/);
     });
   }
 });
