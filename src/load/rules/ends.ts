@@ -162,7 +162,7 @@ type Trap = { readonly trap: readonly StepId[]; readonly ways: Ways };
 function* trapsIn({ flow, words }: Loaded, onward: Steps, stuck: readonly StepId[]): Generator<Trap> {
   const isStuck = new Set(stuck);
   const told = new Set<StepId>();
-  // A stage may be reached only by a failure, which is no way onward.
+  // A stage may be reached only by a failure, which does not count as a path.
   for (const start of words.step === "stage" ? stuck : [flow.entry]) {
     if (told.has(start)) continue;
     const ways = waysFrom(start, onward);
