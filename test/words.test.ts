@@ -43,7 +43,7 @@ for (const [source, expected] of texts)
     ));
 
 const lines: readonly [text: string, isOdd: boolean, isOddOnPage: boolean][] = [
-  ["it is not JSON", true, true],
+  ["it is no JSON", true, true],
   ["It is no longer there", false, false],
   ["There is no run", false, false],
   ["whoever reads it", true, true],

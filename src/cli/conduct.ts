@@ -263,9 +263,9 @@ function askForJournal(call: Call, signal: AbortSignal): Yes {
     await isYes(
       call,
       [
-        `The run records in ${visibleInLine(question.stateDir)} are not yours: ${shown(question.why)}.`,
+        `The state folder ${visibleInLine(question.stateDir)} is not yours: ${shown(question.why)}.`,
         ...foreignLines(question).map((line) => `  ${shown(line).replaceAll("\n", "\n    ")}`),
-        "Trust them from now on, including the commands, folders and replies they contain?",
+        "Trust it from now on, including the commands, folders and replies in its run records?",
       ].join("\n"),
       signal,
     );

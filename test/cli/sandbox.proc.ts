@@ -177,7 +177,7 @@ describe("a run is not confined", () => {
         "when the user's settings say so",
         { sandbox: NONE, config: { sandbox: "off" } },
         [],
-        /not confined, although/,
+        /not sandboxed, although the agent asks/,
       ],
     ];
   for (const [name, setting, flags, warning] of cases) {
