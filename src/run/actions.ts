@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { createGround } from "../boundaries/gate/paths.ts";
 import type { Redactor } from "../boundaries/redact/redact.ts";
 import { blocksIn, type Block } from "../effects/actions/action-blocks.ts";
-import { actsOf, type ActionRequest, type World } from "../effects/actions/actions.ts";
+import { actsOf, type ActionRequest, type ActionSurroundings } from "../effects/actions/actions.ts";
 import { createLedger, type Act } from "../effects/actions/ledger.ts";
 import type { ModuleHost, ModuleHostOptions } from "../effects/modules/module-host.ts";
 import type { Drive } from "../engine/drive/drive.ts";
@@ -128,7 +128,7 @@ export function createActing(options: ActingOptions): Acting {
     return [...effects].some(([key, effect]) => key.startsWith(prefix) && isRepeatable(effect));
   }
 
-  function worldOf({ flow: held, step, completes }: Due): Omit<World, "args"> {
+  function worldOf({ flow: held, step, completes }: Due): Omit<ActionSurroundings, "args"> {
     return {
       run,
       agent: held.agent,
@@ -148,7 +148,7 @@ export function createActing(options: ActingOptions): Acting {
   async function carryOut(
     block: Block,
     { step, visit, index }: Omit<Due, "blocks"> & { readonly index: number },
-    world: World,
+    world: ActionSurroundings,
     isLast: boolean,
     record: (event: EffectEvent) => Promise<void>,
   ): Promise<void> {

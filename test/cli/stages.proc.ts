@@ -186,7 +186,7 @@ describe("an agent made of stages", { concurrency: 2 }, () => {
     assert.equal(code, 2);
     assert.match(
       stdout,
-      /both\/steps_registry\.json:1:1 {2}error {2}DIALECT\n {2}\.agent\/both holds two flows/,
+      /both\/steps_registry\.json:1:1 {2}error {2}DIALECT\n {2}\.agent\/both contains two flows/,
     );
   });
 

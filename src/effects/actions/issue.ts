@@ -1,14 +1,14 @@
 /** What a run does to its issue, one act for each request: labels as it begins and as it ends, and closing. */
 import { shownInLine } from "../../flow/text/harmless.ts";
 import { isSameLabel, type Closing, type Labels } from "./closing.ts";
-import type { GitHub, Issue, GithubOutcome } from "../github/github.ts";
+import type { GithubClient, Issue, GithubOutcome } from "../github/github.ts";
 import { applied, failedEffect, type Act, type Done, type Ledger } from "./ledger.ts";
 import { quoted } from "../git/words.ts";
 
 export type OnIssue = {
   readonly ledger: Ledger;
   /** Opened when it is needed first. */
-  readonly github: () => Promise<GithubOutcome<GitHub>>;
+  readonly github: () => Promise<GithubOutcome<GithubClient>>;
   readonly issue: number;
   /** Where a person would type what the run cannot do itself. */
   readonly home: string;
@@ -136,7 +136,7 @@ async function change(
   it: OnIssue,
   command: readonly (string | number)[],
   not: string,
-  act: (github: GitHub, issue: Issue) => Promise<Done | Extract<GithubOutcome<never>, { ok: false }>>,
+  act: (github: GithubClient, issue: Issue) => Promise<Done | Extract<GithubOutcome<never>, { ok: false }>>,
 ): Promise<Done> {
   const github = await it.github();
   if (!github.ok) {
