@@ -396,7 +396,7 @@ const ROWS: readonly Row[] = [
     options: { branch: "mine" },
     code: "WORKTREE_UNAVAILABLE",
     effects: [],
-    says: /"mine" exists already.*--base-branch mine/,
+    says: /"mine" already exists.*--base-branch mine/,
   },
   {
     name: "the name cannot be one of a branch",
