@@ -1,6 +1,7 @@
 // Builds what is published into dist/: the library as modules with their types, the command as one bundle.
 //
-// The library is not bundled: those who import it may want to look inside, and pay once.
+// The library is not bundled: those who import it may want to look inside, and pay once. It holds only what its two
+// entry points import; what only the command uses is in the bundle.
 import { spawnSync } from "node:child_process";
 import { chmodSync, rmSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -12,7 +13,6 @@ rmSync(`${root}dist`, { recursive: true, force: true });
 const tsc = ["node_modules/typescript/bin/tsc", "-p", "tsconfig.build.json"];
 const { status } = spawnSync(process.execPath, tsc, { cwd: root, stdio: "inherit" });
 if (status !== 0) process.exit(status ?? 1);
-rmSync(`${root}dist/cli`, { recursive: true, force: true });
 
 await bundle(`${root}dist/bin`);
 chmodSync(`${root}dist/bin/main.js`, 0o755);
