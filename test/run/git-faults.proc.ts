@@ -442,7 +442,7 @@ const ROWS: readonly Row[] = [
     },
     code: "WORKTREE_UNAVAILABLE",
     effects: [],
-    says: /whose name.*git config --global user\.name/,
+    says: /no user name or email for commits.*git config --global user\.name/,
   },
   ...[".agent", "--sparse-index .agent", "--no-cone '/*' '!/out'"].map((what): Row => ({
     name: `a sparse checkout (${what}), and files outside of it`,
