@@ -177,7 +177,12 @@ const HELD: readonly (readonly [
     },
     /the remote origin, which has the branch, is not octo\/demo/,
   ],
-  ["GitHub is switched off", { ...GITHUB, enabled: false }, () => ({}), /switched off/],
+  [
+    "GitHub is switched off",
+    { ...GITHUB, enabled: false },
+    () => ({}),
+    /GitHub is disabled.*runner\.integrations\.github\.enabled.*agent\.json/,
+  ],
 ];
 
 for (const [name, github, set, says] of HELD)

@@ -147,7 +147,10 @@ test("git is never started in a folder without its .git file: that would be the 
   assert.deepEqual([refused.code, refused.exitCode], ["WORKTREE_UNAVAILABLE", 3]);
   const hint = /put that back with: (git -C \S+ worktree repair)\. /.exec(refused.reason)?.[1];
   const [pruned] = await pruneWorktrees(world.journal, around(world));
-  assert.deepEqual([pruned?.done, /no \.git file.*worktree repair/.test(pruned?.why ?? "")], ["kept", true]);
+  assert.deepEqual(
+    [pruned?.done, /no longer has a \.git file.*lockstep worktree repair/.test(pruned?.why ?? "")],
+    ["kept", true],
+  );
   world.shell(hint!);
   const result = await world.resume(halted, { script: replies([], world.env) });
   assert.equal(result.outcome, "completed", result.reason);
