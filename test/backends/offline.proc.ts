@@ -35,7 +35,7 @@ describe("an attempt to reach somebody elsewhere is seen", isolation, () => {
 
 describe("with no network but loopback, nobody else is tried to be reached by", isolation, () => {
   // Those with programs of their own do the same by themselves: claude-agent.proc.ts, acp.proc.ts, end-to-end.proc.ts.
-  for (const name of ["scripted.test.ts", "ai-sdk.test.ts", "aimock.test.ts"]) {
+  for (const name of ["scripted/scripted.test.ts", "ai-sdk/ai-sdk.test.ts", "aimock.test.ts"]) {
     test(name, () => {
       const { status, output, attempts } = offline([process.execPath, "--test", file(name)]);
       assert.equal(status, 0, output);

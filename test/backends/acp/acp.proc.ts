@@ -31,7 +31,7 @@ const packages = process.env.LOCKSTEP_PACKAGES ?? "";
 const installed = ["@agentclientprotocol/sdk", "@modelcontextprotocol/client"].every((name) =>
   existsSync(join(packages, "node_modules", name, "package.json")),
 );
-const agent = fileURLToPath(new URL("acp-agent.ts", import.meta.url));
+const agent = fileURLToPath(new URL("../acp-agent.ts", import.meta.url));
 const { skip } = needs(installed, "@agentclientprotocol/sdk and @modelcontextprotocol/client not installed");
 
 /** It has tools of its own. */
