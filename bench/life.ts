@@ -1,7 +1,7 @@
 /** What a long life costs: ten thousand runs one after the other in one process, on one journal. */
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { getHeapSpaceStatistics, setFlagsFromString } from "node:v8";
+import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { openJournal, runLoaded, type Backend } from "../src/run/index.ts";
 import { cycle, loaded, row, USAGE, type Row } from "./measure.ts";
@@ -26,9 +26,10 @@ export async function measureLife(folder: string): Promise<readonly Row[]> {
     for (let run = 1; run <= RUNS; run++) {
       const { success, reason } = await runLoaded(agent, { cwd: folder, journal, backend, signal });
       if (!success) throw new Error(reason);
-      if (run === WARM_UP) [warm, descriptors, live] = [resident(), openDescriptors(), collect()];
+      if (run === WARM_UP)
+        [warm, descriptors, live] = [process.memoryUsage.rss(), openDescriptors(), collect()];
     }
-    const [rss, open, left] = [resident(), openDescriptors(), collect()];
+    const [rss, open, left] = [process.memoryUsage.rss(), openDescriptors(), collect()];
     const detail = `${mega(rss)} against ${mega(warm)}`;
     return [
       row(
@@ -44,15 +45,6 @@ export async function measureLife(folder: string): Promise<readonly Row[]> {
   } finally {
     await journal.close();
   }
-}
-
-/**
- * Of the process, without the space for new objects: V8 enlarges that step by step, with whatever survives in it, which
- * would be taken for a leak.
- */
-function resident(): number {
-  const nursery = getHeapSpaceStatistics().filter(({ space_name: name }) => name === "new_space");
-  return nursery.reduce((rest, { physical_space_size: size }) => rest - size, process.memoryUsage.rss());
 }
 
 /** Collects all garbage; gives the bytes of the objects that are left. */
