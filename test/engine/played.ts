@@ -47,9 +47,18 @@ function isData({ model, ports, wishes, attend, signal }: testing.Scenario): boo
 
 /** Compares lines with those that are kept under a key; where nothing is kept, there is nothing to compare. */
 async function compared(key: string, lines: () => Promise<readonly string[]>): Promise<void> {
-  kept ??= isRecording ? {} : (JSON.parse(readFileSync(FILE, "utf8")) as Kept);
   if (isRecording) made[key] = await lines();
-  else if (kept[key] !== undefined) assert.deepEqual(await lines(), kept[key], "see test/engine/played.ts");
+  else if (keptRuns()[key] !== undefined)
+    assert.deepEqual(await lines(), keptRuns()[key], "see test/engine/played.ts");
+}
+
+/** Whether anything is kept of a scenario: without that, nothing is compared. */
+export function isKept(scenario: testing.Scenario): boolean {
+  return keptRuns()[digest(scenario)] !== undefined;
+}
+
+function keptRuns(): Kept {
+  return (kept ??= JSON.parse(readFileSync(FILE, "utf8")) as Kept);
 }
 
 async function linesOf(

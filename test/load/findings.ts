@@ -25,12 +25,24 @@ if (isRecording)
 
 /** Compares what was loaded with what is kept of the same agent; one that nothing is kept of passes. */
 export function compared(name: string, tree: object, result: LoadResult): LoadResult {
-  const agent = `${name} ${digest(JSON.stringify(tree))}`;
+  const agent = keyOf(name, tree);
   if (isRecording) made[agent] = lines(result);
-  kept ??= isRecording ? {} : (JSON.parse(readFileSync(FILE, "utf8")) as Kept);
-  const before = kept[agent];
+  const before = keptFindings()[agent];
   if (before !== undefined) assert.deepEqual(lines(result), before, "see test/load/findings.ts");
   return result;
+}
+
+/** Whether anything is kept of an agent: without that, nothing is compared. */
+export function isKept(name: string, tree: object): boolean {
+  return keptFindings()[keyOf(name, tree)] !== undefined;
+}
+
+function keptFindings(): Kept {
+  return (kept ??= isRecording ? {} : (JSON.parse(readFileSync(FILE, "utf8")) as Kept));
+}
+
+function keyOf(name: string, tree: object): string {
+  return `${name} ${digest(JSON.stringify(tree))}`;
 }
 
 function lines({ flow, problems, schemas, models }: LoadResult): readonly string[] {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { mendAll, type Mending } from "../../src/load/migrate/fix.ts";
+import { applyFixes, type FixedFiles } from "../../src/load/migrate/fix.ts";
 import { tree001, tree002 } from "./documents.ts";
 import { mutateText, mutateValue } from "./mutate.ts";
 import { filesOf, load, tree, type Tree } from "./world.ts";
@@ -87,9 +87,9 @@ async function checkMending(name: string, files: Tree, round: number): Promise<n
   return changes.length;
 }
 
-async function mend(name: string, files: Tree): Promise<Mending> {
+async function mend(name: string, files: Tree): Promise<FixedFiles> {
   const paths = Object.keys(files);
-  return await mendAll(filesOf(files), ({ read }) => {
+  return await applyFixes(filesOf(files), ({ read }) => {
     const texts = paths.flatMap((path) => {
       const found = read(path);
       return found.kind === "text" ? [[path, found.text] as const] : [];

@@ -1,7 +1,7 @@
 /** `check --fix`: corrects in the files what has one right answer, and reports it. */
 import { notWritable, writeWhole } from "../../run/world/write-whole.ts";
 import { join } from "node:path";
-import { mendAll, type Mended } from "../../load/migrate/fix.ts";
+import { applyFixes, type AppliedFix } from "../../load/migrate/fix.ts";
 import { createFiles } from "../../run/world/files.ts";
 import { load } from "../../run/load.ts";
 import { findProject } from "../../run/world/project.ts";
@@ -12,11 +12,11 @@ export async function fixAgents(
   names: readonly string[],
   cwd: string,
   dryRun: boolean,
-): Promise<readonly Mended[]> {
+): Promise<readonly AppliedFix[]> {
   const { root } = findProject(cwd);
-  const all: Mended[] = [];
+  const all: AppliedFix[] = [];
   for (const name of names) {
-    const { changes, texts } = await mendAll(
+    const { changes, texts } = await applyFixes(
       createFiles(root),
       async (files) => (await load(name, { cwd, files })).problems,
     );
@@ -27,7 +27,7 @@ export async function fixAgents(
   return all;
 }
 
-export function fixesText(changes: readonly Mended[], dryRun: boolean, paint: Paint): string {
+export function fixesText(changes: readonly AppliedFix[], dryRun: boolean, paint: Paint): string {
   if (changes.length === 0) return "Nothing can be fixed automatically.";
   const word = dryRun ? "would fix" : "fixed";
   return changes

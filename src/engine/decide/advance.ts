@@ -68,7 +68,7 @@ export function edgeTaken({ deeds, lane: { step, visit } }: Here, label: Label, 
 /** While something is being fixed, a stop rule without checks of its own cannot know that it is fixed. */
 export function mayStop({ flow, state, step }: Pick<Here, "flow" | "state" | "step">): boolean {
   if (flow.stop.kind === "end" || step.aside !== undefined || state.fork !== null) return false;
-  return !state.mending || flow.stopGuard !== undefined;
+  return !state.failing || flow.stopGuard !== undefined;
 }
 
 function lookOutside(here: Here): State {

@@ -185,7 +185,7 @@ function settle(
       text: text.slice(0, 1000),
       payload,
     },
-    mending: step.by.kind === "command" ? false : here.state.mending,
+    failing: step.by.kind === "command" ? false : here.state.failing,
     handoff: step.carry.length === 0 ? here.state.handoff : { ...here.state.handoff, [step.id]: carry.data },
   };
   if (step.guard?.on !== label) return follow({ flow, deeds, state, lane, step }, label, payload, said);
@@ -263,7 +263,7 @@ function faulted(here: Here, fault: Fault): State {
     const settled = led(here, null, step.id, [fault.message]);
     return enter(
       here,
-      { ...leave(here, state, lane, settled), mending: true },
+      { ...leave(here, state, lane, settled), failing: true },
       { step: step.id, origin: lane.origin },
     );
   }

@@ -28,7 +28,7 @@ export function checked(here: Here, results: readonly CheckResult[]): State {
   };
   const failed = results.find((result) => !result.ok);
   checksRead(here, over !== undefined ? "stop" : isAttempt ? "attempt" : "label", guard, results, failed);
-  if (failed === undefined) return passed({ ...here, state: { ...state, mending: false } }, notes);
+  if (failed === undefined) return passed({ ...here, state: { ...state, failing: false } }, notes);
   if (guard.onFailure === "skip" && failed.unrecoverable === undefined) {
     return passed(here, [...notes, `check "${failed.name}" failed and was skipped: ${failed.summary}`]);
   }
@@ -45,7 +45,7 @@ function overturn(here: Here, guard: Guard, failed: CheckResult, notes: readonly
   const failures = (own(here.state.failures, owner) ?? 0) + 1;
   const state: State = {
     ...here.state,
-    mending: true,
+    failing: true,
     failures: { ...here.state.failures, [owner]: failures },
   };
   const final = guard.onFailure === "abort" || failed.unrecoverable !== undefined;

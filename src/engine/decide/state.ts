@@ -35,7 +35,7 @@ export type State = {
   /** What each step did last, and how often in a row; absent: nobody watches that. */
   readonly repeated?: { readonly [step: StepId]: { readonly key: string; readonly times: number } };
   /** Something went wrong that the flow is still fixing, so reaching a count is not yet success. */
-  readonly mending: boolean;
+  readonly failing: boolean;
   readonly usage: Usage;
   /** The newest answer, for the summary that the next prompt may show. */
   readonly last: Last | null;
@@ -181,7 +181,7 @@ export const EMPTY_STATE: State = {
   lanes: [],
   fork: null,
   allowed: [],
-  mending: false,
+  failing: false,
   usage: NO_USAGE,
   last: null,
   settled: null,

@@ -4,7 +4,7 @@ import type { Edit, Problem } from "../../flow/problem.ts";
 import { editJson } from "../text/edit.ts";
 
 /** One thing that was changed. `line` is that of the text it was made in. */
-export type Mended = {
+export type AppliedFix = {
   readonly code: string;
   readonly file: string;
   readonly line: number;
@@ -14,8 +14,8 @@ export type Mended = {
   readonly after: string;
 };
 
-export type Mending = {
-  readonly changes: readonly Mended[];
+export type FixedFiles = {
+  readonly changes: readonly AppliedFix[];
   /** The new text of each file that changed. */
   readonly texts: ReadonlyMap<string, string>;
 };
@@ -24,12 +24,12 @@ export type Mending = {
 const ROUNDS = 20;
 
 /** Nothing is written: `problemsOf` is asked again and again about files in which the edits are made. */
-export async function mendAll(
+export async function applyFixes(
   files: FileTree,
   problemsOf: (files: FileTree) => Promise<readonly Problem[]>,
-): Promise<Mending> {
+): Promise<FixedFiles> {
   const texts = new Map<string, string>();
-  const changes: Mended[] = [];
+  const changes: AppliedFix[] = [];
   const changed: FileTree = {
     list: files.list,
     read: (path) => {
@@ -47,7 +47,7 @@ export async function mendAll(
 }
 
 /** The edits of one round; those that get into each other's way wait for the next. */
-export function mendOnce(files: Files, problems: readonly Problem[]): Mending {
+export function mendOnce(files: Files, problems: readonly Problem[]): FixedFiles {
   const edits = new Map<string, (Edit & { readonly code: string })[]>();
   for (const { code, mend = [] } of problems) {
     for (const edit of mend) {
@@ -57,7 +57,7 @@ export function mendOnce(files: Files, problems: readonly Problem[]): Mending {
     }
   }
   const texts = new Map<string, string>();
-  const changes: Mended[] = [];
+  const changes: AppliedFix[] = [];
   for (const [file, wanted] of edits) {
     const read = files.read(file);
     if (read.kind !== "text") continue;
