@@ -93,7 +93,7 @@ export function toResult(told: Told): Result {
     undelivered(told) ?? {
       outcome: "interrupted",
       code: "INTERRUPTED",
-      reason: `Stopped before the end. Go on with: lockstep resume ${run}`,
+      reason: `Stopped before the end. Continue with: lockstep resume ${run}`,
       step: state.lanes[0]?.step ?? null,
     };
   const said = state.last === null ? undefined : own(state.last.payload, "verdict");
@@ -146,7 +146,7 @@ function withRemedy(run: string, verdict: Verdict, questions: readonly OpenQuest
   if (verdict.outcome !== "waiting") return verdict;
   const typed =
     verdict.code === "PAUSED"
-      ? [`Go on with: lockstep continue ${run}`]
+      ? [`Continue with: lockstep continue ${run}`]
       : questions.map(({ answer }) => `No one is available to answer. Answer with: ${answer}`);
   return typed.length === 0 ? verdict : { ...verdict, reason: [verdict.reason, ...typed].join("\n") };
 }

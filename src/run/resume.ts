@@ -191,7 +191,7 @@ function requireUnpaused({ row, entries }: RecordedRun, stateDir: string, { unpa
     ended?.type === "run.paused" ||
     (ended?.type === "run.ended" && ended.verdict.code === "PAUSED");
   if (isPaused && unpause !== true) {
-    const why = `Run ${row.id} of "${row.agent}" is paused. Go on with: lockstep continue ${row.id}`;
+    const why = `Run ${row.id} of "${row.agent}" is paused. Continue with: lockstep continue ${row.id}`;
     throw new RunnerError("RUN_PAUSED", why);
   }
   if (wish !== null) forgetWish(stateDir, row.id);

@@ -49,7 +49,7 @@ test("hints name the state folder and the project that the user named", async ()
   const paused = await enter(["pause", run, ...where], "/", env);
   assert.equal(
     paused.stdout,
-    `Run ${run} is paused. Go on with: lockstep continue ${where.join(" ")} ${run}\n`,
+    `Run ${run} is paused. Continue with: lockstep continue ${where.join(" ")} ${run}\n`,
   );
   const unknown = await enter(["run", "b", ...where], "/", env);
   assert.match(unknown.stderr, new RegExp(`lockstep check ${where.join(" ")} b`));

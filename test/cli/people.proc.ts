@@ -191,7 +191,7 @@ describe("a run that another process drives", { concurrency: 2 }, () => {
     assert.match((await world.lockstep(["show", "@last"])).stdout, /paused/);
     const refused = await world.lockstep(["resume", "@last"]);
     assert.deepEqual(
-      [refused.code, refused.stdout, /is paused\. Go on with: lockstep continue/.test(refused.stderr)],
+      [refused.code, refused.stdout, /is paused\. Continue with: lockstep continue/.test(refused.stderr)],
       [5, '{"outcome":"paused"}\n', true],
     );
     const whole = await world.lockstep(["continue", "@last", "--json"]);

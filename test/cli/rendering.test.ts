@@ -309,7 +309,7 @@ const REASONS: readonly [more: Partial<Shown>, said: string, next: string | null
       outcome: "interrupted",
       code: "INTERRUPTED",
       resumable: true,
-      reason: "Stopped before the end. Go on with: lockstep resume 01",
+      reason: "Stopped before the end. Continue with: lockstep resume 01",
     },
     "Stopped before the end.",
     "npx lockstep resume 01",
@@ -329,7 +329,7 @@ const REASONS: readonly [more: Partial<Shown>, said: string, next: string | null
       outcome: "waiting",
       code: "PAUSED",
       resumable: false,
-      reason: "Paused by a person.\nGo on with: lockstep continue 01",
+      reason: "Paused by a person.\nContinue with: lockstep continue 01",
     },
     "Paused by a person.",
     "npx lockstep continue 01",
@@ -345,8 +345,8 @@ const REASONS: readonly [more: Partial<Shown>, said: string, next: string | null
     "npx lockstep resume 01",
   ],
   [
-    { outcome: "failed", code: "X", resumable: false, reason: "Go on with: lockstep resume 02" },
-    "Go on with: npx lockstep resume 02",
+    { outcome: "failed", code: "X", resumable: false, reason: "Continue with: lockstep resume 02" },
+    "Continue with: npx lockstep resume 02",
     null,
   ],
   [

@@ -25,7 +25,7 @@ export function createScripted(replies: readonly ScriptReply[], used: readonly J
     }
     const message =
       `The script has no reply left for step "${request.asker.step}" (visit ${request.asker.visit}). ` +
-      `Go on with: lockstep resume ${request.asker.key.split("/", 1)[0]} --script MORE`;
+      `Continue with: lockstep resume ${request.asker.key.split("/", 1)[0]} --script MORE`;
     return Promise.resolve(fault({ kind: "script", code: "SCRIPT_EXHAUSTED", message }));
   }
 

@@ -45,7 +45,7 @@ function whatComes({ run, isDriven, isPaused }: Questions): string {
   if (isDriven) return "The process that runs it continues the run.";
   return isPaused
     ? `The run is paused; continue with: lockstep continue ${run}`
-    : `Go on with: lockstep resume ${run}`;
+    : `Continue with: lockstep resume ${run}`;
 }
 
 type Said = { readonly question: OpenQuestion; readonly answer: string };

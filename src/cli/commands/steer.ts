@@ -34,8 +34,8 @@ function tell({ screen, flags, typed }: Call, steered: Steered, next: string): n
   const said = {
     asked: `Run ${run} pauses as soon as its current work is done.`,
     ended: `Run ${run} ended before it could pause; see: lockstep show ${run}`,
-    paused: `Run ${run} is paused. Go on with: ${next} ${run}`,
-    stopped: `Run ${run} is stopped. Go on with: ${next} ${run}`,
+    paused: `Run ${run} is paused. Continue with: ${next} ${run}`,
+    stopped: `Run ${run} is stopped. Continue with: ${next} ${run}`,
   }[state];
   if (flags.json) screen.document({ v: 1, ...steered });
   else screen.print(typed(said));

@@ -30,7 +30,7 @@ export async function worktrees(call: CallOf<"worktree">): Promise<number> {
   const look = async (journal: Journal | null, stateDir: string): Promise<number> => {
     const isOurs = stateStanding(stateDir, host.env).kind !== "foreign";
     const around = { env: host.env, signal: host.interruption(), root, isOurs };
-    const none = () => screen.tell(`The runs recorded in ${stateDir} have no worktrees left.`);
+    const none = () => screen.tell(`No run recorded in ${stateDir} has a worktree.`);
     if (verb === "list") {
       const rows = journal === null ? [] : await listWorktrees(journal, around);
       if (call.flags.json) screen.document({ v: 1, worktrees: rows });

@@ -117,7 +117,7 @@ async function freeBranch(
         `choose another --branch, or begin from it with --base-branch ${branch}`,
       );
     if (existsSync(pathOf(folder, branch)))
-      throw refusal(`${pathOf(folder, branch)} exists already`, "remove it, or choose another --branch");
+      throw refusal(`${pathOf(folder, branch)} already exists`, "remove it, or choose another --branch");
     return branch;
   }
   // A branch that is called like the agent leaves no room for others below its name.

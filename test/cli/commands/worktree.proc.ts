@@ -184,7 +184,10 @@ test("mistakes are told before anything is made", async () => {
     assert.match(ran.stderr, says);
   }
   assert.equal(existsSync(join(world.root, ".worktrees")), false);
-  assert.match((await world.lockstep(["worktree", "list"])).stderr, /\.lockstep have no worktrees left/);
+  assert.match(
+    (await world.lockstep(["worktree", "list"])).stderr,
+    /No run recorded in \S+\.lockstep has a worktree/,
+  );
 });
 
 test("records of worktrees that git cannot read are reported, and repaired", async () => {

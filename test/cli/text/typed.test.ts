@@ -68,7 +68,7 @@ test("commands in hints name the folders that the call was about, unless they lo
     ["lockstep salvages", "lockstep salvages"],
     ["./lockstep salvage", "./lockstep salvage"],
     ["lockstep runs", "lockstep runs --state 'a b'"],
-    ["Go on with: lockstep resume 3f9", "Go on with: lockstep resume --state 'a b' 3f9"],
+    ["Continue with: lockstep resume 3f9", "Continue with: lockstep resume --state 'a b' 3f9"],
     ["next: lockstep resume 3f9 --cwd x --sandbox off", "next: lockstep resume 3f9 --cwd x --sandbox off"],
     ["See: lockstep run notes --help", "See: lockstep run --state 'a b' notes --help"],
     ["lockstep help run", "lockstep help run"],

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { mendAll } from "../../../src/load/migrate/fix.ts";
+import { applyFixes } from "../../../src/load/migrate/fix.ts";
 import { filesOf, load, tree, type Changes, type Tree } from "../world.ts";
 
 /** The files once everything that has one right answer was mended. */
 async function mended(files: Tree): Promise<{ readonly files: Tree; readonly codes: readonly string[] }> {
-  const { texts, changes } = await mendAll(filesOf(files), (now) => {
+  const { texts, changes } = await applyFixes(filesOf(files), (now) => {
     const seen: { [file: string]: string } = {};
     for (const file of Object.keys(files)) {
       const read = now.read(file);
