@@ -411,7 +411,7 @@ const ROWS: readonly Row[] = [
     options: { branch: "mine" },
     code: "WORKTREE_UNAVAILABLE",
     effects: [],
-    says: /worktrees\/mine exists already/,
+    says: /worktrees\/mine already exists/,
   },
   {
     name: "a branch is called like the agent",
