@@ -1,4 +1,5 @@
 /** What happened (events), what is to be done next (commands), and the words of a conversation. */
+import type { Due, EffectOf } from "./due.ts";
 import type { Granted, Label, StepId } from "./flow.ts";
 import type { Json, JsonObject } from "./json.ts";
 import type { Finalize } from "./settings.ts";
@@ -207,7 +208,10 @@ export type Event =
  * Something done to the world: as a run begins, on its way, or when it is complete and before its end is recorded. It is
  * written down before it is done: whoever finds only the intention looks whether it was done, and does not do it twice.
  */
-export type EffectEvent =
+export type EffectEvent = {
+  /** What it belongs to; see `effectOf`. Absent in records of earlier versions. */
+  readonly of?: EffectOf;
+} & (
   | {
       readonly type: "effect.intended";
       /** The same for every attempt at the same thing. */
@@ -227,7 +231,8 @@ export type EffectEvent =
       readonly target?: string;
       readonly detail: string;
     }
-  | { readonly type: "effect.applied" | "effect.failed"; readonly key: string; readonly detail: string };
+  | { readonly type: "effect.applied" | "effect.failed"; readonly key: string; readonly detail: string }
+);
 
 /** Whose limit of what: of the run, of a step, of one attempt of a step. */
 export type LimitName = `${"run" | "step" | "attempt"}.${"turns" | "tokens" | "costUsd" | "wallMs"}`;
@@ -447,11 +452,21 @@ export type Say =
   | { readonly kind: "steer"; readonly tool: string }
   | { readonly kind: "results"; readonly results: readonly CallResult[] };
 
+/** What is to be done next. */
+export type Command =
+  | StepCommand
+  /**
+   * Comes before everything else that is pending. That it is done is not recorded: the next entry of a step, or the end,
+   * says so.
+   */
+  | { readonly type: "act"; readonly due: readonly Due[]; readonly args: JsonObject }
+  | { readonly type: "end"; readonly verdict: Verdict };
+
 /**
- * What is to be done next. `attempt` is above 1 when an earlier process may have begun the same command and died:
+ * What is to be done in a visit. `attempt` is above 1 when an earlier process may have begun the same command and died:
  * together with run, step, visit and turn it makes the idempotency key.
  */
-export type Command =
+export type StepCommand =
   | {
       readonly type: "ask";
       readonly step: StepId;
@@ -496,7 +511,7 @@ export type Command =
       /** It is in the journal. */
       readonly asked: boolean;
       /** What comes after the answer; absent: the life of the stage goes on. */
-      readonly next?: Command;
+      readonly next?: StepCommand;
     }
   | {
       readonly type: "wait";
@@ -507,6 +522,5 @@ export type Command =
       readonly attempt: number;
       readonly ms: number;
       /** What comes then; absent: the model is asked. */
-      readonly next?: Command;
-    }
-  | { readonly type: "end"; readonly verdict: Verdict };
+      readonly next?: StepCommand;
+    };

@@ -10,6 +10,7 @@ import {
   type Origin,
   type Worktree,
 } from "../flow/event.ts";
+import { effectOf, type EffectOf } from "../flow/due.ts";
 import type { StepId } from "../flow/flow.ts";
 import { denialText } from "../flow/question.ts";
 
@@ -40,6 +41,7 @@ export type Report = {
 
 /** What was done to the world, or was meant to be. `intended`: nobody has heard how that went. */
 export type Effect = {
+  readonly of: EffectOf;
   readonly kind: string;
   /** What it is done to; empty: the kind says it all. */
   readonly target: string;
@@ -108,13 +110,6 @@ function addDenials(
   }
 }
 
-/** An act that an answer asked for by the way: the run goes on without it. */
-export function isSideNote(key: string): boolean {
-  return key.startsWith(SIDE_NOTE);
-}
-
-export const SIDE_NOTE = "action/";
-
 /** The kind of an act that is not even tried. */
 export const REFUSED = "action:refused";
 
@@ -125,13 +120,14 @@ function addEffect(effects: Map<string, Effect>, event: Event, at: number): void
       const { key, kind, target = "", detail } = event;
       const state = event.type === "effect.held" ? "held" : "intended";
       const newest = event.type === "effect.held" ? undefined : event.newest;
-      effects.set(key, { kind, target, state, detail, at, ...(newest !== undefined && { newest }) });
+      const of = effectOf(event);
+      effects.set(key, { of, kind, target, state, detail, at, ...(newest !== undefined && { newest }) });
       break;
     }
     case "effect.applied":
     case "effect.failed": {
       const { key, detail } = event;
-      const before = effects.get(key) ?? { kind: key, target: "" };
+      const before = effects.get(key) ?? { of: effectOf(event), kind: key, target: "" };
       const state = event.type === "effect.applied" ? "applied" : "failed";
       effects.set(key, { ...before, state, detail, at });
       break;

@@ -4,7 +4,7 @@ import { shownInLine } from "../../flow/text/harmless.ts";
 import { handlerOf, isBuiltIn, isOnGitHub } from "../../flow/handlers.ts";
 import { own, type JsonObject } from "../../flow/json.ts";
 import type { Settings } from "../../flow/settings.ts";
-import type { Action } from "./action-blocks.ts";
+import type { Action } from "../../flow/action-blocks.ts";
 import { FILE, GITHUB_COMMENT, GITHUB_ISSUE, ISSUE_ACTION, readFields, toCount } from "./action-fields.ts";
 import { fileAct } from "./action-file.ts";
 import type { Pins, Place } from "../grounded.ts";

@@ -21,6 +21,7 @@ import { readAnswer, readCarry, readReason } from "./gate.ts";
 import { messages } from "./messages.ts";
 import { follow, move, pendingAnswer, runChecks } from "./advance.ts";
 import { answeredBy, asked, cutOff, park, waiting } from "./people.ts";
+import { attended, withDue } from "./due.ts";
 import { route } from "./route.ts";
 import { askOn, asserted, completed, gateChecked, hooked, misfit } from "./stage.ts";
 import { breakOff } from "./stage-exit.ts";
@@ -58,7 +59,15 @@ export function decide(flow: Flow, state: State, event: Event): Decided {
 
 /** The state alone, for folds that nothing reads the deeds of: those cost nothing there. */
 export function stateAfter(flow: Flow, state: State, event: Event, deeds: Deed[] | null = null): State {
-  const deciding: Deciding = { flow, deeds };
+  if (state.acts === undefined && event.type !== "run.started" && event.type !== "run.adopted")
+    return inside({ flow, deeds }, state, event);
+  const before = attended(state);
+  return withDue(flow, before, event, inside({ flow, deeds }, before, event));
+}
+
+/** Whatever is due outside. */
+function inside(deciding: Deciding, state: State, event: Event): State {
+  const { flow } = deciding;
   const after = next(deciding, state, event);
   if (after.lanes.length === 0 && after.verdict === null && after.halted.length > 0)
     return waiting(deciding, after);

@@ -1,6 +1,6 @@
 /** What a stage knows of itself during one visit, and how its code is asked. */
 import type { Deed, Phase } from "../../flow/deed.ts";
-import type { Command, HookName } from "../../flow/event.ts";
+import type { StepCommand, HookName } from "../../flow/event.ts";
 import type { Step } from "../../flow/flow.ts";
 import { own, type JsonObject } from "../../flow/json.ts";
 import type { Lane, StageLane, State, Try } from "./state.ts";
@@ -52,7 +52,7 @@ export function runHook(here: Here, hook: HookName, otherwise: (here: Here) => S
 }
 
 /** The context, and what the hook is to judge. */
-export function hookCommand(here: Here, hook: HookName): Command {
+export function hookCommand(here: Here, hook: HookName): StepCommand {
   const { state, lane } = here;
   const { stage } = at(here);
   const { step, visit, answer } = lane;

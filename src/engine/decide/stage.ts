@@ -5,7 +5,15 @@
  * project (commands of type `hook`); where there is none, what the stage file declares holds. Init, the rendering of
  * the prompt, is done by whoever performs the first command.
  */
-import type { Call, CheckResult, Command, HookName, HookResult, Question, Say } from "../../flow/event.ts";
+import type {
+  Call,
+  CheckResult,
+  StepCommand,
+  HookName,
+  HookResult,
+  Question,
+  Say,
+} from "../../flow/event.ts";
 import type { Label, Step } from "../../flow/flow.ts";
 import { isObject, own, type Json, type JsonObject } from "../../flow/json.ts";
 import { RESERVED_FIELDS } from "../../flow/text/placeholder.ts";
@@ -103,7 +111,14 @@ function unresolved(here: Here, outcome: "defer" | "block", reason: string): Sta
         text: `${why}\nGo on with the stage all the same, skip it, or let the run fail?`,
         choices: ["proceed", "skip", "fail"],
       };
-      const command: Command = { type: "question", step, visit, attempt: 1, question: asking, asked: false };
+      const command: StepCommand = {
+        type: "question",
+        step,
+        visit,
+        attempt: 1,
+        question: asking,
+        asked: false,
+      };
       return doNext(inPhase(here, "gate"), command);
     }
     case "retry-later": {
@@ -137,14 +152,14 @@ export function told(here: Here, answer: string | null): State {
   );
 }
 
-function regate(here: Here): Command {
+function regate(here: Here): StepCommand {
   const { gate } = at(here).rules;
   return here.flow.hooks === undefined && gate !== undefined
     ? gateCheck(here, gate)
     : hookCommand(here, "checkGate");
 }
 
-function gateCheck({ lane: { step, visit } }: Here, gate: string): Command {
+function gateCheck({ lane: { step, visit } }: Here, gate: string): StepCommand {
   return { type: "check", step, visit, attempt: 1, checks: [gate] };
 }
 
@@ -269,7 +284,7 @@ function retry(here: Here, why: string, say: Say): State {
   const lane: Lane = { ...here.lane, turn, say: says, answer: null };
   const change = { since: turn - 1, tries: [...tries, next], completion: null };
   const { step, visit } = lane;
-  const again: Command = { type: "ask", step, visit, turn, attempt: 1, say: says };
+  const again: StepCommand = { type: "ask", step, visit, turn, attempt: 1, say: says };
   return afterPause(inPhase({ ...here, lane }, "act", change), tries.length, again);
 }
 
@@ -281,7 +296,7 @@ function answerTo(completion: StageLane["completion"]): readonly Say[] {
 
 // Small things.
 
-function afterPause(here: Here, nth: number, next: Command): State {
+function afterPause(here: Here, nth: number, next: StepCommand): State {
   const ms = pauseBefore(at(here).rules.backoff, nth);
   const { step, visit } = here.lane;
   return doNext(here, ms === 0 ? next : { type: "wait", step, visit, attempt: 1, ms, next });

@@ -1,6 +1,6 @@
 /** Why a visit of a run went the way it did: the whole chain, worked out again from the run's journal alone. */
 import { RunnerError, type Journal, type RunRow } from "../../engine/ports.ts";
-import type { Command, Entry, Led } from "../../flow/event.ts";
+import type { StepCommand, Entry, Led } from "../../flow/event.ts";
 import type { Flow, Flows, Guard, Label, Step, StepId } from "../../flow/flow.ts";
 import type { Verdict } from "../../flow/verdict.ts";
 import { own } from "../../flow/json.ts";
@@ -32,7 +32,7 @@ export type Why = {
   readonly moments: readonly Moment[];
   readonly decision: Led | null;
   /** What is to be done next, where nothing is decided. */
-  readonly pending: { readonly command: Command; readonly told: readonly Told[] } | null;
+  readonly pending: { readonly command: StepCommand; readonly told: readonly Told[] } | null;
   /** How the run ended, if it ended here. */
   readonly ended: Verdict | null;
   /** Whether the agent has its schemas and validations shown. */

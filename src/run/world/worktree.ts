@@ -10,9 +10,7 @@ import { planWorktree, type Plan } from "../../effects/git/worktree-plan.ts";
 import { makeWorktree, restoreWorktree } from "../../effects/git/worktree.ts";
 import { ownerOf } from "../../effects/git/worktree-records.ts";
 import { removeWorktree } from "../../effects/git/worktree-remove.ts";
-import type { Drive } from "../../engine/drive/drive.ts";
 import { RunnerError } from "../../engine/ports.ts";
-import type { State } from "../../engine/decide/state.ts";
 import type { Worktree } from "../../flow/event.ts";
 import type { Flow } from "../../flow/flow.ts";
 import type { Finalize } from "../../flow/settings.ts";
@@ -124,29 +122,22 @@ export async function continueWorktree(
   return await restoreWorktree(git, worktree, { run, cwd, copy }, isBegun);
 }
 
-export type Ending = Surroundings & {
+export type Publishing = Surroundings & {
   readonly flow: Flow;
   readonly worktree: Worktree;
   readonly run: string;
   /** How git is started over files that confined commands have written. */
   readonly inside?: RunProcess;
-  readonly ledgerFor: (record: Parameters<NonNullable<Drive["attend"]>>[1]) => Ledger;
-  readonly proposing: (state: State) => Proposing;
+  readonly ledger: Ledger;
+  readonly proposing: Proposing;
   readonly notify: (text: string) => void;
 };
 
-/** What is due when the run is complete: then its end is all that is pending. */
-export function finalizing(ending: Ending): NonNullable<Drive["attend"]> {
-  const { flow, worktree, run, ledgerFor } = ending;
+/** What becomes of the worktree of a run that is complete. */
+export async function publish(it: Publishing): Promise<boolean> {
+  const { flow, worktree, run, ledger, proposing, signal, notify: onWait } = it;
   const { agent, settings } = flow;
-  const about = { worktree, copy: settings.worktree.copy ?? [], run, agent };
-  return async (state, record) => {
-    const [next] = state.pending;
-    if (next?.type !== "end" || next.verdict.outcome !== "completed") return true;
-    const inside = ending.inside && { inside: ending.inside };
-    const git = gitFor(ending, placesOf(worktree), { run, ...inside });
-    const { notify: onWait, signal } = ending;
-    const how = { git, ledger: ledgerFor(record), proposing: ending.proposing(state), onWait, signal };
-    return await finalize({ ...about, ...how });
-  };
+  const git = gitFor(it, placesOf(worktree), { run, ...(it.inside && { inside: it.inside }) });
+  const copy = settings.worktree.copy ?? [];
+  return await finalize({ git, worktree, copy, run, agent, ledger, proposing, onWait, signal });
 }

@@ -1,0 +1,92 @@
+/** Does what is due outside of a run: what its answers ask for, and what becomes of its issue and its branch. */
+import type { Redactor } from "../boundaries/redact/redact.ts";
+import { beginningLabels, blockedLabels, closingOf } from "../effects/actions/closing.ts";
+import { changeLabels, closeIssue, lookForGitHub } from "../effects/actions/issue.ts";
+import { createLedger, type Ledger } from "../effects/actions/ledger.ts";
+import type { ModuleHostOptions } from "../effects/modules/module-host.ts";
+import type { RunProcess } from "../effects/process/process.ts";
+import type { Act, Clock } from "../engine/ports.ts";
+import type { Report } from "../story/report.ts";
+import type { Due } from "../flow/due.ts";
+import type { EffectEvent, Worktree } from "../flow/event.ts";
+import type { Flow } from "../flow/flow.ts";
+import type { JsonObject } from "../flow/json.ts";
+import type { Blocks } from "./act-blocks.ts";
+import { githubFor, type Pinned } from "./world/github.ts";
+import { publish, type Surroundings } from "./world/worktree.ts";
+
+export type Outside = Surroundings & {
+  /** The flow that the run began with, and the one that holds. */
+  readonly began: Flow;
+  readonly flow: Flow;
+  readonly run: string;
+  /** Of the project, where its modules are, and where its runs are recorded. */
+  readonly project: { readonly root: string; readonly stateDir: string };
+  readonly cwd: string;
+  readonly worktree?: Worktree;
+  /** Kept up with every entry. */
+  readonly report: Pick<Report, "effects" | "dryRun">;
+  readonly clock: Clock;
+  readonly repository: Pinned;
+  /** How git is started over the trees of the run, where it is confined. */
+  readonly inside?: RunProcess;
+  /** Puts the process of a module into the sandbox. */
+  readonly confine: NonNullable<ModuleHostOptions["confine"]>;
+  readonly hookTimeoutMs?: number;
+  readonly redactor: Redactor;
+  readonly notify: (text: string) => void;
+};
+
+export type Acting = { readonly act: Act; readonly close: () => Promise<void> };
+
+export function createActing(outside: Outside): Acting {
+  const { flow, worktree, report, redactor, signal } = outside;
+  const { effects } = report;
+  const settings = flow.settings.github;
+  const home = worktree?.home ?? outside.cwd;
+  const { enabled } = settings;
+  const github = githubFor({ ...outside, enabled, cwd: home, onToken: redactor.learn });
+  let blocks: Promise<Blocks> | null = null;
+  const openBlocks = async () => (await import("./act-blocks.ts")).createBlocks(outside);
+
+  return {
+    /** In order; the first that could not be done is the last that is tried. */
+    act: async ({ due, args }, record) => {
+      for (const one of due) {
+        const of = one.kind === "blocks" ? { step: one.step, visit: one.visit } : one.kind;
+        const tell = (event: EffectEvent) => record({ ...event, of, detail: redactor.text(event.detail) });
+        if (!(await perform(one, args, tell))) return false;
+      }
+      return true;
+    },
+    close: async () => await (await blocks)?.close(),
+  };
+
+  async function perform(due: Due, args: JsonObject, record: Parameters<Act>[1]): Promise<boolean> {
+    if (due.kind === "blocks") return await (await (blocks ??= openBlocks())).carryOut(due, args, record);
+    const { dryRun } = report;
+    const ledger = createLedger({ past: effects, record, dryRun, signal });
+    if (due.kind === "publish") return await publishing(due, ledger);
+    const it = { ledger, github, issue: due.issue, home };
+    switch (due.kind) {
+      case "begin":
+        if (!dryRun && !(await lookForGitHub(it))) return false;
+        return await changeLabels(it, "begin", beginningLabels(settings));
+      case "close":
+        return await closeIssue(it, "end", closingOf(settings, due.answer));
+      case "blocked":
+        // How the run failed is what counts: a label that could not be changed is reported beside it.
+        return (
+          (await changeLabels(it, "blocked", blockedLabels(settings))) ||
+          effects.values().some(({ of, state }) => of === "blocked" && state === "failed")
+        );
+    }
+  }
+
+  async function publishing({ answer, closing }: Due & { kind: "publish" }, ledger: Ledger) {
+    const isClosed = closing !== null && closingOf(settings, closing.answer).action !== "label-only";
+    const closes = isClosed ? closing.issue : null;
+    const proposing = { github, answer, closes, mentions: settings.mentions === true, redact: redactor.text };
+    return await publish({ ...outside, worktree: worktree!, ledger, proposing });
+  }
+}
