@@ -120,12 +120,19 @@ function mayRepeat({ kind, state }: Effect): boolean {
 
 // What is opened when it is needed first.
 
-function createHosts({ project: { root }, cwd, env, hookTimeoutMs, confine }: Outside) {
+function createHosts({ project: { root }, cwd, env, options: { hookTimeoutMs }, around }: Outside) {
   const hosts = new Map<string, Promise<ModuleHost>>();
   const open = async (file: string, digest: string) => {
     const { createModuleHost } = await import("../effects/modules/module-host.ts");
     const timing = hookTimeoutMs === undefined ? {} : { timeoutMs: hookTimeoutMs };
-    return createModuleHost({ file: resolve(root, file), digest, cwd, env, confine, ...timing });
+    return createModuleHost({
+      file: resolve(root, file),
+      digest,
+      cwd,
+      env,
+      confine: around.child,
+      ...timing,
+    });
   };
   return {
     of: async ({ modules = {} }: Actions, type: string): Promise<ModuleHost> => {

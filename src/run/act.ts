@@ -1,41 +1,19 @@
 /** Does what is due outside of a run: what its answers ask for, and what becomes of its issue and its branch. */
-import type { Redactor } from "../boundaries/redact/redact.ts";
 import { beginningLabels, blockedLabels, closingOf } from "../effects/actions/closing.ts";
 import { changeLabels, closeIssue, lookForGitHub } from "../effects/actions/issue.ts";
 import { createLedger, type Ledger } from "../effects/actions/ledger.ts";
-import type { ModuleHostOptions } from "../effects/modules/module-host.ts";
-import type { RunProcess } from "../effects/process/process.ts";
-import type { Act, Clock } from "../engine/ports.ts";
+import type { Act } from "../engine/ports.ts";
 import type { Report } from "../story/report.ts";
 import type { Due } from "../flow/due.ts";
-import type { EffectEvent, Worktree } from "../flow/event.ts";
-import type { Flow } from "../flow/flow.ts";
+import type { EffectEvent } from "../flow/event.ts";
 import type { JsonObject } from "../flow/json.ts";
 import type { Blocks } from "./act-blocks.ts";
-import { githubFor, type Pinned } from "./world/github.ts";
+import type { Driven } from "./drive-run.ts";
+import { githubFor } from "./world/github.ts";
 import { publish, type Surroundings } from "./world/worktree.ts";
 
-export type Outside = Surroundings & {
-  /** The flow that the run began with, and the one that holds. */
-  readonly began: Flow;
-  readonly flow: Flow;
-  readonly run: string;
-  /** Of the project, where its modules are, and where its runs are recorded. */
-  readonly project: { readonly root: string; readonly stateDir: string };
-  readonly cwd: string;
-  readonly worktree?: Worktree;
-  /** Kept up with every entry. */
-  readonly report: Pick<Report, "effects" | "dryRun">;
-  readonly clock: Clock;
-  readonly repository: Pinned;
-  /** How git is started over the trees of the run, where it is confined. */
-  readonly inside?: RunProcess;
-  /** Puts the process of a module into the sandbox. */
-  readonly confine: NonNullable<ModuleHostOptions["confine"]>;
-  readonly hookTimeoutMs?: number;
-  readonly redactor: Redactor;
-  readonly notify: (text: string) => void;
-};
+/** The run, and what it has recorded so far. */
+export type Outside = Driven & Surroundings & { readonly report: Pick<Report, "effects" | "dryRun"> };
 
 export type Acting = { readonly act: Act; readonly close: () => Promise<void> };
 
@@ -87,6 +65,10 @@ export function createActing(outside: Outside): Acting {
     const isClosed = closing !== null && closingOf(settings, closing.answer).action !== "label-only";
     const closes = isClosed ? closing.issue : null;
     const proposing = { github, answer, closes, mentions: settings.mentions === true, redact: redactor.text };
-    return await publish({ ...outside, worktree: worktree!, ledger, proposing });
+    // The run's own trees are git's to look at where the run's commands were: in its sandbox.
+    const inside = outside.around.git?.([worktree!.path, worktree!.home]);
+    const notify = (text: string) => outside.options.notify?.(text);
+    const how = { ledger, proposing, notify, ...(inside !== undefined && { inside }) };
+    return await publish({ ...outside, worktree: worktree!, ...how });
   }
 }

@@ -11,8 +11,9 @@ import type { Admitted, Entered, Opening } from "./open.ts";
 import type { Around } from "./world/process-starter.ts";
 import type { Listener } from "./watch/listen.ts";
 import type { DriveOptions } from "./options.ts";
-import type { Acting, Outside } from "./act.ts";
+import type { Acting } from "./act.ts";
 import { surroundings } from "./world/workplace.ts";
+import type { Surroundings } from "./world/worktree.ts";
 import { createPorts } from "./world/ports.ts";
 import { toResult, type Result } from "./result.ts";
 import { isTraced } from "./watch/traced.ts";
@@ -57,7 +58,7 @@ export async function driveRun(driven: Driven, stack: AsyncDisposableStack): Pro
   const wishes = isSteered ? hearWishes(stateDir, run) : null;
   if (wishes !== null) stack.defer(wishes.close);
   const signal = wishes === null ? given : AbortSignal.any([given, wishes.stop]);
-  const acting = await actingOf(driven, report, env, signal);
+  const acting = await actingOf(driven, { env, signal }, report);
   if (acting !== null) stack.defer(acting.close);
   let newest: State | null = null;
   const taken: Promise<void>[] = [];
@@ -108,26 +109,11 @@ function isDone({ verdict }: State): boolean {
   return verdict !== null && verdict.outcome !== "waiting" && verdict.code !== "SCRIPT_MISMATCH";
 }
 
-/** The run's own trees are git's to look at where the run's commands were: in its sandbox. */
-function gitIn({ worktree, around }: Driven): Pick<Outside, "inside"> {
-  if (worktree === undefined || around.git === undefined) return {};
-  return { inside: around.git([worktree.path, worktree.home]) };
-}
-
 /** Loaded only where anything can become due outside. */
-async function actingOf(
-  driven: Driven,
-  report: Report,
-  env: NodeJS.ProcessEnv,
-  signal: AbortSignal,
-): Promise<Acting | null> {
-  const { options, began, adopted, worktree, around } = driven;
+async function actingOf(driven: Driven, around: Surroundings, report: Report): Promise<Acting | null> {
+  const { began, adopted, worktree } = driven;
   if (worktree === undefined && ![began, ...Object.values(adopted)].some(mayAct)) return null;
-  const { createActing } = await import("./act.ts");
-  const { hookTimeoutMs, notify = () => undefined } = options;
-  const timing = hookTimeoutMs === undefined ? {} : { hookTimeoutMs };
-  const about = { report, env, signal, notify, confine: around.child };
-  return createActing({ ...driven, ...gitIn(driven), ...timing, ...about });
+  return (await import("./act.ts")).createActing({ ...driven, ...around, report });
 }
 
 /** An agent with a loop of its own is watched; a model has a patience of its own. */

@@ -180,12 +180,13 @@ async function onIssue(action: Action, { key }: At, world: World): Promise<Asked
   const blocked = what === "blocked" ? own(github.labels, "blocked") : undefined;
   const added = new Set([label, blocked, ...changes.add].filter((name) => name !== undefined));
   const on = (part: string) => onGitHub(`${key}/${part}`, world);
-  const { closeAct, commentAct, labelAct, unlabelAct } = await import("./action-github.ts");
+  const { changeAct, commentAct } = await import("./action-github.ts");
+  const { adding, closing, removing } = await import("./issue.ts");
   const acts = [
     ...(body.trim() === "" ? [] : [commentAct("action:issue-action", on("comment"), issue, body)]),
-    ...[...added].map((name) => labelAct(on(`label ${name}`), issue, name)),
-    ...changes.remove.map((name) => unlabelAct(on(`unlabel ${name}`), issue, name)),
-    ...(closes ? [closeAct(on("close"), issue)] : []),
+    ...[...added].map((name) => changeAct(on(`label ${name}`), adding(issue, [name]))),
+    ...changes.remove.map((name) => changeAct(on(`unlabel ${name}`), removing(issue, name))),
+    ...(closes ? [changeAct(on("close"), closing(issue))] : []),
   ];
   return acts.length === 0
     ? refuse(action, `"${what}" without a body or a label does nothing`)
