@@ -298,9 +298,10 @@ async function untilAsked(journal: Journal, id: string, folder: string): Promise
 
 // T10: loading a large registry.
 
+const LARGE = 1000;
+
 async function measureLoad(folder: string): Promise<readonly Row[]> {
-  const steps = 1000;
-  writeLargeAgent(folder, steps);
+  writeLargeAgent(folder, LARGE);
   const times: number[] = [];
   for (let round = 0; round < 5; round++) {
     const from = performance.now();
@@ -310,7 +311,7 @@ async function measureLoad(folder: string): Promise<readonly Row[]> {
     if (error !== undefined) throw new Error(`The generated registry is wrong: ${error.message}`);
   }
   const detail = `first ${Math.round(times[0]!)} ms; from disk, with its prompts and schemas`;
-  return [row(`load and check ${steps} steps`, median(times), "ms", 150, detail)];
+  return [row(`load and check ${LARGE} steps`, median(times), "ms", 150, detail)];
 }
 
 function writeLargeAgent(folder: string, count: number): void {
@@ -382,9 +383,11 @@ async function measureCold(folder: string, cli: readonly string[]): Promise<read
   const empty = [join(folder, "empty.mjs")];
   const version = [...program, "--version"];
   const flow = [...program, "run", "hello", "--topic", "x", "--script", "script.json", "--json"];
-  const times: { [name: string]: number[] } = { empty: [], version: [], flow: [] };
+  writeLargeAgent(folder, LARGE);
+  const check = [...program, "check", "large", "--json"];
+  const times: { [name: string]: number[] } = { empty: [], version: [], flow: [], check: [] };
   for (let round = 0; round < 16; round++) {
-    for (const [name, args] of Object.entries({ empty, version, flow })) {
+    for (const [name, args] of Object.entries({ empty, version, flow, check })) {
       const from = performance.now();
       const { status, stderr } = spawnSync(node, args, { cwd: folder, encoding: "utf8" });
       if (status !== 0) throw new Error(`${name} ended with ${status}: ${stderr}`);
@@ -401,6 +404,7 @@ async function measureCold(folder: string, cli: readonly string[]): Promise<read
   return [
     cold("lockstep --version / empty node", "version", 1.6),
     cold("3-step run from the shell / empty node", "flow", 4),
+    cold("check of 1,000 steps from the shell / empty node", "check", 6),
   ];
 }
 

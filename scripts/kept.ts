@@ -9,7 +9,7 @@ const isKept = (file: string) => !/(?:fuzz|mutations|large)\.test\.ts$/.test(fil
 
 const files = globSync(
   [
-    "test/{load,prompts,engine,flow}/**/*.test.ts",
+    "test/{load,prompts,engine,flow,story,tell}/**/*.test.ts",
     "test/cli/commands/explain.test.ts",
     "test/crash/clock.test.ts",
     "test/run/{dialects,records/replay}.test.ts",

@@ -71,7 +71,10 @@ test("02: prompts are made of parameters, sections, handed-on values and stdin, 
     assert.equal(lockstep(["check", "digest", "--strict"]).status, 2);
     assert.equal(lockstep([...run, "--strict"], "text").status, 2);
     const { stdout } = lockstep(["explain", "digest", "initial.digest"]);
-    assert.match(stdout, /prompt +built-in:initial_iterate, for want of a file:\n +│ This is iteration/);
+    assert.match(
+      stdout,
+      /prompt +built-in:initial_iterate, because there is no file:\n +│ This is iteration/,
+    );
   } finally {
     rmSync(home, { recursive: true, force: true });
   }

@@ -13,5 +13,5 @@ export function needs(present: boolean, missing: string): { readonly skip: strin
 
 /** Warnings without the one that every run gets that starts commands where nothing confines them. */
 export function besidesUnconfined(warnings: readonly string[]): readonly string[] {
-  return warnings.filter((text) => !text.startsWith("Commands are not confined: "));
+  return warnings.filter((text) => !text.startsWith("Commands are not sandboxed: "));
 }

@@ -45,6 +45,7 @@ test("the packed tarball holds what is needed, and works where it is installed",
       "dist/backends/ai-sdk/prices.json",
       "templates/steps/agent.json",
       "templates/stages/machine.yaml",
+      "templates/completion/lockstep.bash",
       "docs/cli.md",
       "examples/01-fix-a-test/script.yaml",
     ]) {

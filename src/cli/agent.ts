@@ -2,21 +2,16 @@
 import type { FileTree } from "../flow/files.ts";
 import type { Flow, Parameter, Prompt } from "../flow/flow.ts";
 import { placeholdersIn, RESERVED_FIELDS } from "../flow/text/placeholder.ts";
-import type { Problem } from "../flow/problem.ts";
-import { didYouMean } from "../load/text/suggest.ts";
 import { RUNTIME_NAMES } from "../load/registry/variables.ts";
 import { load, type Loaded, type LoadedAgent } from "../run/load.ts";
-import { listAgents } from "../run/world/project.ts";
 import { claimOf, type Flag } from "./args.ts";
 import { commandNamed, GLOBAL_FLAGS } from "./commands.ts";
 
-/** Like `load`, with what only the command line can know: which agents there are, and which flags are taken. */
-export async function loadAgent(name: string, cwd: string, files?: FileTree): Promise<LoadedAgent> {
-  const loaded = await load(name, { cwd, ...(files !== undefined && { files }) });
-  return {
-    ...loaded,
-    problems: [...loaded.problems.map((problem) => naming(problem, loaded)), ...shadowing(loaded)],
-  };
+/** Loads an agent for a command line, on which some flags are taken. */
+export async function loadNamed(name: string, cwd: string, files?: FileTree): Promise<LoadedAgent> {
+  const flags = builtIn();
+  const claim = (flag: string) => claimOf(flag, flags);
+  return await load(name, { cwd, claim, ...(files !== undefined && { files }) });
 }
 
 /** Warnings count as errors. */
@@ -64,43 +59,7 @@ export function toFlags(parameters: readonly Parameter[]): readonly Flag[] {
   }));
 }
 
-/** An agent that is not there: most often it is there under another name. */
-function naming(problem: Problem, { agent, project }: Loaded): Problem {
-  if (problem.code !== "AC-SERVICE-001") return problem;
-  const names = listAgents(project);
-  const there =
-    names.length === 0
-      ? `${project.agentsDir} holds no agent; make one with: lockstep init ${agent}`
-      : `there is: ${names.slice(0, 20).join(", ")}`;
-  return { ...problem, fix: `${problem.fix}${didYouMean(agent, names)} In this project ${there}.` };
-}
-
 /** The flags of `lockstep run`, of which some are never given to a parameter. */
 export function builtIn(): readonly Flag[] {
   return [...GLOBAL_FLAGS, ...commandNamed("run").flags];
-}
-
-/** Parameters that take the place of a built-in flag: of most of them it is worth knowing, of the reserved ones an error. */
-function shadowing({ flow, problemAt }: LoadedAgent): readonly Problem[] {
-  const flags = builtIn();
-  const isStages = flow?.dialect === "stage";
-  const fix = isStages ? "Rename the parameter" : "Give the parameter another flag";
-  return (flow?.parameters ?? []).flatMap(({ name, flag }) => {
-    const claim = claimOf(flag, flags);
-    if (claim.kind === "free") return [];
-    const { kind, clash } = claim;
-    const found =
-      kind === "reserved"
-        ? ({
-            code: "PARAM-RESERVED",
-            message: `The parameter "${name}" has the flag ${flag}, and no parameter can take ${clash} away from \`lockstep run\`.`,
-            fix: `${fix}.`,
-          } as const)
-        : ({
-            code: "PARAM-BUILT-IN",
-            message: `The parameter "${name}" has the flag ${flag}, which \`lockstep run\` has too.`,
-            fix: `${fix}, or write --ls-${clash.slice(2)} for the built-in one.`,
-          } as const);
-    return [problemAt(["parameters", name, ...(isStages ? [] : ["cli"])], found)];
-  });
 }

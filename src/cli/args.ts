@@ -1,4 +1,6 @@
-/** The command line: which flags there are, and what was written. Pure; loads nothing. */
+/** The command line: how flags are declared, what was written, and the typed values that are read from it. Pure; loads nothing. */
+
+import type { Claim } from "../flow/parameter-flag.ts";
 
 /** `name` is without dashes. A flag that takes nothing is a switch. */
 export type Flag = {
@@ -6,9 +8,14 @@ export type Flag = {
   readonly short?: string;
   /** What stands for its value in the help. */
   readonly takes?: string;
+  /** How its value is read; text where nothing is said. A switch that is `yes-no` differs when it is not given. */
+  readonly is?: "yes-no" | "count" | "money" | "duration" | "choice" | "path";
+  /** Of a count or a duration: the smallest one (1), and the largest. */
+  readonly least?: number;
+  readonly most?: number;
   /** It may be given more than once. */
   readonly repeats?: true;
-  /** What its value can be, for shells to offer. */
+  /** What its value can be, for shells to offer; of a choice, all there is. */
   readonly offers?: Offer;
   /** About safety, limits, places or output: no parameter of an agent can take its name, so it always means this flag. */
   readonly reserved?: true;
@@ -28,6 +35,38 @@ export type Offer =
   | "folder"
   | "new";
 
+/** By name, the values in the order they were written. A switch has the values "true" and "false". */
+export type Given = ReadonlyMap<string, readonly string[]>;
+
+/** The value of each of these flags, by name: `Values<typeof FLAGS>["max-turns"]` is `number | undefined`. */
+export type Values<Flags extends readonly Flag[]> = {
+  readonly [F in Flags[number] as F["name"]]: F extends { readonly repeats: true }
+    ? readonly One<F>[]
+    : F extends { readonly takes: string } | { readonly is: "yes-no" }
+      ? One<F> | undefined
+      : boolean;
+};
+
+type One<F> = F extends { readonly is: "count" | "money" | "duration" }
+  ? number
+  : F extends { readonly is: "choice"; readonly offers: readonly (infer Choice)[] }
+    ? Choice
+    : F extends { readonly takes: string }
+      ? string
+      : boolean;
+
+/** The command line makes no sense. `near`: the word that was not understood, and those that would have been. */
+export class UsageError extends Error {
+  readonly near: { readonly word: string; readonly candidates: readonly string[] } | null;
+  constructor(message: string, near: UsageError["near"] = null) {
+    super(message);
+    this.name = "UsageError";
+    this.near = near;
+  }
+}
+
+// What was written.
+
 export type Grammar = {
   readonly flags: readonly Flag[];
   /**
@@ -44,20 +83,8 @@ export type Line = {
   readonly words: readonly string[];
   readonly flags: Given;
   readonly declared: Given;
+  readonly isLenient: boolean;
 };
-
-/** By name, the values in the order they were written. A switch has the values "true" and "false". */
-export type Given = ReadonlyMap<string, readonly string[]>;
-
-/** The command line makes no sense. `near`: the word that was not understood, and those that would have been. */
-export class UsageError extends Error {
-  readonly near: { readonly word: string; readonly candidates: readonly string[] } | null;
-  constructor(message: string, near: UsageError["near"] = null) {
-    super(message);
-    this.name = "UsageError";
-    this.near = near;
-  }
-}
 
 export function parseLine(argv: readonly string[], grammar: Grammar): Line {
   const words: string[] = [];
@@ -98,7 +125,7 @@ export function parseLine(argv: readonly string[], grammar: Grammar): Line {
     }
   }
   if (grammar.lenient === undefined) refuseRepeated(grammar.flags, flags);
-  return { words, flags, declared };
+  return { words, flags, declared, isLenient: grammar.lenient === true };
 }
 
 /** Of a value given twice one would be lost. How often a parameter may be given is judged where parameters are. */
@@ -142,11 +169,6 @@ function findLong(name: string, { flags, declared = [] }: Grammar): Found | null
   );
 }
 
-/** How a flag that somebody declares stands to those there are: `clash` is the one whose place it would take. */
-export type Claim =
-  | { readonly kind: "free" }
-  | { readonly kind: "shadows" | "reserved"; readonly clash: string };
-
 /** Judges a flag by all ways to write it: in other letters, negated, or with the prefix of the built-in ones. */
 export function claimOf(flag: string, flags: readonly Flag[]): Claim {
   const name = flag.replace(/^-+/, "").toLowerCase().replaceAll("_", "-");
@@ -185,14 +207,102 @@ function switchValue(
 
 function unknownFlag(text: string, { flags, declared = [] }: Grammar): UsageError {
   const candidates = [...declared, ...flags].map((flag) => `--${flag.name}`);
-  return new UsageError(`There is no flag ${text} here.`, { word: text, candidates });
+  return new UsageError(`Unknown flag ${text}.`, { word: text, candidates });
 }
 
 function noValue(text: string, next: string | undefined): UsageError {
-  const hint = next === undefined ? "" : ` If "${next}" is meant as its value, write ${text}=${next}.`;
+  const hint = next === undefined ? "" : ` To pass "${next}" as its value, write ${text}=${next}.`;
   return new UsageError(`${text} needs a value.${hint}`);
 }
 
 function isNumber(token: string): boolean {
   return /^-\d/.test(token);
+}
+
+// What it means.
+
+/** Reads every flag that is declared. `isLenient`: for a first look, a value that cannot be read counts as not given. */
+export function valuesOf(flags: readonly Flag[], given: Given, isLenient: boolean): object {
+  const entries = flags.map((flag) => {
+    const texts = given.get(flag.name) ?? [];
+    const { takes, is, repeats } = flag;
+    if (takes === undefined) {
+      const text = texts.at(-1);
+      return [flag.name, text === undefined && is === "yes-no" ? undefined : text === "true"];
+    }
+    const values = texts.map((text) => valueOf(flag, text, isLenient));
+    return [flag.name, repeats === undefined ? values.at(-1) : values.filter((value) => value !== undefined)];
+  });
+  return Object.fromEntries(entries) as object;
+}
+
+function valueOf(flag: Flag, text: string, isLenient: boolean): string | number | undefined {
+  const { name, is, least = 1, most, offers } = flag;
+  const refuse = (needs: string) => {
+    if (isLenient) return undefined;
+    const isWord = is === "choice" && Array.isArray(offers);
+    const near = isWord ? { word: text, candidates: offers as readonly string[] } : null;
+    throw new UsageError(`--${name} needs ${needs}, not "${text}".`, near);
+  };
+  switch (is) {
+    case "count":
+      return readCount(text, least, most) ?? refuse(needsCount(least, most));
+    case "money":
+      return readMoney(text) ?? refuse(NEEDS_MONEY);
+    case "duration":
+      return readDuration(text, least) ?? refuse(needsDuration(text));
+    case "choice":
+      return Array.isArray(offers) && offers.includes(text)
+        ? text
+        : refuse(oneOf(offers as readonly string[]));
+    case "path":
+      return text === "" ? refuse(offers === "folder" ? "a folder" : "a file") : text;
+    default:
+      return text;
+  }
+}
+
+function oneOf(words: readonly string[]): string {
+  return words.length === 1 ? words[0]! : `${words.slice(0, -1).join(", ")} or ${words.at(-1)}`;
+}
+
+export function readCount(text: string, least = 1, most = Number.MAX_SAFE_INTEGER): number | null {
+  const value = /^(?:0|[1-9]\d{0,14})$/.test(text) ? Number(text) : -1;
+  return value >= least && value <= most ? value : null;
+}
+
+export function needsCount(least = 1, most?: number): string {
+  return most === undefined
+    ? `a whole number of at least ${least}`
+    : `a whole number from ${least} to ${most}`;
+}
+
+export function readMoney(text: string): number | null {
+  return /^\$?\d{1,9}(\.\d{1,6})?$/.test(text) ? Number(text.replace("$", "")) : null;
+}
+
+export const NEEDS_MONEY = "an amount in US dollars, such as 0.50";
+
+/** The units of a time, the largest first. */
+export const TIME_UNITS = [
+  ["w", 604_800_000],
+  ["d", 86_400_000],
+  ["h", 3_600_000],
+  ["m", 60_000],
+  ["s", 1000],
+  ["ms", 1],
+] as const;
+
+/** In milliseconds. */
+export function readDuration(text: string, least = 1): number | null {
+  const [, amount, unit] = /^(\d{1,10})(ms|s|m|h|d|w)$/.exec(text) ?? [];
+  const [, size] = TIME_UNITS.find(([name]) => name === unit) ?? [];
+  const isPlain = amount !== undefined && (amount === "0" || !amount.startsWith("0"));
+  return size === undefined || !isPlain || Number(amount) < least ? null : Number(amount) * size;
+}
+
+export function needsDuration(text: string): string {
+  return /^[1-9]\d{0,9}$/.test(text)
+    ? `a unit, such as ${text}s, ${text}m or ${text}h`
+    : "a time with a unit (ms, s, m, h, d, w), such as 90s or 5m";
 }

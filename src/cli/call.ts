@@ -1,20 +1,20 @@
 /** One call of a command: the line as it was understood, and the screen to answer on. */
-import { parseLine, UsageError, type Flag, type Given } from "./args.ts";
-import { everyFlag, GLOBAL_FLAGS, type Command } from "./commands.ts";
+import { parseLine, UsageError, valuesOf, type Flag, type Given, type Line } from "./args.ts";
+import { GLOBAL_FLAGS, type Command, type GlobalFlags } from "./commands.ts";
 import { shellWord } from "../flow/text/harmless.ts";
 import { createScreen, type Screen, type Terminal } from "./screen.ts";
 import { aimed, asTyped } from "./text/typed.ts";
 
-export type Call = {
+/** `Flags`: the values of the flags that the command declares, beside those of every command. */
+export type Call<Flags extends object = object> = {
   readonly command: Command;
   /** What was written after the program's name. */
   readonly argv: readonly string[];
   /** The words after the command. */
   readonly words: readonly string[];
-  readonly on: (flag: string) => boolean;
-  readonly text: (flag: string) => string | undefined;
-  /** Everything that was given for a flag. */
-  readonly all: (flag: string) => readonly string[];
+  readonly flags: GlobalFlags & Flags;
+  /** What was written for each flag, as text; nothing: it was not given. */
+  readonly written: { readonly [name in keyof (GlobalFlags & Flags)]: readonly string[] };
   /** What was given for flags that the agent declares, by flag. */
   readonly declared: Given;
   readonly cwd: string;
@@ -24,7 +24,7 @@ export type Call = {
   /** Our own words with the commands in them as the user types them. Not for `--json`, and not for what others wrote. */
   readonly typed: (text: string) => string;
   /** The same line read again, strictly, now that the agent's own flags are known. */
-  readonly declare: (flags: readonly Flag[]) => Call;
+  readonly declare: (flags: readonly Flag[]) => Call<Flags>;
 };
 
 /** The process around the call. */
@@ -57,64 +57,79 @@ export type UnderWay = {
   readonly document?: () => object;
 };
 
-/** How the line is read: as one of the command, or only far enough to know the agent. */
-export type Reading =
-  | { readonly kind: "strict"; readonly declared: readonly Flag[] }
-  | { readonly kind: "lenient" };
+/** The line of a command, read strictly. `declared`: the flags of the agent that it names. */
+export function lineOf(command: Command, argv: readonly string[], declared: readonly Flag[] = []): Line {
+  return parseLine(argv, { flags: flagsOf(command), declared });
+}
 
+function flagsOf({ flags }: Command): readonly Flag[] {
+  return [...GLOBAL_FLAGS, ...flags];
+}
+
+/** `line`: as it was read, or a first look at it where an agent has to be loaded before it can be read. */
 export function createCall(
   command: Command,
   argv: readonly string[],
   host: Host,
-  reading: Reading,
+  line: Line,
   onRead: (call: Call) => void,
 ): Call {
-  const line =
-    reading.kind === "strict"
-      ? parseLine(argv, { flags: [...GLOBAL_FLAGS, ...command.flags], declared: reading.declared })
-      : parseLine(argv, { flags: everyFlag(), lenient: true });
   const [, ...words] = line.words;
-  const declares = new Set([...GLOBAL_FLAGS, ...command.flags].map(({ name }) => name));
-  const all = (flag: string) => {
-    // A flag that is read but not declared could never be given.
-    if (!declares.has(flag)) throw new Error(`${command.name} reads --${flag} and does not declare it`);
-    return line.flags.get(flag) ?? [];
+  const all = flagsOf(command);
+  const written = Object.fromEntries(all.map(({ name }) => [name, line.flags.get(name) ?? []]));
+  const where = writtenFlags({ written: written as Call["written"] }, ["cwd", "state"]);
+  const create = (isLenient: boolean): Call => {
+    const flags = valuesOf(all, line.flags, isLenient) as GlobalFlags;
+    return {
+      command,
+      argv,
+      words,
+      flags,
+      written: written as Call["written"],
+      declared: line.declared,
+      cwd: flags.cwd ?? host.cwd(),
+      stateDir: flags.state,
+      screen: createScreen(host, { quiet: flags.quiet, color: flags.color ?? null }),
+      host,
+      typed: (said) => asTyped(aimed(said, where), host.program),
+      declare: (flagsOfAgent) => createCall(command, argv, host, lineOf(command, argv, flagsOfAgent), onRead),
+    };
   };
-  const text = (flag: string) => all(flag).at(-1);
-  const on = (flag: string) => text(flag) === "true";
-  const color = text("color");
-  const where = ["cwd", "state"].flatMap((flag) => {
-    const value = text(flag);
-    return value === undefined ? [] : [`--${flag}`, shellWord(value)];
-  });
-  const call: Call = {
-    command,
-    argv,
-    words,
-    on,
-    text,
-    all,
-    declared: line.declared,
-    cwd: text("cwd") ?? host.cwd(),
-    stateDir: text("state"),
-    screen: createScreen(host, { quiet: on("quiet"), color: color === undefined ? null : color === "true" }),
-    host,
-    typed: (said) => asTyped(aimed(said, where), host.program),
-    declare: (flags) => createCall(command, argv, host, { kind: "strict", declared: flags }, onRead),
-  };
-  onRead(call);
-  // Resolved, an empty one would be the folder of the call itself.
-  const blank = ["cwd", "state"].find((flag) => text(flag) === "");
-  if (blank !== undefined) throw new UsageError(`--${blank} needs a folder, and "" was given.`);
-  if (reading.kind === "strict" && !on("help")) requireWords(command, words);
+  const call = readable(create, line.isLenient, onRead);
+  if (!line.isLenient && !call.flags.help) requireWords(command, words);
   return call;
+}
+
+/** How a line is answered whose values cannot be read depends on what can be read of it. */
+function readable(
+  create: (isLenient: boolean) => Call,
+  isLenient: boolean,
+  onRead: (call: Call) => void,
+): Call {
+  try {
+    const call = create(isLenient);
+    onRead(call);
+    return call;
+  } catch (error) {
+    onRead(create(true));
+    throw error;
+  }
+}
+
+/** Those of these flags that were given, to be repeated in a command. */
+export function writtenFlags(
+  { written }: Pick<Call, "written">,
+  names: readonly string[],
+): readonly string[] {
+  const all: { readonly [name: string]: readonly string[] } = written;
+  return names.flatMap((name) => (all[name] ?? []).flatMap((value) => [`--${name}`, shellWord(value)]));
 }
 
 function requireWords({ name, words: takes }: Command, words: readonly string[]): void {
   const surplus = takes.at(-1)?.repeats ? undefined : words[takes.length];
-  if (surplus !== undefined) throw new UsageError(`${name} does not know what to do with "${surplus}".`);
+  if (surplus !== undefined) throw new UsageError(`${name} takes no argument "${surplus}".`);
   const empty = takes.find(({ is }, place) => (is === "agent" || is === "run") && words[place] === "");
-  if (empty !== undefined) throw new UsageError(`${name} needs ${empty.name}, and "" was given.`);
+  if (empty !== undefined) throw new UsageError(`${name} needs ${empty.name}, but "" was given.`);
   const needed = takes.filter(({ optional }) => optional === undefined);
   if (words.length >= needed.length) return;
   const given = words.length === 0 ? "" : `; only ${words.map((word) => `"${word}"`).join(" ")} was given`;

@@ -1,20 +1,24 @@
 /** Every command and its flags: what the parser, the help and the shell completions are made from. Loads nothing. */
 import { manual } from "../flow/manual.ts";
-import { UsageError, type Flag, type Offer } from "./args.ts";
+import { UsageError, type Flag, type Offer, type Values } from "./args.ts";
 import type { Call } from "./call.ts";
 
-export type Command = {
-  readonly name: string;
+/** A command, as it is declared in the table below. */
+type Declaration = {
   readonly summary: string;
   readonly words: readonly Word[];
   readonly flags: readonly Flag[];
   readonly details?: readonly string[];
   readonly examples: readonly string[];
-  /** What `--json` prints when the command fails. */
-  readonly document: "result" | "findings" | "plain";
+  /** What `--json` prints when the command fails, where that is not a plain document. */
+  readonly document?: "result" | "findings";
   /** Agents add flags of their own, so the command reads its line by itself. */
   readonly takesParameters?: true;
-  /** Does the work; the number is the exit code. */
+};
+
+export type Command = Omit<Declaration, "document"> & {
+  readonly name: CommandName;
+  readonly document: "result" | "findings" | "plain";
   readonly load: () => Promise<(call: Call) => Promise<number>>;
 };
 
@@ -27,15 +31,21 @@ export type Word = {
   readonly is: Offer;
 };
 
-export const GLOBAL_FLAGS: readonly Flag[] = [
-  { name: "json", reserved: true, help: "print exactly one JSON document on stdout, on failure too" },
-  { name: "quiet", short: "q", reserved: true, help: "no progress and no report, errors only" },
+const GLOBAL = [
+  { name: "json", reserved: true, help: "print exactly one JSON document on stdout, also on failure" },
+  { name: "quiet", short: "q", reserved: true, help: "print errors only: no progress, no report" },
   { name: "verbose", short: "v", reserved: true, help: "show every answer, tool call and retry" },
-  { name: "color", reserved: true, help: "colours even off a terminal; --no-color for none" },
+  {
+    name: "color",
+    is: "yes-no",
+    reserved: true,
+    help: "use colours even without a terminal; --no-color: never",
+  },
   {
     name: "cwd",
     short: "C",
     takes: "DIR",
+    is: "path",
     offers: "folder",
     reserved: true,
     help: "work as if started in DIR",
@@ -43,156 +53,188 @@ export const GLOBAL_FLAGS: readonly Flag[] = [
   {
     name: "state",
     takes: "DIR",
+    is: "path",
     offers: "folder",
     reserved: true,
     help: "keep run state in DIR instead of .lockstep",
   },
-  { name: "help", short: "h", reserved: true, help: "show help, also for a single command" },
+  { name: "help", short: "h", reserved: true, help: "show help, or the help of one command" },
   { name: "version", reserved: true, help: "show the version" },
-];
+] as const satisfies readonly Flag[];
+export const GLOBAL_FLAGS: readonly Flag[] = GLOBAL;
 
-const SCRIPT: Flag = {
+const SCRIPT = {
   name: "script",
   takes: "FILE",
+  is: "path",
   offers: "file",
   reserved: true,
-  help: "let a script answer instead of a model (YAML or JSON)",
-};
-const MODEL: Flag = {
+  help: "take answers from a script instead of a model (YAML or JSON)",
+} as const satisfies Flag;
+const MODEL = {
   name: "model",
   takes: "NAME",
   offers: "model",
   reserved: true,
-  help: "the model that all steps ask: a name of yours, or provider/model",
-};
-const BACKEND: Flag = {
+  help: "the model for all steps: a name from your config, or provider/model",
+} as const satisfies Flag;
+const BACKEND = {
   name: "backend",
   takes: "ID",
   offers: ["ai-sdk", "claude-agent", "acp"],
   reserved: true,
-  help: "what drives the model: ai-sdk, unless you say otherwise",
-};
-const EVENTS: Flag = { name: "events", reserved: true, help: "stream the journal as JSON lines on stdout" };
-const TRUST: Flag = {
+  help: "the backend that runs the model (default: ai-sdk)",
+} as const satisfies Flag;
+const EVENTS = {
+  name: "events",
+  reserved: true,
+  help: "stream the journal as JSON lines on stdout",
+} as const satisfies Flag;
+const TRUST = {
   name: "trust",
   takes: "DIGEST",
   reserved: true,
-  help: "trust exactly what has this digest, from now on (see `lockstep trust show NAME`)",
-};
-const TRUST_JOURNAL: Flag = {
+  help: "trust exactly the files with this digest from now on (see `lockstep trust show NAME`)",
+} as const satisfies Flag;
+const TRUST_JOURNAL = {
   name: "trust-journal",
   reserved: true,
-  help: "use a record of runs that you did not make here (a clone, a copy, an import) as your own",
-};
-const ON_PERMISSION: Flag = {
+  help: "trust run records that were not made here (a clone, a copy, an import)",
+} as const satisfies Flag;
+const ON_PERMISSION = {
   name: "on-permission",
   takes: "WHAT",
+  is: "choice",
   offers: ["deny", "halt", "allow"],
   reserved: true,
-  help: "deny, halt or allow: what becomes of a question when nobody can be asked",
-};
+  help: "deny, halt or allow: how to settle a permission question when no one can answer",
+} as const satisfies Flag;
 /** How people take part. */
-const PEOPLE: readonly Flag[] = [
+const PEOPLE = [
   ON_PERMISSION,
   {
     name: "wait",
-    help: "when nobody is at the terminal, stay until somebody answers with `lockstep answer`",
+    help: "without a terminal, wait until someone answers with `lockstep answer`",
   },
   {
     name: "expire",
     takes: "TIME",
-    help: "leave a question open for so long at most, such as 30m, 24h or 7d",
+    is: "duration",
+    help: "how long a question may stay open, such as 30m, 24h or 7d",
   },
-];
-const SPENDING: readonly Flag[] = [
-  { name: "max-turns", takes: "N", reserved: true, help: "stop after N answers of the model" },
-  { name: "max-tokens", takes: "N", reserved: true, help: "stop after N tokens, in and out" },
+] as const satisfies readonly Flag[];
+const SPENDING = [
+  { name: "max-turns", takes: "N", is: "count", reserved: true, help: "stop after N model answers" },
+  { name: "max-tokens", takes: "N", is: "count", reserved: true, help: "stop after N tokens, in and out" },
   {
     name: "max-cost",
     takes: "USD",
+    is: "money",
     reserved: true,
-    help: "stop after so many dollars",
+    help: "stop after this many US dollars",
   },
-  { name: "max-time", takes: "TIME", reserved: true, help: "stop after so long, such as 90s, 20m or 2h" },
+  {
+    name: "max-time",
+    takes: "TIME",
+    is: "duration",
+    reserved: true,
+    help: "stop after this time, such as 90s, 20m or 2h",
+  },
   {
     name: "max",
     takes: "WHAT=N",
     offers: ["turns=", "tokens=", "costUsd=", "wallMs=", "soft="],
     repeats: true,
     reserved: true,
-    help: "any limit, also of a step: STEP.turns=20, STEP.perAttempt.wallMs=90s, soft=0.9",
+    help: "set any limit, also of one step: STEP.turns=20, STEP.perAttempt.wallMs=90s, soft=0.9",
   },
   {
     name: "allow-unmetered",
     reserved: true,
-    help: "run although a limit on tokens or cost cannot be checked, as the model has no price or reports no usage",
+    help: "run even if a token or cost limit cannot be enforced because the model has no known price or reports no usage",
   },
-];
-const SANDBOX: Flag = {
+] as const satisfies readonly Flag[];
+const SANDBOX = {
   name: "sandbox",
   takes: "WHEN",
+  is: "choice",
   offers: ["auto", "on", "off"],
   reserved: true,
-  help: "auto: confine commands wherever that is possible; on: or do not run; off: do not confine them",
-};
-const NETWORK: Flag = {
+  help: "auto: sandbox commands if possible; on: refuse to run without a sandbox; off: no sandbox",
+} as const satisfies Flag;
+const NETWORK = {
   name: "network",
   takes: "HOSTS",
   offers: ["none", "usual", "all"],
   reserved: true,
-  help: "what confined commands may reach: none, usual (package registries), all, or HOST,HOST…",
-};
-const LOG: Flag = {
+  help: "what sandboxed commands may connect to: none, usual (package registries), all, or HOST,HOST…",
+} as const satisfies Flag;
+const LOG = {
   name: "log",
   takes: "DIR",
+  is: "path",
   offers: "folder",
   reserved: true,
-  help: "write a log file into DIR, also where the agent asks for none",
-};
-const STRICT: Flag = { name: "strict", reserved: true, help: "count warnings as errors" };
+  help: "write a log file to DIR, even if the agent does not configure one",
+} as const satisfies Flag;
+const STRICT = { name: "strict", reserved: true, help: "treat warnings as errors" } as const satisfies Flag;
 
 /** Where a run works, and where its work goes. */
-const WORKTREE: readonly Flag[] = [
+const WORKTREE = [
   {
     name: "worktree",
+    is: "yes-no",
     reserved: true,
-    help: "work in a git worktree made for the run; --no-worktree: in this folder",
+    help: "work in a new git worktree; --no-worktree: in this folder",
   },
   { name: "branch", takes: "NAME", help: "the branch of the worktree, which must be new" },
   {
     name: "base-branch",
     takes: "NAME",
     reserved: true,
-    help: "begin from this branch, and merge into it (the current one)",
+    help: "start from this branch, and merge into it (default: the current one)",
   },
-  { name: "merge", reserved: true, help: "merge the branch when the run is complete; --no-merge: leave it" },
-  { name: "push", reserved: true, help: "push the result" },
+  {
+    name: "merge",
+    reserved: true,
+    help: "merge the branch when the run succeeds; --no-merge: keep it unmerged",
+  },
+  {
+    name: "merge",
+    is: "yes-no",
+    reserved: true,
+    help: "merge the branch when the run succeeds; --no-merge: keep it unmerged",
+  },
+  { name: "push", is: "yes-no", reserved: true, help: "push the result" },
   { name: "push-remote", takes: "NAME", reserved: true, help: "push to this remote" },
   {
     name: "create-pr",
+    is: "yes-no",
     reserved: true,
-    help: "push the branch and open a pull request instead of merging it",
+    help: "push the branch and open a pull request instead of merging",
   },
-  { name: "pr-target", takes: "NAME", reserved: true, help: "the branch that the pull request is for" },
+  { name: "pr-target", takes: "NAME", reserved: true, help: "the target branch of the pull request" },
   {
     name: "dry-run",
     reserved: true,
-    help: "merge, push, label, close and post nothing: only say what would be done",
+    help: "do not merge, push, label, close or post anything; only report what would be done",
   },
-];
+] as const satisfies readonly Flag[];
 /** One run for each of several issues. */
-const BATCH: readonly Flag[] = [
-  { name: "issues", takes: "LIST", help: "one run for each of these issues, such as 12,15,20-24" },
-  { name: "label", takes: "NAME", help: "one run for each open issue that has this label on GitHub" },
-  { name: "limit", takes: "N", help: "with --label: at most so many issues (10)" },
+const BATCH = [
+  { name: "issues", takes: "LIST", help: "start one run for each of these issues, such as 12,15,20-24" },
+  { name: "label", takes: "NAME", help: "start one run for each open GitHub issue with this label" },
+  { name: "limit", takes: "N", is: "count", most: 999, help: "with --label: at most N issues (default: 10)" },
   {
     name: "concurrency",
     takes: "N",
-    help: "so many runs of a batch at the same time (2 with worktrees, else 1)",
+    is: "count",
+    most: 999,
+    help: "how many runs of a batch run at once (default: 2 with worktrees, else 1)",
   },
-];
+] as const satisfies readonly Flag[];
 /** What a run can be given when it goes on. */
-const GOING_ON: readonly Flag[] = [
+const GOING_ON = [
   SCRIPT,
   MODEL,
   BACKEND,
@@ -204,11 +246,14 @@ const GOING_ON: readonly Flag[] = [
   NETWORK,
   LOG,
   ...SPENDING,
-];
-const ADOPT: Flag = {
+] as const satisfies readonly Flag[];
+export type GlobalFlags = Values<typeof GLOBAL>;
+export type DriveFlags = Values<typeof GOING_ON>;
+
+const ADOPT = {
   name: "adopt",
-  help: "go on with the flow that the files hold now, if the run is compatible with it",
-};
+  help: "continue with the current files of the agent, if the run is compatible with them",
+} as const satisfies Flag;
 /** The parts of `lockstep bench`, by the names that `--part` takes. */
 export const PARTS = [
   "memory",
@@ -230,15 +275,22 @@ export const PARTS = [
   "sandbox",
 ] as const;
 export type Part = (typeof PARTS)[number];
-const OUT: Flag = { name: "out", short: "o", takes: "FILE", offers: "file", help: "write to FILE" };
+const OUT = {
+  name: "out",
+  short: "o",
+  takes: "FILE",
+  is: "path",
+  offers: "file",
+  help: "write to FILE",
+} as const satisfies Flag;
 
-const AGENT: Word = { name: "NAME", is: "agent" };
-const RUN: Word = { name: "RUN", is: "run" };
-const RUN_IDS = "RUN is a run id, a unique beginning of one, @last or @failed.";
+const AGENT = { name: "NAME", is: "agent" } as const satisfies Word;
+const RUN = { name: "RUN", is: "run" } as const satisfies Word;
+const RUN_IDS = "RUN is a run id, a unique prefix of one, @last or @failed.";
 
-export const COMMANDS: readonly Command[] = [
-  {
-    name: "run",
+/** What the parser, the help and the shell completions are made from. */
+const DECLARED = {
+  run: {
     summary: "run an agent to its end",
     words: [AGENT],
     flags: [
@@ -249,7 +301,7 @@ export const COMMANDS: readonly Command[] = [
         name: "input",
         takes: "TEXT",
         repeats: true,
-        help: "what prompts read as {input_text}, - reads stdin; for stages NAME=VALUE or @FILE.json",
+        help: "the text for {input_text} (- reads stdin); for stages NAME=VALUE or @FILE.json",
       },
       EVENTS,
       TRUST,
@@ -265,13 +317,13 @@ export const COMMANDS: readonly Command[] = [
       { name: "validate", reserved: true, help: "only check the agent, as `lockstep check` does" },
     ],
     details: [
-      "The parameters that the agent declares are flags too: `lockstep run NAME --help` lists them.",
-      "Flags about safety, limits, places and output cannot be taken by a parameter. Where one has the name of another",
-      "flag, that flag is there as --ls-<flag>.",
-      "Commands of the project run only once they are trusted: say yes when asked, or pass --trust DIGEST;",
-      "on a throw-away machine LOCKSTEP_TRUST=all in the environment trusts everything.",
-      "What becomes of the work is told by runner.execution of agent.json, or by the flags from --worktree on.",
-      "With --issues or --label there is one run for each issue; one that fails does not stop the others.",
+      "The agent's parameters are also flags: `lockstep run NAME --help` lists them.",
+      "A parameter cannot redefine flags for safety, limits, locations and output. If it has the name of another",
+      "flag, use that flag as --ls-<flag>.",
+      "The project's commands run only after you trust them: answer yes when asked, or pass --trust DIGEST;",
+      "on a disposable machine, set LOCKSTEP_TRUST=all to trust everything.",
+      "runner.execution in agent.json decides what happens to the result; the flags from --worktree on override it.",
+      "--issues and --label start one run per issue; a failed run does not stop the others.",
       'The last line on stdout is {"outcome":"success","result":…}, or has the outcome "failed", "waiting" or "paused".',
     ],
     examples: [
@@ -285,11 +337,9 @@ export const COMMANDS: readonly Command[] = [
     ],
     document: "result",
     takesParameters: true,
-    load: async () => (await import("./commands/run.ts")).runAgent,
   },
-  {
-    name: "resume",
-    summary: "go on with a run where it stopped",
+  resume: {
+    summary: "resume a run where it stopped",
     words: [RUN],
     flags: [
       ...GOING_ON,
@@ -298,17 +348,17 @@ export const COMMANDS: readonly Command[] = [
         name: "from",
         takes: "STEP[@VISIT]",
         offers: "step",
-        help: "go on from just before that visit, as a new run that shares the past before it",
+        help: "resume just before that visit, as a new run that shares the earlier history",
       },
       { name: "invalidate", takes: "STEP", offers: "step", help: "the same, from the first visit of STEP" },
-      { name: "take-over", help: "also if a process drives it: one that hangs. It can record nothing more" },
+      { name: "take-over", help: "take over from a process that hangs; it can no longer record anything" },
     ],
     details: [
       RUN_IDS,
-      "Steps that were committed are not run again. A limit that was reached has to be raised.",
-      "The model is the one the run began with, unless another is named.",
-      "Where the files of the agent have changed since, the differences are told, and the run goes on with its own flow.",
-      "The name of a batch (batch-…) stands for all its runs: those that ended are kept, the others go on or begin.",
+      "Completed steps do not run again. If the run reached a limit, raise that limit.",
+      "The run keeps its model unless you pass --model.",
+      "If the agent's files have changed, the differences are listed, and the run continues with its recorded flow.",
+      "A batch name (batch-…) resumes the whole batch: finished runs are kept, the others continue or start.",
     ],
     examples: [
       "lockstep resume @last",
@@ -320,25 +370,27 @@ export const COMMANDS: readonly Command[] = [
       "lockstep resume 3f9 --take-over",
     ],
     document: "result",
-    load: async () => (await import("./commands/resume.ts")).resumeRun,
   },
-  {
-    name: "answer",
-    summary: "answer a question of a run, and let the run go on",
+  answer: {
+    summary: "answer a question of a run, and let the run continue",
     words: [
       RUN,
       { name: "QUESTION", is: "question", optional: true },
       { name: "CHOICE", is: "question", optional: true },
     ],
     flags: [
-      { name: "text", takes: "TEXT", help: "answer in words of your own, where the question takes them" },
-      { name: "resume", help: "go on with the run at once, as it does; --no-resume: only leave the answer" },
+      { name: "text", takes: "TEXT", help: "answer with free text, if the question allows it" },
+      {
+        name: "resume",
+        is: "yes-no",
+        help: "resume the run at once (default); --no-resume: only record the answer",
+      },
       ...GOING_ON,
     ],
     details: [
       RUN_IDS,
-      "Without an answer the open questions are shown. QUESTION is the id of one, and only needed where several are",
-      "open. A process that waits for the answer goes on by itself; otherwise the run goes on here.",
+      "Without an answer, the open questions are listed. QUESTION is a question id; it is only needed if several are",
+      "open. A process that waits for the answer continues by itself; otherwise the run continues here.",
       "A run waits when it was started with --on-permission halt, or with --wait.",
     ],
     examples: [
@@ -348,58 +400,54 @@ export const COMMANDS: readonly Command[] = [
       "lockstep answer 3f9 --text 'Use the second one' --no-resume",
     ],
     document: "result",
-    load: async () => (await import("./commands/answer.ts")).answerRun,
   },
-  {
-    name: "pause",
-    summary: "let a run rest after what is under way, until it is continued",
+  pause: {
+    summary: "pause a run after its current work, until it is continued",
     words: [RUN],
     flags: [TRUST_JOURNAL],
     details: [
       RUN_IDS,
-      "Whatever process drives the run finishes and records the answer or the tools that are under way, and exits with 5.",
-      "`resume` refuses a paused run; `continue` goes on with it. A run that nobody drives is marked as paused.",
+      "The process that runs it finishes and records the current answer or tool calls, and exits with 5.",
+      "`resume` refuses a paused run; use `continue`. A run without a process is marked as paused.",
     ],
     examples: ["lockstep pause @last"],
-    document: "plain",
-    load: async () => (await import("./commands/steer.ts")).pause,
   },
-  {
-    name: "stop",
-    summary: "stop a run that another process drives, as Ctrl-C there would",
+  stop: {
+    summary: "stop a run in another process, like Ctrl-C there",
     words: [RUN],
     flags: [TRUST_JOURNAL],
-    details: [RUN_IDS, "What is under way is given up; what was committed is kept, and `resume` goes on."],
+    details: [RUN_IDS, "Current work is discarded, completed work is kept, and `resume` continues the run."],
     examples: ["lockstep stop @last"],
-    document: "plain",
-    load: async () => (await import("./commands/steer.ts")).stop,
   },
-  {
-    name: "continue",
-    summary: "go on with a run, also if it was paused",
+  continue: {
+    summary: "continue a run, even if it was paused",
     words: [RUN],
-    flags: GOING_ON,
+    flags: [...GOING_ON],
     details: [RUN_IDS],
     examples: ["lockstep continue @last"],
     document: "result",
-    load: async () => (await import("./commands/steer.ts")).goOn,
   },
-  {
-    name: "check",
-    summary: "find what is wrong with an agent before it runs",
+  check: {
+    summary: "find problems in an agent before it runs",
     words: [{ ...AGENT, optional: true }],
     flags: [
       STRICT,
-      { name: "fix", help: "mend what has one right answer, and check again" },
-      { name: "dry-run", help: "with --fix: only say what would be fixed" },
+      { name: "fix", help: "apply the fixes that are unambiguous, and check again" },
+      { name: "dry-run", help: "with --fix: only show what would be fixed" },
       { name: "sarif", help: "print the findings as SARIF 2.1.0, for code hosts and editors" },
-      { name: "max-turns", takes: "N", help: "fail when a run could take more than N answers of the model" },
+      {
+        name: "max-turns",
+        takes: "N",
+        is: "count",
+        least: 0,
+        help: "fail if a run could take more than N model answers",
+      },
       { name: "watch", help: "check again whenever a file of the agent changes, until Ctrl-C" },
     ],
     details: [
-      "Without NAME all agents of the project are checked. Nothing is run and no model is asked.",
-      "--fix changes JSON files at the place and leaves the rest as written. It writes no prompts and makes no",
-      "steps: a missing continuation.X has to be written by somebody who knows what it is for.",
+      "Without NAME, all agents of the project are checked. No command runs and no model is called.",
+      "--fix edits JSON files in place and keeps their formatting. It does not write prompts or create steps:",
+      "you have to write a missing continuation.X yourself.",
     ],
     examples: [
       "lockstep check",
@@ -408,92 +456,83 @@ export const COMMANDS: readonly Command[] = [
       "lockstep check --sarif > lockstep.sarif",
     ],
     document: "findings",
-    load: async () => (await import("./commands/check.ts")).checkAgents,
   },
-  {
-    name: "graph",
-    summary: "draw the flow of an agent, with what check found marked on it",
+  graph: {
+    summary: "draw the flow of an agent and mark the findings of check",
     words: [AGENT],
     flags: [
       {
         name: "format",
         takes: "FORMAT",
+        is: "choice",
         offers: ["text", "mermaid", "dot", "svg", "json"],
-        help: "text, mermaid, dot, svg or json; by default as --out is called, or text",
+        help: "text, mermaid, dot, svg or json (default: from the name of --out, or text)",
       },
       { ...OUT, help: "write the drawing to FILE" },
     ],
     examples: ["lockstep graph iterator", "lockstep graph iterator --out flow.svg"],
     document: "findings",
-    load: async () => (await import("./graph/graph.ts")).drawGraph,
   },
-  {
-    name: "explain",
-    summary: "tell what holds for an agent or a step, and where it was said",
+  explain: {
+    summary: "show the effective settings of an agent or a step, and where each is set",
     words: [AGENT, { name: "STEP", optional: true, is: "step" }],
     flags: [
-      { name: "boundary", help: "tell instead what it may touch on this machine: tools, commands, sandbox" },
+      { name: "boundary", help: "show instead what it may access on this machine: tools, commands, sandbox" },
       SANDBOX,
       NETWORK,
     ],
-    details: ["Every value comes with the file and line it was written at, or as a default."],
+    details: ["Every value is shown with its file and line, or as a default."],
     examples: [
       "lockstep explain iterator",
       "lockstep explain iterator closure.issue",
       "lockstep explain iterator --boundary",
     ],
     document: "findings",
-    load: async () => (await import("./commands/explain.ts")).explain,
   },
-  {
-    name: "probe",
-    summary: "put the limits of an agent to the test on this machine",
+  probe: {
+    summary: "test the boundaries of an agent on this machine",
     words: [AGENT, { name: "STEP", optional: true, is: "step" }],
     flags: [SANDBOX, NETWORK],
     details: [
-      "Harmless attempts are made in the sandbox that a run would have, with its tools, and on Lockstep's own process.",
-      "Each limit is reported as enforced, or as advisory: nothing would stop it, or it cannot be tried here.",
-      "The exit code is 3 when a sandbox is wanted and cannot be opened. Commands of the project are not run.",
+      "Makes harmless attempts in the sandbox of a run, with its tools, and on Lockstep's own process.",
+      "Each boundary is reported as enforced, or as advisory: nothing enforces it, or it cannot be tested here.",
+      "The exit code is 3 if a required sandbox cannot be opened. The project's commands do not run.",
     ],
     examples: ["lockstep probe iterator", "lockstep probe iterator --sandbox on --json"],
-    document: "plain",
-    load: async () => (await import("./commands/probe.ts")).probeAgent,
   },
-  {
-    name: "migrate",
-    summary: "rewrite the files of an older form in the current one",
+  migrate: {
+    summary: "convert files of an older format to the current one",
     words: [AGENT],
-    flags: [{ name: "write", help: "write the files; otherwise only the differences are shown" }],
-    details: ["What cannot be carried over is listed. A migrated flow takes the same way as before."],
+    flags: [{ name: "write", help: "write the files (default: only show the differences)" }],
+    details: ["What cannot be converted is listed. A migrated flow takes the same path as before."],
     examples: ["lockstep migrate iterator", "lockstep migrate iterator --write"],
-    document: "plain",
-    load: async () => (await import("./commands/migrate.ts")).migrateFiles,
   },
-  {
-    name: "runs",
+  runs: {
     summary: "list the recorded runs, newest first",
     words: [{ ...RUN, repeats: true, optional: true }],
     flags: [
-      { name: "limit", takes: "N", help: "list at most N runs (20)" },
-      { name: "max", takes: "N", help: "the same as --limit" },
-      { name: "watch", help: "list again whenever something changes, until Ctrl-C" },
+      { name: "limit", takes: "N", is: "count", help: "list at most N runs (default: 20)" },
+      { name: "max", takes: "N", is: "count", help: "the same as --limit" },
+      { name: "watch", help: "refresh the list whenever something changes, until Ctrl-C" },
       {
         name: "prune",
-        help: "remove old runs: those older than 30 days, unless the flags below say otherwise",
+        help: "remove old runs (default: older than 30 days)",
       },
       {
         name: "older-than",
         takes: "AGE",
-        help: "with --prune: runs untouched for AGE, such as 90s, 12h, 30d or 8w",
+        is: "duration",
+        least: 0,
+        help: "with --prune: runs unchanged for AGE, such as 90s, 12h, 30d or 8w",
       },
-      { name: "keep", takes: "N", help: "with --prune: all but the newest N" },
-      { name: "dry-run", help: "with --prune: only say what would be removed" },
-      { name: "yes", short: "y", help: "with --prune: do not ask" },
+      { name: "keep", takes: "N", is: "count", least: 0, help: "with --prune: all but the newest N" },
+      { name: "dry-run", help: "with --prune: only show what would be removed" },
+      { name: "yes", short: "y", help: "with --prune: do not ask for confirmation" },
       TRUST_JOURNAL,
     ],
     details: [
-      "SIZE is that of the recorded entries. A run that is being driven is never removed.",
-      "With --prune, RUN names the runs to remove, whatever their age: also damaged ones.",
+      "SIZE is the size of the recorded entries. An active run is never removed.",
+      "With --prune, RUN names the runs to remove, whatever their age and even if they are damaged.",
     ],
     examples: [
       "lockstep runs",
@@ -502,24 +541,21 @@ export const COMMANDS: readonly Command[] = [
       "lockstep runs --prune --older-than 30d --keep 50 --dry-run",
       "lockstep runs --prune 3f9",
     ],
-    document: "plain",
-    load: async () => (await import("./commands/runs.ts")).listRecorded,
   },
-  {
-    name: "show",
+  show: {
     summary: "show how a run went",
     words: [RUN],
     flags: [
-      { ...EVENTS, help: "print its journal as JSON lines instead" },
-      { name: "audit", help: "print the life of its stages: phases, outcomes, grants, transitions" },
-      { name: "result", help: "print only what the run made; exit 1 where there is nothing" },
+      { ...EVENTS, help: "print its journal as JSON lines" },
+      { name: "audit", help: "print the history of its stages: phases, outcomes, grants, transitions" },
+      { name: "result", help: "print only the result of the run; exit 1 if there is none" },
       {
         name: "follow",
         short: "f",
-        help: "show what happens while another process drives the run, until it ends",
+        help: "follow the run in another process until it ends",
       },
     ],
-    details: [RUN_IDS, "Showing a failed run is no failure: the exit code is 0."],
+    details: [RUN_IDS, "The exit code is 0 even if the run failed."],
     examples: [
       "lockstep show @last",
       "lockstep show @last --result",
@@ -527,117 +563,101 @@ export const COMMANDS: readonly Command[] = [
       "lockstep show @last -f",
     ],
     document: "result",
-    load: async () => (await import("./commands/show.ts")).showRun,
   },
-  {
-    name: "effects",
-    summary: "list what a run did to the world: branches, remotes, issues, pull requests",
+  effects: {
+    summary: "list the external effects of a run: branches, remotes, issues, pull requests",
     words: [RUN],
     flags: [],
     details: [
       RUN_IDS,
-      "applied: it was done. held: it was not, and the detail tells how to do it by hand. failed: resume tries again.",
-      "intended: nobody has heard how it went; resume looks before it does anything.",
+      "applied: done. held: not done; the detail says how to do it by hand. failed: resume tries again.",
+      "intended: the outcome is unknown; resume checks before it acts.",
     ],
     examples: ["lockstep effects @last", "lockstep effects @last --json"],
-    document: "plain",
-    load: async () => (await import("./commands/effects.ts")).listEffects,
   },
-  {
-    name: "logs",
+  logs: {
     summary: "print the log of a run, or its whole conversation",
     words: [RUN],
     flags: [
-      { name: "follow", short: "f", help: "go on printing until the run has ended" },
+      { name: "follow", short: "f", help: "keep printing until the run ends" },
       {
         name: "level",
         takes: "LEVEL",
+        is: "choice",
         offers: ["debug", "info", "warn", "error"],
-        help: "debug, info, warn or error, and whatever is worse (info)",
+        help: "the minimum level: debug, info, warn or error (default: info)",
       },
       {
         name: "transcript",
-        help: "print what was said to the model and by it, tool calls and results included",
+        help: "print the conversation with the model, including tool calls and results",
       },
     ],
     details: [
       RUN_IDS,
-      "It is made from the journal, so there is one for every run, whether or not a log file was written.",
-      "With --json each line is one JSON object. --verbose is --level debug, with nothing cut short.",
+      "The log comes from the journal, so every run has one, even if no log file was written.",
+      "With --json each line is one JSON object. --verbose means --level debug without truncation.",
     ],
     examples: [
       "lockstep logs @last",
       "lockstep logs @last -f --level warn",
       "lockstep logs 3f9 --transcript",
     ],
-    document: "plain",
-    load: async () => (await import("./commands/logs.ts")).printLogs,
   },
-  {
-    name: "why",
-    summary: "tell why a visit of a run went the way it did",
+  why: {
+    summary: "explain why a visit of a run took its path",
     words: [RUN, { name: "STEP[@VISIT]", optional: true, is: "step" }],
     flags: [
-      { name: "all", help: "every visit of the run, one after the other" },
-      { name: "full", help: "cut nothing short, and show the schemas" },
+      { name: "all", help: "explain every visit of the run" },
+      { name: "full", help: "do not truncate anything, and show the schemas" },
     ],
     details: [
       RUN_IDS,
-      "Without STEP it is the last decision, or the visit that the run ended in; without VISIT the last one of the step.",
-      "Everything is worked out again from the journal and the flow that is pinned in it, whatever the files say by now.",
+      "Without STEP: the last decision, or the visit in which the run ended. Without VISIT: the last visit of the step.",
+      "The explanation comes from the journal and the flow recorded in it, not from the current files.",
     ],
     examples: [
       "lockstep why @last",
       "lockstep why @failed closure.issue",
       "lockstep why 3f9 closure.issue@2 --json",
     ],
-    document: "plain",
-    load: async () => (await import("./commands/why.ts")).whyRun,
   },
-  {
-    name: "worktree",
+  worktree: {
     summary:
-      "list the worktrees that runs have left, remove those with no unsaved work, or repair what was killed",
+      "list the worktrees that runs have left, remove those with no unsaved work, or repair interrupted ones",
     words: [{ name: "list|prune|repair", is: ["list", "prune", "repair"] }],
-    flags: [{ name: "dry-run", help: "with prune and repair: only say what would be done" }, TRUST_JOURNAL],
+    flags: [{ name: "dry-run", help: "with prune and repair: only show what would be done" }, TRUST_JOURNAL],
     details: [
-      "prune removes the worktrees of ended runs in which everything is committed. A branch goes with its worktree only",
-      "when the branch it was made from has all of it.",
-      "repair puts right what a killed process left half done: records of worktrees that git cannot read, a worktree that is",
-      "half removed, and a working tree that was half updated by a merge. Commits and uncommitted work stay.",
+      "prune removes worktrees of ended runs without uncommitted work. It also removes the branch, but only",
+      "if the base branch contains all of its commits.",
+      "repair cleans up after a killed process: worktree records that git cannot read, a worktree that is",
+      "half removed, and a working tree that a merge half updated. Commits and uncommitted work stay.",
     ],
     examples: ["lockstep worktree list", "lockstep worktree prune --dry-run", "lockstep worktree repair"],
-    document: "plain",
-    load: async () => (await import("./commands/worktree.ts")).worktrees,
   },
-  {
-    name: "replay",
-    summary: "work out every decision of a run again and compare it with the record",
+  replay: {
+    summary: "recompute every decision of a run and compare it with the record",
     words: [{ name: "RUN|FILE", repeats: true, optional: true, is: "run" }],
     flags: [{ name: "all", help: "every recorded run" }],
     details: [
       RUN_IDS,
-      "A word that ends in .json is a file that `lockstep export` wrote.",
-      "No model is asked and no command is run. The exit code is 1 where a decision comes out another way.",
+      "A name that ends in .json is a file written by `lockstep export`.",
+      "No model is called and no command runs. The exit code is 1 if a decision differs.",
     ],
     examples: [
       "lockstep replay @last",
       "lockstep replay --all --json",
       "lockstep replay test/journals/*.json",
     ],
-    document: "plain",
-    load: async () => (await import("./commands/replay.ts")).replayRuns,
   },
-  {
-    name: "fork",
-    summary: "go on from an earlier visit of a run, as a new run",
+  fork: {
+    summary: "start a new run from an earlier visit of a run",
     words: [RUN],
     flags: [
       {
         name: "at",
         takes: "STEP[@VISIT]",
         offers: "step",
-        help: "the first visit that is not shared; without VISIT the last one",
+        help: "the first visit that is not shared; without VISIT: the last one",
       },
       {
         name: "edit",
@@ -651,7 +671,7 @@ export const COMMANDS: readonly Command[] = [
     ],
     details: [
       RUN_IDS,
-      "The original stays as it is. So does the working directory: files that later visits wrote are still there.",
+      "The original run does not change, and neither does the working directory: files from later visits are still there.",
     ],
     examples: [
       "lockstep fork @last --at closure.issue@1",
@@ -659,70 +679,59 @@ export const COMMANDS: readonly Command[] = [
       "lockstep fork 3f9 --at closure.issue --edit prompt=closure.issue:new.md --edit model=closure.issue:haiku",
     ],
     document: "result",
-    load: async () => (await import("./commands/fork.ts")).forkRun,
   },
-  {
-    name: "diff",
-    summary: "tell where two runs part ways",
+  diff: {
+    summary: "show where two runs diverge",
     words: [RUN, RUN],
     flags: [],
-    details: [RUN_IDS, "The first difference comes first. Differences are no failure: the exit code is 0."],
+    details: [RUN_IDS, "The exit code is 0 even if the runs differ."],
     examples: ["lockstep diff 3f9 @last", "lockstep diff 3f9 8bc --json"],
-    document: "plain",
-    load: async () => (await import("./commands/diff.ts")).diffRuns,
   },
-  {
-    name: "whatif",
+  whatif: {
     summary: "show which recorded runs would take a different path with the current files",
     words: [{ ...RUN, repeats: true, optional: true }],
     flags: [
       { name: "agent", takes: "NAME", offers: "agent", help: "the agent whose files are tried" },
-      { name: "check", help: "exit 1 when a run would go another way" },
+      { name: "check", help: "exit 1 if a run would take a different path" },
     ],
     details: [
-      "Without RUN it is every recorded run of the agent. What was answered, checked and seen then is given to the",
-      "flow of the files; no model is asked and no command is run. Where nothing is recorded a run cannot be followed.",
+      "Without RUN: every recorded run of the agent. Recorded answers, check results and lookups are replayed through the",
+      "current files; no model is called and no command runs. A run cannot be followed beyond what was recorded.",
     ],
     examples: ["lockstep whatif --agent iterator", "lockstep whatif --agent iterator @failed --json"],
-    document: "plain",
-    load: async () => (await import("./commands/whatif.ts")).whatIfRuns,
   },
-  {
-    name: "export",
+  export: {
     summary: "write a run to one file that replays anywhere",
     words: [RUN],
     flags: [
-      { name: "redact", help: "take out what people and models said, as far as the run still replays" },
+      { name: "redact", help: "remove texts of people and models, as far as the run still replays" },
       { ...OUT, help: "write to FILE instead of stdout" },
     ],
-    details: [RUN_IDS, "The flow goes along whole, prompts and schemas included, redacted or not."],
+    details: [
+      RUN_IDS,
+      "The file always contains the whole flow with its prompts and schemas, even with --redact.",
+    ],
     examples: ["lockstep export @last -o run.json", "lockstep export @failed --redact -o run.json"],
-    document: "plain",
-    load: async () => (await import("./commands/export.ts")).exportToFile,
   },
-  {
-    name: "import",
-    summary: "make an exported run one of this project",
+  import: {
+    summary: "import an exported run into this project",
     words: [{ name: "FILE", is: "file" }],
     flags: [{ name: "as", takes: "ID", help: "give it this id instead of its own" }, TRUST_JOURNAL],
     examples: ["lockstep import run.json", "lockstep import run.json --as theirs"],
-    document: "plain",
-    load: async () => (await import("./commands/export.ts")).importFromFile,
   },
-  {
-    name: "trust",
-    summary: "show what an agent needs your trust for, list what you trust, or take it back",
+  trust: {
+    summary: "show what an agent needs your trust for, list what you trust, or revoke trust",
     words: [
       { name: "show|list|revoke", is: ["show", "list", "revoke"] },
       { name: "NAME|DIGEST|DIR", optional: true, is: "agent" },
     ],
-    flags: [{ name: "all", help: "with revoke: trust nothing any more" }, SANDBOX],
+    flags: [{ name: "all", help: "with revoke: revoke all trust" }, SANDBOX],
     details: [
-      "show NAME prints everything that the files of the agent make Lockstep do, with its digest and whether you trust it;",
-      "the exit code is 3 where a run would need your yes first. revoke takes an agent of this project, a digest, the",
-      "folder of a project, or a state folder (.lockstep), which then can only be looked at until you accept it again.",
-      "list also shows the state folders that are known as yours. --all keeps those that your own runs made.",
-      "All of it is kept in lockstep/trust/ and lockstep/states/ in your config folder.",
+      "show NAME prints everything that the agent's files make Lockstep do, its digest, and whether you trust it;",
+      "the exit code is 3 if a run would need your trust first. revoke takes an agent of this project, a digest, the",
+      "folder of a project, or a state folder (.lockstep), which is then read-only until you accept it again.",
+      "list also shows your state folders. revoke --all keeps those that your own runs created.",
+      "Trust is stored in lockstep/trust/ and lockstep/states/ in your config folder.",
     ],
     examples: [
       "lockstep trust show iterator",
@@ -730,49 +739,37 @@ export const COMMANDS: readonly Command[] = [
       "lockstep trust revoke iterator",
       "lockstep trust revoke --all",
     ],
-    document: "plain",
-    load: async () => (await import("./commands/trust.ts")).trust,
   },
-  {
-    name: "list",
+  list: {
     summary: "list the agents of the project",
     words: [],
     flags: [],
     examples: ["lockstep list", "lockstep list --json"],
-    document: "plain",
-    load: async () => (await import("./commands/list.ts")).listProject,
   },
-  {
-    name: "init",
-    summary: "write a small agent that passes check and runs without a key",
+  init: {
+    summary: "create a small agent that passes check and runs without an API key",
     words: [{ name: "NAME", is: "new" }],
-    flags: [{ name: "stages", help: "write a machine of stages instead of a registry of steps" }],
-    details: ["Writes .agent/NAME/. Nothing that is there already is overwritten."],
+    flags: [{ name: "stages", help: "create a stage machine instead of a steps registry" }],
+    details: ["Creates .agent/NAME/. Existing files are never overwritten."],
     examples: ["lockstep init notes", "lockstep init notes --stages"],
-    document: "plain",
-    load: async () => (await import("./commands/init.ts")).initAgent,
   },
-  {
-    name: "models",
-    summary: "list the names of models: what each means, and whether it can be asked",
+  models: {
+    summary: "list the model names, what each stands for, and whether it is available",
     words: [],
     flags: [],
     details: [
-      `Give names a meaning in lockstep/config.json in your config folder (${manual("models")}). No model is asked.`,
+      `Define your own names in lockstep/config.json in your config folder (${manual("models")}). No model is called.`,
     ],
     examples: ["lockstep models", "lockstep models --json"],
-    document: "plain",
-    load: async () => (await import("./commands/models.ts")).listModels,
   },
-  {
-    name: "doctor",
-    summary: "see whether everything needed is here",
+  doctor: {
+    summary: "check that everything Lockstep needs is installed",
     words: [],
     flags: [
-      { name: "online", help: "also see whether the models' services can be reached" },
+      { name: "online", help: "also check that the model APIs can be reached" },
       {
         name: "journal",
-        help: "check the whole record of runs instead: every page, entry, flow and file of it; nothing is changed",
+        help: "check the stored runs instead: every page, entry, flow and file; nothing is changed",
       },
     ],
     examples: [
@@ -781,12 +778,9 @@ export const COMMANDS: readonly Command[] = [
       "lockstep doctor --journal",
       "lockstep doctor --json",
     ],
-    document: "plain",
-    load: async () => (await import("./commands/doctor.ts")).examine,
   },
-  {
-    name: "salvage",
-    summary: "write what can be read of a damaged record of runs into a new state folder",
+  salvage: {
+    summary: "recover what is readable from damaged run records into a new state folder",
     words: [],
     flags: [
       {
@@ -797,37 +791,32 @@ export const COMMANDS: readonly Command[] = [
       },
     ],
     details: [
-      "The damaged record is only read. Each run is whole, partial (it can be read up to an entry, and not resumed) or lost.",
-      "The two commands that put the new folder in place are printed. The exit code is 1 where something is lost.",
+      "The damaged folder is only read. Each run is whole, partial (readable up to some entry, not resumable) or lost.",
+      "The two commands that put the new folder in place are printed. The exit code is 1 if anything is lost.",
     ],
     examples: ["lockstep salvage", "lockstep salvage --out rescued --json"],
-    document: "plain",
-    load: async () => (await import("./commands/salvage.ts")).salvageRuns,
   },
-  {
-    name: "bench",
-    summary: "measure this machine against the promised figures",
+  bench: {
+    summary: "run the benchmarks on this machine and compare them with their limits",
     words: [],
     flags: [
-      { name: "check", help: "exit 1 when a figure is out of its limit" },
+      { name: "check", help: "exit 1 if a figure exceeds its limit" },
       {
         name: "part",
         takes: "PART",
+        is: "choice",
         offers: PARTS,
         help: `only one of ${PARTS.join(", ")}`,
       },
     ],
     examples: ["lockstep bench", "lockstep bench --check --json"],
-    document: "plain",
-    load: async () => (await import("./commands/bench.ts")).bench,
   },
-  {
-    name: "completion",
-    summary: "print a script that completes commands in your shell",
+  completion: {
+    summary: "print a completion script for your shell",
     words: [{ name: "bash|zsh|fish", is: ["bash", "zsh", "fish"] }],
     flags: [],
     details: [
-      "Commands, flags and their values, agents with their parameters, steps and runs are completed.",
+      "It completes commands, flags and their values, agents and their parameters, steps and runs.",
       "In zsh the folder must be in fpath before compinit runs: fpath=(~/.zfunc $fpath).",
     ],
     examples: [
@@ -835,19 +824,62 @@ export const COMMANDS: readonly Command[] = [
       "lockstep completion zsh > ~/.zfunc/_lockstep",
       "lockstep completion fish > ~/.config/fish/completions/lockstep.fish",
     ],
-    document: "plain",
-    load: async () => (await import("./commands/completion.ts")).printCompletion,
   },
-  {
-    name: "help",
+  help: {
     summary: "show help, for all or for one command",
     words: [{ name: "COMMAND", optional: true, is: "command" }],
     flags: [],
     examples: ["lockstep help run"],
-    document: "plain",
-    load: async () => (await import("./help.ts")).printHelp,
   },
-];
+} as const satisfies { readonly [name: string]: Declaration };
+
+export type CommandName = keyof typeof DECLARED;
+
+/** A call of this command: only the flags that it declares can be read. */
+export type CallOf<Name extends CommandName> = Call<Values<(typeof DECLARED)[Name]["flags"]>>;
+
+/** Where the code of each command is; the number that it gives is the exit code. */
+const CODE: { readonly [Name in CommandName]: () => Promise<(call: CallOf<Name>) => Promise<number>> } = {
+  run: async () => (await import("./commands/run.ts")).runAgent,
+  resume: async () => (await import("./commands/resume.ts")).resumeRun,
+  answer: async () => (await import("./commands/answer.ts")).answerRun,
+  pause: async () => (await import("./commands/steer.ts")).pause,
+  stop: async () => (await import("./commands/steer.ts")).stop,
+  continue: async () => (await import("./commands/steer.ts")).goOn,
+  check: async () => (await import("./commands/check.ts")).checkAgents,
+  graph: async () => (await import("./graph/graph.ts")).drawGraph,
+  explain: async () => (await import("./commands/explain.ts")).explain,
+  probe: async () => (await import("./commands/probe.ts")).probeAgent,
+  migrate: async () => (await import("./commands/migrate.ts")).migrateFiles,
+  runs: async () => (await import("./commands/runs.ts")).listRecorded,
+  show: async () => (await import("./commands/show.ts")).showRun,
+  effects: async () => (await import("./commands/effects.ts")).listEffects,
+  logs: async () => (await import("./commands/logs.ts")).printLogs,
+  why: async () => (await import("./commands/why.ts")).whyRun,
+  worktree: async () => (await import("./commands/worktree.ts")).worktrees,
+  replay: async () => (await import("./commands/replay.ts")).replayRuns,
+  fork: async () => (await import("./commands/fork.ts")).forkRun,
+  diff: async () => (await import("./commands/diff.ts")).diffRuns,
+  whatif: async () => (await import("./commands/whatif.ts")).whatIfRuns,
+  export: async () => (await import("./commands/export.ts")).exportToFile,
+  import: async () => (await import("./commands/export.ts")).importFromFile,
+  trust: async () => (await import("./commands/trust.ts")).trust,
+  list: async () => (await import("./commands/list.ts")).listProject,
+  init: async () => (await import("./commands/init.ts")).initAgent,
+  models: async () => (await import("./commands/models.ts")).listModels,
+  doctor: async () => (await import("./commands/doctor.ts")).examine,
+  salvage: async () => (await import("./commands/salvage.ts")).salvageRuns,
+  bench: async () => (await import("./commands/bench.ts")).bench,
+  completion: async () => (await import("./commands/completion.ts")).printCompletion,
+  help: async () => (await import("./help.ts")).printHelp,
+};
+
+export const COMMANDS: readonly Command[] = (Object.keys(DECLARED) as readonly CommandName[]).map((name) => {
+  const declared: Declaration = DECLARED[name];
+  // A call holds the flags of the command that it was created for.
+  const load = CODE[name] as Command["load"];
+  return Object.assign({ name, document: "plain" as const, load }, declared);
+});
 
 export function commandNamed(word: string): Command {
   const command = COMMANDS.find((other) => other.name === word);

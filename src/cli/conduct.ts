@@ -2,18 +2,21 @@
 import { closeSync, constants, openSync, readSync } from "node:fs";
 import { resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { defined } from "../flow/json.ts";
 import { answerFrom, notAnAnswer, offer } from "../flow/question.ts";
 import { EXIT } from "../flow/verdict.ts";
 import { broken, visible, visibleInLine } from "../flow/text/visible.ts";
-import { RunnerError, type DriveOptions, type Result } from "../run/index.ts";
+import type { DriveOptions, Result } from "../run/index.ts";
 import { parseNetwork } from "../run/world/config.ts";
-import { createFiles, readWritten } from "../run/world/files.ts";
-import { foreignLines, type TrustJournal, type Yes } from "../run/trust/foreign.ts";
+import { createFiles } from "../run/world/files.ts";
+import { foreignLines, type TrustJournal, type Yes } from "../run/trust/foreign-state.ts";
 import { findProject } from "../run/world/project.ts";
 import { commandLines } from "../run/trust/trust.ts";
 import { UsageError } from "./args.ts";
-import type { Call, UnderWay } from "./call.ts";
-import { amount, spending } from "./limits.ts";
+import { writtenFlags, type Call, type UnderWay } from "./call.ts";
+import type { DriveFlags } from "./commands.ts";
+import { readGiven } from "./given-file.ts";
+import { spending } from "./limits.ts";
 import { renderProblems } from "./text/problems.ts";
 import { createProgress } from "./text/progress.ts";
 import { renderBrief, renderReport } from "./text/report.ts";
@@ -23,14 +26,14 @@ type Confirm = NonNullable<NonNullable<DriveOptions["trust"]>["confirm"]>;
 
 /** Drives a run and reports it; the exit code is the result's. */
 export async function conduct(
-  call: Call,
+  call: Call<DriveFlags>,
   drive: (options: DriveOptions) => Promise<Result>,
 ): Promise<number> {
   const { screen, host } = call;
   const signal = host.stopped();
   const said = new Set<string>();
   const options = driveOptions(call, signal, said);
-  const progress = createProgress(screen, call.on("verbose"), () => performance.now());
+  const progress = createProgress(screen, call.flags.verbose, () => performance.now());
   let phase: UnderWay["phase"] | null = null;
   const driving = (run: string, now: UnderWay["phase"]) => {
     if (phase !== now) host.driving({ run, phase: (phase = now), resume: resumeCommand(call, { run }) });
@@ -39,10 +42,10 @@ export async function conduct(
     ...options,
     ...(screen.isLive ? { onText: progress.hear } : {}),
     onRun: (run, isRecorded) => driving(run, isRecorded ? "recorded" : "begins"),
-    observe: (entry, state, flow) => {
+    observe: (entry, state, flow, deeds) => {
       driving(state.run, entry.event.type === "run.ended" ? "over" : "recorded");
-      if (call.on("events")) screen.emit(jsonLine(entry));
-      else progress.observe(entry, state, flow);
+      if (call.flags.events) screen.emit(jsonLine(entry));
+      else progress.observe(entry, state, flow, deeds);
     },
   });
   progress.stop();
@@ -50,49 +53,59 @@ export async function conduct(
 }
 
 /** How the command line wants a run to be driven. `said`: what was printed on the way. */
-export function driveOptions(call: Call, signal: AbortSignal, said = new Set<string>()): DriveOptions {
-  const { screen, host } = call;
-  if (call.on("json") && call.on("events"))
-    throw new UsageError("--json and --events cannot both have stdout.");
-  const trust = call.text("trust");
-  const script = call.text("script");
-  const [model, use] = [call.text("model"), call.text("backend")];
-  if (script !== undefined && (model ?? use) !== undefined)
-    throw new UsageError("--script answers in the place of a model: leave --model and --backend out.");
-  const log = call.text("log");
+export function driveOptions(
+  call: Call<DriveFlags>,
+  signal: AbortSignal,
+  said = new Set<string>(),
+): DriveOptions {
+  const { screen, host, flags } = call;
+  const { script, model, backend, wait, log, network } = flags;
+  const onPermission = flags["on-permission"];
+  if (flags.json && flags.events)
+    throw new UsageError("--json and --events cannot be used together: both write to stdout.");
+  if (script !== undefined && (model ?? backend) !== undefined)
+    throw new UsageError("--script replaces the model: leave out --model and --backend.");
+  if (wait && (onPermission ?? "halt") !== "halt")
+    throw new UsageError("--wait and --on-permission cannot be used together.");
+  const isAnswering = screen.isAnswering ? true : undefined;
   return {
     cwd: resolve(call.cwd),
-    ...(call.stateDir === undefined ? {} : { stateDir: call.stateDir }),
-    ...(script === undefined ? {} : { script: { text: readScript(call, script), file: script } }),
-    ...(model === undefined ? {} : { model }),
-    ...(use === undefined ? {} : { use }),
-    ...(log === undefined ? {} : { log: resolve(call.cwd, log) }),
     env: host.env,
-    trust: {
-      ...(trust === undefined ? {} : { digest: trust }),
-      ...(screen.isAnswering ? { confirm: askForTrust(call, signal) } : {}),
-    },
+    ...defined({
+      stateDir: call.stateDir,
+      script:
+        script === undefined ? undefined : { text: readGiven(call, script, "SCRIPT_INVALID"), file: script },
+      model,
+      use: backend,
+      log: log === undefined ? undefined : resolve(call.cwd, log),
+      onPermission,
+      expireMs: flags.expire,
+      sandbox: flags.sandbox,
+      network: network === undefined ? undefined : networkWish(network),
+      ask: isAnswering && askPerson(call),
+    }),
+    trust: defined({ digest: flags.trust, confirm: isAnswering && askForTrust(call, signal) }),
+    ...(wait && { wait }),
     ...journalAccess(call, signal),
-    ...onPermission(call),
-    ...waiting(call),
+    ...spending(call),
     notify: (text) => {
       said.add(text);
       screen.complain(shown(call.typed(text)));
     },
-    ...spending(call),
-    ...sandboxOf(call),
-    ...networkOf(call),
-    ...(screen.isAnswering ? { ask: askPerson(call) } : {}),
     signal,
     onBegin: () => void host.interruption(),
   };
 }
 
 /** The report for the person, without what was said already; then the result on stdout. */
-export function tellResult(call: Call, result: Result, said: ReadonlySet<string> = new Set()): number {
+export function tellResult(
+  call: Call<DriveFlags>,
+  result: Result,
+  said: ReadonlySet<string> = new Set(),
+): number {
   const { screen } = call;
   const errors = result.problems.filter(({ severity }) => severity === "error");
-  if (errors.length > 0 && !result.success && !call.on("json")) {
+  if (errors.length > 0 && !result.success && !call.flags.json) {
     const { root } = findProject(call.cwd);
     screen.tell(`${renderProblems(errors, createFiles(root), screen.err, call.typed)}\n`);
   }
@@ -101,10 +114,10 @@ export function tellResult(call: Call, result: Result, said: ReadonlySet<string>
   const resume = resumeCommand(call, result);
   const report = renderReport({ ...result, warnings }, resume, screen.err, call.typed, width);
   if (result.success) screen.tell(report);
-  else if (call.on("quiet")) screen.complain(renderBrief(result, resume, screen.err, call.typed));
+  else if (call.flags.quiet) screen.complain(renderBrief(result, resume, screen.err, call.typed));
   else screen.complain(report);
-  if (call.on("json")) screen.document(result);
-  else if (!call.on("events")) screen.outcome(jsonLine(lastLine(result)));
+  if (call.flags.json) screen.document(result);
+  else if (!call.flags.events) screen.outcome(jsonLine(lastLine(result)));
   return result.exitCode;
 }
 
@@ -115,41 +128,23 @@ function lastLine({ success, outcome, code, result }: Result): object {
   return { outcome: outcome === "waiting" ? "waiting" : "failed" };
 }
 
-/** With the flags that lead to the same journal, and `more` of those that were given. */
+/** With the flags that lead to the same journal, those that no run records, and `more` of those that were given. */
 export function resumeCommand(
   call: Call,
   { run }: Pick<Result, "run">,
   more: readonly string[] = [],
 ): string {
-  const flags = ["cwd", "state", ...more].flatMap((flag) => {
-    const value = call.text(flag);
-    return value === undefined ? [] : [`--${flag}`, shellWord(value)];
-  });
+  const flags = writtenFlags(call, ["cwd", "state", "sandbox", "network", ...more]);
   return ["lockstep", "resume", shellWord(run ?? "@last"), ...flags].join(" ");
 }
 
-/** Relative to the folder that the call works in. */
-function readScript(call: Call, file: string): string {
-  try {
-    return readWritten(resolve(call.cwd, file));
-  } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
-    throw new RunnerError("SCRIPT_INVALID", `The script ${file} cannot be read: ${why}`, { cause });
-  }
-}
-
-/** Interrupted before there was a run: neither a failure nor something to go on with. */
+/** Interrupted before the run was driven: not a failure. One that is recorded can be resumed later. */
 function stoppedEarly(result: Result): Result {
-  if (result.run !== null) return result;
-  const reason = "Stopped before the run began.";
-  return {
-    ...result,
-    outcome: "interrupted",
-    code: "INTERRUPTED",
-    reason,
-    completionReason: reason,
-    exitCode: 130,
-  };
+  if (result.flow !== null) return result;
+  const isRecorded = result.run !== null;
+  const reason = `Stopped before the run ${isRecorded ? "went on" : "began"}.`;
+  const how = { outcome: "interrupted", code: "INTERRUPTED", exitCode: EXIT.interrupted } as const;
+  return { ...result, ...how, reason, completionReason: reason, resumable: isRecorded };
 }
 
 /** Programs that end processes know a signal by its number. */
@@ -161,36 +156,11 @@ export function codeOf({ reason }: AbortSignal): number {
   return reason === "SIGTERM" ? EXIT.terminated : reason === "SIGHUP" ? EXIT.hungUp : EXIT.interrupted;
 }
 
-function waiting(call: Call): Pick<DriveOptions, "wait" | "expireMs"> {
-  const wait = call.on("wait") ? { wait: true } : {};
-  if (call.on("wait") && (call.text("on-permission") ?? "halt") !== "halt")
-    throw new UsageError("--wait waits for an answer, and --on-permission settles it without one.");
-  const expire = call.text("expire");
-  return { ...wait, ...(expire !== undefined && { expireMs: amount("wallMs", expire, "--expire") }) };
-}
-
-function onPermission(call: Call): Pick<DriveOptions, "onPermission"> {
-  const said = call.text("on-permission");
-  if (said === undefined) return {};
-  if (said === "deny" || said === "halt" || said === "allow") return { onPermission: said };
-  throw new UsageError(`--on-permission knows deny, halt and allow, not "${said}".`);
-}
-
-/** What was said on the line, or nothing: then the user's settings hold. */
-export function sandboxOf(call: Call): Pick<DriveOptions, "sandbox"> {
-  const said = call.text("sandbox");
-  if (said === undefined) return {};
-  if (said === "on" || said === "off" || said === "auto") return { sandbox: said };
-  throw new UsageError(`--sandbox knows on, off and auto, not "${said}".`);
-}
-
-/** The same for what confined commands may reach. */
-export function networkOf(call: Call): Pick<DriveOptions, "network"> {
-  const said = call.text("network");
-  if (said === undefined) return {};
-  const read = parseNetwork(said);
+/** What confined commands may reach. */
+export function networkWish(written: string): NonNullable<DriveOptions["network"]> {
+  const read = parseNetwork(written);
   if ("fault" in read) throw new UsageError(`--network: ${read.fault}.`);
-  return { network: read.wish };
+  return read.wish;
 }
 
 /** Asks until the answer is one of the choices: no answer is ever guessed. */
@@ -273,9 +243,12 @@ function forgetTyped(input: NodeJS.ReadStream): void {
 }
 
 /** Whether a journal that the user did not make is used: said on the line, or asked. */
-export function journalAccess(call: Call, signal: AbortSignal): TrustJournal {
+export function journalAccess(
+  call: Call<Pick<DriveFlags, "trust-journal">>,
+  signal: AbortSignal,
+): TrustJournal {
   const { env } = call.host;
-  if (call.on("trust-journal")) return { env, trustJournal: true };
+  if (call.flags["trust-journal"]) return { env, trustJournal: true };
   return call.screen.isAnswering ? { env, trustJournal: askForJournal(call, signal) } : { env };
 }
 
@@ -290,9 +263,9 @@ function askForJournal(call: Call, signal: AbortSignal): Yes {
     await isYes(
       call,
       [
-        `The record of runs in ${visibleInLine(question.stateDir)} is foreign: ${shown(question.why)}.`,
+        `The run records in ${visibleInLine(question.stateDir)} are not yours: ${shown(question.why)}.`,
         ...foreignLines(question).map((line) => `  ${shown(line).replaceAll("\n", "\n    ")}`),
-        "Use it as your own from now on, with what it records: commands, folders, replies?",
+        "Trust them from now on, including the commands, folders and replies they contain?",
       ].join("\n"),
       signal,
     );
@@ -305,7 +278,7 @@ function askForTrust(call: Call, signal: AbortSignal): Confirm {
       call,
       [
         `Agent ${visibleInLine(agent)} of the project ${visibleInLine(root)} makes Lockstep do this:`,
-        ...(change === null ? [] : ["It changed since you trusted it: + is new, - is gone."]),
+        ...(change === null ? [] : ["It changed since you trusted it (+ added, - removed)."]),
         ...commandLines(commands, change).map((line) => broken(line)),
         `Trust exactly this from now on (${digest})?`,
       ].join("\n"),

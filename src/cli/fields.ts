@@ -4,17 +4,17 @@ import { isObject, type Json, type JsonObject } from "../flow/json.ts";
 import { RESERVED_FIELDS } from "../flow/text/placeholder.ts";
 import { readWritten } from "../run/world/files.ts";
 import { UsageError } from "./args.ts";
-import type { Call } from "./call.ts";
+import type { CallOf } from "./commands.ts";
 
 /** Values are text, or what the file holds; the declared type is looked at where the run starts. */
-export function readFields(call: Call): JsonObject {
+export function readFields(call: CallOf<"run">): JsonObject {
   const fields = new Map<string, Json[]>();
   const add = (name: string, value: Json) => {
     if (RESERVED_FIELDS.has(name))
-      throw new UsageError(`--input ${name} cannot be given: the runtime writes it.`);
+      throw new UsageError(`--input ${name} cannot be given: the runtime sets it.`);
     fields.set(name, [...(fields.get(name) ?? []), value]);
   };
-  for (const given of call.all("input")) {
+  for (const given of call.flags.input) {
     if (given.startsWith("@")) {
       for (const [name, value] of Object.entries(readObject(call, given.slice(1)))) add(name, value);
       continue;
@@ -27,7 +27,7 @@ export function readFields(call: Call): JsonObject {
   return Object.fromEntries([...fields].map(([name, all]) => [name, all.length === 1 ? all[0]! : all]));
 }
 
-function readObject(call: Call, file: string): JsonObject {
+function readObject(call: CallOf<"run">, file: string): JsonObject {
   let value: Json;
   try {
     value = JSON.parse(readWritten(resolve(call.cwd, file))) as Json;
@@ -37,5 +37,5 @@ function readObject(call: Call, file: string): JsonObject {
     );
   }
   if (isObject(value)) return value;
-  throw new UsageError(`--input @${file} must hold a JSON object with the fields.`);
+  throw new UsageError(`--input @${file} must contain a JSON object with the fields.`);
 }

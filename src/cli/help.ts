@@ -8,9 +8,9 @@ import { shownInLine, table, type Paint } from "./text/text.ts";
 import { asTyped } from "./text/typed.ts";
 
 /** `lockstep help [COMMAND]` */
-export function printHelp({ words: [name], on, screen, host: { program } }: Call): Promise<number> {
+export function printHelp({ words: [name], flags, screen, host: { program } }: Call): Promise<number> {
   const command = name === undefined ? null : commandNamed(name);
-  if (on("json")) screen.document(describe(command === null ? COMMANDS : [command]));
+  if (flags.json) screen.document(describe(command === null ? COMMANDS : [command]));
   else
     screen.print(
       command === null ? mainHelp(screen.out, program) : commandHelp(command, screen.out, null, program),
@@ -25,7 +25,7 @@ export function mainHelp(paint: Paint, program = "lockstep"): string {
     command.summary,
   ]);
   return [
-    "Runs LLM agents as declared step flows: .agent/NAME/ holds an agent.",
+    "Runs LLM agents as declared step flows. An agent is a folder .agent/NAME/.",
     "",
     `${paint("bold", "Usage")}  ${program} COMMAND [flags]`,
     "",

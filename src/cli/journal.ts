@@ -1,11 +1,12 @@
 /** Reading the project's journal, without leaving a trace where there is none. */
 import { openExistingJournal, RunnerError, type Journal } from "../run/index.ts";
-import { openOwnJournal } from "../run/records/journal.ts";
+import { openOwnJournal, requireRecord } from "../run/records/journal.ts";
 import { EXIT } from "../flow/verdict.ts";
 import { findProject } from "../run/world/project.ts";
 import type { Damage } from "../run/records/runs.ts";
 import { UsageError } from "./args.ts";
 import type { Call } from "./call.ts";
+import type { DriveFlags } from "./commands.ts";
 import { shownInLine } from "./text/text.ts";
 
 /** `journal` is null where nothing was ever recorded. */
@@ -24,12 +25,23 @@ export async function withJournal<T>(
   }
 }
 
+/** The same for a command about runs that are recorded: `ref` names one of them. */
+export async function withRecord<T>(
+  call: Call,
+  ref: string,
+  use: (journal: Journal, stateDir: string) => Promise<T>,
+): Promise<T> {
+  return await withJournal(call, async (journal, stateDir) => {
+    return await use(requireRecord(journal, ref, stateDir), stateDir);
+  });
+}
+
 /** A journal that somebody else wrote may hold anything: what its data makes impossible is no fault of ours. */
 async function explained(error: unknown, stateDir: string, call: Call): Promise<unknown> {
   if (!(error instanceof Error) || error instanceof RunnerError || error instanceof UsageError) return error;
-  const { standingOf } = await import("../run/trust/states.ts");
+  const { standingOf } = await import("../run/trust/state-folders.ts");
   if (standingOf(stateDir, call.host.env).kind !== "foreign") return error;
-  const what = `What is recorded in ${stateDir} cannot be read: ${error.message}. You did not make it here, and it may have been changed.`;
+  const what = `The records in ${stateDir} cannot be read: ${error.message}. They were not made here and may have been changed.`;
   return new RunnerError("JOURNAL_UNAVAILABLE", what, { cause: error });
 }
 
@@ -42,7 +54,7 @@ export function sayPartial({ screen, typed }: Call, { seq, why }: Damage): numbe
 
 /** The same for what changes or obeys it: a journal that the user did not make needs a yes first. */
 export async function withOwnJournal<T>(
-  call: Call,
+  call: Call<Pick<DriveFlags, "trust-journal">>,
   ref: string | null,
   use: (journal: Journal | null, stateDir: string) => Promise<T>,
   before?: (journal: Journal) => Promise<void>,

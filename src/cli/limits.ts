@@ -3,17 +3,27 @@ import type { Reached } from "../flow/event.ts";
 import type { Granted } from "../flow/flow.ts";
 import { grantedBeside } from "../load/agent/spending.ts";
 import type { DriveOptions } from "../run/index.ts";
-import { UsageError } from "./args.ts";
+import {
+  NEEDS_MONEY,
+  needsCount,
+  needsDuration,
+  readCount,
+  readDuration,
+  readMoney,
+  TIME_UNITS,
+  UsageError,
+} from "./args.ts";
 import type { Call } from "./call.ts";
+import type { DriveFlags } from "./commands.ts";
 import { shellWord } from "./text/text.ts";
 
-export function spending(call: Call): Pick<DriveOptions, "spending"> {
+export function spending({ flags }: Call<DriveFlags>): Pick<DriveOptions, "spending"> {
   const short = Object.entries(SHORT).flatMap(([flag, name]) => {
-    const text = call.text(flag);
-    return text === undefined ? [] : [{ [name]: amount(name, text, `--${flag}`) }];
+    const value = flags[flag as keyof typeof SHORT];
+    return value === undefined ? [] : [{ [name]: value }];
   });
-  const allowed: readonly Granted[] = call.on("allow-unmetered") ? [{ unmetered: true }] : [];
-  const all = [...short, ...call.all("max").map(parseLimit), ...allowed];
+  const allowed: readonly Granted[] = flags["allow-unmetered"] ? [{ unmetered: true }] : [];
+  const all = [...short, ...flags.max.map(parseLimit), ...allowed];
   return all.length === 0 ? {} : { spending: all.reduce<Granted>(grantedBeside, {}) };
 }
 
@@ -40,16 +50,9 @@ function written(name: Reached["name"], value: number): string {
     return String(value < 0.01 ? Number(value.toFixed(6)) : Math.ceil(value * 100) / 100);
   if (name !== "wallMs") return String(Math.ceil(value));
   const ms = Math.ceil(value);
-  const [unit, size] = UNITS.find(([, each]) => ms >= each && ms % each === 0) ?? ["ms", 1];
+  const [unit, size] = TIME_UNITS.find(([, each]) => ms >= each && ms % each === 0) ?? ["ms", 1];
   return `${ms / size}${unit}`;
 }
-
-const UNITS = [
-  ["d", 86_400_000],
-  ["h", 3_600_000],
-  ["m", 60_000],
-  ["s", 1000],
-] as const;
 
 /** `turns=50`, `initial.issue.tokens=9000`, `initial.issue.perAttempt.wallMs=90s`, `soft=0.9`. */
 export function parseLimit(text: string): Granted {
@@ -57,7 +60,7 @@ export function parseLimit(text: string): Granted {
     /^(?:(.+)\.)?(turns|tokens|costUsd|wallMs|soft)=(.*)$/.exec(text) ?? [];
   if (name === "")
     throw new UsageError(
-      `--max cannot be "${text}": write turns, tokens, costUsd, wallMs or soft, then = and how much; for a step its name before, as in initial.issue.turns=20.`,
+      `--max cannot be "${text}": write turns, tokens, costUsd, wallMs or soft with a value, such as turns=20; for a step, initial.issue.turns=20.`,
     );
   const limits = { [name]: amount(name, value, `--max ${name}`) };
   if (whose === "") return limits;
@@ -65,7 +68,7 @@ export function parseLimit(text: string): Granted {
   return { steps: { [step]: step === whose ? limits : { perAttempt: limits } } };
 }
 
-export function amount(name: string, text: string, flag: string): number {
+function amount(name: string, text: string, flag: string): number {
   const { read, needs } = READ[name] ?? WHOLE;
   const value = read(text);
   if (value !== null) return value;
@@ -78,33 +81,13 @@ type Reading = {
   readonly needs: (text: string) => string;
 };
 
-const WHOLE: Reading = { read: wholeNumber, needs: () => "a whole number of at least 1" };
+const WHOLE: Reading = { read: (text) => readCount(text), needs: () => needsCount() };
 
 const READ: { readonly [name: string]: Reading } = {
-  costUsd: { read: dollars, needs: () => "an amount in US dollars, as in 0.50" },
-  wallMs: {
-    read: milliseconds,
-    needs: (text) =>
-      /^[1-9]\d{0,9}$/.test(text)
-        ? `a unit, as in ${text}s, ${text}m or ${text}h`
-        : "a time with its unit (ms, s, m, h, d), as in 90s or 5m",
-  },
-  soft: { read: share, needs: () => "a share above 0 and at most 1, as in 0.8" },
+  costUsd: { read: readMoney, needs: () => NEEDS_MONEY },
+  wallMs: { read: (text) => readDuration(text), needs: needsDuration },
+  soft: { read: share, needs: () => "a fraction above 0 and at most 1, such as 0.8" },
 };
-
-function wholeNumber(text: string): number | null {
-  return /^[1-9]\d{0,14}$/.test(text) ? Number(text) : null;
-}
-
-function dollars(text: string): number | null {
-  return /^\$?\d{1,9}(\.\d{1,6})?$/.test(text) ? Number(text.replace("$", "")) : null;
-}
-
-function milliseconds(text: string): number | null {
-  const match = /^([1-9]\d{0,9})(ms|s|m|h|d)$/.exec(text);
-  const unit = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }[match?.[2] ?? ""];
-  return match === null || unit === undefined ? null : Number(match[1]) * unit;
-}
 
 function share(text: string): number | null {
   return /^(?:0?\.\d{1,4}|1)$/.test(text) && Number(text) > 0 ? Number(text) : null;

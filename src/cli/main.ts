@@ -5,8 +5,8 @@
  */
 import module from "node:module";
 import { isAbsolute, join } from "node:path";
-import { parseLine, UsageError } from "./args.ts";
-import { createCall, type Call, type Host, type UnderWay } from "./call.ts";
+import { parseLine, UsageError, type Line } from "./args.ts";
+import { createCall, lineOf, type Call, type Host, type UnderWay } from "./call.ts";
 import { commandNamed, everyFlag, GLOBAL_FLAGS, type Command } from "./commands.ts";
 import { createPaint, jsonLine, shown } from "./text/text.ts";
 import { asTyped, programName } from "./text/typed.ts";
@@ -25,6 +25,7 @@ type Signal = keyof typeof LEFT_BY;
 
 /** What was understood so far: it decides how a failure is answered. */
 let asked: Command | null = null;
+let looked: Line | null = null;
 let current: Call | null = null;
 let stopping: AbortController | null = null;
 /** Whether the first signal only aborts `stopping`, so that the command comes to an end by itself. */
@@ -97,7 +98,7 @@ async function main(argv: readonly string[]): Promise<void> {
 
 function refuseNode(argv: readonly string[]): void {
   const reason =
-    `lockstep needs Node ${OLDEST_NODE} or newer, and this is Node ${process.versions.node}. ` +
+    `lockstep needs Node ${OLDEST_NODE} or newer, but this is Node ${process.versions.node}. ` +
     `Install a newer one from https://nodejs.org, or with your version manager.`;
   const failure = { v: 1, outcome: "failed", success: false, code: "NODE_TOO_OLD", reason, exitCode: 3 };
   process.stderr.write(`${reason}\n`);
@@ -121,9 +122,7 @@ async function offer(typed: readonly string[]): Promise<number> {
 
 async function answer(argv: readonly string[]): Promise<number> {
   if (argv[0] === "__complete") return await offer(argv.slice(argv[1] === "--" ? 2 : 1));
-  const { words, flags } = parseLine(argv, { flags: everyFlag(), lenient: true });
-  const [word] = words;
-  const isAsked = (flag: string) => flags.get(flag)?.at(-1) === "true";
+  const [word] = lookAt(argv).words;
   if (word === undefined && isAsked("version")) return printVersion(isAsked("json"));
   if (word === undefined && isAsked("help")) return await run(commandNamed("help"), ["help", ...argv]);
   if (word === undefined) {
@@ -133,20 +132,27 @@ async function answer(argv: readonly string[]): Promise<number> {
   return await run(commandNamed(word), argv);
 }
 
+/** A first look at the line: which command it is for, and how that is to be answered. */
+function lookAt(argv: readonly string[]): Line {
+  return (looked ??= parseLine(argv, { flags: everyFlag(), lenient: true }));
+}
+
+function isAsked(flag: string): boolean {
+  return looked?.flags.get(flag)?.at(-1) === "true";
+}
+
 async function run(command: Command, argv: readonly string[]): Promise<number> {
   asked = command;
   // Looking at a large flow can keep the process too busy to hear a signal, and there is nothing that has to be stopped.
   if (!isRunning(command)) deafen();
-  const reading = command.takesParameters
-    ? ({ kind: "lenient" } as const)
-    : ({ kind: "strict", declared: [] } as const);
-  const call = createCall(command, argv, host, reading, (read) => {
+  const line = command.takesParameters ? lookAt(argv) : lineOf(command, argv);
+  const call = createCall(command, argv, host, line, (read) => {
     current = read;
   });
+  const { help, version, json } = call.flags;
   if (!command.takesParameters && command.name !== "help") {
-    if (call.on("help"))
-      return await run(commandNamed("help"), ["help", command.name, ...asJson(call.on("json"))]);
-    if (call.on("version")) return printVersion(call.on("json"));
+    if (help) return await run(commandNamed("help"), ["help", command.name, ...(json ? ["--json"] : [])]);
+    if (version) return printVersion(json);
   }
   keepCompiled(process.env);
   if (NAMES_A_PROXY.some((name) => process.env[name]))
@@ -171,7 +177,7 @@ function printVersion(json: boolean): number {
 
 /** `lockstep` alone: help, but no success. */
 async function printUsage(json: boolean): Promise<number> {
-  if (json) throw new UsageError("A command is needed.");
+  if (json) throw new UsageError("No command given.");
   const { mainHelp } = await import("./help.ts");
   process.stderr.write(`${mainHelp(createPaint(false), host.program)}\n`);
   return 2;
@@ -183,8 +189,7 @@ async function fail(error: unknown, argv: readonly string[]): Promise<number> {
   if (isFailing) return await new Promise(() => setTimeout(() => process.exit(1), LEAVE_MS));
   isFailing = true;
   const { failureDocument, toFailing, interruptedBy } = await import("./text/failure.ts");
-  const { words, flags } = parseLine(argv, { flags: everyFlag(), lenient: true });
-  const isOn = (flag: string) => current?.on(flag) ?? flags.get(flag)?.at(-1) === "true";
+  const { words } = lookAt(argv);
   const agent = asked?.words[0]?.is === "agent" ? ((current?.words ?? words.slice(1))[0] ?? "") : "";
   const signal = signalIn(error);
   const failure =
@@ -201,8 +206,9 @@ async function fail(error: unknown, argv: readonly string[]): Promise<number> {
   );
   if (failure.stack !== null) process.stderr.write(`${shown(failure.stack)}\n`);
   if (isAnswered) return failure.exitCode;
-  if (isOn("json")) process.stdout.write(`${jsonLine(failureDocument(failure, asked, agent, underWay))}\n`);
-  else if (isRunning(asked) && !isOn("events")) process.stdout.write('{"outcome":"failed"}\n');
+  if (current?.flags.json ?? isAsked("json"))
+    process.stdout.write(`${jsonLine(failureDocument(failure, asked, agent, underWay))}\n`);
+  else if (isRunning(asked) && !isAsked("events")) process.stdout.write('{"outcome":"failed"}\n');
   return failure.exitCode;
 }
 
@@ -224,10 +230,6 @@ class Left extends Error {
 
 function isRunning(command: Command | null): boolean {
   return command !== null && RUNNING.has(command.name);
-}
-
-function asJson(json: boolean): readonly string[] {
-  return json ? ["--json"] : [];
 }
 
 /** Why the result could not be written; null: it could. */
@@ -311,8 +313,8 @@ function leaveAtOnce(signal: Signal): void {
 
 function stopWords(signal: Signal): string {
   const isWork = isRunning(asked) || asked?.name === "answer";
-  const given = isWork ? ": what is under way is given up." : ".";
+  const given = isWork ? ": current work is discarded." : ".";
   if (signal === "SIGTERM") return `SIGTERM received, stopping${given}`;
   if (signal === "SIGHUP") return `The terminal is gone, stopping${given}`;
-  return `Stopping${given}${isWork ? " Press Ctrl-C again to leave at once." : ""}`;
+  return `Stopping${given}${isWork ? " Press Ctrl-C again to exit immediately." : ""}`;
 }

@@ -11,7 +11,8 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { reasonOf, type Pins } from "./grounded.ts";
+import type { Pins } from "../flow/machine/ground.ts";
+import { reasonOf } from "./grounded.ts";
 
 export type LogFile = {
   readonly path: string;

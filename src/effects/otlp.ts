@@ -1,21 +1,7 @@
 /** Sends spans to an OpenTelemetry collector: OTLP over HTTP, as JSON. Nobody waits for it longer than a moment. */
 import { createHash } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
-
-/** `key` and `parent` name spans within one trace; who knows the names knows the ids. Times are epoch milliseconds. */
-export type Span = {
-  readonly key: string;
-  readonly parent: string | null;
-  readonly name: string;
-  /** `client`: somebody else does the work. */
-  readonly kind: "internal" | "client";
-  readonly start: number;
-  readonly end: number;
-  readonly attributes: Attributes;
-  readonly failed: boolean;
-};
-
-export type Attributes = { readonly [name: string]: string | number | boolean | readonly string[] };
+import type { Attributes, Span } from "../flow/span.ts";
 
 export type Exporter = {
   readonly add: (spans: readonly Span[]) => void;

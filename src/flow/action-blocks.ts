@@ -51,12 +51,12 @@ function readBlock(
   if (Buffer.byteLength(body) > BLOCK_CAPS.bytes)
     return refused(`${name} is longer than ${BLOCK_CAPS.bytes} bytes`);
   const value = parse(body);
-  if (value === undefined) return refused(`${name} is no JSON`);
-  if (!isObject(value)) return isNamed ? refused(`${name} holds no object`) : null;
+  if (value === undefined) return refused(`${name} is not JSON`);
+  if (!isObject(value)) return isNamed ? refused(`${name} does not contain an object`) : null;
   const type = own(value, "type") ?? (isNamed ? info : undefined);
   // Any other data that is shown to somebody, or the answer itself.
   if (type === undefined || (!isNamed && answer !== null && sameJson(value, answer))) return null;
-  if (typeof type !== "string") return refused(`"type" of ${name} is no text`);
+  if (typeof type !== "string") return refused(`"type" of ${name} is not a string`);
   if (!types.includes(type))
     return refused(`${name} is of the type "${cut(type)}", which is not among runner.actions.types`);
   if (isNamed && info !== outputFormat && type !== info)
@@ -67,7 +67,8 @@ function readBlock(
 
 function readMembers(type: string, value: JsonObject): Block {
   const { type: _, content = "", ...metadata } = value;
-  if (typeof content !== "string") return refused(`"content" of the block of the type "${type}" is no text`);
+  if (typeof content !== "string")
+    return refused(`"content" of the block of the type "${type}" is not a string`);
   return { kind: "action", action: { type, content, metadata } };
 }
 

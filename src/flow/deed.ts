@@ -20,7 +20,7 @@ export type Deed =
       /** `batch`: the completion tool beside other calls. `silent`: neither a call nor a completion. */
       readonly why: "misfit" | "batch" | "silent";
       readonly errors: readonly string[];
-      /** The calls that are answered with the refusal. */
+      /** How many calls are answered with the refusal; 0: it is a message of its own. */
       readonly calls: number;
     })
   | (AtVisit & {
@@ -28,8 +28,8 @@ export type Deed =
       readonly calls: readonly Call[];
       readonly results: readonly CallResult[];
     })
-  /** A request that failed is sent again after a wait. `faults`: failures in a row. */
-  | (AtVisit & { readonly kind: "waits"; readonly ms: number; readonly faults: number })
+  /** A request that failed is sent again after a wait: the `next` of at most `of` attempts. */
+  | (AtVisit & { readonly kind: "waits"; readonly ms: number; readonly next: number; readonly of: number })
   | (AtVisit & { readonly kind: "checking"; readonly checks: readonly string[] })
   | (AtVisit & ChecksRead)
   /** The checks failed, and the label has no effect. `to` is null when that ends the run. */
@@ -73,7 +73,10 @@ export type AnswerRead = {
   readonly label: Label | null;
   /** `miss`: the label that stands for an answer which cannot be used. */
   readonly by: Naming | "miss" | null;
+  /** Where it does not fit its contract. */
   readonly errors: readonly string[];
+  /** What stands in the place of the label, where it fits and is none that the step may give. */
+  readonly found?: string;
 };
 
 /** How a label was given: by the contract alone, by its name, by another word for it, or for want of one. */

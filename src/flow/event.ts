@@ -39,6 +39,11 @@ export type Led = {
   readonly notes?: readonly string[];
 };
 
+/** The decision of an entry. Earlier versions recorded the one before a second time when a run reached its time limit. */
+export function decisionIn({ event, led }: Entry): Led | undefined {
+  return event.type === "run.limited" ? undefined : led;
+}
+
 /** How the commands of a stretch of a run were held, as far as Lockstep starts them. */
 export type Confinement = {
   readonly confined: boolean;

@@ -15,6 +15,12 @@ export function isObject(value: unknown): value is JsonObject {
 }
 
 /** The record's own member, never an inherited one. */
+/** Without the members that are undefined, as optional members are passed on. */
+export function defined<T extends object>(value: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  const entries = Object.entries(value).filter(([, member]) => member !== undefined);
+  return Object.fromEntries(entries) as { [K in keyof T]?: Exclude<T[K], undefined> };
+}
+
 export function own<T>(record: { readonly [key: string]: T }, key: string): T | undefined {
   return Object.hasOwn(record, key) ? record[key] : undefined;
 }

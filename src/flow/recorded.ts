@@ -15,16 +15,16 @@ export function isTime(value: unknown): value is number {
 /** Why a value is not an entry that Lockstep can have made; null: it may be one. */
 export function entryFault(value: unknown): string | null {
   if (!isObject(value)) return "is not an object";
-  if (!isTime(own(value, "at"))) return "has no time";
-  const underWay = own(value, "underWay") ?? [];
-  if (!Array.isArray(underWay) || !underWay.every(isText)) return "has steps under way that are not texts";
-  const led = own(value, "led");
-  if (led !== undefined && !(isObject(led) && isText(own(led, "step")) && isTextOrNull(own(led, "to"))))
+  // Plain reads: this is done for every entry that is read, and no prototype has these names.
+  const { at, underWay, led, event } = value;
+  if (!isTime(at)) return "has no time";
+  if (underWay !== undefined && underWay !== null && !(Array.isArray(underWay) && underWay.every(isText)))
+    return "has steps under way that are not texts";
+  if (led !== undefined && !(isObject(led) && isText(led["step"]) && isTextOrNull(led["to"])))
     return "has a decision without steps";
-  const event = own(value, "event");
-  if (!isObject(event) || !isText(own(event, "type"))) return "has no event";
-  if (!isTextOrNull(own(event, "step") ?? null)) return "has a step that is not a text";
-  return own(event, "type") === "run.ended" ? verdictFault(own(event, "verdict")) : null;
+  if (!isObject(event) || !isText(event["type"])) return "has no event";
+  if (!isTextOrNull(event["step"] ?? null)) return "has a step that is not a text";
+  return event["type"] === "run.ended" ? verdictFault(own(event, "verdict")) : null;
 }
 
 function verdictFault(verdict: unknown): string | null {

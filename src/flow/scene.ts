@@ -9,14 +9,18 @@ export type Scene = {
   readonly iterations: number;
   readonly visits: { readonly [step: StepId]: number };
   readonly handoff: { readonly [step: StepId]: JsonObject };
-  readonly last: {
-    readonly step: StepId;
-    readonly iteration: number;
-    readonly label: Label;
-    readonly reason: string;
-    readonly text: string;
-    readonly payload: JsonObject;
-  } | null;
+  readonly last: Last | null;
+};
+
+/** The last answer that led somewhere. */
+export type Last = {
+  readonly step: StepId;
+  readonly iteration: number;
+  readonly label: Label;
+  readonly reason: string;
+  readonly text: string;
+  /** What the answer held, whole: the report of a finished run reads it. */
+  readonly payload: JsonObject;
 };
 
 export type Composed =

@@ -8,6 +8,7 @@ import type { Digest, FileTree, FindPrompt } from "../flow/files.ts";
 import type { Flow } from "../flow/flow.ts";
 import type { JsonSchema, Path } from "../flow/json.ts";
 import type { Problem } from "../flow/problem.ts";
+import { readClimpt } from "./agent/climpt.ts";
 import type { ModelToTry } from "./agent/models.ts";
 import type { Code } from "./rules/codes.ts";
 import type { ToolNames } from "./rules/tools.ts";
@@ -53,5 +54,6 @@ export async function loadAgent(
 ): Promise<LoadResult> {
   if (files.list(joinPath(".agent", `${name}/stages`)) !== null)
     return (await import("./stages/machine.ts")).loadMachine(name, files, world);
-  return (await import("./registry/registry-agent.ts")).loadRegistry(name, files, findPrompt, world);
+  const { loadRegistry } = await import("./registry/registry-agent.ts");
+  return loadRegistry(name, files, findPrompt, world, await readClimpt(files));
 }

@@ -3,7 +3,7 @@ import { obstacles } from "../story/adoptable.ts";
 import { fold } from "../engine/drive/drive.ts";
 import { RunnerError } from "../engine/ports.ts";
 import { addEntry, createReport } from "../story/report.ts";
-import { prepareSchemas, schemasOf } from "../engine/schema/schema.ts";
+import { prepare, type Prepared } from "../engine/schema/prepared.ts";
 import { flowChanges, type FlowChange } from "../story/changes.ts";
 import type { Flow } from "../flow/flow.ts";
 import { shellWord } from "../flow/text/harmless.ts";
@@ -23,7 +23,7 @@ export async function flowToAdopt(
   recorded: RecordedRun,
   where: { readonly cwd: string },
   { adopt = false, onChange }: AdoptOptions,
-): Promise<{ readonly flow: Flow; readonly digest: string } | null> {
+): Promise<{ readonly flow: Prepared; readonly digest: string } | null> {
   const { agent } = recorded.row;
   const { flow, problems } = await load(agent, where);
   if (flow === null || hasErrors(problems)) {
@@ -37,9 +37,8 @@ export async function flowToAdopt(
   if (digest === flowDigest(recorded.current)) return null;
   onChange?.(flowChanges(recorded.current, flow), adopt);
   if (!adopt) return null;
-  await prepareSchemas(schemasOf(flow));
   requireCompatible(recorded, flow);
-  return { flow, digest };
+  return { flow: await prepare(flow), digest };
 }
 
 function requireCompatible({ row, flow, adopted, current, entries }: RecordedRun, wanted: Flow): void {
@@ -49,7 +48,7 @@ function requireCompatible({ row, flow, adopted, current, entries }: RecordedRun
   if (reasons.length === 0) return;
   throw new RunnerError(
     "FLOW_INCOMPATIBLE",
-    `Run ${row.id} cannot go on with the files as they are now:\n${reasons.map((reason) => `  ${reason}`).join("\n")}\n` +
+    `Run ${row.id} cannot continue with the current files:\n${reasons.map((reason) => `  ${reason}`).join("\n")}\n` +
       `Resume it without --adopt, or begin a new run.`,
   );
 }

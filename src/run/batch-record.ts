@@ -109,7 +109,7 @@ export function readBatch(stateDir: string, ref: string): BatchRecord {
   if (batch === undefined)
     throw new RunnerError(
       "RUN_UNKNOWN",
-      `There is no batch "${ref}" to go on with in ${stateDir}. One that has ended is not kept; \`lockstep runs\` lists its runs.`,
+      `There is no unfinished batch "${ref}" in ${stateDir}. Finished batches are not kept; \`lockstep runs\` lists their runs.`,
     );
   const file = fileOf(stateDir, batch);
   const record = recordIn(file, batch);

@@ -1,8 +1,9 @@
 /** Many runs of one agent side by side, each with parameters of its own; none stops because another one failed. */
+import { prepare } from "../engine/schema/prepared.ts";
 import { relative, resolve } from "node:path";
 import type { ScriptReply } from "../backends/scripted/script.ts";
 import { RunnerError, type Backend, type Journal } from "../engine/ports.ts";
-import { own, type Json } from "../flow/json.ts";
+import { defined, own, type Json } from "../flow/json.ts";
 import { EXIT } from "../flow/verdict.ts";
 import { createElapsed } from "../engine/drive/stamp.ts";
 import {
@@ -177,7 +178,7 @@ function beginner(loaded: Loaded, { batch }: BatchRecord, options: Beginning): W
     others ??= underWay(journal, loaded.agent);
     const other = (await others).find((one) => isPart(item.args, one.args));
     if (other !== undefined)
-      return toFailure(loaded.agent, "RUN_OWNED_ELSEWHERE", `Run ${other.run} is at work on it already.`);
+      return toFailure(loaded.agent, "RUN_OWNED_ELSEWHERE", `Run ${other.run} is already working on it.`);
     const how = {
       ...shared,
       journal,
@@ -197,7 +198,7 @@ function recordOf({ agent, flow, project }: Loaded, options: BatchOptions): Batc
   const redactor = redactorOf(options, flow ?? undefined);
   const text = (value: string | undefined) => (value === undefined ? undefined : redactor.text(value));
   const written = script === undefined || "file" in script ? script : asFile(script);
-  const ways = { args, worktree, branch, baseBranch, finalize, dryRun, model, use, spending };
+  const ways = { worktree, branch, baseBranch, finalize, dryRun, model, use, spending };
   return {
     v: 1,
     batch: batchNamed(newRunId()),
@@ -206,11 +207,14 @@ function recordOf({ agent, flow, project }: Loaded, options: BatchOptions): Batc
     concurrency,
     left,
     folder: relative(project.root, resolve(options.cwd ?? process.cwd())),
-    ways: defined({
-      ...ways,
-      input: text(input),
-      script: written && { ...written, text: redactor.text(written.text) },
-    }),
+    ways: {
+      args,
+      ...defined({
+        ...ways,
+        input: text(input),
+        script: written && { ...written, text: redactor.text(written.text) },
+      }),
+    },
   };
 }
 
@@ -232,15 +236,11 @@ function waysOf(
   return { ...others, ...asked, ...options, cwd: resolve(root, folder), items };
 }
 
-function defined<T extends object>(value: T): { [K in keyof T]: Exclude<T[K], undefined> } {
-  const entries = Object.entries(value).filter(([, member]) => member !== undefined);
-  return Object.fromEntries(entries) as { [K in keyof T]: Exclude<T[K], undefined> };
-}
-
 /** Whatever refuses one of them refuses all, and is asked and reported once. Gives what was reported. */
 async function requireCommon(loaded: Loaded, options: BatchOptions): Promise<readonly string[]> {
-  const { flow, project, problems } = loaded;
-  if (flow === null) return [];
+  const { project, problems } = loaded;
+  if (loaded.flow === null) return [];
+  const flow = await prepare(loaded.flow);
   await using stack = new AsyncDisposableStack();
   const { backend } = options;
   // One that was handed in is the caller's to close.

@@ -17,7 +17,7 @@ import type { Surroundings } from "./world/worktree.ts";
 import { createPorts } from "./world/ports.ts";
 import { toResult, type Result } from "./result.ts";
 import { isTraced } from "./watch/traced.ts";
-import { hearWishes } from "./people/wishes.ts";
+import { hearWishes } from "./people/pause-and-stop.ts";
 
 /** A run as its journal has it now: what comes first when it is driven, and what was recorded before. */
 export type Recorded = {
@@ -80,19 +80,20 @@ export async function driveRun(driven: Driven, stack: AsyncDisposableStack): Pro
       begin,
       signal,
       ...(wishes !== null && { wishes }),
-      recall: (entry, after) => {
+      wantsDeeds: listener !== null || options.observe !== undefined,
+      recall: (entry, after, deeds) => {
         addEntry(report, entry);
         addToTally(tally, entry, after);
-        listener?.recall(entry, after);
+        listener?.recall(entry, after, deeds);
       },
-      observe: (entry, after) => {
+      observe: (entry, after, deeds) => {
         newest = after;
         addEntry(report, entry);
         addToTally(tally, entry, after);
-        listener?.hear(entry, after);
+        listener?.hear(entry, after, deeds);
         if (entry.event.type === "step.told" && entry.event.id !== undefined)
           taken.push(discard(driven, entry.event.id));
-        options.observe?.(entry, after, flow);
+        options.observe?.(entry, after, flow, deeds);
       },
     });
     const left = isDone(state) ? (backend.leftovers?.() ?? []) : [];
@@ -176,7 +177,7 @@ async function listenerOf({ options, flow, project, run, begin, past }: Driven):
 function broken(result: Result, error: RunnerError, message: string): Result {
   // Another process goes on with a run that was taken over.
   const resumable = error.code !== "RUN_OWNED_ELSEWHERE";
-  const onward = ` What was committed is kept; go on with: lockstep resume ${result.run}`;
+  const onward = ` Completed work is kept; continue with: lockstep resume ${result.run}`;
   const reason = resumable ? message + onward : message;
   const verdict = { outcome: "failed", code: error.code } as const;
   const told = {

@@ -1,4 +1,5 @@
 /** A new run that shares the past of another one up to a visit, and goes on from there on its own. */
+import type { Prepared } from "../engine/schema/prepared.ts";
 import { stateAfter } from "../engine/decide/decide.ts";
 import { fold } from "../engine/drive/drive.ts";
 import { RunnerError, type Journal, type NewRun, type RunHandle, type RunRow } from "../engine/ports.ts";
@@ -10,7 +11,7 @@ import { own, type Json, type JsonObject } from "../flow/json.ts";
 import { didYouMean } from "../load/text/suggest.ts";
 import { stripFrontMatter } from "../prompts/find.ts";
 import { recallBackend } from "./world/backend.ts";
-import { acceptImported, isImported } from "./trust/foreign.ts";
+import { acceptImported, isImported } from "./trust/foreign-state.ts";
 import { flowDigest } from "./load.ts";
 import { requirePlace } from "./world/workplace.ts";
 import { findProject } from "./world/project.ts";
@@ -21,7 +22,7 @@ import { newRunId, withStack } from "./open.ts";
 import { recordOf, resumeFrom } from "./resume.ts";
 import { readRun, type RecordedRun } from "./records/runs.ts";
 import { findVisit } from "./records/why.ts";
-import { traceOf, type Visit } from "./records/why-trace.ts";
+import { traceOf, type Visit } from "../story/visits.ts";
 
 export type ForkOptions = {
   /** A run id, a unique prefix of one, `@last` or `@failed`. */
@@ -144,7 +145,7 @@ function draftOf(recorded: RecordedRun, { at, edits = {} }: ForkOptions, now: nu
   const wanted = editFlow(cut.flow, edits);
   const digest = flowDigest(wanted);
   let state = fold(flow, entries, adopted);
-  const add = (held: Flow, event: Event) => {
+  const add = (held: Prepared, event: Event) => {
     state = stateAfter(held, state, event);
     const before = entries.at(-1)?.at ?? now;
     const moved = now === before ? {} : { moved: now - before };
@@ -165,7 +166,7 @@ function draftOf(recorded: RecordedRun, { at, edits = {} }: ForkOptions, now: nu
 type Cut = {
   /** The last entry that is shared. */
   readonly seq: number;
-  readonly flow: Flow;
+  readonly flow: Prepared;
   readonly step: StepId;
   readonly visit: number;
   /** Where the model stood with the answer that is replaced. */
@@ -236,13 +237,13 @@ function wordsOf({ id, answer }: Step, output: JsonObject | string, key: string)
   if (typeof output === "string")
     throw new RunnerError(
       "EDIT_INVALID",
-      `Step "${id}" answers with a JSON object, and the edited output is none.`,
+      `Step "${id}" answers with a JSON object, but the edited output is not one.`,
     );
   if (answer.channel.kind === "output") return { text: "", calls: [], output };
   return { text: "", calls: [{ id: `${key}#edited`, name: answer.channel.name, input: output }] };
 }
 
-function editFlow(flow: Flow, { prompts = {}, models = {} }: Edits): Flow {
+function editFlow(flow: Prepared, { prompts = {}, models = {} }: Edits): Prepared {
   if (Object.keys(prompts).length + Object.keys(models).length === 0) return flow;
   const steps = { ...flow.steps };
   for (const [id, { file, text }] of Object.entries(knownSteps(flow, prompts))) {

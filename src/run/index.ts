@@ -28,7 +28,7 @@ export {
   type RunSummary,
   type Shown,
 } from "./records/runs.ts";
-export type { ForeignQuestion, ForeignRun, TrustJournal } from "./trust/foreign.ts";
+export type { ForeignQuestion, ForeignRun, TrustJournal } from "./trust/foreign-state.ts";
 export type { WorktreeOptions } from "./world/worktree.ts";
 export {
   answerQuestion,

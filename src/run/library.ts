@@ -10,7 +10,7 @@ import type { Comparison } from "./records/compare.ts";
 import type { TimedReplay } from "./records/replay.ts";
 import type { WhatIf } from "./records/whatif.ts";
 import type { Result } from "./result.ts";
-import type { Followed } from "./watch/tail.ts";
+import type { Followed } from "./watch/follow.ts";
 
 /** Works out every decision of a run again, and tells the first that comes out another way than it is recorded. */
 export async function replayRun(journal: Journal, ref: string): Promise<TimedReplay> {
@@ -54,7 +54,7 @@ export async function* followRun(
   clock: Clock,
   signal: AbortSignal,
 ): AsyncGenerator<Followed> {
-  yield* (await import("./watch/tail.ts")).followRun(journal, ref, clock, signal);
+  yield* (await import("./watch/follow.ts")).followRun(journal, ref, clock, signal);
 }
 
 /** What a run waits to be told. NO_QUESTION when it waits for nothing of the kind. */

@@ -3,12 +3,14 @@ import { createHash } from "node:crypto";
 import type { Flow } from "../flow/flow.ts";
 import type { FileRead, FileTree } from "../flow/files.ts";
 import { canonicalJson } from "../flow/json.ts";
+import type { Claim } from "../flow/parameter-flag.ts";
 import { hasErrors, type Problem } from "../flow/problem.ts";
 import { loadAgent, type LoadResult, type LoadWorld, type SchemaToTry } from "../load/index.ts";
 import type { ModelToTry } from "../load/agent/models.ts";
+import { didYouMean } from "../load/text/suggest.ts";
 import { findPrompt } from "../prompts/find.ts";
 import { createFiles } from "./world/files.ts";
-import { findProject, type Project } from "./world/project.ts";
+import { findProject, listAgents, type Project } from "./world/project.ts";
 
 export type Loaded = {
   readonly agent: string;
@@ -25,6 +27,8 @@ export type LoadOptions = {
   readonly stateDir?: string;
   /** Warnings count as errors. */
   readonly strict?: boolean;
+  /** Whether a flag of a parameter is free on the command line that the agent is loaded for. */
+  readonly claim?: (flag: string) => Claim;
   /** Read by these instead of from the project's folder. */
   readonly files?: FileTree;
 };
@@ -45,7 +49,8 @@ export async function load(agent: string, options: LoadOptions = {}): Promise<Lo
     ...result.inOrder([...result.problems, ...compiled]),
     ...(flow === null ? [] : await pathProblems(flow, project, problemAt)),
     ...(flow === null ? [] : await moduleProblems(flow, files)),
-  ];
+    ...(flow === null || options.claim === undefined ? [] : flagProblems(flow, options.claim, problemAt)),
+  ].map((problem) => naming(problem, agent, project));
   return {
     agent,
     project,
@@ -55,6 +60,45 @@ export async function load(agent: string, options: LoadOptions = {}): Promise<Lo
     problemAt,
     problems: options.strict ? problems.map((one) => ({ ...one, severity: "error" as const })) : problems,
   };
+}
+
+/** An agent that is not there: most often it is there under another name. */
+function naming(problem: Problem, agent: string, project: Project): Problem {
+  if (problem.code !== "AC-SERVICE-001") return problem;
+  const names = listAgents(project);
+  const there =
+    names.length === 0
+      ? `${project.agentsDir} contains no agents; create one with: lockstep init ${agent}`
+      : `there is: ${names.slice(0, 20).join(", ")}`;
+  return { ...problem, fix: `${problem.fix}${didYouMean(agent, names)} In this project ${there}.` };
+}
+
+/** Parameters whose flag is one of the command line. A flag that is reserved is an error, any other is worth knowing. */
+function flagProblems(
+  { parameters, dialect }: Flow,
+  claim: NonNullable<LoadOptions["claim"]>,
+  problemAt: LoadResult["problemAt"],
+): readonly Problem[] {
+  const isStages = dialect === "stage";
+  const fix = isStages ? "Rename the parameter" : "Give the parameter another flag";
+  return parameters.flatMap(({ name, flag }) => {
+    const claimed = claim(flag);
+    if (claimed.kind === "free") return [];
+    const { kind, clash } = claimed;
+    const found =
+      kind === "reserved"
+        ? ({
+            code: "PARAM-RESERVED",
+            message: `The parameter "${name}" uses the flag ${flag}, but ${clash} of \`lockstep run\` is reserved.`,
+            fix: `${fix}.`,
+          } as const)
+        : ({
+            code: "PARAM-BUILT-IN",
+            message: `The parameter "${name}" has the flag ${flag}, which is also a flag of \`lockstep run\`.`,
+            fix: `${fix}, or write --ls-${clash.slice(2)} for the built-in one.`,
+          } as const);
+    return [problemAt(["parameters", name, ...(isStages ? [] : ["cli"])], found)];
+  });
 }
 
 /** The names of tools are those of the toolbox itself. */

@@ -3,9 +3,9 @@ import { randomBytes } from "node:crypto";
 import { createRedactor, type Redactor } from "../boundaries/redact/redact.ts";
 import type { Budget } from "../engine/decide/state.ts";
 import { RunnerError, type Backend, type Journal, type RunHandle } from "../engine/ports.ts";
-import { prepareSchemas, schemasOf } from "../engine/schema/schema.ts";
+import { prepare, type Prepared, type PreparedFlows } from "../engine/schema/prepared.ts";
 import type { BackendSpec, Entry, Worktree } from "../flow/event.ts";
-import type { Flow, Flows, Granted } from "../flow/flow.ts";
+import type { Flow, Granted } from "../flow/flow.ts";
 import type { Json, JsonObject } from "../flow/json.ts";
 import { hasErrors, type Problem } from "../flow/problem.ts";
 import { RESERVED_FIELDS } from "../flow/text/placeholder.ts";
@@ -21,11 +21,12 @@ import { systemClock } from "./world/clock.ts";
 import { readConfig, type UserConfig } from "./world/config.ts";
 import { pinRepository, toRecord, type Pinned } from "./world/github.ts";
 import { grantedAtStart, grantedOnResume, requireMetered } from "./world/limits.ts";
+import { inThisTurn } from "./world/moment.ts";
 import { mayGrant, openGround, settleGround, tellLoudly } from "./world/process-starter.ts";
 import type { Project } from "./world/project.ts";
 import { discreetSpec } from "./world/redacted-ports.ts";
 import type { Settled } from "./world/sandbox.ts";
-import { secretsFor, type SecretSource } from "./world/secrets.ts";
+import { secretsOf, type SecretSource } from "./world/secrets.ts";
 import { placeOf, startFolder, surroundings } from "./world/workplace.ts";
 
 /**
@@ -55,8 +56,7 @@ export function runLoaded(
     known.flow = flow;
     const { args, fault } = argumentsOf(flow, options.args ?? {});
     if (fault !== null) return toFailure(agent, "PARAMETERS_INVALID", fault);
-    await prepareSchemas(schemasOf(flow));
-    return await openRun(newRun(loaded, flow, args, options, inBatch), options, stack);
+    return await openRun(newRun(loaded, await prepare(flow), args, options, inBatch), options, stack);
   });
 }
 
@@ -65,11 +65,11 @@ export function runLoaded(
 /** What is known of a run before anything is opened for it. */
 export type Opening = {
   readonly project: Project;
-  readonly flow: Flow;
+  readonly flow: Prepared;
   readonly digest: string;
   /** The flow that the run began with, and all it adopted: their action blocks may still be due. */
-  readonly began: Flow;
-  readonly adopted: Flows;
+  readonly began: Prepared;
+  readonly adopted: PreparedFlows;
   readonly problems: readonly Problem[];
   /** Where it works; a new run may move to a worktree from there. */
   readonly cwd: string;
@@ -140,7 +140,7 @@ export async function admit(
 ): Promise<Admitted> {
   const { env = process.env } = options;
   const { root, stateDir } = project;
-  const config = readConfig(env);
+  const config = inThisTurn(["config", env, flow, project], () => readConfig(env));
   const redactor = redactorOf({ ...options, config }, flow);
   const backend = await chooseBackend(options, flow, { env, config, stateDir, root }, past ?? undefined);
   const close = once(async () => await backend.close?.());
@@ -188,7 +188,7 @@ function requireToolCalling(flow: Flow, { spec, toolCalling = true }: Backend): 
 
 function newRun(
   { project, problems }: Loaded,
-  flow: Flow,
+  flow: Prepared,
   args: JsonObject,
   options: Omit<RunOptions, "agent">,
   inBatch?: PlannedRun,
@@ -354,7 +354,22 @@ function once(work: () => Promise<void>): () => Promise<void> {
   return () => (done ??= work());
 }
 
-/** The environment is searched for secrets when there is a text to take them out of. */
+/**
+ * The environment is searched for secrets when there is a text to take them out of. Runs that all began before that
+ * share it: the environment may be changed before the next one begins.
+ */
 export function redactorOf(source: SecretSource, flow?: Flow): Redactor {
-  return createRedactor(secretsFor(source, flow));
+  const { env = process.env, cwd = process.cwd(), secrets = NONE, config } = source;
+  const newest = inThisTurn(["redactor", env, cwd, secrets, config, flow], (): Shared => ({
+    redactor: null,
+  }));
+  return (newest.redactor ??= createRedactor(() => {
+    newest.redactor = null;
+    return secretsOf(source, flow);
+  }));
 }
+
+const NONE: readonly string[] = [];
+
+/** null: it has read its secrets already. */
+type Shared = { redactor: Redactor | null };

@@ -1,12 +1,13 @@
 /** What a run is started or resumed with. */
 import type { Clock, Journal, Person } from "../engine/ports.ts";
 import type { State } from "../engine/decide/state.ts";
+import type { Deed } from "../flow/deed.ts";
 import type { Entry } from "../flow/event.ts";
 import type { Flow, Granted } from "../flow/flow.ts";
 import type { Json } from "../flow/json.ts";
 import type { AdoptOptions } from "./adopt.ts";
 import type { BackendOptions } from "./world/backend.ts";
-import type { Yes } from "./trust/foreign.ts";
+import type { Yes } from "./trust/foreign-state.ts";
 import type { NetworkWish, SandboxWish } from "./world/config.ts";
 import type { TrustOptions } from "./trust/trust.ts";
 import type { WorktreeOptions } from "./world/worktree.ts";
@@ -85,5 +86,5 @@ export type DriveOptions = BackendOptions & {
   /** Writes a log file below this folder, also where the agent asks for none. */
   readonly log?: string;
   /** Hears of everything that is recorded, right after it is. */
-  readonly observe?: (entry: Entry, state: State, flow: Flow) => void;
+  readonly observe?: (entry: Entry, state: State, flow: Flow, deeds: readonly Deed[]) => void;
 };

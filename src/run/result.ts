@@ -148,7 +148,7 @@ function withRemedy(run: string, verdict: Verdict, questions: readonly OpenQuest
   const typed =
     verdict.code === "PAUSED"
       ? [`Go on with: lockstep continue ${run}`]
-      : questions.map(({ answer }) => `Nobody is there to answer. Answer with: ${answer}`);
+      : questions.map(({ answer }) => `No one is available to answer. Answer with: ${answer}`);
   return typed.length === 0 ? verdict : { ...verdict, reason: [verdict.reason, ...typed].join("\n") };
 }
 
@@ -169,18 +169,18 @@ function undelivered({ run, state, report }: Told): Verdict | null {
   const failures = [...report.effects.values()].filter(
     ({ of, state: how }) => how === "failed" && typeof of === "string",
   );
-  const onward = `Then go on with: lockstep resume ${run}`;
+  const onward = `Then continue with: lockstep resume ${run}`;
   const end = decidedEnd(state);
   if (end === null) {
     const failed = failures.find(({ of }) => of === "begin");
     if (failed === undefined) return null;
-    const reason = `The run has not begun, since what comes before it failed: ${failed.detail}\n${onward}`;
+    const reason = `The run has not started because its preparation failed: ${failed.detail}\n${onward}`;
     return { outcome: "failed", code: BEGIN_FAILED, reason, step: state.lanes[0]?.step ?? null };
   }
   const [failed] = failures;
   const { outcome, step, reason: how } = end;
   if (failed === undefined || outcome !== "completed") return null;
-  const reason = `${how}\nThe run is complete, but what follows from it is not done: ${failed.detail}\n${onward}`;
+  const reason = `${how}\nThe run is complete, but an effect after it failed: ${failed.detail}\n${onward}`;
   return { outcome: "failed", code: FINALIZE_FAILED, reason, step };
 }
 

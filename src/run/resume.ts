@@ -9,15 +9,15 @@ import type { Flow } from "../flow/flow.ts";
 import { shownInLine } from "../flow/text/harmless.ts";
 import { flowsOf, openRun, releaseOn, withStack, type Known, type Opening } from "./open.ts";
 import type { DriveOptions, ResumeOptions } from "./options.ts";
-import { forgetWish, wishFor } from "./people/wishes.ts";
-import { openOwnJournal } from "./records/journal.ts";
+import { forgetWish, wishFor } from "./people/pause-and-stop.ts";
+import { openOwnJournal, requireRecord } from "./records/journal.ts";
 import { findRun, readRow, readRun, type RecordedRun } from "./records/runs.ts";
 import type { Result } from "./result.ts";
-import { acceptImported } from "./trust/foreign.ts";
+import { acceptImported } from "./trust/foreign-state.ts";
 import { recallBackend, watcherMs } from "./world/backend.ts";
 import { systemClock } from "./world/clock.ts";
 import { pinRepository } from "./world/github.ts";
-import { requireFolder } from "./world/present.ts";
+import { requireFolder } from "./world/folder-gone.ts";
 import type { RunAt } from "./world/process-starter.ts";
 import { findProject, type Project } from "./world/project.ts";
 import { discreetSpec } from "./world/redacted-ports.ts";
@@ -42,15 +42,11 @@ export async function recordOf(
 ): Promise<Journal> {
   if (options.journal !== undefined) return options.journal;
   const clock = options.clock ?? systemClock;
-  const journal = await openOwnJournal(stateDir, clock, options, options.run, async (foreign) => {
+  const found = await openOwnJournal(stateDir, clock, options, options.run, async (foreign) => {
     const { row, entries, current } = await readRun(foreign, options.run);
     if (options.adopt !== true) requirePlace(root, recallBackend(entries), current, row.id);
   });
-  if (journal === null)
-    throw new RunnerError(
-      "RUN_UNKNOWN",
-      `There is no run "${options.run}": none is recorded in ${stateDir}.`,
-    );
+  const journal = requireRecord(found, options.run, stateDir);
   stack.defer(journal.close);
   return journal;
 }
@@ -159,7 +155,7 @@ async function recordedRun(
           if (wanted === null) return { handle, begin, past: entries };
           const at = (options.clock ?? systemClock).now();
           const past = [...entries, await adopt(handle, entries.length + 1, at, wanted)];
-          options.observe?.(past.at(-1)!, fold(began, past, adopted), flow);
+          options.observe?.(past.at(-1)!, fold(began, past, adopted), flow, []);
           return { handle, begin, past };
         },
       };
@@ -183,7 +179,7 @@ async function endAll(
 const MOST_NAMED = 10;
 
 function straysText(names: readonly string[]): string {
-  return `Processes of the run were still running although the process that owned it was gone. They were ended: ${names.join(", ")}.`;
+  return `Processes of the run were still running after the process that owned it had died. They were ended: ${names.join(", ")}.`;
 }
 
 /** Somebody wanted it to rest: only who says so goes on. A stop that nobody heeded is past. */
@@ -255,7 +251,7 @@ export async function resultIfOver(journal: Journal, id: string, now: number): P
 }
 
 function toldOver(result: Result, id: string, { notify }: ResumeOptions): Result {
-  const text = `Run ${id} had ended before (${result.outcome}): nothing was resumed, and this is its result.`;
+  const text = `Run ${id} had already ended (${result.outcome}): nothing was resumed, and this is its result.`;
   notify?.(text);
   return { ...result, warnings: [...result.warnings, text] };
 }

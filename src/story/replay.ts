@@ -1,7 +1,7 @@
 /** Working out every decision of a run again from its journal, and holding it against what is recorded. */
+import type { Prepared, PreparedFlows } from "../engine/schema/prepared.ts";
 import { flowFrom } from "../flow/adopted.ts";
-import type { Entry, Event, Led, StepCommand } from "../flow/event.ts";
-import type { Flow, Flows } from "../flow/flow.ts";
+import { decisionIn, type StepCommand, type Entry, type Event, type Led } from "../flow/event.ts";
 import { sameJson, type Json } from "../flow/json.ts";
 import { stateAfter } from "../engine/decide/decide.ts";
 import { decidedEnd } from "../engine/decide/due.ts";
@@ -25,7 +25,7 @@ export type Divergence = {
   readonly derived: Json;
 };
 
-export function replay(began: Flow, entries: readonly Entry[], adopted?: Flows): Replayed {
+export function replay(began: Prepared, entries: readonly Entry[], adopted?: PreparedFlows): Replayed {
   let flow = began;
   const { add, replayed } = createReplay(({ event }) => (flow = flowFrom(flow, event, adopted)));
   entries.every(add);
@@ -39,7 +39,7 @@ export type Replaying = {
 };
 
 /** For a run that is read in slices: `flowAt` gives the flow that holds from an entry on. After the first difference nothing more is looked at. */
-export function createReplay(flowAt: (entry: Entry) => Flow): Replaying {
+export function createReplay(flowAt: (entry: Entry) => Prepared): Replaying {
   let state = EMPTY_STATE;
   let events = 0;
   let difference: Divergence | null = null;
@@ -57,7 +57,7 @@ export function createReplay(flowAt: (entry: Entry) => Flow): Replaying {
         difference = divergence(entry, "entry", place(event), why);
         return false;
       }
-      if (!sameDecision(entry.led, next.settled)) {
+      if (!sameDecision(decisionIn(entry), next.settled)) {
         difference = divergence(entry, "decision", entry.led ?? null, next.settled);
         return false;
       }

@@ -1,5 +1,6 @@
 /** What a run did, as people and programs read it afterwards: a fold of its journal beside the state. */
 import {
+  decisionIn,
   judgedIn,
   type CallResult,
   type Confinement,
@@ -70,7 +71,9 @@ export function createReport(): Report {
 }
 
 /** Adds one entry; entries come in order. */
-export function addEntry(report: Report, { at, moved = 0, event, led }: Entry): void {
+export function addEntry(report: Report, entry: Entry): void {
+  const { at, moved = 0, event } = entry;
+  const led = decisionIn(entry);
   if (report.lastAt !== null && event.type !== "run.resumed")
     report.drivenMs += Math.max(0, at - report.lastAt - moved);
   report.lastAt = at;

@@ -1,6 +1,7 @@
 /** A recorded run led through another flow: what was answered, checked and seen then is given to it now. */
+import type { Prepared } from "../engine/schema/prepared.ts";
 import type { CheckResult, Entry, Event, Led, StepCommand } from "../flow/event.ts";
-import type { Flow, StepId } from "../flow/flow.ts";
+import type { StepId } from "../flow/flow.ts";
 import { stateAfter } from "../engine/decide/decide.ts";
 import { besidesAct } from "../engine/decide/due.ts";
 import { answers } from "./replay.ts";
@@ -18,7 +19,7 @@ type Recorded = { readonly seq: number; readonly event: StepEvent };
 
 /** `started` begins the run; of `entries` what happened in visits is used, each at most once, and what was edited. */
 export function reroute(
-  flow: Flow,
+  flow: Prepared,
   started: Event & { type: "run.started" },
   entries: readonly Entry[],
 ): Rerouted {

@@ -1,7 +1,8 @@
 /** A run with some of its texts replaced: every decision is computed again. */
+import type { Prepared, PreparedFlows } from "../engine/schema/prepared.ts";
 import { flowFrom } from "../flow/adopted.ts";
 import type { Entry, Event } from "../flow/event.ts";
-import type { Flow, Flows } from "../flow/flow.ts";
+import type { Flow } from "../flow/flow.ts";
 import { isObject, own, sameJson, type JsonObject } from "../flow/json.ts";
 import { RESERVED_FIELDS } from "../flow/text/placeholder.ts";
 import { stateAfter } from "../engine/decide/decide.ts";
@@ -9,8 +10,8 @@ import { contextOf } from "../engine/decide/stage-lane.ts";
 import { EMPTY_STATE, recordedWith, type State } from "../engine/decide/state.ts";
 
 export type Retelling = {
-  readonly flow: Flow;
-  readonly adopted?: Flows;
+  readonly flow: Prepared;
+  readonly adopted?: PreparedFlows;
   readonly entries: readonly Entry[];
   /** Gives the event in its new words. `was` is how the run stood before it as recorded, `is` as told anew. */
   readonly change: (

@@ -1,21 +1,25 @@
 /** A run step by step: every entry with the flow that held, the states around it, and what was decided. */
+import type { Prepared, PreparedFlows } from "../engine/schema/prepared.ts";
 import { decide } from "../engine/decide/decide.ts";
-import { EMPTY_STATE, type State } from "../engine/decide/state.ts";
+import { EMPTY_STATE, type Lane, type State } from "../engine/decide/state.ts";
 import { flowFrom } from "../flow/adopted.ts";
 import type { AtVisit, Deed, DeedKind } from "../flow/deed.ts";
 import type { Entry } from "../flow/event.ts";
-import type { Flow, Flows } from "../flow/flow.ts";
 
 export type Moment = {
   readonly entry: Entry;
-  readonly flow: Flow;
+  readonly flow: Prepared;
   readonly before: State;
   readonly after: State;
   readonly deeds: readonly Deed[];
 };
 
 /** `adopted`: the flows that the run went on with, by their digests. */
-export function* story(began: Flow, entries: Iterable<Entry>, adopted?: Flows): Generator<Moment> {
+export function* story(
+  began: Prepared,
+  entries: Iterable<Entry>,
+  adopted?: PreparedFlows,
+): Generator<Moment> {
   const next = openStory();
   let flow = began;
   for (const entry of entries) {
@@ -25,7 +29,7 @@ export function* story(began: Flow, entries: Iterable<Entry>, adopted?: Flows): 
 }
 
 /** The same for entries that come one by one, each with the flow that holds from it on. */
-export function openStory(): (entry: Entry, flow: Flow) => Moment {
+export function openStory(): (entry: Entry, flow: Prepared) => Moment {
   let before = EMPTY_STATE;
   return (entry, flow) => {
     const { state: after, deeds } = decide(flow, before, entry.event);
@@ -42,7 +46,11 @@ export function deedsOf<K extends DeedKind>({ deeds }: Pick<Moment, "deeds">, ki
 
 type DeedOf<K extends DeedKind> = Extract<Deed, { readonly kind: K }>;
 
-/** Whether the visit goes on after the entry, or was settled by it: not where the run stopped around it. */
-export function isUnderWay({ after }: Pick<Moment, "after">, { step, visit }: AtVisit): boolean {
-  return after.lanes.some((lane) => lane.step === step && lane.visit === visit);
+/** The visits that begin here; one that the run stopped before is left out, a resumed run begins with it. */
+export function begunIn(moment: Moment): readonly DeedOf<"began">[] {
+  return deedsOf(moment, "began").filter((deed) => laneIn(moment.after, deed) !== undefined);
+}
+
+export function laneIn({ lanes }: Pick<State, "lanes">, { step, visit }: AtVisit): Lane | undefined {
+  return lanes.find((lane) => lane.step === step && lane.visit === visit);
 }

@@ -1,128 +1,119 @@
 /**
- * What a run of stages did, in the words of their life: phases, outcomes, grants, transitions. A projection of the
- * journal and nothing else: whatever it tells can be told again from the same entries.
+ * What a run of stages did, in the words of their life: phases, outcomes, grants, transitions. A table over the deeds of
+ * its journal and nothing else: whatever it reports can be reported again from the same entries.
  */
-import type { CallResult, Entry, Event, Led } from "../flow/event.ts";
-import { flowFrom } from "../flow/adopted.ts";
-import type { Flow, Flows } from "../flow/flow.ts";
+import type { Prepared, PreparedFlows } from "../engine/schema/prepared.ts";
+import type { AtVisit, Deed, Phase } from "../flow/deed.ts";
+import type { Call, CallResult, Entry, Event, Led } from "../flow/event.ts";
 import { canonicalJson, own, type Json, type JsonObject } from "../flow/json.ts";
-import { stateAfter } from "../engine/decide/decide.ts";
+import type { Verdict } from "../flow/verdict.ts";
 import { executionId } from "../engine/decide/stage-lane.ts";
-import { EMPTY_STATE, type Fork, type Lane, type State } from "../engine/decide/state.ts";
+import type { Fork, State } from "../engine/decide/state.ts";
+import { phaseOf } from "../engine/decide/visit.ts";
+import { deedsOf, laneIn, story, type Moment } from "../story/story.ts";
 
 export type AuditRecord = { readonly at: number; readonly name: string; readonly about: JsonObject };
 
 /** `entries` from the first one on. */
-export function audit(began: Flow, entries: readonly Entry[], adopted?: Flows): readonly AuditRecord[] {
-  const records: AuditRecord[] = [];
-  let flow = began;
-  let state = EMPTY_STATE;
-  for (const entry of entries) {
-    flow = flowFrom(flow, entry.event, adopted);
-    const after = stateAfter(flow, state, entry.event);
-    for (const [name, about] of recordsOf({ flow, before: state, after, entry })) {
-      records.push({ at: entry.at, name, about });
-    }
-    state = after;
-  }
-  return records;
+export function audit(
+  began: Prepared,
+  entries: readonly Entry[],
+  adopted?: PreparedFlows,
+): readonly AuditRecord[] {
+  return [...story(began, entries, adopted)].flatMap(auditRecords);
+}
+
+export function auditRecords(moment: Moment): readonly AuditRecord[] {
+  const { at } = moment.entry;
+  return Array.from(recordsOf(moment), ([name, about]) => ({ at, name, about }));
 }
 
 type Told = readonly [name: string, about: JsonObject];
-export type Moment = {
-  readonly flow: Flow;
-  readonly before: State;
-  readonly after: State;
-  readonly entry: Entry;
-};
 
 /** What one entry tells. */
 export function* recordsOf(moment: Moment): Generator<Told> {
-  const { flow, before, after, entry } = moment;
-  const { event, led } = entry;
+  const { flow, entry, deeds } = moment;
+  const { event } = entry;
   if (event.type === "run.started") yield ["SMAttached", { smId: flow.agent, resumed: false }];
   if (event.type === "run.resumed") yield ["SMAttached", { smId: flow.agent, resumed: true }];
-  if ("step" in event) yield* happenings(moment, event);
-  for (const lane of before.lanes) {
-    const now = after.lanes.find((other) => isSame(other, lane));
-    if (now !== undefined) yield* phases(before, lane, now);
-  }
-  if (led !== undefined) yield* settled(moment, led);
-  yield* groupFailed(moment);
-  // What a resumed run goes on with had begun before.
-  const known = [...before.lanes, ...before.halted];
-  for (const lane of after.lanes) {
-    if (!known.some((other) => isSame(other, lane))) yield* begun(before, after, lane);
-  }
+  if ("visit" in event) yield* happened(moment, event);
+  for (const deed of deeds) yield* done(moment, deed);
   if (event.type === "run.ended") yield ["SMDetached", { ...event.verdict }];
 }
 
-// What the newest event says of the visit it belongs to.
-
-function* happenings({ before, after }: Moment, event: Event & { readonly step: string }): Generator<Told> {
-  const lane = before.lanes.find(
-    (other) => other.step === event.step && "visit" in event && other.visit === event.visit,
-  );
+/** What the newest event says of the visit it belongs to. */
+function* happened(moment: Moment, event: Extract<Event, AtVisit>): Generator<Told> {
+  const lane = laneIn(moment.before, event);
   if (lane === undefined || lane.stage === null) return;
-  const now = after.lanes.find((other) => isSame(other, lane));
-  const at = { stageExecutionId: executionId(before, lane), attempt: lane.stage.tries.length };
+  const at = { stageExecutionId: executionId(moment.before, lane), attempt: lane.stage.tries.length };
   switch (event.type) {
-    case "step.answered":
-      if (event.reply.kind === "unaskable") {
-        yield [
-          "StageInitFailed",
-          { ...at, stageId: lane.step, code: event.reply.code, message: event.reply.why },
-        ];
-      }
-      if (event.reply.kind === "said") yield* answer(lane, now, at);
+    case "step.answered": {
+      if (event.reply.kind !== "unaskable") return;
+      const { code, why: message } = event.reply;
+      yield ["StageInitFailed", { ...at, stageId: lane.step, code, message }];
       return;
-    case "step.called":
-      for (const result of event.results) yield* invocation(lane, result, at);
-      return;
+    }
     case "step.hooked":
       if (event.result.kind !== "absent") yield ["StageHook", { ...at, hook: event.hook, ...event.result }];
       return;
-    case "step.told":
-      yield [
-        "InteractionAnswered",
-        { ...at, answer: event.answer, ...(event.by !== undefined && { by: event.by }) },
-      ];
+    case "step.told": {
+      const { answer, by } = event;
+      yield ["InteractionAnswered", { ...at, answer, ...(by !== undefined && { by }) }];
       return;
+    }
     case "step.asked": {
       const { id, about, text, choices } = event.question;
       yield ["InteractionRaised", { ...at, id, kind: about, prompt: text, choices }];
       return;
     }
     case "step.suspended":
-      if (event.id !== undefined) return;
-      yield ["InteractionRaised", { ...at, code: event.code, why: event.why }];
-      return;
-    case "step.checked":
-      for (const { name, ok, summary } of event.results)
-        yield ["StageCheck", { ...at, check: name, ok, summary }];
+      if (event.id === undefined) yield ["InteractionRaised", { ...at, code: event.code, why: event.why }];
       return;
     default:
   }
 }
 
-/** What came of a response, read from how the conversation goes on. */
-function* answer(lane: Lane, now: Lane | undefined, at: JsonObject): Generator<Told> {
-  const parseError = now?.stage?.tries.at(-1)?.parseError;
-  const isNew = parseError !== lane.stage?.tries.at(-1)?.parseError || now?.turn !== lane.turn;
-  const says = now?.command.type === "ask" ? now.say : [];
-  if (says.some((say) => say.kind === "steer")) yield ["StageSteered", at];
-  const results = says.flatMap((say) => (say.kind === "results" ? say.results : []));
-  if (results.some(({ denied }) => denied !== undefined))
-    yield ["StageBatchRejected", { ...at, calls: results.length }];
-  else if (parseError !== undefined && isNew && results.length > 0)
-    yield ["StageParseError", { ...at, parseError }];
+function* done(moment: Moment, deed: Deed): Generator<Told> {
+  const { before, after } = moment;
+  switch (deed.kind) {
+    case "sent-back": {
+      const now = laneIn(after, deed);
+      if (now === undefined || now.stage === null || now.command.type !== "ask") return;
+      const at = atOf(before, deed);
+      const { why, errors, calls } = deed;
+      if (why === "silent") yield ["StageSteered", at];
+      if (why === "batch") yield ["StageBatchRejected", { ...at, calls }];
+      const isSame = now.stage.tries.length === at.attempt;
+      if (why === "misfit" && calls > 0 && isSame)
+        yield ["StageParseError", { ...at, parseError: errors.join("; ") }];
+      return;
+    }
+    case "called":
+      if (laneIn(before, deed)?.stage != null)
+        for (const result of deed.results) yield* invocation(deed.calls, result, atOf(before, deed));
+      return;
+    case "checked":
+      if (laneIn(before, deed)?.stage != null)
+        for (const { name, ok, summary } of deed.results)
+          yield ["StageCheck", { ...atOf(before, deed), check: name, ok, summary }];
+      return;
+    case "phase":
+      yield* deed.from === null ? began(moment, deed) : phase(moment, deed, deed.from);
+      return;
+    case "settled":
+      yield* settled(moment, deed.led);
+      return;
+    case "ended":
+      yield* groupFailed(moment, deed.verdict);
+      return;
+    default:
+  }
 }
 
-function* invocation(lane: Lane, result: CallResult, at: JsonObject): Generator<Told> {
+function* invocation(calls: readonly Call[], result: CallResult, at: JsonObject): Generator<Told> {
   const { id, name, ok, denied, grant, content } = result;
   const call = { ...at, toolCallId: id, toolName: name };
-  const command = lane.command.type === "call" ? lane.command : null;
-  const input = command?.calls.find((one) => one.id === id)?.input ?? {};
+  const input = calls.find((one) => one.id === id)?.input ?? {};
   const source =
     grant === undefined
       ? denied === undefined
@@ -148,115 +139,100 @@ function* invocation(lane: Lane, result: CallResult, at: JsonObject): Generator<
 // The phases of a visit, those included that have nothing to do and are over at once.
 
 const PHASES = ["Setup", "Init", "CheckGate", "Act", "Assert", "Exit", "Next"] as const;
-const [GATE, ACT, ASSERT, EXIT, NEXT] = [2, 3, 4, 5, 6] as const;
+const PLACES: { readonly [phase in Phase]: number } = {
+  setup: 0,
+  gate: 2,
+  act: 3,
+  assert: 4,
+  exit: 5,
+  next: 6,
+};
+type PhaseDeed = Deed & { readonly kind: "phase" };
 
-function phaseOf({ stage, command }: Lane): number {
-  if (stage === null) return 0;
-  if (stage.phase === "setup") return command.type === "hook" ? 0 : command.type === "check" ? GATE : ACT;
-  return { gate: GATE, act: ACT, assert: ASSERT, exit: EXIT, next: NEXT }[stage.phase];
-}
-
-/** The phases after `from` on the way to `to`. A stage that was not let in by its gate has neither Act nor Assert. */
-function wayTo(from: number, to: number): readonly number[] {
-  const between = Array.from({ length: to - from }, (_, place) => from + 1 + place);
-  return from <= GATE && to >= EXIT ? between.filter((phase) => phase >= EXIT) : between;
-}
-
-function* begun(before: State, state: State, lane: Lane): Generator<Told> {
-  if (lane.stage === null) return;
-  const about = aboutOf(state, lane);
+function* began(moment: Moment, deed: PhaseDeed): Generator<Told> {
+  const { before, after } = moment;
+  if (laneIn(after, deed) === undefined) return;
+  const { fork } = after;
+  const about = aboutOf(after, deed);
   // Siblings and their join are one turn; it begins with the first of them and ends with the join.
-  const isJoin = before.fork !== null && state.fork === null;
-  if (state.fork === null ? !isJoin : state.fork.steps[0] === lane.step) yield ["SessionTurnStart", about];
+  const isJoin = before.fork !== null && fork === null;
+  if (fork === null ? !isJoin : fork.steps[0] === deed.step) yield ["SessionTurnStart", about];
   yield ["StageExecutionSpanStart", about];
-  for (let phase = 0; phase <= phaseOf(lane); phase++) {
-    yield ["StagePreFired", { phase: PHASES[phase]!, ...about }];
-    if (phase < phaseOf(lane)) yield ["StagePostFired", { phase: PHASES[phase]!, ...about }];
+  yield* passed(-1, PLACES[deed.phase], about);
+}
+
+/** The phases after `from` up to `to`, which goes on. */
+function* passed(from: number, to: number, about: JsonObject): Generator<Told> {
+  for (let place = from + 1; place <= to; place++) {
+    yield ["StagePreFired", { phase: PHASES[place]!, ...about }];
+    if (place < to) yield ["StagePostFired", { phase: PHASES[place]!, ...about }];
   }
 }
 
-function* phases(state: State, lane: Lane, now: Lane): Generator<Told> {
-  if (lane.stage === null || now.stage === null) return;
-  const [from, to] = [phaseOf(lane), phaseOf(now)];
-  const isRetried = now.stage.tries.length > lane.stage.tries.length;
-  if (from === to && !isRetried) return;
-  const [then, about] = [aboutOf(state, lane), aboutOf(state, now)];
+function* phase(moment: Moment, deed: PhaseDeed, left: Phase): Generator<Told> {
+  const { before, after, entry } = moment;
+  const settles = entry.led?.step === deed.step && entry.led.visit === deed.visit;
+  if (!settles && laneIn(after, deed) === undefined) return;
+  const [from, to] = [PLACES[left], PLACES[deed.phase]];
+  const isRetry = to < from;
+  const about = aboutOf(before, deed);
+  const then = isRetry ? { ...about, attempt: deed.attempt - 1 } : about;
   yield ["StagePostFired", { phase: PHASES[from]!, ...then }];
-  if (from === ACT && now.stage.tries[lane.stage.tries.length - 1]?.capHit === true)
-    yield ["StageCapHit", then];
-  if (isRetried) {
-    // A cap that nobody has to be asked about is judged at once.
-    if (from === ACT) {
-      yield ["StagePreFired", { phase: PHASES[ASSERT], ...then }];
-      yield ["StagePostFired", { phase: PHASES[ASSERT], ...then }];
+  if (left === "act" && deed.capHit) yield ["StageCapHit", then];
+  if (left === "assert")
+    for (const { step, visit, attempt, verdict, reason, capHit } of deedsOf(moment, "judged")) {
+      if (step !== deed.step || visit !== deed.visit) continue;
+      const stageExecutionId = executionId(before, deed);
+      const parsed = settles && { parsed: own(after.handoff, step)?.parsed !== undefined };
+      yield ["StageAssertOutcome", { stageExecutionId, attempt, verdict, reason, capHit, ...parsed }];
     }
-    yield* asserted(state, now);
-    yield ["StagePreFired", { phase: PHASES[ACT], ...about }];
-    return;
-  }
-  if (from === ASSERT) yield* asserted(state, now);
-  for (const phase of wayTo(from, to)) {
-    yield ["StagePreFired", { phase: PHASES[phase]!, ...about }];
-    if (phase < to) yield ["StagePostFired", { phase: PHASES[phase]!, ...about }];
-  }
+  // A stage that was not let in by its gate has neither Act nor Assert.
+  const isBarred = from <= PLACES.gate && to >= PLACES.exit;
+  yield* passed(isRetry ? to - 1 : isBarred ? PLACES.assert : from, to, about);
 }
 
-/** Of the try that was judged last. */
-function* asserted(state: State, lane: Lane): Generator<Told> {
-  const judged = lane.stage?.tries.findLast(({ verdict }) => verdict !== undefined);
-  if (judged === undefined) return;
-  const { index, verdict = "", reason = "", capHit } = judged;
-  const stageExecutionId = executionId(state, lane);
-  yield ["StageAssertOutcome", { stageExecutionId, attempt: index, verdict, reason, capHit }];
-}
-
-/** The visit is over. What it left behind tells how it was judged, also where nobody had to be asked for that. */
-function* settled({ before, after, entry }: Moment, led: Led): Generator<Told> {
-  const lane = before.lanes.find((other) => other.step === led.step && other.visit === led.visit);
+/** The visit is over. */
+function* settled(moment: Moment, led: Led): Generator<Told> {
+  const { before, after, entry } = moment;
+  const lane = laneIn(before, led);
   if (lane === undefined || lane.stage === null) return;
-  const about = aboutOf(before, lane);
+  const about = aboutOf(before, { ...led, attempt: lane.stage.tries.length });
+  const { stageExecutionId = "" } = about;
   const result = own(after.handoff, led.step);
-  const isOwn = result !== undefined && own(result, "stageExecutionId") === executionId(before, lane);
-  const from = phaseOf(lane);
-  yield ["StagePostFired", { phase: PHASES[from]!, ...about }];
+  const isOwn = result !== undefined && own(result, "stageExecutionId") === stageExecutionId;
+  const isIt = ({ step, visit }: PhaseDeed) => step === led.step && visit === led.visit;
+  const last = deedsOf(moment, "phase").findLast(isIt)?.phase ?? phaseOf(lane);
+  yield ["StagePostFired", { phase: PHASES[PLACES[last]]!, ...about }];
   if (isOwn) {
-    const { parsed, ...told } = result;
-    const { verdict = "", reason = "", capHit = false, attemptCount = 0 } = told;
-    const { stageExecutionId = "" } = about;
-    const isThere = parsed !== undefined;
-    const outcome: Told = [
-      "StageAssertOutcome",
-      { stageExecutionId, attempt: attemptCount, verdict, reason, capHit, parsed: isThere },
-    ];
-    if (from === ACT && capHit === true) yield ["StageCapHit", about];
-    if (from === ASSERT) yield outcome;
-    for (const phase of isBroken(entry.event) ? [] : wayTo(from, verdict === "fail" ? EXIT : NEXT)) {
-      yield ["StagePreFired", { phase: PHASES[phase]!, ...about }];
-      yield ["StagePostFired", { phase: PHASES[phase]!, ...about }];
-      if (phase === ASSERT) yield outcome;
-    }
+    const { parsed: _, ...told } = result;
+    if (PLACES[last] < PLACES.exit) yield* brokenOff(entry.event, last, about, told);
     yield ["StageExited", told];
   }
   const outcome = led.label === "ok" || led.label === "skip" ? "ok" : "failed";
   yield ["StageExecution", { stageId: led.step, outcome, capHit: isOwn && own(result, "capHit") === true }];
-  if (entry.event.type !== "run.ended")
-    yield ["SMTransition", { from: led.step, to: led.to, nextKind: kindOf(after, led) }];
+  yield ["SMTransition", { from: led.step, to: led.to, nextKind: kindOf(after, led) }];
   if (before.fork === null || after.verdict !== null) yield ["SessionTurnEnd", about];
 }
 
-/** The stage did not come to its end: it could not begin, or its code failed. */
-function isBroken(event: Event): boolean {
-  if (event.type === "step.answered") return event.reply.kind !== "said";
-  return event.type === "step.hooked" && event.result.kind === "threw";
+/** A stage that could not go on, beside siblings that do: it has a result, and leaves unless it could not begin or its code failed. */
+function* brokenOff(event: Event, last: Phase, about: JsonObject, result: JsonObject): Generator<Told> {
+  const { stageExecutionId = "" } = about;
+  const { verdict = "", reason = "", capHit = false, attemptCount: attempt = 0 } = result;
+  if (last === "assert")
+    yield ["StageAssertOutcome", { stageExecutionId, attempt, verdict, reason, capHit, parsed: false }];
+  const isBroken =
+    event.type === "step.answered"
+      ? event.reply.kind !== "said"
+      : event.type === "step.hooked" && event.result.kind === "threw";
+  if (isBroken) return;
+  yield ["StagePreFired", { phase: "Exit", ...about }];
+  yield ["StagePostFired", { phase: "Exit", ...about }];
 }
 
 /** A sibling took its group with it: which one, and how the others stood. */
-function* groupFailed({ before, after, entry }: Moment): Generator<Told> {
+function* groupFailed({ before, entry }: Moment, { code, step: failed, reason }: Verdict): Generator<Told> {
   const { fork } = before;
-  const { verdict } = after;
-  if (fork === null || verdict?.code !== "ParallelSiblingFailure" || verdict.step === null) return;
-  if (entry.event.type === "run.ended") return;
-  const failed = verdict.step;
+  if (fork === null || code !== "ParallelSiblingFailure" || failed === null) return;
   const ended = entry.led?.step;
   const status = (id: string) =>
     id === failed ? "failed" : fork.done.includes(id) || id === ended ? "done" : "stopped";
@@ -268,7 +244,7 @@ function* groupFailed({ before, after, entry }: Moment): Generator<Told> {
       compoundTurnId: compoundTurn(before.run, fork),
       joinReady: false,
       siblings: Object.fromEntries(fork.steps.map((id) => [id, status(id)])),
-      cause: verdict.reason,
+      cause: reason,
     },
   ];
 }
@@ -278,20 +254,24 @@ function kindOf({ fork }: State, { to }: Led): string {
   return fork === null ? "sequential" : "parallel";
 }
 
-function aboutOf(state: State, lane: Lane): JsonObject {
-  const about: { [key: string]: Json } = {
-    stageId: lane.step,
-    stageExecutionId: executionId(state, lane),
-    attempt: lane.stage?.tries.length ?? 1,
+/** The visit, and the attempt at it that was under way before. */
+function atOf(before: State, at: AtVisit): { readonly stageExecutionId: string; readonly attempt: number } {
+  return {
+    stageExecutionId: executionId(before, at),
+    attempt: laneIn(before, at)?.stage?.tries.length ?? 1,
   };
-  if (state.fork !== null) about.parentCompoundTurnId = compoundTurn(state.run, state.fork);
+}
+
+function aboutOf({ run, fork }: State, at: AtVisit & { readonly attempt: number }): JsonObject {
+  const about: { [key: string]: Json } = {
+    stageId: at.step,
+    stageExecutionId: executionId({ run }, at),
+    attempt: at.attempt,
+  };
+  if (fork !== null) about.parentCompoundTurnId = compoundTurn(run, fork);
   return about;
 }
 
 function compoundTurn(run: string, { from }: Fork): string {
   return `${run}:${from.step}:compound:${from.visit}`;
-}
-
-function isSame(a: Lane, b: Lane): boolean {
-  return a.step === b.step && a.visit === b.visit;
 }

@@ -2,6 +2,7 @@
  * A run without what people and models said in it. Letters become x and digits 0, wherever words can stand; what the
  * flow itself names stays, and so does whatever a decision depends on, because the run must still replay.
  */
+import type { Prepared, PreparedFlows } from "../engine/schema/prepared.ts";
 import { stateAfter } from "../engine/decide/decide.ts";
 import { besidesAct, decidedEnd } from "../engine/decide/due.ts";
 import { RunnerError } from "../engine/ports.ts";
@@ -9,7 +10,7 @@ import { inItsOwnRun, toldAs } from "../story/reword.ts";
 import { EMPTY_STATE, type State } from "../engine/decide/state.ts";
 import { flowFrom } from "../flow/adopted.ts";
 import { judgedIn, type Entry, type Event, type Reply } from "../flow/event.ts";
-import type { Flow, Flows, Move, Step } from "../flow/flow.ts";
+import type { Flow, Move, Step } from "../flow/flow.ts";
 import { isObject, sameJson, type Json, type JsonObject } from "../flow/json.ts";
 import { partsOf } from "../flow/rules.ts";
 
@@ -19,7 +20,7 @@ export type Redacted = {
   readonly kept: readonly { readonly seq: number; readonly words: number }[];
 };
 
-export function redact(began: Flow, entries: readonly Entry[], adopted: Flows): Redacted {
+export function redact(began: Prepared, entries: readonly Entry[], adopted: PreparedFlows): Redacted {
   const { told, kept } = createRedaction(began, adopted);
   return { entries: entries.map(told), kept };
 }
@@ -27,7 +28,7 @@ export function redact(began: Flow, entries: readonly Entry[], adopted: Flows): 
 /** For entries that come one by one. `kept` grows with them. */
 export type Redaction = { readonly told: (entry: Entry) => Entry; readonly kept: Redacted["kept"] };
 
-export function createRedaction(began: Flow, adopted: Flows): Redaction {
+export function createRedaction(began: Prepared, adopted: PreparedFlows): Redaction {
   const hide = hider([began, ...Object.values(adopted)]);
   const kept: Redacted["kept"][number][] = [];
   let flow = began;

@@ -5,6 +5,7 @@ import { sayAll } from "../engine/drive/talk.ts";
 import type { Call, CallResult, Entry, Reply } from "../flow/event.ts";
 import type { Flow, Step } from "../flow/flow.ts";
 import { own, type JsonObject } from "../flow/json.ts";
+import type { Moment } from "../story/story.ts";
 import { composer } from "../prompts/compose.ts";
 
 export type Utterance = {
@@ -27,15 +28,13 @@ export type Said =
   /** Nothing came back, and why. */
   | { readonly role: "error"; readonly text: string };
 
-/** Tells what an entry adds; entries come in order, with the states around them. */
-export function createTranscript(
-  flow: Flow,
-): (entry: Entry, before: State, after: State) => readonly Utterance[] {
+/** Gives what each entry adds; they come in order. */
+export function createTranscript(): (moment: Moment) => readonly Utterance[] {
   const asked = new Set<string>();
   const introduced = new Set<string>();
 
   /** What a lane is about to say, once: a question that is put again is the same question. */
-  function* questions(entry: Entry, state: State): Generator<Utterance> {
+  function* questions({ entry, flow, after: state }: Moment): Generator<Utterance> {
     for (const lane of state.lanes) {
       const step = own(flow.steps, lane.step);
       const { command, visit, turn } = lane;
@@ -55,7 +54,8 @@ export function createTranscript(
     }
   }
 
-  return (entry, _before, after) => {
+  return (moment) => {
+    const { entry } = moment;
     const { event } = entry;
     const told: Utterance[] = [];
     if (event.type === "step.answered") {
@@ -66,7 +66,7 @@ export function createTranscript(
       const { step, visit, turn, results } = event;
       told.push({ ...timeOf(entry), step, visit, turn, role: "tool", results });
     }
-    return [...told, ...questions(entry, after)];
+    return [...told, ...questions(moment)];
   };
 }
 

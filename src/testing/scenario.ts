@@ -1,4 +1,5 @@
 /** Runs a flow against a script in memory: no disk, no clock, no processes. */
+import { prepare } from "../engine/schema/prepared.ts";
 import { createScripted } from "../backends/scripted/scripted.ts";
 import type { ScriptReply } from "../backends/scripted/script.ts";
 import { drive, type Drive } from "../engine/drive/drive.ts";
@@ -38,7 +39,8 @@ export type Played = {
 };
 
 export async function play(scenario: Scenario): Promise<Played> {
-  const { flow, past = [] } = scenario;
+  const { past = [] } = scenario;
+  const flow = await prepare(scenario.flow);
   const asked: string[] = [];
   const waits: number[] = [];
   const journal: Journal = createMemoryJournal();

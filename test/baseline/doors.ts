@@ -1,5 +1,5 @@
 /** Everything that the baseline uses of `src/`: when files move or get other names, only this file has to follow. */
-import { createCall, type Host } from "../../src/cli/call.ts";
+import { createCall, lineOf, type Host } from "../../src/cli/call.ts";
 import { commandNamed } from "../../src/cli/commands.ts";
 import { createProgress } from "../../src/cli/text/progress.ts";
 import { createScreen } from "../../src/cli/screen.ts";
@@ -25,7 +25,7 @@ import {
   type Problem,
 } from "../../src/run/index.ts";
 import { foldRun } from "../../src/run/records/fold.ts";
-import { createSpans } from "../../src/run/records/spans.ts";
+import { createSpans } from "../../src/tell/spans.ts";
 
 export { createMemoryJournal, exportRun, importRun, openJournal, parseBundle, replayRun, show };
 export type { Bundle, Entry, Flow, Journal, Problem };
@@ -49,7 +49,7 @@ export async function lockstep(argv: readonly string[], env: NodeJS.ProcessEnv):
   };
   try {
     const command = commandNamed(argv[0] ?? "");
-    const call = createCall(command, argv, host, { kind: "strict", declared: [] }, () => undefined);
+    const call = createCall(command, argv, host, lineOf(command, argv), () => undefined);
     const code = await (await command.load())(call);
     return { code, ...printed };
   } catch (error) {
@@ -78,9 +78,9 @@ export async function progressOf(journal: Journal, run: string, isVerbose: boole
   const screen = createScreen(terminalTo(printed, {}), { quiet: false, color: null });
   let now = 0;
   const progress = createProgress(screen, isVerbose, () => now);
-  for await (const { entry, state, flow } of entriesOf(journal, run)) {
+  for await (const { entry, state, flow, deeds } of entriesOf(journal, run)) {
     now = entry.at;
-    progress.observe(entry, state, flow);
+    progress.observe(entry, state, flow, deeds);
   }
   progress.stop();
   return printed.err;
@@ -100,8 +100,8 @@ export async function spansOf(journal: Journal, run: string): Promise<readonly o
   const flow = await journal.flow(row!.digest);
   const spans = createSpans(flow!, run, true);
   const found: object[] = [];
-  await foldRun(journal, row!, (entry, before, after) => {
-    found.push(...spans.hear(entry, before, after));
+  await foldRun(journal, row!, (moment) => {
+    found.push(...spans.hear(moment));
   });
   return [...found, ...spans.close()];
 }

@@ -1,11 +1,17 @@
 /** The command's doors without a process for each: the same code that `lockstep` runs, with streams of the test's own. */
-import { createCall, type Call, type Host } from "../../src/cli/call.ts";
-import { commandNamed } from "../../src/cli/commands.ts";
+import { parseLine } from "../../src/cli/args.ts";
+import { createCall, lineOf, type Call, type Host } from "../../src/cli/call.ts";
+import { commandNamed, everyFlag } from "../../src/cli/commands.ts";
 import { toFailing } from "../../src/cli/text/failure.ts";
 import type { Ran } from "../cli/world.ts";
 
 /** Nobody is at a terminal, and stdin is empty. */
-export async function enter(args: readonly string[], cwd: string, env: NodeJS.ProcessEnv): Promise<Ran> {
+export async function enter(
+  args: readonly string[],
+  cwd: string,
+  env: NodeJS.ProcessEnv,
+  signal = new AbortController().signal,
+): Promise<Ran> {
   const said = { stdout: "", stderr: "" };
   const stream = (name: keyof typeof said) => ({
     write: (text: string) => {
@@ -20,18 +26,18 @@ export async function enter(args: readonly string[], cwd: string, env: NodeJS.Pr
     env,
     program: "lockstep",
     cwd: () => cwd,
-    stopped: () => new AbortController().signal,
-    interruption: () => new AbortController().signal,
+    stopped: () => signal,
+    interruption: () => signal,
     interruptible: (wait) => wait(),
     driving: () => undefined,
   };
   const command = commandNamed(args[0] ?? "");
   let call: Call | null = null;
   try {
-    const reading = command.takesParameters
-      ? ({ kind: "lenient" } as const)
-      : ({ kind: "strict", declared: [] } as const);
-    call = createCall(command, args, host, reading, () => undefined);
+    const line = command.takesParameters
+      ? parseLine(args, { flags: everyFlag(), lenient: true })
+      : lineOf(command, args);
+    call = createCall(command, args, host, line, () => undefined);
     const perform = await command.load();
     return { code: await perform(call), ...said };
   } catch (error) {

@@ -120,7 +120,7 @@ test("fork goes on from a visit with what was edited, and diff tells where the t
     [[id, "--at", "closure.note", "--edit", "outcome=answer.json"], /--edit knows output=FILE/],
     [[id, "--at", "closure.note", "--edit", "output=missing.json"], /missing\.json cannot be read/],
     [[id, "--at", "closure.note", "--edit", "model=haiku"], /names no step/],
-    [[id, "--at", "closure.note", "--edit", "handoff=prompt.md"], /must hold a JSON object/],
+    [[id, "--at", "closure.note", "--edit", "handoff=prompt.md"], /must contain a JSON object/],
     [
       [id, "--at", "closure.note", "--adopt", "--edit", "model=closure.note:x"],
       /edit the prompt or the model there/,
@@ -254,7 +254,7 @@ test("resume tells what changed in the files since, and adopts it when asked to"
   const told = await world.lockstep(["resume", "@last", "--script", "second.json"]);
   assert.match(
     told.stderr,
-    /files of the agent have changed since; the run goes on with its own flow; --adopt/,
+    /agent's files have changed since the run started; the run continues with its recorded flow; --adopt/,
   );
   assert.match(
     told.stderr,
@@ -306,7 +306,7 @@ test("prune removes what is old, asks before, and tells what it would do", async
   }
 
   const nothing = await world.lockstep(["runs", "--prune", "--yes"]);
-  assert.deepEqual([nothing.code, nothing.stderr], [0, "There is nothing to remove.\n"]);
+  assert.deepEqual([nothing.code, nothing.stderr], [0, "Nothing to remove.\n"]);
   const dry = onlyDocument(await world.lockstep(["runs", "--prune", "--keep", "1", "--dry-run", "--json"]));
   assert.deepEqual(
     (dry.runs as { run: string }[]).map(({ run }) => run),
@@ -314,7 +314,7 @@ test("prune removes what is old, asks before, and tells what it would do", async
   );
   const unasked = await world.lockstep(["runs", "--prune", "--keep", "1"]);
   assert.equal(unasked.code, 2);
-  assert.match(unasked.stderr, /pass --yes, or look with --dry-run/);
+  assert.match(unasked.stderr, /pass --yes, or preview with --dry-run/);
   assert.equal((await idsIn(world)).length, 2);
   const pruned = await world.lockstep(["runs", "--prune", "--keep", "1", "--older-than", "0s", "--yes"]);
   assert.equal(pruned.code, 0, pruned.stderr);
@@ -323,14 +323,14 @@ test("prune removes what is old, asks before, and tells what it would do", async
   assert.equal((await world.lockstep(["replay", "@last"])).code, 0, "a fork needs nothing of its original");
   for (const [words, says] of [
     [["--keep", "1"], /--keep goes with --prune/],
-    [["--prune", "--keep", "-1"], /--keep is "-1"; it must be a number from 0 on/],
-    [["--prune", "--limit", "2"], /--limit is for listing runs/],
-    [["--prune", "--watch"], /--watch is for listing runs/],
+    [["--prune", "--keep", "-1"], /--keep needs a whole number of at least 0, not "-1"/],
+    [["--prune", "--limit", "2"], /--limit cannot be used with --prune/],
+    [["--prune", "--watch"], /--watch cannot be used with --prune/],
     [["tides"], /: lockstep show tides\nSee: lockstep runs --help$/m],
     [["--prune", "--older-than", "30"], /--older-than/],
-    [["--limit", "x"], /--limit is "x"/],
-    [["--limit", "0"], /--limit is "0"/],
-    [["--max", "x"], /--max is "x"/],
+    [["--limit", "x"], /--limit needs a whole number of at least 1, not "x"/],
+    [["--limit", "0"], /--limit needs a whole number of at least 1, not "0"/],
+    [["--max", "x"], /--max needs a whole number of at least 1, not "x"/],
     [["--limit", "1", "--max", "1"], /--limit and --max are the same/],
   ] as const) {
     const refused = await world.lockstep(["runs", ...words]);

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { claimOf, parseLine, UsageError, type Claim, type Flag, type Grammar } from "../../src/cli/args.ts";
+import { claimOf, parseLine, UsageError, type Flag, type Grammar } from "../../src/cli/args.ts";
 import { commandNamed, GLOBAL_FLAGS } from "../../src/cli/commands.ts";
+import type { Claim } from "../../src/flow/parameter-flag.ts";
 
 const flags: readonly Flag[] = [
   { name: "json", help: "" },
@@ -77,18 +78,18 @@ for (const { line, grammar, ...expected } of good) {
 }
 
 const bad: readonly (readonly [line: string, says: RegExp])[] = [
-  ["--jsn", /no flag --jsn/],
-  ["-x", /no flag -x/],
-  ["-qx", /no flag -x/],
+  ["--jsn", /Unknown flag --jsn/],
+  ["-x", /Unknown flag -x/],
+  ["-qx", /Unknown flag -x/],
   ["--cwd", /--cwd needs a value/],
   ["--cwd --json", /write --cwd=--json/],
   ["-C", /-C needs a value/],
   ["--json=maybe", /--json takes no value/],
   ["--no-color=x", /--no-color takes no value/],
-  ["--no-cwd", /no flag --no-cwd/],
+  ["--no-cwd", /Unknown flag --no-cwd/],
   ["--cwd a --cwd b", /--cwd is given more than once/],
-  ["--ls-what", /no flag --ls-what/],
-  ["--__proto__", /no flag --__proto__/],
+  ["--ls-what", /Unknown flag --ls-what/],
+  ["--__proto__", /Unknown flag --__proto__/],
 ];
 
 for (const [line, says] of bad) {

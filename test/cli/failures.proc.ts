@@ -231,12 +231,12 @@ const others: readonly Case[] = [
     code: 2,
     says: 'diff needs RUN RUN; only \\\\"@last\\\\" was given',
   },
-  { name: "an unknown flag and no command", args: ["-V"], code: 2, says: "There is no flag -V here" },
+  { name: "an unknown flag and no command", args: ["-V"], code: 2, says: "Unknown flag -V" },
   {
     name: "an unknown long flag and no command",
     args: ["--wat"],
     code: 2,
-    says: "There is no flag --wat here",
+    says: "Unknown flag --wat",
   },
   {
     name: "a drawing in a form that there is not",
@@ -323,11 +323,35 @@ describe("without --json a person is told", { concurrency: 3 }, () => {
     assert.ok(loaded.length > 0 && loaded.length <= 3 && bytes < 64 * 1024, `${bytes}: ${loaded.join("\n")}`);
   });
 
+  test("the user's settings are read once in a run, and once more by a resume", async () => {
+    const count = `import fs from "node:fs";
+      import { syncBuiltinESMExports } from "node:module";
+      const { openSync } = fs;
+      let reads = 0;
+      fs.openSync = (file, ...how) => {
+        if (String(file).endsWith("lockstep/config.json")) reads += 1;
+        return openSync(file, ...how);
+      };
+      syncBuiltinESMExports();
+      process.on("exit", () => process._rawDebug("settings read: " + reads));`;
+    const readsIn = ({ stderr }: Ran) => /^settings read: (\d+)$/m.exec(stderr)?.[1];
+    world.writeHome(".config/lockstep/config.json", '{ "limits": { "turns": 2 } }');
+    try {
+      const ran = await withImport(count, ["run", "notes", ...base, "--state", "once"]);
+      assert.deepEqual([ran.code, readsIn(ran)], [4, "1"], ran.stderr);
+      const more = ["--max-turns", "9", "--state", "once"];
+      const resumed = await withImport(count, ["resume", "@last", ...more]);
+      assert.deepEqual([resumed.code, readsIn(resumed)], [0, "1"], resumed.stderr);
+    } finally {
+      world.writeHome(".config/lockstep/config.json", "{}");
+    }
+  });
+
   test("an old Node is told so: exit 3", async () => {
     const old = `Object.defineProperty(process, "versions", { value: { ...process.versions, node: "20.1.0" } });`;
     const ran = await withImport(old, ["runs", "--json"]);
     assert.deepEqual([ran.code, onlyDocument(ran).code], [3, "NODE_TOO_OLD"]);
-    assert.match(ran.stderr, /^lockstep needs Node 24 or newer, and this is Node 20\.1\.0/);
+    assert.match(ran.stderr, /^lockstep needs Node 24 or newer, but this is Node 20\.1\.0/);
   });
 
   test("the last line on stdout tells the outcome, even of a misspelled flag", async () => {
@@ -336,7 +360,7 @@ describe("without --json a person is told", { concurrency: 3 }, () => {
     assert.equal(ran.stdout, '{"outcome":"failed"}\n');
     assert.match(
       ran.stderr,
-      /no flag --topik here\. Did you mean "--topic"\? See: lockstep run notes --help/,
+      /Unknown flag --topik\. Did you mean "--topic"\? See: lockstep run notes --help/,
     );
   });
 
@@ -456,7 +480,7 @@ describe("without --json a person is told", { concurrency: 3 }, () => {
     const imported = await own.lockstep(["import", "part.json", "--as", "other"]);
     assert.match(imported.stderr, /was exported from a damaged record and is not whole/);
     const refused = await own.lockstep(["runs", "--prune", harmed, "--keep", "1"]);
-    assert.match(refused.stderr, /--keep is about all runs/);
+    assert.match(refused.stderr, /--keep cannot be used with RUN/);
     assert.match((await own.lockstep(["runs", harmed])).stderr, /lockstep show/);
     const again = new DatabaseSync(join(own.root, ".lockstep/runs.db"));
     again.exec("DELETE FROM event WHERE run = 2 AND seq = 1");

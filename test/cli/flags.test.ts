@@ -3,9 +3,17 @@ import assert from "node:assert/strict";
 import { globSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { parseLine, type Flag } from "../../src/cli/args.ts";
-import { createCall, type Host } from "../../src/cli/call.ts";
-import { COMMANDS, commandNamed, GLOBAL_FLAGS, PARTS } from "../../src/cli/commands.ts";
+import { parseLine, UsageError, type Flag } from "../../src/cli/args.ts";
+import { createCall, lineOf, type Call, type Host } from "../../src/cli/call.ts";
+import {
+  COMMANDS,
+  commandNamed,
+  everyFlag,
+  GLOBAL_FLAGS,
+  PARTS,
+  type CallOf,
+  type CommandName,
+} from "../../src/cli/commands.ts";
 import { mainHelp } from "../../src/cli/help.ts";
 import { createPaint } from "../../src/cli/text/text.ts";
 import { EXIT, EXIT_MEANINGS } from "../../src/flow/verdict.ts";
@@ -16,6 +24,8 @@ const cli = join(root, "src/cli");
 /** Parameters of the agents that examples and docs run. */
 const PARAMETERS = ["issue", "topic", "ticket", "tag", "task", "item", "name", "since"];
 const declared = PARAMETERS.map((name): Flag => ({ name, takes: "TEXT", help: "" }));
+
+const host = { env: {}, stdin: {}, stdout: {}, stderr: {}, cwd: () => "/" } as unknown as Host;
 
 const grammar = (name: string) => ({
   flags: [...GLOBAL_FLAGS, ...commandNamed(name).flags],
@@ -30,9 +40,9 @@ test("every example of the help is a line that its command takes", () => {
       assert.ok(line !== undefined && line.startsWith(name), example);
       const words = line.match(/(?:[^\s']|'[^']*')+/g)!.map((word) => word.replaceAll("'", ""));
       assert.doesNotThrow(() => parseLine(words, grammar(name)), example);
-      const host = { env: {}, stdin: {}, stdout: {}, stderr: {}, cwd: () => "/" } as unknown as Host;
-      const reading = { kind: "strict", declared: name === "run" ? declared : [] } as const;
-      assert.doesNotThrow(() => createCall(commandNamed(name), words, host, reading, () => {}), example);
+      const command = commandNamed(name);
+      const read = lineOf(command, words, name === "run" ? declared : []);
+      assert.doesNotThrow(() => createCall(command, words, host, read, () => {}), example);
     }
   }
 });
@@ -106,8 +116,10 @@ function partsOfCli(): ReadonlyMap<string, Part> {
         return from === undefined ? [] : [`${from}#${name}`];
       });
       const words = new Set(
-        [...chunk.matchAll(/["']([a-z][a-z-]*)["']|^ {2}([a-z]+):/gm)].map((m) => m[1] ?? m[2]!),
+        [...chunk.matchAll(/["']([a-z][a-z-]*)["']|\bflags\.([a-z]+)/g)].map((m) => m[1] ?? m[2]!),
       );
+      for (const [, one, other] of chunk.matchAll(/\{([^{}]*)\} = (?:call\.)?flags|\bflags: \{([^{}]*)\}/g))
+        for (const name of (one ?? other ?? "").match(/[a-z]+/g) ?? []) words.add(name);
       parts.set(`${file}#${nameOf(chunk)}`, { words, leadsTo });
     }
   }
@@ -133,12 +145,95 @@ test("every flag that a command declares is read by what the command does", () =
   }
 });
 
-test("a flag that a command reads without declaring it is a mistake that no run survives", () => {
-  const host = { env: {}, stdin: {}, stdout: {}, stderr: {}, cwd: () => "/" } as unknown as Host;
-  const call = createCall(commandNamed("runs"), ["runs"], host, { kind: "strict", declared: [] }, () => {});
-  assert.equal(call.text("limit"), undefined);
-  for (const read of [call.text, call.all, call.on])
-    assert.throws(() => read("script"), /runs reads --script and does not declare it/);
+/** A line of a command as that command receives it. */
+function callOf<Name extends CommandName>(name: Name, ...words: readonly string[]): CallOf<Name> {
+  const command = commandNamed(name);
+  const line = lineOf(command, [name, ...words]);
+  return createCall(command, [name, ...words], host, line, () => {}) as CallOf<Name>;
+}
+
+test("a command receives its flags with their types, and cannot read any other", () => {
+  const { flags, written } = callOf("runs", "--limit", "12", "--older-than", "8w", "--no-watch");
+  const limit: number | undefined = flags.limit;
+  const [age, keep]: readonly (number | undefined)[] = [flags["older-than"], flags.keep];
+  assert.deepEqual([limit, age, keep, flags.watch], [12, 8 * 604_800_000, undefined, false]);
+  assert.deepEqual([written.limit, written.keep, written.watch], [["12"], [], ["false"]]);
+  // @ts-expect-error -- runs does not declare it, so that no code of it can read it
+  assert.equal(flags.script, undefined);
+  // @ts-expect-error -- a count is a number
+  const text: string | undefined = flags.limit;
+  assert.equal(text, 12);
+});
+
+test("every kind of value is read, or refused in one form that names the flag, what it needs and what was given", () => {
+  type Read = readonly [CommandName, flag: string, written: string, value: unknown];
+  const good: readonly Read[] = [
+    ["runs", "limit", "1", 1],
+    ["runs", "keep", "0", 0],
+    ["run", "limit", "999", 999],
+    ["run", "max-cost", "$0.50", 0.5],
+    ["run", "max-time", "90s", 90_000],
+    ["runs", "older-than", "0d", 0],
+    ["resume", "expire", "2w", 1_209_600_000],
+    ["run", "sandbox", "off", "off"],
+    ["logs", "level", "warn", "warn"],
+    ["graph", "format", "svg", "svg"],
+    ["run", "trust", "", ""],
+    ["run", "color", "true", undefined],
+    ["run", "merge", "", true],
+  ];
+  for (const [name, flag, written, value] of good) {
+    const words = ["color", "merge"].includes(flag)
+      ? value === true
+        ? [`--${flag}`]
+        : []
+      : [`--${flag}=${written}`];
+    const { flags } = callOf(name, "x", ...words) as { readonly flags: { readonly [name: string]: unknown } };
+    assert.equal(flags[flag], value, `${name} --${flag}`);
+  }
+  const bad: readonly (readonly [CommandName, flag: string, written: string, needs: string])[] = [
+    ["runs", "limit", "x", "a whole number of at least 1"],
+    ["runs", "limit", "0", "a whole number of at least 1"],
+    ["runs", "keep", "-1", "a whole number of at least 0"],
+    ["run", "limit", "1000", "a whole number from 1 to 999"],
+    ["run", "concurrency", "0", "a whole number from 1 to 999"],
+    ["check", "max-turns", "1.5", "a whole number of at least 0"],
+    ["run", "max-tokens", "1e3", "a whole number of at least 1"],
+    ["run", "max-cost", "free", "an amount in US dollars, such as 0.50"],
+    ["run", "max-time", "20", "a unit, such as 20s, 20m or 20h"],
+    ["run", "max-time", "0s", "a time with a unit (ms, s, m, h, d, w), such as 90s or 5m"],
+    ["runs", "older-than", "soon", "a time with a unit (ms, s, m, h, d, w), such as 90s or 5m"],
+    ["resume", "expire", "0h", "a time with a unit (ms, s, m, h, d, w), such as 90s or 5m"],
+    ["run", "sandbox", "maybe", "auto, on or off"],
+    ["resume", "on-permission", "ask", "deny, halt or allow"],
+    ["logs", "level", "loud", "debug, info, warn or error"],
+    ["graph", "format", "png", "text, mermaid, dot, svg or json"],
+    ["runs", "cwd", "", "a folder"],
+    ["salvage", "out", "", "a folder"],
+    ["export", "out", "", "a file"],
+  ];
+  for (const [name, flag, written, needs] of bad) {
+    const takes = commandNamed(name).words.some(({ optional }) => optional === undefined);
+    assert.throws(
+      () => callOf(name, ...(takes ? ["x"] : []), `--${flag}=${written}`),
+      (error) =>
+        error instanceof UsageError && error.message === `--${flag} needs ${needs}, not "${written}".`,
+      `${name} --${flag}=${written}`,
+    );
+  }
+});
+
+test("a line whose values cannot be read is answered as it asks to be, and a first look passes over them", () => {
+  const command = commandNamed("runs");
+  const argv = ["runs", "--json", "--limit", "x"];
+  const seen: boolean[] = [];
+  const hear = ({ flags }: Call) => void seen.push(flags.json);
+  assert.throws(() => createCall(command, argv, host, lineOf(command, argv), hear), UsageError);
+  assert.deepEqual(seen, [true]);
+  const run = commandNamed("run");
+  const line = parseLine(["run", "x", "--sandbox", "maybe", "--json"], { flags: everyFlag(), lenient: true });
+  const { flags } = createCall(run, [], host, line, () => {}) as CallOf<"run">;
+  assert.deepEqual([flags.sandbox, flags.json], [undefined, true]);
 });
 
 test("every flag with a value says what a shell can offer for it, or is one of those that take anything", () => {

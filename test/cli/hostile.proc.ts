@@ -273,7 +273,7 @@ const TEXTS: readonly Case[] = [
     },
     args: ["check", "a"],
     code: 2,
-    says: /nests deeper than 200/,
+    says: /is nested deeper than 200/,
   },
   {
     name: "a deep agent.json",
@@ -283,7 +283,7 @@ const TEXTS: readonly Case[] = [
     },
     args: ["check", "a"],
     code: 2,
-    says: /nests deeper than 200/,
+    says: /is nested deeper than 200/,
   },
   {
     name: "a deep value in the registry",
@@ -293,7 +293,7 @@ const TEXTS: readonly Case[] = [
     },
     args: ["check", "a"],
     code: 2,
-    says: /nests deeper than 200/,
+    says: /is nested deeper than 200/,
   },
   {
     name: "50,000 keys in front matter",
@@ -319,7 +319,7 @@ const TEXTS: readonly Case[] = [
     ),
     args: ["check", "a"],
     code: 2,
-    says: /aliases stand for too much/,
+    says: /aliases expand to too many values/,
   },
   { name: "deep YAML", prepare: stages(`x: ${deep(20_000)}`), args: ["check", "a"], code: 2, says: /nests/ },
   {

@@ -122,7 +122,7 @@ test("without GitHub it says what it would do there, and does the rest", async (
 
     const ran = await lockstep(RUN);
     assert.equal(ran.status, 0, ran.stderr);
-    assert.match(ran.stderr, /nothing will be changed on GitHub, only told: It is not known which/);
+    assert.match(ran.stderr, /nothing will be changed on GitHub, only reported: It is not known which/);
     assert.match(ran.stderr, /&& gh issue edit 12 --add-label done --add-label docs$/m);
     assert.match(readFileSync(join(folder, "hello.md"), "utf8"), /Welcome to/);
   });

@@ -170,7 +170,7 @@ describe("a second Ctrl-C leaves at once while", { concurrency: 2 }, () => {
       const { outcome, run, resumable, exitCode, reason } = onlyDocument({ stdout, stderr: "", code: 130 });
       assert.deepEqual([outcome, resumable, exitCode], ["interrupted", true, 130], stdout);
       assert.match(String(run), /^\w{10}$/);
-      assert.match(String(reason), new RegExp(`go on with: lockstep resume ${String(run)}$`, "i"));
+      assert.match(String(reason), new RegExp(`continue with: lockstep resume ${String(run)}$`, "i"));
       if (!written(world)) return;
       const left = () => alive([readFileSync(join(world.root, "pid"), "utf8")]);
       await until(() => left().length === 0, "nothing outlives it");

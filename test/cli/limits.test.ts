@@ -22,17 +22,17 @@ const refused: readonly [text: string, says: RegExp][] = [
   ["turns=", /^--max turns needs a whole number of at least 1, not ""\.$/],
   ["turns=0", /^--max turns needs a whole number of at least 1, not "0"\.$/],
   ["a.tokens=1.5", /^--max tokens needs a whole number of at least 1, not "1\.5"\.$/],
-  ["costUsd=abc", /^--max costUsd needs an amount in US dollars, as in 0\.50, not "abc"\.$/],
+  ["costUsd=abc", /^--max costUsd needs an amount in US dollars, such as 0\.50, not "abc"\.$/],
   ["visits=3", /^--max cannot be "visits=3"/],
   ["a.b=3", /^--max cannot be/],
-  ["soft=0", /^--max soft needs a share above 0 and at most 1, as in 0\.8, not "0"\.$/],
-  ["soft=1.5", /^--max soft needs a share/],
-  ["wallMs=90", /^--max wallMs needs a unit, as in 90s, 90m or 90h, not "90"\.$/],
+  ["soft=0", /^--max soft needs a fraction above 0 and at most 1, such as 0\.8, not "0"\.$/],
+  ["soft=1.5", /^--max soft needs a fraction/],
+  ["wallMs=90", /^--max wallMs needs a unit, such as 90s, 90m or 90h, not "90"\.$/],
   [
     "wallMs=soon",
-    /^--max wallMs needs a time with its unit \(ms, s, m, h, d\), as in 90s or 5m, not "soon"\.$/,
+    /^--max wallMs needs a time with a unit \(ms, s, m, h, d, w\), such as 90s or 5m, not "soon"\.$/,
   ],
-  ["wallMs=0", /^--max wallMs needs a time with its unit/],
+  ["wallMs=0", /^--max wallMs needs a time with a unit/],
   ["=3", /^--max cannot be/],
 ];
 for (const [text, message] of refused) {

@@ -40,7 +40,7 @@ test("explain tells of an agent and of a step, and names the step that was meant
   assert.match(agent.stdout, /runner\.verdict\.type .* \.agent\/notes\/agent\.json:\d+/);
   assert.match(
     agent.stdout,
-    /^settings as declared \(what holds for commands on this machine: the line "commands" above\)$/m,
+    /^settings as declared \(the line "commands" above shows what applies on this machine\)$/m,
   );
   const step = onlyDocument(await world.lockstep(["explain", "notes", "closure.note", "--json"]));
   assert.deepEqual([step.v, step.step], [1, "closure.note"]);
@@ -57,7 +57,7 @@ test("check holds a flow to a budget, and run tells it before the start", async 
   const { problems } = onlyDocument(over) as { problems: { code: string; file: string; message: string }[] };
   const found = problems.find(({ code }) => code === "BUDGET-TURNS");
   assert.equal(found?.file, ".agent/notes/agent.json");
-  assert.match(found?.message ?? "", /A run can take \d+ answers of the model, more than 1/);
+  assert.match(found?.message ?? "", /A run can take \d+ model answers, more than 1/);
   assert.equal((await world.lockstep(["check", "notes", "--max-turns", "1000"])).code, 0);
   assert.equal((await world.lockstep(["check", "notes", "--max-turns", "few"])).code, 2);
 

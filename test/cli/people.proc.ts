@@ -177,7 +177,7 @@ describe("a run that another process drives", { concurrency: 2 }, () => {
     ]);
     assert.match(
       text.stdout,
-      /▶ running {2}notes · run \w+ · 1 iteration · [\d.]+ m?s\n {2}The run is in progress/,
+      /▶ running {2}notes · run \w+ · 1 iteration · [\d.]+ m?s\n {2}The run is active in another process/,
     );
     assert.doesNotMatch(text.stdout, /next +lockstep/);
     const { outcome, exitCode } = resultOf(json.stdout);
@@ -225,7 +225,7 @@ describe("a run that another process drives", { concurrency: 2 }, () => {
     assert.equal((await world.lockstep(["pause", run])).code, 0);
     assert.equal(await over, 5, heard.stderr);
     const answered = await world.lockstep(["answer", run, id, "allow"]);
-    assert.match(answered.stdout, /paused; go on with: lockstep continue/);
+    assert.match(answered.stdout, /paused; continue with: lockstep continue/);
     const whole = await world.lockstep(["continue", run, "--json"]);
     assert.deepEqual([whole.code, isMade(world)], [0, true], whole.stderr);
   });

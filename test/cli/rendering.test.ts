@@ -3,8 +3,9 @@ import { test } from "node:test";
 import { COMMANDS } from "../../src/cli/commands.ts";
 import { commandHelp, mainHelp } from "../../src/cli/help.ts";
 import { countProblems, renderProblems } from "../../src/cli/text/problems.ts";
+import type { Deed } from "../../src/flow/deed.ts";
 import { backendText, createProgress, entryLines, ledLine, statusLine } from "../../src/cli/text/progress.ts";
-import { renderReport } from "../../src/cli/text/report.ts";
+import { renderBrief, renderReport } from "../../src/cli/text/report.ts";
 import { createScreen, type Manners } from "../../src/cli/screen.ts";
 import { createPaint } from "../../src/cli/text/text.ts";
 import { asTyped } from "../../src/cli/text/typed.ts";
@@ -191,7 +192,7 @@ test("a run that waits shows its questions once, and a command for each answer o
     expiresAt: null,
     answer: "lockstep answer 0123456789 q1 allow",
   } as const;
-  const reason = `${question.question}\nNobody is there to answer. Answer with: ${question.answer}`;
+  const reason = `${question.question}\nNo one is available to answer. Answer with: ${question.answer}`;
   const more = { outcome: "waiting", reason, questions: [question] } as const;
   const resume = `lockstep resume 0123456789 --state ${"long-".repeat(12)}folder`;
   const report = renderReport(failed("PermissionRequired", more), resume, plain);
@@ -318,9 +319,9 @@ const REASONS: readonly [more: Partial<Shown>, said: string, next: string | null
       outcome: "failed",
       code: "JOURNAL_UNAVAILABLE",
       resumable: true,
-      reason: "It is full. What was committed is kept; go on with: lockstep resume 01",
+      reason: "It is full. Completed work is kept; continue with: lockstep resume 01",
     },
-    "It is full. What was committed is kept.",
+    "It is full. Completed work is kept.",
     "npx lockstep resume 01",
   ],
   [
@@ -338,9 +339,9 @@ const REASONS: readonly [more: Partial<Shown>, said: string, next: string | null
       outcome: "failed",
       code: "X",
       resumable: true,
-      reason: "Push it yourself.\nThen go on with: lockstep resume 01",
+      reason: "Push it yourself.\nThen continue with: lockstep resume 01",
     },
-    "Push it yourself.\n  Then go on with: npx lockstep resume 01",
+    "Push it yourself.\n  Then continue with: npx lockstep resume 01",
     "npx lockstep resume 01",
   ],
   [
@@ -368,6 +369,23 @@ for (const [more, said, next] of REASONS) {
     assert.equal(/^ {2}next +(.*)$/m.exec(report)?.[1] ?? null, next);
   });
 }
+
+test("what is not done after a complete run is said once in a report, and in the brief one too", () => {
+  const detail = "not merged: git refuses";
+  const reason = `It is complete.\nThe run is complete, but an effect after it failed: ${detail}\nThen continue with: lockstep resume 01`;
+  const effects = [{ at: 0, key: "merge", kind: "merge", state: "failed", target: "main", detail }] as const;
+  const failed = { outcome: "failed", code: "FINALIZE_FAILED", success: false, resumable: true } as const;
+  const shown = { ...result, ...failed, reason, effects, warnings: [] };
+  for (const [name, text] of [
+    ["report", renderReport(shown, "lockstep resume 01", plain)],
+    ["brief", renderBrief(shown, "lockstep resume 01", plain)],
+  ] as const)
+    assert.equal(text.split(detail).length, 2, `${name}:\n${text}`);
+  assert.match(
+    renderReport(shown, "lockstep resume 01", plain),
+    /an effect after it failed \(see effects\)\.\n[^]*effects +merge ✗ not merged: git refuses\n[^]*next +lockstep resume 01$/,
+  );
+});
 
 test("on a narrow terminal values stay under values, and commands whole", () => {
   const path = ["one", "two", "three", "four"].map((step) => ({ step, visit: 1, label: "next", to: "end" }));
@@ -477,12 +495,14 @@ const said = {
   calls: [{ id: "1", name: "Bash", input: { command: "ls" } }],
 };
 
+const at = { step: "a", visit: 2 };
 const lines: readonly (readonly [
   name: string,
   entry: Entry,
   state: State,
   verbose: boolean,
   expected: readonly string[],
+  deeds?: readonly Deed[],
 ])[] = [
   ["a plain answer says nothing", entry({ type: "step.answered", step: "a", reply: said }), state, false, []],
   [
@@ -499,19 +519,18 @@ const lines: readonly (readonly [
       step: "a",
       reply: { kind: "fault", fault: { kind: "network", message: "It is gone." } },
     }),
-    {
-      ...state,
-      pending: [{ type: "wait", ms: 5000, retry: { next: 2, of: 5 } }],
-    } as unknown as State,
+    state,
     false,
     ["    a: It is gone; trying again in 5.0 s (attempt 2 of 5)"],
+    [{ kind: "waits", ...at, ms: 5000, next: 2, of: 5 }],
   ],
   [
     "an answer sent back",
     entry({ type: "step.answered", step: "a", reply: { ...said, calls: [] } }),
-    { ...state, lanes: [{ ...lane, say: [{ kind: "repair", errors: ["no x"] }] }] } as unknown as State,
+    state,
     false,
     ["    a: sent back, no x"],
+    [{ kind: "sent-back", ...at, why: "misfit", errors: ["no x"], calls: 0 }],
   ],
   [
     "a denied tool",
@@ -657,8 +676,17 @@ const before = {
   ],
 } as unknown as State;
 
-for (const [name, one, at, verbose, expected] of lines) {
-  test(`progress: ${name}`, () => assert.deepEqual(entryLines(one, at, plain, verbose, before), expected));
+/** What a decision about an entry did with the calls of its visit. */
+const callsIn = ({ event }: Entry, { lanes }: State): readonly Deed[] => {
+  if (event.type !== "step.called") return [];
+  const { step, visit, results } = event;
+  const command = lanes.find((one) => one.step === step && one.visit === visit)?.command;
+  return [{ kind: "called", step, visit, results, calls: command?.type === "call" ? command.calls : [] }];
+};
+
+for (const [name, one, after, verbose, expected, deeds = callsIn(one, before)] of lines) {
+  test(`progress: ${name}`, () =>
+    assert.deepEqual(entryLines({ entry: one, before, after, deeds }, plain, verbose), expected));
 }
 
 test("tools of siblings name their step and what they are about, in whichever order they end and after a resume", () => {
@@ -674,10 +702,15 @@ test("tools of siblings name their step and what they are about, in whichever or
     lanes: [calling("b", 1, edit("old")), calling("a", 1, edit("a.ts")), calling("b", 2, edit("b.ts"))],
   } as unknown as State;
   const flow = { agent: "x", steps: {} } as never;
-  progress.observe(entry({ type: "run.resumed", epoch: 2 }), both, flow);
-  progress.observe(called("b", 2), { ...both, lanes: both.lanes.slice(0, 2) }, flow);
-  progress.observe(called("a", 1), { ...both, fork: null, lanes: [] }, flow);
-  progress.observe(called("a", 1), { ...both, fork: null, lanes: [] }, flow);
+  const [one, two, none] = [
+    { ...both, lanes: both.lanes.slice(0, 2) },
+    { ...both, fork: null, lanes: [] },
+    { ...both, fork: null, lanes: [] },
+  ];
+  progress.observe(entry({ type: "run.resumed", epoch: 2 }), both, flow, []);
+  progress.observe(called("b", 2), one, flow, callsIn(called("b", 2), both));
+  progress.observe(called("a", 1), two, flow, callsIn(called("a", 1), one));
+  progress.observe(called("a", 1), none, flow, callsIn(called("a", 1), two));
   progress.stop();
   assert.deepEqual(stderr.written.slice(1), ["    b: Edit b.ts\n", "    a: Edit a.ts\n", "    Edit\n"]);
 });
@@ -794,10 +827,8 @@ for (const [isAnswering, shows] of [
     const progress = createProgress(screen, false, () => now);
     now = 60_000;
     const question = { id: "q1", text: "May I?" };
-    progress.observe(entry({ type: "step.asked", step: "a", question }), state, {
-      agent: "x",
-      steps: {},
-    } as never);
+    const flow = { agent: "x", steps: {} } as never;
+    progress.observe(entry({ type: "step.asked", step: "a", question }), state, flow, []);
     progress.stop();
     assert.equal(stderr.written.join("").includes("May I?"), shows);
     assert.match(stderr.written.join(""), /a #2 · checking · 0 ms/);

@@ -154,7 +154,7 @@ describe("a run is confined", needs(hasBwrap, NO_BWRAP), () => {
 
 /** Said once, before the first command. */
 const LOUD =
-  /^Commands are not confined: bubblewrap is not installed; .*apt install bubblewrap\)\. They run with your permissions\.$/m;
+  /^Commands are not sandboxed: bubblewrap is not installed; .*apt install bubblewrap\)\. They run with your permissions\.$/m;
 
 describe("a run is not confined", () => {
   const cases: readonly [name: string, setting: Setting, flags: readonly string[], warning: RegExp | null][] =
@@ -171,7 +171,7 @@ describe("a run is not confined", () => {
         "when the user says so on the line",
         { sandbox: NONE },
         ["--sandbox", "off"],
-        /not confined, although the agent asks/,
+        /not sandboxed, although the agent asks/,
       ],
       [
         "when the user's settings say so",
@@ -226,10 +226,10 @@ describe("before any model or command, the end is", () => {
       { config: { env: ["GITHUB_TOKEN"] } },
       [],
       3,
-      /never given to commands/,
+      /never passed to commands/,
     ],
-    ["2 for a word it does not know", {}, ["--sandbox", "maybe"], 2, /--sandbox knows on, off and auto/],
-    ["2 for every host", {}, ["--network", "*"], 2, /--network: .*it is every host.*none, usual, all/],
+    ["2 for a word it does not know", {}, ["--sandbox", "maybe"], 2, /--sandbox needs auto, on or off/],
+    ["2 for every host", {}, ["--network", "*"], 2, /--network: .*it matches every host.*none, usual, all/],
     ["2 for this machine", {}, ["--network", "a.example,localhost"], 2, /every service on this machine/],
     ["3 when settings open every host", { config: { network: ["*.com"] } }, [], 3, /network: .*below \.com/],
     [
@@ -320,7 +320,7 @@ describe("looking at it", needs(hasBwrap, NO_BWRAP), () => {
     assert.equal(code, 0);
     assert.match(
       stdout,
-      /advisory +commands write only in their folders +commands are not confined: switched off by --sandbox off/,
+      /advisory +commands write only in their folders +commands are not confined: disabled by --sandbox off/,
     );
     const missing = await go(project({ sandbox: NONE }), ["probe", "busy"], { PATH: withoutBwrap() });
     assert.equal(missing.code, 3);

@@ -132,7 +132,7 @@ describe("an agent made of stages", { concurrency: 2 }, () => {
     assert.equal(code, 2);
     assert.ok(runs[0]!.results.some(({ ruleId }) => ruleId === "StageTurnCapTooLow"));
     const fixed = await world.lockstep(["check", "wrong", "--fix", "--dry-run"]);
-    assert.match(fixed.stdout, /^Nothing is left to fix that has one right answer/);
+    assert.match(fixed.stdout, /^Nothing can be fixed automatically/);
   });
 
   test("is held to a budget, told where the limit is written", async () => {
@@ -152,7 +152,7 @@ describe("an agent made of stages", { concurrency: 2 }, () => {
     );
     const { stdout } = await world.lockstep(["explain", "release", "plan"]);
     assert.match(stdout, /\{\{ctx\.task\}\} +the parameter --task/);
-    assert.match((await world.lockstep(["migrate", "release"])).stdout, /in the current form already/);
+    assert.match((await world.lockstep(["migrate", "release"])).stdout, /already has the current format/);
   });
 
   test("tells its inputs as flags, and checks what is given before it runs", async () => {
@@ -166,9 +166,9 @@ describe("an agent made of stages", { concurrency: 2 }, () => {
       [["--input", "task=x", "--input", "task=y"], /--task is given more than once/],
       [["--input", "task=x", "--input", "tries=many"], /--tries is "many", not a number/],
       [["--input", "task=x", "--input", "other=1"], /no parameter "other"/],
-      [["--input", "upstream=1"], /the runtime writes it/],
+      [["--input", "upstream=1"], /the runtime sets it/],
       [["--input", "@none.json"], /@none\.json cannot be read/],
-      [["--input", "@list.json"], /must hold a JSON object/],
+      [["--input", "@list.json"], /must contain a JSON object/],
     ];
     world.write("list.json", "[]");
     for (const [args, says] of refusals) {

@@ -117,7 +117,7 @@ async function killed(world: World, args: readonly string[], signal: NodeJS.Sign
   await until(() => child.exitCode !== null || child.signalCode !== null, "it does not end");
 }
 
-const SAYS = /were still running although the process that owned it was gone\. They were ended: (.*)\.$/;
+const SAYS = /were still running after the process that owned it had died\. They were ended: (.*)\.$/;
 
 describe("kill -9", { skip: process.platform !== "linux", concurrency: 2 }, () => {
   for (const { name, names, prepare } of CASES) {

@@ -3,16 +3,16 @@ import assert from "node:assert/strict";
 import { globSync, readFileSync } from "node:fs";
 import { describe, it } from "node:test";
 import type { Backend, Clock } from "../../src/engine/ports.ts";
-import { stateAfter } from "../../src/engine/decide/decide.ts";
 import { drivenMs } from "../../src/engine/drive/stamp.ts";
-import { EMPTY_STATE } from "../../src/engine/decide/state.ts";
 import type { Entry } from "../../src/flow/event.ts";
 import type { Flow } from "../../src/flow/flow.ts";
 import { createMemoryJournal, resume, runBatch, runLoaded, show, type Result } from "../../src/run/index.ts";
-import { createSpans } from "../../src/run/records/spans.ts";
-import { followRun } from "../../src/run/watch/tail.ts";
+import { story } from "../../src/story/story.ts";
+import { createSpans } from "../../src/tell/spans.ts";
+import { followRun } from "../../src/run/watch/follow.ts";
 import { sketchCheck, sketchFlow, sketchMachine } from "../../src/testing/flows.ts";
 import { play } from "../engine/played.ts";
+import { ready } from "../ready.ts";
 
 const [SECOND, MINUTE, HOUR, DAY] = [1000, 60_000, 3_600_000, 86_400_000];
 const project = { root: "/", agentsDir: "/.agent", stateDir: "/.lockstep" };
@@ -41,6 +41,8 @@ describe("system clock changes in the middle of a run", () => {
         const [untouched, touched] = [await limited(wallMs, []), await limited(wallMs, settings)];
         assert.deepEqual(touched.told, untouched.told);
         assert.equal(touched.driven, wallMs);
+        const visits = touched.result.path.map(({ step, visit }) => `${step}@${visit}`);
+        assert.deepEqual(visits, [...new Set(visits)], "each decision once");
       }
     });
 
@@ -228,13 +230,7 @@ const ten = sketchFlow(
 /** The names and milliseconds of all spans of a run; each lies within the one that it belongs to. */
 function lengths({ flow, entries }: { readonly flow: Flow; readonly entries: readonly Entry[] }) {
   const spans = createSpans(flow, "r", false);
-  let before = EMPTY_STATE;
-  const all = entries.flatMap((entry) => {
-    const after = stateAfter(flow, before, entry.event);
-    const done = spans.hear(entry, before, after);
-    before = after;
-    return done;
-  });
+  const all = [...story(ready(flow), entries)].flatMap(spans.hear);
   const every = [...all, ...spans.close()];
   for (const { name, parent, start, end } of every) {
     assert.ok(start <= end, `${name} ends before it begins`);

@@ -17,6 +17,7 @@ import { random as seeded } from "../load/random.ts";
 import { bundled, warmed } from "../bundle.ts";
 import { quickFolder } from "./folder.ts";
 import { agents } from "./killed-agents.ts";
+import { ready } from "../ready.ts";
 
 const KILLS = Number(process.env.CRASH_KILLS ?? 150);
 const SEED = Number(process.env.CRASH_SEED ?? 7);
@@ -153,7 +154,7 @@ function answersIn(entries: readonly Entry[]): readonly string[] {
 /** The whole state, with the id of the run taken out: it is in every stageExecutionId. Members in any order. */
 function essence(agent: string, run: string, entries: readonly Entry[]): string {
   const { flow } = agents("/")[agent]!.loaded;
-  const state = JSON.parse(JSON.stringify(fold(flow!, entries)).replaceAll(run, "RUN")) as object;
+  const state = JSON.parse(JSON.stringify(fold(ready(flow!), entries)).replaceAll(run, "RUN")) as object;
   return JSON.stringify(state, (_, value: unknown) =>
     typeof value === "object" && value !== null && !Array.isArray(value)
       ? Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)))

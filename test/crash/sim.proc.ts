@@ -16,6 +16,7 @@ import { openLog, recover, toFrame, type Moment } from "./disk.ts";
 import { outsideFor, type Recorded } from "./outside.ts";
 import { wholeRuns } from "./recorded.ts";
 import { IS_WHOLE } from "../rounds.ts";
+import { ready } from "../ready.ts";
 
 const POINTS = Number(process.env.CRASH_POINTS ?? (IS_WHOLE ? 100_000 : 30_000));
 const SEED = Number(process.env.CRASH_SEED ?? 20_261);
@@ -111,9 +112,9 @@ async function goOn(group: readonly Recorded[], crash: Crash): Promise<readonly 
         const begin = isFirst ? past[0]! : ({ type: "run.resumed", epoch: crash.after.length + 1 } as const);
         const isOver = past.at(-1)!.event.type === "run.ended";
         const state = isOver
-          ? fold(recorded.flow, past)
+          ? fold(ready(recorded.flow), past)
           : await drive({
-              flow: recorded.flow,
+              flow: ready(recorded.flow),
               ports,
               handle: {
                 run,
@@ -145,7 +146,7 @@ const wholes = new WeakMap<Recorded, unknown>();
 
 /** The first time there is no crash: what comes out then is held against the record, and all else against that. */
 function keep(recorded: Recorded, whole: ReturnType<typeof essence>): unknown {
-  const { path } = essence(fold(recorded.flow, recorded.entries), recorded.entries);
+  const { path } = essence(fold(ready(recorded.flow), recorded.entries), recorded.entries);
   // Earlier versions did not record which siblings were started.
   assert.deepEqual(withoutForks(whole.path), withoutForks(path));
   wholes.set(recorded, whole);

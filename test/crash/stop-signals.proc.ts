@@ -218,7 +218,7 @@ function begin({ env, root }: Signalled, args: readonly string[]) {
   return { pid: child.pid!, ended, hasEnded };
 }
 
-/** What a state folder has to go on with: a batch, or the runs that have not ended. */
+/** What a state folder has to continue with: a batch, or the runs that have not ended. */
 async function unfinishedIn(state: string): Promise<readonly string[]> {
   const records = join(state, "batches");
   const batches = existsSync(records) ? readdirSync(records).filter((name) => name.endsWith(".json")) : [];

@@ -4,6 +4,7 @@ import { test } from "node:test";
 import { stateAfter } from "../../src/engine/decide/decide.ts";
 import { attended } from "../../src/engine/decide/due.ts";
 import { fold } from "../../src/engine/drive/drive.ts";
+import { prepare } from "../../src/engine/schema/prepared.ts";
 import type { Act, Backend } from "../../src/engine/ports.ts";
 import { EMPTY_STATE, type State } from "../../src/engine/decide/state.ts";
 import type { EffectOf } from "../../src/flow/due.ts";
@@ -146,11 +147,12 @@ for (const { name, flow, model: replies, due, args: given = args } of DUE)
     const bare = await play({ flow, args: given, model: replies });
     assert.deepEqual(played.entries, bare.entries);
     if (flow === plain) assert.equal("acts" in played.state, false);
-    sameHoweverAttended(flow, played.entries);
+    await sameHoweverAttended(flow, played.entries);
   });
 
 /** That something was attended to is not recorded: whatever follows says so. */
-function sameHoweverAttended(flow: Flow, entries: readonly Entry[]): void {
+async function sameHoweverAttended(plain: Flow, entries: readonly Entry[]): Promise<void> {
+  const flow = await prepare(plain);
   let state = EMPTY_STATE;
   for (const { event } of entries) {
     const next = stateAfter(flow, state, event);
@@ -188,7 +190,7 @@ test("what failed on GitHub is due again after the next step, and nothing else i
     const [first, ...later] = heard;
     assert.equal(first, "blocks initial.a@1");
     assert.deepEqual([...new Set(later)], due, `${kind} ${how}`);
-    sameHoweverAttended(asking, entries);
+    await sameHoweverAttended(asking, entries);
   }
 });
 
@@ -206,17 +208,19 @@ test("what a sibling asks for is due until all of them have come to rest", async
   const replies = [noting("go"), noting("ok"), noting("ok"), say("ok")];
   const { entries } = await play({ flow: forking, model: replies, ports: { act: listening(heard) } });
   assert.deepEqual(heard, ["blocks start@1", "blocks a@1, blocks b@1"]);
+  const prepared = await prepare(forking);
   const due = entries.map((_, index) => {
-    const [first] = fold(forking, entries.slice(0, index + 1)).pending;
+    const [first] = fold(prepared, entries.slice(0, index + 1)).pending;
     return first?.type === "act" ? namesIn(first.due).join(", ") : "";
   });
   assert.deepEqual(due, ["", "blocks start@1", "blocks a@1", "blocks a@1, blocks b@1", "", ""]);
-  sameHoweverAttended(forking, entries);
+  await sameHoweverAttended(forking, entries);
 });
 
 test("what the shared part of a fork asks for was done by the other run", async () => {
   const replies = [noting("handoff"), noting("repeat"), say("closing")];
   const { entries } = await play({ flow: asking, model: replies });
+  const prepared = await prepare(asking);
   for (const [seq, due] of [
     [1, ["blocks initial.a@1", "blocks closure.a@1"]],
     [2, ["blocks closure.a@1"]],
@@ -228,7 +232,7 @@ test("what the shared part of a fork asks for was done by the other run", async 
     const forkedFrom = { run: "other", seq };
     const forked = [{ ...begin!, event: { ...event, forkedFrom } }, ...others];
     const found = forked.flatMap((_, index) => {
-      const [first] = fold(asking, forked.slice(0, index + 1)).pending;
+      const [first] = fold(prepared, forked.slice(0, index + 1)).pending;
       return first?.type === "act" ? namesIn(first.due) : [];
     });
     assert.deepEqual(found, due, String(seq));

@@ -4,6 +4,7 @@ import { test } from "node:test";
 import { replay } from "../../src/story/replay.ts";
 import { play } from "./played.ts";
 import { scenarios } from "./scenarios.ts";
+import { ready } from "../ready.ts";
 
 for (const [name, scenario] of Object.entries(scenarios)) {
   test(`${name}: every cut resumes to the same end`, async () => {
@@ -29,7 +30,11 @@ for (const [name, scenario] of Object.entries(scenarios)) {
         },
         `cut after ${cut}`,
       );
-      assert.equal(replay(scenario.flow, resumed.entries).difference, null, `replayed after cut ${cut}`);
+      assert.equal(
+        replay(ready(scenario.flow), resumed.entries).difference,
+        null,
+        `replayed after cut ${cut}`,
+      );
       const expected = asksOf(whole.entries).slice(asksOf(past).length);
       assert.deepEqual(resumed.asked.toSorted(), expected.toSorted(), `asked again after cut ${cut}`);
     }

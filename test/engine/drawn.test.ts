@@ -2,6 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { stateAfter } from "../../src/engine/decide/decide.ts";
+import { deedsOf, story, type Moment } from "../../src/story/story.ts";
+import { phaseOf } from "../../src/engine/decide/visit.ts";
 import { replay } from "../../src/story/replay.ts";
 import { addEntry, createReport } from "../../src/story/report.ts";
 import { prepareSchemas, schemasOf } from "../../src/engine/schema/schema.ts";
@@ -11,6 +13,7 @@ import type { Flow, Move } from "../../src/flow/flow.ts";
 import { outlineOf, type Edge } from "../../src/tell/outline.ts";
 import { sketchCheck, sketchMachine, type StageSketch } from "../../src/testing/flows.ts";
 import { random } from "../load/random.ts";
+import { ready } from "../ready.ts";
 
 const MACHINES = 1500;
 
@@ -23,6 +26,7 @@ test(`${MACHINES} generated machines: every recorded decision is drawn, and sibl
     const { edges } = outlineOf(flow);
     const entries = drive(flow, next);
     const path = entries.flatMap(({ led }) => led ?? []);
+    for (const moment of story(ready(flow), entries)) deedsAgree(moment);
     for (const led of path) {
       assert.ok(edges.some(isEdgeOf(led)), `${told(led)} is not drawn:\n${JSON.stringify(edges, null, 1)}`);
       for (const id of led.fork ?? []) {
@@ -40,6 +44,30 @@ test(`${MACHINES} generated machines: every recorded decision is drawn, and sibl
   for (const [what, times] of Object.entries(met)) assert.ok(times > 20, `${what}: ${times}`);
 });
 
+/** What a decision says that it did is what the states around it show. */
+function deedsAgree(moment: Moment): void {
+  const { before, after, entry } = moment;
+  const settled = deedsOf(moment, "settled").map(({ led }) => led);
+  assert.deepEqual(settled, entry.led === undefined ? [] : [entry.led]);
+  const ended = deedsOf(moment, "ended").map(({ verdict }) => verdict);
+  assert.deepEqual(ended, before.verdict === null && after.verdict !== null ? [after.verdict] : []);
+  const visits = { ...before.visits };
+  for (const { step, visit } of deedsOf(moment, "began")) visits[step] = visit;
+  assert.deepEqual(visits, after.visits);
+  for (const lane of after.lanes) {
+    const phases = deedsOf(moment, "phase").filter(({ step }) => step === lane.step);
+    const was = before.lanes.find(({ step, visit }) => step === lane.step && visit === lane.visit);
+    assert.equal(phases.at(-1)?.phase ?? (was && phaseOf(was)), phaseOf(lane));
+    phases.reduce(
+      (from, { from: left, phase }) => {
+        assert.equal(left, from);
+        return phase;
+      },
+      was === undefined ? null : phaseOf(was),
+    );
+  }
+}
+
 test("what an earlier version recorded of a fork replays as well, and a wrong record of one is noticed", async () => {
   const next = random(7);
   let forks = 0;
@@ -55,8 +83,8 @@ test("what an earlier version recorded of a fork replays as well, and a wrong re
           ),
         ) as Entry,
     );
-    assert.deepEqual(replay(flow, entries).difference, null);
-    assert.deepEqual(replay(flow, earlier).difference, null);
+    assert.deepEqual(replay(ready(flow), entries).difference, null);
+    assert.deepEqual(replay(ready(flow), earlier).difference, null);
     const place = entries.findIndex(({ led }) => led?.fork !== undefined);
     if (place === -1) continue;
     forks += 1;
@@ -65,7 +93,7 @@ test("what an earlier version recorded of a fork replays as well, and a wrong re
       ...entries[place]!,
       led: { ...led!, fork: led!.fork!.toReversed() },
     });
-    assert.equal(replay(flow, wrong).difference?.seq, place + 1);
+    assert.equal(replay(ready(flow), wrong).difference?.seq, place + 1);
   }
   assert.ok(forks > 20);
 });
@@ -138,7 +166,7 @@ function drive(flow: Flow, next: () => number): readonly Entry[] {
   const entries: Entry[] = [];
   let state: State = EMPTY_STATE;
   const add = (event: Event) => {
-    state = stateAfter(flow, state, event);
+    state = stateAfter(ready(flow), state, event);
     entries.push({ seq: entries.length + 1, at: 0, event, ...recordedWith(state) });
   };
   add(started);

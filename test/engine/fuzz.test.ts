@@ -11,6 +11,7 @@ import type { Event, Reply } from "../../src/flow/event.ts";
 import type { Flow } from "../../src/flow/flow.ts";
 import { isObject, type Json } from "../../src/flow/json.ts";
 import { sketchFlow } from "../../src/testing/flows.ts";
+import { ready } from "../ready.ts";
 
 const ANSWERS = 200_000;
 const STEPS = ["initial.a", "continuation.a", "closure.a"] as const;
@@ -107,7 +108,7 @@ test(`${ANSWERS} answers lead nowhere that is not declared`, () => {
       reply,
     };
     const expected = oracle(step, reply, state.lanes[0]!.repairs > 0);
-    const next = stateAfter(flow, state, event);
+    const next = stateAfter(ready(flow), state, event);
     const got =
       next.verdict !== null
         ? `end ${next.verdict.code ?? "completed"}`
@@ -316,7 +317,7 @@ function start(): State {
     cwd: "/",
     backend: { id: "x", options: null },
   };
-  const entered = stateAfter(flow, EMPTY_STATE, event);
+  const entered = stateAfter(ready(flow), EMPTY_STATE, event);
   // Past the first iteration, where a miss is forgiven.
   return { ...entered, iterations: 2 };
 }

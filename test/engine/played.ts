@@ -8,14 +8,14 @@ import { createHash } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { audit } from "../../src/tell/audit.ts";
-import { stateAfter } from "../../src/engine/decide/decide.ts";
-import { EMPTY_STATE } from "../../src/engine/decide/state.ts";
 import type { Entry } from "../../src/flow/event.ts";
 import type { Flow } from "../../src/flow/flow.ts";
 import type { LogLine } from "../../src/tell/log-line.ts";
-import { logLines } from "../../src/run/watch/log-lines.ts";
+import { story } from "../../src/story/story.ts";
+import { logLines } from "../../src/tell/log.ts";
 import { whyAll } from "../../src/run/records/why.ts";
 import * as testing from "../../src/testing/scenario.ts";
+import { ready } from "../ready.ts";
 
 export type { Played, Scenario } from "../../src/testing/scenario.ts";
 
@@ -59,8 +59,8 @@ function linesOf(
   { state, entries, asked, waits }: testing.Played,
 ): readonly string[] {
   const { verdict } = state;
-  const steps = whyAll(flow, entries);
-  const cuts = entries.map((_, at) => whyAll(flow, entries.slice(0, at + 1)).at(-1));
+  const steps = whyAll(ready(flow), entries);
+  const cuts = entries.map((_, at) => whyAll(ready(flow), entries.slice(0, at + 1)).at(-1));
   return [
     ...entries.map((entry, at) => {
       const { step = "", state: stands = "", pending = null } = cuts[at] ?? {};
@@ -68,20 +68,14 @@ function linesOf(
     }),
     `${verdict?.outcome} ${verdict?.code} ${verdict?.step} after ${state.iterations}`,
     `asked ${asked.join(" ")} waited ${waits.join(" ")}`,
-    `audit ${digest(audit(flow, entries))}`,
+    `audit ${digest(audit(ready(flow), entries))}`,
     ...steps.map((one) => `${one.step}@${one.visit} ${one.state} ${digest(one)}`),
     `logs ${digest(logged(flow, entries))}`,
   ];
 }
 
 function logged(flow: Flow, entries: readonly Entry[]): readonly LogLine[] {
-  let before = EMPTY_STATE;
-  return entries.flatMap((entry) => {
-    const after = stateAfter(flow, before, entry.event);
-    const lines = logLines(entry, before, after, flow);
-    before = after;
-    return lines;
-  });
+  return [...story(ready(flow), entries)].flatMap(logLines);
 }
 
 function digest(value: unknown): string {

@@ -9,6 +9,7 @@ import { prepareSchemas } from "../../src/engine/schema/schema.ts";
 import { EMPTY_STATE, type State } from "../../src/engine/decide/state.ts";
 import type { Call, Event, Reply } from "../../src/flow/event.ts";
 import { sketchMachine } from "../../src/testing/flows.ts";
+import { ready } from "../ready.ts";
 
 const SEQUENCES = 100_000;
 const CAP = 4;
@@ -21,7 +22,7 @@ test(`${SEQUENCES} turn sequences: nothing is thrown, no cap is passed, nothing 
   const next = generator(20_261_115);
   const ends = { ok: 0, cap: 0, other: 0 };
   for (let round = 0; round < SEQUENCES; round++) {
-    let state = stateAfter(flow, EMPTY_STATE, started);
+    let state = stateAfter(ready(flow), EMPTY_STATE, started);
     const used = { turns: 0, perTry: [0] };
     for (let turns = 0; state.verdict === null; turns++) {
       assert.ok(turns <= 100, "a stage that does not end");
@@ -33,8 +34,8 @@ test(`${SEQUENCES} turn sequences: nothing is thrown, no cap is passed, nothing 
           command.calls.every(({ name }) => name !== "done"),
           "a completion was run as a tool",
         );
-        state = stateAfter(flow, state, called(command));
-      } else if (command.type === "wait") state = stateAfter(flow, state, waited(command));
+        state = stateAfter(ready(flow), state, called(command));
+      } else if (command.type === "wait") state = stateAfter(ready(flow), state, waited(command));
       else if (command.type !== "end") assert.fail(`unforeseen: ${command.type}`);
     }
     assert.ok(
@@ -68,7 +69,7 @@ function answer(
   used: { turns: number; perTry: number[] },
 ): State {
   if (say.some(({ kind }) => kind === "retry") && used.perTry.at(-1)! > 0) used.perTry.push(0);
-  const after = stateAfter(flow, state, { type: "step.answered", step, visit, turn, reply });
+  const after = stateAfter(ready(flow), state, { type: "step.answered", step, visit, turn, reply });
   if (reply.kind === "said") used.perTry[used.perTry.length - 1]! += 1;
   const clean =
     reply.kind === "said" &&

@@ -10,6 +10,7 @@ import { createMemoryJournal, resume } from "../../src/run/index.ts";
 import { runLoaded } from "../../src/run/open.ts";
 import { sketchFlow, sketchMachine } from "../../src/testing/flows.ts";
 import { play } from "./played.ts";
+import { ready } from "../ready.ts";
 
 const project = { root: "/", agentsDir: "/.agent", stateDir: "/.lockstep" };
 const loaded = (flow: Flow) => ({ agent: "sketch", project, flow, problems: [] });
@@ -224,7 +225,7 @@ for (const [name, limits, granted] of [
     assert.deepEqual([stopped.code, stopped.exitCode, asked, most], ["BUDGET_EXHAUSTED", 4, 4, 3]);
     const { turns, inputTokens, outputTokens } = stopped.usage;
     assert.ok(turns <= 4 && inputTokens + outputTokens <= 45 && (stopped.costUsd ?? 0) <= 0.45);
-    assert.equal(replay(fan(limits), entries).difference, null);
+    assert.equal(replay(ready(fan(limits)), entries).difference, null);
     const done = await resume({ run: stopped.run!, journal, backend, spending: granted });
     assert.deepEqual([done.exitCode, asked], [0, 10], done.reason);
   });
@@ -292,7 +293,7 @@ test("that time is nearly up is told once, and recorded", async () => {
   assert.equal(result.exitCode, 0, result.reason);
   assert.deepEqual(told(/ms are used/), ["a 5", "a 7"]);
   assert.equal(entries.filter(({ event }) => event.type === "step.warned").length, 2);
-  assert.equal(replay(flow, entries).difference, null);
+  assert.equal(replay(ready(flow), entries).difference, null);
 });
 
 test("time that passes between an entry and the next question counts too", async () => {

@@ -110,15 +110,19 @@ const ROWS: readonly Row[] = [
   { name: "a fence that is not closed", text: `\`\`\`json\n${NOTE}`, gives: [/not closed/] },
   { name: "closed by fewer marks", text: `\`\`\`\`json\n${NOTE}\n\`\`\``, gives: [/not closed/] },
   { name: "closed by other marks", text: `\`\`\`json\n${NOTE}\n~~~`, gives: [/not closed/] },
-  { name: "no JSON", text: fence("json", '{"type":"note",}'), gives: [/is no JSON/] },
-  { name: "two objects", text: fence("json", `${NOTE}\n${NOTE}`), gives: [/is no JSON/] },
-  { name: "a type fence without an object", text: fence("note", "[]"), gives: [/holds no object/] },
+  { name: "no JSON", text: fence("json", '{"type":"note",}'), gives: [/is not JSON/] },
+  { name: "two objects", text: fence("json", `${NOTE}\n${NOTE}`), gives: [/is not JSON/] },
+  {
+    name: "a type fence without an object",
+    text: fence("note", "[]"),
+    gives: [/does not contain an object/],
+  },
   {
     name: "a type that is not declared",
     text: fence("json", '{"type":"shell"}'),
     gives: [/"shell", which is not among/],
   },
-  { name: "a type that is no text", text: fence("json", '{"type":["note"]}'), gives: [/is no text/] },
+  { name: "a type that is no text", text: fence("json", '{"type":["note"]}'), gives: [/is not a string/] },
   {
     name: "a type that objects inherit",
     text: fence("json", '{"type":"toString"}'),
@@ -132,7 +136,7 @@ const ROWS: readonly Row[] = [
   {
     name: "content that is no text",
     text: fence("note", '{"content":{"a":1}}'),
-    gives: [/"content".*is no text/],
+    gives: [/"content".*is not a string/],
   },
   {
     name: "a member that reaches a prototype",

@@ -158,9 +158,7 @@ for (const [name, at, meant] of MODELS) {
       problems.map((one) => `${one.severity} ${one.code} ${one.file} ${one.pointer} ${one.message}`),
       meant === null
         ? []
-        : [
-            `warning MODEL-UNKNOWN .agent/iterator/${at} There is no model "${name}". Did you mean "${meant}"?`,
-          ],
+        : [`warning MODEL-UNKNOWN .agent/iterator/${at} Unknown model "${name}". Did you mean "${meant}"?`],
     );
   });
 }

@@ -406,7 +406,7 @@ const ROWS_002: readonly Row[] = [
     name: "the schema of another step",
     edits: { [`${I}/outputSchemaRef/schema`]: "#/definitions/continuation.issue" },
     at: `${I}/outputSchemaRef`,
-    says: /takes "continuation\.issue" as stepId/,
+    says: /accepts only "continuation\.issue" as stepId/,
   },
   {
     code: "SCHEMA_POINTER_ERROR",
@@ -461,7 +461,7 @@ const ROWS_002: readonly Row[] = [
     name: "no prompt, whatever the fallbackKey",
     edits: { [`${I}/c3`]: "other", [`${I}/fallbackKey`]: "initial_issue" },
     at: I,
-    says: /"initial_issue" does not stand in: a flow with a complete intent has its own prompts only/,
+    says: /"initial_issue" is not used: a flow with a complete intent uses only its own prompts/,
   },
   {
     code: "FLOW-CYCLE",
@@ -736,7 +736,7 @@ test("later problems point at what the author wrote, with its line", () => {
 test("an old place beside the new one is passed over", () => {
   const { flow, problems } = withAgent({ ...NEW_AGENT, behavior: { defaultModel: "haiku" } });
   assert.equal(flow?.steps["initial.issue"]?.model, "sonnet");
-  assert.match(oldNames(problems)[0]!.message, /written too/);
+  assert.match(oldNames(problems)[0]!.message, /also set/);
 });
 
 test("what has no equivalent is said to have none", () => {

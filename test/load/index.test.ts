@@ -763,7 +763,7 @@ const LAST: readonly [name: string, changes: Changes, guarded: boolean, visits: 
 ];
 
 for (const [name, changes, guarded, visits] of LAST) {
-  test(`before an end by the verdict: ${name}`, () => {
+  test(`before the end by the verdict: ${name}`, () => {
     const flow = flowWith({ ...COUNTED, ...changes });
     assert.deepEqual([flow.stopGuard !== undefined, flow.limits.visits], [guarded, visits]);
     if (flow.stopGuard === undefined) return;

@@ -441,7 +441,7 @@ test("a YAML mistake stands at its line", () => {
     [`${FOLDER}/stages/plan.md`]: `---\n${front("turnCap: 2\n")}---\n`,
   }).problems;
   assert.deepEqual([problem!.line, problem!.column], [10, 1]);
-  assert.match(problem!.message, /the key "\w+" stands there twice/);
+  assert.match(problem!.message, /the key "\w+" occurs twice/);
 });
 
 test("a finding in a stage's file is about that stage", () => {

@@ -5,6 +5,8 @@ import { OFFERED } from "../../src/boundaries/tools/toolbox.ts";
 import type { FileTree } from "../../src/flow/files.ts";
 import type { Json } from "../../src/flow/json.ts";
 import type { LoadResult } from "../../src/load/index.ts";
+import { climptIn } from "../../src/load/agent/climpt.ts";
+import { readYaml } from "../../src/load/text/yaml.ts";
 import { loadRegistry } from "../../src/load/registry/registry-agent.ts";
 import { unescapeSegment } from "../../src/load/text/places.ts";
 import { findPrompt } from "../../src/prompts/find.ts";
@@ -29,7 +31,9 @@ export function filesOf(tree: Tree): FileTree {
 
 export function load(tree: Tree, name = "iterator"): LoadResult {
   const files = filesOf(tree);
-  const found = loadRegistry(name, files, (ref) => findPrompt(files, ref), { tools: TOOLS, digest: sha256 });
+  const world = { tools: TOOLS, digest: sha256 };
+  const climpt = climptIn(files, readYaml);
+  const found = loadRegistry(name, files, (ref) => findPrompt(files, ref), world, climpt);
   return compared(name, tree, found);
 }
 

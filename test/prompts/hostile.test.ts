@@ -4,6 +4,8 @@ import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import type { PromptRef } from "../../src/flow/files.ts";
+import { climptIn } from "../../src/load/agent/climpt.ts";
+import { readYaml } from "../../src/load/text/yaml.ts";
 import { loadRegistry } from "../../src/load/registry/registry-agent.ts";
 import { composer } from "../../src/prompts/compose.ts";
 import { findPrompt } from "../../src/prompts/find.ts";
@@ -11,7 +13,7 @@ import { renderRetry } from "../../src/prompts/retry.ts";
 import { createFiles } from "../../src/run/world/files.ts";
 import { sketchFlow, text } from "../../src/testing/flows.ts";
 import { projectWith } from "../run/project.ts";
-import { TOOLS, tree } from "../load/world.ts";
+import { filesOf, TOOLS, tree } from "../load/world.ts";
 
 const SECRET = "SECRET-OUTSIDE";
 const outside = projectWith({
@@ -186,7 +188,7 @@ test("a whole agent made of hostile words reads nothing outside", () => {
       "agent /runner/flow/prompts/fallbackDir": climb,
       "agent /runner/flow/systemPromptPath": `${climb}/secret.md`,
       "registry /steps/section.x": { stepId: "section.x", c2: "section", c3: word, fallbackKey: word },
-      ".agent/climpt/config/iterator-steps-app.yml": `working_dir: "${word}"\napp_prompt:\n  base_dir: "${outside}/steps"\n`,
+      ".agent/climpt/config/iterator-steps-app.yml": `working_dir: ${JSON.stringify(word)}\napp_prompt:\n  base_dir: "${outside}/steps"\n`,
       "prompts/steps/initial/issue/f_default.md": undefined,
     });
     const here = {
@@ -194,7 +196,9 @@ test("a whole agent made of hostile words reads nothing outside", () => {
         path in hostile ? ({ kind: "text", text: hostile[path]! } as const) : files.read(path),
     };
     const world = { tools: TOOLS, digest: () => "" };
-    const { flow, problems } = loadRegistry("iterator", here, (ref) => findPrompt(here, ref), world);
+    const climpt = climptIn({ ...here, list: filesOf(hostile).list }, readYaml);
+    assert.equal(climpt.size, 1);
+    const { flow, problems } = loadRegistry("iterator", here, (ref) => findPrompt(here, ref), world, climpt);
     assert.doesNotMatch(
       JSON.stringify([flow, problems]),
       new RegExp(`${SECRET}|root:x:`),

@@ -35,6 +35,7 @@ import {
   type World,
 } from "./acting.ts";
 import { besidesUnconfined } from "../needs.ts";
+import { ready } from "../ready.ts";
 
 const NOTE = { type: "note", content: "one", filename: "notes.md" };
 const LABELS = { blocked: "stuck", size: "big", completion: { add: ["ready"], remove: ["todo"] } };
@@ -872,7 +873,7 @@ test("replay comes to the same decisions with acts between them", async () => {
     const { run: id } = await start([handoff(NOTE, { type: "nothing" }), closing(NOTE)]);
     const entries = await journal.read(id!);
     const flow = (await journal.flow((await journal.list())[0]!.digest))!;
-    assert.equal(replay(flow, entries).difference, null);
+    assert.equal(replay(ready(flow), entries).difference, null);
   });
 });
 

@@ -24,11 +24,12 @@ import { parseBundle } from "../../src/run/records/bundle.ts";
 import { openSqliteJournal } from "../../src/journal/sqlite/sqlite.ts";
 import { prunable, prune } from "../../src/run/records/prune.ts";
 import { particularsOf } from "../../src/run/records/runs.ts";
-import { followRuns } from "../../src/run/watch/tail.ts";
+import { followRuns } from "../../src/run/watch/follow.ts";
 import { fakeClock } from "../../src/testing/scenario.ts";
 import { JOURNALS } from "./golden.ts";
 import { agentFiles, projectWith, writeFiles, type StepFile, stepTo } from "./project.ts";
 import { until } from "../until.ts";
+import { ready } from "../ready.ts";
 
 const says = (stepId: string, action: string, more: object = {}): ScriptReply => ({
   step: stepId,
@@ -205,7 +206,7 @@ test("what if keeps what was edited on the way", () => {
   } = parseBundle(readFileSync(join(JOURNALS, "fork.json"), "utf8"), "fork");
   const started = entries[0]!.event;
   assert.ok(started.type === "run.started");
-  const { state, stuck } = reroute(flows[about.flow]!, started, entries);
+  const { state, stuck } = reroute(ready(flows[about.flow]!), started, entries);
   assert.equal(stuck, null);
   assert.deepEqual(state.handoff["initial.a"], { plan: "edited" });
 });

@@ -140,5 +140,5 @@ test("an issue that a living run is at work on is left to it", async () => {
     batch.items.map(({ result }) => result?.code),
     [null, "RUN_OWNED_ELSEWHERE", null],
   );
-  assert.match(batch.items[1]?.result?.reason ?? "", /Run other is at work on it already/);
+  assert.match(batch.items[1]?.result?.reason ?? "", /Run other is already working on it/);
 });

@@ -42,7 +42,7 @@ for (const [name, code, isTaken] of [
     const script = [{ output: { stepId: "closure.t", next_action: { action: "closing" } } }];
     const result = await run({ agent: "t", cwd, journal, script, env: { LOCKSTEP_TRUST: "all" } });
     assert.deepEqual([result.code, result.resumable], [code, !isTaken], result.reason);
-    assert.equal(/go on with: lockstep resume/.test(result.reason), !isTaken, result.reason);
+    assert.equal(/continue with: lockstep resume/.test(result.reason), !isTaken, result.reason);
   });
 }
 

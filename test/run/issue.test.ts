@@ -338,7 +338,7 @@ for (const [missing, says] of [
       const result = await start(undefined, { env: { ...env, PATH: "/nowhere" }, observe });
       assert.deepEqual([result.outcome, result.exitCode], ["completed", 0]);
       assert.ok(result.effects.every(({ state }) => state === "held"));
-      assert.match(result.effects[0]!.detail, /nothing will be changed on GitHub, only told/);
+      assert.match(result.effects[0]!.detail, /nothing will be changed on GitHub, only reported/);
       assert.match(result.effects[0]!.detail, says);
       assert.ok(order.indexOf("effect.held") < order.indexOf("step.answered"));
       const commands = result.effects.map(({ detail }) => /&& (gh .*)$/.exec(detail)?.[1]);
@@ -382,7 +382,7 @@ describe("when GitHub fails", () => {
       stand.fault({ kind: "status", status: 422 }, { method: "PATCH" });
       const result = await start();
       assert.deepEqual([result.code, result.exitCode, result.resumable], ["FINALIZE_FAILED", 1, true]);
-      assert.match(result.reason, /is complete, but what follows[^]*issue #1 was not closed/);
+      assert.match(result.reason, /is complete, but an effect after it failed[^]*issue #1 was not closed/);
       stand.calm();
       const before = writes.length;
       const then = await again(result);
@@ -408,7 +408,7 @@ describe("when GitHub fails", () => {
     [409, /could not do this/],
     [410, /not.* any more/],
     [422, /does not take this/],
-    [429, /takes no more requests before/],
+    [429, /accepts no more requests until/],
     [500, /a problem of its own \(status 500\)/],
     [503, /a problem of its own \(status 503\)/],
   ] as const)

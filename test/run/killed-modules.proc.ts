@@ -24,7 +24,7 @@ function requireStopped(result: Result, signal: string): void {
   assert.deepEqual([code, exitCode, outcome, resumable], ["MODULE_KILLED", 3, "failed", true], reason);
   assert.match(reason, new RegExp(`was ended by ${signal} from outside\\.`));
   assert.equal(/out of memory/.test(reason), signal === "SIGKILL");
-  assert.match(reason, new RegExp(`go on with: lockstep resume ${result.run}$`));
+  assert.match(reason, new RegExp(`continue with: lockstep resume ${result.run}$`));
 }
 
 for (const sandbox of ["off", "on"] as const) {

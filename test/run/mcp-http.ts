@@ -1,4 +1,4 @@
-/** A server of tools behind HTTP on loopback, written by hand, which misbehaves on demand. */
+/** An MCP server behind HTTP on loopback, written by hand, which misbehaves on demand. */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 

@@ -109,7 +109,7 @@ const KINDS: readonly Kind[] = [
     script: [{ ...END, text: BLOCK }],
   },
   {
-    name: "a server of tools",
+    name: "an MCP server",
     needs: mcp,
     files: {
       ...agentFiles(

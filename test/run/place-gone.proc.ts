@@ -28,7 +28,7 @@ describe("a run whose folder is not there", () => {
       // The journal is kept elsewhere, so that the run is found from anywhere.
       const refused = await world.resume(first, { script, cwd: world.temp });
       assert.deepEqual([refused.code, refused.exitCode], ["PLACE_GONE", 3], refused.reason);
-      assert.match(refused.reason, /is not there: \S+.*put it back there/);
+      assert.match(refused.reason, /does not exist: \S+.*move it back/);
       assert.equal(existsSync(work), false);
       renameSync(`${work}.moved`, work);
       const result = await world.resume(first, { script });
@@ -84,7 +84,7 @@ test("a project that was moved with its journal: the hint does not lead to a fol
     renameSync(world.home, moved);
     const refused = await resume({ run: first.run!, cwd: moved, env, script, trustJournal: true });
     assert.deepEqual([refused.code, refused.exitCode], ["PLACE_FOREIGN", 3], refused.reason);
-    assert.match(refused.reason, /The recorded folder is not there: .* move it back to/);
+    assert.match(refused.reason, /The recorded folder does not exist: .* move it back to/);
     assert.doesNotMatch(refused.reason, /--cwd/);
   } finally {
     rmSync(temp, { recursive: true });

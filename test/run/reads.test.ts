@@ -26,7 +26,7 @@ import { questionsOf } from "../../src/run/people/answer.ts";
 import { prunable } from "../../src/run/records/prune.ts";
 import { replayRow } from "../../src/run/records/replay.ts";
 import { everyRow, particularsOf } from "../../src/run/records/runs.ts";
-import { followRuns } from "../../src/run/watch/tail.ts";
+import { followRuns } from "../../src/run/watch/follow.ts";
 import { listWorktrees } from "../../src/run/records/worktrees.ts";
 import { sketchFlow } from "../../src/testing/flows.ts";
 

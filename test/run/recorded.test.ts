@@ -25,7 +25,7 @@ import {
   show,
   type Journal,
 } from "../../src/run/index.ts";
-import { foreseenOf } from "../../src/run/trust/foreign.ts";
+import { foreseenOf } from "../../src/run/trust/foreign-state.ts";
 import { particularsOf, readRun } from "../../src/run/records/runs.ts";
 import { trustLines } from "../../src/run/trust/trust-lines.ts";
 import { whyAll } from "../../src/run/records/why.ts";

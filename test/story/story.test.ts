@@ -9,6 +9,7 @@ import type { Flow } from "../../src/flow/flow.ts";
 import { story } from "../../src/story/story.ts";
 import { sketchCheck, sketchFlow, sketchMachine } from "../../src/testing/flows.ts";
 import { play } from "../../src/testing/scenario.ts";
+import { ready } from "../ready.ts";
 
 const say = (action: string, more: object = {}): ScriptReply => ({
   output: { next_action: { action }, ...more },
@@ -93,7 +94,7 @@ const ROWS: { readonly [what: string]: Row } = {
       { error: { kind: "network", message: "gone" } },
       { error: { kind: "auth", message: "who are you" } },
     ],
-    expected: ["began closure.a", "waits 1", "", "held closure.a, ended failed", ""],
+    expected: ["began closure.a", "waits for attempt 2 of 5", "", "held closure.a, ended failed", ""],
   },
   "a stage is tried again in its conversation": {
     flow: sketchMachine({ plan: { assert: ["tests"] } }, TESTS),
@@ -148,7 +149,7 @@ const ROWS: { readonly [what: string]: Row } = {
 for (const [what, { flow, model, checks = [], expected }] of Object.entries(ROWS))
   test(what, async () => {
     const { entries, state } = await play({ flow, model, checks });
-    const moments = [...story(flow, entries)];
+    const moments = [...story(ready(flow), entries)];
     assert.deepEqual(
       moments.map(({ deeds }) => deeds.map(inWords).join(", ")),
       expected,
@@ -156,7 +157,7 @@ for (const [what, { flow, model, checks = [], expected }] of Object.entries(ROWS
     assert.deepEqual(moments.at(-1)?.after, state);
     for (const { before, after, entry } of moments)
       assert.deepEqual(
-        stateAfter(flow, before, entry.event),
+        stateAfter(ready(flow), before, entry.event),
         after,
         "the same state where no deeds are wanted",
       );
@@ -171,7 +172,9 @@ test("from an adopted flow on, decisions are made by it", async () => {
   const { entries } = await play({ flow: began, model: [say("next"), say("next")] });
   const [start, first, second] = entries;
   const adopted = { seq: 3, at: 0, event: { type: "run.adopted", flow: "later" } } as const;
-  const told = [...story(began, [start!, first!, adopted, { ...second!, seq: 4 }], { later })];
+  const told = [
+    ...story(ready(began), [start!, first!, adopted, { ...second!, seq: 4 }], { later: ready(later) }),
+  ];
   assert.deepEqual(
     told.map(({ flow }) => (flow === later ? "later" : "began")),
     ["began", "began", "later", "later"],
@@ -191,7 +194,7 @@ function inWords(deed: Deed): string {
     case "called":
       return `${kind} ${deed.calls.map(({ name }) => name).join("+")}`;
     case "waits":
-      return `${kind} ${deed.faults}`;
+      return `${kind} for attempt ${deed.next} of ${deed.of}`;
     case "checking":
       return `${kind} ${deed.checks.join("+")}`;
     case "checked":

@@ -4,6 +4,7 @@ import { test } from "node:test";
 import { audit, type AuditRecord } from "../../src/tell/audit.ts";
 import { sketchCheck, sketchMachine } from "../../src/testing/flows.ts";
 import { play } from "../engine/played.ts";
+import { ready } from "../ready.ts";
 
 const told = ({ name, about }: AuditRecord) => {
   const word = about.verdict ?? about.check ?? about.stageId ?? about.from;
@@ -36,7 +37,7 @@ test("a stage that is steered, sends a bad payload, is refused a batch, fails it
       { text: "hm" },
     ],
   });
-  const records = audit(flow, entries);
+  const records = audit(ready(flow), entries);
   assert.deepEqual(records.filter(({ name }) => !NOISE.has(name)).map(told), [
     "SMAttached",
     "SessionTurnStart plan",
@@ -85,7 +86,7 @@ test("the same mistake in the next response is a mistake again, and told in each
     [[{ output: { n: 1 } }], 0],
   ] as const) {
     const { entries } = await play({ flow, model });
-    const records = audit(flow, entries);
+    const records = audit(ready(flow), entries);
     assert.equal(records.filter(({ name }) => name === "StageParseError").length, mistakes);
   }
 });
@@ -106,7 +107,7 @@ test("every execution that begins is exited or ended, and siblings are one turn"
       { step: "meet", output: {} },
     ],
   });
-  const records = audit(flow, entries);
+  const records = audit(ready(flow), entries);
   const count = (name: string) => records.filter((record) => record.name === name).length;
   assert.deepEqual(
     [

@@ -26,7 +26,8 @@ import {
   type Heard,
 } from "./acp-read.ts";
 import { SUBMIT_SERVER } from "./acp-submit.ts";
-import type { AgentProcess, AgentProcesses } from "../agent-processes.ts";
+import type { AgentProcess, AgentProcesses } from "../../flow/machine/agent-process.ts";
+import type { AgentChild } from "../agent-child.ts";
 import { passOn } from "../environment.ts";
 import type { Bridge, BridgedCall } from "../mcp/mcp-bridge.ts";
 import { loadPeer } from "../peer.ts";
@@ -40,7 +41,7 @@ export type AcpOptions = {
   readonly env: NodeJS.ProcessEnv;
   readonly pass?: readonly string[];
   /** How it is started, and ended with everything that it started. */
-  readonly processes: AgentProcesses;
+  readonly processes: AgentProcesses<AgentChild>;
   /** How long it may take to answer after it was started; a minute unless said. */
   readonly startMs?: number;
 };
@@ -85,7 +86,7 @@ type Session = {
 };
 
 type Agent = {
-  readonly process: AgentProcess;
+  readonly process: AgentProcess<AgentChild>;
   readonly connection: Connection;
   readonly canLoad: boolean;
   /** What the program calls itself. */
@@ -101,7 +102,7 @@ export async function createAcp(options: AcpOptions): Promise<Backend> {
   const env = passOn(options.env, (name) => pass.includes(name));
   const sessions = new Map<string, Session>();
   let agent: Promise<Agent> | null = null;
-  let started: AgentProcess | null = null;
+  let started: AgentProcess<AgentChild> | null = null;
   const bridges: Bridge[] = [];
   let opened = 0;
 

@@ -21,7 +21,7 @@ export type Provider = {
 };
 
 /** One model and where it is. Made from the user's own configuration and environment, never from a project's files. */
-export type ModelTarget = {
+export type ModelTarget = RequestSettings & {
   readonly provider: ProviderId;
   readonly model: string;
   /** How the journal names it: enough to find it again, and nothing secret. `provider/model` unless said. */
@@ -32,6 +32,12 @@ export type ModelTarget = {
   readonly authToken?: string;
   /** The variable that the key was read from, for messages. */
   readonly keyEnv?: string;
+  /** Absent: what `prices.json` says. */
+  readonly price?: Price;
+};
+
+/** How requests are sent. */
+export type RequestSettings = {
   readonly maxOutputTokens?: number;
   /** Silence on the connection after which a request is given up. */
   readonly timeoutMs?: number;
@@ -45,8 +51,6 @@ export type ModelTarget = {
   readonly headers?: { readonly [name: string]: string };
   /** Merged into the body of each request. */
   readonly extraBody?: JsonObject;
-  /** Absent: what `prices.json` says. */
-  readonly price?: Price;
 };
 
 export const EFFORTS = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const;

@@ -10,7 +10,7 @@ import { join } from "node:path";
 import type { Backend, Message, RunRequest, TurnResult } from "../../engine/ports.ts";
 import type { Fault, Judged } from "../../flow/event.ts";
 import type { Json, JsonObject } from "../../flow/json.ts";
-import type { AgentProcess, AgentProcesses } from "../agent-processes.ts";
+import type { AgentProcess, AgentProcesses } from "../../flow/machine/agent-process.ts";
 import { createBatches, createHook, type HookInput, type HookOutput } from "./claude-gate.ts";
 import {
   ANSWER_TOOL,
@@ -23,6 +23,7 @@ import {
   usageSoFar,
   type Heard,
 } from "./claude-read.ts";
+import type { AgentChild } from "../agent-child.ts";
 import { toDraft07 } from "../draft-07.ts";
 import { passOn, type Environment } from "../environment.ts";
 import { toolOptions } from "./claude-tools.ts";
@@ -34,7 +35,7 @@ export type ClaudeAgentOptions = {
   /** Where conversations are kept, so that a run can be resumed; absent: they go when the backend is closed. */
   readonly stateDir?: string;
   /** How the program is started, and ended with everything that it started. */
-  readonly processes: AgentProcesses;
+  readonly processes: AgentProcesses<AgentChild>;
   /** Of earlier replies of the same run. */
   readonly marks?: readonly Json[];
   /** The model that all steps ask, whatever they name. */
@@ -92,7 +93,7 @@ export async function createClaudeAgent(options: ClaudeAgentOptions): Promise<Ba
   async function run(request: RunRequest): Promise<TurnResult> {
     if (request.signal.aborted) return INTERRUPTED;
     const { temp, home } = await openHome(request.asker.key.split("/", 1)[0]!);
-    const started: AgentProcess[] = [];
+    const started: AgentProcess<AgentChild>[] = [];
     const spawn = ({ command, args, cwd = request.cwd, env: seen, signal }: SpawnOptions) => {
       const agent = processes.start({ file: command, args, cwd, env: seen });
       signal.addEventListener("abort", () => agent.kill());

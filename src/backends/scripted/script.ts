@@ -50,7 +50,7 @@ async function parseText(text: string, file: string): Promise<Json> {
         for (const { key } of items) {
           const name = isScalar(key) ? key.value : key;
           if (names.has(name))
-            fail(isScalar(key) ? (key.range?.[0] ?? 0) : 0, `the key "${String(name)}" stands there twice`);
+            fail(isScalar(key) ? (key.range?.[0] ?? 0) : 0, `the key "${String(name)}" occurs twice`);
           names.add(name);
         }
       },

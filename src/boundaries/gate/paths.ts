@@ -5,30 +5,20 @@
  */
 import { lstatSync, realpathSync } from "node:fs";
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
-import { openPins, type Pins } from "../tools/pinned.ts";
+import { foldedName } from "../../flow/machine/control.ts";
+import type { GroundPlace, Pins } from "../../flow/machine/ground.ts";
+import { openPins } from "../tools/pinned.ts";
 
 export type Ground = {
   /** Where the path really is, if that is inside and may be read. */
-  readonly reading: (path: string) => Place;
+  readonly reading: (path: string) => GroundPlace;
   /** The same, if it may also be changed. */
-  readonly writing: (path: string) => Place;
+  readonly writing: (path: string) => GroundPlace;
   /** Whether the file or folder with these parts is passed over when the folder it lies in is listed. */
   readonly isRecord: (parts: readonly string[]) => boolean;
   /** The folder itself, held: what a place names is used through it. To be disposed of. */
   readonly pin: () => Pins;
 };
-
-export type Place =
-  /**
-   * `path` is absolute and without links; `parts` are those below the ground; `shown` is the same with forward slashes.
-   */
-  | {
-      readonly kind: "inside";
-      readonly path: string;
-      readonly parts: readonly string[];
-      readonly shown: string;
-    }
-  | { readonly kind: "refused"; readonly why: string };
 
 /** Places that belong to Lockstep and not to the run. All paths are absolute and without links. */
 export type Guarded = {
@@ -65,16 +55,16 @@ export function createGround(
     return judged.kind === "refused" ? judged : readable(cwd, path, place, around().records);
   };
   const isRecord = (parts: readonly string[]) =>
-    folded(parts.at(-1) ?? "") === RECORDS ||
+    foldedName(parts.at(-1) ?? "") === RECORDS ||
     around().records.some(
-      (one) => one.parts.length === parts.length && startsWith(parts.map(folded), one.parts),
+      (one) => one.parts.length === parts.length && startsWith(parts.map(foldedName), one.parts),
     );
   return { reading, writing, isRecord, pin: () => openPins(realpathSync.native(cwd)) };
 }
 
 /** Whether a glob asks for the records of runs by name. */
 export function namesRecords(pattern: string): string | null {
-  if (!pattern.split(/[\\/{},]/).some((part) => folded(part) === RECORDS)) return null;
+  if (!pattern.split(/[\\/{},]/).some((part) => foldedName(part) === RECORDS)) return null;
   return refusal(pattern, NOT_FOR_READING);
 }
 
@@ -92,9 +82,9 @@ const CONTROL: readonly string[] = [".git", RECORDS];
 /** The definitions of agents, the running one among them. */
 const AGENTS = ".agent";
 
-type Inside = Extract<Place, { kind: "inside" }>;
+type Inside = Extract<GroundPlace, { kind: "inside" }>;
 
-function locate(cwd: string, path: string): Place {
+function locate(cwd: string, path: string): GroundPlace {
   const fault = faultOf(path);
   if (fault !== null) return refuse(path, fault);
   try {
@@ -111,7 +101,7 @@ function locate(cwd: string, path: string): Place {
   }
 }
 
-/** Something of Lockstep that lies below the ground, with its folded parts. */
+/** Something of Lockstep that lies below the ground, with its foldedName parts. */
 type Below<T> = { readonly it: T; readonly parts: readonly string[] };
 
 type GuardedBelow = {
@@ -134,7 +124,7 @@ function below<T>(cwd: string, all: readonly T[], pathOf: (one: T) => string): r
     const way = relative(root, pathOf(it));
     // Lockstep may be developed with Lockstep: a folder around the ground speaks of the whole ground.
     if (isInside(pathOf(it), root)) return [{ it, parts: [] }];
-    return isInside(root, pathOf(it)) ? [{ it, parts: way.split(sep).map(folded) }] : [];
+    return isInside(root, pathOf(it)) ? [{ it, parts: way.split(sep).map(foldedName) }] : [];
   });
 }
 
@@ -148,10 +138,10 @@ function waysOf(cwd: string, path: string, place: Inside): readonly (readonly st
   const asked = relative(root, resolve(root, path));
   const isOther = asked === ".." || asked.startsWith(`..${sep}`) || isAbsolute(asked);
   // By another name of the ground: its real one counts.
-  return [place.parts.map(folded), ...(isOther ? [] : [asked.split(/[\\/]/).map(folded)])];
+  return [place.parts.map(foldedName), ...(isOther ? [] : [asked.split(/[\\/]/).map(foldedName)])];
 }
 
-function readable(cwd: string, path: string, place: Inside, records: readonly Below<string>[]): Place {
+function readable(cwd: string, path: string, place: Inside, records: readonly Below<string>[]): GroundPlace {
   try {
     const ways = waysOf(cwd, path, place);
     if (ways.some((parts) => parts.includes(RECORDS))) return refuse(path, NOT_FOR_READING);
@@ -169,7 +159,7 @@ function shielded(
   place: Inside,
   protect: readonly string[],
   fixed: readonly Below<Fixed>[],
-): Place {
+): GroundPlace {
   try {
     const root = realpathSync.native(cwd);
     const ways = waysOf(cwd, path, place);
@@ -190,7 +180,7 @@ function shielded(
 
 function faultOf(path: string): string | null {
   if (path === "") return "it is empty";
-  if (/\p{Cc}/u.test(path)) return "it holds a control character";
+  if (/\p{Cc}/u.test(path)) return "it contains a control character";
   if (path === "~" || path.startsWith("~/"))
     return "~ is not expanded; give a path inside the working directory";
   return null;
@@ -213,28 +203,7 @@ function controlPart(parts: readonly string[]): string | null {
   return parts.find((part) => CONTROL.includes(part)) ?? null;
 }
 
-/** As careless file systems compare names: case, invisible characters, endings and streams do not count. */
-function folded(part: string): string {
-  if (PLAIN.test(part)) return part.toLowerCase();
-  const plain = part.normalize("NFKC").replace(/\p{Default_Ignorable_Code_Point}/gu, "");
-  const name = plain
-    .replace(/:.*$/s, "")
-    .replace(/[. ]+$/, "")
-    .toLowerCase();
-  return SHORT_NAMES.get(name) ?? name;
-}
-
-/** Names of which only the case does not count. */
-const PLAIN = /^[\w.-]*[\w-]$/;
-
-/** As Windows also calls them. */
-const SHORT_NAMES: ReadonlyMap<string, string> = new Map([
-  ["git~1", ".git"],
-  ["lockst~1", RECORDS],
-  ["agent~1", AGENTS],
-]);
-
-function refuse(path: string, why: string): Place {
+function refuse(path: string, why: string): GroundPlace {
   return { kind: "refused", why: refusal(path, why) };
 }
 

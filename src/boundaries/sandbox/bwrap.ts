@@ -59,7 +59,7 @@ export function createBwrap({ exec, env, programs, bridge }: BwrapOptions): Sand
 
   const attempt = async (policy: SandboxPolicy): Promise<string | null> => {
     if (process.platform !== "linux")
-      return `commands can be confined on Linux only, not on ${process.platform}`;
+      return `commands can only be sandboxed on Linux, not on ${process.platform}`;
     if (programs.bwrap === null)
       return "bubblewrap is not installed; install it (Debian and Ubuntu: apt install bubblewrap)";
     const limits = { timeoutMs: 20_000, maxOutputBytes: 4096, signal: new AbortController().signal };
@@ -172,10 +172,10 @@ function proxyEnv({ token }: Bridge): Env {
 
 function explain({ exitCode, stderr }: Awaited<ReturnType<RunProcess>>): string {
   const said = stderr.trim().slice(0, 400);
-  if (exitCode === 9) return "bubblewrap runs, but a command could write outside of its folders";
+  if (exitCode === 9) return "bubblewrap runs, but a command could write outside its folders";
   if (/unknown option/i.test(said)) return `bubblewrap is too old, 0.8 or newer is needed (${said})`;
   const hint = /namespace|permission|uid map/i.test(said)
-    ? "; the system keeps users from making namespaces, see kernel.apparmor_restrict_unprivileged_userns and user.max_user_namespaces"
+    ? "; the system does not let users create namespaces, see kernel.apparmor_restrict_unprivileged_userns and user.max_user_namespaces"
     : "";
   return `bubblewrap cannot start here (${said || `exit code ${exitCode}`})${hint}`;
 }

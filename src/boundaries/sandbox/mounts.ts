@@ -97,7 +97,7 @@ export function nestedRepositories(policy: SandboxPolicy): ReadonlySet<string> {
     return new Set(rootsOf(policy).flatMap((root) => nestedIn(root).map(keyOf)));
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
-    const message = `What git would obey in this project cannot be kept from commands: ${why}. Look at .git before you use it.`;
+    const message = `Git settings and hooks of this project cannot be protected from commands: ${why}. Inspect .git before you use it.`;
     throw new RunnerError("SANDBOX_UNAVAILABLE", message, { cause });
   }
 }

@@ -185,7 +185,7 @@ function restored(watched: () => Parameters<typeof quarantine>[0]): string {
       .join("\n");
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
-    const message = `A command left what git would obey, and it cannot be moved away: ${why}. Look at .git before you use it.`;
+    const message = `A command left files that git would act on, and they cannot be moved away: ${why}. Inspect .git before you use it.`;
     throw new RunnerError("SANDBOX_UNAVAILABLE", message, { cause });
   }
 }

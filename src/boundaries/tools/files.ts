@@ -2,8 +2,8 @@
 import { createHash } from "node:crypto";
 import { constants } from "node:fs";
 import { lstat, open, rename, rm } from "node:fs/promises";
-import { reasonOf, type Pins } from "./pinned.ts";
-import type { Place } from "../gate/paths.ts";
+import { reasonOf } from "./pinned.ts";
+import type { GroundPlace, Pins } from "../../flow/machine/ground.ts";
 import { defineTool, done, failed, type Outcome, type Tool } from "./tool.ts";
 
 export function fileTools(): readonly Tool[] {
@@ -218,7 +218,7 @@ async function replaceFile(
   }
 }
 
-type Inside = Extract<Place, { kind: "inside" }>;
+type Inside = Extract<GroundPlace, { kind: "inside" }>;
 
 /** The path to the file, in a folder that is made if it is missing. */
 function makeWay(pins: Pins, { parts, shown }: Inside): string {

@@ -53,7 +53,7 @@ export function githubTool(): Tool {
       limit: { type: "integer", minimum: 1, description: "For lists; 30 unless given, 100 at most" },
     },
     run: async (input, { github }, signal) => {
-      if (github === undefined) return failed("GitHub is switched off for this agent.");
+      if (github === undefined) return failed("GitHub is disabled for this agent.");
       const answer = await github({ ...input }, signal);
       return answer.ok ? done(answer.text) : failed(answer.why);
     },

@@ -6,14 +6,7 @@
  */
 import { closeSync, constants, existsSync, mkdirSync, openSync, realpathSync } from "node:fs";
 import { join } from "node:path";
-
-export type Pins = {
-  /** A path to the folder with these parts below the root. With `make`, folders that are missing are made. */
-  readonly folder: (parts: readonly string[], make?: "make") => string;
-  /** A path to the last part, in the folder of the parts before it. The last part itself need not exist. */
-  readonly at: (parts: readonly string[], make?: "make") => string;
-  readonly [Symbol.dispose]: () => void;
-};
+import type { Pins } from "../../flow/machine/ground.ts";
 
 /** `root` is absolute and without links. Paths are good until the next one is asked for. */
 export function openPins(root: string, hasPaths = hasDescriptorPaths()): Pins {

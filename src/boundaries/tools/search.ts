@@ -5,8 +5,8 @@ import { isAbsolute } from "node:path";
 import { runInNewContext } from "node:vm";
 import { readPinned } from "./files.ts";
 import { compileGlob, type Matcher } from "../gate/glob.ts";
-import { namesRecords, type Ground, type Place } from "../gate/paths.ts";
-import type { Pins } from "./pinned.ts";
+import type { GroundPlace, Pins } from "../../flow/machine/ground.ts";
+import { namesRecords, type Ground } from "../gate/paths.ts";
 import { defineTool, done, failed, type Outcome, type Tool } from "./tool.ts";
 
 export function searchTools(): readonly Tool[] {
@@ -41,7 +41,7 @@ function globTool(): Tool {
       const why = wanders(pattern);
       if (why !== null) return { kind: "refused", why };
       const matches = compileGlob(pattern);
-      if (matches === null) return failed("The pattern stands for too many patterns; use fewer braces.");
+      if (matches === null) return failed("The pattern expands to too many patterns; use fewer braces.");
       using pins = ground.pin();
       const stats = await statsOf(pins, place);
       if (stats?.isDirectory() !== true) return failed(`${place.shown} is not a folder.`);
@@ -106,7 +106,7 @@ function grepTool(): Tool {
       const fault = faultOf(input.pattern, flags);
       if (fault !== null) return failed(`The pattern is not a regular expression: ${fault}.`);
       const filter = input.glob === undefined ? () => true : fileFilter(input.glob);
-      if (filter === null) return failed("The glob stands for too many patterns; use fewer braces.");
+      if (filter === null) return failed("The glob expands to too many patterns; use fewer braces.");
       using pins = world.ground.pin();
       const stats = await statsOf(pins, place);
       if (stats === null) return failed(`${place.shown} does not exist.`);
@@ -157,7 +157,7 @@ function skippedIn(asked: string): readonly string[] {
   return [RECORDS, ...NOISE.filter((name) => !asked.includes(name))];
 }
 
-type Inside = Extract<Place, { kind: "inside" }>;
+type Inside = Extract<GroundPlace, { kind: "inside" }>;
 
 /** A folder that is searched: where it is, held, and what in it is passed over. */
 type Searched = { readonly ground: Ground; readonly pins: Pins; readonly place: Inside };

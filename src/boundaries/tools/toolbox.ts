@@ -42,9 +42,8 @@ export function createToolbox(options: ToolboxOptions): Toolbox {
   const world = { ...more, ground };
   const permitting = { person: granting.person, asksUser };
   const { others, readers } = served.length === 0 ? NOT_SERVED : byName(served);
-  const isAsking = granting.person.isReachable || granting.person.absent === "allow";
-  const may = isAsking ? mayOfferAsking : mayOffer;
-  const ours = OFFERS[isAsking ? "asking" : "silent"][more.github === undefined ? "local" : "all"];
+  const may = isAsking(granting.person) ? mayOfferAsking : mayOffer;
+  const ours = offerOf(granting.person, more.github !== undefined);
   const offer = served.length === 0 ? ours : withServed();
 
   const call: Toolbox["call"] = async (step, batch, signal, approved = NOTHING) => {
@@ -116,6 +115,15 @@ export function createToolbox(options: ToolboxOptions): Toolbox {
     const told = answer == null ? world : { ...world, autoResponse: answer };
     return granted(call, permission, await run(tool, call, told, signal));
   }
+}
+
+/** What steps are offered where no server has tools. `github`: it can be read. */
+export function offerOf(person: Granting["person"], github: boolean): Toolbox["offer"] {
+  return OFFERS[isAsking(person) ? "asking" : "silent"][github ? "all" : "local"];
+}
+
+function isAsking({ isReachable, absent }: Granting["person"]): boolean {
+  return isReachable || absent === "allow";
 }
 
 function byName(served: readonly ServedTool[]): {

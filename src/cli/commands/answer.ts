@@ -2,20 +2,18 @@
 import { answerCommands, answerFrom, choiceOf, notAnAnswer } from "../../flow/question.ts";
 import { broken, visible } from "../../flow/text/visible.ts";
 import { answerQuestion, answerWith, questionsOf, type Questions } from "../../run/people/answer.ts";
-import { acceptImported } from "../../run/trust/foreign.ts";
-import { readRun, resume, RunnerError } from "../../run/index.ts";
+import { acceptImported } from "../../run/trust/foreign-state.ts";
+import { readRun, resume } from "../../run/index.ts";
 import type { OpenQuestion } from "../../run/people/questions.ts";
 import { UsageError } from "../args.ts";
-import type { Call } from "../call.ts";
+import type { CallOf } from "../commands.ts";
 import { conduct, journalAccess } from "../conduct.ts";
-import { withJournal, withOwnJournal } from "../journal.ts";
+import { withOwnJournal, withRecord } from "../journal.ts";
 import { shown } from "../text/text.ts";
 
-export async function answerRun(call: Call): Promise<number> {
+export async function answerRun(call: CallOf<"answer">): Promise<number> {
   const [ref = ""] = call.words;
-  const { asked, stateDir } = await withJournal(call, async (journal, folder) => {
-    if (journal === null)
-      throw new RunnerError("RUN_UNKNOWN", `There is no run "${ref}": none is recorded in ${folder}.`);
+  const { asked, stateDir } = await withRecord(call, ref, async (journal, folder) => {
     return { asked: await questionsOf(journal, ref), stateDir: folder };
   });
   const said = readAnswer(call, asked);
@@ -33,30 +31,30 @@ export async function answerRun(call: Call): Promise<number> {
     await acceptImported(await readRun(journal, run), stateDir, access);
   });
   answerQuestion(stateDir, asked, said.question, said.answer, Date.now(), call.host.env);
-  const goesOn = call.text("resume") !== "false" && !asked.isDriven && !asked.isPaused;
+  const goesOn = call.flags.resume !== false && !asked.isDriven && !asked.isPaused;
   if (goesOn)
     return await conduct(call, async (options) => await resume({ onPermission: "halt", ...options, run }));
   const { id } = said.question;
-  if (call.on("json")) call.screen.document({ v: 1, run, question: id, answer: said.answer });
+  if (call.flags.json) call.screen.document({ v: 1, run, question: id, answer: said.answer });
   else call.screen.print(`Answered ${id}: ${shown(said.answer)}. ${call.typed(whatComes(asked))}`);
   return 0;
 }
 
 function whatComes({ run, isDriven, isPaused }: Questions): string {
-  if (isDriven) return "The process that drives the run goes on with it.";
+  if (isDriven) return "The process that runs it continues the run.";
   return isPaused
-    ? `The run is paused; go on with: lockstep continue ${run}`
+    ? `The run is paused; continue with: lockstep continue ${run}`
     : `Go on with: lockstep resume ${run}`;
 }
 
 type Said = { readonly question: OpenQuestion; readonly answer: string };
 
 /** null: nothing was said, so the questions are to be shown. */
-function readAnswer(call: Call, { run, questions }: Questions): Said | null {
+function readAnswer(call: CallOf<"answer">, { run, questions }: Questions): Said | null {
   const [, first, second] = call.words;
-  const text = call.text("text");
+  const text = call.flags.text;
   if (second !== undefined && text !== undefined)
-    throw new UsageError("CHOICE and --text are both an answer; give one of them.");
+    throw new UsageError("Give either CHOICE or --text, not both.");
   const [only] = questions;
   const isNamed = second !== undefined || (first !== undefined && text !== undefined);
   const isChoice = first !== undefined && !isNamed && only !== undefined && questions.length === 1;
@@ -82,13 +80,13 @@ function named(questions: readonly OpenQuestion[], word: string): OpenQuestion {
   return question;
 }
 
-function showQuestions(call: Call, { run, agent, questions }: Questions): number {
-  if (call.on("json")) call.screen.document({ v: 1, ...questions[0], run, agent, questions });
+function showQuestions(call: CallOf<"answer">, { run, agent, questions }: Questions): number {
+  if (call.flags.json) call.screen.document({ v: 1, ...questions[0], run, agent, questions });
   else call.screen.print(questions.map((question) => questionText(call, run, question)).join("\n\n"));
   return 0;
 }
 
-function questionText({ typed }: Call, run: string, open: OpenQuestion): string {
+function questionText({ typed }: CallOf<"answer">, run: string, open: OpenQuestion): string {
   const { id, step, visit, question, expiresAt } = open;
   return [
     `${id === "-" ? "" : `${id} · `}${step}@${visit}${expiresAt === null ? "" : ` · open until ${expiresAt}`}`,

@@ -14,6 +14,7 @@ import type { Labelled } from "../../run/issues.ts";
 import { parametersOf } from "../agent.ts";
 import { UsageError } from "../args.ts";
 import type { Call } from "../call.ts";
+import type { CallOf, DriveFlags } from "../commands.ts";
 import { codeOf, driveOptions, resumeCommand, stoppedBy } from "../conduct.ts";
 import { statusLine } from "../text/progress.ts";
 import { nextAction } from "../text/report.ts";
@@ -21,7 +22,7 @@ import { argsOf, boundOf, worktreeOf } from "./run.ts";
 import type { Screen } from "../screen.ts";
 import { count, duration, jsonLine, shownInLine, table, type Paint } from "../text/text.ts";
 
-export async function runIssues(call: Call, loaded: Loaded): Promise<number> {
+export async function runIssues(call: CallOf<"run">, loaded: Loaded): Promise<number> {
   const { screen, host } = call;
   const flow = loaded.flow!;
   const args = argsOf(call, parametersOf(flow));
@@ -30,15 +31,15 @@ export async function runIssues(call: Call, loaded: Loaded): Promise<number> {
   const options = driveOptions(call, signal);
   const where = worktreeOf(call, flow);
   if (where.branch !== undefined)
-    throw new UsageError("--branch names one branch, and each run of a batch has its own: leave it out.");
-  const concurrency = amount(call, "concurrency") ?? (where.worktree ? 2 : 1);
+    throw new UsageError("--branch cannot be used with a batch: each run gets its own branch.");
+  const concurrency = call.flags.concurrency ?? (where.worktree ? 2 : 1);
   const { numbers: issues, left } = await host.interruptible(async () => await issuesOf(call, signal));
   if (issues.length === 0)
-    screen.tell(`No open issue has the label "${shownInLine(call.text("label") ?? "")}".`);
+    screen.tell(`No open issue has the label "${shownInLine(call.flags.label ?? "")}".`);
   if (left > 0) {
     const all = issues.length + left;
     screen.tell(
-      `${left} more open issues have the label; --limit ${Math.min(all, MOST_AT_ONCE)} takes them too.`,
+      `${left} more open issues have the label; include them with --limit ${Math.min(all, MOST_AT_ONCE)}.`,
     );
   }
   const items = issues.map((issue) => ({ name: `#${issue}`, args: { issue: String(issue) } }));
@@ -47,7 +48,7 @@ export async function runIssues(call: Call, loaded: Loaded): Promise<number> {
     if (bound !== null) {
       screen.tell(`${count(items.length, "issue")}. For each: ${bound}`);
       if (concurrency > 1 && !where.worktree)
-        screen.complain("The runs share this folder; with --worktree each has its own.");
+        screen.complain("The runs share this folder; with --worktree, each gets its own.");
     }
     options.onBegin?.();
   };
@@ -56,9 +57,9 @@ export async function runIssues(call: Call, loaded: Loaded): Promise<number> {
 }
 
 /** `lockstep resume BATCH` */
-export async function resumeIssues(call: Call, batch: string): Promise<number> {
+export async function resumeIssues(call: CallOf<"resume">, batch: string): Promise<number> {
   const signal = call.host.stopped();
-  const [adopt, takeOver] = [call.on("adopt"), call.on("take-over")];
+  const [adopt, takeOver] = [call.flags.adopt, call.flags["take-over"]];
   const options = { ...driveOptions(call, signal), batch, adopt, takeOver };
   return await conductBatch(call, signal, async (heard) => await resumeBatch({ ...options, ...heard }));
 }
@@ -66,7 +67,7 @@ export async function resumeIssues(call: Call, batch: string): Promise<number> {
 type Heard = Required<Pick<BatchOptions, "onBatch" | "observe" | "onResult">>;
 
 async function conductBatch(
-  call: Call,
+  call: Call<DriveFlags>,
   signal: AbortSignal,
   drive: (heard: Heard) => Promise<Batch>,
 ): Promise<number> {
@@ -82,7 +83,7 @@ async function conductBatch(
     onBatch: (batch, all, agent) => {
       items = all;
       const resume = batch === null ? "lockstep runs" : resumeBatchCommand(call, batch);
-      if (batch !== null) screen.tell(call.typed(`Should it be interrupted, go on with: ${resume}`));
+      if (batch !== null) screen.tell(call.typed(`If it is interrupted, continue with: ${resume}`));
       const soFar = () => ({
         v: 1,
         batch,
@@ -93,7 +94,7 @@ async function conductBatch(
       host.driving({ run: null, phase: "recorded", resume, document: soFar });
     },
     observe: ({ name }, entry, state) => {
-      if (call.on("events")) screen.emit(jsonLine({ item: name, ...entry }));
+      if (call.flags.events) screen.emit(jsonLine({ item: name, ...entry }));
       board.observe(name, state, entry.event.type === "run.started");
     },
     onResult: ({ name }, result) => {
@@ -103,10 +104,10 @@ async function conductBatch(
   }).finally(board.stop);
   const batch = signal.aborted ? stoppedAll(signal, given) : given;
   screen.tell(renderBatch(call, batch, screen.err));
-  if (call.on("quiet") && batch.batch !== null)
+  if (call.flags.quiet && batch.batch !== null)
     screen.complain(call.typed(`next: ${resumeBatchCommand(call, batch.batch)}`));
-  if (call.on("json")) screen.document(batch);
-  else if (!call.on("events")) screen.outcome(jsonLine({ outcome: outcomeOf(batch) }));
+  if (call.flags.json) screen.document(batch);
+  else if (!call.flags.events) screen.outcome(jsonLine({ outcome: outcomeOf(batch) }));
   return batch.exitCode;
 }
 
@@ -122,12 +123,12 @@ function stoppedAll(signal: AbortSignal, batch: Batch): Batch {
   };
 }
 
-/** With what a batch does not record: how its commands are confined, and what is allowed. */
-function resumeBatchCommand(call: Call, batch: string): string {
-  return resumeCommand(call, { run: batch }, UNRECORDED);
+function resumeBatchCommand(call: Call<DriveFlags>, batch: string): string {
+  return resumeCommand(call, { run: batch }, ON_PERMISSION);
 }
 
-const UNRECORDED = ["sandbox", "network", "on-permission"];
+/** A run that waits keeps its question open by itself; one that has not begun would not. */
+const ON_PERMISSION = ["on-permission"];
 
 /** Where all that is not complete waits for somebody, so does the batch. */
 function outcomeOf({ success, exitCode }: Batch): string {
@@ -135,28 +136,28 @@ function outcomeOf({ success, exitCode }: Batch): string {
 }
 
 /** An issue is what each run differs in, so the agent has to take one. */
-function requireIssue(call: Call, flow: Flow): void {
-  const flag = call.text("issues") === undefined ? "label" : "issues";
+function requireIssue(call: CallOf<"run">, flow: Flow): void {
+  const flag = call.flags.issues === undefined ? "label" : "issues";
   const parameter = flow.parameters.find(({ name }) => name === "issue");
   if (parameter === undefined)
     throw new UsageError(
-      `--${flag} gives each run an issue, and agent "${flow.agent}" has no parameter "issue".`,
+      `--${flag} passes an issue to each run, but agent "${flow.agent}" has no parameter "issue".`,
     );
   if (call.declared.has(parameter.flag.slice(2)))
     throw new UsageError(`--${flag} and ${parameter.flag} cannot be given together.`);
-  if (call.text("issues") !== undefined && call.text("label") !== undefined)
+  if (call.flags.issues !== undefined && call.flags.label !== undefined)
     throw new UsageError("--issues and --label cannot be given together.");
-  if (flag === "issues" && call.text("limit") !== undefined)
-    throw new UsageError("--limit belongs to --label.");
+  if (flag === "issues" && call.flags.limit !== undefined)
+    throw new UsageError("--limit only works with --label.");
 }
 
 /** `left`: open issues with the label that this batch leaves out. */
-async function issuesOf(call: Call, signal: AbortSignal): Promise<Labelled> {
-  const list = call.text("issues");
+async function issuesOf(call: CallOf<"run">, signal: AbortSignal): Promise<Labelled> {
+  const list = call.flags.issues;
   if (list !== undefined) return { numbers: parseIssues(list), left: 0 };
   const { labelledIssues } = await import("../../run/issues.ts");
-  const most = amount(call, "limit") ?? USUAL_LIMIT;
-  return await labelledIssues(call.text("label") ?? "", most, { cwd: call.cwd, env: call.host.env, signal });
+  const most = call.flags.limit ?? USUAL_LIMIT;
+  return await labelledIssues(call.flags.label ?? "", most, { cwd: call.cwd, env: call.host.env, signal });
 }
 
 const USUAL_LIMIT = 10;
@@ -168,24 +169,16 @@ export function parseIssues(list: string): readonly number[] {
     const [, from, to = from] = /^\s*#?([1-9]\d{0,8})(?:-([1-9]\d{0,8}))?\s*$/.exec(part) ?? [];
     const [first, last] = [Number(from), Number(to)];
     if (from === undefined || last < first || last - first >= MOST_ISSUES)
-      throw new UsageError(`--issues does not understand "${part}"; write numbers like 12,15,20-24.`);
+      throw new UsageError(`--issues: "${part}" is not valid; write numbers like 12,15,20-24.`);
     return Array.from({ length: last - first + 1 }, (_, place) => first + place);
   });
   const once = [...new Set(issues)];
   if (once.length > MOST_ISSUES)
-    throw new UsageError(`--issues takes at most ${MOST_ISSUES} at once, and these are ${once.length}.`);
+    throw new UsageError(`--issues takes at most ${MOST_ISSUES} issues, but ${once.length} were given.`);
   return once;
 }
 
 const MOST_ISSUES = 1000;
-
-function amount(call: Call, flag: string): number | null {
-  const text = call.text(flag);
-  if (text === undefined) return null;
-  if (!/^[1-9]\d{0,2}$/.test(text))
-    throw new UsageError(`--${flag} takes a whole number from 1 to ${MOST_AT_ONCE}, not "${text}".`);
-  return Number(text);
-}
 
 // While it goes on.
 
@@ -232,7 +225,7 @@ const MOST_ROWS = 10;
 // At the end.
 
 function renderBatch(
-  call: Call,
+  call: Call<DriveFlags>,
   { batch, agent, items, durationMs, costUsd, knownCostUsd }: Batch,
   paint: Paint,
 ): string {
@@ -254,14 +247,14 @@ function renderBatch(
     ...(idle.length === 0 ? [] : [`  not begun: ${idle.join(", ")}`]),
     ...(next.length === 0
       ? []
-      : ["  go on with:", ...next.map((line) => `    ${paint("cyan", call.typed(line))}`)]),
+      : ["  continue with:", ...next.map((line) => `    ${paint("cyan", call.typed(line))}`)]),
   ].join("\n");
 }
 
-function openRuns(call: Call, items: Batch["items"]): readonly string[] {
+function openRuns(call: Call<DriveFlags>, items: Batch["items"]): readonly string[] {
   return items.flatMap(({ result }) =>
     result?.resumable === true && !result.success
-      ? nextAction(result, resumeCommand(call, result, UNRECORDED))
+      ? nextAction(result, resumeCommand(call, result, ON_PERMISSION))
       : [],
   );
 }

@@ -1,9 +1,7 @@
 /** `lockstep bench`: every part in a process of its own, because one warms up the machine for the next. */
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import { UsageError } from "../args.ts";
-import type { Call } from "../call.ts";
-import { PARTS, type Part } from "../commands.ts";
+import { PARTS, type CallOf, type Part } from "../commands.ts";
 import { packageFile } from "../../flow/package-file.ts";
 import { table } from "../text/text.ts";
 
@@ -29,28 +27,22 @@ export type Row = {
   readonly detail: string;
 };
 
-export async function bench({ on, text, screen, cwd }: Call): Promise<number> {
+export async function bench({ flags, screen, cwd }: CallOf<"bench">): Promise<number> {
   const isSource = import.meta.url.endsWith(".ts");
   const [main, code] = isSource
     ? ["src/cli/main.ts", "bench/measure.ts"]
     : ["dist/bin/main.js", "dist/bin/bench.js"];
   const cli = [process.execPath, fileURLToPath(packageFile(main))];
-  const part = text("part");
-  if (part !== undefined && !PARTS.includes(part as Part)) {
-    throw new UsageError(`There is no part "${part}"; the parts are ${PARTS.join(", ")}.`, {
-      word: part,
-      candidates: PARTS,
-    });
-  }
+  const { part } = flags;
   const rows =
     part === undefined
       ? PARTS.flatMap((each) => inOwnProcess(cli, each, cwd, screen.tell))
-      : await ((await import(packageFile(code).href)) as Bench).measure(part as Part, { cli, folder: cwd });
+      : await ((await import(packageFile(code).href)) as Bench).measure(part, { cli, folder: cwd });
   const ok = rows.every((row) => row.ok);
-  if (on("json"))
+  if (flags.json)
     screen.document({ v: 1, ok, node: process.version, build: isSource ? "source" : "package", rows });
   else screen.print(toTable(rows, (head) => screen.out("dim", head)));
-  return on("check") && !ok ? 1 : 0;
+  return flags.check && !ok ? 1 : 0;
 }
 
 function inOwnProcess(

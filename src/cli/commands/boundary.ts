@@ -2,6 +2,7 @@
 import { resolve } from "node:path";
 import type { Confinement } from "../../flow/event.ts";
 import type { Flow, Step } from "../../flow/flow.ts";
+import { defined } from "../../flow/json.ts";
 import {
   boundaryOf,
   tryGround,
@@ -13,19 +14,23 @@ import {
 } from "../../run/boundary.ts";
 import { findProject } from "../../run/world/project.ts";
 import { UsageError } from "../args.ts";
-import type { Call } from "../call.ts";
-import { networkOf, sandboxOf } from "../conduct.ts";
+import type { CallOf } from "../commands.ts";
+import { networkWish } from "../conduct.ts";
 import { shownInLine, table, type Paint } from "../text/text.ts";
 
-export async function explainBoundary(call: Call, flow: Flow, id: string | undefined): Promise<number> {
+export async function explainBoundary(
+  call: CallOf<"explain">,
+  flow: Flow,
+  id: string | undefined,
+): Promise<number> {
   const boundary = await boundaryOf(flow, stepsNamed(flow, id), surroundingsOf(call));
-  if (call.on("json")) call.screen.document(boundary);
+  if (call.flags.json) call.screen.document(boundary);
   else call.screen.print(boundaryText(boundary, call.screen.out));
   return 0;
 }
 
 /** How the commands of a run would be held here, as its result document would say it. */
-export async function heldHere(call: Call, flow: Flow): Promise<Confinement> {
+export async function heldHere(call: CallOf<"explain">, flow: Flow): Promise<Confinement> {
   await using tried = await tryGround(flow, surroundingsOf(call));
   const { confined, engine, network, why } = tried.sandbox;
   // What must be there and cannot be opened confines nothing: there is no run.
@@ -52,22 +57,21 @@ export function stepsNamed(flow: Flow, id: string | undefined): readonly Step[] 
   throw new UsageError(`${flow.agent} has no step "${id}".`, { word: id, candidates });
 }
 
-export function surroundingsOf(call: Call): Surroundings {
+export function surroundingsOf(call: CallOf<"probe">): Surroundings {
   const cwd = resolve(call.cwd);
-  const { sandbox } = sandboxOf(call);
+  const { sandbox, network } = call.flags;
   return {
     project: findProject(cwd, call.stateDir),
     cwd,
     env: call.host.env,
-    ...(sandbox === undefined ? {} : { wish: sandbox }),
-    ...networkOf(call),
+    ...defined({ wish: sandbox, network: network === undefined ? undefined : networkWish(network) }),
   };
 }
 
 export function boundaryText({ agent, steps, servers, sandbox, env }: Boundary, paint: Paint): string {
   const [head = "", ...rows] = table([["STEP", "MODE", "TOOLS", "COMMANDS"], ...steps.map(rowOf)]);
   return [
-    paint("bold", `${shownInLine(agent)} · what it may touch`),
+    paint("bold", `${shownInLine(agent)} · what it may access`),
     "",
     paint("dim", head),
     ...rows,
@@ -84,7 +88,7 @@ export function sandboxLines(sandbox: SandboxTold, paint: Paint): readonly strin
   if (!sandbox.confined) {
     const { starts, why } = sandbox;
     const line = starts
-      ? `${paint("yellow", "none")}: ${shownInLine(why, 600)}. Commands can do what you can.`
+      ? `${paint("yellow", "none")}: ${shownInLine(why, 600)}. Commands run with your permissions.`
       : `none is needed: ${shownInLine(why)}`;
     return fact(paint, "sandbox", line);
   }
@@ -103,7 +107,7 @@ export function sandboxLines(sandbox: SandboxTold, paint: Paint): readonly strin
 
 function networkText(network: Confinement["network"]): string {
   if (network === "none") return "none, --network opens it";
-  if (network === "all") return "all that this machine reaches";
+  if (network === "all") return "everything that this machine can reach";
   return network.map((host) => shownInLine(host)).join(", ");
 }
 

@@ -2,15 +2,10 @@
 import { budgetLine, budgetOf, limitName } from "../../tell/budget.ts";
 import type { Flow } from "../../flow/flow.ts";
 import type { LoadedAgent } from "../../run/load.ts";
-import { UsageError } from "../args.ts";
 
 /** The agent with one problem more when a run of it could take more answers than `--max-turns` says. */
-export function withinBudget(loaded: LoadedAgent, said: string | undefined): LoadedAgent {
-  if (said === undefined) return loaded;
-  const allowed = Number(said);
-  if (!/^\d+$/.test(said) || !Number.isSafeInteger(allowed)) {
-    throw new UsageError(`--max-turns takes a whole number, not "${said}".`);
-  }
+export function withinBudget(loaded: LoadedAgent, allowed: number | undefined): LoadedAgent {
+  if (allowed === undefined) return loaded;
   const { flow, problems } = loaded;
   if (flow === null) return loaded;
   const { answers } = budgetOf(flow);
@@ -19,8 +14,8 @@ export function withinBudget(loaded: LoadedAgent, said: string | undefined): Loa
     code: "BUDGET-TURNS",
     message:
       answers.most === null
-        ? `Nothing limits the answers of a run: ${answers.because}.`
-        : `A run can take ${answers.most} answers of the model, more than ${allowed}: ${answers.because}.`,
+        ? `The number of answers of a run is not limited: ${answers.because}.`
+        : `A run can take ${answers.most} model answers, more than ${allowed}: ${answers.because}.`,
     fix: `Lower ${limitName(flow)}${flow.dialect === "stage" ? ", turnCap or maxAttempts" : ""}, or allow more with --max-turns.`,
   });
   return { ...loaded, problems: [...problems, problem] };

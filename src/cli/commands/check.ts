@@ -7,10 +7,11 @@ import { RunnerError } from "../../run/errors.ts";
 import type { Loaded } from "../../run/load.ts";
 import { createFiles } from "../../run/world/files.ts";
 import { findProject, listAgents } from "../../run/world/project.ts";
-import { loadAgent, strictly, tally } from "../agent.ts";
+import { loadNamed, strictly, tally } from "../agent.ts";
 import { UsageError } from "../args.ts";
 import { withinBudget } from "./budget.ts";
 import type { Call } from "../call.ts";
+import type { CallOf } from "../commands.ts";
 import { fixAgents, fixesText } from "./fix.ts";
 import { countProblems, renderProblems } from "../text/problems.ts";
 import { toSarif } from "../text/sarif.ts";
@@ -18,7 +19,7 @@ import { count, shownInLine } from "../text/text.ts";
 import { versionText } from "../version.ts";
 import { repeatOnChange } from "../watch.ts";
 
-export async function checkAgents(call: Call): Promise<number> {
+export async function checkAgents(call: CallOf<"check">): Promise<number> {
   refuseMixed(call);
   const [name] = call.words;
   const project = findProject(call.cwd, call.stateDir);
@@ -26,15 +27,15 @@ export async function checkAgents(call: Call): Promise<number> {
   if (names.length === 0) {
     throw new RunnerError(
       "USAGE",
-      `There is no agent in ${project.agentsDir}. Make one with: lockstep init NAME.`,
+      `There is no agent in ${project.agentsDir}. Create one with: lockstep init NAME.`,
     );
   }
-  if (call.on("watch")) return await watchFindings(call, project.root);
-  const isDry = call.on("dry-run");
-  const fixed = call.on("fix") ? await fixAgents(names, call.cwd, isDry) : null;
+  if (call.flags.watch) return await watchFindings(call, project.root);
+  const isDry = call.flags["dry-run"];
+  const fixed = call.flags.fix ? await fixAgents(names, call.cwd, isDry) : null;
   const agents = await loadAll(call, names, createFiles(project.root));
-  if (call.on("sarif")) return tellSarif(call, agents, project.root);
-  if (fixed !== null && !call.on("json")) call.screen.print(fixesText(fixed, isDry, call.screen.out));
+  if (call.flags.sarif) return tellSarif(call, agents, project.root);
+  if (fixed !== null && !call.flags.json) call.screen.print(fixesText(fixed, isDry, call.screen.out));
   return tellFindings(
     call,
     agents,
@@ -44,34 +45,38 @@ export async function checkAgents(call: Call): Promise<number> {
 }
 
 /** Flags that would each want the output for themselves, or the files to stay as they are. */
-function refuseMixed({ on }: Call): void {
+function refuseMixed({ flags }: CallOf<"check">): void {
   const refuse = (one: string, other: string) => {
-    throw new UsageError(`--${one} and --${other} do not go together.`);
+    throw new UsageError(`--${one} and --${other} cannot be used together.`);
   };
-  if (on("sarif") && on("json")) refuse("sarif", "json");
-  if (on("watch") && on("sarif")) refuse("watch", "sarif");
-  if (on("watch") && on("fix")) refuse("watch", "fix");
-  if (on("dry-run") && !on("fix"))
-    throw new UsageError("--dry-run is for --fix: it shows what --fix would do.");
+  if (flags.sarif && flags.json) refuse("sarif", "json");
+  if (flags.watch && flags.sarif) refuse("watch", "sarif");
+  if (flags.watch && flags.fix) refuse("watch", "fix");
+  if (flags["dry-run"] && !flags.fix)
+    throw new UsageError("--dry-run only works with --fix: it shows what --fix would do.");
 }
 
-async function loadAll(call: Call, names: readonly string[], files: FileTree): Promise<readonly Loaded[]> {
+async function loadAll(
+  call: CallOf<"check">,
+  names: readonly string[],
+  files: FileTree,
+): Promise<readonly Loaded[]> {
   const agents: Loaded[] = [];
   for (const one of names) {
-    const loaded = withinBudget(await loadAgent(one, call.cwd, files), call.text("max-turns"));
-    agents.push(call.on("strict") ? strictly(loaded) : loaded);
+    const loaded = withinBudget(await loadNamed(one, call.cwd, files), call.flags["max-turns"]);
+    agents.push(call.flags.strict ? strictly(loaded) : loaded);
   }
   return agents;
 }
 
-function tellSarif({ screen }: Call, agents: readonly Loaded[], root: string): number {
+function tellSarif({ screen }: CallOf<"check">, agents: readonly Loaded[], root: string): number {
   const problems = agents.flatMap((agent) => agent.problems);
   screen.document(toSarif(problems, createFiles(root), versionText(false)));
   return hasErrors(problems) ? EXIT.invalid : EXIT.completed;
 }
 
 /** Findings are told when they are others than before. The end by Ctrl-C is a good one. */
-async function watchFindings(call: Call, root: string): Promise<number> {
+async function watchFindings(call: CallOf<"check">, root: string): Promise<number> {
   const [name] = call.words;
   let told = "";
   call.screen.tell("Watching for changes; Ctrl-C ends.");
@@ -100,14 +105,14 @@ async function watchFindings(call: Call, root: string): Promise<number> {
 
 /** `name` is null when all agents were asked for. `more`: what else the document tells. */
 export function tellFindings(
-  { on, screen, typed }: Call,
+  { flags, screen, typed }: Call,
   agents: readonly Loaded[],
   name: string | null,
   more: object = {},
 ): number {
   const problems = agents.flatMap((agent) => agent.problems);
   const ok = !hasErrors(problems);
-  if (on("json"))
+  if (flags.json)
     screen.document({
       v: 1,
       agent: name,

@@ -3,7 +3,7 @@ import type { Flow } from "../../flow/flow.ts";
 import { openExistingJournal, type Journal } from "../../run/index.ts";
 import { findProject, listAgents } from "../../run/world/project.ts";
 import { findRun, flowOf, listRuns } from "../../run/records/runs.ts";
-import { loadAgent, parametersOf, toFlags } from "../agent.ts";
+import { loadNamed, parametersOf, toFlags } from "../agent.ts";
 import { parseLine, type Flag, type Given, type Offer } from "../args.ts";
 import { COMMANDS, everyFlag, GLOBAL_FLAGS, type Command } from "../commands.ts";
 import { shownInLine } from "../text/text.ts";
@@ -64,7 +64,7 @@ async function placeOf(before: readonly string[], around: Surroundings): Promise
   const name = first.words[1];
   const declared =
     command?.takesParameters === true && name !== undefined
-      ? toOffers(parametersOf((await loadAgent(name, cwd)).flow))
+      ? toOffers(parametersOf((await loadNamed(name, cwd)).flow))
       : [];
   const line = parseLine(before, { flags, declared, lenient: true });
   return {
@@ -185,7 +185,7 @@ async function runs(place: Place): Promise<readonly Candidate[]> {
 /** The first word of the command names an agent or a run. */
 async function flowAt(place: Place, name: string): Promise<Flow | null> {
   if (name === "") return null;
-  if (place.command?.words[0]?.is === "agent") return (await loadAgent(name, place.around.cwd)).flow;
+  if (place.command?.words[0]?.is === "agent") return (await loadNamed(name, place.around.cwd)).flow;
   return await withJournal(place, null, async (journal) => {
     const { id, digest } = await findRun(journal, name);
     return await flowOf(journal, id, digest);

@@ -1,17 +1,15 @@
 /** `lockstep diff RUN RUN` */
-import { compareRuns, RunnerError, type Comparison } from "../../run/index.ts";
+import { compareRuns, type Comparison } from "../../run/index.ts";
 import type { Call } from "../call.ts";
-import { withJournal } from "../journal.ts";
+import { withRecord } from "../journal.ts";
 import { shownInLine, table, type Paint } from "../text/text.ts";
 
 export async function diffRuns(call: Call): Promise<number> {
   const [a = "", b = ""] = call.words;
-  const compared = await withJournal(call, async (journal, stateDir) => {
-    if (journal === null)
-      throw new RunnerError("RUN_UNKNOWN", `There is no run "${a}": none is recorded in ${stateDir}.`);
+  const compared = await withRecord(call, a, async (journal) => {
     return await compareRuns(journal, a, b);
   });
-  if (call.on("json")) call.screen.document(compared);
+  if (call.flags.json) call.screen.document(compared);
   else call.screen.print(comparisonText(compared, call.screen.out));
   return 0;
 }

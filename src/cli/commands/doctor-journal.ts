@@ -1,4 +1,6 @@
 /** `lockstep doctor --journal`: the whole record of runs, checked without changing it. */
+import { statSync } from "node:fs";
+import { join } from "node:path";
 import { shellWord } from "../../flow/text/harmless.ts";
 import { checkRecord, type JournalFault } from "../../run/records/check-journal.ts";
 import { fail, ok, warn, type Finding } from "./doctor.ts";
@@ -11,23 +13,23 @@ export function journalFindings(stateDir: string): readonly Finding[] {
   const { faults, counts, orphans, batches } = checked;
   const isReadable = !faults.some(({ part }) => part === "database");
   const whole: { readonly [part in JournalFault["part"]]: string } = {
-    database: "SQLite finds no fault",
+    database: "SQLite found no errors",
     runs: count(counts.runs, "run"),
     entries:
       count(counts.entries, "entry", "entries") +
       (counts.unsealed === 0 ? "" : `, ${counts.unsealed} rows without a checksum, from an earlier version`),
     flows: count(counts.flows, "flow"),
     artifacts: count(counts.artifacts, "large entry", "large entries"),
-    owners: "no locks are left behind",
+    owners: "no stale locks",
   };
   const findings = Object.entries(whole).flatMap(([part, detail]) => {
     const its = faults.filter((fault) => fault.part === part);
-    if (its.length > 0) return folded(part, its);
+    if (its.length > 0) return folded(part, its, rescueOf(stateDir) ?? RESCUE);
     return isReadable || part === "owners" ? [ok(part, detail)] : [];
   });
   if (orphans > 0)
     findings.push(warn("files of runs", `those of ${count(orphans, "removed run")} are left`, TIDY));
-  else if (isReadable) findings.push(ok("files of runs", "none are left of removed runs"));
+  else if (isReadable) findings.push(ok("files of runs", "no leftovers of removed runs"));
   for (const file of batches)
     findings.push(warn("batches", `${file} is not a valid record of a batch`, `rm ${shellWord(file)}`));
   return findings;
@@ -37,11 +39,18 @@ const MOST_LINES = 20;
 const TIDY = "lockstep runs --prune";
 const RESCUE = "restore it from a copy, or: lockstep salvage";
 
-function folded(part: string, faults: readonly JournalFault[]): readonly Finding[] {
+/** How to go on with a record that is damaged. One that is empty (0 bytes) holds nothing to salvage. */
+export function rescueOf(stateDir: string): string | null {
+  const file = join(stateDir, "runs.db");
+  if (statSync(file, { throwIfNoEntry: false })?.size !== 0) return null;
+  return `restore it from a copy, or begin anew: rm ${shellWord(file)}`;
+}
+
+function folded(part: string, faults: readonly JournalFault[], rescue: string): readonly Finding[] {
   const lines = faults.slice(0, MOST_LINES).map(({ kind, detail }) => {
-    if (kind === "damage") return fail(part, detail, RESCUE);
+    if (kind === "damage") return fail(part, detail, rescue);
     return warn(part, detail, part === "owners" ? "the next run removes it" : TIDY);
   });
   const more = faults.length - lines.length;
-  return more === 0 ? lines : [...lines, fail(part, `${more} more`, RESCUE)];
+  return more === 0 ? lines : [...lines, fail(part, `${more} more`, rescue)];
 }

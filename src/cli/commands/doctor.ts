@@ -12,10 +12,10 @@ import { findProject, listAgents, type Project } from "../../run/world/project.t
 import type { Journal } from "../../run/index.ts";
 import { everyRow, particularsOf } from "../../run/records/runs.ts";
 import { programsFor } from "../../run/world/programs.ts";
-import { loadAgent } from "../agent.ts";
-import type { Asked } from "../../run/world/reach.ts";
+import { loadNamed } from "../agent.ts";
+import type { Asked } from "../../run/world/service-reach.ts";
 import { UsageError } from "../args.ts";
-import type { Call } from "../call.ts";
+import type { CallOf } from "../commands.ts";
 import { withJournal } from "../journal.ts";
 import { countProblems } from "../text/problems.ts";
 import { count, duration, shownInLine, table } from "../text/text.ts";
@@ -28,11 +28,10 @@ export type Finding = {
   readonly fix: string | null;
 };
 
-export async function examine(call: Call): Promise<number> {
+export async function examine(call: CallOf<"doctor">): Promise<number> {
   const project = findProject(call.cwd, call.stateDir);
-  if (call.on("journal")) {
-    if (call.on("online"))
-      throw new UsageError("--journal looks at this machine only, and --online at others.");
+  if (call.flags.journal) {
+    if (call.flags.online) throw new UsageError("--journal and --online cannot be used together.");
     const { journalFindings } = await import("./doctor-journal.ts");
     return report(call, project, journalFindings(project.stateDir));
   }
@@ -55,10 +54,10 @@ export async function examine(call: Call): Promise<number> {
   return report(call, project, findings);
 }
 
-function report(call: Call, project: Project, findings: readonly Finding[]): number {
+function report(call: CallOf<"doctor">, project: Project, findings: readonly Finding[]): number {
   const { screen } = call;
   const isFit = findings.every((finding) => finding.status !== "fail");
-  if (call.on("json"))
+  if (call.flags.json)
     screen.document({ v: 1, ok: isFit, root: project.root, stateDir: project.stateDir, checks: findings });
   else {
     const colours = { ok: "green", warn: "yellow", fail: "red" } as const;
@@ -107,9 +106,9 @@ function git({ git: program }: Programs): Finding {
 
 /** Only where something is wrong with them. */
 /** What `worktree repair` would do. Git is started only for a journal of the user's own. */
-async function worktrees({ root }: Project, call: Call): Promise<readonly Finding[]> {
+async function worktrees({ root }: Project, call: CallOf<"doctor">): Promise<readonly Finding[]> {
   const { repairRecorded, troubleWithWorktrees } = await import("../../run/records/worktrees.ts");
-  const { standingOf } = await import("../../run/trust/states.ts");
+  const { standingOf } = await import("../../run/trust/state-folders.ts");
   const { env } = call.host;
   const recorded = await withJournal(call, async (journal, stateDir) => {
     if (journal === null || standingOf(stateDir, env).kind === "foreign") return [];
@@ -139,7 +138,7 @@ function ripgrep({ rg }: Programs): Finding {
 }
 
 /** Whether commands are confined here. Where they cannot be, agents that do not ask for it run all the same. */
-async function sandbox(call: Call, project: Project): Promise<Finding> {
+async function sandbox(call: CallOf<"doctor">, project: Project): Promise<Finding> {
   const { networkHere, selfTest } = await import("../../run/world/sandbox.ts");
   const { readConfig } = await import("../../run/world/config.ts");
   const trouble = await selfTest(project, call.host.env);
@@ -164,8 +163,8 @@ async function sandbox(call: Call, project: Project): Promise<Finding> {
 }
 
 /** Writes and syncs a file where the journal is, or in the nearest folder that is there. */
-async function stateFolder({ stateDir }: Project, call: Call): Promise<Finding> {
-  const { standingOf } = await import("../../run/trust/states.ts");
+async function stateFolder({ stateDir }: Project, call: CallOf<"doctor">): Promise<Finding> {
+  const { standingOf } = await import("../../run/trust/state-folders.ts");
   try {
     const standing = standingOf(stateDir, call.host.env);
     if (standing.kind === "foreign")
@@ -173,8 +172,8 @@ async function stateFolder({ stateDir }: Project, call: Call): Promise<Finding> 
         ? fail("state folder", `${stateDir} is not used: ${standing.why}`, "choose another with --state DIR")
         : warn(
             "state folder",
-            `${stateDir} can only be looked at: ${standing.why}`,
-            "if you know it, pass --trust-journal to the next run; else move it away",
+            `${stateDir} is read-only: ${standing.why}`,
+            "if you trust it, pass --trust-journal to the next run; otherwise move it away",
           );
   } catch (error) {
     return fail("state folder", why(error), "move it away, or choose another with --state DIR");
@@ -205,7 +204,7 @@ async function stateFolder({ stateDir }: Project, call: Call): Promise<Finding> 
   }
 }
 
-async function journal(call: Call): Promise<Finding> {
+async function journal(call: CallOf<"doctor">): Promise<Finding> {
   try {
     return await withJournal(call, async (journal) => {
       if (journal === null) return ok("journal", "none yet");
@@ -219,7 +218,10 @@ async function journal(call: Call): Promise<Finding> {
       );
     });
   } catch (error) {
-    return fail("journal", why(error), "lockstep doctor --journal reports all that is wrong with it");
+    const { rescueOf } = await import("./doctor-journal.ts");
+    const { stateDir } = findProject(call.cwd, call.stateDir);
+    const fix = rescueOf(stateDir) ?? "lockstep doctor --journal lists all problems";
+    return fail("journal", why(error), fix);
   }
 }
 
@@ -237,12 +239,12 @@ async function damagedIn(journal: Journal): Promise<number> {
 
 const READ_WHOLE = 20;
 
-async function agents(project: Project, call: Call): Promise<readonly Finding[]> {
+async function agents(project: Project, call: CallOf<"doctor">): Promise<readonly Finding[]> {
   const names = listAgents(project);
   if (names.length === 0) return [warn("agents", `none in ${project.agentsDir}`, "lockstep init NAME")];
   const findings: Finding[] = [];
   for (const name of names) {
-    const { flow, problems } = await loadAgent(name, project.root);
+    const { flow, problems } = await loadNamed(name, project.root);
     const about = countProblems(problems);
     findings.push(
       hasErrors(problems)
@@ -260,7 +262,7 @@ async function agents(project: Project, call: Call): Promise<readonly Finding[]>
 async function unknownModels(
   agent: string,
   flow: Flow,
-  { host: { env } }: Call,
+  { host: { env } }: CallOf<"doctor">,
 ): Promise<readonly Finding[]> {
   const { findModel, modelNames } = await import("../../run/world/models.ts");
   const { readConfig } = await import("../../run/world/config.ts");
@@ -281,12 +283,12 @@ async function unknownModels(
 }
 
 /** Whether servers of tools could be spoken to; none of them is started. */
-async function servers(agent: string, server: string, call: Call): Promise<Finding> {
+async function servers(agent: string, server: string, call: CallOf<"doctor">): Promise<Finding> {
   const { whyNoServers } = await import("../../run/world/mcp.ts");
   const trouble = await whyNoServers(server, call.host.env);
   const name = `servers of ${agent}`;
   return trouble === null
-    ? ok(name, "@modelcontextprotocol/client is there; they are started when a run begins")
+    ? ok(name, "@modelcontextprotocol/client is installed; servers start with a run")
     : warn(
         name,
         trouble,
@@ -309,9 +311,9 @@ function folded(findings: readonly Finding[]): readonly Finding[] {
 const MODEL = "model ";
 
 /** Each name of a model; `--online` asks each service once whether it is there. */
-async function models(call: Call): Promise<readonly Finding[]> {
+async function models(call: CallOf<"doctor">): Promise<readonly Finding[]> {
   const { PRICES_OF, surveyModels, UNPRICED } = await import("../../run/world/model-survey.ts");
-  const { reachModel } = await import("../../run/world/reach.ts");
+  const { reachModel } = await import("../../run/world/service-reach.ts");
   const { env } = call.host;
   try {
     const { rows, isCostLimited, file } = surveyModels(env);
@@ -326,7 +328,7 @@ async function models(call: Call): Promise<readonly Finding[]> {
           what,
           `your limit on the cost refuses it: add "${row.provider}/${row.model}" to "prices" in ${file}`,
         );
-      if (!call.on("online")) return ok(name, `${what}, not asked (--online)`);
+      if (!call.flags.online) return ok(name, `${what}, not asked (--online)`);
       const reached = await reachModel(row.name, env, asked);
       const detail = `${what}, ${reached.detail}`;
       return reached.ok ? ok(name, detail) : warn(name, detail, reached.fix);
@@ -339,7 +341,7 @@ async function models(call: Call): Promise<readonly Finding[]> {
 }
 
 /** Only where the environment names one. */
-async function proxy({ host }: Call): Promise<readonly Finding[]> {
+async function proxy({ host }: CallOf<"doctor">): Promise<readonly Finding[]> {
   const { proxyState } = await import("../../run/world/proxy.ts");
   const state = proxyState(host.env);
   if (state.kind === "none") return [];
@@ -349,9 +351,9 @@ async function proxy({ host }: Call): Promise<readonly Finding[]> {
 }
 
 /** Only agents that work on issues need it. */
-async function github(call: Call): Promise<Finding> {
+async function github(call: CallOf<"doctor">): Promise<Finding> {
   const { surveyGitHub } = await import("../../run/world/github.ts");
-  const told = await surveyGitHub(call.host.env, call.cwd, call.on("online"));
+  const told = await surveyGitHub(call.host.env, call.cwd, call.flags.online);
   if (told.ok) return ok("github", told.value);
   const place = told.why.lastIndexOf(": ");
   return warn("github", told.why.slice(0, place), told.why.slice(place + 2));

@@ -1,21 +1,19 @@
 /** `lockstep effects RUN` */
 import { EXIT } from "../../flow/verdict.ts";
-import { RunnerError, show, type Result } from "../../run/index.ts";
+import { show, type Result } from "../../run/index.ts";
 import type { Call } from "../call.ts";
-import { withJournal } from "../journal.ts";
+import { withRecord } from "../journal.ts";
 import { shownInLine, table } from "../text/text.ts";
 
 export async function listEffects(call: Call): Promise<number> {
   const { screen } = call;
   const [ref = ""] = call.words;
-  return await withJournal(call, async (journal, stateDir) => {
-    if (journal === null)
-      throw new RunnerError("RUN_UNKNOWN", `There is no run "${ref}": none is recorded in ${stateDir}.`);
+  return await withRecord(call, ref, async (journal) => {
     const { run, effects, outcome, reason } = await show(journal, ref);
     const isDamaged = outcome === "damaged";
-    if (call.on("json")) screen.document({ v: 1, run, effects, ...(isDamaged && { damaged: reason }) });
+    if (call.flags.json) screen.document({ v: 1, run, effects, ...(isDamaged && { damaged: reason }) });
     else if (effects.length === 0 && !isDamaged)
-      screen.tell(`Run ${run} has done nothing outside of its own folder.`);
+      screen.tell(`Run ${run} has no effects outside its own folder.`);
     else {
       const [head = "", ...lines] = table([
         ["KIND", "TARGET", "STATE", "WHEN", "DETAIL"],
@@ -24,7 +22,7 @@ export async function listEffects(call: Call): Promise<number> {
       if (lines.length > 0) screen.print([screen.out("dim", head), ...lines].join("\n"));
     }
     if (!isDamaged) return EXIT.completed;
-    screen.complain(`What else the run did is not known. ${call.typed(shownInLine(reason, 1000))}`);
+    screen.complain(`The other effects of the run are unknown. ${call.typed(shownInLine(reason, 1000))}`);
     return EXIT.unavailable;
   });
 }

@@ -11,28 +11,28 @@ import {
   type StageExplained,
   type StepExplained,
 } from "../../run/records/explain.ts";
-import { loadAgent } from "../agent.ts";
+import { loadNamed } from "../agent.ts";
 import { UsageError } from "../args.ts";
-import type { Call } from "../call.ts";
+import type { CallOf } from "../commands.ts";
 import { tellFindings } from "./check.ts";
 import { conditionText, KIND_WORDS, targetText } from "../graph/graph-words.ts";
 import { countProblems } from "../text/problems.ts";
 import { count, duration, shown, shownInLine, table, type Paint } from "../text/text.ts";
 
-export async function explain(call: Call): Promise<number> {
+export async function explain(call: CallOf<"explain">): Promise<number> {
   const [name = "", id] = call.words;
   const { screen } = call;
-  const loaded = await loadAgent(name, call.cwd);
+  const loaded = await loadNamed(name, call.cwd);
   const { configFile, readConfig } = await import("../../run/world/config.ts");
   const ofUser = { limits: readConfig(call.host.env).limits, file: configFile(call.host.env) };
   const agent = explainAgent(loaded, ofUser);
   if (agent === null || loaded.flow === null) return tellFindings(call, [loaded], name);
-  if (call.on("boundary"))
+  if (call.flags.boundary)
     return await (await import("./boundary.ts")).explainBoundary(call, loaded.flow, id);
   if (id === undefined) {
     const { heldHere, heldText } = await import("./boundary.ts");
     const sandbox = await heldHere(call, loaded.flow);
-    if (call.on("json")) screen.document({ ...agent, sandbox });
+    if (call.flags.json) screen.document({ ...agent, sandbox });
     else {
       const { moneyLine } = await import("../text/money.ts");
       const here = { money: moneyLine(loaded.flow, call.host.env), commands: heldText(sandbox) };
@@ -45,7 +45,7 @@ export async function explain(call: Call): Promise<number> {
     const candidates = Object.keys(loaded.flow.steps);
     throw new UsageError(`${name} has no step "${id}".`, { word: id, candidates });
   }
-  if (call.on("json")) screen.document(step);
+  if (call.flags.json) screen.document(step);
   else screen.print(stepText(step, screen.out));
   return 0;
 }
@@ -75,11 +75,11 @@ export function agentText(
         : promptFacts(
             "system",
             system,
-            `none at ${system.tried.join(", ")}: the agent's name and description are said instead`,
+            `none at ${system.tried.join(", ")}: the agent's name and description are used instead`,
           )),
       ...(agent.hooks === null
         ? []
-        : [["hooks", `${shownInLine(agent.hooks)}: code may lead elsewhere than told here`] as const]),
+        : [["hooks", `${shownInLine(agent.hooks)}: this code may change where a stage leads`] as const]),
       ["budget", budgetLine(agent.budget)],
       ...(money === null ? [] : [["money", money] as const]),
       ...(commands === null ? [] : [["commands", commands] as const]),
@@ -106,7 +106,7 @@ export function agentText(
       paint,
       commands === null
         ? "settings"
-        : 'settings as declared (what holds for commands on this machine: the line "commands" above)',
+        : 'settings as declared (the line "commands" above shows what applies on this machine)',
       ["KEY", "VALUE", "FROM"],
       settings.map(({ key, value, origin }) => [
         key,
@@ -249,7 +249,7 @@ export function stepText(step: StepExplained, paint: Paint): string {
       [
         "answer",
         answer.kind === "text"
-          ? "whatever the model says"
+          ? "any text"
           : `${answer.schema === null ? "any JSON object" : `JSON that fits ${shownInLine(answer.schema)}`}; ${stage === null ? `sent back ${count(limits.repairs, "time")}` : "sent back while there are turns"}, then ${answer.miss}`,
       ],
     ];
@@ -266,7 +266,7 @@ function promptFacts(
 ): readonly Fact[] {
   if (builtIn === null) return [[title, file ?? otherwise]];
   return [
-    [title, `${shownInLine(file ?? "")}, for want of a file:`],
+    [title, `${shownInLine(file ?? "")}, because there is no file:`],
     ...builtIn.split("\n").map((line): Fact => ["", line === "" ? "" : `│ ${shownInLine(line, 160)}`]),
   ];
 }
@@ -276,7 +276,7 @@ const UNRESOLVED: { readonly [policy in StageExplained["unresolved"]]: string } 
   "retry-later": "the run waits, and can be resumed",
   fail: "the run fails",
   skip: "the stage is skipped",
-  ask: "a person is asked; with nobody there the run fails",
+  ask: "a person is asked; if no one is available, the run fails",
 };
 
 function stageFacts(stage: StageExplained): readonly Fact[] {
@@ -331,7 +331,7 @@ function section(
 
 function plainAccount(tried: readonly string[]): string {
   const places = tried.map((path) => shownInLine(path)).join(", ");
-  return places === "" ? "a plain account" : `a plain account, since there is none of ${places}`;
+  return places === "" ? "a built-in text" : `a built-in text, because none of these exists: ${places}`;
 }
 
 function backText(back: Guard["back"]): string {
@@ -352,14 +352,14 @@ function guardText(guard: NonNullable<StepExplained["guard"]>, paint: Paint): re
   const after = {
     retry: `a failure leads back to ${back}; the ${ordinal(guard.maxFailures)} ends the run`,
     abort: "a failure ends the run",
-    skip: "a failure is noted and passed over",
+    skip: "a failure is recorded and ignored",
   }[guard.onFailure];
   return [
     "",
     `${paint("bold", `checks before ${shownInLine(guard.on, 40)}`)}${dimmed(paint, guard.origin)}`,
     ...guard.checks.flatMap((check) => [
       ...checkText(check, paint),
-      `    told with ${check.edition ?? plainAccount(check.tried)}`,
+      `    described by ${check.edition ?? plainAccount(check.tried)}`,
     ]),
     `  ${after}`,
   ];
@@ -425,7 +425,7 @@ function endText({ criteria, checks }: AgentExplained["ends"]): string {
 }
 
 function limitText({ answers, repairs, responses }: StepExplained["limits"]): string {
-  if (responses === 0) return "no model is asked";
+  if (responses === 0) return "no model is called";
   const repaired = repairs === 0 ? "" : ` (${count(repairs, "repair")} included)`;
   return `${count(answers, "answer")}${repaired} and ${count(responses, "response")} in a visit`;
 }

@@ -1,39 +1,39 @@
 /** `lockstep export RUN` and `lockstep import FILE` */
 import { resolve } from "node:path";
 import { importRun, openExport, parseBundle, textOf } from "../../run/records/bundle.ts";
-import { openJournal, RunnerError } from "../../run/index.ts";
+import { openJournal } from "../../run/index.ts";
+import { MOST_BUNDLE_BYTES } from "../../run/world/files.ts";
 import { findProject } from "../../run/world/project.ts";
-import { openWhole } from "../../run/world/write-whole.ts";
+import { notWritable, openWhole } from "../../run/world/write-whole.ts";
 import { UsageError } from "../args.ts";
 import type { Call } from "../call.ts";
+import type { CallOf } from "../commands.ts";
 import { journalAccess } from "../conduct.ts";
+import { readGiven } from "../given-file.ts";
 import { EXIT } from "../../flow/verdict.ts";
-import { sayPartial, withJournal } from "../journal.ts";
-import { readText } from "./replay.ts";
+import { sayPartial, withRecord } from "../journal.ts";
 import { count, size } from "../text/text.ts";
 import { versionText } from "../version.ts";
 
 /** The file is the result: without `--out` it goes to stdout. */
-export async function exportToFile(call: Call): Promise<number> {
+export async function exportToFile(call: CallOf<"export">): Promise<number> {
   const { screen } = call;
   const [ref = ""] = call.words;
-  const out = call.text("out");
-  if (out === undefined && call.on("json"))
+  const out = call.flags.out;
+  if (out === undefined && call.flags.json)
     throw new UsageError(
-      "What is exported is one JSON document already; --json tells of it, and needs --out FILE.",
+      "The export is already one JSON document; --json prints a summary of it and needs --out FILE.",
     );
-  const { head, kept, damage, events, bytes } = await withJournal(call, async (journal, stateDir) => {
-    if (journal === null)
-      throw new RunnerError("RUN_UNKNOWN", `There is no run "${ref}": none is recorded in ${stateDir}.`);
+  const { head, kept, damage, events, bytes } = await withRecord(call, ref, async (journal) => {
     const meta = { lockstep: versionText(false), node: process.version, platform: process.platform };
-    const exporting = await openExport(journal, ref, { redact: call.on("redact"), meta });
+    const exporting = await openExport(journal, ref, { redact: call.flags.redact, meta });
     // Redacting may be refused at any entry, and nothing of it may be on stdout then.
-    const isHeld = out === undefined && call.on("redact");
+    const isHeld = out === undefined && call.flags.redact;
     const pieces = isHeld ? [(await Array.fromAsync(textOf(exporting))).join("")] : textOf(exporting);
     const written = await writeTo(call, out, pieces);
     return { ...exporting, bytes: written };
   });
-  if (call.on("json"))
+  if (call.flags.json)
     screen.document({
       v: 1,
       run: head.run.id,
@@ -47,27 +47,27 @@ export async function exportToFile(call: Call): Promise<number> {
     screen.tell(`Wrote ${out}: ${count(events, "entry", "entries")}, ${size(bytes)}.`);
   for (const { seq, words } of kept)
     screen.tell(
-      screen.err("yellow", `entry ${seq} keeps ${count(words, "text")}: its decision depends on it`),
+      screen.err("yellow", `entry ${seq} keeps ${count(words, "text")} that its decision depends on`),
     );
   return damage === null ? EXIT.completed : sayPartial(call, damage);
 }
 
-export async function importFromFile(call: Call): Promise<number> {
+export async function importFromFile(call: CallOf<"import">): Promise<number> {
   const { screen } = call;
   const [file = ""] = call.words;
-  const bundle = parseBundle(readText(call, file), file);
+  const bundle = parseBundle(readGiven(call, file, "EXPORT_INVALID", MOST_BUNDLE_BYTES), file);
   const { root, stateDir } = findProject(call.cwd, call.stateDir);
   const access = journalAccess(call, call.host.stopped());
   const journal = await openJournal(stateDir, { now: Date.now }, access);
-  const as = call.text("as");
+  const as = call.flags.as;
   try {
     const options = { ...(as !== undefined && { as }), cwd: root, now: Date.now() };
     const { run, difference } = await importRun(journal, bundle, options);
-    if (call.on("json")) screen.document({ v: 1, run, agent: bundle.run.agent, difference });
+    if (call.flags.json) screen.document({ v: 1, run, agent: bundle.run.agent, difference });
     else screen.print(run);
     if (difference !== null)
       screen.complain(
-        call.typed(`Entry ${difference.seq} comes out another way here. See: lockstep replay ${run}`),
+        call.typed(`Entry ${difference.seq} gives a different result here. See: lockstep replay ${run}`),
       );
     return 0;
   } finally {
@@ -81,15 +81,15 @@ async function writeTo(
   name: string | undefined,
   pieces: AsyncIterable<string> | readonly string[],
 ): Promise<number> {
+  const path = name === undefined ? "" : resolve(cwd, name);
   const attempt = <T>(work: () => T): T => {
     try {
       return work();
     } catch (cause) {
-      const why = cause instanceof Error ? cause.message : String(cause);
-      throw new RunnerError("NOT_WRITABLE", `The run cannot be written to ${name}: ${why}`, { cause });
+      throw notWritable(`The run cannot be written to ${name}`, path, cause);
     }
   };
-  const file = name === undefined ? null : attempt(() => openWhole(resolve(cwd, name)));
+  const file = name === undefined ? null : attempt(() => openWhole(path));
   let length = 0;
   const write = (text: string) => {
     length += text.length;

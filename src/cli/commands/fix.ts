@@ -1,9 +1,8 @@
 /** `check --fix`: corrects in the files what has one right answer, and reports it. */
-import { writeWhole } from "../../run/world/write-whole.ts";
+import { notWritable, writeWhole } from "../../run/world/write-whole.ts";
 import { join } from "node:path";
 import { mendAll, type Mended } from "../../load/migrate/fix.ts";
 import { createFiles } from "../../run/world/files.ts";
-import { RunnerError } from "../../run/errors.ts";
 import { load } from "../../run/load.ts";
 import { findProject } from "../../run/world/project.ts";
 import { shownInLine, type Paint } from "../text/text.ts";
@@ -29,7 +28,7 @@ export async function fixAgents(
 }
 
 export function fixesText(changes: readonly Mended[], dryRun: boolean, paint: Paint): string {
-  if (changes.length === 0) return "Nothing is left to fix that has one right answer.";
+  if (changes.length === 0) return "Nothing can be fixed automatically.";
   const word = dryRun ? "would fix" : "fixed";
   return changes
     .map(({ code, file, line, before, after }) => {
@@ -44,7 +43,6 @@ function write(path: string, text: string): void {
   try {
     writeWhole(path, text);
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
-    throw new RunnerError("NOT_WRITABLE", `${path} cannot be fixed: ${why}`, { cause });
+    throw notWritable(`${path} cannot be fixed`, path, cause);
   }
 }

@@ -4,11 +4,11 @@ import { dirname, join, relative, resolve, sep } from "node:path";
 import { RunnerError } from "../../run/errors.ts";
 import { findProject } from "../../run/world/project.ts";
 import { UsageError } from "../args.ts";
-import type { Call } from "../call.ts";
+import type { CallOf } from "../commands.ts";
 import { initFiles } from "./init-files.ts";
 import { shellWord } from "../text/text.ts";
 
-export function initAgent(call: Call): Promise<number> {
+export function initAgent(call: CallOf<"init">): Promise<number> {
   const [name = ""] = call.words;
   if (!/^[a-z][a-z0-9]*(-[a-z0-9]+)*$/.test(name)) {
     throw new UsageError(
@@ -24,7 +24,7 @@ export function initAgent(call: Call): Promise<number> {
     );
   }
   const schemas = schemasFrom(root, folder);
-  const texts = initFiles(name, schemas, call.on("stages") ? "stages" : "steps");
+  const texts = initFiles(name, schemas, call.flags.stages ? "stages" : "steps");
   const files = Object.entries(texts).map(([path, text]) => ({ path: join(folder, path), text }));
   try {
     for (const { path, text } of files) {
@@ -40,12 +40,12 @@ export function initAgent(call: Call): Promise<number> {
     );
   }
   const shown = (path: string) => relative(resolve(call.cwd), path);
-  const where = call.text("cwd") === undefined ? "" : ` --cwd ${shellWord(call.text("cwd")!)}`;
+  const where = call.flags.cwd === undefined ? "" : ` --cwd ${shellWord(call.flags.cwd)}`;
   const next = [
     `lockstep check ${name}${where}`,
     `lockstep run ${name} --topic "tides" --script ${shellWord(shown(join(folder, "script.yaml")))}${where}`,
   ];
-  if (call.on("json"))
+  if (call.flags.json)
     call.screen.document({ v: 1, agent: name, files: files.map(({ path }) => shown(path)), next });
   else {
     call.screen.print(

@@ -3,18 +3,18 @@ import { hasErrors } from "../../flow/problem.ts";
 import type { Loaded } from "../../run/index.ts";
 import { findProject, listAgents } from "../../run/world/project.ts";
 import { flowDigest } from "../../run/load.ts";
-import { loadAgent, tally } from "../agent.ts";
+import { loadNamed, tally } from "../agent.ts";
 import type { Call } from "../call.ts";
 import { countProblems } from "../text/problems.ts";
 import { shownInLine, table } from "../text/text.ts";
 
-export async function listProject({ cwd, stateDir, on, screen, typed }: Call): Promise<number> {
+export async function listProject({ cwd, stateDir, flags, screen, typed }: Call): Promise<number> {
   const project = findProject(cwd, stateDir);
   const agents: Loaded[] = [];
-  for (const name of listAgents(project)) agents.push(await loadAgent(name, cwd));
-  if (on("json")) screen.document({ v: 1, root: project.root, agents: agents.map(describe) });
+  for (const name of listAgents(project)) agents.push(await loadNamed(name, cwd));
+  if (flags.json) screen.document({ v: 1, root: project.root, agents: agents.map(describe) });
   else if (agents.length === 0) {
-    screen.tell(typed(`There is no agent in ${project.agentsDir}. Make one with: lockstep init NAME`));
+    screen.tell(typed(`There is no agent in ${project.agentsDir}. Create one with: lockstep init NAME`));
   } else {
     const rows = agents.map(({ agent, flow, problems }) => [
       agent,

@@ -1,56 +1,43 @@
 /** `lockstep logs RUN`: what happened, line by line, or the whole conversation. */
-import { RunnerError } from "../../run/index.ts";
-import {
-  createTranscript,
-  LEVELS,
-  logLines,
-  watchRun,
-  type Level,
-  type LogLine,
-  type Utterance,
-} from "../../run/watch/follow-run.ts";
+import { findRun } from "../../run/records/runs.ts";
+import { momentsOf } from "../../run/watch/follow.ts";
+import type { Moment } from "../../story/story.ts";
+import { systemClock } from "../../run/world/clock.ts";
+import { LEVELS, type Level, type LogLine } from "../../tell/log-line.ts";
+import { logLines } from "../../tell/log.ts";
+import { createTranscript, type Utterance } from "../../tell/transcript.ts";
 import { UsageError } from "../args.ts";
-import type { Call } from "../call.ts";
-import { withJournal } from "../journal.ts";
+import type { CallOf } from "../commands.ts";
+import { withRecord } from "../journal.ts";
 import { jsonLine, shown, shownInLine, type Paint, type Style } from "../text/text.ts";
 
-export async function printLogs(call: Call): Promise<number> {
+export async function printLogs(call: CallOf<"logs">): Promise<number> {
   const { screen, host } = call;
   const [ref = ""] = call.words;
   const level = levelOf(call);
-  const isJson = call.on("json");
-  const follow = call.on("follow");
-  return await withJournal(call, async (journal, stateDir) => {
-    if (journal === null) {
-      throw new RunnerError("RUN_UNKNOWN", `There is no run "${ref}": none is recorded in ${stateDir}.`);
-    }
-    const signal = follow ? host.interruption() : new AbortController().signal;
-    const { flow, moments } = await watchRun(journal, ref, follow, signal);
-    const transcript = call.on("transcript") ? createTranscript(flow) : null;
-    for await (const { entry, before, after } of moments) {
-      const texts =
-        transcript === null
-          ? logLines(entry, before, after, flow)
-              .filter((line) => LEVELS.indexOf(line.level) >= LEVELS.indexOf(level))
-              .map((line) => (isJson ? jsonLine(line) : lineText(line, screen.out, call.on("verbose"))))
-          : transcript(entry, before, after).map((said) =>
-              isJson ? jsonLine(said) : utteranceText(said, screen.out),
-            );
-      for (const text of texts)
+  const isJson = call.flags.json;
+  const follow = call.flags.follow;
+  return await withRecord(call, ref, async (journal) => {
+    const transcript = call.flags.transcript ? createTranscript() : null;
+    const textsOf = (moment: Moment) =>
+      transcript === null
+        ? logLines(moment)
+            .filter((line) => LEVELS.indexOf(line.level) >= LEVELS.indexOf(level))
+            .map((line) => (isJson ? jsonLine(line) : lineText(line, screen.out, call.flags.verbose)))
+        : transcript(moment).map((said) => (isJson ? jsonLine(said) : utteranceText(said, screen.out)));
+    const following = follow ? { clock: systemClock, signal: host.interruption() } : null;
+    for await (const moments of momentsOf(journal, await findRun(journal, ref), following))
+      for (const text of moments.flatMap(textsOf))
         if (isJson) screen.emit(text);
         else screen.print(text);
-    }
     return 0;
   });
 }
 
-function levelOf(call: Call): Level {
-  const said = call.text("level");
-  if (said !== undefined && call.on("transcript"))
-    throw new UsageError("--level is about the log; a transcript has no levels.");
-  const level = LEVELS.find((other) => other === (said ?? (call.on("verbose") ? "debug" : "info")));
-  if (level === undefined) throw new UsageError(`--level knows ${LEVELS.join(", ")}, not "${said}".`);
-  return level;
+function levelOf({ flags: { level, transcript, verbose } }: CallOf<"logs">): Level {
+  if (level !== undefined && transcript)
+    throw new UsageError("--level only works with the log; a transcript has no levels.");
+  return level ?? (verbose ? "debug" : "info");
 }
 
 const COLOURS: { readonly [level in Level]: Style } = {

@@ -7,16 +7,17 @@ import { EXIT } from "../../flow/verdict.ts";
 import { migrateAgent, type FileChange } from "../../load/migrate/migrate.ts";
 import { RunnerError } from "../../run/errors.ts";
 import { createFiles } from "../../run/world/files.ts";
+import { notWritable } from "../../run/world/write-whole.ts";
 import { findProject } from "../../run/world/project.ts";
-import { loadAgent } from "../agent.ts";
-import type { Call } from "../call.ts";
+import { loadNamed } from "../agent.ts";
+import type { CallOf } from "../commands.ts";
 import { countProblems } from "../text/problems.ts";
 import { count, shown, shownInLine, type Paint } from "../text/text.ts";
 
-export async function migrateFiles(call: Call): Promise<number> {
+export async function migrateFiles(call: CallOf<"migrate">): Promise<number> {
   const [name = ""] = call.words;
   const { root } = findProject(call.cwd);
-  const before = await loadAgent(name, call.cwd);
+  const before = await loadNamed(name, call.cwd);
   if (before.flow === null) {
     const [first] = before.problems;
     throw new RunnerError(
@@ -27,13 +28,13 @@ export async function migrateFiles(call: Call): Promise<number> {
   // Stage files have had one form only.
   const isStages = before.flow.dialect === "stage";
   const { changes, notes } = isStages ? { changes: [], notes: [] } : migrateAgent(name, createFiles(root));
-  const isWritten = call.on("write") && changes.length > 0;
+  const isWritten = call.flags.write && changes.length > 0;
   if (isWritten) for (const change of changes) write(root, change);
-  const after = isWritten ? await loadAgent(name, call.cwd) : null;
+  const after = isWritten ? await loadNamed(name, call.cwd) : null;
 
-  if (call.on("json")) call.screen.document({ v: 1, agent: name, written: isWritten, changes, notes });
+  if (call.flags.json) call.screen.document({ v: 1, agent: name, written: isWritten, changes, notes });
   else {
-    const lines = changes.length === 0 ? [`${shownInLine(name)} is in the current form already.`] : [];
+    const lines = changes.length === 0 ? [`${shownInLine(name)} already has the current format.`] : [];
     call.screen.print(
       [
         ...lines,
@@ -43,7 +44,7 @@ export async function migrateFiles(call: Call): Promise<number> {
     );
     if (after !== null)
       call.screen.tell(`${count(changes.length, "file")} written; check: ${countProblems(after.problems)}`);
-    else if (changes.length > 0) call.screen.tell("Nothing is written yet; do it with --write.");
+    else if (changes.length > 0) call.screen.tell("Nothing was written; write the files with --write.");
   }
   return after !== null && hasErrors(after.problems) ? EXIT.invalid : EXIT.completed;
 }
@@ -57,8 +58,7 @@ function write(root: string, { path, after }: FileChange): void {
     writeFileSync(draft, after, { flag: "wx" });
     renameSync(draft, file);
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
-    throw new RunnerError("NOT_WRITABLE", `${path} cannot be migrated: ${why}`, { cause });
+    throw notWritable(`${path} cannot be migrated`, file, cause);
   }
 }
 

@@ -10,9 +10,9 @@ import {
 import type { Call } from "../call.ts";
 import { shownInLine, table } from "../text/text.ts";
 
-export async function listModels({ on, screen, host }: Call): Promise<number> {
+export async function listModels({ flags, screen, host }: Call): Promise<number> {
   const { file, rows } = surveyModels(host.env);
-  if (on("json")) {
+  if (flags.json) {
     const about = { prices: PRICES_OF, priceSources: PRICE_SOURCES, unpriced: UNPRICED };
     screen.document({ v: 1, config: file, ...about, models: rows });
     return 0;

@@ -1,34 +1,34 @@
 /** `lockstep probe NAME [STEP]`: the protections of a run, tried on this machine. */
 import { EXIT } from "../../flow/verdict.ts";
 import { probe, type Probe, type ProbeGroup } from "../../run/probe/probe.ts";
-import { builtIn, loadAgent } from "../agent.ts";
+import { builtIn, loadNamed } from "../agent.ts";
 import { parseLine } from "../args.ts";
 import { sandboxLines, stepsNamed, surroundingsOf } from "./boundary.ts";
-import type { Call } from "../call.ts";
+import type { CallOf } from "../commands.ts";
 import { tellFindings } from "./check.ts";
 import { shownInLine, table } from "../text/text.ts";
 
-export async function probeAgent(call: Call): Promise<number> {
+export async function probeAgent(call: CallOf<"probe">): Promise<number> {
   const [name = "", id] = call.words;
   const { screen } = call;
-  const loaded = await loadAgent(name, call.cwd);
+  const loaded = await loadNamed(name, call.cwd);
   if (loaded.flow === null) return tellFindings(call, [loaded], name);
   stepsNamed(loaded.flow, id);
   const { groups: tried, ...probed } = await probe(loaded.flow, surroundingsOf(call));
   const groups = [...tried, { title: "this command line", probes: [tryFlags()] }];
-  if (call.on("json")) screen.document({ ...probed, probes: groups.flatMap(({ probes }) => probes) });
+  if (call.flags.json) screen.document({ ...probed, probes: groups.flatMap(({ probes }) => probes) });
   else {
     for (const group of groups) printGroup(call, group);
     if (groups.some(({ probes }) => probes.some(({ state }) => state === "advisory")))
       screen.tell(
-        "enforced: tried here and refused. advisory: nothing here stops it, or it cannot be tried here.",
+        "enforced: tried here and blocked. advisory: nothing here blocks it, or it cannot be tested here.",
       );
     screen.tell(sandboxLines(probed.sandbox, screen.err).slice(0, 3).join("\n"));
   }
   return probed.ok ? EXIT.completed : EXIT.unavailable;
 }
 
-function printGroup({ screen, typed }: Call, { title, probes }: ProbeGroup): void {
+function printGroup({ screen, typed }: CallOf<"probe">, { title, probes }: ProbeGroup): void {
   const rows = table(
     probes.map(({ limit, why }, place) => [
       limit,
@@ -43,7 +43,7 @@ function printGroup({ screen, typed }: Call, { title, probes }: ProbeGroup): voi
 
 /** A line as a user writes it, to an agent that declares every flag there is. */
 function tryFlags(): Probe {
-  const limit = "flags about safety, limits, places and output are yours";
+  const limit = "flags for safety, limits, locations and output belong to you";
   const flags = builtIn();
   const reserved = flags.filter((flag) => flag.reserved === true && flag.takes !== undefined);
   const declared = flags.map(({ name }) => ({ name, takes: "TEXT", help: "" }));
@@ -57,7 +57,7 @@ function tryFlags(): Probe {
     ...reserved.map(({ name }) => name),
   ].filter((name) => parseLine([`--${name}`, "x"], { flags, declared, lenient: true }).declared.has(name));
   if (taken.length === 0)
-    return { limit, state: "enforced", why: `an agent that declares them gets none of ${reserved.length}` };
+    return { limit, state: "enforced", why: `an agent cannot redefine any of the ${reserved.length}` };
   const names = [...new Set(taken)].map((name) => `--${name}`);
-  return { limit, state: "advisory", why: `an agent can take ${names.join(", ")}` };
+  return { limit, state: "advisory", why: `an agent can redefine ${names.join(", ")}` };
 }

@@ -10,19 +10,23 @@ import {
   type LeftWorktree,
 } from "../../run/records/prune.ts";
 import { UsageError } from "../args.ts";
-import type { Call } from "../call.ts";
+import type { CallOf } from "../commands.ts";
 import { isYes } from "../conduct.ts";
 import { age, count, shellWord, shownInLine, size, table } from "../text/text.ts";
 
-const USUAL_AGE = "30d";
+const USUAL_AGE = 30 * 86_400_000;
 
-export async function pruneRuns(call: Call, journal: Journal | null, stateDir: string): Promise<number> {
+export async function pruneRuns(
+  call: CallOf<"runs">,
+  journal: Journal | null,
+  stateDir: string,
+): Promise<number> {
   const { screen } = call;
   const now = Date.now();
-  const keep = keepOf(call.text("keep"));
-  const olderThan = call.text("older-than") ?? (keep === undefined ? USUAL_AGE : "0d");
-  const options = { olderThanMs: ageOf(olderThan), now, stateDir, ...(keep !== undefined && { keep }) };
-  const dryRun = call.on("dry-run");
+  const { keep } = call.flags;
+  const olderThanMs = call.flags["older-than"] ?? (keep === undefined ? USUAL_AGE : 0);
+  const options = { olderThanMs, now, stateDir, ...(keep !== undefined && { keep }) };
+  const dryRun = call.flags["dry-run"];
   const runs =
     journal === null
       ? []
@@ -30,7 +34,7 @@ export async function pruneRuns(call: Call, journal: Journal | null, stateDir: s
         ? await named(journal, call.words, stateDir)
         : await prunable(journal, options);
   const bytes = runs.reduce((sum, run) => sum + run.bytes, 0);
-  if (!call.on("json") && runs.length > 0) {
+  if (!call.flags.json && runs.length > 0) {
     const rows = runs.map(({ run, agent, state, updatedAt, bytes: own }) => [
       run,
       shownInLine(agent, 40),
@@ -41,19 +45,19 @@ export async function pruneRuns(call: Call, journal: Journal | null, stateDir: s
     screen.print(table(rows).join("\n"));
   }
   const worktrees = journal === null ? [] : await worktreesOf(journal, runs);
-  if (!call.on("json")) tellWorktrees(call, worktrees);
+  if (!call.flags.json) tellWorktrees(call, worktrees);
   const what = `${count(runs.length, "run")}, ${size(bytes)}`;
   if (dryRun || runs.length === 0 || journal === null) {
     const look = dryRun ? leftovers : removeLeftovers;
     const left = journal === null ? [] : await look(journal, stateDir);
     // Also after a prune that was killed.
     if (!dryRun) await journal?.tidy();
-    if (call.on("json")) screen.document({ v: 1, dryRun, runs, bytes, worktrees, leftovers: left.length });
-    else screen.tell(runs.length === 0 ? "There is nothing to remove." : `Would remove ${what}.`);
+    if (call.flags.json) screen.document({ v: 1, dryRun, runs, bytes, worktrees, leftovers: left.length });
+    else screen.tell(runs.length === 0 ? "Nothing to remove." : `Would remove ${what}.`);
     tellLeft(call, left, dryRun);
     return 0;
   }
-  if (!call.on("yes") && !(await isConfirmed(call, what))) {
+  if (!call.flags.yes && !(await isConfirmed(call, what))) {
     screen.complain("Nothing was removed.");
     return 1;
   }
@@ -63,7 +67,7 @@ export async function pruneRuns(call: Call, journal: Journal | null, stateDir: s
   screen.status(null);
   const left = await removeLeftovers(journal, stateDir);
   const freed = gone.reduce((sum, run) => sum + run.bytes, 0);
-  if (call.on("json"))
+  if (call.flags.json)
     screen.document({ v: 1, dryRun, runs: gone, bytes: freed, worktrees, leftovers: left.length });
   else screen.tell(`Removed ${count(gone.length, "run")}, ${size(freed)}.`);
   tellLeft(call, left, dryRun);
@@ -71,47 +75,32 @@ export async function pruneRuns(call: Call, journal: Journal | null, stateDir: s
 }
 
 /** Said before they are asked about: afterwards only git knows them. */
-function tellWorktrees({ screen }: Call, worktrees: readonly LeftWorktree[]): void {
+function tellWorktrees({ screen }: CallOf<"runs">, worktrees: readonly LeftWorktree[]): void {
   for (const { run, path, home } of worktrees.slice(0, MOST_WORKTREES)) {
     const [at, of] = [path, home].map((folder) => shellWord(shownInLine(folder, 400)));
     screen.complain(
-      `Run ${run} has a worktree, which stays. Look at it with: git -C ${at} status\n` +
+      `The worktree of run ${run} is kept. Inspect it with: git -C ${at} status\n` +
         `  and remove it with: git -C ${of} worktree remove ${at}`,
     );
   }
   const more = worktrees.length - MOST_WORKTREES;
-  if (more > 0) screen.complain(`${count(more, "more worktree")} of these runs stay: git worktree list`);
+  if (more > 0) screen.complain(`${count(more, "more worktree")} of these runs are kept: git worktree list`);
 }
 
 const MOST_WORKTREES = 10;
 
 /** Files that a prune which was killed did not come to. */
-function tellLeft({ screen, on }: Call, left: readonly string[], dryRun: boolean): void {
-  if (left.length === 0 || on("json")) return;
+function tellLeft({ screen, flags }: CallOf<"runs">, left: readonly string[], dryRun: boolean): void {
+  if (left.length === 0 || flags.json) return;
   screen.tell(
     `${dryRun ? "Would remove" : "Removed"} files that ${count(left.length, "removed run")} had left.`,
   );
 }
 
-async function isConfirmed(call: Call, what: string): Promise<boolean> {
+async function isConfirmed(call: CallOf<"runs">, what: string): Promise<boolean> {
   if (!call.screen.isAnswering)
     throw new UsageError(
-      `Nobody can be asked whether to remove ${what}: pass --yes, or look with --dry-run.`,
+      `Cannot ask for confirmation to remove ${what} without a terminal: pass --yes, or preview with --dry-run.`,
     );
   return await isYes(call, `Remove ${what} for good?`, call.host.stopped());
-}
-
-const UNITS = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 } as const;
-
-function ageOf(text: string): number {
-  const [, number, unit] = /^(\d+)([smhdw])$/.exec(text) ?? [];
-  if (number === undefined)
-    throw new UsageError(`--older-than is "${text}"; it must be a number with s, m, h, d or w, such as 30d.`);
-  return Number(number) * UNITS[unit as keyof typeof UNITS];
-}
-
-function keepOf(text: string | undefined): number | undefined {
-  if (text === undefined) return undefined;
-  if (!/^\d+$/.test(text)) throw new UsageError(`--keep is "${text}"; it must be a number from 0 on.`);
-  return Number(text);
 }

@@ -1,13 +1,14 @@
 /** `lockstep replay RUN|FILE …`: every decision once more, against the record. */
-import { resolve } from "node:path";
 import { EXIT } from "../../flow/verdict.ts";
 import { parseBundle, replayBundle } from "../../run/records/bundle.ts";
-import { MOST_BUNDLE_BYTES, readWritten } from "../../run/world/files.ts";
+import { requireRecord } from "../../run/records/journal.ts";
+import { MOST_BUNDLE_BYTES } from "../../run/world/files.ts";
 import { findRun, RunnerError, type Journal } from "../../run/index.ts";
 import { replayRow, type TimedReplay } from "../../run/records/replay.ts";
 import { everyRow } from "../../run/records/runs.ts";
 import { UsageError } from "../args.ts";
-import type { Call } from "../call.ts";
+import type { CallOf } from "../commands.ts";
+import { readGiven } from "../given-file.ts";
 import { withJournal } from "../journal.ts";
 import { count, shownInLine, type Paint } from "../text/text.ts";
 
@@ -23,10 +24,10 @@ type Told = {
 };
 type Row = Parameters<typeof replayRow>[1];
 
-export async function replayRuns(call: Call): Promise<number> {
+export async function replayRuns(call: CallOf<"replay">): Promise<number> {
   const { words, screen } = call;
-  if (words.length === 0 && !call.on("all")) throw new UsageError("replay needs RUN, FILE or --all.");
-  const isJson = call.on("json");
+  if (words.length === 0 && !call.flags.all) throw new UsageError("replay needs RUN, FILE or --all.");
+  const isJson = call.flags.json;
   const told: Omit<Told, "ms">[] = [];
   let ok = true;
   let differs = false;
@@ -34,7 +35,7 @@ export async function replayRuns(call: Call): Promise<number> {
   let events = 0;
   let ms = 0;
   await withJournal(call, async (journal, stateDir) => {
-    const total = call.on("all") ? ((await journal?.count()) ?? 0) + words.length : words.length;
+    const total = call.flags.all ? ((await journal?.count()) ?? 0) + words.length : words.length;
     let done = 0;
     const tell = ({ ms: took, ...run }: Told) => {
       ok &&= run.ok;
@@ -49,11 +50,12 @@ export async function replayRuns(call: Call): Promise<number> {
     };
     for (const word of words) {
       if (word.endsWith(".json")) tell(await fromFile(call, word));
-      else if (journal === null)
-        throw new RunnerError("RUN_UNKNOWN", `There is no run "${word}": none is recorded in ${stateDir}.`);
-      else tell(await fromJournal(journal, await findRun(journal, word)));
+      else {
+        const record = requireRecord(journal, word, stateDir);
+        tell(await fromJournal(record, await findRun(record, word)));
+      }
     }
-    if (journal !== null && call.on("all"))
+    if (journal !== null && call.flags.all)
       for await (const row of everyRow(journal))
         tell(await fromJournal(journal, row).catch((error: unknown) => unreadable(row, error)));
   }).finally(() => screen.status(null));
@@ -71,8 +73,8 @@ export async function replayRuns(call: Call): Promise<number> {
 /** Of more runs than this it is shown how many are done. */
 const MANY = 20;
 
-async function fromFile(call: Call, file: string): Promise<Told> {
-  const bundle = parseBundle(readText(call, file), file);
+async function fromFile(call: CallOf<"replay">, file: string): Promise<Told> {
+  const bundle = parseBundle(readGiven(call, file, "EXPORT_INVALID", MOST_BUNDLE_BYTES), file);
   return toTold(file, bundle.run.agent, await replayBundle(bundle));
 }
 
@@ -88,18 +90,6 @@ function unreadable({ id, agent }: Row, error: unknown): Told {
 
 function toTold(run: string, agent: string, { events, difference, ms }: TimedReplay): Told {
   return { run, agent, ok: difference === null, events, difference, ms };
-}
-
-export function readText(call: Call, file: string): string {
-  try {
-    return readWritten(resolve(call.cwd, file), MOST_BUNDLE_BYTES);
-  } catch (cause) {
-    const isGone = cause instanceof Error && "code" in cause && cause.code === "ENOENT";
-    if (isGone)
-      throw new RunnerError("EXPORT_INVALID", `There is no file ${file} in ${resolve(call.cwd)}.`, { cause });
-    const why = cause instanceof Error ? cause.message : String(cause);
-    throw new RunnerError("EXPORT_INVALID", `${file} cannot be read: ${why}`, { cause });
-  }
 }
 
 function runText({ run, agent, events, difference, damaged }: Omit<Told, "ms">, paint: Paint): string {

@@ -2,30 +2,30 @@
 import { existsSync } from "node:fs";
 import { join, relative, resolve } from "node:path";
 import type { Flow, Parameter } from "../../flow/flow.ts";
-import type { JsonObject } from "../../flow/json.ts";
+import { defined, type JsonObject } from "../../flow/json.ts";
 import { hasErrors } from "../../flow/problem.ts";
 import { INPUT_TEXT, readsInput } from "../../load/registry/variables.ts";
 import { runLoaded, type Loaded, type Result, type WorktreeOptions } from "../../run/index.ts";
 import { findProject, listAgents } from "../../run/world/project.ts";
 import { toFailure } from "../../run/result.ts";
-import { loadAgent, parametersOf, strictly, toFlags } from "../agent.ts";
+import { loadNamed, parametersOf, strictly, toFlags } from "../agent.ts";
 import { UsageError } from "../args.ts";
-import type { Call } from "../call.ts";
+import type { CallOf } from "../commands.ts";
 import { conduct } from "../conduct.ts";
 import { shellWord, shownInLine, wrapped } from "../text/text.ts";
 import { versionText } from "../version.ts";
 
-export async function runAgent(first: Call): Promise<number> {
+export async function runAgent(first: CallOf<"run">): Promise<number> {
   const name = nameOf(first);
   if (name === undefined) return await withoutAgent(first);
   if (name === "") throw new UsageError('run needs NAME, and "" was given.');
   const { call, loaded } = await loadFor(first, name);
-  if (call.on("version")) {
-    call.screen.print(versionText(call.on("json")));
+  if (call.flags.version) {
+    call.screen.print(versionText(call.flags.json));
     return 0;
   }
   const parameters = parametersOf(loaded.flow);
-  if (call.on("help")) {
+  if (call.flags.help) {
     if (isMissing(loaded)) return (await import("./check.ts")).tellFindings(call, [loaded], name);
     const { commandHelp } = await import("../help.ts");
     const known = loaded.flow === null ? null : parameters;
@@ -33,12 +33,12 @@ export async function runAgent(first: Call): Promise<number> {
     if (known === null)
       call.screen.complain(
         call.typed(
-          `The parameters of ${shownInLine(name)} are not known, as it has errors. See: lockstep check ${shellWord(name)}`,
+          `The parameters of ${shownInLine(name)} are unknown because it has errors. See: lockstep check ${shellWord(name)}`,
         ),
       );
     return 0;
   }
-  if (call.on("validate")) return (await import("./check.ts")).tellFindings(call, [loaded], name);
+  if (call.flags.validate) return (await import("./check.ts")).tellFindings(call, [loaded], name);
   if (isBatch(call, loaded)) return await (await import("./batch.ts")).runIssues(call, loaded);
   return await conduct(call, async (options) => {
     const flow = hasErrors(loaded.problems) ? null : loaded.flow;
@@ -59,7 +59,7 @@ export async function runAgent(first: Call): Promise<number> {
   });
 }
 
-function tellWrapped({ screen }: Call, text: string): void {
+function tellWrapped({ screen }: CallOf<"run">, text: string): void {
   const fold = (line: string) => (screen.isLive ? wrapped(line, screen.width) : line);
   screen.tell(text.split("\n").map(fold).join("\n"));
 }
@@ -69,29 +69,29 @@ function isMissing({ problems }: Loaded): boolean {
 }
 
 /** An agent that cannot run is told of once, however many runs were wanted. */
-function isBatch(call: Call, { problems }: Loaded): boolean {
-  return !hasErrors(problems) && (call.text("issues") ?? call.text("label")) !== undefined;
+function isBatch(call: CallOf<"run">, { problems }: Loaded): boolean {
+  return !hasErrors(problems) && (call.flags.issues ?? call.flags.label) !== undefined;
 }
 
 /** What a run can cost; in money only where every detail is wanted, as most runs cost a small part of it. */
-export async function boundOf(call: Call, flow: Flow): Promise<string | null> {
-  if (call.on("json") || call.on("events")) return null;
+export async function boundOf(call: CallOf<"run">, flow: Flow): Promise<string | null> {
+  if (call.flags.json || call.flags.events) return null;
   const { costLine } = await import("./budget.ts");
-  if (!call.on("verbose") || call.text("script") !== undefined) return costLine(flow);
+  if (!call.flags.verbose || call.flags.script !== undefined) return costLine(flow);
   const { moneyLine } = await import("../text/money.ts");
-  const money = moneyLine(flow, call.host.env, call.text("model"));
+  const money = moneyLine(flow, call.host.env, call.flags.model);
   return money === null ? costLine(flow) : `${costLine(flow)}\n${money}`;
 }
 
 /** The word after `run`, unless that is the value of a flag which only the agent knows and its name comes later. */
-function nameOf(call: Call): string | undefined {
+function nameOf(call: CallOf<"run">): string | undefined {
   const { words } = call;
   if (words.length < 2) return words[0];
   const agents = new Set(existsSync(call.cwd) ? listAgents(findProject(call.cwd)) : []);
   return words.find((word) => agents.has(word)) ?? words[0];
 }
 
-async function withoutAgent(first: Call): Promise<number> {
+async function withoutAgent(first: CallOf<"run">): Promise<number> {
   const call = first.declare([]);
   const { commandHelp } = await import("../help.ts");
   call.screen.print(commandHelp(call.command, call.screen.out, null, call.host.program));
@@ -99,21 +99,24 @@ async function withoutAgent(first: Call): Promise<number> {
 }
 
 /** The agent, and the line read again with its flags. Where its parameters cannot be known, the line stays as it is. */
-async function loadFor(first: Call, name: string): Promise<{ readonly call: Call; readonly loaded: Loaded }> {
-  const loaded = await loadAgent(name, first.cwd);
+async function loadFor(
+  first: CallOf<"run">,
+  name: string,
+): Promise<{ readonly call: CallOf<"run">; readonly loaded: Loaded }> {
+  const loaded = await loadNamed(name, first.cwd);
   if (loaded.flow === null) return { call: first, loaded };
   const call = first.declare(toFlags(parametersOf(loaded.flow)));
   const [said] = call.words;
-  if (said !== name && !call.on("help")) {
+  if (said !== name && !call.flags.help) {
     throw new UsageError(`Is "${name}" the agent, or "${said}"? Put the agent's name right after run.`);
   }
   const project = findProject(call.cwd, call.stateDir);
-  return { call, loaded: { ...(call.on("strict") ? strictly(loaded) : loaded), project } };
+  return { call, loaded: { ...(call.flags.strict ? strictly(loaded) : loaded), project } };
 }
 
 /** By parameter name, as text: the declared type is looked at where the run starts. */
 export function argsOf(
-  call: Call,
+  call: CallOf<"run">,
   parameters: readonly Parameter[],
 ): { readonly [name: string]: string | readonly string[] } {
   const given = parameters.flatMap(({ name, flag, type }) => {
@@ -125,42 +128,46 @@ export function argsOf(
 }
 
 /** Flags that say something about the worktree make no sense without one. */
-export function worktreeOf(call: Call, flow: Flow): WorktreeOptions {
-  const given = (flag: string) => call.text(flag) !== undefined;
-  const worktree = given("worktree") ? call.on("worktree") : flow.settings.worktree.enabled;
-  const stray = OF_WORKTREE.find(given);
+export function worktreeOf({ flags, written }: CallOf<"run">, flow: Flow): WorktreeOptions {
+  const worktree = flags.worktree ?? flow.settings.worktree.enabled;
+  const stray = OF_WORKTREE.find((flag) => written[flag].length > 0);
   if (!worktree && stray !== undefined)
-    throw new UsageError(
-      `--${stray} is about the worktree of a run, and this one has none. Pass --worktree as well.`,
-    );
-  const branch = call.text("branch");
-  const baseBranch = call.text("base-branch");
-  const remote = call.text("push-remote");
-  const prTarget = call.text("pr-target");
+    throw new UsageError(`--${stray} only works with a worktree. Pass --worktree as well.`);
   return {
     worktree,
-    dryRun: call.on("dry-run"),
-    ...(branch !== undefined && { branch }),
-    ...(baseBranch !== undefined && { baseBranch }),
-    finalize: {
-      ...(given("merge") && { autoMerge: call.on("merge") }),
-      ...(given("push") && { push: call.on("push") }),
-      ...(given("create-pr") && { createPr: call.on("create-pr") }),
-      ...(remote !== undefined && { remote }),
-      ...(prTarget !== undefined && { prTarget }),
-    },
+    dryRun: flags["dry-run"],
+    ...defined({ branch: flags.branch, baseBranch: flags["base-branch"] }),
+    finalize: defined({
+      autoMerge: flags.merge,
+      push: flags.push,
+      createPr: flags["create-pr"],
+      remote: flags["push-remote"],
+      prTarget: flags["pr-target"],
+    }),
   };
 }
 
-const OF_WORKTREE = ["branch", "base-branch", "merge", "push", "push-remote", "create-pr", "pr-target"];
+const OF_WORKTREE = [
+  "branch",
+  "base-branch",
+  "merge",
+  "push",
+  "push-remote",
+  "create-pr",
+  "pr-target",
+] as const;
 
 /** What `--input` gives a run of stages. */
-async function fieldsOf(call: Call, flow: Flow, parameters: readonly Parameter[]): Promise<JsonObject> {
+async function fieldsOf(
+  call: CallOf<"run">,
+  flow: Flow,
+  parameters: readonly Parameter[],
+): Promise<JsonObject> {
   if (!hasStages(flow)) {
-    if (call.all("input").length > 1) throw new UsageError("--input is given more than once.");
+    if (call.flags.input.length > 1) throw new UsageError("--input is given more than once.");
     return {};
   }
-  if (call.all("input").length === 0) return {};
+  if (call.flags.input.length === 0) return {};
   const { readFields } = await import("../fields.ts");
   const fields = readFields(call);
   const twice = parameters.find(
@@ -175,19 +182,23 @@ function hasStages({ steps }: Flow): boolean {
 }
 
 /** stdin is read when it was asked for, or when it is no terminal and a prompt of the flow wants it. null: stopped. */
-async function readInput(call: Call, flow: Flow, signal: AbortSignal | undefined): Promise<string | null> {
+async function readInput(
+  call: CallOf<"run">,
+  flow: Flow,
+  signal: AbortSignal | undefined,
+): Promise<string | null> {
   if (hasStages(flow)) return "";
-  const given = call.text("input");
+  const given = call.flags.input.at(-1);
   if (given !== undefined && given !== "-") return given;
   const { stdin } = call.host;
   const isWanted = given === "-" || (wantsInput(flow) && !stdin.isTTY);
   return isWanted ? await call.host.interruptible(async () => await readStdin(call, signal)) : "";
 }
 
-async function readStdin(call: Call, signal: AbortSignal | undefined): Promise<string | null> {
+async function readStdin(call: CallOf<"run">, signal: AbortSignal | undefined): Promise<string | null> {
   const { stdin } = call.host;
   if (stdin.isTTY) call.screen.tell("Reading the input; end it with Ctrl-D.");
-  else if (call.on("verbose")) call.screen.tell("Reading the input from stdin.");
+  else if (call.flags.verbose) call.screen.tell("Reading the input from stdin.");
   const stream = stdin.open();
   const { addAbortSignal } = await import("node:stream");
   const { text: readAll } = await import("node:stream/consumers");
@@ -215,7 +226,7 @@ function withoutModel(argv: readonly string[]): readonly string[] {
 }
 
 /** An agent that brings a script along can be run with it. */
-function namingScript(result: Result, call: Call, { agent, project }: Loaded): Result {
+function namingScript(result: Result, call: CallOf<"run">, { agent, project }: Loaded): Result {
   const script = ["script.yaml", "script.json"]
     .map((file) => join(project.agentsDir, agent, file))
     .find((file) => existsSync(file));

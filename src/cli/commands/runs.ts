@@ -3,17 +3,17 @@ import { findRun, listRuns, type Journal, type RunSummary } from "../../run/inde
 import { sizeOfRun } from "../../run/records/prune.ts";
 import { DAMAGED, particularsOf, type Particulars } from "../../run/records/runs.ts";
 import { UsageError } from "../args.ts";
-import type { Call } from "../call.ts";
+import type { CallOf } from "../commands.ts";
 import { withJournal, withOwnJournal } from "../journal.ts";
 import { age, besideEachOther, fit, shownInLine, size, table, widthOf, type Paint } from "../text/text.ts";
 
 const USUAL_LIMIT = 20;
 
-export async function listRecorded(call: Call): Promise<number> {
+export async function listRecorded(call: CallOf<"runs">): Promise<number> {
   const { screen } = call;
   const limit = limitOf(call);
   requirePrune(call);
-  if (call.on("prune") && !call.on("dry-run"))
+  if (call.flags.prune && !call.flags["dry-run"])
     return await withOwnJournal(
       call,
       null,
@@ -23,12 +23,12 @@ export async function listRecorded(call: Call): Promise<number> {
       },
     );
   return await withJournal(call, async (journal, stateDir) => {
-    if (call.on("prune")) return await (await import("./prune.ts")).pruneRuns(call, journal, stateDir);
-    if (call.on("watch")) return await watchRuns(call, journal, stateDir, limit);
+    if (call.flags.prune) return await (await import("./prune.ts")).pruneRuns(call, journal, stateDir);
+    if (call.flags.watch) return await watchRuns(call, journal, stateDir, limit);
     const runs = journal === null ? [] : await listRuns(journal, { limit });
     const newest = journal === null ? [] : await rowsOf(journal, runs, stateDir);
     const total = (await journal?.count()) ?? 0;
-    if (call.on("json")) screen.document({ v: 1, runs: newest, total });
+    if (call.flags.json) screen.document({ v: 1, runs: newest, total });
     else if (newest.length === 0) screen.tell(`No runs are recorded in ${stateDir}.`);
     else screen.print(runTable(newest, Date.now(), screen.out));
     if (newest.length < total)
@@ -38,17 +38,16 @@ export async function listRecorded(call: Call): Promise<number> {
 }
 
 async function watchRuns(
-  call: Call,
+  call: CallOf<"runs">,
   journal: Journal | null,
   stateDir: string,
   limit: number,
 ): Promise<number> {
   const { screen, host } = call;
-  if (call.on("json"))
-    throw new UsageError("--watch goes on and on, and --json is one document; use one of them.");
+  if (call.flags.json) throw new UsageError("--watch and --json cannot be used together.");
   if (journal === null)
     throw new UsageError(`No runs are recorded in ${stateDir}, so there is nothing to watch.`);
-  const { followRuns } = await import("../../run/watch/tail.ts");
+  const { followRuns } = await import("../../run/watch/follow.ts");
   const { systemClock } = await import("../../run/world/clock.ts");
   const tell = host.stdout.isTTY === true ? drawer(call, journal, stateDir) : printer(call);
   screen.tell("Watching the runs; Ctrl-C ends.");
@@ -58,7 +57,7 @@ async function watchRuns(
 
 /** On a terminal the table is drawn over itself. */
 function drawer(
-  { screen, host }: Call,
+  { screen, host }: CallOf<"runs">,
   journal: Journal,
   stateDir: string,
 ): (runs: readonly RunSummary[]) => Promise<void> {
@@ -80,7 +79,7 @@ function drawer(
 }
 
 /** Elsewhere a line is printed for every run that changed. */
-function printer({ screen }: Call): (runs: readonly RunSummary[]) => Promise<void> {
+function printer({ screen }: CallOf<"runs">): (runs: readonly RunSummary[]) => Promise<void> {
   let known = new Map<string, string>();
   return (runs) => {
     const now = new Map(runs.map((run) => [run.run, stateText(run)]));
@@ -151,33 +150,26 @@ function argumentText(args: Row["args"]): string {
   return shownInLine(shown.join(" ") || "-", 80);
 }
 
-function requirePrune(call: Call): void {
-  if (call.on("prune")) {
-    const other = ["watch", "limit", "max"].find((flag) => call.text(flag) !== undefined);
-    if (other !== undefined)
-      throw new UsageError(`--${other} is for listing runs; --prune does not take it.`);
-    const range = ["older-than", "keep"].find((flag) => call.text(flag) !== undefined);
+function requirePrune(call: CallOf<"runs">): void {
+  const { written } = call;
+  const isGiven = (flag: "watch" | "limit" | "max" | "older-than" | "keep" | "dry-run" | "yes") =>
+    written[flag].length > 0;
+  if (call.flags.prune) {
+    const other = (["watch", "limit", "max"] as const).find(isGiven);
+    if (other !== undefined) throw new UsageError(`--${other} cannot be used with --prune.`);
+    const range = (["older-than", "keep"] as const).find(isGiven);
     if (call.words.length > 0 && range !== undefined)
-      throw new UsageError(`--${range} is about all runs; with RUN exactly those are removed.`);
+      throw new UsageError(`--${range} cannot be used with RUN: exactly the named runs are removed.`);
     return;
   }
   if (call.words.length > 0)
-    throw new UsageError(
-      `RUN goes with --prune, which removes it. To look at one: lockstep show ${call.words[0]}`,
-    );
-  const stray = ["older-than", "keep", "dry-run", "yes"].find((flag) => call.text(flag) !== undefined);
+    throw new UsageError(`RUN only works with --prune. To show a run: lockstep show ${call.words[0]}`);
+  const stray = (["older-than", "keep", "dry-run", "yes"] as const).find(isGiven);
   if (stray !== undefined) throw new UsageError(`--${stray} goes with --prune.`);
 }
 
-function limitOf(call: Call): number {
-  const [limit, max] = [call.text("limit"), call.text("max")];
+function limitOf({ flags: { limit, max } }: CallOf<"runs">): number {
   if (limit !== undefined && max !== undefined)
-    throw new UsageError("--limit and --max are the same; give one of them.");
-  const text = limit ?? max;
-  if (text === undefined) return USUAL_LIMIT;
-  if (!/^[1-9]\d{0,8}$/.test(text))
-    throw new UsageError(
-      `--${limit === undefined ? "max" : "limit"} is "${text}"; it must be a whole number above 0.`,
-    );
-  return Number(text);
+    throw new UsageError("--limit and --max are the same flag; give one of them.");
+  return limit ?? max ?? USUAL_LIMIT;
 }

@@ -6,13 +6,13 @@ import { EXIT } from "../../flow/verdict.ts";
 import { checkRecord } from "../../run/records/check-journal.ts";
 import { findProject } from "../../run/world/project.ts";
 import { salvageState, type SalvagedRun } from "../../run/records/salvage.ts";
-import type { Call } from "../call.ts";
+import type { CallOf } from "../commands.ts";
 import { count, shownInLine, table } from "../text/text.ts";
 
-export function salvageRuns(call: Call): Promise<number> {
+export function salvageRuns(call: CallOf<"salvage">): Promise<number> {
   const { screen } = call;
   const { stateDir } = findProject(call.cwd, call.stateDir);
-  const out = resolve(call.cwd, call.text("out") ?? `${stateDir}-salvaged`);
+  const out = resolve(call.cwd, call.flags.out ?? `${stateDir}-salvaged`);
   const { runs, strays, isOwn } = salvageState(stateDir, out, call.host.env, Date.now());
   const of = (state: SalvagedRun["state"]) => runs.filter((run) => run.state === state).length;
   const counts = { whole: of("whole"), partial: of("partial"), lost: of("lost") };
@@ -25,22 +25,22 @@ export function salvageRuns(call: Call): Promise<number> {
     : [];
   const isDamaged = checkRecord(stateDir)?.faults.some(({ kind }) => kind === "damage") ?? true;
   const code = counts.partial + counts.lost + strays === 0 ? EXIT.completed : EXIT.failed;
-  if (call.on("json")) {
+  if (call.flags.json) {
     screen.document({ v: 1, stateDir, out, ...counts, strays, damaged: isDamaged, runs, place });
     return Promise.resolve(code);
   }
   if (runs.length > 0) screen.print(table(runs.map(cells)).join("\n"));
   screen.tell(`Rescued into ${out}: ${counts.whole} whole, ${counts.partial} partial, ${counts.lost} lost.`);
-  if (strays > 0) screen.tell(`${count(strays, "entry", "entries")} of runs that cannot be named are lost.`);
+  if (strays > 0) screen.tell(`${count(strays, "entry", "entries")} of unidentifiable runs are lost.`);
   if (runs.some(({ isOpen, state }) => isOpen && state === "whole"))
-    screen.tell("Runs that had not ended may lack their newest entries: look at one before you resume it.");
-  if (!isAny) screen.tell(`Nothing could be rescued, so ${stateDir} is better left where it is.`);
+    screen.tell("Unfinished runs may lack their newest entries: inspect a run before you resume it.");
+  if (!isAny) screen.tell(`Nothing could be recovered, so leave ${stateDir} where it is.`);
   else if (isDamaged)
-    screen.tell(["To put it in place of the damaged one:", ...place.map((line) => `  ${line}`)].join("\n"));
-  else screen.tell(`${stateDir} is not damaged: it can stay in use, and ${out} is only a copy.`);
+    screen.tell(["To replace the damaged folder with it:", ...place.map((line) => `  ${line}`)].join("\n"));
+  else screen.tell(`${stateDir} is not damaged: keep using it; ${out} is only a copy.`);
   if (!isOwn)
     screen.tell(
-      "The damaged record was not made by you here: after that it can only be looked at, until you pass --trust-journal.",
+      "The damaged records were not made by you here: after the replacement they are read-only until you pass --trust-journal.",
     );
   return Promise.resolve(code);
 }

@@ -1,48 +1,45 @@
 /** `lockstep show RUN` */
 import type { Entry, Sight } from "../../flow/event.ts";
 import { findRun, RunnerError, show, type Journal, type Shown } from "../../run/index.ts";
-import type { Call } from "../call.ts";
+import type { CallOf } from "../commands.ts";
 import { resumeCommand } from "../conduct.ts";
 import { UsageError } from "../args.ts";
 import { EXIT } from "../../flow/verdict.ts";
 import { toFailure } from "../../run/result.ts";
 import { slicesOf } from "../../run/records/runs.ts";
-import { withJournal } from "../journal.ts";
+import { withRecord } from "../journal.ts";
 import { failedLine, ledLine } from "../text/progress.ts";
 import { renderReport, resultText } from "../text/report.ts";
 import { duration, jsonLine, shownInLine, table, type Paint } from "../text/text.ts";
 
-export async function showRun(call: Call): Promise<number> {
+export async function showRun(call: CallOf<"show">): Promise<number> {
   const { screen } = call;
   const [ref = ""] = call.words;
-  if (call.on("json") && call.on("events"))
-    throw new UsageError("--json and --events cannot both have stdout.");
-  return await withJournal(call, async (journal, stateDir) => {
-    if (journal === null) {
-      throw new RunnerError("RUN_UNKNOWN", `There is no run "${ref}": none is recorded in ${stateDir}.`);
-    }
+  if (call.flags.json && call.flags.events)
+    throw new UsageError("--json and --events cannot be used together: both write to stdout.");
+  return await withRecord(call, ref, async (journal) => {
     const row = await findRun(journal, ref);
-    if (call.on("follow")) return await (await import("./follow.ts")).followShown(call, journal, row.id);
-    if (call.on("events")) {
+    if (call.flags.follow) return await (await import("./follow.ts")).followShown(call, journal, row.id);
+    if (call.flags.events) {
       for await (const slice of slicesOf(journal, row.id))
         for (const entry of slice) screen.emit(jsonLine(entry));
       return 0;
     }
-    if (call.on("audit")) return await tellAudit(call, journal, row.id);
-    const isText = !call.on("result") && !call.on("json");
+    if (call.flags.audit) return await tellAudit(call, journal, row.id);
+    const isText = !call.flags.result && !call.flags.json;
     const lines: string[] = [];
     const result = await show(journal, row.id, Date.now(), (entry) => {
       if (isText) lines.push(...visitLines(entry, screen.out));
       if (lines.length >= LINES) screen.print(lines.splice(0).join("\n"));
     }).catch((error: unknown) => {
-      if (!call.on("json") || !(error instanceof RunnerError) || error.code !== "JOURNAL_UNAVAILABLE")
+      if (!call.flags.json || !(error instanceof RunnerError) || error.code !== "JOURNAL_UNAVAILABLE")
         throw error;
       const failure = toFailure(row.agent, error.code, error.message);
       return { ...failure, run: row.id, outcome: "damaged" } as const;
     });
-    if (call.on("result")) return printResult(call, result);
+    if (call.flags.result) return printResult(call, result);
     const code = result.outcome === "damaged" ? EXIT.unavailable : EXIT.completed;
-    if (call.on("json")) {
+    if (call.flags.json) {
       screen.document(result);
       return code;
     }
@@ -56,17 +53,20 @@ export async function showRun(call: Call): Promise<number> {
 const LINES = 500;
 
 /** Only what the run made: text as it is but for what a terminal would obey, anything else as JSON. */
-function printResult({ screen, on, typed }: Call, { run, result, outcome, reason }: Shown): number {
-  if (on("json")) screen.document({ v: 1, run, result });
+function printResult(
+  { screen, flags, typed }: CallOf<"show">,
+  { run, result, outcome, reason }: Shown,
+): number {
+  if (flags.json) screen.document({ v: 1, run, result });
   else if (result !== null) screen.emit(resultText(result));
   if (outcome === "damaged") {
-    const unknown = result === null ? `What run ${run} made is not known. ` : "";
+    const unknown = result === null ? `The result of run ${run} is unknown. ` : "";
     screen.complain(`${unknown}${typed(shownInLine(reason, 1000))}`);
     return EXIT.unavailable;
   }
   if (result !== null) return 0;
   screen.complain(
-    `Run ${run} has no result: ${outcome === "completed" ? "its last answer holds no data" : `it is ${outcome}`}.`,
+    `Run ${run} has no result: ${outcome === "completed" ? "its last answer contains no data" : `it is ${outcome}`}.`,
   );
   return 1;
 }
@@ -99,10 +99,10 @@ export function visitLines({ event, led, underWay }: Entry, paint: Paint): reado
 }
 
 /** The run in the words of the life of its stages. */
-async function tellAudit({ screen, on }: Call, journal: Journal, run: string): Promise<number> {
+async function tellAudit({ screen, flags }: CallOf<"show">, journal: Journal, run: string): Promise<number> {
   const { auditRun } = await import("../../run/records/audit-record.ts");
   const records = await auditRun(journal, run);
-  if (on("json")) screen.document({ v: 1, run, audit: records });
+  if (flags.json) screen.document({ v: 1, run, audit: records });
   else {
     const lines = records.map(({ at, name, about }) => [
       screen.out("dim", new Date(at).toISOString().slice(11, 23)),

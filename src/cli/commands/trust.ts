@@ -7,41 +7,40 @@ import { EXIT } from "../../flow/verdict.ts";
 import { broken, visibleInLine } from "../../flow/text/visible.ts";
 import { RunnerError } from "../../run/index.ts";
 import { findProject } from "../../run/world/project.ts";
-import { forgetState, knownStates, type KnownState } from "../../run/trust/states.ts";
+import { forgetState, knownStates, type KnownState } from "../../run/trust/state-folders.ts";
 import { openTrust, type Trusted, type TrustStore } from "../../run/trust/trust-store.ts";
 import { tryGround } from "../../run/boundary.ts";
 import { commandLines, trusting, trustState, type TrustState } from "../../run/trust/trust.ts";
-import { loadAgent } from "../agent.ts";
+import { loadNamed } from "../agent.ts";
 import { UsageError } from "../args.ts";
-import type { Call } from "../call.ts";
-import { sandboxOf } from "../conduct.ts";
+import type { CallOf } from "../commands.ts";
 import { count } from "../text/text.ts";
 
 const VERBS = { show, list, revoke } as const;
 
-export async function trust(call: Call): Promise<number> {
+export async function trust(call: CallOf<"trust">): Promise<number> {
   const [verb = ""] = call.words;
   if (!Object.hasOwn(VERBS, verb))
     throw new UsageError(`trust knows show, list and revoke, not "${verb}".`, {
       word: verb,
       candidates: Object.keys(VERBS),
     });
-  if (verb !== "revoke" && call.on("all")) throw new UsageError("--all is for revoke.");
+  if (verb !== "revoke" && call.flags.all) throw new UsageError("--all only works with revoke.");
   return await VERBS[verb as keyof typeof VERBS](call);
 }
 
 /** What the agent would ask for. 0: it may run; 3: it needs a yes first. */
-async function show(call: Call): Promise<number> {
+async function show(call: CallOf<"trust">): Promise<number> {
   const name = call.words[1];
   if (name === undefined) throw new UsageError("trust show needs NAME, the agent.");
-  const { flow, problems, project } = await loadAgent(name, call.cwd);
+  const { flow, problems, project } = await loadNamed(name, call.cwd);
   if (flow === null || hasErrors(problems)) {
     const { message = "", fix = "" } = problems.find(({ severity }) => severity === "error") ?? {};
-    const more = `Run \`lockstep check ${name}\` for all that is wrong.`;
+    const more = `Run \`lockstep check ${name}\` to list all problems.`;
     throw new RunnerError("FLOW_INVALID", `Agent "${name}" cannot be read: ${message} ${fix} ${more}`);
   }
   const { env } = call.host;
-  const { sandbox: wish } = sandboxOf(call);
+  const { sandbox: wish } = call.flags;
   await using tried = await tryGround(flow, {
     project,
     cwd: call.cwd,
@@ -53,7 +52,7 @@ async function show(call: Call): Promise<number> {
     trusting(project.root, tried.sandbox.confined || !tried.sandbox.starts, { env }),
   );
   const isFree = state.state !== "new" && state.state !== "changed";
-  if (call.on("json")) call.screen.document({ v: 1, ...state, trusted: isFree });
+  if (call.flags.json) call.screen.document({ v: 1, ...state, trusted: isFree });
   else call.screen.print(stateText(call, state, requiredFlags(flow)));
   return isFree ? EXIT.completed : EXIT.unavailable;
 }
@@ -65,7 +64,7 @@ function requiredFlags({ parameters }: Flow): string {
 }
 
 function stateText(
-  { typed }: Call,
+  { typed }: CallOf<"trust">,
   { agent, root, digest, commands, change, state, at }: TrustState,
   needed: string,
 ): string {
@@ -75,7 +74,7 @@ function stateText(
     nothing: "",
     everything: "LOCKSTEP_TRUST=all trusts it, like everything else",
     trusted: `trusted${at === null ? "" : ` since ${at}`}`,
-    changed: "not trusted: it changed since you trusted it (+ is new, - is gone)",
+    changed: "not trusted: it changed since you trusted it (+ added, - removed)",
     new: "not trusted",
   };
   const isOpen = state === "changed" || state === "new";
@@ -91,11 +90,11 @@ function stateText(
   ].join("\n");
 }
 
-function list(call: Call): Promise<number> {
-  if (call.words.length > 1) throw new UsageError("trust list takes no further word.");
+function list(call: CallOf<"trust">): Promise<number> {
+  if (call.words.length > 1) throw new UsageError("trust list takes no argument.");
   const entries = storeOf(call).list();
   const states = knownStates(call.host.env);
-  if (call.on("json"))
+  if (call.flags.json)
     call.screen.document({ v: 1, trusted: entries.map(told), states: states.map(stateTold) });
   else {
     if (entries.length + states.length === 0) call.screen.tell("You trust no project.");
@@ -129,22 +128,22 @@ function listing(entries: readonly Trusted[]): string {
 
 function entryLine({ agent, digest, lines, at }: Trusted): string {
   const who = visibleInLine(agent) || "(agent not recorded)";
-  const when = at ?? "from an older version: asked again";
+  const when = at ?? "from an older version: you will be asked again";
   return `  ${who}  ${when}  ${count(lines.length, "line")}  ${digest}`;
 }
 
 /** An agent of this project, a digest or a beginning of one, the folder of a project, or a state folder. */
-function revoke(call: Call): Promise<number> {
+function revoke(call: CallOf<"trust">): Promise<number> {
   const store = storeOf(call);
   const { env } = call.host;
   const [, word] = call.words;
-  if (call.on("all")) {
-    if (word !== undefined) throw new UsageError("--all revokes everything: leave the word out.");
+  if (call.flags.all) {
+    if (word !== undefined) throw new UsageError("Give either --all or a name, not both.");
     store.clear();
     // Those that the user's own runs made were never a matter of trust.
     for (const { id, how } of knownStates(env)) if (how === "accepted") forgetState(env, id);
-    if (call.on("json")) call.screen.document({ v: 1, all: true });
-    else call.screen.print("You trust nothing any more.");
+    if (call.flags.json) call.screen.document({ v: 1, all: true });
+    else call.screen.print("All trust is revoked.");
     return Promise.resolve(EXIT.completed);
   }
   if (word === undefined)
@@ -152,27 +151,26 @@ function revoke(call: Call): Promise<number> {
   const gone = meant(call, store, word);
   const states = gone.length > 0 ? [] : knownStates(env).filter(({ path }) => path === placeOf(call, word));
   if (gone.length + states.length === 0) {
-    const why = `Nothing that you trust is called "${word}". \`lockstep trust list\` shows all of it.`;
+    const why = `You do not trust anything named "${word}". \`lockstep trust list\` shows what you trust.`;
     throw new UsageError(why);
   }
   for (const entry of gone) store.remove(entry);
   for (const { id } of states) forgetState(env, id);
-  if (call.on("json"))
+  if (call.flags.json)
     call.screen.document({ v: 1, all: false, revoked: gone.map(told), states: states.map(stateTold) });
   else
     call.screen.print(
       [
         ...gone.map(({ root, agent }) => `Revoked: ${visibleInLine(agent)} in ${visibleInLine(root)}`),
         ...states.map(
-          ({ path }) =>
-            `Forgotten: ${visibleInLine(path)}, which can only be looked at until you accept it again`,
+          ({ path }) => `Forgotten: ${visibleInLine(path)}, which is read-only until you accept it again`,
         ),
       ].join("\n"),
     );
   return Promise.resolve(EXIT.completed);
 }
 
-function meant(call: Call, store: TrustStore, word: string): readonly Trusted[] {
+function meant(call: CallOf<"trust">, store: TrustStore, word: string): readonly Trusted[] {
   const all = store.list();
   const here = realpathSync.native(findProject(call.cwd).root);
   const byAgent = all.filter(({ root, agent }) => root === here && agent === word);
@@ -180,19 +178,19 @@ function meant(call: Call, store: TrustStore, word: string): readonly Trusted[] 
   const isDigits = /^[0-9a-f]{8,64}$/i.test(word);
   const byDigest = isDigits ? all.filter(({ digest }) => digest.startsWith(word.toLowerCase())) : [];
   if (new Set(byDigest.map(({ digest }) => digest)).size > 1)
-    throw new UsageError(`Several digests begin with ${word}: write more of it.`);
+    throw new UsageError(`Several digests begin with ${word}: write more characters.`);
   if (byDigest.length > 0) return byDigest;
   const place = placeOf(call, word);
   return all.filter(({ root }) => root === place);
 }
 
 /** A folder that is gone is still known by its path. */
-function placeOf({ cwd }: Call, word: string): string {
+function placeOf({ cwd }: CallOf<"trust">, word: string): string {
   const path = resolve(cwd, word);
   return existsSync(path) ? realpathSync.native(path) : path;
 }
 
-function storeOf({ host }: Call): TrustStore {
+function storeOf({ host }: CallOf<"trust">): TrustStore {
   const store = openTrust(host.env);
   if (store !== null) return store;
   throw new RunnerError(

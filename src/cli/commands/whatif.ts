@@ -3,12 +3,12 @@ import { EXIT } from "../../flow/verdict.ts";
 import { load, RunnerError, type WhatIf } from "../../run/index.ts";
 import { whatIf } from "../../run/records/whatif.ts";
 import { UsageError } from "../args.ts";
-import type { Call } from "../call.ts";
+import type { CallOf } from "../commands.ts";
 import { withJournal } from "../journal.ts";
 import { count, shownInLine, type Paint } from "../text/text.ts";
 
-export async function whatIfRuns(call: Call): Promise<number> {
-  const agent = call.text("agent");
+export async function whatIfRuns(call: CallOf<"whatif">): Promise<number> {
+  const agent = call.flags.agent;
   if (agent === undefined) throw new UsageError("whatif needs --agent NAME.");
   const loaded = await load(agent, { cwd: call.cwd });
   const found = await withJournal(call, async (journal, stateDir) => {
@@ -20,10 +20,10 @@ export async function whatIfRuns(call: Call): Promise<number> {
       if (total > MANY) call.screen.status(`worked out ${count(done, "run")}`);
     });
   }).finally(() => call.screen.status(null));
-  if (call.on("json")) call.screen.document(found);
+  if (call.flags.json) call.screen.document(found);
   else call.screen.print(whatIfText(found, call.screen.out));
   const damaged = found.runs.filter((run) => run.damaged !== undefined).length;
-  if (call.on("check") && found.same + damaged < found.runs.length) return EXIT.failed;
+  if (call.flags.check && found.same + damaged < found.runs.length) return EXIT.failed;
   return damaged > 0 ? EXIT.unavailable : EXIT.completed;
 }
 

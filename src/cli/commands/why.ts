@@ -1,27 +1,24 @@
 /** `lockstep why RUN [STEP[@VISIT]]`: the chain behind one decision, to be read from top to bottom. */
 import { EXIT } from "../../flow/verdict.ts";
-import { findRun, RunnerError, type Journal } from "../../run/index.ts";
+import { findRun, type Journal } from "../../run/index.ts";
 import { readPartly } from "../../run/records/runs.ts";
 import { asDriven, whyAll, whyOf } from "../../run/records/why.ts";
 import { UsageError } from "../args.ts";
-import type { Call } from "../call.ts";
-import { sayPartial, withJournal } from "../journal.ts";
+import type { CallOf } from "../commands.ts";
+import { sayPartial, withRecord } from "../journal.ts";
 import { whyText } from "../text/why-text.ts";
 
-export async function whyRun(call: Call): Promise<number> {
+export async function whyRun(call: CallOf<"why">): Promise<number> {
   const { screen } = call;
   const [ref = "", target] = call.words;
-  if (call.on("all") && target !== undefined)
-    throw new UsageError(`--all is for every visit; "${target}" names one.`);
-  return await withJournal(call, async (journal, stateDir) => {
-    if (journal === null) {
-      throw new RunnerError("RUN_UNKNOWN", `There is no run "${ref}": none is recorded in ${stateDir}.`);
-    }
-    const { visits, document, damage } = call.on("all")
+  if (call.flags.all && target !== undefined)
+    throw new UsageError(`--all shows every visit; leave out "${target}".`);
+  return await withRecord(call, ref, async (journal) => {
+    const { visits, document, damage } = call.flags.all
       ? await every(journal, ref)
       : await one(journal, ref, target);
-    if (call.on("json")) screen.document(damage === null ? document : { ...document, damaged: damage.why });
-    else screen.print(visits.map((visit) => whyText(visit, screen.out, call.on("full"))).join("\n\n\n"));
+    if (call.flags.json) screen.document(damage === null ? document : { ...document, damaged: damage.why });
+    else screen.print(visits.map((visit) => whyText(visit, screen.out, call.flags.full)).join("\n\n\n"));
     return damage === null ? EXIT.completed : sayPartial(call, damage);
   });
 }

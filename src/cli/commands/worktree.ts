@@ -1,7 +1,7 @@
 /** `lockstep worktree list|prune|repair` */
 import type { Journal } from "../../run/index.ts";
 import { findProject } from "../../run/world/project.ts";
-import { standingOf } from "../../run/trust/states.ts";
+import { standingOf } from "../../run/trust/state-folders.ts";
 import {
   listWorktrees,
   pruneWorktrees,
@@ -11,41 +11,42 @@ import {
   type WorktreeRow,
 } from "../../run/records/worktrees.ts";
 import { UsageError } from "../args.ts";
-import type { Call } from "../call.ts";
+import type { CallOf } from "../commands.ts";
 import { withJournal, withOwnJournal } from "../journal.ts";
 import { shownInLine, table, type Paint } from "../text/text.ts";
 
-export async function worktrees(call: Call): Promise<number> {
+export async function worktrees(call: CallOf<"worktree">): Promise<number> {
   const { words, screen, host } = call;
   const [verb = ""] = words;
   if (verb !== "list" && verb !== "prune" && verb !== "repair")
-    throw new UsageError(`worktree knows list, prune and repair, not "${verb}".`, {
+    throw new UsageError(`worktree takes list, prune or repair, not "${verb}".`, {
       word: verb,
       candidates: ["list", "prune", "repair"],
     });
-  if (verb === "list" && call.on("dry-run")) throw new UsageError("--dry-run is for prune and repair.");
+  if (verb === "list" && call.flags["dry-run"])
+    throw new UsageError("--dry-run only works with prune and repair.");
   const { root } = findProject(call.cwd, call.stateDir);
-  const dryRun = call.on("dry-run");
+  const dryRun = call.flags["dry-run"];
   const look = async (journal: Journal | null, stateDir: string): Promise<number> => {
     const isOurs = standingOf(stateDir, host.env).kind !== "foreign";
     const around = { env: host.env, signal: host.interruption(), root, isOurs };
-    const none = () => screen.tell(`No worktrees of the runs recorded in ${stateDir} are left.`);
+    const none = () => screen.tell(`The runs recorded in ${stateDir} have no worktrees left.`);
     if (verb === "list") {
       const rows = journal === null ? [] : await listWorktrees(journal, around);
-      if (call.on("json")) screen.document({ v: 1, worktrees: rows });
+      if (call.flags.json) screen.document({ v: 1, worktrees: rows });
       else if (rows.length === 0) none();
       else screen.print(listing(rows, screen.out));
       return 0;
     }
     if (verb === "repair") {
       const repaired = await repairWorktrees(journal, around, { dryRun, now: Date.now() });
-      if (call.on("json")) screen.document({ v: 1, dryRun, repaired });
-      else if (repaired.length === 0) screen.tell("Nothing is to be repaired.");
+      if (call.flags.json) screen.document({ v: 1, dryRun, repaired });
+      else if (repaired.length === 0) screen.tell("Nothing to repair.");
       else screen.print(repaired.map((one) => repairedLine(one, dryRun, screen.out)).join("\n"));
       return 0;
     }
     const pruned = journal === null ? [] : await pruneWorktrees(journal, around, { dryRun });
-    if (call.on("json"))
+    if (call.flags.json)
       screen.document({ v: 1, dryRun, worktrees: pruned.map(({ row, ...told }) => ({ ...row, ...told })) });
     else if (pruned.length === 0) none();
     else screen.print(pruned.map((one) => prunedLine(one, dryRun, screen.out)).join("\n"));

@@ -1,13 +1,13 @@
 /** `lockstep graph NAME`: the flow as a drawing, with what `check` found marked on it. */
-import { writeWhole } from "../../run/world/write-whole.ts";
+import { notWritable, writeWhole } from "../../run/world/write-whole.ts";
 import { extname, resolve } from "node:path";
 import { budgetOf } from "../../tell/budget.ts";
 import { outlineOf, type Outline } from "../../tell/outline.ts";
 import type { Loaded } from "../../run/index.ts";
 import { RunnerError } from "../../run/errors.ts";
-import { loadAgent } from "../agent.ts";
+import { loadNamed } from "../agent.ts";
 import { UsageError } from "../args.ts";
-import type { Call } from "../call.ts";
+import type { CallOf } from "../commands.ts";
 import { tellFindings } from "../commands/check.ts";
 import { renderDot } from "./graph-dot.ts";
 import { renderMermaid } from "./graph-mermaid.ts";
@@ -15,12 +15,12 @@ import { renderSvg } from "./graph-svg.ts";
 import { renderText } from "./graph-text.ts";
 import { createPaint, jsonLine } from "../text/text.ts";
 
-export async function drawGraph(call: Call): Promise<number> {
+export async function drawGraph(call: CallOf<"graph">): Promise<number> {
   const { screen } = call;
   const [name = ""] = call.words;
-  const file = call.text("out");
-  const format = formatOf(call.text("format"), file, call.on("json"));
-  const loaded = await loadAgent(name, call.cwd);
+  const file = call.flags.out;
+  const format = formatOf(call);
+  const loaded = await loadNamed(name, call.cwd);
   if (loaded.flow === null) return tellFindings(call, [loaded], name);
   const outline = outlineOf(loaded.flow, loaded.problems);
   requireSize(outline, format);
@@ -35,8 +35,7 @@ export async function drawGraph(call: Call): Promise<number> {
   try {
     writeWhole(path, `${text}\n`);
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
-    throw new RunnerError("NOT_WRITABLE", `The drawing cannot be written to ${file}: ${why}`, { cause });
+    throw notWritable(`The drawing cannot be written to ${file}`, path, cause);
   }
   screen.tell(`Wrote ${file}.`);
   return 0;
@@ -60,8 +59,7 @@ function requireSize({ nodes, edges }: Outline, format: Format): void {
 
 const MOST_SPOTS = 30_000;
 
-const FORMATS = ["text", "mermaid", "dot", "svg", "json"] as const;
-type Format = (typeof FORMATS)[number];
+type Format = NonNullable<CallOf<"graph">["flags"]["format"]>;
 
 const FORMAT_BY_ENDING: ReadonlyMap<string, Format> = new Map([
   [".mmd", "mermaid"],
@@ -74,25 +72,18 @@ const FORMAT_BY_ENDING: ReadonlyMap<string, Format> = new Map([
 ]);
 
 /** As it was said; else as the file is called; else for reading. */
-function formatOf(said: string | undefined, file: string | undefined, isJson: boolean): Format {
-  if (said === undefined) {
-    const ending = extname(file ?? "").toLowerCase();
-    const named = ending === "" ? "text" : FORMAT_BY_ENDING.get(ending);
-    if (named === undefined)
-      throw new UsageError(
-        `--out ${file}: there is no format for ${ending}. Name the file ${[...FORMAT_BY_ENDING.keys()].join(", ")}, or choose one with --format ${FORMATS.join("|")}.`,
-      );
-    return isJson ? "json" : named;
+function formatOf({ flags: { format, out, json } }: CallOf<"graph">): Format {
+  if (format !== undefined) {
+    if (json && format !== "json") throw new UsageError(`--json and --format ${format} exclude each other.`);
+    return format;
   }
-  const format = FORMATS.find((one) => one === said);
-  if (format === undefined) {
-    throw new UsageError(`"${said}" is not a valid format: use ${FORMATS.join(", ")}.`, {
-      word: said,
-      candidates: FORMATS,
-    });
-  }
-  if (isJson && format !== "json") throw new UsageError(`--json and --format ${format} exclude each other.`);
-  return format;
+  const ending = extname(out ?? "").toLowerCase();
+  const named = ending === "" ? "text" : FORMAT_BY_ENDING.get(ending);
+  if (named === undefined)
+    throw new UsageError(
+      `--out ${out}: there is no format for ${ending}. Name the file ${[...FORMAT_BY_ENDING.keys()].join(", ")}, or choose one with --format text|mermaid|dot|svg|json.`,
+    );
+  return json ? "json" : named;
 }
 
 function render(format: Exclude<Format, "json">, outline: Outline): string {

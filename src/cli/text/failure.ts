@@ -56,7 +56,7 @@ export function interruptedBy(
   const why = isSecond
     ? `Left at once because of a second ${signal}.`
     : `Stopped by ${signal}${word === null ? "" : ` before the run ${word}`}.`;
-  const reason = resume === null ? why : `${why} What was recorded is kept; go on with: ${resume}`;
+  const reason = resume === null ? why : `${why} Recorded work is kept; continue with: ${resume}`;
   return { code: INTERRUPTED, reason, exitCode, stack: null };
 }
 

@@ -5,13 +5,15 @@ import {
   type Call,
   type CallResult,
   type CheckResult,
-  type Entry,
   type Led,
 } from "../../flow/event.ts";
+import type { AtVisit } from "../../flow/deed.ts";
 import { own } from "../../flow/json.ts";
 import { denialText } from "../../flow/question.ts";
 import { broken, gutter, visible } from "../../flow/text/visible.ts";
+import { effectOf } from "../../flow/due.ts";
 import type { DriveOptions } from "../../run/index.ts";
+import { deedsOf, laneIn, type Moment } from "../../story/story.ts";
 import type { Screen } from "../screen.ts";
 import { besideEachOther, count, DOING, duration, shownInLine, wrapped, type Paint } from "./text.ts";
 
@@ -42,7 +44,7 @@ export function createProgress(screen: Screen, isVerbose: boolean, now: () => nu
   timer?.unref();
   const tell = (line: string) => screen.tell(screen.isLive ? wrapped(line, screen.width) : line);
   return {
-    observe: (entry, after, flow) => {
+    observe: (entry, after, flow, deeds) => {
       const { event } = entry;
       since = now();
       from ??= since;
@@ -51,7 +53,7 @@ export function createProgress(screen: Screen, isVerbose: boolean, now: () => nu
       heard = { characters: 0, tail: "" };
       // The person at the terminal is asked, and that shows the question.
       if (event.type !== "step.asked" || !screen.isAnswering)
-        for (const line of entryLines(entry, after, screen.err, isVerbose, before)) tell(line);
+        for (const line of entryLines({ entry, before, after, deeds }, screen.err, isVerbose)) tell(line);
       if (event.type === "run.started") {
         const { run, backend, worktree } = event;
         const steps = count(Object.keys(flow.steps).length, "step");
@@ -111,14 +113,13 @@ function waitText({ lanes }: State, sinceMs: number): string | null {
   return null;
 }
 
-/** What an entry of the journal says to a person; mostly nothing. `before`: the state that the entry was made in. */
-export function entryLines(
-  { event, led, underWay }: Entry,
-  state: State,
-  paint: Paint,
-  isVerbose: boolean,
-  before: State | null = null,
-): readonly string[] {
+/** Null: what was before is not known. */
+type Heard = Pick<Moment, "entry" | "after" | "deeds"> & { readonly before: State | null };
+
+/** What an entry of the journal says to a person; mostly nothing. */
+export function entryLines(moment: Heard, paint: Paint, isVerbose: boolean): readonly string[] {
+  const { entry, before, after: state } = moment;
+  const { event, led, underWay } = entry;
   const dim = (text: string) => paint("dim", `    ${shownInLine(text, 400)}`);
   const lines: string[] = [];
   switch (event.type) {
@@ -131,7 +132,7 @@ export function entryLines(
       );
       break;
     case "run.adopted":
-      lines.push(dim(`went on with the flow ${event.flow.slice(0, 12)}`));
+      lines.push(dim(`continues with the flow ${event.flow.slice(0, 12)}`));
       break;
     case "run.edited":
       lines.push(dim(`handoff edited: ${Object.keys(event.handoff).join(", ")}`));
@@ -142,12 +143,11 @@ export function entryLines(
       lines.push(...denials(step, judged, paint));
       const used = judged.filter(({ denied }) => denied === undefined).map(({ name }) => name);
       if (used.length > 0) lines.push(dim(`${whose(step, before)}${toolsText(used)}`));
-      const wait = state.pending.find((command) => command.type === "wait");
+      const [wait] = deedsOf(moment, "waits");
       if (reply.kind === "fault" && wait !== undefined) {
-        const { next, of } = wait.retry ?? { next: 0, of: 0 };
-        const which = of === 0 ? "" : ` (attempt ${next} of ${of})`;
+        const { ms, next, of } = wait;
         const said = reply.fault.message.replace(/[\s.;]+$/, "");
-        lines.push(dim(`${step}: ${said}; trying again in ${duration(wait.ms)}${which}`));
+        lines.push(dim(`${step}: ${said}; trying again in ${duration(ms)} (attempt ${next} of ${of})`));
       }
       if (reply.kind === "said" && isVerbose) {
         const output = reply.output === undefined ? "" : JSON.stringify(reply.output);
@@ -156,14 +156,14 @@ export function entryLines(
         for (const { name, input } of reply.calls)
           lines.push(dim(`${step} calls ${name} ${JSON.stringify(input)}`));
       }
-      const sentBack = state.lanes.flatMap((lane) => lane.say).find((say) => say.kind === "repair");
-      if (led === undefined && sentBack !== undefined)
-        lines.push(dim(`${step}: sent back, ${sentBack.errors.join("; ")}`));
+      for (const sent of deedsOf(moment, "sent-back"))
+        if (sent.why === "misfit" && sent.calls === 0 && laneIn(state, sent) !== undefined)
+          lines.push(dim(`${step}: sent back, ${sent.errors.join("; ")}`));
       break;
     }
     case "step.called":
       lines.push(...denials(event.step, event.results, paint));
-      lines.push(...calledLines(event, before, isVerbose).map(dim));
+      lines.push(...calledLines(moment, isVerbose).map(dim));
       break;
     case "step.checked":
       if (isVerbose)
@@ -196,7 +196,9 @@ export function entryLines(
       lines.push(paint("yellow", `    ${shownInLine(event.detail, 400)}`));
       break;
     case "effect.failed":
-      lines.push(paint("red", `    ${shownInLine(event.detail, 400)}`));
+      // A run stops at any other, and its report says so.
+      if (isVerbose || typeof effectOf(event) === "object")
+        lines.push(paint("red", `    ${shownInLine(event.detail, 400)}`));
       break;
     case "effect.intended":
       if (isVerbose) lines.push(dim(event.detail));
@@ -226,7 +228,7 @@ export function entryLines(
     case "run.ended":
       break;
   }
-  if (led === undefined) lines.push(...retryLines(event, state, paint));
+  if (led === undefined) lines.push(...retryLines(moment, paint));
   else {
     const failed = event.type === "step.checked" ? event.results.find((result) => !result.ok) : undefined;
     lines.push(ledLine(led, failed, paint, underWay), ...(led.notes ?? []).map((note) => dim(note)));
@@ -235,22 +237,18 @@ export function entryLines(
 }
 
 /** One line for all tools of a turn, or in full one for each. */
-function calledLines(
-  { step, visit, results }: Entry["event"] & { type: "step.called" },
-  before: State | null,
-  isVerbose: boolean,
-): readonly string[] {
-  const lane = before?.lanes.find((other) => other.step === step && other.visit === visit);
-  const calls = lane?.command.type === "call" ? lane.command.calls : [];
-  const done = ran(results).map(({ id, name, ok, content }) => {
-    const call = calls.find((other) => other.id === id);
-    return { text: `${name}${call === undefined ? "" : objectOf(call)}`, ok, content };
+function calledLines(moment: Heard, isVerbose: boolean): readonly string[] {
+  return deedsOf(moment, "called").flatMap(({ step, calls, results }) => {
+    const done = ran(results).map(({ id, name, ok, content }) => {
+      const call = calls.find((other) => other.id === id);
+      return { text: `${name}${call === undefined ? "" : objectOf(call)}`, ok, content };
+    });
+    if (isVerbose)
+      return done.map(({ text, ok, content }) => `${step}: ${text} ${ok ? "done" : `failed: ${content}`}`);
+    if (done.length === 0) return [];
+    const tools = done.map(({ text, ok }) => `${text}${ok ? "" : " (failed)"}`);
+    return [`${whose(step, moment.before)}${toolsText(tools)}`];
   });
-  if (isVerbose)
-    return done.map(({ text, ok, content }) => `${step}: ${text} ${ok ? "done" : `failed: ${content}`}`);
-  if (done.length === 0) return [];
-  const tools = done.map(({ text, ok }) => `${text}${ok ? "" : " (failed)"}`);
-  return [`${whose(step, before)}${toolsText(tools)}`];
 }
 
 /** Lines of siblings come mixed: each names its step. */
@@ -288,27 +286,15 @@ function objectOf({ input }: Call): string {
 }
 
 /** `a1 #1 ✗ tests (tests-fail), try 2 of 3`: the stage is tried again in the same visit. */
-function retryLines(event: Entry["event"], { lanes }: State, paint: Paint): readonly string[] {
-  if (!("step" in event)) return [];
-  const lane = lanes.find(({ step, visit }) => step === event.step && visit === event.visit);
-  const tries = lane?.stage?.tries ?? [];
-  const isRetry =
-    tries.length > 1 &&
-    lane?.turn === lane!.stage!.since + 1 &&
-    (event.type === "step.checked" ||
-      event.type === "step.hooked" ||
-      ((event.type === "step.answered" || event.type === "step.called") && event.turn === lane.stage?.since));
-  if (!isRetry) return [];
-  const failed = event.type === "step.checked" ? event.results.find(({ ok }) => !ok) : undefined;
-  return [`${failedLine(event, failed ?? tries.at(-2)?.reason ?? "", paint)}, try ${tries.length}`];
+function retryLines(moment: Heard, paint: Paint): readonly string[] {
+  const failed = deedsOf(moment, "checked")[0]?.failed;
+  return deedsOf(moment, "judged")
+    .filter(({ verdict }) => verdict === "retry")
+    .map((one) => `${failedLine(one, failed ?? one.reason, paint)}, try ${one.attempt + 1}`);
 }
 
 /** `a1 #1 ✗ tests (tests-fail)` */
-export function failedLine(
-  { step, visit }: { readonly step: string; readonly visit: number },
-  why: CheckResult | string,
-  paint: Paint,
-): string {
+export function failedLine({ step, visit }: AtVisit, why: CheckResult | string, paint: Paint): string {
   const words = typeof why === "string" ? shownInLine(why, 200) : checkText(why);
   return `  ${shownInLine(step, 80)} ${paint("dim", `#${visit}`)} ${paint("red", `✗ ${words}`)}`;
 }

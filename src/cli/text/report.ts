@@ -29,7 +29,7 @@ export function renderReport(
     texts.map((text, place) => row(place === 0 ? name : "", text));
   return [
     wrapped(headline(result, paint), width),
-    ...reasonOf(result, typed)
+    ...reasonOf({ ...result, reason: besideEffects(result) }, typed)
       .split("\n")
       .map((line) => wrapped(`  ${line}`, width)),
     ...rows("result", resultLines(result, typed)),
@@ -81,13 +81,22 @@ function reasonOf(result: Shown, typed: (text: string) => string): string {
   return questions.map(({ question }) => broken(visible(question))).join("\n");
 }
 
+/** What is not done is the row "effects" to say, and how to go on the row "next". */
+function besideEffects({ reason, effects, resumable }: Shown): string {
+  const failed = effects.find(
+    ({ state, detail }) => state === "failed" && reason.includes(`: ${detail}\nThen `),
+  );
+  if (failed === undefined || !resumable) return reason;
+  return `${reason.slice(0, reason.indexOf(`: ${failed.detail}\nThen `))} (see effects).`;
+}
+
 /** Without the command that the row "next" gives, and without a colon that nothing follows. */
 function plainReason({ reason, code, resumable }: Shown): string {
   if (code === "PERMISSION_DENIED") return reason.replace(/:$/, ".");
   if (!resumable && code !== "PAUSED") return reason;
   return reason
-    .replace(/(?<!Then|\.)([;\s]+go on with: lockstep \S+ \S+)$/i, ".")
-    .replace(/(?<=\.)\s+go on with: lockstep \S+ \S+$/i, "");
+    .replace(/(?<!Then|\.)([;\s]+(?:go on|continue) with: lockstep \S+ \S+)$/i, ".")
+    .replace(/(?<=\.)\s+(?:go on|continue) with: lockstep \S+ \S+$/i, "");
 }
 
 /** Why no way on was found, before the words that the written form fixes for such an end. */

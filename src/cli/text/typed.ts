@@ -19,19 +19,29 @@ export function programName(
 const NAMES = [...COMMANDS.map(({ name }) => name), "COMMAND"].join("|");
 const COMMAND = new RegExp(`(?<![\\w./@$-] ?)lockstep (?=(?:${NAMES})\\b|--help)`, "g");
 
-const ABOUT_STATE =
-  /(?<![\w./@$-] ?)lockstep (?:salvage|doctor --journal|runs --prune)(?![\w-]|[^\n]* --(?:cwd|state) )/g;
+/** Commands that look at no project, and so nowhere else because of flags that say where. */
+const ANYWHERE = new Set(["help", "completion", "bench"]);
+const OF_PROJECT = COMMANDS.map(({ name }) => name).filter((name) => !ANYWHERE.has(name));
+const AIMED = new RegExp(
+  `(?<![\\w./@$-] ?)lockstep (?:doctor --journal|runs --prune|${OF_PROJECT.join("|")})(?![\\w-]|[^\\n]* --(?:cwd|state) )`,
+  "g",
+);
 
-/** The commands that repair or remove what is recorded, with the flags that say where: without them they would find another record. */
+/** Commands with the flags that were given to say where: without them they would look at another project or record. */
 export function aimed(text: string, flags: readonly string[]): string {
-  return flags.length === 0 ? text : text.replaceAll(ABOUT_STATE, (line) => [line, ...flags].join(" "));
+  return flags.length === 0
+    ? text
+    : ours(text, (line) => line.replaceAll(AIMED, (command) => [command, ...flags].join(" ")));
+}
+
+export function asTyped(text: string, program: string): string {
+  return program === "lockstep" ? text : ours(text, (line) => line.replaceAll(COMMAND, `${program} `));
 }
 
 /** Lines that begin with a blank or a mark quote what files and models say, and stay as they are. A flag is not a mark. */
-export function asTyped(text: string, program: string): string {
-  if (program === "lockstep") return text;
+function ours(text: string, change: (line: string) => string): string {
   return text
     .split("\n")
-    .map((line) => (/^(?:[\s+|]|-(?!-))/.test(line) ? line : line.replaceAll(COMMAND, `${program} `)))
+    .map((line) => (/^(?:[\s+|]|-(?!-))/.test(line) ? line : change(line)))
     .join("\n");
 }

@@ -31,7 +31,13 @@ export function whyText(why: Why, paint: Paint, full: boolean): string {
     ...(why.pending === null ? [] : pendingLines(why, why.pending, page)),
     ...(full
       ? []
-      : ["", paint("dim", "--full cuts nothing short, with system prompt and schemas; --json has it all.")]),
+      : [
+          "",
+          paint(
+            "dim",
+            "--full shows everything untruncated, with system prompt and schemas; --json contains all of it.",
+          ),
+        ]),
   ].join("\n");
 }
 
@@ -92,7 +98,7 @@ function toldRows({ say, prompt, variables, words }: Told, page: Page): readonly
     ...(prompt === null
       ? []
       : page.list("prompt", [
-          prompt.file ?? paint("yellow", "there is no file for it"),
+          prompt.file ?? paint("yellow", "no file"),
           ...elsewhere.map((path) => `not at ${shownInLine(path)}`),
         ])),
     ...page.list(
@@ -121,7 +127,7 @@ function sayRows(say: Say): readonly Fact[] {
     case "steer":
       return [["because", `${shownInLine(say.tool, 60)} was not called`]];
     case "retry":
-      return [["because", "it has to be done again"]];
+      return [["because", "the step has to be repeated"]];
     case "budget":
       return [["because", "a limit is near"]];
     case "results":
@@ -220,10 +226,10 @@ function labelText({ label, by, word }: Read, field: string, { paint, line }: Pa
     case "fallback":
       return `${name}  ${paint("yellow", `the fallback, since ${field} ${said}, which is not allowed`)}`;
     case "miss":
-      return `${name}  ${paint("yellow", "what an answer that cannot be used means here")}`;
+      return `${name}  ${paint("yellow", "the label for an unusable answer")}`;
     case "const":
     case null:
-      return `${name}  ${paint("dim", "the only one there is")}`;
+      return `${name}  ${paint("dim", "the only possible label")}`;
   }
 }
 
@@ -248,7 +254,7 @@ function checkLines({ decision }: Why, checked: Checked, page: Page): readonly s
       return [
         title,
         ...page.block("", summary, 4),
-        ...(unrecoverable ? [["", paint("red", "doing it again cannot help")] as const] : []),
+        ...(unrecoverable ? [["", paint("red", "another attempt cannot help")] as const] : []),
         ...told.map(([key, value]): Fact => ["", `${shownInLine(key, 40)} = ${page.line(value)}`]),
       ];
     }),
@@ -261,8 +267,8 @@ function checkLines({ decision }: Why, checked: Checked, page: Page): readonly s
 /** A failure that does not lead back to another step. */
 function notOverturned({ stage }: Checked): Fact {
   if (stage === "gate") return ["then", "as the resolutionPolicy of the stage says"];
-  if (stage === "assert") return ["then", "another try in the same conversation, if there is one left"];
-  return ["skipped", "a failure is passed over here"];
+  if (stage === "assert") return ["then", "another attempt in the same conversation, if any are left"];
+  return ["skipped", "a failure is ignored here"];
 }
 
 /** Raw outputs of a check: the summary is made from them. */
@@ -296,7 +302,7 @@ function otherLines(event: Event, page: Page): readonly string[] {
       return page.section("person", [["asked", page.line(event.question.text, 400)]]);
     case "step.told": {
       const by = event.by === undefined ? "" : ` (${event.by})`;
-      const nothing = event.by === "expired" ? "nothing in time" : "nothing: nobody was there";
+      const nothing = event.by === "expired" ? "nothing in time" : "nothing: no one was available";
       return page.section("person", [["said", `${page.line(event.answer ?? nothing, 160)}${by}`]]);
     }
     case "run.paused":
@@ -348,7 +354,7 @@ function followedRows(followed: Followed, page: Page): readonly Fact[] {
   const others = (fork?.steps ?? []).filter((id) => !fork?.done.includes(id));
   const rest =
     others.length === 0
-      ? "all beside it are done"
+      ? "all parallel stages are done"
       : `once ${others.join(", ")} ${others.length === 1 ? "is" : "are"} done`;
   const target = waits ? `${fork.join ?? "end"}, ${rest}` : move === null ? "" : moveText(move);
   return [
@@ -357,7 +363,7 @@ function followedRows(followed: Followed, page: Page): readonly Fact[] {
       choices.map((choice) => choiceText(choice, page.line)),
     ),
     ...(stop === null ? [] : page.list("stop rule", standRows(stop))),
-    ...(none === null ? [] : page.block("no way on", none)),
+    ...(none === null ? [] : page.block("no onward transition", none)),
     ...(isTaken ? [["taken", `${shownInLine(label, 40)} → ${target}`] as const] : []),
   ];
 }

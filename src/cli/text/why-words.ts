@@ -10,7 +10,7 @@ type Followed = NonNullable<Why["moments"][number]["followed"]>;
 export const UNDECIDED: { readonly [state in Why["state"]]: string } = {
   settled: "",
   open: "nothing yet",
-  stopped: "nothing: the run stopped here, and goes on here when it is resumed",
+  stopped: "nothing: the run stopped here, and resumes here",
   left: "nothing: the run ended first",
 };
 

@@ -1,7 +1,8 @@
 /** The act of a block that writes a file: written whole, or added at its end exactly once. */
 import { constants } from "node:fs";
 import { lstat, open, rename, rm, type FileHandle } from "node:fs/promises";
-import { CAREFUL, openToRead, reasonOf, type Pins } from "../grounded.ts";
+import type { Pins } from "../../flow/machine/ground.ts";
+import { CAREFUL, openToRead, reasonOf } from "../grounded.ts";
 import { applied, failed, type Act, type Done } from "./ledger.ts";
 
 export type FileAct = {

@@ -7,7 +7,7 @@ import type { Settings } from "../../flow/settings.ts";
 import type { Action } from "../../flow/action-blocks.ts";
 import { FILE, GITHUB_COMMENT, GITHUB_ISSUE, ISSUE_ACTION, readFields, toCount } from "./action-fields.ts";
 import { fileAct } from "./action-file.ts";
-import type { Pins, Place } from "../grounded.ts";
+import type { GroundPlace, Pins } from "../../flow/machine/ground.ts";
 import { mayLabel } from "./closing.ts";
 import { applied, type Act } from "./ledger.ts";
 import type { GitHub, Outcome } from "../github/github.ts";
@@ -25,7 +25,7 @@ export type World = {
   /** Whether the block stands in the answer of a closure that completed the run. */
   readonly mayClose: boolean;
   /** Where a path really leads, if it may be written. */
-  readonly writing: (path: string) => Place;
+  readonly writing: (path: string) => GroundPlace;
   /** Holds the working directory while a file in it is written. */
   readonly pin: () => Pins;
   readonly github: () => Promise<Outcome<GitHub>>;

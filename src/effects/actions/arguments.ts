@@ -11,7 +11,7 @@ export function fillIn(template: string, args: JsonObject, encode: (text: string
   const text = template.replaceAll(/\{uv-([^{}]+)\}/g, (written, name: string) => {
     const value = own(args, name);
     const encoded = value === undefined || value === null || value === "" ? null : encode(plain(value));
-    if (encoded === null) why ??= `${template} was not looked at: there is no usable value for ${written}`;
+    if (encoded === null) why ??= `${template} was not checked: there is no usable value for ${written}`;
     return encoded ?? "";
   });
   return why === null ? { kind: "text", text } : { kind: "unresolved", why };

@@ -46,7 +46,7 @@ export async function lookForGitHub(it: OnIssue): Promise<boolean> {
     ...about(it, "github", "github"),
     detail: `look for the repository and a token`,
     find: async () => null,
-    perform: async () => held(`nothing will be changed on GitHub, only told: ${github.why}`),
+    perform: async () => held(`nothing will be changed on GitHub, only reported: ${github.why}`),
   });
 }
 

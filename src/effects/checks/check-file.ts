@@ -4,7 +4,7 @@ import { isAbsolute, relative, resolve, sep } from "node:path";
 import type { CheckResult } from "../../flow/event.ts";
 import type { FailureParams } from "../../flow/failure.ts";
 import type { Check } from "../../flow/flow.ts";
-import type { Grounded } from "../grounded.ts";
+import type { Grounded } from "../../flow/machine/ground.ts";
 import { oneLine } from "../process/output.ts";
 
 export function judgeFile(

@@ -67,7 +67,7 @@ export async function bringUpToDate(
 /** Why it cannot be done now; null: nothing is in the way. */
 async function obstacleIn(git: Git, place: string, base: string, gitDir: string): Promise<string | null> {
   const all = await changesOf(git, place, "no");
-  if (all === null) return `git cannot tell what is in ${place}`;
+  if (all === null) return `git cannot read the status of ${place}`;
   // An agent may be run while its files are being written; those that the merge would change, git refuses by itself.
   const changes = all.filter(({ path }) => !path.split("/").includes(".agent"));
   const begun = UNFINISHED.find(([file]) => lstatSync(join(gitDir, file), { throwIfNoEntry: false }))?.[1];

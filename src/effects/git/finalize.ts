@@ -102,7 +102,7 @@ async function lookAtLeft(it: Finalizing): Promise<Uncommitted> {
   if (!isOwnWorktree(worktree)) return { paths: [], fault: notOwn(worktree) };
   await finishCommit(it);
   const left = await leftIn(git, worktree, copy);
-  if (left === null) return { paths: [], fault: `git cannot tell what is in ${path}` };
+  if (left === null) return { paths: [], fault: `git cannot read the status of ${path}` };
   // A repository inside of the worktree cannot become part of it; it keeps the worktree from being removed.
   // Nor is what was taken from commands to be committed, should they have made git see it.
   const paths = left.work.filter(({ path: name }) => !name.endsWith("/") && !REFUSED.test(name));

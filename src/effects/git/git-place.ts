@@ -33,12 +33,6 @@ export function findPlace(folder: string): GitPlace | null {
   }
 }
 
-/** Whether both are working trees of one repository. */
-export function isSameRepository(one: string, other: string): boolean {
-  const [a, b] = [findPlace(one), findPlace(other)];
-  return a !== null && b !== null && a.common === b.common;
-}
-
 function gitDirAt(dot: string): string | null {
   const found = lstatSync(dot, { throwIfNoEntry: false });
   if (found === undefined) return null;

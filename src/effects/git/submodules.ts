@@ -179,7 +179,7 @@ export async function dirtyIn(git: Git, worktree: Tree): Promise<readonly Dirty[
 /** What the run left uncommitted in submodules, and how to commit it; null: nothing. */
 export async function uncommittedIn(git: Git, worktree: Tree): Promise<string | null> {
   const dirty = await dirtyIn(git, worktree);
-  if (dirty === null) return `git cannot tell what is in the submodules of ${worktree.path}`;
+  if (dirty === null) return `git cannot read the status of the submodules of ${worktree.path}`;
   const [first] = dirty;
   if (first === undefined) return null;
   const { place, to, changes } = first;
@@ -251,7 +251,7 @@ export async function unsavedIn(git: Git, worktree: Tree): Promise<string | null
       if (commit !== null && !(await isReachable(git, from, commit)))
         return `the submodule ${place} has commits that ${from} does not have: ${commit.slice(0, 10)} in ${to}`;
     }
-    if (!refs.ok) return `git cannot tell what is in ${to}`;
+    if (!refs.ok) return `git cannot read the status of ${to}`;
   }
   return null;
 }

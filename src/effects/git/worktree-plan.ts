@@ -29,16 +29,19 @@ export async function planWorktree(git: Git, wish: Wish): Promise<Plan> {
   await requireGit(git, cwd);
   const { home, isMain } = await topOf(git, cwd);
   const branches = await branchesOf(git, home);
-  if (branches === null) throw refusal(`git cannot list the branches of ${home}`, "mend the repository");
+  if (branches === null) throw refusal(`git cannot list the branches of ${home}`, "repair the repository");
   const current = branches.find(({ isCurrent }) => isCurrent)?.name;
   const base = wish.baseBranch ?? current ?? (await branchOf(git, home));
   if (base === null)
-    throw refusal(`${home} is on no branch (HEAD is detached)`, "say what to begin from with --base-branch");
+    throw refusal(
+      `${home} is on no branch (HEAD is detached)`,
+      "name the branch to start from with --base-branch",
+    );
   const commit = branches.find(({ name }) => name === base)?.tip;
   if (commit === undefined)
     throw refusal(
       `There is no branch "${base}" with a commit in ${home}`,
-      wish.baseBranch === undefined ? "make a first commit" : "name a branch that exists",
+      wish.baseBranch === undefined ? "create a first commit" : "name a branch that exists",
     );
   await requireIdentity(git, home);
   const isPushed = finalize.createPr || finalize.push;
@@ -79,7 +82,7 @@ async function requireIdentity(git: Git, home: string): Promise<void> {
   const answer = await git(home, ["var", "GIT_COMMITTER_IDENT"]);
   if (answer.ok) return;
   const fix = "`git config --global user.name NAME` and `git config --global user.email ADDRESS`";
-  throw refusal(`git does not know whose name commits are made in: ${answer.why}`, fix);
+  throw refusal(`git has no user name or email for commits: ${answer.why}`, fix);
 }
 
 /** What is pushed to is settled before the run begins. */
@@ -90,7 +93,7 @@ async function requireRemote(git: Git, home: string, remote: string): Promise<st
     if (addresses.length > 0) return digestOf(addresses);
   }
   throw refusal(
-    `There is no remote "${remote}" in ${home}, and the result is to be pushed to it`,
+    `There is no remote "${remote}" in ${home}, but the result has to be pushed to it`,
     `run \`git -C ${quoted(home)} remote add ${quoted(remote)} URL\``,
   );
 }
@@ -110,7 +113,7 @@ async function freeBranch(
       throw refusal(`"${branch}" cannot be the name of a branch`, "choose another --branch");
     if (taken.has(branch))
       throw refusal(
-        `The branch "${branch}" exists already, and a run begins with one of its own`,
+        `The branch "${branch}" already exists, but each run needs a new one`,
         `choose another --branch, or begin from it with --base-branch ${branch}`,
       );
     if (existsSync(pathOf(folder, branch)))
@@ -141,6 +144,6 @@ function pathOf(folder: string, branch: string): string {
 function refusal(what: string, fix: string): RunnerError {
   return new RunnerError(
     "WORKTREE_UNAVAILABLE",
-    `${what}. To go on: ${fix}; or pass --no-worktree to run in place.`,
+    `${what}. To continue: ${fix}; or pass --no-worktree to run in place.`,
   );
 }

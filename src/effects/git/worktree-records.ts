@@ -169,7 +169,7 @@ export function lineIn(file: string): string {
   }
 }
 
-function namesIn(folder: string): readonly string[] {
+export function namesIn(folder: string): readonly string[] {
   try {
     return readdirSync(folder);
   } catch {

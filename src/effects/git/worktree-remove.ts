@@ -89,7 +89,7 @@ async function whyKept(
   { copy, isBegun = false }: Removing,
 ): Promise<string | null> {
   const { path, home } = worktree;
-  const unknown = `git cannot tell what is in ${path}`;
+  const unknown = `git cannot read the status of ${path}`;
   if (isSame(home, path)) return `${path} is the repository itself`;
   if (lstatSync(path).isSymbolicLink()) return `${path} is a link`;
   if (!isOwnWorktree(worktree)) return isBegun ? await whyNotHalfRemoved(git, worktree) : notOwn(worktree);

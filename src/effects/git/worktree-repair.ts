@@ -1,8 +1,8 @@
 /** What keeps git from using the worktrees of a repository, found without git and repaired: records that a killed git left half written. */
-import { existsSync, lstatSync, readdirSync, renameSync, rmSync } from "node:fs";
+import { existsSync, lstatSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { putFile } from "./put-file.ts";
-import { lineIn } from "./worktree-records.ts";
+import { lineIn, namesIn } from "./worktree-records.ts";
 
 /** Records of one worktree that git cannot read. */
 export type Unreadable = {
@@ -45,12 +45,4 @@ export function repairRecords(common: string, { records, repair }: Unreadable): 
   rmSync(away, { recursive: true, force: true });
   renameSync(records, away);
   rmSync(away, { recursive: true, force: true });
-}
-
-function namesIn(folder: string): readonly string[] {
-  try {
-    return readdirSync(folder);
-  } catch {
-    return [];
-  }
 }

@@ -52,10 +52,7 @@ export async function restoreWorktree(
   if (!existsSync(home)) throw refusal(`${home}, which the run was started in, is gone`, "put it back");
   const owner = ownerOf(worktree) ?? about.run;
   if (owner !== about.run)
-    throw refusal(
-      `${path} with the branch "${branch}" is the worktree of run ${owner}`,
-      "run the agent anew",
-    );
+    throw refusal(`${path} with the branch "${branch}" is the worktree of run ${owner}`, "start a new run");
   if (isHalfMade(worktree, about.run)) await discardWorktree(worktree, about.run);
   const trees = await treesOf(git, home);
   if (trees === null)
@@ -78,7 +75,7 @@ export async function restoreWorktree(
   if (!isBranch)
     throw refusal(
       `The worktree ${path} is gone, and so is its branch "${branch}": there is nothing to go on with`,
-      `bring the branch back with \`git -C ${quoted(home)} branch ${quoted(branch)} COMMIT\`, or run the agent anew`,
+      `bring the branch back with \`git -C ${quoted(home)} branch ${quoted(branch)} COMMIT\`, or start a new run`,
     );
   // Forced, because git still knows the folder that is gone.
   const warnings = await make(git, worktree, about, ["-f", path, branch]);
@@ -135,7 +132,7 @@ function copyInputs(worktree: Worktree, copy: readonly string[]): readonly strin
 
 function copyInput({ home, path }: Worktree, name: string): string | null {
   const [from, to] = [join(home, name), join(path, name)];
-  if (lstatSync(from, { throwIfNoEntry: false }) === undefined) return "it is not there";
+  if (lstatSync(from, { throwIfNoEntry: false }) === undefined) return "it does not exist";
   const isCopied = (source: string) => !PRIVATE.has(basename(source)) && resolve(source) !== dirname(path);
   try {
     if (!leadsInto(home, from) || !leadsInto(path, nearest(dirname(to))))
@@ -160,5 +157,5 @@ function nearest(folder: string): string {
 const PRIVATE: ReadonlySet<string> = new Set([".git", ".lockstep"]);
 
 function refusal(what: string, fix: string): RunnerError {
-  return new RunnerError("WORKTREE_UNAVAILABLE", `${what}. To go on: ${fix}.`);
+  return new RunnerError("WORKTREE_UNAVAILABLE", `${what}. To continue: ${fix}.`);
 }

@@ -53,7 +53,7 @@ export function judge(reply: Reply, asked: Asked, now: number): Failure | null {
 
 export function limited(until: number): Failure {
   const when = new Date(until).toISOString().replace(/\.\d+Z$/, "Z");
-  const why = `GitHub takes no more requests before ${when}: go on with the run after that.`;
+  const why = `GitHub accepts no more requests until ${when}: resume the run after that.`;
   return { ok: false, kind: "limited", why, until };
 }
 

@@ -5,7 +5,8 @@ import type { Sight } from "../../flow/event.ts";
 import type { FileState, Resource } from "../../flow/flow.ts";
 import type { JsonObject } from "../../flow/json.ts";
 import { fillIn } from "../actions/arguments.ts";
-import { openToRead, reasonOf, type Grounded } from "../grounded.ts";
+import type { Grounded } from "../../flow/machine/ground.ts";
+import { openToRead, reasonOf } from "../grounded.ts";
 import { matchesPattern } from "../checks/match-pattern.ts";
 
 export async function lookAtFile(

@@ -6,7 +6,7 @@ import type { Resource } from "../../flow/flow.ts";
 import type { JsonObject } from "../../flow/json.ts";
 import { clip } from "../process/capture.ts";
 import type { GitHub, Outcome } from "../github/github.ts";
-import type { Grounded } from "../grounded.ts";
+import type { Grounded } from "../../flow/machine/ground.ts";
 import type { ModuleHost, ModuleHostOptions } from "../modules/module-host.ts";
 import type { Env } from "../process/process.ts";
 

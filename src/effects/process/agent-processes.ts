@@ -10,47 +10,21 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { AgentProcess, AgentProcesses, AgentProgram } from "../../flow/machine/agent-process.ts";
 import { SHELL } from "../../flow/machine/programs.ts";
 import { AGENT_WATCHER, WATCHER_SCRIPT } from "./agent-watcher.ts";
 import { createCapture } from "./capture.ts";
 import { stdioOf } from "./descriptors.ts";
-import { guard, unguard, type Env } from "./process.ts";
+import { guard, unguard } from "./process.ts";
 import { markOfRun } from "./strays.ts";
 import { descendantsOf, endProcesses, endTree, killTree, MARKS, newMark } from "./tree.ts";
 
-export type AgentProgram = {
-  readonly file: string;
-  readonly args: readonly string[];
-  readonly cwd: string;
-  /** Exactly what it sees, beside the marks of its tree. */
-  readonly env: Env;
-};
-
-export type AgentProcess = {
-  readonly child: ChildProcessByStdio<Writable, Readable, Readable>;
-  /** Settles when the program has ended and its output is read, with how it ended. */
-  readonly gone: Promise<string>;
-  /** The beginning and the end of what it printed to stderr. */
-  readonly printed: () => string;
-  /** At once, without waiting. */
-  readonly kill: () => void;
-  /** Resolves when nothing that it started is left. */
-  readonly end: () => Promise<void>;
-};
-
-export type AgentProcesses = {
-  /** A folder for temporary files. Called before anything is started, with the run that it is for. */
-  readonly open: (run: string) => Promise<string>;
-  readonly start: (program: AgentProgram) => AgentProcess;
-  /** Of this folder only the entry `keep` stays at the end. */
-  readonly tidy: (folder: string, keep: string) => void;
-  readonly close: () => Promise<void>;
-};
+type Child = ChildProcessByStdio<Writable, Readable, Readable>;
 
 /** `stateDir`: where the run is recorded. Together with its id it tells the processes of a run from all others. */
-export function createAgentProcesses(prefix: string, stateDir: string): AgentProcesses {
+export function createAgentProcesses(prefix: string, stateDir: string): AgentProcesses<Child> {
   const own = newMark();
-  const running = new Set<AgentProcess>();
+  const running = new Set<AgentProcess<Child>>();
   const tidied = new Map<string, string>();
   let opened: Promise<string> | null = null;
   let watcher: Watcher | null = null;
@@ -63,7 +37,7 @@ export function createAgentProcesses(prefix: string, stateDir: string): AgentPro
     return folder;
   }
 
-  function start({ file, args, cwd, env }: AgentProgram): AgentProcess {
+  function start({ file, args, cwd, env }: AgentProgram): AgentProcess<Child> {
     const mark = newMark();
     const marks = [env[MARKS], runMark, own, mark].filter(Boolean).join(":");
     const child = spawn(file, args, {
@@ -71,7 +45,7 @@ export function createAgentProcesses(prefix: string, stateDir: string): AgentPro
       env: { ...env, [MARKS]: marks },
       detached: true,
       stdio: stdioOf(["pipe", "pipe", "pipe"]),
-    }) as AgentProcess["child"];
+    }) as Child;
     const leader = child.pid;
     const printed = createCapture(MOST_PRINTED);
     child.stderr.on("data", printed.write);
@@ -89,7 +63,7 @@ export function createAgentProcesses(prefix: string, stateDir: string): AgentPro
       running.delete(agent);
       watcher?.tell(`-${leader}`);
     };
-    const agent: AgentProcess = { child, gone, printed: () => printed.text(), kill, end };
+    const agent: AgentProcess<Child> = { child, gone, printed: () => printed.text(), kill, end };
     if (leader === undefined) return agent;
     guard(leader, mark);
     running.add(agent);
@@ -123,7 +97,7 @@ const PATIENCE_MS = 200;
 const GRACE_MS = 1000;
 const DRAIN_MS = 500;
 
-async function goneOf(child: AgentProcess["child"]): Promise<string> {
+async function goneOf(child: Child): Promise<string> {
   const drained = new Promise((resolve) => child.stderr.once("close", resolve));
   const how = await new Promise<string>((resolve) => {
     child.once("error", (error) => resolve(`could not be started: ${error.message}`));

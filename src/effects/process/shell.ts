@@ -4,7 +4,7 @@ import { RunnerError } from "../../engine/ports.ts";
 import type { Performer, Step } from "../../flow/flow.ts";
 import type { JsonObject } from "../../flow/json.ts";
 import { isObject, own, parseDotPath, readPath } from "../../flow/json.ts";
-import type { Grounded } from "../grounded.ts";
+import type { Grounded } from "../../flow/machine/ground.ts";
 import { oneLine } from "./output.ts";
 import type { Env, ProcessResult, RunProcess } from "./process.ts";
 import { childEnv, endingOf, isFinished } from "./process.ts";

@@ -1,10 +1,10 @@
 /** What comes after a settled visit: its edge is taken, the run is over by its stop rule, or siblings set out and meet again. */
-import type { Deed, PlainMove, StopFacts } from "../../flow/deed.ts";
+import type { PlainMove, StopFacts } from "../../flow/deed.ts";
 import type { Sight } from "../../flow/event.ts";
 import type { Guard, Label, Step, StepId } from "../../flow/flow.ts";
 import { own, type JsonObject } from "../../flow/json.ts";
 import { messages } from "./messages.ts";
-import { route, type Routed } from "./route.ts";
+import { route } from "./route.ts";
 import { standing } from "./stop.ts";
 import type { Lane, State } from "./state.ts";
 import { doNext, end, enter, fail, leave, led, withLanes, type Here } from "./visit.ts";
@@ -32,7 +32,20 @@ export function follow(
     routed.kind === "move" && routed.move.kind !== "end" && mayStop(here)
       ? { state, said: here.lane.said, payload, sights }
       : null;
-  deeds?.push(edgeDeed(here, label, routed, facts));
+  if (deeds !== null) {
+    const [move, why] = routed.kind === "move" ? [routed.move, null] : [null, routed.why];
+    const { choices } = routed;
+    deeds.push({
+      kind: "followed",
+      step: step.id,
+      visit: here.lane.visit,
+      label,
+      choices,
+      move,
+      why,
+      stop: facts,
+    });
+  }
   if (routed.kind === "none") return fail(here, "FAILED_STEP_ROUTING", routed.why, { label, notes });
   if (facts !== null) {
     const stands = standing(here.flow, facts);
@@ -47,10 +60,9 @@ export function follow(
   return move({ ...here, state: { ...state, taken } }, label, routed.move, notes);
 }
 
-function edgeDeed({ lane }: Here, label: Label, routed: Routed, stop: StopFacts | null): Deed {
-  const { choices } = routed;
-  const [move, why] = routed.kind === "move" ? [routed.move, null] : [null, routed.why];
-  return { kind: "followed", step: lane.step, visit: lane.visit, label, choices, move, why, stop };
+/** An edge that is taken whatever the stop rule says. */
+export function edgeTaken({ deeds, lane: { step, visit } }: Here, label: Label, move: PlainMove): void {
+  deeds?.push({ kind: "followed", step, visit, label, choices: [], move, why: null, stop: null });
 }
 
 /** While something is being mended, a stop rule without checks of its own has nothing to tell that it is mended. */

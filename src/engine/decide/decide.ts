@@ -2,6 +2,7 @@
  * The heart: a flow, a state and what happened give the next state, whose `pending` says what to do next, and the deeds
  * that led there. Pure. Starting, resuming, replaying and reporting are all folds of this one function.
  */
+import type { Prepared } from "../schema/prepared.ts";
 import type { AnswerRead, Deed } from "../../flow/deed.ts";
 import { countedUsage } from "../../flow/figure.ts";
 import type {
@@ -15,7 +16,7 @@ import type {
   Say,
   Usage,
 } from "../../flow/event.ts";
-import type { Answer, Flow, Guard, Label, Step, StepId } from "../../flow/flow.ts";
+import type { Answer, Guard, Label, Step, StepId } from "../../flow/flow.ts";
 import { own, type JsonObject } from "../../flow/json.ts";
 import { readAnswer, readCarry, readReason } from "./gate.ts";
 import { messages } from "./messages.ts";
@@ -52,13 +53,13 @@ import {
 
 export type Decided = { readonly state: State; readonly deeds: readonly Deed[] };
 
-export function decide(flow: Flow, state: State, event: Event): Decided {
+export function decide(flow: Prepared, state: State, event: Event): Decided {
   const deeds: Deed[] = [];
   return { state: stateAfter(flow, state, event, deeds), deeds };
 }
 
 /** The state alone, for folds that nothing reads the deeds of: those cost nothing there. */
-export function stateAfter(flow: Flow, state: State, event: Event, deeds: Deed[] | null = null): State {
+export function stateAfter(flow: Prepared, state: State, event: Event, deeds: Deed[] | null = null): State {
   if (state.acts === undefined && event.type !== "run.started" && event.type !== "run.adopted")
     return inside({ flow, deeds }, state, event);
   const before = attended(state);
@@ -139,7 +140,8 @@ function next(deciding: Deciding, state: State, event: Event): State {
       const { budget } = state;
       const known = limit === undefined || budget === null ? budget : { ...budget, reached: limit };
       if (limit !== undefined) deeds?.push({ kind: "limited", reached: limit });
-      return haltAll(deciding, withUsage({ ...state, budget: known }, spent), "BUDGET_EXHAUSTED", why, of);
+      const stopped = withUsage({ ...state, settled: null, budget: known }, spent);
+      return haltAll(deciding, stopped, "BUDGET_EXHAUSTED", why, of);
     }
     case "step.cut":
       return { ...withUsage(state, event.usage), settled: null };
@@ -275,9 +277,12 @@ function accept(
       sentBack(here, "misfit", reading.errors, call === null ? 0 : 1);
       return misfit(here, call, reading.errors);
     case "no-label": {
-      read(here, output, null, null, [messages.notALabel(reading.found)]);
+      const { step: id, visit } = here.lane;
+      const { found } = reading;
+      const nothing = { payload: output, label: null, by: null, errors: NO_ERRORS };
+      here.deeds?.push({ kind: "read", step: id, visit, ...nothing, found });
       const allowed = step.decide.by === "field" ? [...step.decide.allow, ...step.decide.always] : [];
-      const why = messages.badIntent(step.id, decidedField(step), reading.found, allowed);
+      const why = messages.badIntent(step.id, decidedField(step), found, allowed);
       return fail(here, "GATE_INTERPRETATION_ERROR", why);
     }
   }
@@ -487,7 +492,8 @@ function faulted(here: Here, fault: Fault): State {
     return halt(here, FAULT_CODES[fault.kind], messages.tooLong(fault.message, retryAfterMs));
   const ms = retryAfterMs ?? Math.min(5000 * 2 ** lane.faults, LONGEST_WAIT_MS);
   const waiting: Lane = { ...lane, faults: lane.faults + 1 };
-  here.deeds?.push({ kind: "waits", step: step.id, visit: lane.visit, ms, faults: waiting.faults });
+  const retry = { next: waiting.faults + 1, of: RETRIES + 1 };
+  here.deeds?.push({ kind: "waits", step: step.id, visit: lane.visit, ms, ...retry });
   return doNext(
     { ...here, lane: waiting },
     {
@@ -496,7 +502,7 @@ function faulted(here: Here, fault: Fault): State {
       visit: lane.visit,
       attempt: 1,
       ms,
-      retry: { next: waiting.faults + 1, of: RETRIES + 1 },
+      retry,
     },
   );
 }

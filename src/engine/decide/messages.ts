@@ -19,8 +19,6 @@ export const messages = {
     `Step "${step}" answered ${found} at ${field}; it may say ${allowed.join(", ")}. ` +
     `Allow the intent in structuredGate.allowedIntents, or set failFast to false with a fallbackIntent.`,
 
-  notALabel: (found: string) => `${found} is not a label that this step may give`,
-
   noObject: "the answer holds no JSON object",
 
   oversized: (step: StepId, why: string) =>

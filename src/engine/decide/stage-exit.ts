@@ -2,8 +2,9 @@
 import type { PlainMove } from "../../flow/deed.ts";
 import type { Carry, Label, StepId } from "../../flow/flow.ts";
 import { isObject, own, readPath, type Json, type JsonObject } from "../../flow/json.ts";
-import { follow, join, move } from "./advance.ts";
+import { edgeTaken, follow, join, move } from "./advance.ts";
 import { at, executionId, inPhase, judged, lastTry, runHook } from "./stage-lane.ts";
+import { messages } from "./messages.ts";
 import type { Lane, StageResult, State } from "./state.ts";
 import { enter, fail, led, type Here } from "./visit.ts";
 
@@ -94,14 +95,14 @@ export function depart(here: Here): State {
 function siblingFailed(here: Here, label: Label, notes: readonly string[]): State {
   const { state, lane, step } = here;
   const fork = state.fork!;
+  const edge = own(step.edges, label);
+  if (edge?.kind === "goto" || edge?.kind === "end") edgeTaken(here, label, edge);
   if (fork.policy === "independent") return join(here, label, notes);
   const reason = lane.stage?.result?.reason ?? `verdict ${label}`;
-  const edge = own(step.edges, label);
   const code = edge?.kind === "end" && edge.outcome === "failed" ? edge.code : "AGENT_VALIDATION_ABORT";
-  const ended = fail(here, code, reason, { label, notes });
-  if (edge?.kind !== "goto") return ended;
-  // Its own way to an end is still gone, alone; then the group has failed all the same.
-  const why = ended.verdict?.reason ?? reason;
+  if (edge?.kind !== "goto") return fail(here, code, reason, { label, notes });
+  // It takes its own edge to an end, alone; then the group has failed all the same.
+  const why = messages.siblingFailed(step.id, fork, `${code}: ${reason}`);
   const alone: State = {
     ...state,
     lanes: [lane],
@@ -120,6 +121,7 @@ export function hookedNext(here: Here, value: Json): State {
   const notes = verdict === "ok" && capHit ? ["accepted although the turn cap was reached"] : [];
   if (here.state.fork !== null && here.state.fork.failed === undefined && verdict !== "ok")
     return siblingFailed(here, verdict, notes);
+  edgeTaken(here, verdict, plan.move);
   const state: State =
     plan.queue.length === 0 ? here.state : { ...here.state, queue: [...plan.queue, ...here.state.queue] };
   return move({ ...here, state }, verdict, plan.move, notes);

@@ -1,5 +1,5 @@
 /** What a stage knows of itself during one visit, and how its code is asked. */
-import type { Deed, Phase } from "../../flow/deed.ts";
+import type { AtVisit, Deed, Phase } from "../../flow/deed.ts";
 import type { StepCommand, HookName } from "../../flow/event.ts";
 import type { Step } from "../../flow/flow.ts";
 import { own, type JsonObject } from "../../flow/json.ts";
@@ -18,7 +18,7 @@ export function contextOf(state: State, lane: Lane): JsonObject {
   };
 }
 
-export function executionId({ run }: State, { step, visit }: Lane): string {
+export function executionId({ run }: Pick<State, "run">, { step, visit }: AtVisit): string {
   return `${run}/${step}/${visit}`;
 }
 

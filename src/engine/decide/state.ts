@@ -1,5 +1,6 @@
 /** Where a run stands: a fold of its journal. Its size depends on the flow, never on the length of the run. */
 import type { Acts } from "./due.ts";
+import type { Last } from "../../flow/scene.ts";
 import type { Phase } from "../../flow/deed.ts";
 import type {
   Call,
@@ -174,16 +175,6 @@ export type Fork = {
   readonly policy?: "independent";
   /** A sibling that failed and has a way of its own to end on; the others are gone. */
   readonly failed?: { readonly step: StepId; readonly why: string };
-};
-
-export type Last = {
-  readonly step: StepId;
-  readonly iteration: number;
-  readonly label: Label;
-  readonly reason: string;
-  readonly text: string;
-  /** What the answer held, whole: the report of a finished run reads it. */
-  readonly payload: JsonObject;
 };
 
 const NO_USAGE: Usage = { turns: 0, inputTokens: 0, outputTokens: 0, costUsd: null };

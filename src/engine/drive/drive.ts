@@ -2,9 +2,11 @@
  * The loop: fold the journal, do what is pending, append what happened, again. Starting and resuming are the same code.
  * An event counts once it is appended; until then nothing of it is believed.
  */
+import type { Prepared, PreparedFlows } from "../schema/prepared.ts";
+import type { Deed } from "../../flow/deed.ts";
 import type { Entry, Event, StepCommand } from "../../flow/event.ts";
 import { flowFrom } from "../../flow/adopted.ts";
-import type { Flow, Flows, Granted, StepLimits } from "../../flow/flow.ts";
+import type { Granted, StepLimits } from "../../flow/flow.ts";
 import { stateAfter } from "../decide/decide.ts";
 import { attended, besidesAct } from "../decide/due.ts";
 import { perform } from "./perform.ts";
@@ -17,9 +19,9 @@ import { createStopwatch, isWhole, spentBy, type Stopwatch } from "./time.ts";
 
 export type Drive = {
   /** The one that the run began with. */
-  readonly flow: Flow;
+  readonly flow: Prepared;
   /** Those that it adopted on its way. */
-  readonly adopted?: Flows;
+  readonly adopted?: PreparedFlows;
   readonly ports: Ports;
   readonly handle: RunHandle;
   /** What the journal holds already. */
@@ -33,10 +35,16 @@ export type Drive = {
    */
   readonly wishes?: { readonly pause: AbortSignal; readonly stop: AbortSignal };
   /** Called for each entry of the past, with the state it led to, before anything is done. Must not throw. */
-  readonly recall?: (entry: Entry, state: State) => void;
+  readonly recall?: Hear;
   /** Called after each append, with the state it led to. Must not throw. */
-  readonly observe?: (entry: Entry, state: State) => void;
+  readonly observe?: Hear;
+  /** Whether `recall` and `observe` are given the deeds that led to the state; else they get none, which is faster. */
+  readonly wantsDeeds?: boolean;
 };
+
+export type Hear = (entry: Entry, state: State, deeds: readonly Deed[]) => void;
+
+const NO_DEEDS: readonly Deed[] = [];
 
 /** The state in which the run ended, or in which the signal stopped it: then there is no verdict. */
 export function drive(options: Drive): Promise<State> {
@@ -48,13 +56,13 @@ async function driveTimed(options: Drive, watch: Stopwatch): Promise<State> {
   const { ports, signal, recall, observe } = options;
   const watched: Drive = {
     ...options,
-    recall: (entry, state) => {
+    recall: (entry, state, deeds) => {
       watch.note(entry, state);
-      recall?.(entry, state);
+      recall?.(entry, state, deeds);
     },
-    observe: (entry, state) => {
+    observe: (entry, state, deeds) => {
       watch.note(entry, state);
-      observe?.(entry, state);
+      observe?.(entry, state, deeds);
     },
   };
   const limit = wallOf(options);
@@ -94,7 +102,8 @@ function grantedIn({ past, begin }: Drive): Granted | undefined {
 }
 
 /** Of the flow that the run has adopted last. */
-function currentLimits({ flow, past, adopted }: Drive): Granted {
+function currentLimits({ flow, past, adopted = {} }: Drive): Granted {
+  if (Object.keys(adopted).length === 0) return flow.limits;
   return past.reduce((held, { event }) => flowFrom(held, event, adopted), flow).limits;
 }
 
@@ -114,10 +123,12 @@ const RUN = { of: "run", step: "", limits: {} } as const;
 
 /** `stopped`: what ends the run when the signal aborts, where it is not only interrupted. */
 async function driveOn(
-  { flow: began, adopted, ports, handle, past, begin: first, signal, wishes, recall, observe }: Drive,
+  options: Drive,
   act: typeof perform = perform,
   stopped: () => Limited | null = () => null,
 ): Promise<State> {
+  const { flow: began, adopted, ports, handle, past, begin: first, signal, wishes } = options;
+  const { recall, observe, wantsDeeds = false } = options;
   const pause = wishes?.pause;
   const talk = createTalk(ports);
   let flow = began;
@@ -126,9 +137,10 @@ async function driveOn(
   for (const entry of past) {
     flow = flowFrom(flow, entry.event, adopted);
     talk.recall(flow, state, entry.event);
-    state = stateAfter(flow, state, entry.event);
+    const deeds: Deed[] | null = wantsDeeds ? [] : null;
+    state = stateAfter(flow, state, entry.event, deeds);
     ({ seq } = entry);
-    recall?.(entry, state);
+    recall?.(entry, state, deeds ?? NO_DEEDS);
   }
 
   const movedAt = createStamp(ports.clock, "at" in first ? first.at : null);
@@ -138,31 +150,33 @@ async function driveOn(
    * or something is due before.
    */
   const stage = (event: Event, alone = true): Staged => {
-    const next = stateAfter(flow, state, event);
+    const deeds: Deed[] | null = wantsDeeds ? [] : null;
+    const next = stateAfter(flow, state, event, deeds);
     const at = ports.clock.now();
     const moved = movedAt(at);
     const made = entryOf(seq + 1, at, event, next);
     const entry = moved === 0 ? made : { ...made, moved };
     const first = next.pending[0];
-    if (first?.type !== "end" || !alone) return { entries: [entry], next, after: next };
+    if (first?.type !== "end" || !alone) return { entries: [entry], next, after: next, deeds };
     const ended: Event = { type: "run.ended", verdict: first.verdict };
     return {
       entries: [entry, { seq: seq + 2, at, event: ended }],
       next,
       after: stateAfter(flow, next, ended),
+      deeds,
     };
   };
 
   /** It is written: now it counts. */
-  const believe = ({ entries, next, after }: Staged): void => {
+  const believe = ({ entries, next, after, deeds }: Staged): void => {
     const entry = entries[0];
     const ending = entries[1];
     seq += entries.length;
     state = after;
     if (entry === undefined) return;
     talk.heard(flow, entry.event);
-    observe?.(entry, next);
-    if (ending !== undefined) observe?.(ending, after);
+    observe?.(entry, next, deeds ?? NO_DEEDS);
+    if (ending !== undefined) observe?.(ending, after, NO_DEEDS);
   };
 
   const commit = async (event: Event, alone = true): Promise<void> => {
@@ -173,9 +187,10 @@ async function driveOn(
 
   if ("type" in first) await commit(first);
   else {
-    state = stateAfter(flow, state, first.event);
+    const deeds: Deed[] = [];
+    state = stateAfter(flow, state, first.event, deeds);
     ({ seq } = first);
-    observe?.(first, state);
+    observe?.(first, state, deeds);
   }
   while (state.pending.length > 0 && !signal.aborted && !isPausing()) {
     const due = state.pending[0];
@@ -317,7 +332,12 @@ function isIdle(type: StepCommand["type"]): boolean {
   return type === "question" || type === "wait";
 }
 
-type Staged = { readonly entries: readonly Entry[]; readonly next: State; readonly after: State };
+type Staged = {
+  readonly entries: readonly Entry[];
+  readonly next: State;
+  readonly after: State;
+  readonly deeds: readonly Deed[] | null;
+};
 
 /** Nearly every entry has a decision and no fork, or neither. */
 function entryOf(seq: number, at: number, event: Event, next: State): Entry {
@@ -326,7 +346,7 @@ function entryOf(seq: number, at: number, event: Event, next: State): Entry {
 }
 
 /** The state a journal tells of. */
-export function fold(flow: Flow, entries: readonly Entry[], adopted?: Flows): State {
+export function fold(flow: Prepared, entries: readonly Entry[], adopted?: PreparedFlows): State {
   let state = EMPTY_STATE;
   let held = flow;
   for (const { event } of entries) {

@@ -24,7 +24,7 @@ export function uncountable(schema: JsonSchema): string | null {
     if (!isObject(here)) return null;
     schemas += 1;
     if (schemas > MOST_SCHEMAS) return `it holds more than ${MOST_SCHEMAS} schemas`;
-    if (depth > DEEPEST) return `it nests deeper than ${DEEPEST} levels`;
+    if (depth > DEEPEST) return `it is nested deeper than ${DEEPEST} levels`;
     for (const [keyword, value] of Object.entries(here)) {
       values += 1 + (typeof value === "object" && value !== null ? Object.keys(value).length : 0);
       if (values > MOST_VALUES) return `it holds more than ${MOST_VALUES} values`;

@@ -12,6 +12,7 @@ const CONTROL: ReadonlySet<string> = new Set([".agent", ".lockstep", ".git"]);
 
 /** As careless file systems compare names: case, invisible characters, endings and streams do not count. */
 export function foldedName(part: string): string {
+  if (PLAIN.test(part)) return part.toLowerCase();
   const plain = part.normalize("NFKC").replace(/\p{Default_Ignorable_Code_Point}/gu, "");
   const name = plain
     .replace(/:.*$/s, "")
@@ -19,6 +20,9 @@ export function foldedName(part: string): string {
     .toLowerCase();
   return SHORT_NAMES.get(name) ?? name;
 }
+
+/** Names of which only the case does not count. */
+const PLAIN = /^[\w.-]*[\w-]$/;
 
 /** As Windows also calls them. */
 const SHORT_NAMES: ReadonlyMap<string, string> = new Map([

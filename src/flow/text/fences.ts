@@ -53,7 +53,8 @@ type Run = { readonly char: string; readonly size: number; readonly rest: string
 /** At least three of the same mark, at most three spaces from the margin unless `indented`. */
 function runIn(line: string, indented: boolean): Run | null {
   let from = 0;
-  while (line[from] === " " || (indented && line[from] === "\t")) from += 1;
+  const space = indented ? " \t" : " ";
+  while (from < line.length && space.includes(line[from]!)) from += 1;
   const char = line[from];
   if ((from > 3 && !indented) || (char !== "`" && char !== "~")) return null;
   let end = from;

@@ -338,11 +338,12 @@ export async function openSqliteJournal(options: SqliteJournalOptions): Promise<
           if (run === undefined) throw runUnknown(id);
           if (run.name !== id) throw runDamaged(file, id);
         }
-        const entries = rows.map(([key, seq, body, sum], index) => {
-          const next = afterSeq + index + 1;
-          if (seq !== next) throw entryMissing(file, id, next);
-          return toEntry(key, body, sum, id, seq);
-        });
+        const entries: Entry[] = [];
+        for (const row of rows) {
+          const next = afterSeq + entries.length + 1;
+          if (row[1] !== next) throw entryMissing(file, id, next);
+          entries.push(toEntry(row[0], row[2], row[3], id, next));
+        }
         const end = afterSeq + rows.length;
         if (rows.length !== limit && end < due) throw entryMissing(file, id, end + 1);
         return entries;

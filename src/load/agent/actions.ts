@@ -44,7 +44,7 @@ function moduleOf(type: string, handler: string, world: ActionWorld): Module | n
   if (isBuiltIn(handler)) return null;
   const at = `handlers/${escapeSegment(type)}`;
   if (!handler.startsWith("./")) {
-    const message = `The handler "${handler}" of the type "${type}" is neither built in nor a path that begins with ./.${didYouMean(handler, BUILT_IN)}`;
+    const message = `The handler "${handler}" of the type "${type}" is neither a built-in handler nor a path that starts with ./.${didYouMean(handler, BUILT_IN)}`;
     const fix = `Use one of ${BUILT_IN.join(", ")}, or a module of the agent such as ./handlers/${type}.mjs.`;
     report(world, "ACTION-HANDLER", at, message, fix);
     return null;
@@ -58,7 +58,7 @@ function moduleOf(type: string, handler: string, world: ActionWorld): Module | n
 function checkTypes(actions: Actions, onGitHub: boolean, world: ActionWorld): void {
   const { types, handlers } = actions;
   if (types.length === 0) {
-    const message = "runner.actions is enabled and names no types, so that no block is ever carried out.";
+    const message = "runner.actions is enabled but lists no types, so no block is carried out.";
     report(
       world,
       "ACTION-NO-TYPES",
@@ -75,21 +75,21 @@ function checkTypes(actions: Actions, onGitHub: boolean, world: ActionWorld): vo
   }
   const plain = types.filter((type) => !isHandled(actions, type));
   if (plain.length > 0) {
-    const message = `Blocks of the type ${plain.map((type) => `"${type}"`).join(", ")} have no handler: they are only told in the log and the result.`;
-    const fix = 'Name what is to become of them in runner.actions.handlers; "builtin:log" if that is all.';
+    const message = `Blocks of the type ${plain.map((type) => `"${type}"`).join(", ")} have no handler: they only appear in the log and the result.`;
+    const fix = 'Set a handler in runner.actions.handlers; "builtin:log" if logging is enough.';
     report(world, "ACTION-LOG-ONLY", "types", message, fix);
   }
   const used = types.map((type) => ({ type, handler: handlerOf(actions, type) }));
   const barred = onGitHub ? undefined : used.find(({ handler }) => isOnGitHub(handler));
   if (barred !== undefined) {
-    const message = `Blocks of the type "${barred.type}" are not acted on: ${barred.handler} works on GitHub, and runner.integrations.github.enabled is false.`;
+    const message = `Blocks of the type "${barred.type}" have no effect: ${barred.handler} needs GitHub, and runner.integrations.github.enabled is false.`;
     report(world, "CONFIG-NOT-ACTED-ON", "types", message, "Enable GitHub, or name another handler.");
     return;
   }
   const about = used.find(({ handler }) => namesIssue(handler));
   const isTold = world.parameters.some(({ name }) => name === "issue") || world.isOpen === true;
   if (about === undefined || isTold || actions.otherIssues === true) return;
-  const message = `Blocks of the type "${about.type}" may act on the run's own issue only, but the agent has no parameter "issue" that would tell which.`;
+  const message = `Blocks of the type "${about.type}" may only act on the run's own issue, but the agent has no parameter "issue" to name it.`;
   report(world, "AC-VERDICT-001", "types", message, 'Declare a parameter "issue" of the type number.');
 }
 

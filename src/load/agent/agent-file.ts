@@ -33,12 +33,12 @@ export function open(files: Files, file: string, about: About, findings: Finding
       return report(
         "AC-SERVICE-002",
         `${file} is not valid JSON: ${read.what}.`,
-        "Mend the JSON at this place.",
+        "Fix the JSON at this position.",
       );
     case "read":
       findings.push(...repeatedKeys(document));
       if (isObject(document.value)) return document;
-      return report(about.noObject, `${file} must hold a JSON object.`, "Write an object in braces.");
+      return report(about.noObject, `${file} must contain a JSON object.`, "Write a JSON object in braces.");
   }
 }
 

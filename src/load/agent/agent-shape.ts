@@ -19,17 +19,17 @@ import { PEOPLE_FIELDS } from "./people.ts";
 import { LIMIT_FIELDS } from "./spending.ts";
 import { FORMER_TYPES, VERDICT_TYPES } from "./verdict-types.ts";
 
-export const PARAMETER = object("One value that the agent is started with.", {
-  type: text("What kind of value it is.", { required: true, enum: ["string", "number", "boolean", "array"] }),
-  description: text("What --help says about it."),
+export const PARAMETER = object("A parameter of the agent.", {
+  type: text("Its type.", { required: true, enum: ["string", "number", "boolean", "array"] }),
+  description: text("Its text in --help."),
   cli: text("The flag that sets it, such as --issue.", { required: true, pattern: "^--[a-z][a-z0-9-]*$" }),
   required: flag("Whether a run cannot start without it.", { default: false }),
   default: anything("The value when none is given."),
-  validation: object("Which values make sense.", {
-    min: number("The least number, or the shortest length."),
-    max: number("The greatest number, or the longest length."),
+  validation: object("Which values are valid.", {
+    min: number("The minimum number or length."),
+    max: number("The maximum number or length."),
     pattern: text("A regular expression that the text must match."),
-    enum: list("The only values there are.", anything("A value.")),
+    enum: list("The allowed values.", anything("A value.")),
   }),
 });
 
@@ -44,19 +44,21 @@ export const VERDICT_CONFIG = group("Settings of the verdict type.", {
   requiredFields: anything("detect:structured: fields that the signal must have.", {
     types: ["object", "array"],
   }),
-  resourceType: text("poll:state: what is looked at.", {
+  resourceType: text("poll:state: the resource to poll.", {
     enum: ["github-issue", "github-project", "file", "api"],
   }),
-  targetState: anything(
-    "poll:state: the state that ends the run; for an issue, closed unless it says otherwise.",
-    { types: ["string", "object"] },
-  ),
-  path: text("poll:state of a file: its path in the working folder; {uv-name} is a parameter.", {
-    filled: true,
+  targetState: anything("poll:state: the state that ends the run; for an issue, closed by default.", {
+    types: ["string", "object"],
   }),
-  url: text("poll:state of an api: its address; {uv-name} is a parameter.", { filled: true }),
+  path: text(
+    "poll:state of a file: its path, relative to the working folder; {uv-name} inserts a parameter.",
+    {
+      filled: true,
+    },
+  ),
+  url: text("poll:state of an api: its URL; {uv-name} inserts a parameter.", { filled: true }),
   registryPath: text("detect:graph: the steps registry."),
-  entryStep: text("detect:graph: the first step, when the registry names none."),
+  entryStep: text("detect:graph: the first step, if the registry does not set one."),
   operator: text("meta:composite: how the conditions are combined.", { enum: ["and", "or", "first"] }),
   conditions: list(
     "meta:composite: the verdicts that are combined.",
@@ -69,7 +71,7 @@ export const VERDICT_CONFIG = group("Settings of the verdict type.", {
   handlerPath: text("meta:custom: the module that decides, relative to the agent's folder.", {
     filled: true,
   }),
-  settings: anything("meta:custom: whatever the module wants to know.", { types: ["object"] }),
+  settings: anything("meta:custom: settings for the module.", { types: ["object"] }),
 });
 
 const FLOW = group("Prompts, schemas and the model.", {
@@ -82,7 +84,7 @@ const FLOW = group("Prompts, schemas and the model.", {
     fallbackDir: text("A further folder for prompts, relative to the agent's folder.", {
       default: DEFAULTS.fallbackDir,
     }),
-    strict: flag("Whether a missing prompt file is an error although a built-in prompt could stand in.", {
+    strict: flag("Whether a missing prompt file is an error even if a built-in prompt exists.", {
       default: false,
     }),
   }),
@@ -90,47 +92,46 @@ const FLOW = group("Prompts, schemas and the model.", {
     base: text("The folder of the schemas, relative to the project.", { filled: true }),
     inspection: flag("Record each resolved schema and each validation.", { default: false }),
   }),
-  defaultModel: text(
-    "The model of every step that names none: sonnet, opus, haiku, or a provider's own name.",
-    {
-      filled: true,
-    },
-  ),
-  askUserAutoResponse: text("What a question to the user is answered with.", {
+  defaultModel: text("The default model of the steps: sonnet, opus, haiku, or a provider's model name.", {
+    filled: true,
+  }),
+  askUserAutoResponse: text("The automatic answer to questions for the user.", {
     default: DEFAULTS.autoResponse,
   }),
 });
 
-const SANDBOX = group("What commands may reach.", {
-  enabled: flag("Whether commands are confined. Only the user can switch off what they asked for.", {
+const SANDBOX = group("What commands can access.", {
+  enabled: flag("Whether commands run in a sandbox. A sandbox that the user requested stays on.", {
     default: true,
   }),
   network: group("Which hosts.", {
-    mode: text("trusted: the usual hosts and the listed ones; none; custom: the listed ones only.", {
+    mode: text("trusted: common package hosts and the listed ones; none; custom: only the listed ones.", {
       enum: ["trusted", "none", "custom"],
       default: "trusted",
     }),
     trustedDomains: list(
-      "Hosts; *.example.com for all below one, :8080 for a single port.",
+      "Hosts; *.example.com for all subdomains, :8080 for a single port.",
       text("A host."),
       { default: [] },
     ),
   }),
   filesystem: group("Which folders.", {
-    allowedPaths: list("Further folders that may be written, relative to the project.", text("A path."), {
+    allowedPaths: list("More folders that commands may write to, relative to the project.", text("A path."), {
       default: [],
     }),
   }),
-  excludedCommands: list("Commands that would run outside; none does.", text("A command."), { default: [] }),
-  allowUnsandboxedCommands: flag("Whether the model may ask to run outside; it may not.", { default: false }),
+  excludedCommands: list("No effect: no command runs outside the sandbox.", text("A command."), {
+    default: [],
+  }),
+  allowUnsandboxedCommands: flag("No effect: the model cannot leave the sandbox.", { default: false }),
 });
 
 const GITHUB = group("GitHub.", {
   enabled: flag("Whether GitHub is used at all.", { default: true }),
   labels: openGroup(
-    "Names of labels. Each is there for prompts as {uv-label_<key>}; inProgress and blocked tell on the issue how the run goes.",
+    "Label names. Prompts read each as {uv-label_<key>}; inProgress and blocked show the state of the run on the issue.",
     {
-      completion: group("Labels of the issue that are changed when the run is complete.", {
+      completion: group("Issue labels to change when the run is complete.", {
         add: list("Labels to add.", text("A label."), { default: [] }),
         remove: list("Labels to remove.", text("A label."), { default: [] }),
       }),
@@ -142,12 +143,12 @@ const GITHUB = group("GitHub.", {
     default: "close",
   }),
   answerLabels: list(
-    "Labels that an answer may add and remove, besides those that labels names.",
+    "Labels that an answer may add and remove, in addition to those in labels.",
     text("A label.", { filled: true }),
     { default: [] },
   ),
   mentions: flag(
-    "Whether texts of answers on GitHub may mention people and teams, and give commands to bots.",
+    "Whether text from answers posted on GitHub may mention people and teams and trigger bots.",
     { default: false },
   ),
 });
@@ -155,12 +156,12 @@ const GITHUB = group("GitHub.", {
 /** Neither absolute nor with a `..` in it. */
 const PATH_WITHIN = "^(?![/~]|[A-Za-z]:|(?:.*/)?\\.\\.(?:/|$))[^\\\\]+$";
 
-export const AGENT = group("An agent: who it is and how it runs.", {
+export const AGENT = group("An agent and how it runs.", {
   version: text("The version of this agent.", { default: DEFAULTS.version, pattern: "^\\d+\\.\\d+\\.\\d+$" }),
   name: text("The agent's name, the same as its folder's.", { required: true, pattern: "^[a-z][a-z0-9-]*$" }),
-  displayName: text("The name people see.", { required: true, mild: true, filled: true }),
+  displayName: text("The display name.", { required: true, mild: true, filled: true }),
   description: text("What the agent is for, in a sentence.", { default: "" }),
-  parameters: map("What the agent is started with.", PARAMETER),
+  parameters: map("The parameters of the agent.", PARAMETER),
   runner: group(
     "How the agent runs.",
     {
@@ -177,7 +178,7 @@ export const AGENT = group("An agent: who it is and how it runs.", {
         allowedTools: list('Tools by name; "*" is all of them.', text("A tool."), {
           default: DEFAULTS.allowedTools,
         }),
-        permissionMode: text("How much may be done without asking.", {
+        permissionMode: text("What the model may do without asking.", {
           enum: ["default", "plan", "acceptEdits", "bypassPermissions"],
         }),
         sandbox: SANDBOX,
@@ -186,29 +187,29 @@ export const AGENT = group("An agent: who it is and how it runs.", {
       limits: group("What a run may spend.", LIMIT_FIELDS),
       ...PEOPLE_FIELDS,
       integrations: group("Other services.", { github: GITHUB }),
-      actions: group("Action blocks in what the model says.", {
+      actions: group("Action blocks in model output.", {
         enabled: flag("Whether they are carried out.", { default: false }),
-        types: list("The types that are.", text("A type."), { default: [] }),
+        types: list("The types that are carried out.", text("A type."), { default: [] }),
         outputFormat: text(
-          "The info string of a fence whose object names its type; one of the types is enough by itself.",
+          "The info string of fenced blocks that name their type inside; a type itself also works as info string.",
         ),
-        otherIssues: flag("Whether a block may act on other issues than the one the run is about.", {
+        otherIssues: flag("Whether a block may act on issues other than the run's own.", {
           default: false,
         }),
         handlers: map(
-          "What carries out each type; builtin:log, unless it is named here.",
+          "The handler of each type; builtin:log by default.",
           text("A built-in handler, or a module such as ./handlers/plan.mjs."),
         ),
       }),
-      execution: group("Where the work happens, and what follows.", {
+      execution: group("Where the run works, and what happens to its result.", {
         worktree: group("A git worktree for the run.", {
-          enabled: flag("Whether there is one.", { default: false }),
-          root: text("The folder of worktrees, from the root of the repository.", {
+          enabled: flag("Whether the run gets one.", { default: false }),
+          root: text("The folder of worktrees, relative to the repository root.", {
             default: DEFAULTS.worktreeRoot,
             filled: true,
           }),
           copy: list(
-            "Files and folders that git does not have and the run needs, from the root of the repository.",
+            "Untracked files and folders that the run needs, relative to the repository root.",
             text("A path in the repository.", { pattern: PATH_WITHIN }),
             { default: [] },
           ),
@@ -221,10 +222,13 @@ export const AGENT = group("An agent: who it is and how it runs.", {
           prTarget: text("The pull request's target branch."),
         }),
       }),
-      logging: group("Log files; where this is written, each run has one.", {
-        directory: text("Their folder, below the project.", { default: DEFAULTS.logDirectory }),
+      logging: group("Log files; if set, each run writes one.", {
+        directory: text("Their folder, relative to the project.", { default: DEFAULTS.logDirectory }),
         format: text("Their form.", { enum: ["jsonl", "text"], default: DEFAULTS.logFormat }),
-        maxFiles: number("How many of the agent are kept; all, unless said.", { min: 1, integer: true }),
+        maxFiles: number("How many log files of the agent to keep; all by default.", {
+          min: 1,
+          integer: true,
+        }),
       }),
     },
     { required: true },

@@ -30,19 +30,19 @@ type AgentSources = Pick<Sources, "agent" | "agentDocument"> & {
 const AGENT_ROWS: readonly Row[] = [
   {
     path: ["runner", "boundaries", "sandbox", "excludedCommands"],
-    what: "no command runs outside of the sandbox",
-    fix: "Remove excludedCommands, or open what such a command needs: network.trustedDomains, filesystem.allowedPaths.",
+    what: "no command runs outside the sandbox",
+    fix: "Remove excludedCommands, or allow what such a command needs with network.trustedDomains and filesystem.allowedPaths.",
     matters: ({ agent }) => agent.runner.boundaries.sandbox.excludedCommands.length > 0,
   },
   {
     path: ["runner", "boundaries", "sandbox", "allowUnsandboxedCommands"],
-    what: "the model cannot ask for a command outside of the sandbox",
+    what: "the model cannot run a command outside the sandbox",
     fix: "Remove allowUnsandboxedCommands.",
     matters: ({ agent }) => agent.runner.boundaries.sandbox.allowUnsandboxedCommands,
   },
   {
     path: ["runner", "integrations", "github"],
-    what: 'no issue is labelled or closed, since there is no parameter "issue" that would tell which',
+    what: 'no issue is labelled or closed, because the agent has no parameter "issue" to name it',
     never: true,
     fix: 'Declare a parameter "issue" of the type number.',
     matters: ({ agent, agentDocument, hasIssue }) =>
@@ -61,7 +61,7 @@ const AGENT_ROWS: readonly Row[] = [
   },
   {
     path: ["runner", "execution", "finalize"],
-    what: "only the branch of a worktree is pushed or proposed as a pull request, and runs have none",
+    what: "only the branch of a worktree can be pushed or become a pull request, and runs have no worktree",
     never: true,
     fix: "Set runner.execution.worktree.enabled to true, or start it with --worktree.",
     matters: ({ agent }) => {
@@ -71,7 +71,7 @@ const AGENT_ROWS: readonly Row[] = [
   },
   {
     path: ["runner", "execution", "finalize", "autoMerge"],
-    what: "with createPr the branch is proposed, and not merged",
+    what: "with createPr the branch becomes a pull request and is not merged",
     never: true,
     fix: "Remove autoMerge or createPr.",
     matters: ({ agent }) => {
@@ -81,7 +81,7 @@ const AGENT_ROWS: readonly Row[] = [
   },
   {
     path: ["runner", "execution", "finalize", "createPr"],
-    what: "the branch is pushed, but runner.integrations.github.enabled is false, so that no pull request is opened",
+    what: "the branch is pushed, but runner.integrations.github.enabled is false, so no pull request is opened",
     never: true,
     fix: "Set runner.integrations.github.enabled to true, or remove createPr and set push.",
     matters: ({ agent }) =>
@@ -89,7 +89,7 @@ const AGENT_ROWS: readonly Row[] = [
   },
   {
     path: ["runner", "logging"],
-    what: "its directory lies outside of the project, where no log files are written",
+    what: "its directory is outside the project; no log files are written there",
     fix: "Name a folder inside the project, or pass --log DIR when you start a run.",
     matters: ({ agent }) => escapesProject(joinPath("", agent.runner.logging.directory)),
   },
@@ -100,7 +100,7 @@ function* inAgent(sources: Sources): Generator<Finding> {
   yield* inertGroups({ agent, agentDocument, hasIssue: agent.parameters.has("issue") });
   const { registryPath } = agent.runner.verdict.config;
   if (registryPath !== undefined && registryPath !== agent.runner.flow.prompts.registry) {
-    const message = `runner.verdict.config.registryPath is not acted on: the registry is ${sources.registryDocument.file}.`;
+    const message = `runner.verdict.config.registryPath has no effect: the registry is ${sources.registryDocument.file}.`;
     const fix = "Name the registry in runner.flow.prompts.registry.";
     yield notActedOn(agentDocument, "/runner/verdict/config/registryPath", message, fix);
   }
@@ -113,7 +113,7 @@ export function* inertGroups(sources: AgentSources): Generator<Finding> {
     yield notActedOn(
       sources.agentDocument,
       pointerOf(path),
-      `${path.join(".")} is not acted on${never ? "" : " by this version"}: ${what}.`,
+      `${path.join(".")} has no effect${never ? "" : " in this version"}: ${what}.`,
       fix,
     );
   }
@@ -128,12 +128,12 @@ const STEP_ROWS: readonly {
   {
     key: "condition",
     matters: (step) => step.condition !== undefined,
-    what: "a step is entered when a transition leads to it, whatever its condition",
+    what: "a step runs whenever a transition leads to it, regardless of its condition",
   },
   {
     key: "priority",
     matters: (step) => step.priority !== undefined,
-    what: "steps have no order but that of their transitions",
+    what: "only transitions determine the order of steps",
   },
 ];
 
@@ -141,7 +141,7 @@ function* inRegistry({ registry, registryDocument }: Sources): Generator<Finding
   for (const { key, matters, what } of STEP_ROWS) {
     const ids = [...registry.steps].filter(([, step]) => matters(step)).map(([id]) => id);
     if (ids.length === 0) continue;
-    const message = `"${key}" of ${named(ids)} is not acted on: ${what}.`;
+    const message = `"${key}" of ${named(ids)} has no effect: ${what}.`;
     yield notActedOn(
       registryDocument,
       `/steps/${escapeSegment(ids[0]!)}/${key}`,
@@ -152,7 +152,7 @@ function* inRegistry({ registry, registryDocument }: Sources): Generator<Finding
   for (const [id, step] of registry.steps) {
     const intent = [...step.transitions].find(([, rule]) => typeof rule.fallback === "string")?.[0];
     if (intent === undefined) continue;
-    const message = `The fallback of a transition is not acted on: only its target is followed.`;
+    const message = `The fallback of a transition has no effect: only its target is used.`;
     const pointer = `/steps/${escapeSegment(id)}/transitions/${escapeSegment(intent)}/fallback`;
     yield notActedOn(
       registryDocument,
@@ -171,13 +171,13 @@ function* inValidation(sources: Sources, { judged, stop }: Graph): Generator<Fin
     last?.entry.onFailure.target !== undefined &&
     [...judged.values()].every(({ key }) => key !== last.key)
   ) {
-    const message = `"target" of "${last.key}" in validationSteps is not acted on: after a failure before an end by the verdict, the run goes on where it would have gone.`;
+    const message = `"target" of "${last.key}" in validationSteps has no effect: after a failure before the end by the verdict, the run continues where it would have continued anyway.`;
     const pointer = `/validationSteps/${escapeSegment(last.key)}/onFailure/target`;
     yield notActedOn(registryDocument, pointer, message, 'Remove "target".');
   }
   const key = [...registry.validationSteps].find(([, entry]) => entry.outputSchema !== undefined)?.[0];
   if (key === undefined) return;
-  const message = `"outputSchema" of "${key}" in validationSteps is not acted on: answers are validated against the step's own schema.`;
+  const message = `"outputSchema" of "${key}" in validationSteps has no effect: answers are validated against the step's own schema.`;
   const pointer = `/validationSteps/${escapeSegment(key)}/outputSchema`;
   yield notActedOn(registryDocument, pointer, message, "Name the schema in outputSchemaRef of the closure.");
 }

@@ -49,12 +49,12 @@ export const AGENT_ROWS: readonly LegacyRow[] = [
     kind: "moved",
     to: "runner.boundaries.sandbox.enabled",
     turn: (value) => (typeof value === "boolean" ? !value : value),
-    note: "It says the opposite there: true has become false.",
+    note: "Its meaning is reversed there: true becomes false.",
   },
   {
     at: "behavior.preCloseValidation",
     kind: "gone",
-    note: "Checks before the end are validators of the registry, named under validationSteps.",
+    note: "Checks before the end are now validators in the registry, listed in validationSteps.",
   },
   { at: "behavior", kind: "emptied" },
   { at: "prompts", kind: "moved", to: "runner.flow.prompts" },
@@ -75,13 +75,13 @@ export const AGENT_ROWS: readonly LegacyRow[] = [
     kind: "moved",
     to: "runner.verdict.config.conditions.*.config.verdictKeyword",
   },
-  { at: "runner.verdict.config.terminalPhases", kind: "gone", note: "Phases are not counted any more." },
+  { at: "runner.verdict.config.terminalPhases", kind: "gone", note: "Phases are no longer counted." },
   {
     at: "runner.verdict.type",
     kind: "word",
     words: ["project", "phaseCompletion"],
     by: "detect:graph",
-    note: "Phases are not counted any more: the run ends where its steps lead to an end.",
+    note: "Phases are no longer counted: the run ends when its steps reach an end.",
   },
 ];
 
@@ -134,13 +134,13 @@ function applyRow(draft: Draft, row: LegacyRow, path: Path, rows: readonly Legac
       const isTaken = readPath(draft.value, to) !== undefined;
       draft.value = without(draft.value, path);
       if (isTaken) {
-        const message = `"${was}" is the former place of "${now}", which is written too and is the one that is read.`;
+        const message = `"${was}" is the old place of "${now}", which is also set and takes precedence.`;
         report("OLD-NAME", pointer, message, `Remove "${was}".`);
         return;
       }
       draft.value = put(draft.value, to, row.turn === undefined ? value : row.turn(value));
       draft.moved.push({ from: pointerOf(path), to: pointerOf(to) });
-      const message = `"${was}" is the former place of "${now}". ${row.note ?? ""}`;
+      const message = `"${was}" is the old place of "${now}". ${row.note ?? ""}`;
       report("OLD-NAME", pointer, message, `Move it to "${now}".${migrating(draft.original.file)}`);
       return;
     }
@@ -149,7 +149,7 @@ function applyRow(draft: Draft, row: LegacyRow, path: Path, rows: readonly Legac
       report(
         "LEGACY-GONE",
         pointer,
-        `"${was}" has no equivalent any more and is not read. ${row.note}`,
+        `"${was}" no longer has an equivalent and is ignored. ${row.note}`,
         `Remove "${was}".`,
       );
       return;
@@ -159,7 +159,7 @@ function applyRow(draft: Draft, row: LegacyRow, path: Path, rows: readonly Legac
       report(
         "LEGACY-GONE",
         pointer,
-        `"${was}" is "${value}", which has no equivalent any more; "${row.by}" is taken. ${row.note}`,
+        `"${was}" is "${value}", which no longer has an equivalent; "${row.by}" is used instead. ${row.note}`,
         `Choose another "${path.join(".")}".`,
       );
       return;
@@ -171,7 +171,7 @@ function applyRow(draft: Draft, row: LegacyRow, path: Path, rows: readonly Legac
         report(
           "UNKNOWN-KEY",
           `${pointer}/${escapeSegment(key)}`,
-          `"${key}" is no key of ${was}.${didYouMean(key, known)}`,
+          `"${key}" is not a key of ${was}.${didYouMean(key, known)}`,
           `Remove "${key}", or write one of: ${known.join(", ")}.`,
         );
       }

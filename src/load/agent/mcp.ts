@@ -20,16 +20,16 @@ import { list, map, object, text, type Reads } from "../text/shape.ts";
 import { didYouMean } from "../text/suggest.ts";
 
 export const MCP_SERVERS = map(
-  "Servers of tools over the Model Context Protocol. Their tools are called mcp__<name>__<tool>, and are used where they are allowed by that name.",
-  object("One server: a program that is started, or an address that is asked.", {
-    type: text("stdio for a program, http for an address; told by the other keys where it is not written.", {
+  "MCP (Model Context Protocol) servers. Their tools are named mcp__<name>__<tool>, and must be allowed by that name.",
+  object("A server: a program to start, or a URL to connect to.", {
+    type: text("stdio for a program, http for a URL; derived from the other keys by default.", {
       enum: ["stdio", "http"],
     }),
     command: text("The program.", { filled: true }),
-    args: list("What it is started with.", text("A word."), { default: [] }),
-    env: map("Variables that it sees besides; ${NAME} is one of yours.", text("A value.")),
+    args: list("Its arguments.", text("A word."), { default: [] }),
+    env: map("Additional environment variables; ${NAME} is one of yours.", text("A value.")),
     url: text("The address, http or https.", { filled: true }),
-    headers: map("What is sent along with each request; ${NAME} is a variable of yours.", text("A value.")),
+    headers: map("Headers of each request; ${NAME} is a variable of your environment.", text("A value.")),
   }),
 );
 
@@ -93,7 +93,7 @@ export function* checkServers(
         code: "MCP-UNUSED",
         ...at,
         message: `No step may use a tool of the server "${name}", so it is never started.`,
-        fix: `Allow its tools by name, as in ${toolNameOf(name, "*")}; a step that only reads needs the whole name of each. Or remove the server.`,
+        fix: `Allow its tools by name, for example ${toolNameOf(name, "*")} (a read-only step needs the full name of each tool), or remove the server.`,
       };
     }
   }
@@ -119,7 +119,7 @@ export function* checkGitHubTool(tools: readonly string[], at: Omit<Listed, "too
     ...at,
     pointer: `${at.pointer}/${index}`,
     message: `"${BUILT_IN}" is allowed, but no step is offered it: runner.integrations.github.enabled is false.`,
-    fix: "Remove the name, or switch GitHub on.",
+    fix: "Remove the name, or enable GitHub.",
   };
 }
 
@@ -133,7 +133,7 @@ function* checkServer(name: string, source: Source, at: At, known: ReadonlySet<s
     yield {
       code: "MCP-NAME",
       ...at,
-      message: `No server can be called "${name}".`,
+      message: `"${name}" is not a valid server name.`,
       fix: 'Use letters, digits, "-" and single "_" within, such as docs or issue-tracker.',
     };
   }
@@ -163,49 +163,45 @@ type Fault = readonly [key: string, why: string, fix: string];
 
 function faultOf({ type, command, url, env, headers }: Source): Fault | null {
   if (command === undefined && url === undefined)
-    return ["", "it has neither a command nor an address", 'Write "command", or "url".'];
+    return ["", "it has neither a command nor a URL", 'Write "command", or "url".'];
   if (command !== undefined && url !== undefined)
-    return ["", "it has a command and an address", 'Remove "command" or "url".'];
+    return ["", "it has both a command and a URL", 'Remove "command" or "url".'];
   if (type !== undefined && (type === "stdio") !== (command !== undefined))
     return [
       "type",
-      `its type is "${type}", and it has ${command === undefined ? "an address" : "a command"}`,
+      `its type is "${type}", but it has ${command === undefined ? "a URL" : "a command"}`,
       'Remove "type".',
     ];
   if (url !== undefined && faultOfAddress(url) !== null)
-    return ["url", faultOfAddress(url)!, "Write the address out, as in https://example.com/mcp."];
+    return ["url", faultOfAddress(url)!, "Write the URL in full, such as https://example.com/mcp."];
   const [values, key] = command === undefined ? ([headers, "headers"] as const) : ([env, "env"] as const);
   // The program that confines the server would obey these too, outside.
   const hidden = [...env.keys()].find((name) => LOADER.test(name));
   if (hidden !== undefined)
-    return [
-      `env/${escapeSegment(hidden)}`,
-      `${hidden} reaches into how every program is loaded`,
-      "Remove it.",
-    ];
+    return [`env/${escapeSegment(hidden)}`, `${hidden} changes how programs are loaded`, "Remove it."];
   const misnamed = [...values.keys()].find((name) => !NAMES[key].test(name));
   if (misnamed !== undefined)
     return [
       `${key}/${escapeSegment(misnamed)}`,
-      `${JSON.stringify(misnamed)} is no name for ${key}`,
+      `${JSON.stringify(misnamed)} is not a valid name for ${key}`,
       "Rename it.",
     ];
   const [odd] = [...values].find(([, value]) => value.replaceAll(REFERENCE, "").includes("${")) ?? [];
   if (odd === undefined) return null;
   return [
     `${key}/${escapeSegment(odd)}`,
-    `the value of ${odd} holds a "\${" that is no name of a variable`,
-    "Write ${NAME}: nothing else is understood in braces.",
+    `the value of ${odd} contains a "\${" that is not followed by a variable name`,
+    "Write ${NAME}: only a variable name is allowed in the braces.",
   ];
 }
 
 const NAMES = { env: /^[A-Za-z_][A-Za-z0-9_]*$/, headers: /^[A-Za-z0-9_-]+$/ } as const;
 
 function faultOfAddress(url: string): string | null {
-  if (!URL.canParse(url) || !/^https?:\/\//i.test(url)) return "its address is not http or https";
+  if (!URL.canParse(url) || !/^https?:\/\//i.test(url)) return "its URL is not http or https";
   const { username, password } = new URL(url);
-  if (username !== "" || password !== "") return "its address holds a name or a password";
-  return url.includes("${") ? "its address is not written out" : null;
+  if (username !== "" || password !== "") return "its URL contains a user name or a password";
+  return url.includes("${") ? "its URL contains a variable" : null;
 }
 
 function* checkSecrets(name: string, source: Source, at: At): Generator<Finding> {
@@ -223,7 +219,7 @@ function* checkSecrets(name: string, source: Source, at: At): Generator<Finding>
       code,
       document: at.document,
       pointer: `${at.pointer}/${place}`,
-      message: `The server "${name}" is given what looks like a secret, written out in ${place.replace("/", ".")}.`,
+      message: `The server "${name}" seems to contain a secret in ${place.replace("/", ".")}.`,
       fix: "Write ${NAME} in env or headers, set that variable in your environment, and list its name in env of your own config.json.",
     };
   }

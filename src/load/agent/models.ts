@@ -21,7 +21,7 @@ export function modelsToTry(
       problemAt(part, {
         code: "MODEL-UNKNOWN",
         message: `There is no model "${name}". Did you mean "${meant}"?`,
-        fix: `Write "${meant}", or give "${name}" a meaning in the models of your config.json.`,
+        fix: `Write "${meant}", or define "${name}" under models in your config.json.`,
       });
     return [{ name, doubt }];
   });

@@ -31,7 +31,7 @@ export function brokenModule({ file }: ModuleToTry, what: string, place: Place):
     code: "MODULE-SYNTAX",
     document: { file, value: null, place: () => place },
     message: `${file} is not a valid module: ${what}.`,
-    fix: "Correct the code at this place.",
+    fix: "Fix the code at this position.",
   });
 }
 
@@ -53,8 +53,8 @@ export function skippedModules(left: readonly string[], most: number): readonly 
     atOnce({
       code: "MODULE-UNPARSED",
       document: { file, value: null, place: () => ({ line: 1, column: 1 }) },
-      message: `${file}${more} not parsed: check looks at no more than ${most} modules of an agent.`,
-      fix: "Put what belongs together into fewer modules.",
+      message: `${file}${more} not parsed: check parses at most ${most} modules of an agent.`,
+      fix: "Combine the code into fewer modules.",
     }),
   ];
 }
@@ -63,8 +63,8 @@ function skippedImports(file: string, imports: number): Problem {
   return atOnce({
     code: "MODULE-UNPARSED",
     document: { file, value: null, place: () => ({ line: 1, column: 1 }) },
-    message: `${file} imports ${imports} modules of the project, and check looked at the first ${MOST_NAMES} only.`,
-    fix: "Put what belongs together into fewer modules.",
+    message: `${file} imports ${imports} modules of the project; check only looked at the first ${MOST_NAMES}.`,
+    fix: "Combine the code into fewer modules.",
   });
 }
 

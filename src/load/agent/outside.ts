@@ -36,7 +36,7 @@ function buildResource(config: VerdictConfig, at: At): Resource | null {
     if (path === undefined || want === null) return null;
     checkVariables(path, "path", at);
     if (escapesProject(joinPath("", path))) {
-      const message = `The file "${path}" lies outside of the folder that the run works in, where nothing is looked at.`;
+      const message = `The file "${path}" is outside the working folder of the run, so it is not checked.`;
       report(at, "AC-SERVICE-003", "path", message, "Name a path below the working folder.");
     }
     return { kind, path, want };
@@ -49,7 +49,7 @@ function buildResource(config: VerdictConfig, at: At): Resource | null {
   }
   const [name, word] = kind === "github-issue" ? ["issue", "an issue"] : ["project", "a project"];
   if (!at.parameters.some((parameter) => parameter.name === name)) {
-    const message = `The verdict looks at ${word} on GitHub, but the agent has no parameter "${name}" that would tell which.`;
+    const message = `The verdict depends on ${word} on GitHub, but the agent has no parameter "${name}" to name it.`;
     report(at, "AC-VERDICT-001", "", message, `Declare a parameter "${name}" of the type number.`);
   }
   if (kind === "github-issue" && targetState !== undefined) checkIssueState(targetState, at);
@@ -59,12 +59,12 @@ function buildResource(config: VerdictConfig, at: At): Resource | null {
 /** What an issue can be like. The fields of a project are its owner's, and not known here. */
 function checkIssueState(want: Json, at: At): void {
   if (typeof want === "string" && !ISSUE_STATES.includes(want.toLowerCase().replaceAll(" ", "_"))) {
-    const message = `targetState is "${want}", which no issue ever is.${didYouMean(want, ISSUE_STATES)}`;
+    const message = `targetState is "${want}", which is not a state of an issue.${didYouMean(want, ISSUE_STATES)}`;
     report(at, "AC-VALID-001", "targetState", message, `Write one of ${ISSUE_STATES.join(", ")}.`);
   }
   const unknown = isObject(want) ? Object.keys(want).find((key) => !ISSUE_FACTS.includes(key)) : undefined;
   if (unknown === undefined) return;
-  const message = `targetState asks for "${unknown}" of an issue, which is not looked at.${didYouMean(unknown, ISSUE_FACTS)}`;
+  const message = `targetState asks for "${unknown}" of an issue, which the verdict cannot check.${didYouMean(unknown, ISSUE_FACTS)}`;
   report(at, "AC-VALID-001", "targetState", message, `Ask for some of ${ISSUE_FACTS.join(", ")}.`);
 }
 
@@ -103,7 +103,7 @@ function checkVariables(template: string, key: "path" | "url", at: At): void {
       const message = `The ${key} of the verdict reads {uv-${name}}, but there is no such parameter.${didYouMean(name, names)}`;
       report(at, "PR-RESOLVE-003", key, message, `Declare "${name}" as a parameter, or correct the name.`);
     } else if (!parameter.required && parameter.default === undefined) {
-      const message = `The ${key} of the verdict reads {uv-${name}}, which may have no value; nothing is looked at then.`;
+      const message = `The ${key} of the verdict reads {uv-${name}}, which may have no value; then nothing is checked.`;
       report(at, "UV-OPTIONAL", key, message, `Make "${name}" required, or give it a default.`);
     }
   }
@@ -113,10 +113,10 @@ function checkVariables(template: string, key: "path" | "url", at: At): void {
 function checkAddress(url: string, at: At): void {
   const [one, other] = ["a", "b"].map((word) => parseAddress(url.replaceAll(/\{uv-[^{}]+\}/g, word)));
   if (one === null || one === undefined) {
-    const message = `url is "${url}", but must be an address that begins with http:// or https://.`;
-    report(at, "AC-VALID-001", "url", message, "Write the whole address.");
+    const message = `url is "${url}", but must start with http:// or https://.`;
+    report(at, "AC-VALID-001", "url", message, "Write the full URL.");
   } else if (one.origin !== other?.origin || one.username !== "" || one.password !== "") {
-    const message = `The host of the address "${url}" must be written out, without a variable or a password in it.`;
+    const message = `The host of the URL "${url}" must not contain a variable or a password.`;
     report(at, "AC-VALID-001", "url", message, "Use variables only after the host.");
   }
 }
@@ -141,9 +141,9 @@ export function findModule(
 ): Module | { readonly message: string; readonly fix: string } {
   const file = joinPath(folder, path);
   if (escapesProject(file) || !file.startsWith(`${folder}/`))
-    return { message: `The module "${path}" lies outside of ${folder}.`, fix: `Move it into ${folder}.` };
+    return { message: `The module "${path}" is outside ${folder}.`, fix: `Move it into ${folder}.` };
   if (!/\.(?:mjs|js|ts)$/.test(file))
-    return { message: `The module "${path}" is no .mjs, .js or .ts file.`, fix: "Name an ES module." };
+    return { message: `The module "${path}" is not a .mjs, .js or .ts file.`, fix: "Name an ES module." };
   const read = files.read(file);
   if (read.kind === "missing") return { message: `There is no module ${file}.`, fix: `Create ${file}.` };
   if (read.kind !== "text")

@@ -22,7 +22,7 @@ export function loadParameters(agent: AgentSource, reader: Reader): readonly Par
       reader.findings.push({ code, document: reader.document, pointer: `${pointer}${key}`, message, fix });
 
     if (FORBIDDEN_NAMES.has(name)) {
-      report("FORBIDDEN-NAME", "", `No parameter can be called "${name}".`, "Rename the parameter.");
+      report("FORBIDDEN-NAME", "", `"${name}" is not a valid parameter name.`, "Rename the parameter.");
       continue;
     }
     if (source.description === undefined) {
@@ -95,7 +95,7 @@ export function coerceParameters(
     else {
       values.set(name, coerced.value);
       const why = emptyFault(parameter, coerced.value) ?? rangeFault(parameter, coerced.value);
-      if (why !== null) report("PARAM-RANGE", name, `${flag} ${why}.`, `Give ${flag} a value that fits.`);
+      if (why !== null) report("PARAM-RANGE", name, `${flag} ${why}.`, `Give ${flag} a valid value.`);
     }
   }
 
@@ -154,11 +154,11 @@ function checkDeclaration(
   const fault = pattern === undefined ? null : patternFault(pattern);
   if (fault !== null) {
     const message = `The pattern of the parameter "${name}" cannot be used: ${fault}: ${clip(pattern!)}`;
-    report("AC-VALID-001", "/validation/pattern", message, "Write a regular expression that can be used.");
+    report("AC-VALID-001", "/validation/pattern", message, "Write a valid regular expression.");
   }
   if (parameter.default === undefined) return;
   if (parameter.required) {
-    const message = `The parameter "${name}" is required, so its default is never taken.`;
+    const message = `The parameter "${name}" is required, so its default is never used.`;
     report("PARAM-REQUIRED", "/default", message, 'Remove "default", or set "required" to false.');
   }
   const why = misfitOf(parameter, parameter.default);
@@ -167,7 +167,7 @@ function checkDeclaration(
       "PARAM-DEFAULT",
       "/default",
       `The default of the parameter "${name}" ${why}.`,
-      "Give a default that fits.",
+      "Set a valid default.",
     );
   }
 }
@@ -231,8 +231,8 @@ function parseObject(text: string): JsonObject | null {
 }
 
 function negate({ type }: Parameter, value: Json): Coerced {
-  if (type !== "boolean") return refuse("is no switch and cannot be negated");
-  return value === true || value === "true" ? accept(false) : refuse("is negated and takes no value");
+  if (type !== "boolean") return refuse("is not a boolean flag and cannot be negated");
+  return value === true || value === "true" ? accept(false) : refuse("is negated, so it takes no value");
 }
 
 function accept(value: Json): Coerced {

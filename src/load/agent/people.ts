@@ -11,7 +11,7 @@ const UNITS: { readonly [unit: string]: number } = {
 };
 
 export const IF_INTERRUPTED = text(
-  "What becomes of a step that was under way when its process went away: it is done again, a person is asked, or the run fails.",
+  "What happens to a step that was running when its process died: it runs again, a person is asked, or the run fails.",
   { enum: ["retry", "ask", "fail"] },
 );
 
@@ -19,20 +19,20 @@ export const PEOPLE_FIELDS = {
   ifInterrupted: IF_INTERRUPTED,
   questions: group("Questions to people.", {
     askUser: text(
-      "Who answers AskUserQuestion. auto: askUserAutoResponse. person: a person, where one can be asked.",
+      "Who answers AskUserQuestion. auto: askUserAutoResponse. person: a person, if one is available.",
       { enum: ["auto", "person"] },
     ),
-    expireAfter: text("How long a question is open, such as 30m, 24h or 7d; for ever, unless said.", {
+    expireAfter: text("How long a question stays open, such as 30m, 24h or 7d; no limit by default.", {
       pattern: "^[1-9]\\d{0,9}(ms|s|m|h|d)$",
     }),
   }),
-  watch: group("What ends an attempt, or a run, that gets nowhere.", {
+  watch: group("What ends an attempt or a run that makes no progress.", {
     inactivityMs: number(
-      "Milliseconds without a sign of life after which a query of a coding agent is given up; half an hour, unless said.",
+      "Milliseconds without output after which a coding agent is stopped; half an hour by default.",
       { min: 1, integer: true },
     ),
     repeats: number(
-      "How often in a row a step may do the very same with the very same result before it is told, and then stopped.",
+      "How often in a row a step may make the same calls with the same result before it is warned, and then stopped.",
       { min: 2, integer: true },
     ),
   }),

@@ -7,7 +7,7 @@ const AMOUNTS = {
   turns: number("Responses of the model.", { min: 1, integer: true }),
   tokens: number("Tokens, in and out.", { min: 1, integer: true }),
   costUsd: number("US dollars. A model without a known price is refused.", { min: 0 }),
-  wallMs: number("Milliseconds in which something is done.", { min: 1, integer: true }),
+  wallMs: number("Milliseconds of active time.", { min: 1, integer: true }),
 };
 export const AMOUNT_NAMES = ["turns", "tokens", "costUsd", "wallMs"] as const;
 const SHARE = { type: "number", exclusiveMinimum: 0, maximum: 1 } as const;
@@ -24,14 +24,14 @@ const SOFT_SCHEMA = {
 
 export const LIMIT_FIELDS = {
   ...AMOUNTS,
-  soft: anything("When the model is told that a limit is near: a share such as 0.8, or amounts.", {
+  soft: anything("When the model is warned that a limit is near: a fraction such as 0.8, or amounts.", {
     schema: SOFT_SCHEMA,
   }),
 };
 
 export const STEP_LIMITS = object("What the step may spend in a run.", {
   ...LIMIT_FIELDS,
-  perAttempt: object("What one visit may spend; of a stage, one try.", LIMIT_FIELDS),
+  perAttempt: object("What one visit (of a stage: one attempt) may spend.", LIMIT_FIELDS),
 });
 
 export type WrittenLimits = { readonly [key in keyof Spending]?: number | undefined } & {
@@ -63,12 +63,12 @@ function amountsOf(written: WrittenLimits): Spending {
 /** What is wrong with it, or null. */
 export function softFault(soft: Json, limits: Spending): string | null {
   if (typeof soft === "number")
-    return soft > 0 && soft <= 1 ? null : `${soft} is no share: it must be above 0 and at most 1`;
-  if (!isObject(soft)) return "it is neither a share such as 0.8 nor a group of amounts";
+    return soft > 0 && soft <= 1 ? null : `${soft} is not a valid fraction: it must be above 0 and at most 1`;
+  if (!isObject(soft)) return "it is neither a fraction such as 0.8 nor a group of amounts";
   for (const [name, value] of Object.entries(soft)) {
     const most = (limits as { readonly [name: string]: number | undefined })[name];
     if (!AMOUNT_NAMES.some((known) => known === name))
-      return `there is no "${name}"; there is ${AMOUNT_NAMES.join(", ")}`;
+      return `"${name}" is not one of ${AMOUNT_NAMES.join(", ")}`;
     if (typeof value !== "number" || !(value > 0)) return `${name} must be a number above 0`;
     if (most !== undefined && value > most) return `${name} is ${value}, above its limit of ${most}`;
   }

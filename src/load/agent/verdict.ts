@@ -102,14 +102,14 @@ function buildChildren(config: VerdictConfig, at: At): readonly StopRule[] {
     const here: At = { ...at, pointer: `${at.pointer}/conditions/${index}` };
     if (type === undefined) return [];
     if (type === "detect:graph") {
-      const message = `The verdict type "detect:graph" cannot be part of a composite: an end of the graph ends the run anyway.`;
+      const message = `The verdict type "detect:graph" cannot be part of a composite: the end of the graph always ends the run.`;
       report(here, "AC-VERDICT-010", "type", message, "Remove it from the conditions.");
       return [];
     }
     const inside: At = { ...here, pointer: `${here.pointer}/config` };
     const settings = readShape(VERDICT_CONFIG, child.config, inside.pointer, at.reader);
     if (type !== "count:iteration" && settings.maxIterations !== undefined) {
-      const message = `maxIterations of a condition of the type "${type}" is not acted on: the ceiling is that of the whole verdict.`;
+      const message = `maxIterations of a condition of the type "${type}" has no effect: the limit of the whole verdict applies.`;
       const fix = "Move it to runner.verdict.config.";
       report(inside, "CONFIG-NOT-ACTED-ON", "maxIterations", message, fix);
     }
@@ -122,7 +122,7 @@ function readFields(written: Json | undefined, at: At): Extract<StopRule, { kind
     const names = written as readonly Json[];
     const wrong = names.find((name) => typeof name !== "string");
     if (wrong !== undefined) {
-      const message = `requiredFields holds ${JSON.stringify(wrong)}, but a list of fields holds their names.`;
+      const message = `requiredFields holds ${JSON.stringify(wrong)}, but must be a list of field names.`;
       report(at, "AC-VALID-001", "requiredFields", message, "Write names, or an object of names and values.");
     }
     return names.flatMap((name) => (typeof name === "string" ? [{ name }] : []));

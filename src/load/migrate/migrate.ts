@@ -62,7 +62,9 @@ function rewrite(registry: Document, schemaOf: (file: string) => JsonObject | nu
       return {
         registry: { ...value, dialect: "check" },
         schemas: {},
-        notes: ["Check prompts have no like in gates, so the flow stays one of check prompts, and says so."],
+        notes: [
+          "Gates have no equivalent of check prompts, so the flow keeps its check prompts and declares that dialect.",
+        ],
       };
     case "gate":
     case null:
@@ -129,7 +131,7 @@ export function completeToGates(
   schemaOf: (file: string) => JsonObject | null,
 ): Rewritten {
   const notes: string[] = [
-    "A wrong stepId in an answer is corrected from now on; before, it made the answer unusable.",
+    "A wrong stepId in an answer is now corrected; before, it made the answer invalid.",
   ];
   const schemas = new Map<string, JsonObject>();
   const steps: { [id: string]: Json } = {};
@@ -197,11 +199,12 @@ function rewriteEnum(
 ): string | null {
   const ref = isObject(step.outputSchemaRef) ? step.outputSchemaRef : null;
   if (ref === null || typeof ref.file !== "string" || typeof ref.schema !== "string") {
-    return "it names no schema; give it one whose enum holds its intents";
+    return "it has no schema; add one whose enum lists its intents";
   }
   const file = schemas.get(ref.file) ?? schemaOf(ref.file);
   const place = file === null ? null : schemaPlace(file, ref.schema);
-  if (file === null || place === null) return `its schema ${ref.file} ${ref.schema} is not there; write it`;
+  if (file === null || place === null)
+    return `its schema ${ref.file} ${ref.schema} does not exist; create it`;
   const path = [...place, ...parseDotPath(field).flatMap((name) => ["properties", name])];
   const words = readPath(file, path);
   if (!isObject(words))

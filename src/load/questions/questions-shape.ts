@@ -11,16 +11,16 @@ const PROMPT_FIELDS = {
   c3: text("Third part.", { filled: true }),
   edition: text("The edition of the prompt.", { default: DEFAULTS.edition }),
   adaptation: text("The adaptation of the prompt."),
-  fallback: text("A file, relative to basePath, when there is no other.", { filled: true }),
+  fallback: text("A fallback file, relative to basePath.", { filled: true }),
 };
 const PROMPT = object("Where a prompt is: a path, or c1, c2 and c3.", PROMPT_FIELDS, { required: true });
 
 const TRANSITION_FIELDS = {
   complete: flag("End the run.", { default: false }),
-  next: text("Go on at this step.", { filled: true }),
+  next: text("Continue at this step.", { filled: true }),
   fallback: text("Go back to this step.", { filled: true }),
-  retry: flag("Do this step again.", { default: false }),
-  maxRetries: number("How often, since the step was entered from another one; 0 is without limit.", {
+  retry: flag("Repeat this step.", { default: false }),
+  maxRetries: number("How often, counted since the step was entered from another one; 0 means no limit.", {
     default: 0,
     min: 0,
     integer: true,
@@ -29,31 +29,31 @@ const TRANSITION_FIELDS = {
 
 const STEP = object("One step.", {
   id: text("The step's id, the same as its key.", { filled: true }),
-  name: text("The name people see."),
+  name: text("The display name."),
   description: text("What the step does."),
   prompt: PROMPT,
-  iterations: group("How often the step is done in a row.", {
-    min: number("The check is made from this time on.", { default: 1, min: 1, integer: true }),
-    max: number("Without onFail, a failed check repeats the step up to this time.", {
+  iterations: group("How often the step runs in a row.", {
+    min: number("The check runs from this iteration on.", { default: 1, min: 1, integer: true }),
+    max: number("Without onFail, a failed check repeats the step up to this iteration.", {
       min: 1,
       integer: true,
     }),
   }),
-  check: object("The question that decides where the run goes on.", {
+  check: object("The question that decides where the run continues.", {
     prompt: PROMPT,
-    responseFormat: anything("What the answer holds, in words; result and message.", { types: ["object"] }),
-    onPass: object("Where the run goes on when the check passes.", TRANSITION_FIELDS),
-    onFail: object("Where the run goes on when it does not.", TRANSITION_FIELDS),
+    responseFormat: anything("A description of the answer: result and message.", { types: ["object"] }),
+    onPass: object("Where the run continues when the check passes.", TRANSITION_FIELDS),
+    onFail: object("Where the run continues when the check fails.", TRANSITION_FIELDS),
   }),
   model: text("The model of this step.", { filled: true }),
-  permissionMode: text("How much may be done without asking.", {
+  permissionMode: text("What the model may do without asking.", {
     enum: ["default", "plan", "acceptEdits", "bypassPermissions"],
   }),
   limits: STEP_LIMITS,
 });
 
-export const CHECK_REGISTRY = group("Steps with check prompts, and the ways between them.", {
-  dialect: text("Which written form this is; by default what it holds tells.", { enum: DIALECTS }),
+export const CHECK_REGISTRY = group("Steps with check prompts, and the transitions between them.", {
+  dialect: text("The dialect of the file; detected from its contents by default.", { enum: DIALECTS }),
   agentId: text("The agent's name."),
   version: text("The version of this registry."),
   description: text("What the flow does."),
@@ -62,7 +62,7 @@ export const CHECK_REGISTRY = group("Steps with check prompts, and the ways betw
     filled: true,
   }),
   entryStep: text("The first step.", { filled: true }),
-  editions: anything("Of no effect."),
+  editions: anything("No effect."),
   steps: map("The steps, by id.", STEP, { required: true, code: "SR-LOAD-001" }),
 });
 

@@ -18,17 +18,17 @@ const GATE = object("How the answer becomes an intent.", {
     text("An intent.", { enum: WORDS, code: "SR-VALID-001" }),
     { required: true, filled: true, code: "SR-VALID-001" },
   ),
-  intentSchemaRef: text("Of no effect."),
-  intentField: text("The path of the intent in the answer, with dots.", { default: DEFAULTS.intentField }),
-  failFast: flag("Of no effect: a fallbackIntent is always taken.", { default: false }),
-  fallbackIntent: text("The intent taken when the answer holds none that is allowed.", { enum: WORDS }),
-  aliases: map("Further words for intents, beside the usual ones.", text("An intent.", { enum: WORDS })),
+  intentSchemaRef: text("No effect."),
+  intentField: text("The dotted path of the intent in the answer.", { default: DEFAULTS.intentField }),
+  failFast: flag("No effect: a fallbackIntent is always used.", { default: false }),
+  fallbackIntent: text("The intent used when the answer has no allowed one.", { enum: WORDS }),
+  aliases: map("More aliases for intents.", text("An intent.", { enum: WORDS })),
 });
 
 const STEP = object("One step.", { ...STEP_FIELDS, structuredGate: GATE });
 
 export const COMPLETE_REGISTRY: Shape<RegistrySource> = group(
-  "The steps of an agent and the ways between them.",
+  "The steps of an agent and the transitions between them.",
   {
     ...REGISTRY_FIELDS,
     agentId: text("The agent's name."),

@@ -2,7 +2,7 @@
 import type { Files, FindPrompt } from "../../flow/files.ts";
 import type { Prompt } from "../../flow/flow.ts";
 import type { AgentSource } from "../agent/agent-shape.ts";
-import { climptFolder } from "../agent/climpt.ts";
+import { climptFolder, type Climpt } from "../agent/climpt.ts";
 import { DEFAULTS } from "../agent/defaults.ts";
 import { readText } from "../text/document.ts";
 import { escapesProject, joinPath } from "../text/paths.ts";
@@ -26,11 +26,11 @@ export function createPrompts(
   folder: string,
   agent: AgentSource,
   registry: RegistrySource,
-  files: Files,
+  climpt: Climpt,
   findPrompt: FindPrompt,
 ): Prompts {
   const { c1, pathTemplate, pathTemplateNoAdaptation } = registry;
-  const bases = promptFolders(folder, agent, registry, files);
+  const bases = promptFolders(folder, agent, registry, climpt);
   const exact = new Map<string, Prompt>();
 
   /** With the adaptation and nothing else: both templates are the one that names it. */
@@ -103,14 +103,14 @@ function promptFolders(
   folder: string,
   agent: AgentSource,
   registry: RegistrySource,
-  files: Files,
+  climpt: Climpt,
 ): readonly string[] {
   const { userPromptsBase } = registry;
   const own =
     userPromptsBase === undefined ? [joinPath(folder, "prompts")] : foldersNamed(userPromptsBase, folder);
-  const climpt = climptFolder(agent.name ?? "", registry.c1, files);
+  const further = climptFolder(agent.name ?? "", registry.c1, climpt);
   const fallback = joinPath(folder, agent.runner.flow.prompts.fallbackDir);
-  return [...new Set([...own, ...(climpt === null ? [] : [climpt]), fallback])].filter(
+  return [...new Set([...own, ...(further === null ? [] : [further]), fallback])].filter(
     (base) => !escapesProject(base),
   );
 }

@@ -5,6 +5,7 @@ import { FORBIDDEN_NAMES, type JsonSchema } from "../../flow/json.ts";
 import { loadActions } from "../agent/actions.ts";
 import { aboutAgent, aboutRegistry, open, settingsOf } from "../agent/agent-file.ts";
 import { AGENT, type AgentSource } from "../agent/agent-shape.ts";
+import { NO_CLIMPT, type Climpt } from "../agent/climpt.ts";
 import { DEFAULTS } from "../agent/defaults.ts";
 import { findInert } from "../agent/inert.ts";
 import { modernAgent, modernRegistry } from "../agent/legacy.ts";
@@ -38,6 +39,7 @@ export function loadRegistry(
   files: Files,
   findPrompt: FindPrompt,
   { tools, digest }: LoadWorld,
+  climpt: Climpt = NO_CLIMPT,
 ): LoadResult {
   const findings: Finding[] = [];
   const folder = joinPath(".agent", name);
@@ -65,12 +67,12 @@ export function loadRegistry(
     folders: schemaFolders(folder, agent, registry),
     read: (file) => remember(schemaFiles, file, () => readDocument(files, file)),
   });
-  const common = { agent, agentDocument, registry, registryDocument, schema, dialect };
+  const common = { agent, agentDocument, registry, registryDocument, schema, dialect, climpt };
   const sources: Sources =
     questions === null ? { ...common, verdict } : { ...common, verdict: byChecks(verdict), questions };
   const graph =
     questions === null
-      ? buildGraph(sources, createPrompts(folder, agent, registry, files, findPrompt))
+      ? buildGraph(sources, createPrompts(folder, agent, registry, climpt, findPrompt))
       : buildQuestions(sources, questions, { folder, agent, files, findPrompt });
   const title = agent.displayName ?? agent.name ?? name;
   const system = systemStandIn(sources, readSystemPrompt(folder, agent, title, files));
@@ -135,7 +137,7 @@ function schemasOf(loaded: Registered): readonly SchemaToTry[] {
         ...at,
         steps: steps.map((step) => step.id),
         message: `The schema of the step "${id}" is not a valid JSON Schema: ${fault}.`,
-        fix: `Correct the schema in ${at.document.file} at this place.`,
+        fix: `Fix the schema in ${at.document.file} at this position.`,
       } as const;
       return toProblem(finding, loaded.reach?.steps ?? null);
     },

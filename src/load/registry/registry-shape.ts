@@ -14,12 +14,9 @@ const SEMVER = "^\\d+\\.\\d+\\.\\d+$";
 
 const TRANSITION = object("Where an intent leads: a target, or a condition with targets.", {
   target: text("The step it leads to; null ends the flow.", { nullable: true }),
-  fallback: text("A second target.", { nullable: true }),
-  condition: text("The key of the handed-on data that decides.", { filled: true }),
-  targets: map(
-    "The step for each value, and for any other one: default.",
-    text("A step.", { nullable: true }),
-  ),
+  fallback: text("No effect: a second target.", { nullable: true }),
+  condition: text("The handoff key whose value selects the target.", { filled: true }),
+  targets: map("The step for each value; default for all others.", text("A step.", { nullable: true })),
 });
 
 const SCHEMA_REF = object(
@@ -50,69 +47,69 @@ export const GATE_FIELDS = {
     pattern: "^#/",
     code: "SR-VALID-002",
   }),
-  intentField: text("The path of the intent in the answer, with dots.", {
+  intentField: text("The dotted path of the intent in the answer.", {
     required: true,
     filled: true,
     code: "SR-VALID-002",
   }),
-  targetField: text("The path of a jump's target in the answer, with dots.", { filled: true }),
+  targetField: text("The dotted path of a jump's target in the answer.", { filled: true }),
   targetMode: text("What decides where a jump leads.", {
     enum: ["explicit", "dynamic", "conditional"],
     default: "explicit",
   }),
-  handoffFields: list("Paths, with dots, of what is handed on.", text("A path.", { filled: true }), {
+  handoffFields: list("Dotted paths of the fields to hand on.", text("A path.", { filled: true }), {
     vital: true,
     default: [],
   }),
   failFast: flag("Whether an answer without a valid intent ends the run.", { default: true }),
-  fallbackIntent: text("The intent taken instead when failFast is false.", { enum: WORDS }),
-  aliases: map("Further words for intents, beside the usual ones.", text("An intent.", { enum: WORDS })),
+  fallbackIntent: text("The intent used instead when failFast is false.", { enum: WORDS }),
+  aliases: map("More aliases for intents.", text("An intent.", { enum: WORDS })),
 };
 const GATE = object("How the answer becomes an intent.", GATE_FIELDS, { vital: true });
 
 export const STEP_FIELDS = {
   stepId: text("The step's id, the same as its key.", { required: true, filled: true }),
-  name: text("The name people see."),
+  name: text("The display name."),
   description: text("What the step does."),
   type: text("Always prompt."),
-  stepKind: text("What kind of step it is; by default c2 tells.", {
+  stepKind: text("The kind of step; derived from c2 by default.", {
     enum: ["work", "verification", "closure"],
   }),
   c2: text("Second part of the prompt's path.", { required: true, filled: true }),
   c3: text("Third part of the prompt's path.", { required: true, filled: true }),
   edition: text("The edition of the prompt.", { default: DEFAULTS.edition }),
   adaptation: text("The adaptation of the prompt."),
-  fallbackKey: text("A built-in prompt that stands in for a missing file."),
+  fallbackKey: text("The built-in prompt to use if the file is missing."),
   uvVariables: list("Names of the variables in the prompt.", text("A name."), { default: [] }),
-  usesStdin: flag("Whether the prompt takes the input text.", { default: false }),
+  usesStdin: flag("Whether the prompt reads the input text.", { default: false }),
   outputSchemaRef: SCHEMA_REF,
   structuredGate: GATE,
   transitions: map("Where each intent leads.", TRANSITION, { vital: true }),
   inputs: map(
-    "Variables that come from what other steps handed on.",
+    "Variables whose values other steps hand on.",
     object("One input.", {
       from: text("stepId.key", { required: true, filled: true }),
-      required: flag("Whether the step cannot be asked without it."),
-      default: anything("The value when there is none."),
+      required: flag("Whether the step cannot run without it."),
+      default: anything("The value used if there is none."),
     }),
   ),
   model: text("The model of this step.", { filled: true }),
-  permissionMode: text("How much may be done without asking.", {
+  permissionMode: text("What the model may do without asking.", {
     enum: ["default", "plan", "acceptEdits", "bypassPermissions"],
   }),
   ifInterrupted: IF_INTERRUPTED,
-  runner: object("A command that takes the place of the model.", {
+  runner: object("A command that runs instead of the model.", {
     command: text("The program.", { required: true, filled: true }),
     args: list(
-      'Its arguments; ${context.name} is a parameter of the run: put "--" before one that may begin with a dash.',
+      'Its arguments; ${context.name} inserts a parameter of the run. Put "--" before one that may begin with a dash.',
       text("An argument."),
       { default: [] },
     ),
-    timeout: number("Milliseconds it may take.", { default: DEFAULTS.subprocessTimeoutMs, min: 1 }),
+    timeout: number("Its time limit in milliseconds.", { default: DEFAULTS.subprocessTimeoutMs, min: 1 }),
   }),
   limits: STEP_LIMITS,
-  condition: text("Of no effect."),
-  priority: number("Of no effect."),
+  condition: text("No effect."),
+  priority: number("No effect."),
 };
 export const STEP = object("One step.", STEP_FIELDS);
 
@@ -136,7 +133,7 @@ export const VALIDATOR_KEYS: readonly ValidatorKey[] = [
 ];
 
 export const VALIDATOR_FIELDS = {
-  type: text("Whether it runs a command, looks for a file, or reads what was written (semantic).", {
+  type: text("Whether it runs a command, checks a file, or checks what was written (semantic).", {
     required: true,
     enum: VALIDATOR_TYPES,
     code: "CHECK-TYPE",
@@ -144,33 +141,33 @@ export const VALIDATOR_FIELDS = {
   command: text("A shell command (type command).", { filled: true }),
   successWhen: text("empty, exitCode:N, contains:TEXT or matches:REGEX (type command).", { filled: true }),
   path: text("A path below the working directory (type file).", { filled: true }),
-  semanticConfig: object("What is read (type semantic).", {
+  semanticConfig: object("What it checks (type semantic).", {
     checkType: text("Whether the newest commit has the form type(scope)!: subject.", {
       required: true,
       enum: ["commit-message"],
       code: "CHECK-TYPE",
     }),
   }),
-  failurePattern: text("The failure pattern that a failure is of.", { required: true, filled: true }),
-  extractParams: map("What the failure prompt is told, by extractor.", text("An extractor.")),
-  recoverableByDefault: flag("Of no effect."),
-  timeoutMs: number("Milliseconds it may take.", { default: DEFAULTS.checkTimeoutMs, min: 1 }),
+  failurePattern: text("The failure pattern of its failures.", { required: true, filled: true }),
+  extractParams: map("Values for the failure prompt, by extractor.", text("An extractor.")),
+  recoverableByDefault: flag("No effect."),
+  timeoutMs: number("Its time limit in milliseconds.", { default: DEFAULTS.checkTimeoutMs, min: 1 }),
   maxOutputBytes: number("Bytes of output kept.", { default: DEFAULTS.checkOutputBytes, min: 1 }),
   description: text("What it checks."),
 };
 const VALIDATOR = object("Something that must hold before the end.", VALIDATOR_FIELDS);
 
-const FAILURE_PATTERN = object("A way to fail, and the prompt that answers it.", {
+const FAILURE_PATTERN = object("A kind of failure and its prompt.", {
   description: text("What went wrong, for people.", { default: "" }),
   edition: text("The edition of the failure prompt.", { required: true, filled: true }),
   adaptation: text("The adaptation of the failure prompt."),
   params: list("The parameters it takes.", text("A name."), { default: [] }),
-  semanticMatch: list("Of no effect.", text("A word."), { default: [] }),
+  semanticMatch: list("No effect.", text("A word."), { default: [] }),
 });
 
 const VALIDATION_STEP = object("What must hold before a closure may end the flow.", {
   stepId: text("The closure's id, the same as its key."),
-  name: text("The name people see."),
+  name: text("The display name."),
   description: text("What it checks."),
   c2: text("Second part of the failure prompts' path.", { filled: true }),
   c3: text("Third part of the failure prompts' path.", { filled: true }),
@@ -182,21 +179,21 @@ const VALIDATION_STEP = object("What must hold before a closure may end the flow
     }),
     { default: [] },
   ),
-  onFailure: group("What a failure means.", {
+  onFailure: group("What happens after a failure.", {
     action: text("retry, abort or skip.", { enum: ["retry", "abort", "skip"], default: "retry" }),
-    maxAttempts: number("The failure with this number ends the run.", {
+    maxAttempts: number("The number of failures that ends the run.", {
       default: DEFAULTS.maxAttempts,
       min: 1,
       integer: true,
     }),
-    target: text("The step that goes on after a failure.", { filled: true }),
+    target: text("The step that runs after a failure.", { filled: true }),
   }),
-  outputSchema: anything("Of no effect."),
-  outputSchemaRef: anything("Of no effect."),
+  outputSchema: anything("No effect."),
+  outputSchemaRef: anything("No effect."),
 });
 
 export const REGISTRY_FIELDS = {
-  dialect: text("Which written form this is; by default what it holds tells.", { enum: DIALECTS }),
+  dialect: text("The dialect of the file; detected from its contents by default.", { enum: DIALECTS }),
   agentId: text("The agent's name.", { required: true, code: "SR-LOAD-001" }),
   version: text("The version of this registry.", { required: true, pattern: SEMVER, code: "SR-LOAD-001" }),
   description: text("What the flow does."),
@@ -218,15 +215,15 @@ export const REGISTRY_FIELDS = {
   schemasBase: text("The folder of the schemas.", { filled: true }),
   entryStep: text("The first step.", { filled: true, vital: true }),
   entryStepMapping: map("The first step by verdict type.", text("A step."), { vital: true }),
-  failurePatterns: map("Ways to fail, by name.", FAILURE_PATTERN, { vital: true }),
+  failurePatterns: map("Kinds of failure, by name.", FAILURE_PATTERN, { vital: true }),
   validators: map("Checks, by name.", VALIDATOR, { vital: true }),
   validationSteps: map("What must hold before the end, by closure.", VALIDATION_STEP, { vital: true }),
-  runtimeUvVariables: list("Further variables that are supplied at run time.", text("A name."), {
+  runtimeUvVariables: list("More variables that are supplied at run time.", text("A name."), {
     default: [],
   }),
   steps: map("The steps, by id.", STEP, { required: true, code: "SR-LOAD-001" }),
 };
-export const REGISTRY = group("The steps of an agent and the ways between them.", REGISTRY_FIELDS);
+export const REGISTRY = group("The steps of an agent and the transitions between them.", REGISTRY_FIELDS);
 
 export type RegistrySource = Reads<typeof REGISTRY>;
 export type StepSource = NonNullable<Reads<typeof STEP>>;

@@ -2,6 +2,7 @@
 import type { Check, Guard, Step, StepId } from "../../flow/flow.ts";
 import type { Path } from "../../flow/json.ts";
 import type { AgentSource } from "../agent/agent-shape.ts";
+import type { Climpt } from "../agent/climpt.ts";
 import type { Dialect } from "./dialect.ts";
 import type { Document } from "../text/document.ts";
 import { gateForm } from "./gate-forms.ts";
@@ -26,6 +27,7 @@ export type Sources = {
   readonly verdict: Verdict;
   readonly schema: ResolveSchema;
   readonly dialect: Dialect;
+  readonly climpt: Climpt;
   /** The registry of a form with check prompts; `registry` then holds only what all forms have. */
   readonly questions?: CheckRegistry;
 };

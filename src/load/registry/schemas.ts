@@ -129,7 +129,7 @@ function resolve(file: string, schema: string, reader: SchemaReader): ResolvedSc
   if (!isObject(expanded)) {
     return unresolved({
       code: "SCHEMA_POINTER_ERROR",
-      why: `"${schema}" in ${document.file} is no schema object`,
+      why: `"${schema}" in ${document.file} is not a schema object`,
     });
   }
   const draft = isObject(document.value) ? own(document.value, "$schema") : undefined;
@@ -203,7 +203,7 @@ function expand(schema: Json, spot: Spot, walk: Walk): Json {
   if (spot.depth > DEFAULTS.schemaDepth || walk.nodes > DEFAULTS.schemaNodes) {
     const what =
       spot.depth > DEFAULTS.schemaDepth
-        ? `nests deeper than ${DEFAULTS.schemaDepth}`
+        ? `is nested deeper than ${DEFAULTS.schemaDepth}`
         : `has more than ${DEFAULTS.schemaNodes} values`;
     walk.fault = {
       code: "FAILED_SCHEMA_RESOLUTION",

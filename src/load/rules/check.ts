@@ -117,7 +117,7 @@ function* checkFolders({ name, sources }: Registered): Generator<Finding> {
       code: "AC-SERVICE-003",
       document,
       pointer,
-      message: `The folder "${folder}" lies outside of the project, where nothing is read.`,
+      message: `The folder "${folder}" is outside the project; Lockstep reads nothing there.`,
       fix: "Name a folder inside the project.",
     };
   }
@@ -144,7 +144,7 @@ function* checkStepEntries(loaded: Registered): Generator<Finding> {
         code: "FORBIDDEN-NAME",
         document,
         pointer,
-        message: `No step can be called "${id}".`,
+        message: `"${id}" is not a valid step id.`,
         fix: "Rename the step.",
       };
       continue;
@@ -166,7 +166,7 @@ function* checkStepEntries(loaded: Registered): Generator<Finding> {
       yield {
         code: "SR-VALID-004",
         ...atStep(loaded, id),
-        message: `The step "${id}" has a structuredGate but no kind: c2 is "${source.c2 ?? ""}" and stepKind is not written, so it is no step of the flow.`,
+        message: `The step "${id}" has a structuredGate but no kind: c2 is "${source.c2 ?? ""}" and stepKind is missing, so it is not part of the flow.`,
         fix: 'Set "stepKind" to work, verification or closure.',
       };
     }
@@ -175,7 +175,7 @@ function* checkStepEntries(loaded: Registered): Generator<Finding> {
         code: "SR-VALID-004",
         severity: "warning",
         ...atStep(loaded, id, "runner"),
-        message: `The step "${id}" runs a command but is no closure, so the command's success ends nothing.`,
+        message: `The step "${id}" runs a command but is not a closure, so the command's success does not end the run.`,
         fix: 'Set "stepKind" to closure, or remove "runner".',
       };
     }
@@ -197,7 +197,7 @@ function* checkEntry(loaded: Registered): Generator<Finding> {
   const isMapped = entry.path?.[0] === "entryStepMapping";
   const unknown = (step: string) =>
     registry.steps.has(step)
-      ? `"${step}" is an entry of the registry but no step of the flow: it has no kind.`
+      ? `"${step}" has no kind, so it is not a step of the flow.`
       : `There is no step "${step}".${didYouMean(step, flow.ids)}`;
 
   const written = readPath(loaded.sources.agentDocument.value, ["runner", "verdict", "type"]);
@@ -214,7 +214,7 @@ function* checkEntry(loaded: Registered): Generator<Finding> {
     yield {
       code: isMapped ? "SR-ENTRY-003" : "SR-ENTRY-002",
       ...at(loaded, "entry"),
-      message: `A run of the verdict type "${verdict.type}" would begin at "${entry.step}". ${unknown(entry.step)}`,
+      message: `Runs with the verdict type "${verdict.type}" start at "${entry.step}". ${unknown(entry.step)}`,
       fix: "Name a step of the flow.",
       ...correctTo(onlyNear(entry.step, flow.ids), document, pointerOf(entry.path ?? [])),
     };
@@ -227,7 +227,7 @@ function* checkEntry(loaded: Registered): Generator<Finding> {
       severity: "warning",
       document,
       pointer: `/entryStepMapping/${type}`,
-      message: `A run of the verdict type "${type}" would begin at "${step}". ${unknown(step)}`,
+      message: `Runs with the verdict type "${type}" start at "${step}". ${unknown(step)}`,
       fix: "Name a step of the flow, or remove the entry.",
       ...correctTo(onlyNear(step, flow.ids), document, `/entryStepMapping/${type}`),
     };
@@ -238,7 +238,7 @@ function* checkEntry(loaded: Registered): Generator<Finding> {
       severity: "warning",
       document,
       pointer: "/entryStep",
-      message: `The general entryStep is not used here, and cannot be. ${unknown(registry.entryStep)}`,
+      message: `entryStep is not used with this verdict type, and is not valid. ${unknown(registry.entryStep)}`,
       fix: "Name a step of the flow, or remove entryStep.",
     };
   }

@@ -44,7 +44,7 @@ function* checkTarget(loaded: Registered, id: StepId, source: StepSource): Gener
   yield {
     code: "COMPLETE-TARGET",
     ...atStep(loaded, id, "transitions", "complete", "target"),
-    message: `"complete" of the step "${id}" leads to "${target}", which is no complete.* step.`,
+    message: `"complete" of the step "${id}" leads to "${target}", which is not a complete.* step.`,
     fix: `Lead it to a step such as "complete.${id.split(".").at(-1)}".`,
     witness: witness(loaded, id, target),
   };
@@ -65,7 +65,7 @@ function* checkSchema(loaded: Registered, id: StepId, source: StepSource): Gener
     yield {
       code: "COMPLETE-SCHEMA",
       ...atStep(loaded, id, "outputSchemaRef", "schema"),
-      message: `The schema "${ref.schema}" of the step "${id}" is no JSON pointer.`,
+      message: `The schema "${ref.schema}" of the step "${id}" is not a JSON pointer.`,
       fix: `Write "#/definitions/${ref.schema}".`,
     };
   }
@@ -75,8 +75,8 @@ function* checkSchema(loaded: Registered, id: StepId, source: StepSource): Gener
   if (names !== null && names.includes(id)) return;
   const what =
     names === null
-      ? "does not fix stepId, so an answer for another step would pass"
-      : `takes ${names.map((name) => `"${name}"`).join(", ")} as stepId, so no answer of this step can fit it`;
+      ? "does not fix stepId, so it accepts answers for other steps"
+      : `accepts only ${names.map((name) => `"${name}"`).join(", ")} as stepId, so it rejects every answer of this step`;
   yield {
     code: "COMPLETE-SCHEMA",
     ...(names === null && { severity: "warning" as const }),

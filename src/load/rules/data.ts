@@ -36,14 +36,14 @@ function tooEarly(loaded: Registered, step: Step, read: Read, ways: Ways): Findi
   const isFirst = id === loaded.flow.entry;
   // Whoever can only be reached through the reader comes too late for its first visit.
   const never = isFirst || from === id || ways.isAlwaysBefore(id, from) || !ways.leadsTo(from, id);
-  const about = `The step "${id}" reads "${variable}", which "${from}" hands on as "${key}"`;
+  const about = `The step "${id}" reads "${variable}", which the step "${from}" hands on as "${key}"`;
   const common = { ...atStep(loaded, id, ...read.path), witness: ways.pathAround(from, id) };
   if (never) {
     const why =
       from === id
-        ? "itself: on its first visit there is nothing yet"
+        ? "itself: on the first visit it has no value"
         : isFirst
-          ? "but it is the first step of the run"
+          ? "but this is the first step of the run"
           : "but that step never comes before it";
     return {
       code: "DATA-NEVER",
@@ -56,8 +56,8 @@ function tooEarly(loaded: Registered, step: Step, read: Read, ways: Ways): Findi
   return {
     code: "DATA-SKIPPED",
     ...common,
-    message: `${about}, but there is a way to it that leaves "${from}" out.`,
-    fix: `Lead that way through "${from}", or give the input a default.`,
+    message: `${about}, but a path to it does not pass through "${from}".`,
+    fix: `Make every path pass through "${from}", or give the input a default.`,
   };
 }
 

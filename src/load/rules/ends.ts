@@ -46,8 +46,8 @@ function* checkTraps(loaded: Registered, live: ReadonlySet<StepId>): Generator<F
     yield {
       code: "FLOW-JUMP-TRAP",
       ...atStep(loaded, jumper, "structuredGate", "targetField"),
-      message: `"jump" of the step "${jumper}" can lead to "${first}"${others}, from where no transition leads to an end of the flow.`,
-      fix: `Give targetField an enum in the schema that leaves such steps out, or lead a transition from "${first}" to a closure.`,
+      message: `"jump" of the step "${jumper}" can lead to "${first}"${others}, which has no path to an end of the flow.`,
+      fix: `Give targetField an enum in the schema without such steps, or add a transition from "${first}" to a closure.`,
       witness: witness(loaded, jumper, first!),
     };
   }
@@ -57,7 +57,7 @@ function* checkTraps(loaded: Registered, live: ReadonlySet<StepId>): Generator<F
   yield {
     code: "FLOW-NO-END",
     ...atStep(loaded, outside),
-    message: `From the step "${outside}" no transition leads to an end of the flow.${more === 0 ? "" : ` The same holds for ${more} more.`}`,
+    message: `The step "${outside}" has no path to an end of the flow.${more === 0 ? "" : ` The same applies to ${more} more.`}`,
     fix: gateForm(loaded.sources.dialect).howToEnd,
     witness: wayIntoTrap(loaded, outside, trapped),
   };
@@ -76,8 +76,8 @@ function aboutTrap(
     return {
       code: "FLOW-DEAD-END",
       ...at,
-      message: `No way leads on from the step "${first}": ${wordsFor(steps.get(first)!)}.`,
-      fix: `Allow an intent that leads on. ${gateForm(loaded.sources.dialect).howToEnd}`,
+      message: `The step "${first}" leads nowhere: ${wordsFor(steps.get(first)!)}.`,
+      fix: `Allow an intent that leads to another step. ${gateForm(loaded.sources.dialect).howToEnd}`,
       witness: way,
     };
   }
@@ -88,15 +88,15 @@ function aboutTrap(
     return {
       code: "FLOW-LIVELOCK",
       ...at,
-      message: `${names}${only}, and only by "repeat": nothing but a limit ends the run.`,
-      fix: "Allow an intent that leads on, with a transition for it.",
+      message: `${names}${only}, and only by "repeat": only a limit can end the run.`,
+      fix: "Allow an intent that leads to another step, and add its transition.",
       witness: way,
     };
   }
   return {
     code: "FLOW-CYCLE",
     ...at,
-    message: `${names}${only}: no transition leads out of this circle.`,
+    message: `${names}${only}: no transition leaves this cycle.`,
     fix: gateForm(loaded.sources.dialect).howToEnd,
     witness: way,
   };
@@ -104,7 +104,7 @@ function aboutTrap(
 
 function wordsFor({ decide }: Step): string {
   const labels = decide.by === "field" ? [...decide.allow, ...decide.always] : [];
-  return labels.length === 0 ? "it decides nothing" : `all it can give is ${quoted(labels)}`;
+  return labels.length === 0 ? "it gives no intent" : `it can only give ${quoted(labels)}`;
 }
 
 function onlyRepeats({ edges }: Step): boolean {
@@ -141,7 +141,7 @@ function* checkUnjudged(loaded: Registered, live: ReadonlySet<StepId>): Generato
     yield {
       code: "CHECK-NONE",
       ...atStep(loaded, id),
-      message: `The closure "${id}" ends the flow on the model's word alone: no validator looks at what was done.`,
+      message: `The closure "${id}" ends the flow without any validator: nothing checks the model's claim that the work is done.`,
       fix: `Add "${id}" to validationSteps with a validator, such as one that runs the tests.`,
       witness: witness(loaded, id),
     };

@@ -20,7 +20,7 @@ export function* checkFailures(loaded: Registered): Generator<Finding> {
     yield {
       code: "PR-EDITION",
       ...one.at,
-      message: `There is no prompt for a failure of "${check}" ${one.where}; the model gets a general account of it. Tried: ${edition.tried.join(", ")}.`,
+      message: `There is no prompt for a failure of "${check}" ${one.where}; the model gets a general description. Tried: ${edition.tried.join(", ")}.`,
       fix: `Create ${edition.tried[0] ?? "the prompt file"}.`,
     };
   }
@@ -41,7 +41,7 @@ function* guards(loaded: Registered): Generator<Guarded> {
   const pointer = `/validationSteps/${escapeSegment(loaded.graph.stop?.judged.key ?? "")}`;
   const at = { document: loaded.sources.registryDocument, pointer };
   for (const guarded of loaded.flow.stopGuard?.checks ?? [])
-    yield { guarded, at, where: "before an end by the verdict", steps: [loaded.flow.entry] };
+    yield { guarded, at, where: "before the end by the verdict", steps: [loaded.flow.entry] };
 }
 
 /** One file may serve several checks: what one of them supplies is empty for the others, and meant to be. */
@@ -65,8 +65,8 @@ function* checkText({ files, graph }: Registered, users: readonly Guarded[]): Ge
       steps,
       message:
         head === "this"
-          ? `${edition.file} reads {{this}} outside of {{#each}}, where it is empty.`
-          : `${edition.file} reads "${head}", which a failure of ${whose} does not have, so it is empty.${didYouMean(head, names)}`,
+          ? `${edition.file} reads {{this}} outside {{#each}}, where it is empty.`
+          : `${edition.file} reads "${head}", which a failure of ${whose} does not provide, so it is empty.${didYouMean(head, names)}`,
       fix: `Use one of: ${names.join(", ")}${isExtracted ? `; or add "${head}" to extractParams of the validator` : ""}.`,
     };
   }
@@ -75,7 +75,7 @@ function* checkText({ files, graph }: Registered, users: readonly Guarded[]): Ge
       code: "FAILURE-BLOCK",
       ...inPrompt(files, edition, at),
       steps,
-      message: `${written} in ${edition.file} reaches the model as it is written: ${what}.`,
+      message: `${written} in ${edition.file} is sent to the model unchanged: ${what}.`,
       fix: "Write {{name}}, {{#each list}}…{{this}}…{{/each}} or {{#if name}}…{{else}}…{{/if}}.",
     };
   }
@@ -84,7 +84,7 @@ function* checkText({ files, graph }: Registered, users: readonly Guarded[]): Ge
       code: "FAILURE-BLOCK",
       ...inPrompt(files, edition, place),
       steps,
-      message: `{uv-${variable}} in ${edition.file} reaches the model as it is written: a failure prompt reads only what the check found.`,
+      message: `{uv-${variable}} in ${edition.file} is sent to the model unchanged: a failure prompt reads only the results of the check.`,
       fix: `Use one of: ${names.map((one) => `{{${one}}}`).join(", ")}.`,
     };
   }

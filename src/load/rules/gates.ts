@@ -99,7 +99,7 @@ function* checkSchemas(loaded: Registered): Generator<Finding> {
       pointer: "",
       steps,
       message: `${file} is not valid JSON: ${read.what}.`,
-      fix: "Mend the JSON at this place.",
+      fix: "Fix the JSON at this position.",
     };
   }
 }
@@ -122,7 +122,7 @@ function* checkAnswers(loaded: Registered): Generator<Finding> {
       yield {
         code: "SCHEMA-STEP-ID",
         ...atStep(loaded, id, "outputSchemaRef"),
-        message: `The schema of the step "${id}" takes ${list(words)} as ${correct.field}, so no answer of this step can fit it.`,
+        message: `The schema of the step "${id}" accepts only ${list(words)} as ${correct.field}, so it rejects every answer of this step.`,
         fix: `Set the const of ${correct.field} to "${id}", or give the step a schema of its own.`,
       };
     } else if (correct !== undefined && words === null && example !== undefined) {
@@ -168,7 +168,7 @@ function quadratic(schema: Json, path: string): string | null {
 const SCHEMA_FIX: { readonly [code: string]: string } = {
   FAILED_SCHEMA_RESOLUTION: "Create the schema file, or correct outputSchemaRef.file.",
   SCHEMA_POINTER_ERROR: "Add the schema to the file, or correct the name or pointer.",
-  SCHEMA_CIRCULAR_REFERENCE: "Break the circle of $ref.",
+  SCHEMA_CIRCULAR_REFERENCE: "Remove the circular $ref.",
   MALFORMED_SCHEMA_IDENTIFIER: 'Write a bare name, or a pointer such as "#/definitions/name".',
 };
 
@@ -205,7 +205,7 @@ function* checkKind(loaded: Registered, id: StepId, kind: StepKind, gate: GateSo
     yield {
       code: "SR-VALID-001",
       ...atStep(loaded, id, "structuredGate", "allowedIntents"),
-      message: `The step "${id}" allows "${intent}", but it is a ${KIND_WORD[kind]} step, and those may give: ${INTENTS_BY_KIND[kind].join(", ")}.`,
+      message: `The step "${id}" allows "${intent}", but ${KIND_WORD[kind]} steps may only give: ${INTENTS_BY_KIND[kind].join(", ")}.`,
       fix: `Remove "${intent}" from allowedIntents, or change the step's kind.`,
     };
   }
@@ -235,7 +235,7 @@ function* checkHandoff(loaded: Registered, id: StepId, gate: GateSource): Genera
     yield {
       code: "FORBIDDEN-NAME",
       ...at,
-      message: `The step "${id}" would hand on "${field}" under the key "${key}".`,
+      message: `The step "${id}" would hand on "${field}" under the key "${key}", which is not a valid name.`,
       fix: "Rename the field in the schema and here.",
     };
   }
@@ -243,7 +243,7 @@ function* checkHandoff(loaded: Registered, id: StepId, gate: GateSource): Genera
     yield {
       code: "HANDOFF-KEY",
       ...at,
-      message: `Two handoffFields of the step "${id}" would be handed on under the same key.`,
+      message: `Two handoffFields of the step "${id}" have the same key.`,
       fix: "Rename one of the fields in the schema and here.",
     };
   }
@@ -276,7 +276,7 @@ function* checkEnum(
   const refused = [...spoken].filter((word) => !allowed.has(word));
   if (unspeakable.length === 0 && refused.length === 0) return;
   const parts = [
-    unspeakable.length > 0 && `${list(unspeakable)} is allowed but missing in the enum`,
+    unspeakable.length > 0 && `${list(unspeakable)} is allowed but missing from the enum`,
     refused.length > 0 && `${list(refused)} is in the enum but not allowed`,
   ].filter((part) => part !== false);
   yield {
@@ -393,7 +393,7 @@ function* checkFields(
       code: "FLOW-JUMP-TARGET",
       ...atStep(loaded, id, "structuredGate", "targetField"),
       message: `The schema of the step "${id}" lets the model jump to ${list(strangers)}, but there is no such step.${didYouMean(strangers[0]!, flow.ids)}`,
-      fix: `Take ${list(strangers)} out of the enum of "${gate.targetField}", or add the step.`,
+      fix: `Remove ${list(strangers)} from the enum of "${gate.targetField}", or add the step.`,
       witness: witness(loaded, id, strangers[0]!),
     };
   }

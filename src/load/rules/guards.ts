@@ -60,12 +60,12 @@ function* checkEntries(loaded: Registered, judgedBy: ReadonlyMap<string, StepId[
     if (steps.length === 0) {
       const why = closures.includes(key)
         ? `the step "${key}" never gives "closing"`
-        : `no closure is called so`;
+        : `no closure has this id`;
       yield {
         code: "CHECK-UNUSED",
         document,
         pointer,
-        message: `The validation "${key}" is never run: ${why}.${didYouMean(key, closures)}`,
+        message: `The validation "${key}" never runs: ${why}.${didYouMean(key, closures)}`,
         fix: `Give it the id of the closure it is meant for${byVerdict(loaded)}.`,
       };
     }
@@ -88,7 +88,7 @@ function* checkEntries(loaded: Registered, judgedBy: ReadonlyMap<string, StepId[
         document,
         pointer: `${pointer}/onFailure/target`,
         steps,
-        message: `After a failure of the validation "${key}" the run would go on at "${target}", but there is no such step.${didYouMean(target, kinds.keys())}`,
+        message: `After a failure, the validation "${key}" continues at the step "${target}", which does not exist.${didYouMean(target, kinds.keys())}`,
         fix: "Name a step of the flow.",
         ...correctTo(onlyNear(target, kinds.keys()), document, `${pointer}/onFailure/target`),
       };
@@ -106,7 +106,7 @@ function* checkEntries(loaded: Registered, judgedBy: ReadonlyMap<string, StepId[
         document,
         pointer: `${at}/validator`,
         steps,
-        message: `The validation "${key}" asks for "${validator}", but there is no such validator.${didYouMean(validator, registry.validators.keys())}`,
+        message: `The validation "${key}" uses the validator "${validator}", which does not exist.${didYouMean(validator, registry.validators.keys())}`,
         fix: `Add "${validator}" to validators, or correct the name.`,
         ...correctTo(onlyNear(validator, registry.validators.keys()), document, `${at}/validator`),
       };
@@ -119,7 +119,7 @@ function* checkEntries(loaded: Registered, judgedBy: ReadonlyMap<string, StepId[
       document,
       pointer: `/validationSteps/${escapeSegment(key)}`,
       steps: [id],
-      message: `The closure "${id}" has no validation of its own; the only one there is, "${key}", is used for it.`,
+      message: `The closure "${id}" has no validation of its own, so the only existing one, "${key}", is used for it.`,
       fix: `Rename "${key}" to "${id}".`,
     };
   }
@@ -130,7 +130,7 @@ function* checkEntries(loaded: Registered, judgedBy: ReadonlyMap<string, StepId[
     code: "CHECK-BORROWED",
     document,
     pointer: `/validationSteps/${escapeSegment(last.key)}`,
-    message: `An end by the verdict ${type} has no validation of its own; the only one there is, "${last.key}", is used for it.`,
+    message: `The end by the verdict ${type} has no validation of its own, so the only existing one, "${last.key}", is used for it.`,
     fix: `Rename "${last.key}" to "${customaryClosure(type)}".`,
   };
 }
@@ -139,7 +139,7 @@ function* checkEntries(loaded: Registered, judgedBy: ReadonlyMap<string, StepId[
 function byVerdict({ sources: { verdict } }: Registered): string {
   return verdict.stop.kind === "end"
     ? ""
-    : `, or "${customaryClosure(verdict.type)}" to stand before an end by the verdict`;
+    : `, or "${customaryClosure(verdict.type)}" to run it before an end by the verdict`;
 }
 
 /** `patterns`: null where a failure pattern is but a word that is told. */
@@ -163,7 +163,7 @@ export function* checkValidator(
       steps,
       message:
         fault === null
-          ? `successWhen "${successWhen}" of the validator "${name}" is not a rule for success.`
+          ? `successWhen "${successWhen}" of the validator "${name}" is not a valid success rule.`
           : `The regular expression ${regex} in successWhen of the validator "${name}" is not valid: ${fault}.`,
       fix:
         fault === null
@@ -179,7 +179,7 @@ export function* checkValidator(
       pointer: `${pointer}/command`,
       steps,
       message: `The command of the validator "${name}" always exits with 0: ${command}`,
-      fix: "Let the exit code of the command itself through.",
+      fix: "Let the command's own exit code through.",
     };
   }
   if (success?.kind === "matches" && matchesAnything(success.pattern)) {
@@ -198,7 +198,7 @@ export function* checkValidator(
       document,
       pointer: `${pointer}/failurePattern`,
       steps,
-      message: `The validator "${name}" names the failure pattern "${failurePattern}", but there is none.${didYouMean(failurePattern, patterns.keys())}`,
+      message: `The validator "${name}" names the failure pattern "${failurePattern}", which does not exist.${didYouMean(failurePattern, patterns.keys())}`,
       fix: `Add "${failurePattern}" to failurePatterns, or correct the name.`,
       ...correctTo(onlyNear(failurePattern, patterns.keys()), document, `${pointer}/failurePattern`),
     };
@@ -210,7 +210,7 @@ export function* checkValidator(
       document,
       pointer: `${pointer}/extractParams/${escapeSegment(param)}`,
       steps,
-      message: `"${param}" of the validator "${name}" is taken by "${extractor}", which is no extractor.${didYouMean(extractor, EXTRACTORS)}`,
+      message: `"${param}" of the validator "${name}" uses "${extractor}", which is not an extractor.${didYouMean(extractor, EXTRACTORS)}`,
       fix: `Use one of: ${[...EXTRACTORS].join(", ")}.`,
       ...correctTo(
         onlyNear(extractor, EXTRACTORS),
@@ -239,7 +239,7 @@ function* checkKeys(
       const message = `"${key}" of the validator "${name}" is missing: its type is "${type}".`;
       yield { code: "SR-VALID-004", ...at, message, fix: `Add "${key}".` };
     } else if (has(key)) {
-      const message = `"${key}" of the validator "${name}" is not acted on: its type is "${type}".`;
+      const message = `"${key}" of the validator "${name}" has no effect: its type is "${type}".`;
       yield { code: "CONFIG-NOT-ACTED-ON", ...at, message, fix: `Remove "${key}".` };
     }
   }
@@ -274,8 +274,8 @@ function* checkUse({ sources }: Registered): Generator<Finding> {
       code: "CHECK-VALIDATOR-UNUSED",
       document,
       pointer: `/validators/${escapeSegment(name)}`,
-      message: `The validator "${name}" is in no validationConditions, so it never runs.${nearby(name, asked, registry.validators)}`,
-      fix: `Ask for "${name}" in validationSteps, or remove it.`,
+      message: `No validationConditions use the validator "${name}", so it never runs.${nearby(name, asked, registry.validators)}`,
+      fix: `Use "${name}" in validationSteps, or remove it.`,
     };
   }
   const named = new Set([...registry.validators.values()].map(({ failurePattern }) => failurePattern));
@@ -285,8 +285,8 @@ function* checkUse({ sources }: Registered): Generator<Finding> {
       code: "CHECK-PATTERN-UNUSED",
       document,
       pointer: `/failurePatterns/${escapeSegment(name)}`,
-      message: `The failure pattern "${name}" is named by no validator.${nearby(name, named, registry.failurePatterns)}`,
-      fix: `Name "${name}" as the failurePattern of a validator, or remove it.`,
+      message: `No validator uses the failure pattern "${name}".${nearby(name, named, registry.failurePatterns)}`,
+      fix: `Set it as the failurePattern of a validator, or remove it.`,
     };
   }
 }

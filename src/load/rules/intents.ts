@@ -56,7 +56,7 @@ function neverTaken(
   if (!isUsable || words === null || words.includes(fallbackIntent) || promiseOf(schema, path) !== "sure")
     return null;
   return {
-    why: `the schema requires "${intentField}" and does not list that word, so such an answer is sent back`,
+    why: `the schema requires "${intentField}" and does not list that word, so such an answer is rejected`,
     fix: `Add "${fallbackIntent}" to the enum, or remove "fallbackIntent".`,
   };
 }
@@ -93,7 +93,7 @@ function withoutIntent(
     code: "GATE-OPTIONAL",
     ...at,
     steps: [id],
-    message: `The schema of the step "${id}" lets an answer through without "${field}", which then ${then}: "${lacking.at(-1)}" is not required.`,
+    message: `The schema of the step "${id}" accepts an answer without "${field}", which then ${then}: "${lacking.at(-1)}" is not required.`,
     fix: `Add "${lacking.at(-1)}" to "required" ${owner}.`,
   };
 }

@@ -16,7 +16,7 @@ export function* repeatedKeys(document: Document): Generator<Finding> {
       pointer,
       message: isStep
         ? `There are two steps "${key}" in ${document.file}; only this one is read.`
-        : `The key "${key}" stands twice in ${owner === "" ? document.file : owner}; only this one is read.`,
+        : `The key "${key}" occurs twice in ${owner === "" ? document.file : owner}; only this one is read.`,
       fix: isStep ? "Rename one of the steps, or remove it." : "Remove one of the two.",
     };
   }

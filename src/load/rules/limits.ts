@@ -34,8 +34,8 @@ function* checkOwn({ limits, at, owner }: LimitsAt): Generator<Finding> {
       code: "LIMIT-INVALID",
       ...at,
       pointer: `${at.pointer}/costUsd`,
-      message: `The limit costUsd of ${owner} is 0: no call that costs anything could be made.`,
-      fix: "Make it more, or remove it.",
+      message: `The limit costUsd of ${owner} is 0: no paid call could be made.`,
+      fix: "Raise it, or remove it.",
     };
   }
   const fault =
@@ -46,7 +46,7 @@ function* checkOwn({ limits, at, owner }: LimitsAt): Generator<Finding> {
     ...at,
     pointer: `${at.pointer}/soft`,
     message: `The soft limit of ${owner} cannot be used: ${fault}.`,
-    fix: "Write a share such as 0.8, or amounts that are not above the limits.",
+    fix: "Write a fraction such as 0.8, or amounts that are not above the limits.",
   };
 }
 
@@ -58,8 +58,8 @@ function* checkWithin(inner: LimitsAt, outer: LimitsAt): Generator<Finding> {
       code: "LIMIT-ABOVE",
       ...inner.at,
       pointer: `${inner.at.pointer}/${name}`,
-      message: `The limit ${name} of ${inner.owner} is ${most}, above the ${all} of ${outer.owner}: it is never reached.`,
-      fix: `Lower it, or raise that of ${outer.owner}.`,
+      message: `The limit ${name} of ${inner.owner} is ${most}, above the ${all} of ${outer.owner}, so it is never reached.`,
+      fix: `Lower it, or raise the limit of ${outer.owner}.`,
     };
   }
 }

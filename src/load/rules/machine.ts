@@ -73,17 +73,17 @@ function* checkEntry({ source, document, steps, entry, isWhole }: Machine): Gene
   const at = { code: "StageDefinitionInvalid", document, pointer: "/entry" } as const;
   if (source.entry !== undefined) {
     const hint = didYouMean(source.entry, steps.keys());
-    const message = `A run would begin at the stage "${source.entry}", but there is none.${hint}`;
+    const message = `The entry stage "${source.entry}" does not exist.${hint}`;
     yield { ...at, message, fix: "Name a stage of the machine." };
     return;
   }
   const names = entry.candidates.map((id) => `"${id}"`).join(", ");
   const message =
     entry.candidates.length === 0
-      ? "Every stage is led to by another one, so that none is the first."
-      : `No stage is known to be the first: nothing leads to any of ${names}.`;
+      ? "No stage can be the first: another stage leads to each of them."
+      : `The first stage is ambiguous: nothing leads to any of ${names}.`;
   const example = entry.candidates[0] ?? [...steps.keys()][0] ?? "plan";
-  yield { ...at, message, fix: `Say it in ${document.file}, as in entry: ${example}.` };
+  yield { ...at, message, fix: `Set it in ${document.file}, for example entry: ${example}.` };
 }
 
 function* checkTools(machine: Machine): Generator<Finding> {
@@ -117,7 +117,7 @@ function* checkChecks(machine: Machine): Generator<Finding> {
       yield {
         code: "CHECK-UNKNOWN",
         ...atStage(machine, id, ...path),
-        message: `The stage "${id}" asks for the check "${name}", but there is none.${didYouMean(name, checks.keys())}`,
+        message: `The stage "${id}" uses the check "${name}", which does not exist.${didYouMean(name, checks.keys())}`,
         fix: `Add "${name}" to checks in ${document.file}, or correct the name.`,
       };
     }
@@ -128,7 +128,7 @@ function* checkChecks(machine: Machine): Generator<Finding> {
       yield {
         code: "FORBIDDEN-NAME",
         ...at,
-        message: `No check can be called "${name}".`,
+        message: `"${name}" is not a valid check name.`,
         fix: "Rename it.",
       };
     for (const finding of checkValidator(at, name, check, null, users.get(name) ?? [])) {
@@ -138,8 +138,8 @@ function* checkChecks(machine: Machine): Generator<Finding> {
     yield {
       code: "CHECK-VALIDATOR-UNUSED",
       ...at,
-      message: `The check "${name}" is in no assert and no gate, so it never runs.`,
-      fix: `Ask for "${name}" in a stage, or remove it.`,
+      message: `No assert or gate uses the check "${name}", so it never runs.`,
+      fix: `Use "${name}" in a stage, or remove it.`,
     };
   }
 }
@@ -156,12 +156,12 @@ function* checkSiblings(machine: Machine): Generator<Finding> {
       told.add(id);
       const onward = sibling.edges.ok;
       if (onward !== undefined && !isTerminal(onward)) {
-        const nested = onward.kind === "fork" ? "fans out itself" : "leads on to another stage";
+        const nested = onward.kind === "fork" ? "fans out itself" : "leads to another stage";
         yield {
           code: "StageDefinitionInvalid",
           ...atStage(machine, id, "next"),
-          message: `The stage "${id}" runs beside others after "${owner}", but ${nested}.`,
-          fix: "Remove its next, and let the join lead on.",
+          message: `The stage "${id}" runs in parallel after "${owner}", but ${nested}.`,
+          fix: "Remove its next, and continue from the join.",
           witness: witness(machine, id),
         };
       }
@@ -171,8 +171,8 @@ function* checkSiblings(machine: Machine): Generator<Finding> {
       yield {
         code: "StageDefinitionInvalid",
         ...atStage(machine, id, "onFail"),
-        message: `The stage "${id}" runs beside others, and its failure leads to "${recovery.id}", which leads on.`,
-        fix: `Let onFail lead to a stage without next: the group of "${id}" has failed all the same.`,
+        message: `The stage "${id}" runs in parallel, and its onFail leads to "${recovery.id}", which leads to another stage.`,
+        fix: `Let onFail lead to a stage without next: the parallel group of "${id}" has failed anyway.`,
         witness: witness(machine, id, recovery.id),
       };
     }
@@ -210,7 +210,7 @@ function* checkSwitches(machine: Machine): Generator<Finding> {
       yield {
         code: "TRANS-DEFAULT",
         ...atStage(machine, id, "next", "cases"),
-        message: `The switch of the stage "${id}" has no default: any other value, or none, ends the run.`,
+        message: `The switch of the stage "${id}" has no default: any other value, or a missing one, ends the run.`,
         fix: "Add default with the id of a stage, or end.",
       };
     }
@@ -293,10 +293,10 @@ function* checkEnds(machine: Machine, live: readonly StepId[]): Generator<Findin
         ...atStage(machine, first, "next"),
         message:
           round.length === 0
-            ? `From the stage "${first}" no next leads to an end.`
+            ? `The stage "${first}" has no path to an end.`
             : trap.length === 1
               ? `The stage ${names} leads only to itself.`
-              : `The stages ${names} lead only to each other: no next leads out of this circle.`,
+              : `The stages ${names} lead only to each other: no next leaves this cycle.`,
         fix: "Let a stage lead to end, for instance by a switch on its result.",
         witness: witness(machine, first, ...round),
       };
@@ -313,7 +313,7 @@ function withoutSiblings(move: Move): Move {
 const UNUSED_IN_AGENT: readonly { readonly path: Path; readonly what: string; readonly fix: string }[] = [
   {
     path: ["parameters"],
-    what: "a machine declares what it is started with as inputs in machine.yaml",
+    what: "a machine declares its parameters as inputs in machine.yaml",
     fix: "Move them to inputs in machine.yaml.",
   },
   {
@@ -324,14 +324,14 @@ const UNUSED_IN_AGENT: readonly { readonly path: Path; readonly what: string; re
   {
     path: ["runner", "flow", "systemPromptPath"],
     what: "the body of a stage is its whole system prompt",
-    fix: "Remove it, or move its words into the stages.",
+    fix: "Remove it, or move its text into the stages.",
   },
 ];
 
 function* checkInert({ agent, agentDocument }: Machine): Generator<Finding> {
   for (const { path, what, fix } of UNUSED_IN_AGENT) {
     if (!isObject(agentDocument.value) || !isWritten(agentDocument, path)) continue;
-    const message = `${path.join(".")} is not acted on here: ${what}.`;
+    const message = `${path.join(".")} has no effect here: ${what}.`;
     yield notActedOn(agentDocument, pointerOf(path), message, fix);
   }
   yield* inertGroups({ agent, agentDocument, hasIssue: true });

@@ -59,9 +59,9 @@ function faultOf(
       code: "StageCtxForbidden",
       message:
         field === "attempts"
-          ? "attempts are not there for a body: it is rendered once, before the first of them."
-          : "the host is there for code only.",
-      fix: "Remove it. What an attempt was refused for is told to the model when it tries again.",
+          ? "attempts are not available in a body: it is rendered once, before the first attempt."
+          : "the host is available to code only.",
+      fix: "Remove it. On a retry, the model is shown why the last attempt was rejected.",
     };
   }
   if (field === "upstream") return upstreamFault(machine, rest, arrivals);
@@ -109,7 +109,7 @@ function inputFault({ source, hooks, document, steps }: Machine, path: Path): Fa
         ? null
         : {
             severity: "warning",
-            message: `a run may be started without "${name}", and then it stops here.`,
+            message: `a run that starts without "${name}" stops here.`,
             fix: `Make "${name}" required in inputs, or give it a default.`,
           };
     case "unnamed":
@@ -151,7 +151,7 @@ function arrivalFault(machine: Machine, index: number, field: Path, { from, isPa
   if (id === undefined) {
     const why =
       from.length === 0
-        ? "nothing comes before it: the first stage and stages that run side by side begin with an empty list."
+        ? "no stage comes before it: the first stage and parallel stages start with an empty list."
         : `only ${from.length === 1 ? `one stage comes` : `${from.length} stages come`} right before it: ${from.join(", ")}.`;
     return { message: why, fix: "Read it in a stage that comes right after the one that supplies it." };
   }
@@ -174,8 +174,8 @@ function arrivalFault(machine: Machine, index: number, field: Path, { from, isPa
   if (fault !== null || isPaid) return fault;
   return {
     severity: "warning",
-    message: `"${id}" may have failed or been skipped on the way here, and then it has no payload.`,
-    fix: "Read its verdict and reason instead, or lead only its success here.",
+    message: `"${id}" may have failed or been skipped, and then it has no payload.`,
+    fix: "Read its verdict and reason instead, or let only its success lead here.",
   };
 }
 
@@ -189,13 +189,13 @@ function payloadFault(id: string, path: Path, promised: Promised): Fault | null 
     case "maybe":
       return {
         severity: "warning",
-        message: `"${id}" may be done without "${name}", and then the run stops here.`,
+        message: `"${id}" may complete without "${name}", and then the run stops here.`,
         fix,
       };
     case "unnamed":
       return { severity: "warning", message: `completionSchema of "${id}" does not name "${name}".`, fix };
     case "never":
-      return { message: `completionSchema of "${id}" leaves no room for "${name}".`, fix };
+      return { message: `completionSchema of "${id}" does not allow "${name}".`, fix };
   }
 }
 
@@ -203,7 +203,7 @@ function outputFault({ hooks }: Machine, { id, stage }: Step, [key, ..._rest]: P
   const names = stage?.output.map((carry) => carry.key) ?? [];
   if (hooks !== null || (key === undefined ? names.length > 0 : names.includes(key))) return null;
   return {
-    message: `"${id}" leaves no output${key === undefined ? "" : ` "${key}"`}.${key === undefined ? "" : didYouMean(key, names)}`,
+    message: `"${id}" has no output${key === undefined ? "" : ` "${key}"`}.${key === undefined ? "" : didYouMean(key, names)}`,
     fix: `Add it to output of the stage "${id}", or read its payload with parsed.`,
   };
 }
@@ -218,14 +218,14 @@ function* checkStrangers(machine: Machine, { id, prompt }: Step, told: Set<strin
     told.add(pointer);
     const hint = inputs.has(part.name) ? ` Did you mean "ctx.${part.name}"?` : "";
     const secret = /^(?:env|process|settings)\b/.test(part.name)
-      ? " What the environment and the settings hold never enters a prompt."
+      ? " Prompts cannot read the environment or the settings."
       : "";
     yield {
       code: "STAGE-PLACEHOLDER",
       ...atStage(machine, id),
       pointer,
-      message: `${part.written} in the stage "${id}" is no placeholder and stays as it is.${hint}${secret}`,
-      fix: `Read a field of ctx, or write \\${part.written} to show that the braces are meant.`,
+      message: `${part.written} in the stage "${id}" is not a placeholder and is sent unchanged.${hint}${secret}`,
+      fix: `Read a field of ctx, or write \\${part.written} to keep the braces as text.`,
     };
   }
 }

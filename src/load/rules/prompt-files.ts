@@ -45,7 +45,7 @@ export function* checkSystem({ sources, flow, files }: Registered): Generator<Fi
       code: "PROMPT-FALLBACK-USED",
       document,
       pointer,
-      message: `There is no system prompt: the built-in prompt "system" is said instead. Tried: ${tried}.`,
+      message: `There is no system prompt: the built-in prompt "system" is used instead. Tried: ${tried}.`,
       fix: `Create ${flow.system.tried[0]}.`,
     };
   } else if (flow.system.file === null && (path !== undefined || tried.includes(" (unreadable: "))) {
@@ -89,7 +89,7 @@ function standingIn(loaded: Registered, id: StepId, prompt: Prompt, whose: strin
   return {
     code: "PROMPT-FALLBACK-USED",
     ...atStep(loaded, id),
-    message: `There is no prompt file for ${whose}: the built-in prompt "${prompt.file!.slice("built-in:".length)}" is said instead. Tried: ${prompt.tried.join(", ")}.`,
+    message: `There is no prompt file for ${whose}: the built-in prompt "${prompt.file!.slice("built-in:".length)}" is used instead. Tried: ${prompt.tried.join(", ")}.`,
     fix: `Create ${prompt.tried[0] ?? "the prompt file"}. With runner.flow.prompts.strict this is an error.`,
   };
 }
@@ -101,9 +101,9 @@ function fallbackText({ sources }: Registered, id: StepId, { fallbackKey }: Step
   const why = sources.agent.runner.flow.prompts.strict
     ? "runner.flow.prompts.strict forbids it"
     : sources.dialect === "complete"
-      ? "a flow with a complete intent has its own prompts only"
-      : "the place is not merely empty";
-  return ` The built-in prompt "${fallbackKey}" does not stand in: ${why}.`;
+      ? "a flow with a complete intent uses only its own prompts"
+      : "the location cannot be read";
+  return ` The built-in prompt "${fallbackKey}" is not used: ${why}.`;
 }
 
 function* checkKey(loaded: Registered, id: StepId, { fallbackKey }: StepSource): Generator<Finding> {
@@ -125,7 +125,7 @@ function* checkSection(loaded: Registered, section: Section): Generator<Finding>
       code: "SECTION-UNUSED",
       ...atStep(loaded, id),
       steps: [],
-      message: `No prompt takes in the section "${id}".`,
+      message: `No prompt includes the section "${id}".`,
       fix: `Write {uv-${variable}} where its text belongs, or remove it.`,
     };
     return;
@@ -137,7 +137,7 @@ function* checkSection(loaded: Registered, section: Section): Generator<Finding>
       code: "PR-C3L-004",
       ...atStep(loaded, id),
       steps: readers,
-      message: `There is no text for the section "${id}", which the prompt of "${readers[0]}" takes in. Tried: ${prompt.tried.join(", ")}.${fallbackText(loaded, id, source)}`,
+      message: `There is no text for the section "${id}", which the prompt of "${readers[0]}" includes. Tried: ${prompt.tried.join(", ")}.${fallbackText(loaded, id, source)}`,
       fix: `Create ${prompt.tried[0] ?? "the file"}.`,
     };
   }
@@ -151,9 +151,9 @@ export function readersOf({ graph }: Registered, { variable }: Section): readonl
 }
 
 /** Coordinates that climpt itself would refuse. They are no trouble here. */
-function* checkClimpt({ sources, files }: Registered): Generator<Finding> {
+function* checkClimpt({ sources }: Registered): Generator<Finding> {
   const { agent, registry, registryDocument: document } = sources;
-  const patterns = climptPatterns(agent.name ?? "", registry.c1, files);
+  const patterns = climptPatterns(agent.name ?? "", registry.c1, sources.climpt);
   if (patterns === null) return;
   for (const group of ["steps", "validationSteps"] as const) {
     for (const [id, entry] of registry[group]) {

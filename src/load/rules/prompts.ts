@@ -78,7 +78,7 @@ function* checkInputs(
       yield {
         code: "INPUT-SHADOWED",
         ...atStep(loaded, id, "inputs", variable),
-        message: `The input "${variable}" of the step "${id}" is never read: there is a parameter of that name.`,
+        message: `The input "${variable}" of the step "${id}" is never read: a parameter has the same name.`,
         fix: "Give the input another name.",
       };
     }
@@ -126,7 +126,7 @@ function* checkDeclared(
       yield {
         code: "UV-OPTIONAL",
         ...at,
-        message: `The variable "${name}" of the step "${step.id}" comes from an optional value without a default.`,
+        message: `The variable "${name}" of the step "${step.id}" may have no value: it is optional and has no default.`,
         fix: `Make "${name}" required, or give it a default.`,
       };
     } else if (isLater(name) && step.id === loaded.flow.entry) {
@@ -163,7 +163,7 @@ function* checkPlaceholders(
         ...inPrompt(loaded.files, step.prompt, place),
         steps: [step.id],
         message: `${file} of the step "${step.id}" reads {uv-${name}}, which is not in its uvVariables and has no supplier.${didYouMean(name, [...variables, ...suppliers.parameters, ...suppliers.runtime, ...suppliers.shared])}`,
-        fix: `Add "${name}" to uvVariables and declare where it comes from, or correct the placeholder.`,
+        fix: `Add "${name}" to uvVariables and declare its source, or correct the placeholder.`,
       };
     } else {
       yield {
@@ -188,7 +188,7 @@ function* checkPlaceholders(
     ...inPrompt(loaded.files, step.prompt, text.search(new RegExp(PLAIN, ""))),
     steps: [step.id],
     message: `${file} of the step "${step.id}" has ${plain.map((name) => `{${name}}`).join(", ")}, which is not replaced.`,
-    fix: `Write {uv-${plain[0]}} if a value is meant.`,
+    fix: `Write {uv-${plain[0]}} to insert a value.`,
   };
 }
 
@@ -205,14 +205,14 @@ function* checkStdin(
       code: "STDIN-UNDECLARED",
       ...inPrompt(loaded.files, prompt, prompt.text.search(/\{(?:uv-)?input_text\}/)),
       steps: [id],
-      message: `${prompt.file} of the step "${id}" reads {input_text}, but the step does not say that it uses stdin: a run without input would ask it with nothing there.`,
+      message: `${prompt.file} of the step "${id}" reads {input_text}, but the step does not set usesStdin, so a run without input would leave it empty.`,
       fix: `Add "usesStdin": true to the step "${id}".`,
     };
   } else if (usesStdin && !isRead) {
     yield {
       code: "STDIN-UNREAD",
       ...atStep(loaded, id, "usesStdin"),
-      message: `The step "${id}" says that it uses stdin, but ${prompt.file} does not read {input_text}.`,
+      message: `The step "${id}" sets usesStdin, but ${prompt.file} does not read {input_text}.`,
       fix: "Write {input_text} where the text belongs, or remove usesStdin.",
     };
   }
@@ -234,9 +234,9 @@ function* checkSectionNames(loaded: Registered, section: Section, suppliers: Sup
         ...inPrompt(loaded.files, prompt, place),
         steps: lacking.map((step) => step.id),
         message: suppliers.sections.has(name)
-          ? `${prompt.file} of the section "${id}" reads {uv-${name}}, but a section takes in no other.`
+          ? `${prompt.file} of the section "${id}" reads {uv-${name}}, but a section cannot include another section.`
           : `${prompt.file} of the section "${id}" reads {uv-${name}}, which has no supplier in the step "${lacking[0]!.id}".${didYouMean(name, [...suppliers.parameters, ...suppliers.runtime, ...suppliers.shared])}`,
-        fix: `Declare where "${name}" comes from, or correct the placeholder.`,
+        fix: `Declare the source of "${name}", or correct the placeholder.`,
       };
     }
   }

@@ -64,7 +64,7 @@ function* checkBasePath({ name, sources }: Registered, { basePath }: CheckRegist
     code: "AC-SERVICE-003",
     document: sources.registryDocument,
     pointer: "/basePath",
-    message: `The folder "${basePath}" lies outside of the project, where nothing is read.`,
+    message: `The folder "${basePath}" is outside the project; Lockstep reads nothing there.`,
     fix: "Name a folder inside the project.",
   };
 }
@@ -76,7 +76,7 @@ function* checkLimit({ sources, flow }: Registered): Generator<Finding> {
     code: "CONFIG-NOT-ACTED-ON",
     document: sources.agentDocument,
     pointer: "/runner/verdict/config/maxIterations",
-    message: `maxIterations is not acted on: a run with check prompts has at most ${flow.limits.visits} visits.`,
+    message: `maxIterations has no effect: a run with check prompts has at most ${flow.limits.visits} visits.`,
     fix: 'Remove "maxIterations", or limit the steps with maxRetries.',
   };
 }
@@ -90,7 +90,7 @@ function* checkId(
   const at = atStep(loaded, id);
   if (FORBIDDEN_NAMES.has(id)) {
     const { document, pointer } = at;
-    const message = `No step can be called "${id}".`;
+    const message = `"${id}" is not a valid step id.`;
     yield { code: "FORBIDDEN-NAME", document, pointer, message, fix: "Rename the step." };
     return;
   }
@@ -98,7 +98,7 @@ function* checkId(
     yield {
       code: "SR-VALID-004",
       ...at,
-      message: `"${id}" is the name of the check of the step "${id.slice(0, -"#check".length)}".`,
+      message: `"${id}" is reserved for the check of the step "${id.slice(0, -"#check".length)}".`,
       fix: "Rename the step.",
     };
   } else if (!HASH_ID.test(id)) {
@@ -138,7 +138,7 @@ function* checkIterations(
     yield {
       code: "CONFIG-NOT-ACTED-ON",
       ...at,
-      message: `iterations.max of the step "${id}" is not acted on: its onFail says what follows a failed check.`,
+      message: `iterations.max of the step "${id}" has no effect: its onFail decides what follows a failed check.`,
       fix: 'Use "retry" with "maxRetries" in onFail, or remove "max".',
     };
   }
@@ -192,7 +192,7 @@ function* checkVariables({ flow, files }: Registered, id: StepId, prompt: Prompt
     severity: "warning",
     ...inPrompt(files, prompt, text.indexOf(`{uv-${unknown[0]}}`)),
     steps: [id],
-    message: `${file} of the step "${id}" reads {uv-${unknown[0]}}, which nothing supplies; it reaches the model as it stands.${didYouMean(unknown[0]!, known)}`,
+    message: `${file} of the step "${id}" reads {uv-${unknown[0]}}, which nothing supplies; it is sent to the model unchanged.${didYouMean(unknown[0]!, known)}`,
     fix: `Declare the parameter "${unknown[0]}" in agent.json, or correct the placeholder.`,
   };
 }
@@ -201,7 +201,7 @@ function noCheck(loaded: Registered, id: StepId): Finding {
   return {
     code: "STEP-NO-WAY",
     ...atStep(loaded, id),
-    message: `The step "${id}" has no check, so nothing says where the run goes on.`,
+    message: `The step "${id}" has no check, so nothing decides where the run continues.`,
     fix: 'Add "check" with a prompt and onPass, such as { "next": "s_…" } or { "complete": true }.',
     witness: witness(loaded, id),
   };
@@ -212,7 +212,7 @@ function* checkOnward(loaded: Registered, id: StepId, check: Question): Generato
     yield {
       code: "STEP-NO-WAY",
       ...atStep(loaded, id, "check"),
-      message: `The check of the step "${id}" has no onPass, so nothing says where the run goes on when it passes.`,
+      message: `The check of the step "${id}" has no onPass, so nothing decides where the run continues when it passes.`,
       fix: 'Add "onPass", such as { "next": "s_…" } or { "complete": true }.',
       witness: witness(loaded, id),
     };
@@ -234,7 +234,7 @@ function* checkTransition(
     yield {
       code: "TRANS-EMPTY",
       ...atStep(loaded, id, "check", owner),
-      message: `${owner} of the step "${id}" says nothing.`,
+      message: `${owner} of the step "${id}" is empty.`,
       fix: 'Add "next" or "fallback" with the id of a step, "retry": true, or "complete": true.',
       witness: witness(loaded, id),
     };
@@ -277,11 +277,11 @@ function* checkEnd(loaded: Registered): Generator<Finding> {
   );
   const [first] = stuck;
   if (first === undefined) return;
-  const others = stuck.length === 1 ? "" : ` The same holds for ${stuck.length - 1} more.`;
+  const others = stuck.length === 1 ? "" : ` The same applies to ${stuck.length - 1} more.`;
   yield {
     code: "FLOW-NO-END",
     ...atStep(loaded, first),
-    message: `From the step "${first}" no transition leads to an end of the flow.${others}`,
+    message: `The step "${first}" has no path to an end of the flow.${others}`,
     fix: 'Give the last step of the flow { "complete": true } in onPass.',
     witness: witness(loaded, first),
   };

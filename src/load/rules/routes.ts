@@ -28,7 +28,7 @@ export function* checkRoutes(loaded: Registered): Generator<Finding> {
       yield {
         code: "TRANS-UNUSED",
         ...atStep(loaded, id, "transitions"),
-        message: `The step "${id}" has transitions but no structuredGate, so no intent is ever read and none is taken.`,
+        message: `The step "${id}" has transitions but no structuredGate, so no intent is read and no transition is taken.`,
         fix: "Add a structuredGate, or remove the transitions.",
       };
     }
@@ -160,7 +160,7 @@ function* checkRule(
     yield {
       code: "TRANS-CONDITION",
       ...atStep(loaded, id, "transitions", intent, "condition"),
-      message: `The condition "${rule.condition}" of "${intent}" is no key of what the step "${id}" hands on.${didYouMean(rule.condition, keys)}`,
+      message: `The condition "${rule.condition}" of "${intent}" is not a key that the step "${id}" hands on.${didYouMean(rule.condition, keys)}`,
       fix:
         keys.length === 0
           ? "Add the field to handoffFields."
@@ -231,7 +231,7 @@ function* checkTarget(
     };
   } else if (!flow.kinds.has(target)) {
     const known = loaded.sources.registry.steps.has(target)
-      ? `"${target}" is an entry of the registry but no step of the flow: it has no kind`
+      ? `"${target}" has no kind, so it is not a step of the flow`
       : `there is no such step`;
     yield {
       code: codes.unknown,
@@ -266,7 +266,7 @@ function* checkUnused(
     } else if (!allowed.includes(key)) {
       const word = (form.intents as readonly string[]).includes(key)
         ? ""
-        : `, which is no intent.${didYouMean(key, form.intents)}`;
+        : `, which is not an intent.${didYouMean(key, form.intents)}`;
       yield {
         code: "TRANS-UNUSED",
         ...at,
@@ -316,7 +316,7 @@ function* checkManners(loaded: Registered, id: StepId): Generator<Finding> {
         code: "FLOW-NEXT-CLOSURE",
         ...atStep(loaded, id, "transitions", "next"),
         message: `"next" of the step "${id}" leads into the closure "${target}".`,
-        fix: 'Use "handoff" to get to a closure.',
+        fix: 'Use "handoff" to reach a closure.',
       };
     }
   }
@@ -348,7 +348,7 @@ export function* checkReach(loaded: Registered): Generator<Finding> {
       code: "FLOW-UNREACHABLE",
       ...atStep(loaded, id),
       message: `No transition leads to the step "${id}" from ${known.map((entry) => `"${entry}"`).join(" or ")}.`,
-      fix: "Lead a transition to it, or remove it.",
+      fix: "Add a transition to it, or remove it.",
     };
   }
 }

@@ -39,19 +39,19 @@ export function refusedFolder(path: string, why: string) {
 
 type Fault = { readonly why: string; readonly fix: string };
 
-const NAME = "Write a host name such as registry.npmjs.org or *.example.com, with :PORT if need be.";
+const NAME = "Write a host name such as registry.npmjs.org or *.example.com, optionally with :PORT.";
 
 export function faultOfHost(host: string): Fault | null {
   const [, wildcard, name = "", port] = /^(\*\.)?([A-Za-z0-9.-]*)(?::(\d{1,5}))?$/.exec(host) ?? [];
-  if (host === "*" || host === "*.") return { why: "it is every host", fix: NAME };
+  if (host === "*" || host === "*.") return { why: "it matches every host", fix: NAME };
   const labels = name.split(".");
   if (name === "" || !labels.every(isLabel)) return { why: "it is not a host name", fix: NAME };
   if (port !== undefined && (Number(port) < 1 || Number(port) > 65_535))
-    return { why: `there is no port ${port}`, fix: NAME };
+    return { why: `${port} is not a valid port`, fix: NAME };
   if (wildcard !== undefined && labels.length < 2)
-    return { why: `it is every host below .${name}`, fix: NAME };
+    return { why: `it matches every host below .${name}`, fix: NAME };
   if (isLoopback(name) && port === undefined) {
-    return { why: "it is every service on this machine", fix: `Name the port: ${host}:8080.` };
+    return { why: "it matches every service on this machine", fix: `Name the port: ${host}:8080.` };
   }
   return null;
 }
@@ -68,10 +68,10 @@ function isLoopback(name: string): boolean {
 /** What can be told from the words alone; where they lead is looked at where the disk is. */
 function faultOfPath(path: string): string | null {
   if (path.trim() === "") return "it is empty";
-  if (/\p{Cc}/u.test(path)) return "it holds a control character";
-  if (/[*?[\]]/.test(path)) return "wildcards are not understood here";
+  if (/\p{Cc}/u.test(path)) return "it contains a control character";
+  if (/[*?[\]]/.test(path)) return "wildcards are not supported here";
   if (/^\/+\.?$/.test(path)) return "it is the whole disk";
   if (/^~\/?\.?$/.test(path)) return "it is your home folder";
-  if (/^~[^/]/.test(path)) return "only your own home folder can be written as ~";
+  if (/^~[^/]/.test(path)) return "~ only works for your own home folder";
   return null;
 }

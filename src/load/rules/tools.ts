@@ -29,7 +29,7 @@ export function* checkToolNames(
       document,
       pointer: `${pointer}/${index}`,
       message: isName(tool, known)
-        ? `"${entry}" in allowedTools allows nothing: only commands of Bash can be limited in parentheses.`
+        ? `"${entry}" in allowedTools allows nothing: only Bash takes a command in parentheses.`
         : `"${entry}" in allowedTools allows nothing: there is no tool "${tool}".${didYouMean(tool, known)}`,
       fix: `Write one of ${offered.join(", ")}; ${MCP_PREFIX}SERVER__TOOL for a tool of a server; Bash(git status) for one command.`,
     };

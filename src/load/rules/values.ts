@@ -54,7 +54,7 @@ function* checkVariables({ params, document, pointer, steps, name }: Asked): Gen
       document,
       pointer: `${pointer}/params/${escapeSegment(key)}`,
       steps,
-      message: `The parameter "${key}" of the validator "${name}" cannot be a variable of its shell: ${fault.why}.`,
+      message: `The parameter "${key}" of the validator "${name}" cannot be a shell variable: ${fault.why}.`,
       fix: fault.fix,
     };
   }
@@ -62,12 +62,12 @@ function* checkVariables({ params, document, pointer, steps, name }: Asked): Gen
 
 function variableFault(key: string, value: string): { readonly why: string; readonly fix: string } | null {
   const rename = "Give it another name, here and in the command.";
-  if (!NAME.test(key)) return { why: "a name has only letters, digits and _", fix: rename };
+  if (!NAME.test(key)) return { why: "a name may only contain letters, digits and _", fix: rename };
   if (RESERVED.test(key) || LOADER.test(key))
-    return { why: "a variable of this name changes what is run, or belongs to the shell", fix: rename };
-  if (value.includes("\0")) return { why: "its value holds a NUL character", fix: "Take that out." };
+    return { why: "the shell uses this variable, or it changes which programs run", fix: rename };
+  if (value.includes("\0")) return { why: "its value holds a NUL character", fix: "Remove it." };
   if (value.length <= MAX_VALUE) return null;
-  return { why: `its value is longer than ${MAX_VALUE} characters`, fix: "Put it into a file." };
+  return { why: `its value is longer than ${MAX_VALUE} characters`, fix: "Write it to a file." };
 }
 
 /** A name in capitals is taken for a variable of the environment, and one that the command sets itself is its own. */
@@ -93,8 +93,8 @@ function* checkReferences(asked: Asked, command: string): Generator<Finding> {
     document,
     pointer: `/validators/${escapeSegment(name)}/command`,
     steps,
-    message: `\${${literal.key}} in the command of the validator "${name}" stands in single quotes, where a shell puts no value in its place.`,
-    fix: `Write "\${${literal.key}}", in double quotes: the value then arrives as it is, whatever it holds.`,
+    message: `\${${literal.key}} in the command of the validator "${name}" is in single quotes, where the shell does not replace it.`,
+    fix: `Write "\${${literal.key}}", in double quotes: the value is then passed unchanged, whatever it contains.`,
   };
 }
 

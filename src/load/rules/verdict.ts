@@ -20,7 +20,7 @@ function* checkClosing({ flow, sources }: Registered): Generator<Finding> {
     code: "VERDICT-CLOSES",
     document: sources.agentDocument,
     pointer: "/runner/verdict",
-    message: `A run that has made its ${count.count} ${count.kind} counts as complete, and then its issue is closed, however far the work has come.`,
+    message: `A run counts as complete after ${count.count} ${count.kind}, and its issue is then closed even if the work is not done.`,
     fix: 'End the flow by a closure with the verdict type detect:graph, or set defaultClosureAction to "label-only".',
   };
 }
@@ -40,11 +40,11 @@ function* checkReachable(loaded: Registered): Generator<Finding> {
     pointer: "/runner/verdict/config",
     message:
       needed === Infinity
-        ? `The verdict ${sources.verdict.type} counts visits of steps that verify or close, and no way leads to one.`
-        : `The verdict ${sources.verdict.type} needs ${needed} visits before it can fire, but the run is stopped after ${limits.visits}.`,
+        ? `The verdict ${sources.verdict.type} counts visits of verification and closure steps, but no path leads to one.`
+        : `The verdict ${sources.verdict.type} needs ${needed} visits to end the run, but the run is stopped after ${limits.visits}.`,
     fix:
       needed === Infinity
-        ? "Lead a transition to a verification step or a closure."
+        ? "Add a transition to a verification step or a closure."
         : `Set maxIterations to at least ${needed}.`,
   };
 }
@@ -59,8 +59,8 @@ function* checkTold({ flow, sources }: Registered): Generator<Finding> {
       code: "VERDICT-UNTOLD",
       document: sources.agentDocument,
       pointer: "/runner/verdict/config",
-      message: `The run ends when the model gives ${how.what}, but no prompt tells it so.`,
-      fix: "Write {uv-verdict_criteria} in the system prompt, or name it in a prompt.",
+      message: `The run ends when the model gives ${how.what}, but no prompt mentions it.`,
+      fix: "Write {uv-verdict_criteria} in the system prompt, or mention it in a prompt.",
     };
   }
 }

@@ -86,10 +86,10 @@ function* checkIntentWords(
       steps: [step.id],
       message: isIntent
         ? `${file} names the intent "${word}", which the step "${step.id}" does not allow.`
-        : `${file} names the intent "${word}", which there is not.${didYouMean(word, decide.allow)}`,
+        : `${file} names the intent "${word}", which does not exist.${didYouMean(word, decide.allow)}`,
       fix: isIntent
-        ? `Say one of: ${decide.allow.join(", ")}; or add "${word}" to allowedIntents, the schema and the transitions.`
-        : `Say one of: ${decide.allow.join(", ")}.`,
+        ? `Use one of: ${decide.allow.join(", ")}; or add "${word}" to allowedIntents, the schema and the transitions.`
+        : `Use one of: ${decide.allow.join(", ")}.`,
     };
   }
 }
@@ -162,7 +162,7 @@ function* checkParameters(loaded: Registered): Generator<Finding> {
       code: "PARAM-UNREAD",
       document: sources.agentDocument,
       pointer: `/parameters/${escapeSegment(name)}`,
-      message: `The parameter "${name}" (${flag}) is read by no prompt.${didYouMean(name, unsupplied(loaded))}`,
+      message: `No prompt reads the parameter "${name}" (${flag}).${didYouMean(name, unsupplied(loaded))}`,
       fix: `Read it as {uv-${name}} in a prompt and add it to the step's uvVariables, or remove it.`,
     };
   }

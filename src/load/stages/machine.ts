@@ -213,7 +213,7 @@ function readMachine(
   }
   const { document } = yaml;
   if (document.value !== null && !isObject(document.value)) {
-    const message = `${file} must hold keys with values.`;
+    const message = `${file} must contain keys with values.`;
     const fix = "Write keys such as entry: plan, or remove the file.";
     findings.push({ code, document, pointer: "", message, fix });
     return broken();
@@ -236,7 +236,7 @@ function refuseRegistry(
     code: "DIALECT",
     document: emptyDocument(file),
     pointer: "",
-    message: `${folder} holds two flows: the stages in ${folder}/stages and the registry ${file}.`,
+    message: `${folder} contains two flows: the stages in ${folder}/stages and the registry ${file}.`,
     fix: "Move one of them to a folder of its own below .agent, or remove it.",
   });
   return true;
@@ -277,7 +277,7 @@ function* schemasOf({ stages, steps, source, document }: Machine): Generator<Sch
     refuse: (fault, path) => {
       const message = `${what} is not a valid JSON Schema: ${fault}.`;
       const pointer = finding.pointer + pointerOf(path);
-      return toProblem({ ...finding, pointer, message, fix: "Correct the schema at this place." }, null);
+      return toProblem({ ...finding, pointer, message, fix: "Fix the schema at this position." }, null);
     },
   });
   for (const [id, { document: file }] of stages) {
@@ -308,7 +308,7 @@ function twice(file: StageFile, first: StageFile): Finding {
     document: file.document,
     pointer: "/id",
     steps: [file.id],
-    message: `duplicateId: the stage "${file.id}" is in ${first.document.file} already.`,
+    message: `duplicateId: the stage "${file.id}" is already defined in ${first.document.file}.`,
     fix: "Give one of them another id.",
   };
 }

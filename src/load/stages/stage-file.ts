@@ -36,7 +36,7 @@ export function readStageFile(
 ): StageFile | null {
   const read = readText(files, file);
   if (read.kind !== "text") {
-    const why = read.kind === "missing" ? "it is not there" : read.why;
+    const why = read.kind === "missing" ? "it does not exist" : read.why;
     const message = `${file} cannot be read: ${why}.`;
     const fix = "Make it a readable file in the project.";
     findings.push({ code: "AC-SERVICE-003", document: emptyDocument(file), pointer: "", message, fix });
@@ -61,7 +61,7 @@ export function readStageFile(
       document: emptyDocument(file),
       pointer: "",
       message: `${file} is not read: the front matter of all stages together is longer than ${DEFAULTS.yamlLength} characters.`,
-      fix: "Shorten the front matter, or make several machines of it.",
+      fix: "Shorten the front matter, or split the machine.",
     });
     return null;
   }
@@ -77,7 +77,7 @@ export function readStageFile(
   const { document } = yaml;
   const value = document.value ?? {};
   if (!isObject(value)) {
-    const message = `The front matter of ${file} must hold keys with values.`;
+    const message = `The front matter of ${file} must contain keys with values.`;
     const fix = "Write the fields of the stage, such as id: plan.";
     findings.push({ code: "StageDefinitionInvalid", document, pointer: "", message, fix });
     return null;
@@ -88,7 +88,7 @@ export function readStageFile(
   return { document, source, body, id: FORBIDDEN_NAMES.has(id) ? "" : id };
 }
 
-export const MEND_YAML = "Correct the YAML at this place.";
+export const MEND_YAML = "Fix the YAML at this position.";
 
 /** Schemas without a word about their draft are of this one. */
 const DRAFT = "https://json-schema.org/draft/2020-12/schema";
@@ -157,13 +157,13 @@ function* checkFields(document: Document, source: StageSource): Generator<Findin
   });
   const { id = "", name, completionSchema, inputsSchema } = source;
   if (FORBIDDEN_NAMES.has(id))
-    yield report("StageIdInvalid", "/id", `No stage can be called "${id}".`, "Rename the stage.");
+    yield report("StageIdInvalid", "/id", `"${id}" is not a valid stage id.`, "Rename the stage.");
   if (id === END) {
-    const message = `No stage can be called "${END}": next: ${END} is the end of the run.`;
+    const message = `"${END}" is not a valid stage id: next: ${END} ends the run.`;
     yield report("StageIdInvalid", "/id", message, "Rename the stage.");
   }
   if (name?.trim() === "")
-    yield report("StageFieldMissing", "/name", "name is empty.", "Write the name that people see.");
+    yield report("StageFieldMissing", "/name", "name is empty.", "Write the display name.");
   if (isObject(completionSchema)) {
     const fault =
       own(completionSchema, "type") === "object"
@@ -171,7 +171,7 @@ function* checkFields(document: Document, source: StageSource): Generator<Findin
         : `its type is ${show(own(completionSchema, "type"))}, but must be "object"`;
     if (fault !== null) {
       const message = `completionSchema of the stage "${id}" cannot be used: ${fault}.`;
-      const fix = "A tool is called with an object, so write type: object at the top of the schema.";
+      const fix = "Tool arguments are an object, so write type: object at the top of the schema.";
       yield report("StageCompletionSchemaInvalid", "/completionSchema", message, fix);
     }
   }

@@ -26,7 +26,12 @@ export function loadInputs(inputs: Json | undefined, reader: Reader): Inputs {
       ? draftFault(inputs)
       : `its type is ${show(type)}, but must be "object"`;
   if (fault !== null)
-    report("StageDefinitionInvalid", "", `inputs cannot be used: ${fault}.`, "Declare the fields of ctx.");
+    report(
+      "StageDefinitionInvalid",
+      "",
+      `inputs cannot be used: ${fault}.`,
+      "Declare the fields of ctx as an object.",
+    );
   const properties = own(inputs, "properties");
   if (properties !== undefined && !isObject(properties)) {
     const message = `inputs.properties is ${show(properties)}, but must be an object.`;
@@ -43,7 +48,7 @@ export function loadInputs(inputs: Json | undefined, reader: Reader): Inputs {
       report(
         "StageDefinitionInvalid",
         pointer,
-        `No input can be called "${name}": ${refused}.`,
+        `"${name}" is not a valid input name: ${refused}.`,
         "Rename it.",
       );
       continue;
@@ -63,7 +68,7 @@ export function loadInputs(inputs: Json | undefined, reader: Reader): Inputs {
     if (parameter.default !== undefined) {
       const why = misfitOf(parameter, parameter.default);
       const message = `The default of the input "${name}" ${why}.`;
-      if (why !== null) report("PARAM-DEFAULT", `${pointer}/default`, message, "Give a default that fits.");
+      if (why !== null) report("PARAM-DEFAULT", `${pointer}/default`, message, "Set a valid default.");
     }
     parameters.push(parameter);
   }
@@ -71,9 +76,9 @@ export function loadInputs(inputs: Json | undefined, reader: Reader): Inputs {
 }
 
 function refusal(name: string): string | null {
-  if (FORBIDDEN_NAMES.has(name)) return "the name reaches into the machinery of objects";
-  if (RESERVED_FIELDS.has(name)) return "the runtime writes ctx of that name";
-  return isFieldName(name) ? null : "no placeholder could read it";
+  if (FORBIDDEN_NAMES.has(name)) return "the name has a special meaning in JavaScript objects";
+  if (RESERVED_FIELDS.has(name)) return "the runtime sets that field of ctx";
+  return isFieldName(name) ? null : "a placeholder cannot read it";
 }
 
 /** null: of no single type, so that only a run can tell whether a value fits. */

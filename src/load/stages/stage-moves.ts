@@ -40,7 +40,7 @@ export function nextOf(file: StageFile, world: MoveWorld): Move {
   if (Object.hasOwn(next, "execution") || Object.hasOwn(next, "nextStages"))
     return resultOf(file, next, world);
   report(file, world, "StageDefinitionInvalid", "/next", {
-    message: `next of the stage "${file.id}" is none of the forms there are.`,
+    message: `next of the stage "${file.id}" has an unknown form.`,
     fix: "Write the id of a stage, end, {parallel: […], join: …} or {switch: …, cases: {…}}.",
   });
   return DONE;
@@ -101,7 +101,7 @@ function resultOf(file: StageFile, written: JsonObject, world: MoveWorld): Move 
   }
   if (join !== undefined) {
     report(file, world, "StageDefinitionInvalid", "/next/join", {
-      message: `The stage "${file.id}" has a join, but its nextStages do not run side by side.`,
+      message: `The stage "${file.id}" has a join, but its nextStages do not run in parallel.`,
       fix: "Set execution to parallel, or remove join.",
     });
   }
@@ -118,7 +118,7 @@ function resultOf(file: StageFile, written: JsonObject, world: MoveWorld): Move 
 function requireJoin(file: StageFile, join: string | undefined, world: MoveWorld): void {
   if (join === undefined || world.known.has(join)) return;
   report(file, world, "StageJoinDangling", "/next/join", {
-    message: `The join "${join}" of the stage "${file.id}" is no stage.${didYouMean(join, world.known)}`,
+    message: `The join "${join}" of the stage "${file.id}" is not a stage.${didYouMean(join, world.known)}`,
     fix:
       join === END
         ? "Remove join: without it the run ends when all siblings are done."
@@ -139,13 +139,13 @@ function forkOf(
     if (siblings.indexOf(id) === index) continue;
     report(file, world, "StageDefinitionInvalid", `${pointer}/${index}`, {
       message: `The stage "${file.id}" lists the sibling "${id}" twice.`,
-      fix: "List each stage once; a second one of its kind needs a file and an id of its own.",
+      fix: "List each stage once; to run it twice, copy its file with another id.",
     });
   }
   if (steps.length < 2) {
     report(file, world, "InvalidParallelPlan", pointer, {
-      message: `The stage "${file.id}" leads to ${steps.length === 0 ? "no stage" : "only one stage"} side by side.`,
-      fix: "List two stages or more, or write the id of the one stage as next.",
+      message: `The stage "${file.id}" has ${steps.length === 0 ? "no stage" : "only one stage"} in parallel.`,
+      fix: "List two or more stages, or write the id of the one stage as next.",
     });
   }
   return { kind: "fork", steps, join };
@@ -180,8 +180,8 @@ function resultPath(file: StageFile, on: string, world: MoveWorld): Path | null 
   report(file, world, "StageDefinitionInvalid", "/next/switch", {
     message:
       path === null
-        ? `"${on}" is no path into the result of the stage "${file.id}".`
-        : `"${on}" is not in the result of the stage "${file.id}": there is no "${root}" in it.${didYouMean(root, RESULT_FIELDS)}`,
+        ? `"${on}" is not a valid path into the result of the stage "${file.id}".`
+        : `"${on}" is not in the result of the stage "${file.id}": results have no "${root}".${didYouMean(root, RESULT_FIELDS)}`,
     fix: `Write a path such as parsed.approved; a result holds ${RESULT_FIELDS.join(", ")}.`,
   });
   return null;

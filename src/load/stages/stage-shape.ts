@@ -11,25 +11,28 @@ export const STAGE_ID = "^[a-z][a-z0-9]*(-[a-z0-9]+)*$";
 export const END = "end";
 
 const STAGE_NAMES = list("Stages.", text("A stage.", { filled: true }), { required: true });
-const JOIN = text("The stage that goes on when all of them are done; without it the run ends then.", {
+const JOIN = text("The stage that runs when all of them are done; without it the run ends.", {
   filled: true,
 });
 
 /** The forms of `next` beside the id of a stage. */
-export const PARALLEL = group("Several stages side by side.", {
+export const PARALLEL = group("Several stages in parallel.", {
   parallel: STAGE_NAMES,
   join: JOIN,
-  policy: text("fail-fast: one failure stops the others. independent: the join sees how each ended.", {
-    enum: ["fail-fast", "independent"],
-    default: "fail-fast",
-  }),
+  policy: text(
+    "fail-fast: one failure stops the others. independent: all finish, and the join sees each result.",
+    {
+      enum: ["fail-fast", "independent"],
+      default: "fail-fast",
+    },
+  ),
 });
-export const SWITCH = group("One of several stages, by a value of the result.", {
+export const SWITCH = group("One of several stages, selected by a value of the result.", {
   switch: text("Where the value is in the result, such as parsed.approved.", {
     required: true,
     filled: true,
   }),
-  cases: map("The stage for each value, and for any other: default.", text("A stage.", { filled: true }), {
+  cases: map("The stage for each value; default for all others.", text("A stage.", { filled: true }), {
     required: true,
   }),
 });
@@ -46,36 +49,39 @@ const RETRY = { code: "StageRetryPolicyInvalid" } as const;
 
 /** In the order in which findings are told. */
 const STAGE_FIELDS = {
-  id: text("Names the stage: small letters, digits and single dashes.", {
+  id: text("The stage id: lowercase letters, digits and single dashes.", {
     ...REQUIRED,
     pattern: STAGE_ID,
     code: "StageIdInvalid",
   }),
-  name: text("The name people see.", { ...REQUIRED, ...TYPE }),
-  allowedTools: list("Tools that the stage may call, by their exact names.", text("A tool.", TYPE), {
+  name: text("The display name.", { ...REQUIRED, ...TYPE }),
+  allowedTools: list("Exact names of the tools that the stage may call.", text("A tool.", TYPE), {
     ...REQUIRED,
     ...TYPE,
   }),
-  completionTool: text("The tool that the model calls to end the stage. It is made for the stage.", {
-    ...REQUIRED,
-    ...TYPE,
-    pattern: "^[A-Za-z_][A-Za-z0-9_-]{0,63}$",
-  }),
-  completionSchema: anything("JSON Schema of what that tool is called with; an object.", {
+  completionTool: text(
+    "The name of the tool that the model calls to end the stage. Lockstep creates it for the stage.",
+    {
+      ...REQUIRED,
+      ...TYPE,
+      pattern: "^[A-Za-z_][A-Za-z0-9_-]{0,63}$",
+    },
+  ),
+  completionSchema: anything("JSON Schema of the arguments of that tool; an object.", {
     ...REQUIRED,
     types: ["object"],
     code: "StageCompletionSchemaInvalid",
   }),
   retryPolicy: object(
-    "How often the stage is tried.",
+    "How often the stage is attempted.",
     {
-      maxAttempts: number("Tries in one visit, the first included.", {
+      maxAttempts: number("Attempts in one visit, including the first.", {
         required: true,
         min: 1,
         integer: true,
         ...RETRY,
       }),
-      backoff: text("How the waits between tries grow, from a second to half a minute.", {
+      backoff: text("How the delay between attempts grows, from one second to 30 seconds.", {
         required: true,
         enum: ["none", "linear", "exponential"],
         ...RETRY,
@@ -83,24 +89,24 @@ const STAGE_FIELDS = {
     },
     { ...REQUIRED, ...RETRY },
   ),
-  turnCap: number("Responses of the model in one try.", {
+  turnCap: number("Model responses in one attempt.", {
     ...REQUIRED,
     min: 1,
     integer: true,
     code: "StageTurnCapTooLow",
   }),
-  resolutionPolicy: text("What is done when the gate does not let the stage begin.", {
+  resolutionPolicy: text("What happens when the gate does not let the stage begin.", {
     ...REQUIRED,
     enum: ["retry-later", "fail", "skip", "ask"],
     code: "StageResolutionPolicyInvalid",
   }),
   description: text("What the stage does.", TYPE),
-  inputsSchema: anything("JSON Schema of each result that the stage is given.", {
+  inputsSchema: anything("JSON Schema of each result passed to the stage.", {
     types: ["object"],
     code: "StageInputsInvalid",
   }),
-  tags: list("Words of your own.", text("A word.", TYPE), { ...TYPE, default: [] }),
-  next: anything("Where a stage that was done leads: a stage, end, parallel or switch. Absent: the end.", {
+  tags: list("Your own tags.", text("A word.", TYPE), { ...TYPE, default: [] }),
+  next: anything("What follows a completed stage: a stage, end, parallel or switch. Default: end.", {
     types: ["string", "object"],
     code: "StageDefinitionInvalid",
     schema: NEXT_SCHEMA,
@@ -109,51 +115,47 @@ const STAGE_FIELDS = {
     ...TYPE,
     default: [],
   }),
-  gate: text("The check of machine.yaml that must pass before the model is asked.", {
+  gate: text("The check of machine.yaml that must pass before the model is called.", {
     ...TYPE,
     filled: true,
   }),
-  onFail: text("The stage that goes on when this one failed or ran out of turns.", {
+  onFail: text("The stage that runs when this one failed or ran out of turns.", {
     ...TYPE,
     filled: true,
   }),
   ifInterrupted: text(
-    "What becomes of the stage when its process went away meanwhile: it is done again, a person is asked, or the run fails.",
+    "What happens to a stage that was running when its process died: it runs again, a person is asked, or the run fails.",
     { ...TYPE, enum: ["retry", "ask", "fail"] },
   ),
   share: map(
-    "What is written into the context of the machine, for all later stages: a name, and a path that begins with parsed.",
+    "Values shared with all later stages through ctx: a name, and a path that begins with parsed.",
     text("A path.", TYPE),
     TYPE,
   ),
   output: map(
-    "What later stages may read besides the payload: a name, and a path that begins with parsed.",
+    "Values that later stages may read in addition to the payload: a name, and a path that begins with parsed.",
     text("A path.", TYPE),
     TYPE,
   ),
   limits: STEP_LIMITS,
 };
 export const STAGE_KEYS: readonly string[] = Object.keys(STAGE_FIELDS);
-export const STAGE = group(
-  "One stage: its contract with the runtime. Keys that are not listed are yours.",
-  STAGE_FIELDS,
-  { open: true },
-);
+export const STAGE = group("A stage. You may add keys of your own.", STAGE_FIELDS, { open: true });
 
-const CHECK = object("A command that tells whether something holds.", {
+const CHECK = object("A command whose exit code says whether a condition holds.", {
   ...VALIDATOR_FIELDS,
-  failurePattern: text("A word for how it fails; by default the check's name.", { filled: true }),
+  failurePattern: text("The name of its failure; by default the check's name.", { filled: true }),
 });
 
 const MACHINE_FIELDS = {
   id: text("The machine's name, the same as its folder's.", { filled: true }),
   entry: text("The first stage; by default the one that no other leads to.", { filled: true }),
-  inputs: anything("JSON Schema of what a run is started with. Each property is a field of ctx and a flag.", {
+  inputs: anything("JSON Schema of the parameters of a run. Each property is a field of ctx and a flag.", {
     types: ["object"],
   }),
   checks: map("Checks, by name.", CHECK),
   mcpServers: MCP_SERVERS,
-  limits: group("Ceilings of a run.", {
+  limits: group("Limits of a run.", {
     visits: number("Visits of stages.", { default: DEFAULTS.stageVisits, min: 1, integer: true }),
     ...LIMIT_FIELDS,
   }),

@@ -90,7 +90,7 @@ function schemaOf({ source, document }: StageFile, key: "completionSchema" | "in
   if (isObject(schema) && draftFault(schema) === null)
     return { kind: "schema", name, schema: withDraft(schema) };
   const code = key === "completionSchema" ? "StageCompletionSchemaInvalid" : "StageInputsInvalid";
-  return { kind: "unresolved", name, code, why: `${key} is no schema that can be used` };
+  return { kind: "unresolved", name, code, why: `${key} is not a usable schema` };
 }
 
 /** Within what the agent may use. Where that is limited to certain commands, so is the stage. */
@@ -108,7 +108,7 @@ function toolsOf(
       code: "CompletionToolReserved",
       ...at,
       pointer: "/completionTool",
-      message: `The completion tool of the stage "${id}" is called "${completionTool}", which is the name of a tool.`,
+      message: `The completion tool of the stage "${id}" is named "${completionTool}", which is the name of another tool.`,
       fix: `Give it a name of its own, such as submit_${id.replaceAll("-", "_")}.`,
     });
   }
@@ -120,17 +120,17 @@ function toolsOf(
       const why = isThere
         ? `"${tool}" is not among runner.boundaries.allowedTools of the agent`
         : tool === completionTool
-          ? `"${tool}" is its completion tool, which is always there and not listed`
+          ? `"${tool}" is its completion tool, which is always available and must not be listed`
           : server !== null
             ? `"${tool}" is a tool of the server "${server}", which mcpServers does not declare`
             : known.has(tool)
-              ? `"${tool}" is a tool of some coding agents, and Lockstep has none of that name`
+              ? `"${tool}" is a tool of some coding agents; Lockstep does not have it`
               : `there is no tool "${tool}".${didYouMean(tool, offered)}`;
       findings.push({
         code: "StageToolUnknown",
         ...at,
         pointer: `/allowedTools/${index}`,
-        message: `The stage "${id}" allows what it cannot have: ${why.replace(/\.$/, "")}${why.endsWith("?") ? "" : "."}`,
+        message: `The stage "${id}" allows a tool that it cannot have: ${why.replace(/\.$/, "")}${why.endsWith("?") ? "" : "."}`,
         fix: `Write exact names of these: ${offered.join(", ")}; or mcp__SERVER__TOOL for a tool of a server.`,
       });
     }
@@ -165,8 +165,8 @@ function carryOf(
       steps: [id],
       pointer: `/${where}/${escapeSegment(key)}`,
       message: isName
-        ? `"${written}" in ${where} of the stage "${id}" is no path that begins with parsed.`
-        : `"${key}" in ${where} of the stage "${id}" is ${isFree ? "no name that a placeholder could read" : "a name that belongs to the runtime"}.`,
+        ? `"${written}" in ${where} of the stage "${id}" is not a path that begins with parsed.`
+        : `"${key}" in ${where} of the stage "${id}" is ${isFree ? "not a name that a placeholder can read" : "reserved for the runtime"}.`,
       fix: isName ? `Write a path into the payload, such as parsed.${key}.` : "Rename it.",
     });
     return [];

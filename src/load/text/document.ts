@@ -42,7 +42,7 @@ export function readDocument(files: Files, file: string): DocumentRead {
   const scanned = () => (scan ??= scanJson(text));
   try {
     const written = membersWritten(text);
-    if (written === null) throw new Error("it nests too deeply");
+    if (written === null) throw new Error("it is nested too deeply");
     const value = JSON.parse(text) as Json;
     const repeated = written === membersKept(value) ? [] : repeatedMembers(text);
     return {
@@ -64,7 +64,7 @@ export type TextRead =
 
 /** The text without a byte order mark. A path out of the project is not even asked for. */
 export function readText(files: Files, file: string): TextRead {
-  if (escapesProject(file)) return { kind: "unreadable", why: "the path leads out of the project" };
+  if (escapesProject(file)) return { kind: "unreadable", why: "the path leaves the project" };
   const read = files.read(file);
   switch (read.kind) {
     case "text":

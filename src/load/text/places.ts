@@ -112,11 +112,11 @@ function scan(text: string, spans: Map<string, Span> | null): FullScan {
       break;
     }
     if (expect === "nothing") {
-      if (char !== undefined) fail("there is more text after the end of the value");
+      if (char !== undefined) fail("there is text after the end of the value");
       break;
     }
     if (char === undefined) {
-      fail(top === undefined ? "the file holds no value" : `the file ends inside ${nameOf(top)}`);
+      fail(top === undefined ? "the file is empty" : `the file ends inside ${nameOf(top)}`);
       break;
     }
 
@@ -145,7 +145,7 @@ function scan(text: string, spans: Map<string, Span> | null): FullScan {
       }
       const end = endOfString(text, at);
       if (end === -1) {
-        fail("this string is not closed, or holds a character that must be escaped");
+        fail("this string is not closed, or contains a character that must be escaped");
         break;
       }
       const from = at;
@@ -175,7 +175,7 @@ function scan(text: string, spans: Map<string, Span> | null): FullScan {
     else if (top === undefined) offsets.set("", at);
 
     if ((char === "{" || char === "[") && open.length >= DEFAULTS.jsonDepth) {
-      fail(`it nests deeper than ${DEFAULTS.jsonDepth} levels`);
+      fail(`it is nested deeper than ${DEFAULTS.jsonDepth} levels`);
       break;
     }
     if (char === "{" || char === "[") {
@@ -194,7 +194,7 @@ function scan(text: string, spans: Map<string, Span> | null): FullScan {
     if (end === -1) {
       fail(
         char === '"'
-          ? "this string is not closed, or holds a character that must be escaped"
+          ? "this string is not closed, or contains a character that must be escaped"
           : char === "]" || char === "}"
             ? `there is a comma before "${char}", or a value is missing`
             : "this is not a valid JSON value",

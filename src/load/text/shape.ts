@@ -336,7 +336,7 @@ function readText(form: Form & { kind: "text" }, value: string, pointer: string,
       code: "OLD-NAME",
       document: reader.document,
       pointer,
-      message: `${named(pointer, reader)} is "${clip(value)}", the former name of "${present}".`,
+      message: `${named(pointer, reader)} is "${clip(value)}", the old name of "${present}".`,
       fix: `Write "${present}".`,
       ...correctTo(present, reader.document, pointer),
     });
@@ -381,7 +381,7 @@ function wrong(
 }
 
 function reportMissing(form: Form, pointer: string, reader: Reader): void {
-  const otherwise = form.default === undefined ? "" : ` ${JSON.stringify(form.default)} is taken.`;
+  const otherwise = form.default === undefined ? "" : ` ${JSON.stringify(form.default)} is used.`;
   reader.findings.push({
     code: form.missing ?? form.code ?? reader.code,
     document: reader.document,

@@ -115,7 +115,7 @@ function repeatedKeys(document: YamlDocument): readonly Fault[] {
         if (!isScalar(key)) continue;
         const name = isNumericKey(key.value) ? String(key.value) : key.value;
         if (names.has(name))
-          found.push({ offset: key.range?.[0] ?? 0, what: `the key "${String(name)}" stands there twice` });
+          found.push({ offset: key.range?.[0] ?? 0, what: `the key "${String(name)}" occurs twice` });
         names.add(name);
       }
     },
@@ -132,8 +132,8 @@ function faults(...list: readonly Fault[]): Parsed {
 }
 
 function inWords(message: string): string {
-  if (message.startsWith("Excessive alias count")) return "its aliases stand for too much";
-  if (message.startsWith("Maximum call stack")) return "it nests too deeply";
+  if (message.startsWith("Excessive alias count")) return "its aliases expand to too many values";
+  if (message.startsWith("Maximum call stack")) return "it is nested too deeply";
   if (message.startsWith("Tabs are not allowed"))
     return "a tab is used for indentation; YAML allows only spaces";
   if (message === "With stringKeys, all keys must be strings") return "a key must be a plain word";
@@ -145,8 +145,8 @@ function excess(value: Json): string | null {
   let nodes = 0;
   const tooMuch = (here: Json, depth: number): string | null => {
     nodes += 1;
-    if (depth > DEFAULTS.yamlDepth) return `it nests deeper than ${DEFAULTS.yamlDepth} levels`;
-    if (nodes > DEFAULTS.yamlNodes) return `it holds more than ${DEFAULTS.yamlNodes} values`;
+    if (depth > DEFAULTS.yamlDepth) return `it is nested deeper than ${DEFAULTS.yamlDepth} levels`;
+    if (nodes > DEFAULTS.yamlNodes) return `it has more than ${DEFAULTS.yamlNodes} values`;
     if (typeof here !== "object" || here === null) return null;
     for (const member of Object.values(here as JsonObject)) {
       const what = tooMuch(member, depth + 1);

@@ -3,7 +3,7 @@ import { RunnerError, type Journal } from "../../engine/ports.ts";
 import type { Event } from "../../flow/event.ts";
 import { notAnAnswer } from "../../flow/question.ts";
 import { foldRun } from "../records/fold.ts";
-import { requireKnownState } from "../trust/foreign.ts";
+import { requireKnownState } from "../trust/foreign-state.ts";
 import { fileOf, fits, postAnswer } from "./mailbox.ts";
 import { openQuestion, waitingQuestions, type OpenQuestion } from "./questions.ts";
 import { findRun } from "../records/runs.ts";
@@ -24,7 +24,7 @@ export async function questionsOf(journal: Journal, ref: string): Promise<Questi
   const row = await findRun(journal, ref);
   const { id: run, agent, owned: isDriven } = row;
   let suspended: Event | null = null;
-  const { state, last } = await foldRun(journal, row, ({ event }) => {
+  const { state, last } = await foldRun(journal, row, ({ entry: { event } }) => {
     if (event.type === "step.suspended") suspended = event;
   });
   const ended = last?.event;
@@ -56,10 +56,10 @@ export function answerQuestion(
   if (expiresAt !== null && Date.parse(expiresAt) <= now)
     throw new RunnerError(
       "QUESTION_EXPIRED",
-      `Question ${id} of run ${run} was open until ${expiresAt}. \`lockstep resume ${run}\` goes on without an answer.`,
+      `Question ${id} of run ${run} was open until ${expiresAt}. \`lockstep resume ${run}\` continues without an answer.`,
     );
   if (postAnswer(stateDir, run, id, answer)) return;
-  const why = `Question ${id} of run ${run} has an answer already: ${fileOf(stateDir, run, id)}. It counts when the run goes on.`;
+  const why = `Question ${id} of run ${run} already has an answer: ${fileOf(stateDir, run, id)}. It is used when the run continues.`;
   throw new RunnerError("QUESTION_ANSWERED", why);
 }
 

@@ -34,7 +34,7 @@ export function createMailbox(stateDir: string, run: string): Mailbox {
       const text = letterText(file);
       if (text === null) return null;
       const letter = typeof text === "string" ? readLetter(text, question) : text.why;
-      if (typeof letter === "string") return { kind: "bad", why: `${file} is no answer: ${letter}` };
+      if (typeof letter === "string") return { kind: "bad", why: `${file} is not a valid answer: ${letter}` };
       return { kind: "letter", ...letter, at: found.mtimeMs };
     },
     discard: async (id) => {
@@ -91,12 +91,12 @@ function readLetter(text: string, question: Question): Pick<Letter, "answer" | "
   try {
     value = JSON.parse(text) as Json;
   } catch {
-    return "it is no JSON";
+    return "it is not JSON";
   }
-  if (!isObject(value)) return "it is no object";
+  if (!isObject(value)) return "it is not an object";
   const stranger = Object.keys(value).find((key) => key !== "answer" && key !== "by");
   if (stranger !== undefined)
-    return `it has a key ${JSON.stringify(stranger.slice(0, 40))}, and only "answer" belongs there`;
+    return `it has a key ${JSON.stringify(stranger.slice(0, 40))}, but only "answer" is allowed`;
   const answer = own(value, "answer");
   if (typeof answer !== "string" || answer.trim() === "") return '"answer" must be a text';
   if (!fits(question, answer)) return `"answer" must be one of ${question.choices.join(", ")}`;

@@ -2,10 +2,10 @@
 import { decide } from "../../engine/decide/decide.ts";
 import { RunnerError, type Clock, type Journal } from "../../engine/ports.ts";
 import type { Entry } from "../../flow/event.ts";
-import { requireKnownState } from "../trust/foreign.ts";
+import { requireKnownState } from "../trust/foreign-state.ts";
 import { foldRun } from "../records/fold.ts";
 import { findRun, summarise } from "../records/runs.ts";
-import { forgetWish, leaveWish } from "./wishes.ts";
+import { forgetWish, leaveWish } from "./pause-and-stop.ts";
 
 export type Steered = {
   readonly run: string;
@@ -46,7 +46,7 @@ export async function stopRun(
   if (!owned)
     throw new RunnerError(
       "NOT_DRIVEN",
-      `Nobody drives run ${run} of "${agent}", so there is nothing to stop.`,
+      `No process is running run ${run} of "${agent}", so there is nothing to stop.`,
     );
   leaveWish(stateDir, run, "stop");
   return { run, agent, state: await stateAfter(journal, stateDir, run, clock) };

@@ -13,7 +13,7 @@ import {
   type Told,
   type Trial,
 } from "./probe-table.ts";
-import { standingOf } from "../trust/states.ts";
+import { standingOf } from "../trust/state-folders.ts";
 import { requireTrust, trustState } from "../trust/trust.ts";
 
 export const PROJECT_TRIALS: readonly Trial[] = [
@@ -42,7 +42,7 @@ async function tryTrust({ flow, around, sandbox, ground }: Scene): Promise<Told>
   );
   if (!isAsked) return advisory("a run would begin without asking");
   if (everything === "all")
-    return advisory("LOCKSTEP_TRUST=all is set: everything is trusted, nobody is asked");
+    return advisory("LOCKSTEP_TRUST=all is set: everything is trusted without asking");
   const things = `${commands.length} ${commands.length === 1 ? "thing" : "things"}`;
   if (state === "trusted") return enforced(`you trusted ${things} of it${at === null ? "" : ` on ${at}`}`);
   return enforced(`a run would ask about ${things} first: lockstep trust show ${flow.agent}`);
@@ -104,7 +104,7 @@ function tryLinks({ around: { env } }: Scene): Told {
 /** An answer that asks for a label that the agent file does not name. */
 function tryLabels({ flow: { settings } }: Scene): Told {
   const { github } = settings;
-  if (!github.enabled) return enforced("none: GitHub is switched off");
+  if (!github.enabled) return enforced("none: GitHub is disabled");
   const label = newName();
   const answer = { closure_action: "label-and-close", issue: { labels: { add: [label], remove: [label] } } };
   const { labels } = closingOf(github, answer);

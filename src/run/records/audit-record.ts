@@ -1,5 +1,5 @@
 /** The record of a run in the words of the life of its stages, from its journal alone. */
-import { recordsOf, type AuditRecord } from "../../tell/audit.ts";
+import { auditRecords, type AuditRecord } from "../../tell/audit.ts";
 import { RunnerError, type Journal } from "../../engine/ports.ts";
 import { foldRun } from "./fold.ts";
 import { findRun, flowOf } from "./runs.ts";
@@ -15,9 +15,6 @@ export async function auditRun(journal: Journal, ref: string): Promise<readonly 
       `Run ${row.id} of "${row.agent}" has no stages, and so no audit of them.`,
     );
   const records: AuditRecord[] = [];
-  await foldRun(journal, row, (entry, before, after, flow) => {
-    for (const [name, about] of recordsOf({ entry, before, after, flow }))
-      records.push({ at: entry.at, name, about });
-  });
+  await foldRun(journal, row, (moment) => void records.push(...auditRecords(moment)));
   return records;
 }

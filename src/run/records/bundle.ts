@@ -1,4 +1,5 @@
 /** A run as one file: its flows and its entries, whole in itself, to be replayed anywhere. */
+import { prepareAll, type Prepared, type PreparedFlows } from "../../engine/schema/prepared.ts";
 import { RunnerError, type Journal, type RunRow } from "../../engine/ports.ts";
 import type { Divergence } from "../../story/replay.ts";
 import { inItsOwnRun, retell } from "../../story/reword.ts";
@@ -109,8 +110,8 @@ export async function* textOf({ head, damage, slices }: Exporting): AsyncGenerat
 async function flowsIn(
   journal: Journal,
   row: RunRow,
-): Promise<{ readonly adopted: Flows; readonly last: number; readonly damage: Damage | null }> {
-  const adopted: { [digest: string]: Flow } = {};
+): Promise<{ readonly adopted: PreparedFlows; readonly last: number; readonly damage: Damage | null }> {
+  const adopted: { [digest: string]: Prepared } = {};
   let last = 0;
   let met: EntryDamaged | null = null;
   try {
@@ -142,9 +143,9 @@ export function parseBundle(text: string, file: string): Bundle {
   } catch (cause) {
     throw new RunnerError("EXPORT_INVALID", `${file} is not valid JSON, or was cut off.`, { cause });
   }
-  if (!isObject(value) || own(value, "kind") !== "lockstep-run") throw refuse("is no run that was exported.");
+  if (!isObject(value) || own(value, "kind") !== "lockstep-run") throw refuse("is not an exported run.");
   if (own(value, "v") !== 1)
-    throw refuse(`has version ${JSON.stringify(own(value, "v"))}, and this Lockstep knows 1.`);
+    throw refuse(`has version ${JSON.stringify(own(value, "v"))}, but this Lockstep only reads version 1.`);
   const { run, flows, entries } = value as unknown as Partial<Bundle>;
   const isWhole =
     isObject(run) &&
@@ -225,18 +226,19 @@ export async function importRun(journal: Journal, bundle: Bundle, options: Impor
   if (bundle.damaged !== undefined)
     throw new RunnerError(
       "EXPORT_INVALID",
-      `Run ${run.id} was exported from a damaged record and is not whole: going on with it could repeat what it has done. "lockstep replay" looks at the file.`,
+      `Run ${run.id} was exported from a damaged record and is incomplete: resuming it could repeat its effects. Inspect the file with "lockstep replay".`,
     );
   const { difference } = await replayBundle(bundle);
   if (difference?.about === "entry") {
-    const why = `Entry ${difference.seq} of run ${run.id} cannot follow the ones before it, so it is no record of a run.`;
+    const why = `Entry ${difference.seq} of run ${run.id} cannot follow the entries before it, so this is not a valid run.`;
     throw new RunnerError("EXPORT_INVALID", why);
   }
   const flow = flows[run.flow]!;
   const adopted = Object.fromEntries(
     adoptions(entries).map((digest): readonly [string, Flow] => [digest, flows[digest]!]),
   );
-  const here = foreignData(`Run ${run.id}`, () => inThisPlace(bundle, id, options.cwd));
+  const ready = await prepareAll(flows);
+  const here = foreignData(`Run ${run.id}`, () => inThisPlace(bundle, ready, id, options.cwd));
   const about = { id, agent: run.agent, at: options.now, digest: run.flow, flow };
   try {
     const handle = await journal.create(about, here, adopted);
@@ -263,7 +265,12 @@ function startedHere(
 }
 
 /** The recorded decisions stay as they are recorded: a replay shall tell of them. */
-function inThisPlace({ run, flows, entries }: Bundle, id: string, cwd: string): readonly Entry[] {
+function inThisPlace(
+  { run, entries }: Bundle,
+  flows: PreparedFlows,
+  id: string,
+  cwd: string,
+): readonly Entry[] {
   const told = retell({
     flow: flows[run.flow]!,
     adopted: flows,

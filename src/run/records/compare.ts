@@ -63,7 +63,7 @@ async function told(journal: Journal, ref: string) {
   const answers = new Map<string, Json>();
   const checks = new Map<string, readonly Json[]>();
   let args: Json = {};
-  const { state, flow, digest } = await foldRun(journal, row, (entry) => {
+  const { state, flow, digest } = await foldRun(journal, row, ({ entry }) => {
     addEntry(report, entry);
     const { event } = entry;
     if (event.type === "run.started") ({ args } = event);

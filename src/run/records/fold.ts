@@ -1,23 +1,23 @@
 /** A run folded entry by entry while it is read: however long it is, only a slice of it is held. */
-import { stateAfter } from "../../engine/decide/decide.ts";
+import type { Prepared } from "../../engine/schema/prepared.ts";
 import type { Journal, RunRow } from "../../engine/ports.ts";
 import { EMPTY_STATE, type State } from "../../engine/decide/state.ts";
 import type { Entry } from "../../flow/event.ts";
-import type { Flow } from "../../flow/flow.ts";
 import { EntryDamaged } from "../../journal/errors.ts";
-import { damageOf, flowOf, slicesOf, type Damage } from "./runs.ts";
+import type { Moment } from "../../story/story.ts";
+import { momentsOf } from "../watch/follow.ts";
+import { damageOf, flowOf, type Damage } from "./runs.ts";
 
 /** Where a run stands, and by which flow. */
 export type Folded = {
   readonly state: State;
-  readonly flow: Flow;
+  readonly flow: Prepared;
   readonly digest: string;
   /** The newest entry that was read. */
   readonly last: Entry | null;
 };
 
-/** Hears of each entry in order, with the states around it and the flow that held. */
-export type Hear = (entry: Entry, before: State, after: State, flow: Flow) => void;
+type Hear = (moment: Moment) => void;
 
 export async function foldRun(journal: Journal, row: RunRow, hear?: Hear): Promise<Folded> {
   const { met, ...folded } = await foldUntil(journal, row, hear);
@@ -36,31 +36,29 @@ export async function foldPartly(
   return { ...folded, damage: damageOf(row, met) };
 }
 
-/** Ends at the first entry that is damaged. The flows that a run adopted are read when it comes to them. */
+/** Ends at the first entry that is damaged. */
 async function foldUntil(
   journal: Journal,
-  { id, digest: began }: RunRow,
+  row: RunRow,
   hear?: Hear,
 ): Promise<Folded & { readonly met: EntryDamaged | null }> {
-  let digest = began;
-  let flow = await flowOf(journal, id, digest);
-  let state = EMPTY_STATE;
-  let last: Entry | null = null;
+  let { digest } = row;
+  let newest: Moment | null = null;
+  let met: EntryDamaged | null = null;
   try {
-    for await (const slice of slicesOf(journal, id))
-      for (const entry of slice) {
-        const before = state;
-        if (entry.event.type === "run.adopted") {
-          digest = entry.event.flow;
-          flow = await flowOf(journal, id, digest);
-        }
-        state = stateAfter(flow, before, entry.event);
-        last = entry;
-        hear?.(entry, before, state, flow);
+    for await (const moments of momentsOf(journal, row))
+      for (const moment of moments) {
+        const { event } = moment.entry;
+        if (event.type === "run.adopted") digest = event.flow;
+        newest = moment;
+        hear?.(moment);
       }
   } catch (error) {
     if (!(error instanceof EntryDamaged)) throw error;
-    return { state, flow, digest, last, met: error };
+    met = error;
   }
-  return { state, flow, digest, last, met: null };
+  if (newest === null)
+    return { state: EMPTY_STATE, flow: await flowOf(journal, row.id, digest), digest, last: null, met };
+  const { after: state, flow, entry: last } = newest;
+  return { state, flow, digest, last, met };
 }

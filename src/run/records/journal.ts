@@ -6,8 +6,8 @@ import { RunnerError, type Clock, type Journal } from "../../engine/ports.ts";
 import { fileInside } from "../../journal/sqlite/inside.ts";
 import { openSqliteJournal } from "../../journal/sqlite/sqlite.ts";
 import { ownerNamed } from "../../journal/sqlite/whereabouts.ts";
-import { bindDatabase, rememberState, standingOf, stateUnusable, wasMade } from "../trust/states.ts";
-import type { ForeignRun, TrustJournal } from "../trust/foreign.ts";
+import { bindDatabase, rememberState, standingOf, stateUnusable, wasMade } from "../trust/state-folders.ts";
+import type { ForeignRun, TrustJournal } from "../trust/foreign-state.ts";
 
 /**
  * Makes the state folder where there is none, and records it as the user's own. STATE_FOREIGN where it came from
@@ -24,7 +24,7 @@ export async function openJournal(
   const standing = standingOf(stateDir, env);
   const { kind } = standing;
   if (kind === "foreign") {
-    const { requireOwnState } = await import("../trust/foreign.ts");
+    const { requireOwnState } = await import("../trust/foreign-state.ts");
     await requireOwnState(stateDir, access, clock.now(), about, before);
   }
   makeFolder(stateDir);
@@ -52,7 +52,7 @@ export async function openExistingJournal(
   const standing = standingOf(stateDir, env);
   if (!existsSync(join(stateDir, "runs.db"))) return null;
   if (standing.kind !== "foreign") return await openToRead(stateDir, clock, { env });
-  const { stateForeign } = await import("../trust/foreign.ts");
+  const { stateForeign } = await import("../trust/foreign-state.ts");
   const refuseWrites = () => stateForeign({ stateDir, why: standing.why, run: null }, standing.isRefused);
   return await openSqliteJournal({ ...optionsFor(stateDir, clock), refuseWrites });
 }
@@ -105,11 +105,17 @@ export async function openOwnJournal(
       ? null
       : await looked(async (journal) => {
           const { readRun } = await import("./runs.ts");
-          const { foreseenOf } = await import("../trust/foreign.ts");
+          const { foreseenOf } = await import("../trust/foreign-state.ts");
           return foreseenOf(await readRun(journal, ref));
         });
   const check = before === undefined ? undefined : async () => void (await looked(before));
   return await openJournal(stateDir, clock, access, about, check);
+}
+
+/** RUN_UNKNOWN where nothing was ever recorded. */
+export function requireRecord(journal: Journal | null, ref: string, stateDir: string): Journal {
+  if (journal !== null) return journal;
+  throw new RunnerError("RUN_UNKNOWN", `There is no run "${ref}": none is recorded in ${stateDir}.`);
 }
 
 /** SQLite takes an empty file for a new database: the runs that were in it would be gone without a word. */
@@ -121,7 +127,7 @@ function requireContent(stateDir: string, env: NodeJS.ProcessEnv): void {
   throw new RunnerError(
     "JOURNAL_UNAVAILABLE",
     `${file} is empty (0 bytes), and runs were recorded in it: something has truncated it. Restore it from a backup, or ` +
-      "remove it to begin anew.",
+      "remove it to start again.",
   );
 }
 

@@ -47,7 +47,7 @@ export async function named(
     if (row.owned)
       throw new RunnerError(
         "RUN_OWNED_ELSEWHERE",
-        `Run ${row.id} is being driven by a process, so nothing was removed. Stop it first with: lockstep stop ${row.id}`,
+        `Run ${row.id} is active in another process, so nothing was removed. Stop it first with: lockstep stop ${row.id}`,
       );
     const { damaged } = await particularsOf(journal, row.id);
     meant.set(row.id, { ...summarise(row), ...(damaged && DAMAGED) });

@@ -1,7 +1,8 @@
 /** Replaying a run, and how fast that went. */
 import type { Journal, RunRow } from "../../engine/ports.ts";
 import { createReplay, replay, type Replayed } from "../../story/replay.ts";
-import { prepareSchemas, schemaFault, schemasOf } from "../../engine/schema/schema.ts";
+import { prepare, prepareAll, type Prepared } from "../../engine/schema/prepared.ts";
+import { schemaFault, schemasOf } from "../../engine/schema/schema.ts";
 import type { Entry } from "../../flow/event.ts";
 import type { Flow, Flows } from "../../flow/flow.ts";
 import { findRun, flowOf, slicesOf } from "./runs.ts";
@@ -35,7 +36,7 @@ export async function replayRow(journal: Journal, { id, digest }: RunRow): Promi
   return { ...replayed(), ms };
 }
 
-async function readyFlow(journal: Journal, run: string, digest: string): Promise<Flow> {
+async function readyFlow(journal: Journal, run: string, digest: string): Promise<Prepared> {
   const flow = await flowOf(journal, run, digest);
   for (const schema of schemasOf(flow)) schemaFault(schema);
   return flow;
@@ -47,11 +48,11 @@ export async function timedReplay(
   entries: readonly Entry[],
   adopted: Flows,
 ): Promise<TimedReplay> {
-  for (const one of [flow, ...Object.values(adopted)]) {
-    await prepareSchemas(schemasOf(one));
+  const ready = await prepareAll(adopted);
+  const began = await prepare(flow);
+  for (const one of [began, ...Object.values(ready)])
     for (const schema of schemasOf(one)) schemaFault(schema);
-  }
   const from = performance.now();
-  const replayed = replay(flow, entries, adopted);
+  const replayed = replay(began, entries, ready);
   return { ...replayed, ms: performance.now() - from };
 }

@@ -1,12 +1,11 @@
 /** Looking at recorded runs. */
 import { RunnerError, type Journal, type RunRow, type WhichRuns } from "../../engine/ports.ts";
-import { prepareSchemas, schemasOf } from "../../engine/schema/schema.ts";
+import { prepare, type Prepared, type PreparedFlows } from "../../engine/schema/prepared.ts";
 import { addUsage, EMPTY_STATE } from "../../engine/decide/state.ts";
 import { usageIn } from "../../story/tally.ts";
 import { effectOf } from "../../flow/due.ts";
 import type { Entry } from "../../flow/event.ts";
 import { adoptions } from "../../flow/adopted.ts";
-import type { Flow, Flows } from "../../flow/flow.ts";
 import type { JsonObject } from "../../flow/json.ts";
 import type { LogLine } from "../../tell/log-line.ts";
 import { EXIT, type Verdict } from "../../flow/verdict.ts";
@@ -162,7 +161,7 @@ export async function show(
   } as const;
   const running = { outcome: "running", code: "RUNNING", exitCode: null } as const;
   if (damage === null && !isRunning) return result;
-  const reason = damage?.why ?? "The run is in progress, driven by another process.";
+  const reason = damage?.why ?? "The run is active in another process.";
   const stands = damage === null ? running : damaged;
   return { ...result, ...stands, resumable: false, reason, completionReason: reason };
 }
@@ -187,10 +186,13 @@ export async function* logs(
   ref: string,
   options: { readonly follow?: boolean; readonly signal?: AbortSignal } = {},
 ): AsyncGenerator<LogLine> {
-  const { logLines, watchRun } = await import("../watch/follow-run.ts");
-  const signal = options.signal ?? new AbortController().signal;
-  const { flow, moments } = await watchRun(journal, ref, options.follow ?? false, signal);
-  for await (const { entry, before, after } of moments) yield* logLines(entry, before, after, flow);
+  const { momentsOf } = await import("../watch/follow.ts");
+  const { logLines } = await import("../../tell/log.ts");
+  const { systemClock } = await import("../world/clock.ts");
+  const { follow = false, signal = new AbortController().signal } = options;
+  const following = follow ? { clock: systemClock, signal } : null;
+  for await (const moments of momentsOf(journal, await findRun(journal, ref), following))
+    for (const moment of moments) yield* logLines(moment);
 }
 
 /** A run as it is recorded, with the flows it is pinned to; ready to be folded. */
@@ -204,7 +206,7 @@ export async function readRow(journal: Journal, row: RunRow): Promise<RecordedRu
 
 async function withFlows(journal: Journal, row: RunRow, entries: readonly Entry[]): Promise<RecordedRun> {
   const flow = await flowOf(journal, row.id, row.digest);
-  const adopted: { [digest: string]: Flow } = {};
+  const adopted: { [digest: string]: Prepared } = {};
   let current = flow;
   for (const digest of adoptions(entries)) current = adopted[digest] = await flowOf(journal, row.id, digest);
   return { row, flow, adopted, current, entries };
@@ -246,31 +248,30 @@ export async function entriesOf(
 export type RecordedRun = {
   readonly row: RunRow;
   /** The one it began with. */
-  readonly flow: Flow;
+  readonly flow: Prepared;
   /** Those it adopted on its way. */
-  readonly adopted: Flows;
+  readonly adopted: PreparedFlows;
   /** The one that holds now. */
-  readonly current: Flow;
+  readonly current: Prepared;
   readonly entries: readonly Entry[];
 };
 
-/** A flow of a run. Folding its journal holds the answers against their schemas again, so those are made ready too. */
-export async function flowOf(journal: Journal, run: string, digest: string): Promise<Flow> {
+/** A flow of a run, ready to fold its journal with. */
+export async function flowOf(journal: Journal, run: string, digest: string): Promise<Prepared> {
   const flow = await journal.flow(digest);
   if (flow === null)
     throw new RunnerError(
       "JOURNAL_UNAVAILABLE",
       `The flow ${digest.slice(0, 12)} of run ${run} is missing from the journal, so the run cannot be read. Its entries still can, with: lockstep show ${run} --events.`,
     );
-  await prepareSchemas(schemasOf(flow));
-  return flow;
+  return await prepare(flow);
 }
 
 /** The one run that an id, a unique prefix, `@last` or `@failed` means. */
 export async function findRun(journal: Journal, ref: string): Promise<RunRow> {
   if (ref === "@last" || ref === "@failed") {
     const row = ref === "@last" ? (await journal.list({ limit: 1 }))[0] : await newestFailed(journal);
-    if (row === undefined) throw new RunnerError("RUN_UNKNOWN", `There is no run that ${ref} could mean.`);
+    if (row === undefined) throw new RunnerError("RUN_UNKNOWN", `No run matches ${ref}.`);
     return row;
   }
   const [exact] = await journal.rows([ref]);
@@ -278,7 +279,10 @@ export async function findRun(journal: Journal, ref: string): Promise<RunRow> {
   const matches = ref === "" ? [] : await journal.list({ prefix: ref, limit: MOST_NAMED + 1 });
   if (matches.length === 1) return matches[0]!;
   if (matches.length === 0) {
-    throw new RunnerError("RUN_UNKNOWN", `There is no run "${ref}". \`lockstep runs\` lists what there is.`);
+    throw new RunnerError(
+      "RUN_UNKNOWN",
+      `There is no run "${ref}". \`lockstep runs\` lists the recorded runs.`,
+    );
   }
   const ids = matches.slice(0, MOST_NAMED).map((row) => row.id);
   throw new RunnerError("RUN_AMBIGUOUS", `"${ref}" could be any of ${ids.join(", ")}; give more of the id.`);

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { salvage, type Salvaged } from "../../journal/sqlite/salvage.ts";
 import { leaveOut } from "../batch-record.ts";
 import { copyBelongings } from "./run-files.ts";
-import { bindDatabase, rememberState, standingOf } from "../trust/states.ts";
+import { bindDatabase, rememberState, standingOf } from "../trust/state-folders.ts";
 
 export type { Salvaged, SalvagedRun } from "../../journal/sqlite/salvage.ts";
 

@@ -5,6 +5,7 @@ import { addEntry, createReport } from "../../story/report.ts";
 import type { State } from "../../engine/decide/state.ts";
 import { addToTally, addUntil, createTally, tallied } from "../../story/tally.ts";
 import type { Entry } from "../../flow/event.ts";
+import type { Moment } from "../../story/story.ts";
 import { foldPartly } from "./fold.ts";
 import { toResult, type Result } from "../result.ts";
 import type { Damage } from "./runs.ts";
@@ -27,7 +28,7 @@ export async function standingOf(
 ): Promise<RunStanding> {
   const report = createReport();
   const tally = createTally();
-  const hearAll = (entry: Entry, _before: State, after: State) => {
+  const hearAll = ({ entry, after }: Moment) => {
     addEntry(report, entry);
     addToTally(tally, entry, after);
     hear?.(entry);

@@ -1,7 +1,7 @@
 /** What recorded runs would have come to under other files: no model is asked and no command is run. */
 import { RunnerError, type Journal, type RunRow } from "../../engine/ports.ts";
 import { reroute, type Rerouted } from "../../story/reroute.ts";
-import { prepareSchemas, schemasOf } from "../../engine/schema/schema.ts";
+import { prepare, type Prepared } from "../../engine/schema/prepared.ts";
 import type { Entry, Led } from "../../flow/event.ts";
 import type { Flow } from "../../flow/flow.ts";
 import { shellWord } from "../../flow/text/harmless.ts";
@@ -44,15 +44,15 @@ export async function whatIf(
 ): Promise<WhatIf> {
   const { agent, flow, problems } = loaded;
   if (flow === null || hasErrors(problems)) {
-    const why = `Agent "${agent}" has problems, so nothing can be led through it. See: lockstep check ${shellWord(agent)}`;
+    const why = `Agent "${agent}" has problems, so no run can be replayed through it. See: lockstep check ${shellWord(agent)}`;
     throw new RunnerError("FLOW_INVALID", why);
   }
-  await prepareSchemas(schemasOf(flow));
+  const ready = await prepare(flow);
   const runs: RunWhatIf[] = [];
   const rows = refs.length === 0 ? everyRow(journal, { agent }) : namedRows(journal, refs);
   for await (const { id } of rows) {
     const run = await journal.read(id).then(
-      (entries) => ifSo(flow, id, entries),
+      (entries) => ifSo(ready, id, entries),
       (error: unknown) => unreadable(id, error),
     );
     runs.push(run);
@@ -85,7 +85,7 @@ function unreadable(run: string, error: unknown): RunWhatIf {
   return { run, kind: "stuck", ...unknown, damaged: error.message };
 }
 
-function ifSo(flow: Flow, run: string, entries: readonly Entry[]): RunWhatIf {
+function ifSo(flow: Prepared, run: string, entries: readonly Entry[]): RunWhatIf {
   const started = entries[0]?.event;
   if (started?.type !== "run.started")
     throw new RunnerError("JOURNAL_UNAVAILABLE", `Run ${run} has no first entry: its journal is damaged.`);

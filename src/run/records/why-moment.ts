@@ -1,16 +1,20 @@
 /** One thing that happened in a visit, with what led to it and what it led to, worked out again by the engine's own functions. */
 import { fillIn } from "../../effects/process/shell.ts";
-import { remember } from "../../engine/decide/decide.ts";
-import { readAnswer, readCarry, readReason } from "../../engine/decide/gate.ts";
-import { messages } from "../../engine/decide/messages.ts";
-import { mayStop, takenSoFar } from "../../engine/decide/advance.ts";
-import { route } from "../../engine/decide/route.ts";
+import { readCarry, readReason } from "../../engine/decide/gate.ts";
 import type { Fork, Lane, State } from "../../engine/decide/state.ts";
 import { contextOf } from "../../engine/decide/stage-lane.ts";
 import { outsideOf, standing, type Standing } from "../../engine/decide/stop.ts";
-import type { Choice, Naming, PlainMove, StopFacts } from "../../flow/deed.ts";
-import type { CheckResult, Event, Led, Reply, Say } from "../../flow/event.ts";
-import type { Flow, Guard, Label, Step, StepId, StopRule } from "../../flow/flow.ts";
+import type {
+  AnswerRead,
+  ChecksRead,
+  Choice,
+  EdgeRead,
+  Naming,
+  PlainMove,
+  StopFacts,
+} from "../../flow/deed.ts";
+import type { CheckResult, Event, Led, Say } from "../../flow/event.ts";
+import type { Flow, Guard, Label, Step, StopRule } from "../../flow/flow.ts";
 import { own, readPath, type Json, type JsonObject } from "../../flow/json.ts";
 import { placeholdersIn } from "../../flow/text/placeholder.ts";
 import { checksDone } from "../../flow/rules.ts";
@@ -19,9 +23,10 @@ import { composer, editionOf } from "../../prompts/compose.ts";
 import { stageSupplier, stageValue } from "../../prompts/stage.ts";
 import { explainMissing, supplied } from "../../prompts/variables.ts";
 import { variablesOf, type Variable } from "./explain.ts";
-import { laneIn, type Happened } from "./why-trace.ts";
+import { deedsOf, laneIn } from "../../story/story.ts";
+import type { Happened } from "../../story/visits.ts";
 
-export type Moment = {
+export type WhyMoment = {
   readonly seq: number;
   readonly at: number;
   /** As it is recorded. */
@@ -113,48 +118,24 @@ export type Stand = {
   readonly parts: readonly Stand[];
 };
 
-export function momentOf(happened: Happened): Moment {
-  const { flow } = happened;
+export function momentOf(happened: Happened): WhyMoment {
+  const { flow, before } = happened;
   const { seq, at, event, led } = happened.entry;
-  const plain: Moment = { seq, at, event, ...(led !== undefined && { led }) };
-  if (!("step" in event)) return plain;
-  const step = own(flow.steps, event.step);
-  const lane = laneIn(happened.before, event);
+  const plain = { seq, at, event, ...(led !== undefined && { led }) };
+  const step = "step" in event ? own(flow.steps, event.step) : undefined;
+  const lane = "step" in event ? laneIn(before, event) : undefined;
   if (step === undefined || lane === undefined) return plain;
-  switch (event.type) {
-    case "step.answered": {
-      const asked = askedOf(flow, step, lane, happened);
-      const read = event.reply.kind === "said" ? readOf(step, event.reply, happened) : null;
-      if (read === null) return { ...plain, asked };
-      const leadsOn =
-        step.stage === undefined ? read.label !== null && read.label !== step.guard?.on : settles(happened);
-      if (!leadsOn) return { ...plain, asked, read };
-      return { ...plain, asked, read, followed: followedOf(flow, step, lane, happened) };
-    }
-    case "step.checked": {
-      const checked = checkedOf(flow, step, lane, happened);
-      const isOpen = step.stage !== undefined && !settles(happened);
-      if (isOpen || checked.overturned || lane.answer?.over !== undefined) return { ...plain, checked };
-      return { ...plain, checked, followed: followedOf(flow, step, lane, happened) };
-    }
-    case "step.looked":
-      return { ...plain, followed: followedOf(flow, step, lane, happened) };
-    case "step.hooked":
-      return settles(happened) ? { ...plain, followed: followedOf(flow, step, lane, happened) } : plain;
-    case "step.called":
-    case "step.waited":
-    case "step.warned":
-    case "step.asked":
-    case "step.told":
-    case "step.suspended":
-    case "step.cut":
-      return plain;
-  }
-}
-
-/** Whether the visit of a stage ended here, by an edge. */
-function settles({ entry: { led } }: Happened): boolean {
-  return led !== undefined && led.label !== null;
+  const isAnswer = event.type === "step.answered";
+  const [read] = deedsOf(happened, "read");
+  const [checked] = deedsOf(happened, "checked");
+  const [followed] = deedsOf(happened, "followed");
+  return {
+    ...plain,
+    ...(isAnswer && { asked: askedOf(flow, step, lane, happened) }),
+    ...(read !== undefined && { read: readOf(step, read, happened) }),
+    ...(checked !== undefined && { checked: checkedOf(step, checked, happened) }),
+    ...(followed !== undefined && { followed: followedOf(flow, step, followed, happened) }),
+  };
 }
 
 // What was asked.
@@ -196,7 +177,7 @@ function toldStage(step: Step, say: Say, state: State, flow: Flow): Told {
   const variables = [...placeholders.values()].map((part): SuppliedVariable => {
     const value = stageValue(step, part, ctx);
     const supplier = stageSupplier(flow, step, part);
-    const missing = value === null ? "there is no such value in its context" : null;
+    const missing = value === null ? "its context has no such value" : null;
     return { name: part.written, isDeclared: true, isUsed: true, supplier, value, missing };
   });
   return { say, prompt: { file, tried }, variables, words: composer.stage(step, ctx) };
@@ -218,36 +199,22 @@ function suppliedVariables(flow: Flow, step: Step, scene: State): readonly Suppl
 
 // How the answer was read.
 
-function readOf(step: Step, reply: Reply & { kind: "said" }, { before, after }: Happened): Read | null {
-  const { answer, decide } = step;
-  const payload = offered(step, reply);
-  if (payload === null && reply.calls.length > 0) return null;
-  if (payload === null && answer.kind === "object" && answer.channel.kind === "tool") return null;
-  // Whenever a label is given, the newest answer is remembered with it.
+function readOf(step: Step, { payload, by, errors, found }: AnswerRead, { before, after }: Happened): Read {
+  const { decide } = step;
+  // Whenever a label is given, the newest answer is remembered with it; that of a stage, once it is left.
   const given = after.last === before.last ? null : after.last;
-  const reading = answer.kind === "object" && payload !== null ? readAnswer(step, answer, payload) : null;
   const carry = given === null ? { data: {}, missing: [] } : readCarry(step, given.payload);
-  const by = reading?.kind === "label" ? reading.by : answer.kind === "text" ? "const" : "miss";
   return {
     payload,
     corrected: payload === null ? null : correctionOf(step, payload),
     word: decide.by === "field" && payload !== null ? (readPath(payload, decide.path) ?? null) : null,
     label: given?.label ?? null,
-    by: given === null ? null : by,
+    by: given === null ? null : (by ?? "miss"),
     reason: given === null ? "" : readReason(step, given.payload),
-    errors: errorsOf(step, payload, reading),
+    errors: found === undefined ? errors : [`${found} is not a label that this step may give`],
     handoff: carry.data,
     missing: carry.missing,
   };
-}
-
-/** The payload of a response, if it is one that answers. */
-function offered({ answer }: Step, { calls, output }: Reply & { kind: "said" }): JsonObject | null {
-  if (answer.kind === "object" && answer.channel.kind === "tool" && output === undefined) {
-    const tool = answer.channel.name;
-    return calls.length === 1 && calls[0]?.name === tool ? calls[0].input : null;
-  }
-  return calls.length === 0 ? (output ?? null) : null;
 }
 
 function correctionOf({ answer }: Step, payload: JsonObject): Read["corrected"] {
@@ -257,77 +224,39 @@ function correctionOf({ answer }: Step, payload: JsonObject): Read["corrected"] 
   return typeof said === "string" && said !== value ? { field, said, value } : null;
 }
 
-function errorsOf(
-  { answer }: Step,
-  payload: JsonObject | null,
-  reading: ReturnType<typeof readAnswer> | null,
-): readonly string[] {
-  if (reading?.kind === "misfit") return reading.errors;
-  if (reading?.kind === "no-label") return [`${reading.found} is no label that this step may give`];
-  return payload === null && answer.kind === "object" ? [messages.noObject] : [];
-}
-
 // What came of it.
 
-function checkedOf(flow: Flow, step: Step, { answer, stage }: Lane, happened: Happened): Checked {
-  const isGate = stage !== null && stage.phase !== "assert";
-  const { entry, after, attempts } = happened;
-  const results = entry.event.type === "step.checked" ? entry.event.results : [];
-  const isStop = answer?.over !== undefined;
-  const guard = isStop ? flow.stopGuard : isGate ? undefined : step.guard;
+function checkedOf(
+  step: Step,
+  { of, guard, results }: ChecksRead,
+  { after, attempts, deeds }: Happened,
+): Checked {
+  const stage = of === "gate" ? "gate" : of === "attempt" ? "assert" : undefined;
   return {
-    ...(step.stage !== undefined && { stage: isGate ? ("gate" as const) : ("assert" as const) }),
-    on: isStop ? null : isGate ? "act" : (step.guard?.on ?? null),
+    ...(stage !== undefined && { stage }),
+    on: of === "stop" ? null : of === "gate" ? "act" : (step.guard?.on ?? null),
     onFailure: guard?.onFailure ?? "retry",
     maxFailures: guard?.maxFailures ?? 0,
     results: results.map((result, place) => ({ ...result, attempt: attempts[place] ?? 1 })),
     notRun: (guard?.checks ?? []).slice(results.length).map(({ check }) => check),
-    failures: own(after.failures, isStop ? "*" : step.id) ?? 0,
-    overturned: after.settled?.overturned ?? false,
+    failures: own(after.failures, of === "stop" ? "*" : step.id) ?? 0,
+    overturned: deeds.some(({ kind }) => kind === "overturned"),
   };
 }
 
-function followedOf(flow: Flow, step: Step, lane: Lane, { entry, before, after }: Happened): Followed {
-  const { event } = entry;
-  const isAnswer = event.type === "step.answered" && event.reply.kind === "said";
-  const { label, payload } = labelled(
-    step,
-    isAnswer || step.stage !== undefined ? after.last : lane.answer,
-    entry.led,
-  );
-  const said = isAnswer ? remember(lane.said, event.reply.text) : lane.said;
-  const carried = own(after.handoff, step.id) ?? {};
-  const { times } = takenSoFar(before, step, label);
-  const routed = route(step, label, payload, carried, before.iterations, times);
-  const move = routed.kind === "move" ? routed.move : null;
-  // What follows a label changes neither what is being mended nor the counts that the stop rule looks at.
-  const state: State = { ...before, mending: after.mending };
-  const sights = event.type === "step.looked" ? event.sights : null;
-  const asksRule = move !== null && move.kind !== "end" && mayStop({ flow, state, step });
-  const stop = asksRule ? standOf(flow, flow.stop, { state, said, payload, sights }) : null;
+function followedOf(flow: Flow, step: Step, edge: EdgeRead, { before: { fork } }: Happened): Followed {
+  const { label, choices, move, why } = edge;
+  const stop = edge.stop === null ? null : standOf(flow, flow.stop, edge.stop);
+  const isDone = move?.kind === "end" && move.outcome === "completed";
   return {
     label,
-    choices: routed.choices,
+    choices,
     move,
-    why: routed.kind === "none" ? routed.why : null,
-    fork: before.fork === null ? null : { ...before.fork, done: [...before.fork.done, ...endOf(step, move)] },
+    why,
+    fork: fork === null ? null : { ...fork, done: isDone ? [...fork.done, step.id] : fork.done },
     stop,
     isTaken: move !== null && (stop === null || stop.standing.kind === "going"),
   };
-}
-
-/** A stage is left by the label that its verdict has, and may have none of the answer's. */
-function labelled(
-  step: Step,
-  given: { readonly label: Label; readonly payload: JsonObject } | null,
-  led: Led | undefined,
-): { readonly label: Label; readonly payload: JsonObject } {
-  if (step.stage === undefined || led === undefined) return given!;
-  return { label: led.label ?? "", payload: given?.payload ?? {} };
-}
-
-function endOf({ id }: Step, move: PlainMove | null): readonly StepId[] {
-  return move?.kind === "end" && move.outcome === "completed" ? [id] : [];
 }
 
 /** Each part with the sights that are its own: a rule names what is outside in the order of its parts. */

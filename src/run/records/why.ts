@@ -1,15 +1,16 @@
 /** Why a visit of a run went the way it did: the whole chain, worked out again from the run's journal alone. */
+import type { Prepared, PreparedFlows } from "../../engine/schema/prepared.ts";
 import { RunnerError, type Journal, type RunRow } from "../../engine/ports.ts";
 import type { StepCommand, Entry, Led } from "../../flow/event.ts";
-import type { Flow, Flows, Guard, Label, Step, StepId } from "../../flow/flow.ts";
+import type { Guard, Label, Step, StepId } from "../../flow/flow.ts";
 import type { Verdict } from "../../flow/verdict.ts";
 import { own } from "../../flow/json.ts";
 import { didYouMean } from "../../load/text/suggest.ts";
 import { composer } from "../../prompts/compose.ts";
-import { momentOf, toldOf, type Moment, type Told } from "./why-moment.ts";
+import { momentOf, toldOf, type Told, type WhyMoment } from "./why-moment.ts";
 import { foldPartly } from "./fold.ts";
 import type { Damage } from "./runs.ts";
-import { createTrace, traceOf, visitIn, type Trace, type Visit } from "./why-trace.ts";
+import { createTrace, traceOf, visitIn, type Trace, type Visit } from "../../story/visits.ts";
 
 export type Why = {
   readonly v: 1;
@@ -29,7 +30,7 @@ export type Why = {
   readonly system: { readonly file: string | null; readonly text: string };
   /** What held for the answers: of the step, then of each question about its work. */
   readonly contracts: readonly Contract[];
-  readonly moments: readonly Moment[];
+  readonly moments: readonly WhyMoment[];
   readonly decision: Led | null;
   /** What is to be done next, where nothing is decided. */
   readonly pending: { readonly command: StepCommand; readonly told: readonly Told[] } | null;
@@ -87,7 +88,7 @@ export function asDriven(one: Why, isDriven: boolean): Why {
 }
 
 /** The same for every visit, in the order in which they were begun. */
-export function whyAll(flow: Flow, entries: readonly Entry[], adopted?: Flows): readonly Why[] {
+export function whyAll(flow: Prepared, entries: readonly Entry[], adopted?: PreparedFlows): readonly Why[] {
   const trace = traceOf(flow, entries, adopted);
   return trace.visits.map((visit) => toWhy(trace, visit));
 }

@@ -82,10 +82,10 @@ export async function pruneWorktrees(
 }
 
 function reasonToKeep({ state, uncommitted, exists, merged }: WorktreeRow, isBegun: boolean): string | null {
-  if (state === "running") return "its run is under way";
+  if (state === "running") return "its run is active";
   // One that was killed before its first step has nothing in it: a resume makes it again.
   if ((state === "interrupted" && isBegun) || state === "waiting") return "its run has not ended";
-  if (uncommitted === null) return "git cannot tell what is in it";
+  if (uncommitted === null) return "git cannot read its status";
   if (uncommitted.length > 0) return `not committed: ${named(uncommitted.map((path) => ({ path })))}`;
   return exists || merged === true
     ? null
@@ -93,7 +93,7 @@ function reasonToKeep({ state, uncommitted, exists, merged }: WorktreeRow, isBeg
 }
 
 function outcomeOf(row: WorktreeRow, isBranchGone: boolean): Pruned {
-  if (isBranchGone) return { row, done: "removed", why: `${row.base} has all of it` };
+  if (isBranchGone) return { row, done: "removed", why: `${row.base} contains all of its commits` };
   return { row, done: "folder removed", why: `its commits stay on ${row.branch}` };
 }
 
@@ -139,7 +139,7 @@ async function recorded(journal: Journal, around: Around): Promise<readonly Reco
     const copy = flow?.settings.worktree.copy ?? [];
     const misplaced = isOurs
       ? placeFault(root, { cwd, worktree }, flow?.settings.worktree.root ?? "")
-      : "you did not make this journal";
+      : "this journal was not made by you";
     if (isOurs && misplaced === null && trees === undefined) trees = await treesOf(outer, top);
     const made = misplaced !== null || !isHalfMade(worktree, run.id);
     const fault = misplaced ?? treeFault(worktree, run.id, made, trees ?? null);
@@ -222,7 +222,7 @@ function treeFault(
   if (!existsSync(path) || !made) return null;
   const tree = trees.find((other) => realPath(other.path) === realPath(path));
   if (tree === undefined) return "git does not list it as a worktree of this repository";
-  if (!isOwnWorktree(worktree)) return `it has no .git file any more; ${REPAIR}`;
+  if (!isOwnWorktree(worktree)) return `it no longer has a .git file; ${REPAIR}`;
   return tree.branch === branch
     ? null
     : `it is on ${tree.branch ?? "no branch"}, and the run was on ${branch}`;
@@ -256,9 +256,9 @@ export async function repairWorktrees(
     if (!fresh && !dryRun) repairRecords(common, one);
     const done = fresh ? "kept" : repair === "write" ? "repaired" : "removed";
     const whys = {
-      kept: "a git may be making it at this moment: try again in a minute",
+      kept: "git may be creating it right now: try again in a minute",
       repaired: "git can read it again",
-      removed: "the worktree was never made to the end",
+      removed: "the worktree was never fully created",
     };
     repaired.push({ path: records, what, done, why: whys[done] });
   }
@@ -316,7 +316,7 @@ async function repairCheckout(
   if (note === null) return [];
   const { run, place: path } = note;
   const what = `run ${run} was killed while it updated the files of a merge there`;
-  const why = `go on with: lockstep resume ${run}`;
+  const why = `continue with: lockstep resume ${run}`;
   if (dryRun) return [{ path, what, done: "repaired", why }];
   const turn = await takeTurn(common, 0);
   if ("why" in turn) return [{ path, what, done: "kept", why: "a run is merging at this moment" }];

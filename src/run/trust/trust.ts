@@ -70,23 +70,23 @@ export async function requireTrust(flow: Flow, options: TrustOptions): Promise<v
   throw new RunnerError(
     "NOT_TRUSTED",
     `Agent "${flow.agent}" needs your trust first. Its files make Lockstep do this:\n` +
-      (change === null ? "" : "(It changed since you trusted it: + is new, - is gone.)\n") +
+      (change === null ? "" : "(It changed since you trusted it: + added, - removed.)\n") +
       commandLines(lines, change).join("\n") +
-      `\nWho wrote these files decides what happens here in your name, so read them before you agree.` +
-      (isWrong ? `\n--trust ${visibleInLine(given)} is not the digest of this.` : "") +
+      `\nThese files decide what Lockstep does with your permissions, so read them before you agree.` +
+      (isWrong ? `\n--trust ${visibleInLine(given)} is not the digest of these files.` : "") +
       (foreign === null ? "" : `\nThe state folder ${foreign}.`) +
       `\nTo agree, pass --trust ${digest}${foreign === null ? "" : " --trust-journal"}, or answer the question on a ` +
-      `terminal. On a throw-away machine LOCKSTEP_TRUST=all in the environment trusts everything.`,
+      `terminal. On a disposable machine, set LOCKSTEP_TRUST=all to trust everything.`,
   );
 }
 
 /** What else would be refused next; null: nothing. */
 async function foreignness({ stateDir, env }: TrustOptions): Promise<string | null> {
   if (stateDir === undefined) return null;
-  const { standingOf } = await import("./states.ts");
+  const { standingOf } = await import("./state-folders.ts");
   const standing = standingOf(stateDir, env);
   if (standing.kind !== "foreign" || standing.isRefused) return null;
-  return `${stateDir} needs a yes too: ${standing.why}`;
+  return `${stateDir} needs your trust too: ${standing.why}`;
 }
 
 /** The same without asking: for those who want to know. */
@@ -144,7 +144,7 @@ function record(store: TrustStore | null, entry: Trusted, notify: TrustOptions["
   try {
     store.add(entry);
     notify?.(
-      `Agent "${entry.agent}" is trusted here from now on. To take that back: lockstep trust revoke ${entry.agent}`,
+      `Agent "${entry.agent}" is trusted here from now on. To undo this: lockstep trust revoke ${entry.agent}`,
     );
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);

@@ -1,33 +1,35 @@
 /** What hears of a run besides the program that started it: its log file, and traces. Neither can fail a run. */
+import type { Prepared } from "../../engine/schema/prepared.ts";
 import { existsSync, mkdirSync, realpathSync } from "node:fs";
 import { basename, dirname, join, relative, resolve, sep } from "node:path";
-import { openPins, type Pins } from "../../boundaries/tools/pinned.ts";
+import { openPins } from "../../boundaries/tools/pinned.ts";
 import { openLogFile } from "../../effects/log-file.ts";
-import { EMPTY_STATE, type State } from "../../engine/decide/state.ts";
-import type { Entry } from "../../flow/event.ts";
-import type { Flow } from "../../flow/flow.ts";
+import { EMPTY_STATE } from "../../engine/decide/state.ts";
+import type { Hear } from "../../engine/drive/drive.ts";
+import type { Pins } from "../../flow/machine/ground.ts";
+import type { Moment } from "../../story/story.ts";
 import { isInside } from "../world/files.ts";
 import { formatLine } from "../../tell/log-line.ts";
-import { logLines } from "./log-lines.ts";
+import { logLines } from "../../tell/log.ts";
 import { isTraced } from "./traced.ts";
 
 export type Listener = {
   /** Hears of an entry that was written before this stretch of the run. */
-  readonly recall: (entry: Entry, after: State) => void;
-  readonly hear: (entry: Entry, after: State) => void;
+  readonly recall: Hear;
+  readonly hear: Hear;
   /** What a person should know of it. The second time it does nothing more. */
   readonly close: () => Promise<readonly string[]>;
 };
 
-/** One of them. `before` and `after` are the states around the entry; what it throws silences it. */
+/** One of them; what it throws silences it. */
 export type Ear = {
-  readonly recall: (entry: Entry, before: State, after: State) => void;
-  readonly hear: (entry: Entry, before: State, after: State) => void;
+  readonly recall: (moment: Moment) => void;
+  readonly hear: (moment: Moment) => void;
   readonly close: () => Promise<readonly string[]> | readonly string[];
 };
 
 export type Surroundings = {
-  readonly flow: Flow;
+  readonly flow: Prepared;
   readonly run: string;
   readonly startedAt: number;
   readonly isResumed: boolean;
@@ -48,17 +50,18 @@ export async function listen(around: Surroundings): Promise<Listener> {
     const { createTraces } = await import("./traces.ts");
     ears.push(safe("Traces", warnings, () => createTraces(around)));
   }
+  const { flow } = around;
   let before = EMPTY_STATE;
   let closing: Promise<readonly string[]> | null = null;
+  const to =
+    (listen: (ear: Ear, moment: Moment) => void): Hear =>
+    (entry, after, deeds) => {
+      for (const ear of ears) listen(ear, { entry, flow, before, after, deeds });
+      before = after;
+    };
   return {
-    recall: (entry, after) => {
-      for (const ear of ears) ear.recall(entry, before, after);
-      before = after;
-    },
-    hear: (entry, after) => {
-      for (const ear of ears) ear.hear(entry, before, after);
-      before = after;
-    },
+    recall: to((ear, moment) => ear.recall(moment)),
+    hear: to((ear, moment) => ear.hear(moment)),
     close: () => (closing ??= closeAll(ears, warnings)),
   };
 }
@@ -84,8 +87,8 @@ function safe(name: string, warnings: string[], open: () => Ear): Ear {
     }
   };
   return {
-    recall: (entry, before, after) => attempt((open) => open.recall(entry, before, after)),
-    hear: (entry, before, after) => attempt((open) => open.hear(entry, before, after)),
+    recall: (moment) => attempt((open) => open.recall(moment)),
+    hear: (moment) => attempt((open) => open.hear(moment)),
     close: async () => {
       try {
         return (await ear?.close()) ?? [];
@@ -108,8 +111,8 @@ function openLog({ flow, run, startedAt, isResumed, root, log }: Surroundings): 
     ending: format === "jsonl" ? "jsonl" : "log",
     maxFiles,
   });
-  const write: Ear["hear"] = (entry, before, after) => {
-    const lines = logLines(entry, before, after, flow);
+  const write: Ear["hear"] = (moment) => {
+    const lines = logLines(moment);
     if (lines.length > 0) file.write(lines.map((line) => formatLine(line, format)));
   };
   return {

@@ -1,7 +1,7 @@
 /** Traces of a run for OpenTelemetry, as the usual variables of the environment ask for them. */
 import { createExporter } from "../../effects/otlp.ts";
 import type { Ear, Surroundings } from "./listen.ts";
-import { createSpans } from "../records/spans.ts";
+import { createSpans } from "../../tell/spans.ts";
 
 /** How long the end of a run may wait for the collector. */
 const LAST_MS = 2000;
@@ -26,7 +26,7 @@ export function createTraces({ env, flow, run }: Surroundings): Ear {
   });
   return {
     recall: spans.recall,
-    hear: (entry, before, after) => exporter.add(spans.hear(entry, before, after)),
+    hear: (moment) => exporter.add(spans.hear(moment)),
     close: async () => {
       exporter.add(spans.close());
       return await exporter.close(LAST_MS);
@@ -37,12 +37,12 @@ export function createTraces({ env, flow, run }: Surroundings): Ear {
 /** The one for traces is taken as it is; to the general one the path is added. */
 function endpointOf(env: NodeJS.ProcessEnv): string {
   const protocol = env.OTEL_EXPORTER_OTLP_TRACES_PROTOCOL || env.OTEL_EXPORTER_OTLP_PROTOCOL;
-  if (protocol === "grpc") throw new Error("grpc is not spoken here; use a collector that takes http/json");
+  if (protocol === "grpc") throw new Error("grpc is not supported; use a collector that accepts http/json");
   const exact = env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT;
   const text = exact || (env.OTEL_EXPORTER_OTLP_ENDPOINT ?? "").replace(/\/*$/, "/v1/traces");
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url?.protocol !== "http:" && url?.protocol !== "https:")
-    throw new Error("the endpoint is no http or https address");
+    throw new Error("the endpoint is not an http or https URL");
   return text;
 }
 

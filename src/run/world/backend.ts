@@ -101,8 +101,8 @@ export async function chooseBackend(
   if (make === undefined) {
     const what =
       again === undefined
-        ? `There is no backend "${id}"; known are ${Object.keys(BACKENDS).join(", ")}.`
-        : `The run was driven by the backend "${id}", which only the program that began it knows: hand it in again, or name a model.`;
+        ? `Unknown backend "${id}". Use one of: ${Object.keys(BACKENDS).join(", ")}.`
+        : `The run used the backend "${id}", which only the program that started it provides: pass it again, or name a model.`;
     throw new RunnerError("NO_BACKEND", what);
   }
   return await make({

@@ -21,19 +21,17 @@ const WIRE_FIELDS = {
   apiKeyEnv: text("The environment variable that holds the key; never the key itself.", {
     pattern: "^\\w+$",
   }),
-  maxOutputTokens: number("The longest response that is asked for.", { min: 1, integer: true }),
-  timeoutMs: number("Silence on the connection after which a request is given up.", {
+  maxOutputTokens: number("The maximum length of a response.", { min: 1, integer: true }),
+  timeoutMs: number("How long a connection may be silent before a request is aborted.", {
     min: 1,
     integer: true,
   }),
   toolCalling: flag("false: the model cannot call tools, and is not offered any."),
-  stream: flag(
-    "false: the whole response is asked for at once; timeoutMs then has to be long enough for all of it.",
-  ),
-  temperature: number("Sent as it is. Many reasoning models refuse or ignore it.", { min: 0 }),
+  stream: flag("false: the response is not streamed; timeoutMs must then cover the whole response."),
+  temperature: number("Sent unchanged. Many reasoning models reject or ignore it.", { min: 0 }),
   reasoningEffort: text("How much the model reasons before it answers.", { enum: EFFORTS }),
   headers: map(
-    "Headers of each request; ${NAME} stands for a variable of your environment.",
+    "Headers of each request; ${NAME} is a variable of your environment.",
     text("The value of the header."),
   ),
   extraBody: anything("Members that are merged into the JSON body of each request.", { types: ["object"] }),
@@ -41,10 +39,10 @@ const WIRE_FIELDS = {
 
 const MODEL_FIELDS = {
   provider: text("Whose protocol it speaks.", { required: true, enum: Object.keys(PROVIDERS) }),
-  model: text("The provider's own name of the model.", { required: true, filled: true }),
+  model: text("The provider's name for the model.", { required: true, filled: true }),
   ...WIRE_FIELDS,
 };
-const MODEL = object("A model and how it is asked.", MODEL_FIELDS);
+const MODEL = object("A model and its settings.", MODEL_FIELDS);
 
 const PRICE_FIELDS = {
   input: number("Dollars for a million tokens of input.", { required: true, min: 0 }),
@@ -59,10 +57,10 @@ const HOSTS = { anyOf: [{ type: "string" }, { type: "array", items: { type: "str
 
 const CONFIG_FIELDS = {
   models: map(
-    "Names of models: another name, provider/model, or how the model is asked.",
+    "Model names: another name, provider/model, or a model with its settings.",
     anything("A model.", { schema: { anyOf: [{ type: "string", minLength: 1 }, toJsonSchema(MODEL)] } }),
   ),
-  providers: anything("How requests are sent to all models of a provider.", {
+  providers: anything("Request settings for all models of a provider.", {
     schema: {
       type: "object",
       propertyNames: { enum: Object.keys(PROVIDERS) },
@@ -70,22 +68,22 @@ const CONFIG_FIELDS = {
     },
   }),
   prices: map("Prices by provider/model, before those of Lockstep.", object("A price.", PRICE_FIELDS)),
-  defaultBackend: text("The backend of runs that name none.", { default: "ai-sdk" }),
+  defaultBackend: text("The default backend of runs.", { default: "ai-sdk" }),
   acp: object("The coding agent that the backend acp starts.", {
     command: text("The program.", { required: true, filled: true }),
     args: list("Its arguments.", text("An argument.")),
-    pass: list("Environment variables that it gets beside the usual ones.", text("A name.")),
+    pass: list("Additional environment variables for it.", text("A name.")),
   }),
-  sandbox: text("Whether commands are confined.", { enum: ["on", "off", "auto"], default: "auto" }),
-  network: anything("What confined commands may reach: none, usual, all, or a list of hosts.", {
+  sandbox: text("Whether commands run in a sandbox.", { enum: ["on", "off", "auto"], default: "auto" }),
+  network: anything("What sandboxed commands may connect to: none, usual, all, or a list of hosts.", {
     schema: HOSTS,
   }),
-  env: list("Environment variables that commands get beside the usual ones.", text("A name.")),
-  limits: object("What any run may spend at the most.", {
+  env: list("Additional environment variables for commands.", text("A name.")),
+  limits: object("The maximum that any run may spend.", {
     ...LIMIT_FIELDS,
-    unmetered: flag("true: runs go on although a limit on tokens or cost cannot be checked."),
+    unmetered: flag("true: run even if a token or cost limit cannot be enforced."),
   }),
-  safeFolders: list("Folders of other users that may hold your projects.", text("A folder.")),
+  safeFolders: list("Folders of other users that may contain your projects.", text("A folder.")),
 };
 
 export const CONFIG = group("Your own settings: lockstep/config.json in your config folder.", CONFIG_FIELDS);

@@ -11,7 +11,7 @@ import {
   isProvider,
   PROVIDERS,
   type ProviderId,
-  type ReasoningEffort,
+  type RequestSettings,
 } from "../../backends/ai-sdk/providers.ts";
 import { RunnerError } from "../../engine/ports.ts";
 import type { Granted, Limits } from "../../flow/flow.ts";
@@ -58,21 +58,11 @@ export type AcpEntry = {
 /** `provider/model`, or how the model is asked. */
 export type ModelEntry = string | ({ readonly provider: ProviderId; readonly model: string } & WireSettings);
 
-/** How requests to a model are sent. */
-export type WireSettings = {
+/** How requests to a model are sent. In `headers`, `${NAME}` stands for a variable of the environment. */
+export type WireSettings = RequestSettings & {
   readonly baseUrl?: string;
   /** The environment variable that holds the key. */
   readonly apiKeyEnv?: string;
-  readonly maxOutputTokens?: number;
-  readonly timeoutMs?: number;
-  /** false: it cannot call tools, and is not offered any. */
-  readonly toolCalling?: boolean;
-  readonly stream?: boolean;
-  readonly temperature?: number;
-  readonly reasoningEffort?: ReasoningEffort;
-  /** `${NAME}` in a value stands for a variable of the environment. */
-  readonly headers?: { readonly [name: string]: string };
-  readonly extraBody?: JsonObject;
 };
 
 /** CONFIG_INVALID names the file and what is wrong with it. */
@@ -86,7 +76,7 @@ export function readConfig(env: NodeJS.ProcessEnv): UserConfig {
   requireKeys(value, CONFIG_KEYS, "", invalid);
   const { safeFolders = [] } = value;
   if (!Array.isArray(safeFolders) || !safeFolders.every((one) => typeof one === "string"))
-    throw invalid("safeFolders is a list of folders");
+    throw invalid("safeFolders must be a list of folders");
   const { models = {}, providers = {}, prices = {}, defaultBackend = null, acp = null } = value;
   if (!isObject(providers)) throw invalid("providers must be an object");
   requireKeys(providers, Object.keys(PROVIDERS), "providers", invalid);
@@ -174,7 +164,7 @@ function readLimits(value: Json, invalid: Invalid): UserConfig["limits"] {
   if (!isObject(value)) throw invalid("limits must be an object");
   requireKeys(value, ["turns", "tokens", "costUsd", "wallMs", "soft", "unmetered"], "limits", invalid);
   const { soft, unmetered = true, ...amounts } = value;
-  if (unmetered !== true) throw invalid("limits.unmetered is true, or left out");
+  if (unmetered !== true) throw invalid("limits.unmetered must be true, or left out");
   for (const [name, most] of Object.entries(amounts)) {
     const isWhole = name === "costUsd" || Number.isSafeInteger(most);
     if (typeof most !== "number" || !(most > 0) || !isWhole)
@@ -188,10 +178,10 @@ function readLimits(value: Json, invalid: Invalid): UserConfig["limits"] {
 function readNames(value: Json, invalid: Invalid): readonly string[] {
   const names: readonly Json[] | null = Array.isArray(value) ? value : null;
   if (names === null || !names.every((name): name is string => typeof name === "string"))
-    throw invalid("env is a list of names of environment variables");
+    throw invalid("env must be a list of environment variable names");
   const never = names.find(isNeverPassed);
   if (never === undefined) return names;
-  throw invalid(`env must not hold ${never}: keys of models and of GitHub are never given to commands`);
+  throw invalid(`env must not contain ${never}: model and GitHub keys are never passed to commands`);
 }
 
 /** Whether a variable is kept from commands whatever the user says. */
@@ -321,7 +311,7 @@ function requireKeys(value: JsonObject, known: readonly string[], where: string,
   if (stranger === undefined) return;
   const place = where === "" ? "" : `${where}: `;
   const hint = didYouMean(stranger, known);
-  throw invalid(`${place}there is no "${stranger}".${hint} Known are ${known.join(", ")}`);
+  throw invalid(`${place}unknown key "${stranger}".${hint} Known keys: ${known.join(", ")}`);
 }
 
 /** For editors. */

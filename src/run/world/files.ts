@@ -49,7 +49,7 @@ export function createFiles(root: string): FileTree {
     if (path.includes("\0")) return { kind: "refused", why: "the path holds a NUL character" };
     if (isAbsolute(path)) return { kind: "refused", why: "the path is absolute" };
     const full = resolve(top, path);
-    if (!isInside(top, full)) return { kind: "refused", why: "the path leads out of the project" };
+    if (!isInside(top, full)) return { kind: "refused", why: "the path leaves the project" };
     const real = realPlace(full);
     return isInside(realFolder(top), real)
       ? { real }
@@ -92,16 +92,32 @@ export const MOST_BUNDLE_BYTES = 256 * 1024 * 1024;
  * file without end would fill the memory.
  */
 export function readTextFile(path: string, most = MOST_BYTES): string {
-  const file = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
+  const file = openToRead(path);
   try {
     const stats = fstatSync(file);
     if (!stats.isFile()) throw new Error(`it is ${kindOf(stats)}, not a regular file`);
-    if (stats.size > most) throw new Error(`it has ${stats.size} bytes, more than the ${most} that are read`);
+    if (stats.size > most) throw new Error(`it has ${stats.size} bytes; the limit is ${most}`);
     return readUpTo(file, stats.size, most);
   } finally {
     closeSync(file);
   }
 }
+
+function openToRead(path: string): number {
+  try {
+    return openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
+  } catch (cause) {
+    const { code = "", message } = cause as NodeJS.ErrnoException;
+    throw Object.assign(new Error(UNREADABLE[code] ?? message, { cause }), { code });
+  }
+}
+
+const UNREADABLE: { readonly [code: string]: string } = {
+  ENOENT: "there is no such file",
+  ENOTDIR: "there is no such file",
+  EACCES: "you may not read it",
+  EPERM: "you may not read it",
+};
 
 /** The text of a file that a person wrote: some editors begin it with a byte order mark. */
 export function readWritten(path: string, most = MOST_BYTES): string {
@@ -117,7 +133,7 @@ function readUpTo(file: number, size: number, most: number): string {
     const read = readSync(file, bytes, length, bytes.length - length, null);
     length += read;
     if (read === 0) return bytes.toString("utf8", 0, length);
-    if (length > most) throw new Error(`it has more than the ${most} bytes that are read`);
+    if (length > most) throw new Error(`it has more than ${most} bytes`);
     if (length < bytes.length) continue;
     const larger = Buffer.allocUnsafe(bytes.length * 2 + 64 * 1024);
     bytes.copy(larger, 0, 0, length);

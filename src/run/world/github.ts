@@ -77,11 +77,10 @@ export function githubFor({ enabled, repository, ...around }: GitHubAround): Git
   return () => (opened ??= open());
 }
 
-const NOT_SETTLED =
-  "Nothing in this flow speaks to GitHub, so no repository was looked up when the run began.";
+const NOT_SETTLED = "This flow does not use GitHub, so no repository was looked up when the run started.";
 
 const SWITCHED_OFF =
-  "GitHub is switched off for this agent: set runner.integrations.github.enabled to true in agent.json.";
+  "GitHub is disabled for this agent: set runner.integrations.github.enabled to true in agent.json.";
 
 /** For the tool that reads GitHub. */
 export function askerOf(github: GitHubOf): AskGitHub {

@@ -85,7 +85,7 @@ function writtenFor(flow: Flow, given: Granted | undefined): { readonly [step: s
     const step = own(flow.steps, id);
     if (step !== undefined) return [id, step.limits ?? {}] as const;
     const hint = didYouMean(id, Object.keys(flow.steps));
-    throw new RunnerError("PARAMETERS_INVALID", `There is no step "${id}" to limit.${hint}`);
+    throw new RunnerError("PARAMETERS_INVALID", `Cannot limit the step "${id}": it does not exist.${hint}`);
   });
   return Object.fromEntries(named);
 }

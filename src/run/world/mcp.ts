@@ -80,7 +80,7 @@ function peerOf(server: string) {
   return {
     name: "@modelcontextprotocol/client",
     version: "2",
-    whose: `The server of tools "${server}"`,
+    whose: `The MCP server "${server}"`,
     page: manual("mcp"),
     code: "MCP_UNAVAILABLE",
   };
@@ -104,10 +104,10 @@ function requireVariables(name: string, server: McpServer, { env, allow }: Serve
   for (const variable of variablesIn(valuesOf(server))) {
     if (seen[variable] !== undefined) continue;
     const why = isNeverPassed(variable)
-      ? `${variable} is a key of models or of GitHub, which no program of a project is given`
+      ? `${variable} is a model or GitHub key, which is never passed to a program of a project`
       : allow.includes(variable)
         ? `${variable} is not set`
-        : `${variable} is not yours to hand out unless you say so: list it in "env" of your own config.json`;
+        : `${variable} is not passed on by default: list it in "env" in your own config.json`;
     throw unavailable(name, server, why);
   }
 }
@@ -195,7 +195,7 @@ function tooManyTools(steps: readonly Step[], served: readonly ServedTool[]): re
     if (count <= MOST_OFFERED) return [];
     const fix = "list the tools that it needs in allowedTools, by their names";
     return [
-      `step "${step.id}" offers ${count} tools, and OpenAI among others refuses more than ${MOST_OFFERED} in a request: ${fix}`,
+      `step "${step.id}" offers ${count} tools, but OpenAI and others accept at most ${MOST_OFFERED} in a request: ${fix}`,
     ];
   });
 }
@@ -203,7 +203,7 @@ function tooManyTools(steps: readonly Step[], served: readonly ServedTool[]): re
 function unavailable(name: string, server: McpServer, why: string, cause?: unknown): RunnerError {
   return new RunnerError(
     "MCP_UNAVAILABLE",
-    `The server of tools "${name}" (${shownInLine(aboutServer(server))}) cannot be used: ${why}. See ${manual("mcp")}`,
+    `The MCP server "${name}" (${shownInLine(aboutServer(server))}) cannot be used: ${why}. See ${manual("mcp")}`,
     { cause },
   );
 }

@@ -113,8 +113,8 @@ function followNames(name: string, { models }: UserConfig): string {
     if (seen.includes(next))
       throw new RunnerError(
         "NO_BACKEND",
-        `"${name}" leads back to itself under "models" in your config.json (${[...seen, next].join(" → ")}). ` +
-          `Write the model that it stands for, as in "${next}": "ollama/qwen3" (${manual("models")}).`,
+        `"${name}" refers to itself under "models" in your config.json (${[...seen, next].join(" → ")}). ` +
+          `Write the model that it stands for, such as "${next}": "ollama/qwen3" (${manual("models")}).`,
       );
     meant = next;
     seen.push(next);
@@ -180,9 +180,7 @@ export function faultsOf(named: NamedModel, env: NodeJS.ProcessEnv): string | nu
   const { provider, baseUrl, baseUrlEnv, keyEnv, otherKeyEnv, settings } = named;
   const faults: string[] = [];
   if (baseUrl === null)
-    faults.push(
-      `has no address: say where it is as baseUrl under models in your config.json (${manual("models")}).`,
-    );
+    faults.push(`has no URL: set its baseUrl under models in your config.json (${manual("models")}).`);
   const wrong = baseUrlEnv === null ? null : addressFault(baseUrl);
   if (wrong !== null) {
     const shown =
@@ -265,12 +263,12 @@ function unknown(name: string, meant: string, config: UserConfig): RunnerError {
   const hint = didYouMean(meant, [...names, ...Object.keys(PROVIDERS).map((id) => `${id}${rest}`)]);
   const what =
     meant === name
-      ? `There is no model "${name}".`
+      ? `Unknown model "${name}".`
       : `"${name}" means "${meant}" in your config.json, which is not the name of a model.`;
   return new RunnerError(
     "NO_BACKEND",
-    `${what}${hint} Known are ${knownNames(config).join(", ")} and any provider/model, with one of ` +
-      `${Object.keys(PROVIDERS).join(", ")}; give it a meaning under models in your config.json (${manual("models")}).`,
+    `${what}${hint} Known names: ${knownNames(config).join(", ")} and any provider/model, with one of ` +
+      `${Object.keys(PROVIDERS).join(", ")}; define it under models in your config.json (${manual("models")}).`,
   );
 }
 

@@ -39,7 +39,7 @@ function pathOf(url: string | undefined): string | null {
 
 /** To Lockstep it is not installed. */
 function notFound(specifier: string, path: string): Error {
-  const why = "was not there when the run began, and the run may have made it";
+  const why = "did not exist when the run started, so the run may have created it";
   const error = new Error(
     `Cannot find package "${specifier}": ${path} ${why}. Start the run again to use it.`,
   );

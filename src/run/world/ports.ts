@@ -1,7 +1,7 @@
 /** What a run touches, made from its flow and the options it was started with. */
 import { resolve } from "node:path";
 import { createGround } from "../../boundaries/gate/paths.ts";
-import { createToolbox, type ServedTool } from "../../boundaries/tools/toolbox.ts";
+import { createToolbox, offerOf, type ServedTool } from "../../boundaries/tools/toolbox.ts";
 import type { ModuleHost } from "../../effects/modules/module-host.ts";
 import type { ConfineChild } from "../../boundaries/sandbox/sandbox.ts";
 import type { Redactor } from "../../boundaries/redact/redact.ts";
@@ -11,11 +11,11 @@ import { createWatch } from "../../effects/look/look.ts";
 import type { Backend, Clock, Hooks, Person, Ports } from "../../engine/ports.ts";
 import type { Flow, Module } from "../../flow/flow.ts";
 import { composer } from "../../prompts/compose.ts";
-import { discreet } from "./redacted-ports.ts";
+import { discreet, withoutSecrets } from "./redacted-ports.ts";
 import { askerOf, githubFor, type Pinned } from "./github.ts";
 import { guardedIn } from "./own-files.ts";
 import { modulesOf } from "./own-modules.ts";
-import { present } from "./present.ts";
+import { present } from "./folder-gone.ts";
 import { programsFor } from "./programs.ts";
 
 export type Around = {
@@ -48,7 +48,39 @@ export type Around = {
   readonly onWarning?: (text: string) => void;
 };
 
+/** Most runs only ask their model: whatever else they could use is made when they do. */
 export function createPorts(around: Around): Ports {
+  const { flow, backend, clock, cwd, person, onText, redactor, ground } = around;
+  let made: Ports | null = null;
+  const all = () => (made ??= discreet(present(allPorts(around)), redactor));
+  const isPlain = backend.run === undefined && onText === undefined && flow.hooks === undefined;
+  if (!isPlain || (ground.served !== undefined && ground.served.length > 0)) return all();
+  return {
+    backend,
+    tidy: (result) => withoutSecrets(result, redactor),
+    clock,
+    cwd,
+    compose: composer,
+    toolbox: {
+      offer: offerOf(person, flow.settings.github.enabled),
+      judge: (...args) => all().toolbox.judge(...args),
+      wish: (...args) => all().toolbox.wish?.(...args) ?? null,
+      call: (...args) => all().toolbox.call(...args),
+      callInStage: (...args) => all().toolbox.callInStage(...args),
+    },
+    shell: {
+      check: (...args) => all().shell.check(...args),
+      perform: (...args) => all().shell.perform(...args),
+    },
+    watch: {
+      look: (...args) => all().watch.look(...args),
+      close: async () => await made?.watch.close?.(),
+    },
+    person: { ...person, ask: (...args) => all().person.ask(...args) },
+  };
+}
+
+function allPorts(around: Around): Ports {
   const { flow, backend, clock, root, cwd, stateDir, env = process.env, person, onText } = around;
   const { redactor, ground, repository } = around;
   const { allow } = ground;
@@ -96,7 +128,7 @@ export function createPorts(around: Around): Ports {
     ...(hooks !== null && { hooks }),
     ...(onText !== undefined && { onText }),
   };
-  return discreet(present(ports), redactor);
+  return ports;
 }
 
 /** The code of a machine, in a process of its own that is started when it is first asked. */

@@ -8,6 +8,7 @@ import type { Confinement } from "../../flow/event.ts";
 import type { Flow } from "../../flow/flow.ts";
 import type { UserConfig } from "./config.ts";
 import type { DriveOptions } from "../options.ts";
+import { inThisTurn } from "./moment.ts";
 import { modulesOf } from "./own-modules.ts";
 import { surroundings } from "./workplace.ts";
 import { startsProcesses } from "./processes.ts";
@@ -37,10 +38,28 @@ export type Setting = {
   readonly began?: boolean;
 };
 
-/** Whether its commands will be confined; SANDBOX_UNAVAILABLE where they must be and cannot be. */
-export async function settleGround(
+/**
+ * Whether its commands will be confined; SANDBOX_UNAVAILABLE where they must be and cannot be. Runs of the same turn share
+ * it, unless it holds something that ends with its run.
+ */
+export async function settleGround(setting: Setting, options: Wishes): Promise<Settled> {
+  const make = () => settledFor(setting, options);
+  const { flows, backend, project, cwd, config, granting, began } = setting;
+  if (flows.length > 1) return await make();
+  const { env = process.env, sandbox, network } = options;
+  const parts = ["ground", flows[0], backend, project, cwd, config, granting, began, env, sandbox, network];
+  const first = inThisTurn(parts, () => ({ settled: make(), isTaken: false }));
+  const settled = await first.settled;
+  if (first.isTaken && settled.isHeld) return await make();
+  first.isTaken = true;
+  return settled;
+}
+
+type Wishes = Pick<DriveOptions, "env" | "sandbox" | "network">;
+
+async function settledFor(
   { flows, backend, project, cwd, config, granting, began = false }: Setting,
-  { env = process.env, sandbox, network }: Pick<DriveOptions, "env" | "sandbox" | "network">,
+  { env = process.env, sandbox, network }: Wishes,
 ): Promise<Settled> {
   const { unconfinable = false, spec } = backend;
   const decision = decideSandbox({

@@ -3,7 +3,7 @@ import { lstatSync, realpathSync } from "node:fs";
 import { basename, dirname, isAbsolute, join, resolve } from "node:path";
 import { outside, pick, readShelves, type Shelf } from "../../boundaries/sandbox/program.ts";
 import { PROGRAM_NAMES, type Programs } from "../../flow/machine/programs.ts";
-import { inThisTurn } from "./moment.ts";
+import { inThisTurn } from "./read-once-a-turn.ts";
 import { homeFolder } from "./project.ts";
 
 /** Where programs are looked for when there is no PATH, as the C library does it. */
@@ -50,13 +50,13 @@ export function findProgram(name: string, env: NodeJS.ProcessEnv, folders: reado
 
 function realHome(env: NodeJS.ProcessEnv): string {
   const home = homeFolder(env);
-  return inThisTurn(`home ${home}`, () => realPlace(home));
+  return inThisTurn(["home", home], () => realPlace(home));
 }
 
 /** The folder, and the tops of the project and the repository that it lies in. */
 function around(folder: string): readonly string[] {
   const path = resolve(folder);
-  return inThisTurn(`around ${path}`, () => topsAround(path));
+  return inThisTurn(["around", path], () => topsAround(path));
 }
 
 function topsAround(path: string): readonly string[] {

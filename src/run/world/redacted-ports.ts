@@ -77,7 +77,7 @@ function discreetHooks(hooks: Hooks, { value }: Redactor): Hooks {
 }
 
 /** Where the backend stands is for the backend alone to read; everything else is looked at. */
-function withoutSecrets(whole: TurnResult, { text, value }: Redactor): TurnResult {
+export function withoutSecrets(whole: TurnResult, { text, value }: Redactor): TurnResult {
   const judged = whole.judged === undefined ? undefined : value(whole.judged);
   const by = whole.by === undefined ? undefined : value(whole.by);
   const result =

@@ -54,20 +54,20 @@ export function decideSandbox({ sandbox, wish, network, starts, unconfinable, be
   const isAsked = sandbox.asked === true && sandbox.enabled;
   const isRefused = sandbox.asked === true && !sandbox.enabled;
   if (wish === "off") {
-    const text = "commands are not confined, although the agent asks for a sandbox";
+    const text = "commands are not sandboxed, although the agent asks for a sandbox";
     const warning = isAsked && (starts || unconfinable !== null) ? { text, loud: false } : null;
-    return { kind: "unconfined", why: "switched off by --sandbox off or your settings", warning };
+    return { kind: "unconfined", why: "disabled by --sandbox off or your settings", warning };
   }
   const demand = isAsked
     ? "asked for by the agent file"
     : wish === "on"
       ? "asked for by --sandbox on or your settings"
       : began === true
-        ? "what this run began with"
+        ? "the setting this run started with"
         : null;
   if (unconfinable !== null) {
     if (demand !== null) return { kind: "refused", message: notConfinable(unconfinable, demand) };
-    const why = `the agent behind "${unconfinable}" starts its commands itself, where no sandbox of Lockstep holds them`;
+    const why = `the agent behind "${unconfinable}" starts its commands itself, outside the Lockstep sandbox`;
     return { kind: "unconfined", why, warning: unconfinedWarning(why) };
   }
   if (!starts) return { kind: "idle", why: "this flow starts no process" };
@@ -83,11 +83,11 @@ export function decideSandbox({ sandbox, wish, network, starts, unconfinable, be
 
 /** The one line that is said before the first command that nothing confines. */
 export function unconfinedWarning(why: string): Warning {
-  return { text: `Commands are not confined: ${why}. They run with your permissions.`, loud: true };
+  return { text: `Commands are not sandboxed: ${why}. They run with your permissions.`, loud: true };
 }
 
 const NOT_BY_THE_PROJECT =
-  "commands are confined, although the agent file says sandbox.enabled: false; only you can switch the sandbox off, with --sandbox off";
+  "commands are sandboxed, although the agent file says sandbox.enabled: false; only you can disable the sandbox, with --sandbox off";
 
 /** The user first, then the agent file; else what package managers need, if there is a proxy to let it through. */
 function networkOf({ network }: Sandbox, wish: NetworkWish | null): Network {
@@ -105,7 +105,7 @@ function networkOf({ network }: Sandbox, wish: NetworkWish | null): Network {
 
 function notConfinable(backend: string, demand: string): string {
   return (
-    `A sandbox is ${demand}, and the agent behind "${backend}" starts its commands itself, outside of it. ` +
+    `A sandbox is ${demand}, but the agent behind "${backend}" starts its commands itself, outside the sandbox. ` +
     `Use another backend, or run it without a sandbox on your own responsibility: --sandbox off.`
   );
 }

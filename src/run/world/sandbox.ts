@@ -36,6 +36,8 @@ export type Ground = {
 /** What was found out before the run begins. Closing it closes the way to the network. */
 export type Settled = AsyncDisposable & {
   readonly held: Confinement;
+  /** It holds a way to the network, which ends with its run. */
+  readonly isHeld: boolean;
   /** Whether processes run with the user's permissions: nothing confines them, and some can start. */
   readonly isFree: boolean;
   readonly warnings: readonly Warning[];
@@ -123,6 +125,7 @@ async function settleConfined(decision: Confine, places: Places, env: Env): Prom
     return {
       [Symbol.asyncDispose]: close,
       held: { confined: true, engine, network: hosts ?? "none", why: decision.why },
+      isHeld: bridge !== null,
       isFree: false,
       warnings: [decision.warning, warning].filter((one) => one !== null),
       groundAt: async (cwd) => {
@@ -151,9 +154,12 @@ async function loadParts() {
   };
 }
 
-function unconfined(why: string, warning: Warning | null): Pick<Settled, "held" | "isFree" | "warnings"> {
+function unconfined(
+  why: string,
+  warning: Warning | null,
+): Pick<Settled, "held" | "isHeld" | "isFree" | "warnings"> {
   const held: Confinement = { confined: false, engine: null, network: "all", why };
-  return { held, isFree: true, warnings: warning === null ? [] : [warning] };
+  return { held, isHeld: false, isFree: true, warnings: warning === null ? [] : [warning] };
 }
 
 /** Git may write the trees and their repository, but not what is obeyed later, and it reaches nobody. */
@@ -221,7 +227,7 @@ async function openNetwork({ network }: Pick<Confine, "network">): Promise<Opene
   if (network.must)
     throw new RunnerError(
       "SANDBOX_UNAVAILABLE",
-      `The hosts that were asked for cannot be reached from the sandbox: ${opened.why}. ` +
+      `The requested hosts cannot be reached from the sandbox: ${opened.why}. ` +
         `Or run without a network: --network none.`,
     );
   // That nobody installed the proxy is the usual case, and is said to the command that misses the network.
@@ -319,7 +325,7 @@ async function tried(key: string, test: () => Promise<Trouble | null>): Promise<
 function unavailable(why: string, { why: wanted }: Pick<Confine, "why">): RunnerError {
   return new RunnerError(
     "SANDBOX_UNAVAILABLE",
-    `Commands cannot be confined, and a sandbox is ${wanted}: ${why}. ` +
+    `Commands cannot be sandboxed, but a sandbox is ${wanted}: ${why}. ` +
       `To run without one on your own responsibility: --sandbox off.`,
   );
 }

@@ -10,33 +10,10 @@ import {
 import type { Flow } from "../../flow/flow.ts";
 import { variablesIn } from "../../flow/mcp.ts";
 import { readConfig, type UserConfig } from "./config.ts";
-import { inThisTurn } from "./moment.ts";
 import type { DriveOptions } from "../options.ts";
 
 /** `config`: the user's settings, where they were read already. */
 export type SecretSource = Pick<DriveOptions, "env" | "cwd" | "secrets"> & { readonly config?: UserConfig };
-
-/** Runs that all began before one of them had a text to look through share the list: reading it takes a while. */
-export function secretsFor(source: SecretSource, flow?: Flow): () => readonly string[] {
-  begun += 1;
-  const { env = process.env, cwd = process.cwd(), secrets = NONE } = source;
-  return () => {
-    const key = JSON.stringify(["secrets", begun, numberOf(env), resolve(cwd), secrets, namedIn(flow)]);
-    return inThisTurn(key, () => secretsOf(source, flow));
-  };
-}
-
-/** What a run knows is read after it began: the environment may have been changed since the one before. */
-let begun = 0;
-
-function numberOf(env: NodeJS.ProcessEnv): number {
-  const known = numbers.get(env) ?? (numbered += 1);
-  numbers.set(env, known);
-  return known;
-}
-
-const numbers = new WeakMap<NodeJS.ProcessEnv, number>();
-let numbered = 0;
 
 export function secretsOf(
   { env = process.env, cwd = process.cwd(), secrets = NONE, config }: SecretSource,

@@ -57,6 +57,6 @@ async function guarded(
 
 /** Passing, like a network that does not answer: it is tried again a few times. */
 function silence(inactivityMs: number): TurnResult {
-  const message = `The agent gave no sign of life for ${inactivityMs} ms, and was given up.`;
+  const message = `The agent gave no output for ${inactivityMs} ms and was stopped.`;
   return { kind: "fault", fault: { kind: "network", message } };
 }

@@ -42,10 +42,10 @@ export function requirePlace(
   const isThere = isPlain(there) && existsSync(there);
   const fix = isThere
     ? `If the recorded folder is yours, resume from there: lockstep resume ${run} --cwd ${shellWord(there)}`
-    : `The recorded folder is not there: if the project was moved, move it back to ${JSON.stringify(there)} and resume the run there.`;
+    : `The recorded folder does not exist: if the project was moved, move it back to ${JSON.stringify(there)} and resume the run there.`;
   throw new RunnerError(
     "PLACE_FOREIGN",
-    `Run ${run} is not continued: ${fault}. A run goes on only in the repository of the project ${root}. ${fix}`,
+    `Run ${run} is not continued: ${fault}. A run continues only in the repository of the project ${root}. ${fix}`,
   );
 }
 

@@ -56,8 +56,8 @@ function placesOf({ home, path }: Worktree): readonly string[] {
 
 function notObeyed(keys: readonly string[], top: string): string {
   return (
-    `git settings of the repository in ${top} are not obeyed, because they start programs or redirect connections: ` +
-    `${keys.join(", ")}. To have them, put them into your own settings: git config --global KEY VALUE`
+    `git settings of the repository in ${top} are ignored because they start programs or redirect connections: ` +
+    `${keys.join(", ")}. To use them, add them to your own settings: git config --global KEY VALUE`
   );
 }
 
@@ -115,7 +115,7 @@ export async function continueWorktree(
   if (pid !== null)
     throw new RunnerError(
       "WORKTREE_UNAVAILABLE",
-      `git (process ${pid}), which an earlier process of run ${run} started, is still at work in ${worktree.path}. To go on: wait for it, or end it with: kill ${pid}.`,
+      `git (process ${pid}), which an earlier process of run ${run} started, is still working in ${worktree.path}. To continue, wait for it, or end it with: kill ${pid}.`,
     );
   const git = gitFor(around, [cwd, ...placesOf(worktree)], { run });
   const { copy = [] } = flow.settings.worktree;

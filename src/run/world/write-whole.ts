@@ -11,6 +11,36 @@ import {
   statSync,
   writeFileSync,
 } from "node:fs";
+import { dirname } from "node:path";
+import { RunnerError } from "../../engine/ports.ts";
+import { shellWord } from "../../flow/text/harmless.ts";
+
+/** NOT_WRITABLE, with why in words for a person. `what`: what cannot be done. */
+export function notWritable(what: string, path: string, cause: unknown): RunnerError {
+  return new RunnerError("NOT_WRITABLE", `${what}: ${whyNot(path, cause)}`, { cause });
+}
+
+function whyNot(path: string, cause: unknown): string {
+  const { code = "", message = String(cause) } =
+    cause instanceof Error ? (cause as NodeJS.ErrnoException) : {};
+  const folder = dirname(path);
+  switch (code) {
+    case "ENOENT":
+      return `the folder ${folder} does not exist. Create it with: mkdir -p ${shellWord(folder)}`;
+    case "ENOTDIR":
+      return `${folder} is not a folder`;
+    case "EISDIR":
+      return `${path} is a folder`;
+    case "EACCES":
+    case "EPERM":
+    case "EROFS":
+      return `you may not write in ${folder}`;
+    case "ENOSPC":
+      return "the disk is full";
+    default:
+      return message;
+  }
+}
 
 /** A file that is being written. `done` puts it under its name; without that, `drop` leaves nothing of it. */
 export type Whole = {

@@ -75,7 +75,7 @@ const wrong: readonly [name: string, text: string, message: RegExp][] = [
   [
     "a key twice",
     "replies:\n  - text: a\n    text: b\n",
-    /^s\.yaml: line 3, column 5: the key "text" stands there twice\. The format/,
+    /^s\.yaml: line 3, column 5: the key "text" occurs twice\. The format/,
   ],
 ];
 for (const [name, text, message] of wrong) {

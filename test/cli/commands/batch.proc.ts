@@ -114,7 +114,7 @@ test("stopped in the middle: what runs is interrupted and can be resumed, the re
   );
   assert.equal(ran.code, 130, ran.stderr);
   assert.match(ran.stderr, /not begun: #2, #3, #4/);
-  assert.match(ran.stderr, /go on with:\n +lockstep resume \w{10}/);
+  assert.match(ran.stderr, /continue with:\n +lockstep resume \w{10}/);
   const [first] = ran.stdout
     .split("\n")
     .map((line) => JSON.parse(line || "null") as { item?: string } | null);
@@ -149,7 +149,7 @@ test("a batch that was killed goes on as a batch: what ended is kept, the rest g
   );
   clearInterval(timer);
   assert.equal(code, null, stderr);
-  const [, command = ""] = /go on with: lockstep (resume batch-\w{10} --sandbox off)$/m.exec(stderr) ?? [];
+  const [, command = ""] = /continue with: lockstep (resume batch-\w{10} --sandbox off)$/m.exec(stderr) ?? [];
   const begun = await runsOf(world);
   assert.deepEqual(
     begun.map(({ state, batch }) => [state, batch]),
@@ -211,7 +211,7 @@ test("a batch that was stopped prints one command for all of it, in every manner
   assert.deepEqual([plain.code, lastLine(plain.stdout)], [143, '{"outcome":"failed"}'], plain.stderr);
   assert.match(
     plain.stderr,
-    /go on with:\n +lockstep resume \w{10} --sandbox off\n +lockstep resume batch-\w{10} --sandbox off$/m,
+    /continue with:\n +lockstep resume \w{10} --sandbox off\n +lockstep resume batch-\w{10} --sandbox off$/m,
   );
   const quiet = await stopped(["SIGHUP"], "--quiet", "--events");
   assert.equal(quiet.code, 129);
@@ -236,7 +236,7 @@ test("runs that need more of a script say so, and a damaged one keeps the batch"
   const line = ["run", "notes", "--topic", "t", "--script", "part.json", "--issues", "1"];
   const ran = await world.lockstep(line, TRUSTING);
   const [, batch = ""] =
-    /go on with:\n +lockstep resume \w{10} --script MORE\n +lockstep resume (batch-\w{10}) --script MORE$/m.exec(
+    /continue with:\n +lockstep resume \w{10} --script MORE\n +lockstep resume (batch-\w{10}) --script MORE$/m.exec(
       ran.stderr,
     ) ?? [];
   assert.notEqual(batch, "", ran.stderr);
@@ -248,16 +248,16 @@ test("runs that need more of a script say so, and a damaged one keeps the batch"
 });
 
 const WRONG: readonly (readonly [readonly string[], RegExp])[] = [
-  [["--issues", "x"], /--issues does not understand "x"/],
+  [["--issues", "x"], /--issues: "x" is not valid/],
   [["--issues", "9-3"], /does not understand "9-3"/],
   [["--issues", "0"], /does not understand "0"/],
   [["--issues", "1,"], /does not understand ""/],
   [["--issues", "1-5000"], /does not understand "1-5000"/],
   [["--issues", "1", "--issue", "2"], /--issues and --issue cannot be given together/],
   [["--issues", "1", "--label", "ready"], /--issues and --label cannot be given together/],
-  [["--issues", "1", "--limit", "3"], /--limit belongs to --label/],
-  [["--issues", "1", "--concurrency", "0"], /--concurrency takes a whole number/],
-  [["--issues", "1", "--worktree", "--branch", "b"], /each run of a batch has its own/],
+  [["--issues", "1", "--limit", "3"], /--limit only works with --label/],
+  [["--issues", "1", "--concurrency", "0"], /--concurrency needs a whole number from 1 to 999, not "0"/],
+  [["--issues", "1", "--worktree", "--branch", "b"], /each run gets its own branch/],
 ];
 
 test("what makes no sense is refused before anything runs", async () => {
@@ -296,7 +296,7 @@ test("the open issues that have a label, oldest first", async (t) => {
   const { left } = batch as unknown as { left: number };
   assert.equal(left, 1);
   const most = await world.lockstep([...RUN, "--worktree", "--label", "ready", "--limit", "1"], { env });
-  assert.match(most.stderr, /2 more open issues have the label; --limit 3 takes them too\./);
+  assert.match(most.stderr, /2 more open issues have the label; include them with --limit 3\./);
   const none = await world.lockstep([...RUN, "--worktree", "--label", "nobody's"], { env });
   assert.equal(none.code, 0, none.stderr);
   assert.match(none.stderr, /No open issue has the label "nobody's"/);

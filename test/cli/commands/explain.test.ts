@@ -293,7 +293,10 @@ test("a built-in prompt is told as such, word for word, with every path that was
   assert.equal(explained.prompt?.file, "built-in:detect:graph");
   assert.match(explained.prompt.builtIn ?? "", /^The step is \{uv-step_id\}\./);
   const told = stepText(explained, plain);
-  assert.match(told, /prompt +built-in:detect:graph, for want of a file:\n +│ The step is \{uv-step_id\}\./);
+  assert.match(
+    told,
+    /prompt +built-in:detect:graph, because there is no file:\n +│ The step is \{uv-step_id\}\./,
+  );
   assert.match(told, /not at \.agent\/iterator\/prompts\/steps\/continuation\/issue\/f_default\.md/);
   assert.match(told, /step_id +- +✓ +the constant continuation\.issue/);
 });
@@ -319,7 +322,7 @@ test("the checks of a closure are told with command, rule, prompt and what a fai
   assert.match(told, /checks before closing {2}\.agent\/iterator\/steps_registry\.json:\d+/);
   assert.match(
     told,
-    /git-clean {2}git status --porcelain\n {4}passes if it prints nothing, within .*; else git-dirty\n {4}told with \.agent\//,
+    /git-clean {2}git status --porcelain\n {4}passes if it prints nothing, within .*; else git-dirty\n {4}described by \.agent\//,
   );
   assert.match(told, /a failure leads back to .*; the 3rd ends the run/);
 });
@@ -344,7 +347,7 @@ test("each kind of check is told in its own words", () => {
   );
   assert.match(
     told,
-    /git-clean\(dir=\$\(x\) y\) {2}git -C "\$\{dir\}" status\n.*\n {4}dir = \$\(x\) y\n {4}told/,
+    /git-clean\(dir=\$\(x\) y\) {2}git -C "\$\{dir\}" status\n.*\n {4}dir = \$\(x\) y\n {4}described by/,
   );
   assert.match(told, /report {2}out\/report\.md\n {4}passes if it is there; else git-dirty\n/);
   assert.match(told, /said\n {4}passes if the newest commit has the form type\(scope\)!: subject; else/);

@@ -86,7 +86,7 @@ test("what cannot be printed is refused", async () => {
   await world.lockstep(RUN);
   const refused: readonly [words: readonly string[], reason: RegExp][] = [
     [["nothing"], /There is no run "nothing"/],
-    [["@last", "--level", "loud"], /--level knows debug, info, warn, error, not "loud"/],
+    [["@last", "--level", "loud"], /--level needs debug, info, warn or error, not "loud"/],
     [["@last", "--level", "warn", "--transcript"], /a transcript has no levels/],
     [[], /logs needs RUN/],
   ];

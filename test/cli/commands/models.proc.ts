@@ -117,7 +117,7 @@ test("doctor names models of agents that mean nothing, proxies, and what is wron
   assert.equal(ran.code, 0, ran.stderr);
   assert.match(
     ran.stdout,
-    /agent notes +its model "sonet" is not known here +fix: There is no model "sonet"\. Did you mean "sonnet"\?/,
+    /agent notes +its model "sonet" is not known here +fix: Unknown model "sonet"\. Did you mean "sonnet"\?/,
   );
   assert.match(
     ran.stdout,
@@ -375,5 +375,5 @@ test("a script and a model exclude each other", async () => {
   writeAgent(world, "notes");
   const ran = await world.lockstep(["run", "notes", "--topic", "t", "--script", "x.json", "--model", "opus"]);
   assert.equal(ran.code, 2);
-  assert.match(ran.stderr, /leave --model and --backend out/);
+  assert.match(ran.stderr, /leave out --model and --backend/);
 });

@@ -150,7 +150,7 @@ describe("the sandbox", needs(hasBwrap && hasSocat, hasBwrap ? NO_SOCAT : NO_BWR
   test("is not promised where it is switched off or cannot be opened", async () => {
     const world = place();
     for (const [args, env, why] of [
-      [["--sandbox", "off"], {}, /not confined: switched off by --sandbox off/],
+      [["--sandbox", "off"], {}, /not confined: disabled by --sandbox off/],
       [["--sandbox", "on"], { PATH: withoutBwrap() }, /bubblewrap is not installed/],
       [[], { PATH: withoutBwrap() }, /bubblewrap is not installed/],
     ] as const) {
@@ -459,7 +459,7 @@ const IN_PROCESS: ReadonlyMap<string, Defect> = new Map(
         ],
       ],
     },
-    "flags about safety, limits, places and output are yours": {
+    "flags for safety, limits, locations and output belong to you": {
       file: "cli/args.ts",
       texts: [['findIn(name, reserved, "built-in") ??', ""]],
     },

@@ -87,7 +87,7 @@ test("a clone that needs trust and brings a record says both at once, with the f
   const refused = onlyDocument(await world.lockstep(RUN));
   assert.deepEqual([refused.code, refused.exitCode], ["NOT_TRUSTED", 3]);
   const reason = String(refused.reason);
-  assert.match(reason, /state folder .*\.lockstep needs a yes too: it was not made by you/);
+  assert.match(reason, /state folder .*\.lockstep needs your trust too: it was not made by you/);
   const flags = /pass (--trust [0-9a-f]{64} --trust-journal),/.exec(reason)![1]!.split(" ");
   rmSync(join(world.root, ".lockstep/runs.db"));
   world.write(".lockstep/answers/x", "planted");

@@ -49,7 +49,7 @@ test("why refuses what is not there, with what is", async () => {
     [["initial.nte"], /Did you mean "initial\.note"\? Visited were initial\.note\./],
     [["initial.note@2"], /was visited once; there is no visit 2/],
     [["closure.note"], /never came to step "closure\.note"/],
-    [["initial.note", "--all"], /--all is for every visit/],
+    [["initial.note", "--all"], /--all shows every visit/],
   ];
   for (const [words, reason] of refused) {
     const ran = await world.lockstep(["why", "@last", ...words]);

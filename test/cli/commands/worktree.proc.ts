@@ -167,13 +167,13 @@ test("the flags say what becomes of the branch", async () => {
 });
 
 const MISTAKES: readonly (readonly [args: readonly string[], code: number, says: RegExp])[] = [
-  [[...RUN, "--branch", "x"], 2, /--branch is about the worktree.*--worktree/],
-  [[...RUN, "--no-worktree", "--push"], 2, /--push is about the worktree/],
-  [[...RUN, "--no-merge"], 2, /--merge is about the worktree/],
+  [[...RUN, "--branch", "x"], 2, /--branch only works with a worktree.*--worktree/],
+  [[...RUN, "--no-worktree", "--push"], 2, /--push only works with a worktree/],
+  [[...RUN, "--no-merge"], 2, /--merge only works with a worktree/],
   [[...RUN, "--worktree", "--base-branch", "nowhere"], 3, /no branch "nowhere"/],
   [["worktree"], 2, /needs list\|prune\|repair/],
-  [["worktree", "lsit"], 2, /knows list, prune and repair.*list/s],
-  [["worktree", "list", "--dry-run"], 2, /--dry-run is for prune and repair/],
+  [["worktree", "lsit"], 2, /takes list, prune or repair.*list/s],
+  [["worktree", "list", "--dry-run"], 2, /--dry-run only works with prune and repair/],
 ];
 
 test("mistakes are told before anything is made", async () => {
@@ -213,7 +213,7 @@ test("records of worktrees that git cannot read are reported, and repaired", asy
     [others, join(records, "commondir")].map((file) => readFileSync(file, "utf8")),
     ["mine\n", "../..\n"],
   );
-  assert.match((await world.lockstep(["worktree", "repair"])).stderr, /Nothing is to be repaired/);
+  assert.match((await world.lockstep(["worktree", "repair"])).stderr, /Nothing to repair/);
   assert.equal(told(await world.lockstep([...RUN, "--worktree", "--json"])).exitCode, 0);
 });
 

@@ -57,17 +57,22 @@ test("the program is called as it was started", () => {
   for (const [name, started, env, program] of cases) assert.equal(programName(started, env), program, name);
 });
 
-test("commands that repair or remove a record name the folder that the call was about", () => {
+test("commands in hints name the folders that the call was about, unless they look at none", () => {
   const flags = ["--state", "'a b'"];
   for (const [text, typed] of [
     ["with: lockstep salvage", "with: lockstep salvage --state 'a b'"],
     ["with: lockstep runs --prune r1", "with: lockstep runs --prune --state 'a b' r1"],
-    ["lockstep doctor --journal reports all", "lockstep doctor --journal --state 'a b' reports all"],
+    ["lockstep doctor --journal lists all", "lockstep doctor --journal --state 'a b' lists all"],
     ["lockstep salvage --state other --json", "lockstep salvage --state other --json"],
     ['with "lockstep salvage", or', `with "lockstep salvage --state 'a b'", or`],
     ["lockstep salvages", "lockstep salvages"],
     ["./lockstep salvage", "./lockstep salvage"],
-    ["lockstep runs", "lockstep runs"],
+    ["lockstep runs", "lockstep runs --state 'a b'"],
+    ["Go on with: lockstep resume 3f9", "Go on with: lockstep resume --state 'a b' 3f9"],
+    ["next: lockstep resume 3f9 --cwd x --sandbox off", "next: lockstep resume 3f9 --cwd x --sandbox off"],
+    ["See: lockstep run notes --help", "See: lockstep run --state 'a b' notes --help"],
+    ["lockstep help run", "lockstep help run"],
+    ["It says:\n  lockstep resume 3f9", "It says:\n  lockstep resume 3f9"],
   ] as const) {
     assert.equal(aimed(text, flags), typed);
     assert.equal(aimed(text, []), text);

@@ -406,7 +406,7 @@ withStandIn("faults", () => {
     const outcome = await github.issue(1);
     assert.ok(!outcome.ok);
     assert.equal(outcome.until, Date.UTC(2026, 0, 1, 1));
-    assert.match(outcome.why, /before 2026-01-01T01:00:00Z/);
+    assert.match(outcome.why, /until 2026-01-01T01:00:00Z/);
   });
 
   test("a wrong token, and a permission that is missing", async () => {

@@ -164,7 +164,7 @@ const ROWS: readonly Row[] = [
   ).map(([name, body]): Row => ({
     name: `no JSON: ${name}`,
     module: `export default () => { ${body} }`,
-    expect: { code: "HOOK_RESULT_INVALID", says: /is no JSON/ },
+    expect: { code: "HOOK_RESULT_INVALID", says: /is not JSON/ },
   })),
   {
     name: "a date is told as JSON tells it",

@@ -9,6 +9,7 @@ import type { Flow } from "../../../src/flow/flow.ts";
 import { watchOver } from "../../../src/run/world/watchdog.ts";
 import { sketchFlow, sketchMachine } from "../../../src/testing/flows.ts";
 import { play, type Played } from "../played.ts";
+import { ready } from "../../ready.ts";
 
 const say = (action: string, more: object = {}): ScriptReply => ({
   output: { next_action: { action }, ...more },
@@ -52,7 +53,7 @@ test("a pause lets what is under way come in, and goes on from there", async () 
     const whole = await play({ flow: LINE, past, model: [say("next"), say("next"), say("closing")] });
     assert.equal(whole.state.verdict?.outcome, "completed", whole.state.verdict?.reason);
     assert.deepEqual(whole.asked, ["initial.b@1/1", "closure.a@1/1"]);
-    assert.equal(replay(LINE, whole.entries).difference, null);
+    assert.equal(replay(ready(LINE), whole.entries).difference, null);
   }
 });
 
@@ -109,7 +110,7 @@ test("a question that is open when the run is paused is open when it goes on", a
   const yes: Person = { ...waiting, ask: () => Promise.resolve({ answer: "proceed", by: "answer" }) };
   const whole = await play({ ...scenario, ports: { person: yes }, past: rested.entries });
   assert.equal(whole.state.verdict?.outcome, "completed", whole.state.verdict?.reason);
-  assert.equal(replay(flow, whole.entries).difference, null);
+  assert.equal(replay(ready(flow), whole.entries).difference, null);
 });
 
 const GATE = {
@@ -163,7 +164,7 @@ for (const [name, policy, answer, code] of [
     const ran = await play({ flow, past, model: backend, ports: { person: answering(answer) } });
     assert.equal(ran.state.verdict?.code, code, ran.state.verdict?.reason);
     if (code === null) assert.deepEqual(attempts, [2, 1]);
-    assert.equal(replay(flow, ran.entries).difference, null);
+    assert.equal(replay(ready(flow), ran.entries).difference, null);
     // What nothing was under way in is nobody's question.
     const fine = await play({ flow, past: entries.slice(0, 1), model, ports: { person: answering(null) } });
     assert.equal(fine.state.verdict?.code, null);

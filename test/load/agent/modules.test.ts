@@ -77,7 +77,7 @@ const ROWS: readonly Row[] = [
     name: "one module more than is looked at",
     files: hooks(`${imported(64)}export default {};`, modules(64)),
     found: [`MODULE-UNPARSED ${FOLDER}/m63.mjs:1:1`],
-    says: /m63\.mjs was not parsed: check looks at no more than 64 modules of an agent\./,
+    says: /m63\.mjs was not parsed: check parses at most 64 modules of an agent\./,
   },
   {
     name: "modules beyond those that are looked at, found one after the other",
@@ -98,7 +98,7 @@ const ROWS: readonly Row[] = [
     name: "more imports than are looked at",
     files: hooks(`${imported(101)}import "yaml";\nexport default {};`, modules(101)),
     found: [`MODULE-UNPARSED ${HOOKS}:1:1`, `MODULE-UNPARSED ${FOLDER}/m63.mjs:1:1`],
-    says: /hooks\.mjs imports 101 modules of the project, and check looked at the first 100 only\./,
+    says: /hooks\.mjs imports 101 modules of the project; check only looked at the first 100\./,
   },
   {
     name: "a name that is declared twice",
@@ -174,7 +174,7 @@ const ROWS: readonly Row[] = [
     found: ["MODULE-SYNTAX .agent/iterator/verdict.ts:1:26"],
   },
   {
-    name: "a broken handler of an action",
+    name: "a broken action handler",
     agent: "iterator",
     files: tree({
       "agent /runner/actions": { enabled: true, types: ["note"], handlers: { note: "./note.mjs" } },

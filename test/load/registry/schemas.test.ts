@@ -209,7 +209,7 @@ const BAD: readonly [string, { readonly [name: string]: unknown }, string, strin
   ["no such name", { "main.json": {} }, "x", "SCHEMA_POINTER_ERROR", /no "x" in s\/main\.json/],
   ["no such pointer", { "main.json": {} }, "#/definitions/x", "SCHEMA_POINTER_ERROR", /definitions\/x/],
   ["an inherited name", { "main.json": {} }, "constructor", "SCHEMA_POINTER_ERROR", /constructor/],
-  ["no schema object", { "main.json": { x: "text" } }, "x", "SCHEMA_POINTER_ERROR", /no schema object/],
+  ["no schema object", { "main.json": { x: "text" } }, "x", "SCHEMA_POINTER_ERROR", /not a schema object/],
   ["##", { "main.json": {} }, "##/x", "MALFORMED_SCHEMA_IDENTIFIER", /##/],
   ["//", { "main.json": {} }, "#//x", "MALFORMED_SCHEMA_IDENTIFIER", /\/\//],
   [
@@ -245,14 +245,14 @@ const BAD: readonly [string, { readonly [name: string]: unknown }, string, strin
     { "main.json": { x: { $ref: "../../etc/passwd#/y" } } },
     "x",
     "FAILED_SCHEMA_RESOLUTION",
-    /leads out of the project/,
+    /leaves the project/,
   ],
   [
     "an absolute $ref",
     { "main.json": { x: { $ref: "/etc/passwd#/y" } } },
     "x",
     "FAILED_SCHEMA_RESOLUTION",
-    /leads out of the project/,
+    /leaves the project/,
   ],
   ["too deep", { "main.json": { x: nested(60) } }, "x", "FAILED_SCHEMA_RESOLUTION", /deeper than 50/],
   [

@@ -110,7 +110,7 @@ const TOOLS: readonly (readonly [entry: string, says: RegExp])[] = [
   ["Re?d", /there is no tool "Re\?d"/],
   ["X*", /there is no tool "X\*"/],
   ["", /there is no tool ""/],
-  ["Read(src/**)", /only commands of Bash can be limited in parentheses/],
+  ["Read(src/**)", /only Bash takes a command in parentheses/],
 ];
 
 /** Failure prompts, and what is wrong with them: where, and in which words. */
@@ -123,7 +123,7 @@ const FAILURES: readonly (readonly [
   ["FAILURE-NAME", "{{summary}}\n{{sumary}}", [2, 1], /reads "sumary".*Did you mean "summary"/],
   ["FAILURE-NAME", "{{#each untracked}}{{this}}{{/each}}", [1, 1], /reads "untracked"/],
   ["FAILURE-NAME", "{{#if x.y}}a{{/if}}", [1, 1], /reads "x"/],
-  ["FAILURE-NAME", "{{this}}", [1, 1], /\{\{this\}\} outside of \{\{#each\}\}/],
+  ["FAILURE-NAME", "{{this}}", [1, 1], /\{\{this\}\} outside \{\{#each\}\}/],
   ["FAILURE-BLOCK", "---\na: b\n---\n{{#each changedFiles}}x{{/eech}}", [4, 24], /\{\{\/eech\}\} in/],
   ["FAILURE-BLOCK", "{{#each changedFiles}}x", [1, 1], /never closed by \{\{\/each\}\}/],
   [
@@ -246,7 +246,7 @@ const ROWS: readonly Row[] = [
     name: "a share above the whole",
     changes: { "agent /runner/limits": { turns: 5, soft: 1.2 } },
     at: "agent.json /runner/limits/soft",
-    says: /1\.2 is no share/,
+    says: /1\.2 is not a valid fraction/,
   },
   {
     code: "LIMIT-INVALID",
@@ -261,7 +261,7 @@ const ROWS: readonly Row[] = [
     name: "a soft limit on something else",
     changes: { "agent /runner/limits": { soft: { visits: 3 } } },
     at: "agent.json /runner/limits/soft",
-    says: /there is no "visits"/,
+    says: /"visits" is not one of/,
   },
   {
     code: "LIMIT-INVALID",
@@ -453,8 +453,18 @@ const ROWS: readonly Row[] = [
       ],
       ["an address of another kind", asked("file:///etc/passwd"), "url", /http/],
       ["an address without a host", asked("/status"), "url", /http/],
-      ["an address whose host is an argument", asked("https://{uv-issue}.test/"), "url", /written out/],
-      ["an address with a password", asked(`https://me:${WORD}@x.test/`), "url", /written out/],
+      [
+        "an address whose host is an argument",
+        asked("https://{uv-issue}.test/"),
+        "url",
+        /must not contain a variable or a password/,
+      ],
+      [
+        "an address with a password",
+        asked(`https://me:${WORD}@x.test/`),
+        "url",
+        /must not contain a variable or a password/,
+      ],
       [
         "a composite of nothing",
         { type: "meta:composite", config: { operator: "or", conditions: [] } },
@@ -530,9 +540,9 @@ const ROWS: readonly Row[] = [
   ...(
     [
       ["no module", "none.mjs", /no module \.agent\/iterator\/none\.mjs/],
-      ["a module of another agent", "../other/v.mjs", /outside of \.agent\/iterator/],
+      ["a module of another agent", "../other/v.mjs", /outside \.agent\/iterator/],
       ["a module anywhere", "/etc/v.mjs", /outside/],
-      ["no module but a text", "prompts/system.md", /no \.mjs, \.js or \.ts/],
+      ["no module but a text", "prompts/system.md", /not a \.mjs, \.js or \.ts/],
     ] as const
   ).map(([name, handlerPath, says]): Row => ({
     code: "AC-VERDICT-004",
@@ -572,7 +582,7 @@ const ROWS: readonly Row[] = [
       "registry /steps/continuation.issue/transitions/handoff/target": "initial.issue",
     },
     at: "agent.json /runner/verdict/config",
-    says: /no way leads to one/,
+    says: /no path leads to one/,
   },
   {
     code: "VERDICT-UNTOLD",
@@ -610,19 +620,19 @@ const ROWS: readonly Row[] = [
   },
   {
     code: "CONFIG-NOT-ACTED-ON",
-    name: "where a failure before an end by the verdict leads",
+    name: "where a failure before the end by the verdict leads",
     changes: before({ onFailure: { action: "retry", target: "initial.issue" } }),
     at: "steps_registry.json /validationSteps/closure.iteration/onFailure/target",
   },
   {
     code: "CHECK-UNKNOWN",
-    name: "before an end by the verdict",
+    name: "before the end by the verdict",
     changes: before({ validationConditions: [{ validator: "git-claen" }] }),
     at: "steps_registry.json /validationSteps/closure.iteration/validationConditions/0/validator",
   },
   {
     code: "PR-EDITION",
-    name: "before an end by the verdict",
+    name: "before the end by the verdict",
     changes: {
       ...before({ c2: "other" }),
       "prompts/steps/retry/issue/f_failed_git-dirty.md": undefined,
@@ -632,10 +642,10 @@ const ROWS: readonly Row[] = [
   },
   {
     code: "CHECK-BORROWED",
-    name: "before an end by the verdict",
+    name: "before the end by the verdict",
     changes: { ...GATELESS, ...before({}, "other") },
     at: "steps_registry.json /validationSteps/other",
-    says: /An end by the verdict count:iteration has no validation of its own/,
+    says: /The end by the verdict count:iteration has no validation of its own/,
   },
   {
     code: "AC-VERDICT-010",
@@ -755,7 +765,7 @@ const ROWS: readonly Row[] = [
       "agent /runner/execution": { worktree: { enabled: true }, finalize: { createPr: true } },
     },
     at: "agent.json /runner/execution/finalize/createPr",
-    says: /createPr is not acted on: the branch is pushed/,
+    says: /createPr has no effect: the branch is pushed/,
   },
   {
     code: "VERDICT-CLOSES",
@@ -766,7 +776,7 @@ const ROWS: readonly Row[] = [
       "registry /entryStep": "initial.issue",
     },
     at: "agent.json /runner/verdict",
-    says: /made its 3 visits .* its issue is closed/,
+    says: /complete after 3 visits, and its issue is then closed/,
   },
   {
     code: "CONFIG-NOT-ACTED-ON",
@@ -790,16 +800,16 @@ const ROWS: readonly Row[] = [
   // Actions.
   ...(
     [
-      ["a word that is none", "buildin:log", /neither built in nor.*Did you mean "builtin:log"\?/],
+      ["a word that is none", "buildin:log", /neither a built-in handler nor.*Did you mean "builtin:log"\?/],
       ["a built-in without its prefix", "github-issue", /Did you mean "builtin:github-issue"\?/],
-      ["a path that is none", "handlers/plan.mjs", /begins with \.\//],
+      ["a path that is none", "handlers/plan.mjs", /starts with \.\//],
       [
         "a module that is not there",
         "./handlers/plan.mjs",
         /no module \.agent\/iterator\/handlers\/plan\.mjs/,
       ],
-      ["a module of another agent", "./../other/plan.mjs", /outside of \.agent\/iterator/],
-      ["a text", "./prompts/system.md", /no \.mjs, \.js or \.ts/],
+      ["a module of another agent", "./../other/plan.mjs", /outside \.agent\/iterator/],
+      ["a text", "./prompts/system.md", /not a \.mjs, \.js or \.ts/],
     ] as const
   ).map(([name, handler, says]): Row => ({
     code: "ACTION-HANDLER",
@@ -838,7 +848,7 @@ const ROWS: readonly Row[] = [
       "agent /runner/integrations/github/enabled": false,
     },
     at: "agent.json /runner/actions/types",
-    says: /builtin:issue-action works on GitHub/,
+    says: /builtin:issue-action needs GitHub/,
   },
   {
     code: "AC-VERDICT-001",
@@ -854,7 +864,7 @@ const ROWS: readonly Row[] = [
       [`registry ${CLOSURE}/uvVariables`]: [],
     },
     at: "agent.json /runner/actions/types",
-    says: /may act on the run's own issue only/,
+    says: /may only act on the run's own issue/,
   },
 
   // Lists of commands.
@@ -1255,7 +1265,7 @@ const ROWS: readonly Row[] = [
       "registry /steps/continuation.issue/transitions/next/target": "odd",
     },
     at: "steps_registry.json /steps/continuation.issue/transitions/next/target",
-    says: /"odd" is an entry of the registry/,
+    says: /"odd" has no kind/,
   },
   {
     code: "SR-TRANS-001",
@@ -1414,7 +1424,7 @@ const ROWS: readonly Row[] = [
       "registry /steps/continuation.issue/transitions/handoff/target": "initial.trap",
     },
     at: `steps_registry.json ${S}`,
-    says: /From the step "initial\.issue" .* The same holds for 1 more\./,
+    says: /The step "initial\.issue" has no path .* The same applies to 1 more\./,
     witness: ["initial.issue", "continuation.issue", "initial.trap"],
   },
   {
@@ -1433,7 +1443,7 @@ const ROWS: readonly Row[] = [
       }),
     },
     at: "steps_registry.json /steps/initial.trap",
-    says: /all it can give is "abort"/,
+    says: /it can only give "abort"/,
     witness: ["initial.issue", "initial.trap"],
   },
   {
@@ -1615,7 +1625,7 @@ const ROWS: readonly Row[] = [
       [`registry ${S}/uvVariables`]: ["issue", "continuation_issue_stepId"],
     },
     at: `steps_registry.json ${S}/uvVariables/1`,
-    says: /it is the first step of the run/,
+    says: /this is the first step of the run/,
     witness: ["initial.issue"],
   },
   {
@@ -1640,7 +1650,7 @@ const ROWS: readonly Row[] = [
   },
   {
     code: "DATA-SKIPPED",
-    name: "a way around the supplier",
+    name: "a path around the supplier",
     changes: {
       "registry /steps/continuation.issue/structuredGate/handoffFields": ["stepId"],
       [`registry ${CLOSURE}/uvVariables`]: ["issue", "continuation_issue_stepId"],
@@ -1650,7 +1660,7 @@ const ROWS: readonly Row[] = [
       }),
     },
     at: `steps_registry.json ${CLOSURE}/uvVariables/1`,
-    says: /a way to it that leaves "continuation\.issue" out/,
+    says: /a path to it does not pass through "continuation\.issue"/,
     witness: ["initial.issue", "closure.issue"],
   },
 
@@ -1674,7 +1684,7 @@ const ROWS: readonly Row[] = [
         'Issue {uv-issue}.\n{ "next_action": { "reason": "", "action": "next|proceed" } }',
     },
     at: "prompts/steps/initial/issue/f_default.md ",
-    says: /"proceed", which there is not/,
+    says: /"proceed", which does not exist/,
   },
   {
     code: "PR-INTENT",
@@ -1701,14 +1711,14 @@ const ROWS: readonly Row[] = [
       "agent /runner/flow/prompts/strict": true,
     },
     at: `steps_registry.json ${S}`,
-    says: /"initial_issue" does not stand in: runner\.flow\.prompts\.strict forbids it/,
+    says: /"initial_issue" is not used: runner\.flow\.prompts\.strict forbids it/,
   },
   {
     code: "PR-C3L-004",
     name: "a place that leads out of the project, whatever the fallbackKey",
     changes: { [`registry ${S}/c3`]: "../../x", [`registry ${S}/fallbackKey`]: "initial_issue" },
     at: `steps_registry.json ${S}`,
-    says: /refused: c3 .* is not a plain name.*the place is not merely empty/,
+    says: /refused: c3 .* is not a plain name.*the location cannot be read/,
   },
   {
     code: "PR-C3L-004",
@@ -1729,14 +1739,14 @@ const ROWS: readonly Row[] = [
       [`registry ${S}/fallbackKey`]: "initial_issue",
     },
     at: `steps_registry.json ${S}`,
-    says: /"initial_issue" is said instead\. Tried: \.agent\/iterator\/prompts\/steps\/initial\/issue\/f_default\.md\./,
+    says: /"initial_issue" is used instead\. Tried: \.agent\/iterator\/prompts\/steps\/initial\/issue\/f_default\.md\./,
   },
   {
     code: "PROMPT-FALLBACK-USED",
     name: "a built-in prompt by verdict type",
     changes: { "prompts/steps/closure/issue/f_default.md": undefined },
     at: `steps_registry.json ${CLOSURE}`,
-    says: /"detect:graph" is said instead/,
+    says: /"detect:graph" is used instead/,
   },
   {
     code: "PROMPT-FALLBACK-USED",
@@ -1746,7 +1756,7 @@ const ROWS: readonly Row[] = [
       "registry /steps/system": { stepId: "system", c2: "system", c3: "prompt", fallbackKey: "system" },
     },
     at: "agent.json /runner/flow/systemPromptPath",
-    says: /"system" is said instead/,
+    says: /"system" is used instead/,
   },
   {
     code: "SECTION-UNUSED",
@@ -1782,7 +1792,7 @@ const ROWS: readonly Row[] = [
     },
     at: "section/a/f_default.md ",
     step: "initial.issue",
-    says: /takes in no other/,
+    says: /cannot include another section/,
   },
   {
     code: "STDIN-UNDECLARED",
@@ -1957,22 +1967,22 @@ const ROWS: readonly Row[] = [
   },
   ...(
     [
-      ["PATH", "/tmp", /changes what is run/],
-      ["HOME", "/tmp", /changes what is run/],
-      ["IFS", "x", /changes what is run/],
-      ["ENV", "x", /changes what is run/],
-      ["BASH_ENV", "x", /changes what is run/],
-      ["LD_PRELOAD", "x", /changes what is run/],
-      ["DYLD_INSERT_LIBRARIES", "x", /changes what is run/],
-      ["GLIBC_TUNABLES", "x", /changes what is run/],
-      ["GCONV_PATH", "x", /changes what is run/],
-      ["NODE_OPTIONS", "x", /changes what is run/],
-      ["GIT_DIR", "x", /changes what is run/],
-      ["LOCKSTEP_TREE", "x", /changes what is run/],
-      ["a-b", "x", /only letters, digits and _/],
-      ["1", "x", /only letters, digits and _/],
-      ["é", "x", /only letters, digits and _/],
-      ["", "x", /only letters, digits and _/],
+      ["PATH", "/tmp", /changes which programs run/],
+      ["HOME", "/tmp", /changes which programs run/],
+      ["IFS", "x", /changes which programs run/],
+      ["ENV", "x", /changes which programs run/],
+      ["BASH_ENV", "x", /changes which programs run/],
+      ["LD_PRELOAD", "x", /changes which programs run/],
+      ["DYLD_INSERT_LIBRARIES", "x", /changes which programs run/],
+      ["GLIBC_TUNABLES", "x", /changes which programs run/],
+      ["GCONV_PATH", "x", /changes which programs run/],
+      ["NODE_OPTIONS", "x", /changes which programs run/],
+      ["GIT_DIR", "x", /changes which programs run/],
+      ["LOCKSTEP_TREE", "x", /changes which programs run/],
+      ["a-b", "x", /only contain letters, digits and _/],
+      ["1", "x", /only contain letters, digits and _/],
+      ["é", "x", /only contain letters, digits and _/],
+      ["", "x", /only contain letters, digits and _/],
       ["key", "a\0b", /NUL/],
       ["key", "x".repeat(200_000), /longer than/],
     ] as const
@@ -2042,7 +2052,7 @@ const ROWS: readonly Row[] = [
     name: "a rule for regexes without one",
     changes: { "registry /validators/git-clean/successWhen": "matches:" },
     at: "steps_registry.json /validators/git-clean/successWhen",
-    says: /is not a rule for success/,
+    says: /is not a valid success rule/,
   },
   {
     code: "CHECK-EXTRACTOR",
@@ -2153,21 +2163,41 @@ const ROWS: readonly Row[] = [
   ...(
     [
       ["neither command nor address", {}, "", /neither/],
-      ["command and address", { ...DOCS, url: "https://x.test/mcp" }, "", /command and an address/],
+      ["command and address", { ...DOCS, url: "https://x.test/mcp" }, "", /both a command and a URL/],
       ["another type than it is", { ...DOCS, type: "http" }, "/type", /"http"/],
       ["an address of another kind", { url: "file:///etc/passwd" }, "/url", /http or https/],
       ["an address with a password", { url: `https://me:${WORD}@x.test/` }, "/url", /a password/],
-      ["an address that is not written out", { url: "https://x.test/${PLACE}" }, "/url", /written out/],
-      ["a default in braces", { ...DOCS, env: { A: "${B:-c}" } }, "/env/A", /no name of a variable/],
-      ["a header in braces", { url: "https://x.test/", headers: { A: "${b c}" } }, "/headers/A", /no name/],
-      ["a variable that is two", { ...DOCS, env: { "A=B": "d" } }, "/env/A=B", /no name for env/],
+      [
+        "an address that is not written out",
+        { url: "https://x.test/${PLACE}" },
+        "/url",
+        /contains a variable/,
+      ],
+      [
+        "a default in braces",
+        { ...DOCS, env: { A: "${B:-c}" } },
+        "/env/A",
+        /not followed by a variable name/,
+      ],
+      [
+        "a header in braces",
+        { url: "https://x.test/", headers: { A: "${b c}" } },
+        "/headers/A",
+        /not followed by a variable name/,
+      ],
+      ["a variable that is two", { ...DOCS, env: { "A=B": "d" } }, "/env/A=B", /not a valid name for env/],
       [
         "a header that is two",
         { url: "https://x.test/", headers: { "A:b": "c" } },
         "/headers/A:b",
-        /no name/,
+        /not a valid name/,
       ],
-      ["a library to load", { ...DOCS, env: { LD_PRELOAD: "./evil.so" } }, "/env/LD_PRELOAD", /is loaded/],
+      [
+        "a library to load",
+        { ...DOCS, env: { LD_PRELOAD: "./evil.so" } },
+        "/env/LD_PRELOAD",
+        /programs are loaded/,
+      ],
     ] as const
   ).map(([name, server, place, says]): Row => ({
     code: "MCP-SERVER",
@@ -2658,7 +2688,7 @@ const INNOCENT: readonly { readonly code: Code; readonly name: string; readonly 
       },
     };
   }),
-  { code: "CHECK-UNUSED", name: "checks before an end by the verdict", changes: before({}) },
+  { code: "CHECK-UNUSED", name: "checks before the end by the verdict", changes: before({}) },
   {
     code: "AC-VERDICT-001",
     name: "an issue that is told, or a verdict that looks at none",

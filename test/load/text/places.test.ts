@@ -27,7 +27,7 @@ for (const [pointer, line, column] of PLACES) {
 }
 
 const FAULTS: readonly [string, string, number, number, RegExp][] = [
-  ["an empty file", "", 1, 1, /no value/],
+  ["an empty file", "", 1, 1, /file is empty/],
   ["a trailing comma in an object", '{\n "a": 1,\n}', 3, 1, /comma before "}"/],
   ["a trailing comma in a list", "[1,\n]", 2, 1, /comma before "]"/],
   ["a missing comma", '{ "a": 1\n  "b": 2 }', 2, 3, /"," or "}" is missing/],
@@ -40,7 +40,7 @@ const FAULTS: readonly [string, string, number, number, RegExp][] = [
   ["a comment at the end", "{} // x", 1, 4, /JSON has no comments/],
   ["a comment within", '{\n  /* x */ "a": 1 }', 2, 3, /JSON has no comments/],
   ["a comment in a list", "[1, // x\n 2]", 1, 5, /JSON has no comments/],
-  ["more text", "{} x", 1, 4, /more text/],
+  ["more text", "{} x", 1, 4, /text after the end/],
   ["a leading zero", "[01]", 1, 2, /not a valid JSON value/],
 ];
 
@@ -60,7 +60,7 @@ test("a byte order mark is no fault", () => {
 
 test("no depth of nesting overflows", () => {
   const text = "[".repeat(200_000) + "]".repeat(200_000);
-  assert.match(scanJson(text).fault?.what ?? "", /nests deeper than 200 levels/);
+  assert.match(scanJson(text).fault?.what ?? "", /is nested deeper than 200 levels/);
   assert.equal(scanJson("[".repeat(200) + "]".repeat(200)).fault, null);
 });
 

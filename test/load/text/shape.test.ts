@@ -87,7 +87,7 @@ const FAULTS: readonly [string, Json, RegExp][] = [
   ["too small", { name: "n", size: 0 }, /a whole number of at least 1/],
   ["no whole number", { name: "n", size: 1.5 }, /a whole number/],
   ["wrong word", { name: "n", mode: "c" }, /must be one of "a", "b"/],
-  ["former word", { name: "n", mode: "ay" }, /OLD-NAME \/mode .*former name of "a"/],
+  ["former word", { name: "n", mode: "ay" }, /OLD-NAME \/mode .*old name of "a"/],
   ["no flag", { name: "n", open: "yes" }, /true or false/],
   ["no list", { name: "n", tags: "t" }, /must be a list/],
   ["wrong member", { name: "n", tags: ["a", 1] }, /\/tags\/1 .* must be a string/],

@@ -228,7 +228,7 @@ test("a run that waits has its question in the result, and goes on with a file",
     const heard: string[] = [];
     const still = await ran.again([], { notify: (text) => heard.push(text) });
     assert.deepEqual([still.result.exitCode, heard.length], [5, 1], bad);
-    assert.ok(still.result.warnings.some((warning) => warning.includes("is no answer")));
+    assert.ok(still.result.warnings.some((warning) => warning.includes("is not a valid answer")));
     assert.ok(existsSync(letter(ran, question.id)));
   }
 

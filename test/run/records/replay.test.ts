@@ -22,6 +22,7 @@ import { sketchFlow } from "../../../src/testing/flows.ts";
 import { play } from "../../engine/played.ts";
 import { GOLDEN, JOURNALS } from "../golden.ts";
 import { agentFiles, projectWith } from "../project.ts";
+import { ready } from "../../ready.ts";
 
 const files = readdirSync(JOURNALS).toSorted();
 const read = (name: string): Bundle => parseBundle(readFileSync(join(JOURNALS, name), "utf8"), name);
@@ -299,8 +300,8 @@ test("a file that is no exported run is refused with what is wrong with it", () 
   const gate = readFileSync(join(JOURNALS, "gate.json"), "utf8");
   const rows: readonly [text: string, message: RegExp][] = [
     ["{", /f\.json is not valid JSON, or was cut off/],
-    ["[]", /is no run that was exported/],
-    ['{"kind":"lockstep-run","v":2}', /has version 2, and this Lockstep knows 1/],
+    ["[]", /is not an exported run/],
+    ['{"kind":"lockstep-run","v":2}', /has version 2, but this Lockstep only reads version 1/],
     ['{"kind":"lockstep-run","v":1,"run":{}}', /lacks parts of a run/],
     [gate.replace('"flows": {', '"flows": { "x": {} }, "more": {'), /lacks the flow/],
     [gate.replace('"Do initial.a."', '"Do harm."'), /was changed: its flow is not the one/],
@@ -358,5 +359,5 @@ test("a sibling that does not stop in time is told once, and the decision before
       ["run.ended", undefined],
     ],
   );
-  assert.equal(replay(flow, entries).difference, null);
+  assert.equal(replay(ready(flow), entries).difference, null);
 });

@@ -338,7 +338,7 @@ const rows: readonly Row[] = [
       "read jump by word",
       `jump next_action.details.target names "${target}"${target === "nowhere" ? ", otherwise" : ""}`,
       ...(target === "nowhere"
-        ? ["no way on", "decided jump → end", "ended failed FAILED_STEP_ROUTING"]
+        ? ["no onward transition", "decided jump → end", "ended failed FAILED_STEP_ROUTING"]
         : ["edge jump → closure.a", "decided jump → closure.a"]),
     ],
   })),
@@ -720,7 +720,7 @@ test("what happens around a stage is told in a line each", async () => {
       /assert +failed: no/,
     ],
     [{ type: "step.hooked", ...at, hook: "next", result: { kind: "absent" } }, /decided .*\n\n--full/],
-    [{ type: "step.told", ...at, answer: null }, /said +nothing: nobody was there/],
+    [{ type: "step.told", ...at, answer: null }, /said +nothing: no one was available/],
     [{ type: "step.suspended", ...at, code: "NEEDS_HELP", why: "ask Ann" }, /NEEDS_HELP +ask Ann/],
     [
       { type: "step.looked", ...at, sights: [{ met: false, what: "a.txt is absent" }] },
@@ -957,7 +957,7 @@ function followedOf({
     }),
     ...(stop === null ? [] : [`stop ${stop.rule.kind} ${stop.standing.kind} (${stop.done})`]),
     ...(fork === null ? [] : [`fork ${fork.done.length} of ${fork.steps.length}`]),
-    ...(none === null ? [] : ["no way on"]),
+    ...(none === null ? [] : ["no onward transition"]),
     ...(isTaken && move !== null ? [`edge ${label} → ${targetOf(move)}`] : []),
   ];
 }

@@ -175,12 +175,12 @@ test("an entry of an older version with the same lines asks again, and does not 
 test("what is refused off a terminal says what changed, and why it matters", async () => {
   const cwd = project("true # one");
   const fresh = (await attempt(cwd)).reason;
-  assert.match(fresh, /decides what happens here in your name/);
-  assert.doesNotMatch(fresh, /is new, - is gone/);
+  assert.match(fresh, /decide what Lockstep does with your permissions/);
+  assert.doesNotMatch(fresh, /added, - removed/);
   await attempt(cwd, { trust: { confirm: () => Promise.resolve(true) } });
   const file = join(cwd, ".agent/trusting/steps_registry.json");
   writeFileSync(file, readFileSync(file, "utf8").replace("# one", "# two"));
-  assert.match((await attempt(cwd)).reason, /\+ is new, - is gone[^]*\n- \$ true # one\n\+ \$ true # two\n/);
+  assert.match((await attempt(cwd)).reason, /\+ added, - removed\.[^]*\n- \$ true # one\n\+ \$ true # two\n/);
 });
 
 test("less than what was trusted is trusted, unless what is gone was the worktree", () => {
@@ -257,7 +257,8 @@ test("a digest that is given must be right, also where it is not needed", async 
   ] as const) {
     const result = await attempt(cwd, { ...more, trust: { digest: given } });
     assert.equal(result.code, code, given);
-    if (code !== null) assert.match(result.reason, new RegExp(`--trust ${given} is not the digest of this`));
+    if (code !== null)
+      assert.match(result.reason, new RegExp(`--trust ${given} is not the digest of these files`));
   }
 });
 
@@ -308,10 +309,7 @@ test("a digest that was given and a yes at the terminal are both recorded", asyn
     const heard: string[] = [];
     const notify = (text: string) => void heard.push(text);
     assert.equal((await attempt(cwd, { trust, notify })).outcome, "completed");
-    assert.match(
-      heard.join(),
-      /is trusted here from now on\. To take that back: lockstep trust revoke trusting/,
-    );
+    assert.match(heard.join(), /is trusted here from now on\. To undo this: lockstep trust revoke trusting/);
     assert.equal((await attempt(cwd)).outcome, "completed");
     const [name = ""] = readdirSync(join(homeOf(cwd), ".config/lockstep/trust"));
     assert.equal(statSync(join(homeOf(cwd), ".config/lockstep/trust", name)).mode & 0o777, 0o600);

@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import { createServer, type IncomingHttpHeaders, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { test } from "node:test";
-import { createExporter, type Span } from "../../../src/effects/otlp.ts";
+import { createExporter } from "../../../src/effects/otlp.ts";
+import type { Span } from "../../../src/flow/span.ts";
 import {
   createMemoryJournal,
   resume,
@@ -263,7 +264,7 @@ const USELESS: readonly [string, NodeJS.ProcessEnv, RegExp][] = [
   [
     "no address",
     { OTEL_EXPORTER_OTLP_ENDPOINT: "collector" },
-    /^Traces could not be written: the endpoint is no http or https address$/,
+    /^Traces could not be written: the endpoint is not an http or https URL$/,
   ],
   [
     "a protocol that is not spoken",

@@ -73,7 +73,7 @@ describe("a run and GitHub", () => {
   test("poll:state with GitHub switched off", async () => {
     const result = await go(work, { runner: { integrations: { github: { enabled: false } } } });
     assert.equal(result.code, "AGENT_MAX_ITERATIONS");
-    assert.match(result.warnings.join(), /GitHub is switched off for this agent/);
+    assert.match(result.warnings.join(), /GitHub is disabled for this agent/);
     assert.equal(stand.log.length, 0);
   });
 

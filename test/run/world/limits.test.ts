@@ -63,11 +63,11 @@ for (const [name, files, user, line, asked] of rows) {
 
 const wrong: readonly [name: string, limits: unknown, says: RegExp][] = [
   ["no object", 5, /limits must be an object/],
-  ["no such limit", { visits: 5 }, /limits: there is no "visits"/],
+  ["no such limit", { visits: 5 }, /limits: unknown key "visits"/],
   [
     "a word for what may be unchecked",
     { costUsd: 5, unmetered: "yes" },
-    /limits\.unmetered is true, or left out/,
+    /limits\.unmetered must be true, or left out/,
   ],
   ["nothing", { turns: 0 }, /limits\.turns must be a whole number above 0/],
   ["no whole number", { tokens: 1.5 }, /limits\.tokens/],

@@ -157,7 +157,7 @@ describe("servers of tools", { skip }, () => {
       "wants the key of a model",
       { servers: { t: good("good", { env: { A: "${ANTHROPIC_API_KEY}" } }) } },
       { ANTHROPIC_API_KEY: VALUE },
-      /ANTHROPIC_API_KEY is a key of models or of GitHub/,
+      /ANTHROPIC_API_KEY is a model or GitHub key/,
     ],
     [
       "wants the token of GitHub",
@@ -167,7 +167,7 @@ describe("servers of tools", { skip }, () => {
         },
       },
       { GITHUB_TOKEN: VALUE },
-      /GITHUB_TOKEN is a key of models or of GitHub/,
+      /GITHUB_TOKEN is a model or GitHub key/,
     ],
     [
       "needs a package that is not there",
@@ -298,7 +298,7 @@ describe("servers of tools", { skip }, () => {
       "many",
       call("echo", { text: "hi" }),
       /^heard: hi$/,
-      /1000 tools or more[^]*step "closure\.t" offers 10\d\d tools, and OpenAI among others refuses more than 128[^]*allowedTools/,
+      /1000 tools or more[^]*step "closure\.t" offers 10\d\d tools, but OpenAI and others accept at most 128[^]*allowedTools/,
     ],
   ];
   for (const [how, script, expected, warning] of hostile) {

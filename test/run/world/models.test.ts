@@ -192,14 +192,14 @@ describe("what is said when a model cannot be asked", () => {
       "local",
       { models: { local: "local" } },
       {},
-      /"local" leads back to itself .*\(local → local\)/,
+      /"local" refers to itself .*\(local → local\)/,
     ],
     [
       "names that lead round",
       "a",
       { models: { a: "b", b: "c", c: "b" } },
       {},
-      /"a" leads back to itself .*\(a → b → c → b\)/,
+      /"a" refers to itself .*\(a → b → c → b\)/,
     ],
     ["a slip in a provider", "antropic/claude-x", {}, {}, /Did you mean "anthropic\/claude-x"\?/],
     ["no key of Gemini", "google/x", {}, {}, /set GEMINI_API_KEY or GOOGLE_GENERATIVE_AI_API_KEY/],
@@ -210,8 +210,8 @@ describe("what is said when a model cannot be asked", () => {
       { OPENAI_API_KEY: "k" },
       /set MY_KEY/,
     ],
-    ["no address", "openai-compatible/x", {}, {}, /has no address: say where it is as baseUrl/],
-    ["a slip", "sonet", {}, {}, /There is no model "sonet"\. Did you mean "sonnet"\?/],
+    ["no address", "openai-compatible/x", {}, {}, /has no URL: set its baseUrl/],
+    ["a slip", "sonet", {}, {}, /Unknown model "sonet"\. Did you mean "sonnet"\?/],
     [
       "a slip in a name of one's own",
       "locl",
@@ -245,15 +245,15 @@ describe("what is said when a model cannot be asked", () => {
   test("a backend that is not there", async () => {
     const result = await run({ agent: "t", cwd: projectWith(FILES), use: "gpt", env: home({}) });
     assert.deepEqual([result.code, result.exitCode], ["NO_BACKEND", 3]);
-    assert.match(result.reason, /no backend "gpt"; known are scripted, ai-sdk/);
+    assert.match(result.reason, /Unknown backend "gpt"\. Use one of: scripted, ai-sdk/);
   });
 
   const files: readonly (readonly [string, RegExp])[] = [
     ["{", /config\.json: .*JSON/],
     ["[]", /must be an object/],
-    ['{"model": {}}', /there is no "model"\. Did you mean "models"\? Known are models/],
-    ['{"$schema": "x", "providers": {"open": {}}}', /providers: there is no "open"\./],
-    ['{"providers": {"openai": {"model": "m"}}}', /providers\.openai: there is no "model"/],
+    ['{"model": {}}', /unknown key "model"\. Did you mean "models"\? Known keys: models/],
+    ['{"$schema": "x", "providers": {"open": {}}}', /providers: unknown key "open"\./],
+    ['{"providers": {"openai": {"model": "m"}}}', /providers\.openai: unknown key "model"/],
     ['{"providers": []}', /providers must be an object/],
     [
       '{"models": {"x": {"provider": "openai", "model": "m", "baseURL": "http://x"}}}',
@@ -276,7 +276,7 @@ describe("what is said when a model cannot be asked", () => {
     ['{"providers": {"ollama": {"extraBody": {"model": "y"}}}}', /extraBody: Lockstep itself sets "model"/],
     [
       '{"models": {"x": {"provider": "openai", "model": "m", "apiKey": "sk-1"}}}',
-      /models\.x: there is no "apiKey"/,
+      /models\.x: unknown key "apiKey"/,
     ],
     ['{"models": {"x": {"provider": "open", "model": "m"}}}', /models\.x\.provider must be one of/],
     [
@@ -440,7 +440,7 @@ test("a journal that names an address leads nowhere", async () => {
   });
   const result = await resume({ run: begun.run!, cwd, env, journal });
   assert.deepEqual([result.code, result.exitCode], ["NO_BACKEND", 3]);
-  assert.match(result.reason, /There is no model "http:\/\/evil/);
+  assert.match(result.reason, /Unknown model "http:\/\/evil/);
 });
 
 test("the list of names tells what is missing, and never a key", () => {

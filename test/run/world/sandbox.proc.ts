@@ -129,7 +129,7 @@ async function expectOf(one: Case, expected: Expected, PATH: string): Promise<vo
   assert.equal(about.length, how === "silent" ? 0 : 1, result.warnings.join("\n"));
   assert.deepEqual(heard, how === "loud" ? about : []);
   if (how === "loud")
-    assert.match(about[0]!, /^Commands are not confined: .*They run with your permissions\.$/);
+    assert.match(about[0]!, /^Commands are not sandboxed: .*They run with your permissions\.$/);
   const held = result.sandbox;
   assert.equal(held?.confined, where === "confined");
   assert.equal(held.engine, where === "confined" ? "bwrap" : null);
@@ -236,7 +236,10 @@ describe("a run that goes on", bwrap, () => {
     const around = { run: id, cwd, journal, env: { ...env, PATH: bare }, script: MORE };
     const result = await resume({ ...around, notify: (text) => heard.push(text) });
     assert.equal(result.success, true, result.reason);
-    assert.match(heard.join("\n"), /^Commands are not confined: bubblewrap is not installed.*permissions\.$/);
+    assert.match(
+      heard.join("\n"),
+      /^Commands are not sandboxed: bubblewrap is not installed.*permissions\.$/,
+    );
     assert.equal(result.sandbox?.confined, false);
   });
 });
@@ -323,7 +326,7 @@ test("a batch says it once", async () => {
   assert.equal(batch.success, true);
   assert.equal(heard.length, 1, heard.join("\n"));
   for (const { result } of batch.items)
-    assert.match(result!.warnings.join("\n"), /^Commands are not confined/m);
+    assert.match(result!.warnings.join("\n"), /^Commands are not sandboxed/m);
 });
 
 describe("the network in the sandbox", bwrap, () => {

@@ -1,6 +1,5 @@
 /** The log of registry flows: lines that begin with the words by which such logs are searched. */
-import type { Moment } from "../../tell/audit.ts";
-import type { Lane, State } from "../../engine/decide/state.ts";
+import type { AtVisit } from "../flow/deed.ts";
 import {
   judgedIn,
   type CallResult,
@@ -10,32 +9,28 @@ import {
   type Led,
   type Reply,
   type Say,
-} from "../../flow/event.ts";
-import type { Flow, Step, StepKind } from "../../flow/flow.ts";
-import { own, type JsonObject } from "../../flow/json.ts";
-import { editionOf } from "../../prompts/compose.ts";
-import type { Told } from "../../tell/log-line.ts";
-import { laneIn } from "../records/why-trace.ts";
+} from "../flow/event.ts";
+import type { Flow, Step, StepKind } from "../flow/flow.ts";
+import { own, type JsonObject } from "../flow/json.ts";
+import { editionOf } from "../prompts/compose.ts";
+import { begunIn, deedsOf, laneIn, type Moment } from "../story/story.ts";
+import type { Told } from "./log-line.ts";
 
 export function* registryLines(moment: Moment): Generator<Told> {
-  const { event, led } = moment.entry;
+  const { event } = moment.entry;
   if ("visit" in event) yield* happened(moment, event);
-  if (led !== undefined) yield* settled(moment, led);
+  for (const { led } of deedsOf(moment, "settled")) yield* settled(moment, led);
   yield* begun(moment);
 }
 
 function* happened(moment: Moment, event: Event): Generator<Told> {
-  const { before, after, flow } = moment;
   if (!("visit" in event)) return;
-  const step = own(flow.steps, event.step);
-  if (step === undefined) return;
   const at = { stepId: event.step, visit: event.visit };
   switch (event.type) {
     case "step.answered":
       for (const one of judgedIn(event.reply)) yield judged(one, at);
-      if (event.reply.kind === "said") yield* read(moment, step, event.reply, at);
-      if (awaitsChecks(laneIn(after, event)) && !awaitsChecks(laneIn(before, event)))
-        yield ["info", "[CompletionLoop] Enter", at];
+      if (event.reply.kind === "said") yield* read(moment, event.reply, at);
+      if (deedsOf(moment, "checking").length > 0) yield ["info", "[CompletionLoop] Enter", at];
       return;
     case "step.called":
       for (const result of event.results) yield called(result, at);
@@ -69,32 +64,24 @@ function* happened(moment: Moment, event: Event): Generator<Told> {
   }
 }
 
-function* read(
-  { before, after }: Moment,
-  step: Step,
-  reply: Reply & { kind: "said" },
-  at: JsonObject,
-): Generator<Told> {
+function* read(moment: Moment, reply: Reply & { kind: "said" }, at: JsonObject): Generator<Told> {
   if (reply.output !== undefined)
     yield [
       "info",
       "[StructuredOutput] Got structured output from result",
       { ...at, fields: Object.keys(reply.output) },
     ];
-  const lane = after.lanes.find((other) => other.step === step.id && other.visit === at.visit);
-  const sentBack = lane?.say.find((say) => say.kind === "repair");
-  if (sentBack !== undefined && lane?.command.type === "ask")
-    yield [
-      "warn",
-      `[StructuredOutput] Sent back: ${sentBack.errors.join("; ")}`,
-      { ...at, errors: sentBack.errors },
-    ];
-  if (after.last === null || after.last === before.last) return;
-  const { label, reason } = after.last;
-  yield ["info", `[StepFlow] Interpreted intent: ${label}`, { ...at, reason }];
-  const handed = Object.keys(own(after.handoff, step.id) ?? {});
-  if (handed.length > 0)
-    yield ["debug", `[StepFlow] Stored handoff data for step: ${step.id}`, { ...at, handoffKeys: handed }];
+  for (const { errors, why, ...visit } of deedsOf(moment, "sent-back"))
+    if (why === "misfit" && laneIn(moment.after, visit) !== undefined)
+      yield ["warn", `[StructuredOutput] Sent back: ${errors.join("; ")}`, { ...at, errors }];
+  for (const { step, label } of deedsOf(moment, "read")) {
+    if (label === null) continue;
+    const { handoff, last } = moment.after;
+    yield ["info", `[StepFlow] Interpreted intent: ${label}`, { ...at, reason: last?.reason ?? "" }];
+    const handed = Object.keys(own(handoff, step) ?? {});
+    if (handed.length > 0)
+      yield ["debug", `[StepFlow] Stored handoff data for step: ${step}`, { ...at, handoffKeys: handed }];
+  }
 }
 
 function judged({ name, denied }: Judged, at: JsonObject): Told {
@@ -123,7 +110,8 @@ function checked(results: readonly CheckResult[], at: JsonObject): Told {
 }
 
 /** The visit is over, and this is where it leads. */
-function* settled({ after, before, flow }: Moment, led: Led): Generator<Told> {
+function* settled(moment: Moment, led: Led): Generator<Told> {
+  const { after, flow } = moment;
   const step = own(flow.steps, led.step);
   const kind = KINDS[step?.kind ?? "work"];
   const isClosed = led.to === null && after.verdict?.outcome === "completed";
@@ -135,7 +123,8 @@ function* settled({ after, before, flow }: Moment, led: Led): Generator<Told> {
     ];
   if (kind === "closure") {
     const about = { stepId: led.step, done: isClosed, ...(led.overturned && { overturned: true }) };
-    const wasChecked = awaitsChecks(laneIn(before, led));
+    const isIt = ({ step, visit }: AtVisit) => step === led.step && visit === led.visit;
+    const wasChecked = deedsOf(moment, "checked").some(isIt);
     if (isClosed && !wasChecked) yield ["info", "[CompletionLoop] Enter", about];
     if (isClosed)
       yield [
@@ -156,14 +145,11 @@ function* settled({ after, before, flow }: Moment, led: Led): Generator<Told> {
 }
 
 /** Visits that begin here. */
-function* begun({ before, after, flow }: Moment): Generator<Told> {
-  const lanes = newLanes(before, after);
-  const counted = lanes.filter((lane) => own(flow.steps, lane.step)?.aside === undefined);
-  for (const lane of lanes) {
-    const step = own(flow.steps, lane.step);
-    if (step === undefined) continue;
-    const iteration = after.iterations - (counted.length - 1 - Math.max(0, counted.indexOf(lane)));
-    const at = { iteration, stepId: lane.step, visit: lane.visit };
+function* begun(moment: Moment): Generator<Told> {
+  const { flow, after } = moment;
+  for (const { step: id, visit, iteration } of begunIn(moment)) {
+    const step = own(flow.steps, id)!;
+    const at = { iteration, stepId: id, visit };
     const kind = KINDS[step.kind];
     if (step.aside === undefined) {
       yield ["info", `=== Iteration ${iteration} ===`, at];
@@ -171,7 +157,7 @@ function* begun({ before, after, flow }: Moment): Generator<Told> {
     }
     if (step.kind === "close") yield ["info", "[CompletionLoop] Iteration enter", at];
     if (step.by.kind === "command") continue;
-    yield* prompts(flow, step, lane.say, at);
+    yield* prompts(flow, step, laneIn(after, { step: id, visit })!.say, at);
     const { allow, mode } = step.tools;
     yield [
       "info",
@@ -212,14 +198,3 @@ const KINDS: { readonly [kind in StepKind]: string } = {
   verify: "verification",
   close: "closure",
 };
-
-function awaitsChecks(lane: Lane | undefined): boolean {
-  return lane?.command.type === "check";
-}
-
-/** Visits that this entry began; one that a resumed run goes on with was begun before. */
-export function newLanes(before: State, after: State): readonly Lane[] {
-  return after.lanes.filter(
-    (lane) => laneIn(before, lane) === undefined && laneIn({ lanes: before.halted }, lane) === undefined,
-  );
-}

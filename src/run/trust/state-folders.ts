@@ -87,7 +87,7 @@ export function standingOf(stateDir: string, env: NodeJS.ProcessEnv): Standing {
 /** Why Lockstep cannot know which state folders the user made; null: it can. */
 function whyNotRecorded(env: NodeJS.ProcessEnv): string | null {
   const folder = statesFolder(env);
-  const consequence = "so Lockstep cannot know which state folders you made";
+  const consequence = "so Lockstep cannot know which state folders are yours";
   if (folder === null) return `no home folder is known (HOME is not set), ${consequence}`;
   let place = folder;
   while (!existsSync(place) && place !== dirname(place)) place = dirname(place);
@@ -140,7 +140,7 @@ export function rememberState(
   const why = whyNotRecorded(env) ?? "your settings folder cannot be written";
   return (
     `The next command will not know that ${stateDir} is yours: ${why}. ` +
-    "Fix that, or pass --trust-journal to commands that go on with its runs."
+    "Fix that, or pass --trust-journal to commands that resume its runs."
   );
 }
 

@@ -1,10 +1,16 @@
-/** How the backends of coding agents start and end their programs; what does it is handed in. */
-import type { ChildProcessByStdio } from "node:child_process";
-import type { Readable, Writable } from "node:stream";
+/** How the programs of coding agents are started and ended. `Child`: the process as Node has it. */
 
-export type AgentProcess = {
-  readonly child: ChildProcessByStdio<Writable, Readable, Readable>;
-  /** Settles when the program has ended, with how it ended. */
+export type AgentProgram = {
+  readonly file: string;
+  readonly args: readonly string[];
+  readonly cwd: string;
+  /** Exactly what it sees, beside the marks of its tree. */
+  readonly env: { readonly [name: string]: string | undefined };
+};
+
+export type AgentProcess<Child> = {
+  readonly child: Child;
+  /** Settles when the program has ended and its output is read, with how it ended. */
   readonly gone: Promise<string>;
   /** The beginning and the end of what it printed to stderr. */
   readonly printed: () => string;
@@ -14,15 +20,10 @@ export type AgentProcess = {
   readonly end: () => Promise<void>;
 };
 
-export type AgentProcesses = {
+export type AgentProcesses<Child> = {
   /** A folder for temporary files. Called before anything is started, with the run that it is for. */
   readonly open: (run: string) => Promise<string>;
-  readonly start: (program: {
-    readonly file: string;
-    readonly args: readonly string[];
-    readonly cwd: string;
-    readonly env: { readonly [name: string]: string | undefined };
-  }) => AgentProcess;
+  readonly start: (program: AgentProgram) => AgentProcess<Child>;
   /** Of this folder only the entry `keep` stays at the end. */
   readonly tidy: (folder: string, keep: string) => void;
   /** Ends everything that was started, and removes the folder. */

@@ -1,11 +1,10 @@
 /** The visits of a run, each with all that happened in it and how the run stood before and after: a fold of its journal. */
-import { stateAfter } from "../../engine/decide/decide.ts";
-import { EMPTY_STATE, type Lane, type State } from "../../engine/decide/state.ts";
-import type { CheckResult, Entry, Event } from "../../flow/event.ts";
-import { flowFrom } from "../../flow/adopted.ts";
-import type { Flow, Flows, StepId } from "../../flow/flow.ts";
-import { own } from "../../flow/json.ts";
-import type { Hear } from "./fold.ts";
+import type { Prepared, PreparedFlows } from "../engine/schema/prepared.ts";
+import { EMPTY_STATE, type Lane, type State } from "../engine/decide/state.ts";
+import type { CheckResult, Entry, Event } from "../flow/event.ts";
+import type { Flow, StepId } from "../flow/flow.ts";
+import { own } from "../flow/json.ts";
+import { laneIn, story, type Moment } from "./story.ts";
 
 export type Trace = {
   /** In the order in which they were begun. */
@@ -18,7 +17,7 @@ export type Trace = {
   readonly decided: Visit | null;
   readonly final: State;
   /** The flow that holds at the end. */
-  readonly flow: Flow;
+  readonly flow: Prepared;
   readonly digest: string;
   readonly started: Started | null;
   readonly last: Entry | null;
@@ -34,18 +33,15 @@ export type Visit = {
   /** The step that led here. */
   readonly from: StepId | null;
   /** The flow that held when it was begun. */
-  readonly flow: Flow;
+  readonly flow: Prepared;
   /** The entry that led to it. */
   readonly begun: number;
   readonly happened: readonly Happened[];
 };
 
-export type Happened = {
-  readonly entry: Entry;
-  readonly flow: Flow;
+export type Happened = Moment & {
+  /** Of the flow that held. */
   readonly digest: string;
-  readonly before: State;
-  readonly after: State;
   /** Messages that stood in the conversation already. */
   readonly heard: number;
   /** For each check that was run: the how-manyth time in this run. */
@@ -55,15 +51,12 @@ export type Happened = {
 type Growing = Visit & { readonly happened: Happened[] };
 
 /** All of it: what happened in every visit. */
-export function traceOf(began: Flow, entries: readonly Entry[], adopted?: Flows): Trace {
+export function traceOf(began: Prepared, entries: readonly Entry[], adopted?: PreparedFlows): Trace {
   const { add, traced } = createTrace();
   let flow = began;
-  let state = EMPTY_STATE;
-  for (const entry of entries) {
-    const before = state;
-    flow = flowFrom(flow, entry.event, adopted);
-    state = stateAfter(flow, before, entry.event);
-    add(entry, before, state, flow);
+  for (const moment of story(began, entries, adopted)) {
+    add(moment);
+    ({ flow } = moment);
   }
   return traced(flow);
 }
@@ -79,8 +72,8 @@ export function visitIn(target: string): { readonly step: StepId; readonly visit
  * happened is kept for the visits only that may turn out to be meant: a long run has too many states to hold them all.
  */
 export function createTrace(target?: string | null): {
-  readonly add: Hear;
-  readonly traced: (flow: Flow) => Trace;
+  readonly add: (moment: Moment) => void;
+  readonly traced: (flow: Prepared) => Trace;
 } {
   const visits: Growing[] = [];
   const bySteps = new Map<StepId, Growing[]>();
@@ -98,7 +91,7 @@ export function createTrace(target?: string | null): {
 
   const visitOf = ({ step, visit }: Pick<Lane, "step" | "visit">) => bySteps.get(step)?.[visit - 1];
 
-  const meet = (lane: Lane, seq: number, flow: Flow) => {
+  const meet = (lane: Lane, seq: number, flow: Prepared) => {
     if (visitOf(lane) !== undefined) return;
     const known = bySteps.get(lane.step) ?? [];
     const owner = own(flow.steps, lane.step)?.aside;
@@ -144,17 +137,15 @@ export function createTrace(target?: string | null): {
   };
 
   return {
-    add(entry, before, after, flow) {
+    add(moment) {
+      const { entry, before, after, flow } = moment;
       const { event } = entry;
       if (event.type === "run.started") started = event;
       if (event.type === "run.started" || event.type === "run.adopted") digest = event.flow;
       const place = event.type === "step.answered" ? conversationOf(flow, event) : "";
       const happened: Happened = {
-        entry,
-        flow,
+        ...moment,
         digest,
-        before,
-        after,
         heard: heard.get(place) ?? 0,
         attempts: event.type === "step.checked" ? countChecks(attempts, event.results) : [],
       };
@@ -181,13 +172,6 @@ function countChecks(ran: Map<string, number>, results: readonly CheckResult[]):
     ran.set(name, times);
     return times;
   });
-}
-
-export function laneIn(
-  { lanes }: Pick<State, "lanes">,
-  at: { readonly step: StepId; readonly visit: number },
-): Lane | undefined {
-  return lanes.find((lane) => lane.step === at.step && lane.visit === at.visit);
 }
 
 function conversationOf(flow: Flow, at: { readonly step: StepId; readonly visit: number }): string {

@@ -5,7 +5,7 @@ import type { Entry } from "../../flow/event.ts";
 import { isObject, own, type Json } from "../../flow/json.ts";
 import { recallBackend } from "../world/backend.ts";
 import type { RecordedRun } from "../records/runs.ts";
-import { rememberState, standingOf } from "./states.ts";
+import { rememberState, standingOf } from "./state-folders.ts";
 
 /** Whether what came from elsewhere is used all the same: said before, or asked when it comes to that. */
 export type Yes = boolean | ((question: ForeignQuestion) => Promise<boolean>);
@@ -137,7 +137,7 @@ export function stateForeign(question: ForeignQuestion, isRefused = false): Runn
       : ` If it went on:${lines.slice(0, 20).join("")}${lines.length > 20 ? `\n  and ${lines.length - 20} more` : ""}\n`;
   const yes = isRefused
     ? `Choose a folder of your own with --state DIR.`
-    : `If you know it and want it to be used${run === null ? "" : ", commands and all"}: answer the question on a terminal, pass --trust-journal, or set LOCKSTEP_TRUST=all on a throw-away machine.`;
+    : `If you trust it${run === null ? "" : ", including its commands"}: answer the question on a terminal, pass --trust-journal, or set LOCKSTEP_TRUST=all on a disposable machine.`;
   // The other thing that would be refused next, so that one command can answer both.
   const trust =
     run === null || isRefused || !/^[\w.-]+$/.test(run.agent)
@@ -145,6 +145,6 @@ export function stateForeign(question: ForeignQuestion, isRefused = false): Runn
       : ` If you do not trust the agent yet, pass --trust DIGEST as well: lockstep trust show ${run.agent} prints it.`;
   return new RunnerError(
     "STATE_FOREIGN",
-    `The state folder ${stateDir} is not used: ${why}. What it records (commands, folders, replies) is obeyed only after you say so.${told}Looking is safe: lockstep runs, show, why, logs, replay. ${yes}${trust}`,
+    `The state folder ${stateDir} is not used: ${why}. What it records (commands, folders, replies) is used only after you agree.${told}Reading it is safe: lockstep runs, show, why, logs, replay. ${yes}${trust}`,
   );
 }

@@ -1,34 +1,31 @@
 /** What happened within a visit, as spans without their times. */
-import type { Attributes, Span } from "../../effects/otlp.ts";
-import type { Lane, State } from "../../engine/decide/state.ts";
-import type { CallResult, Event, Reply, Usage } from "../../flow/event.ts";
-import type { Flow, Step } from "../../flow/flow.ts";
-import { answerOf, requestOf, type Said } from "../../tell/transcript.ts";
+import type { Lane } from "../engine/decide/state.ts";
+import type { CallResult, Reply, Usage } from "../flow/event.ts";
+import type { Step } from "../flow/flow.ts";
+import type { Attributes, Span } from "../flow/span.ts";
+import { deedsOf, type Moment } from "../story/story.ts";
+import { answerOf, requestOf, type Said } from "./transcript.ts";
 
 type Part = Pick<Span, "name" | "kind" | "attributes" | "failed">;
-type Moment = {
-  readonly flow: Flow;
-  readonly run: string;
+
+/** Where it happened. `isTelling`: what was said is wanted as well. */
+export type Place = {
   readonly backend: string;
   readonly isTelling: boolean;
   readonly step: Step;
   readonly lane: Lane;
-  readonly before: State;
-  readonly event: Event;
 };
 
-export function partsOf(moment: Moment): readonly Part[] {
-  const { event, isTelling, lane } = moment;
+export function partsOf(moment: Moment, place: Place): readonly Part[] {
+  const { event } = moment.entry;
+  const { isTelling } = place;
   switch (event.type) {
     case "step.answered":
-      return [responsePart(moment, event.reply)];
-    case "step.called": {
-      const { command } = lane;
-      const calls = command.type === "call" ? command.calls : [];
-      return event.results.map((result) =>
-        toolPart(result, calls.find(({ id }) => id === result.id)?.input, isTelling),
+      return [responsePart(moment, place, event.reply)];
+    case "step.called":
+      return deedsOf(moment, "called").flatMap(({ calls, results }) =>
+        results.map((result) => toolPart(result, calls.find(({ id }) => id === result.id)?.input, isTelling)),
       );
-    }
     case "step.checked":
       return event.results.map(({ name, ok, pattern, summary }) => ({
         name: `check ${name}`,
@@ -56,8 +53,8 @@ export function partsOf(moment: Moment): readonly Part[] {
   }
 }
 
-function responsePart(moment: Moment, reply: Reply): Part {
-  const { step, lane, run, backend } = moment;
+function responsePart(moment: Moment, place: Place, reply: Reply): Part {
+  const { step, lane, backend, isTelling } = place;
   // Earlier versions recorded neither: then it is what the step asks for.
   const by = "by" in reply ? reply.by : undefined;
   const model = by === undefined ? step.model : by.model;
@@ -74,7 +71,7 @@ function responsePart(moment: Moment, reply: Reply): Part {
       "gen_ai.provider.name": by?.provider ?? backend,
       ...(model !== undefined && { "gen_ai.request.model": model }),
       ...(by?.answered !== undefined && { "gen_ai.response.model": by.answered }),
-      "gen_ai.conversation.id": run,
+      "gen_ai.conversation.id": moment.before.run,
       "gen_ai.output.type": step.answer.kind === "object" ? "json" : "text",
       "lockstep.turn": lane.turn,
       ...(reply.kind === "said" && {
@@ -83,7 +80,7 @@ function responsePart(moment: Moment, reply: Reply): Part {
         ...(reply.usage.costUsd !== null && { "lockstep.cost_usd": reply.usage.costUsd }),
       }),
       ...error,
-      ...(moment.isTelling && contentOf(moment, reply)),
+      ...(isTelling && contentOf(moment, place, reply)),
     },
     failed,
   };
@@ -120,7 +117,7 @@ function toolPart({ id, name, ok, denied, content }: CallResult, input: unknown,
 }
 
 /** What is new in this turn; what was said before is in the spans before. */
-function contentOf({ flow, step, lane, before }: Moment, reply: Reply): Attributes {
+function contentOf({ flow, before }: Moment, { step, lane }: Place, reply: Reply): Attributes {
   const { system, messages } = requestOf(flow, step, lane, before);
   const finish = reply.kind === "said" && reply.calls.length > 0 ? "tool_call" : "stop";
   return {

@@ -24,13 +24,9 @@ import {
   type ScriptReply,
 } from "../../../src/run/index.ts";
 import { toLine } from "../../../src/tell/log-line.ts";
-import {
-  createTranscript,
-  formatLine,
-  logLines,
-  watchRun,
-  type Utterance,
-} from "../../../src/run/watch/follow-run.ts";
+import { momentsOf } from "../../../src/run/watch/follow.ts";
+import { formatLine } from "../../../src/tell/log-line.ts";
+import { createTranscript, type Utterance } from "../../../src/tell/transcript.ts";
 import { fakeClock } from "../../../src/testing/scenario.ts";
 import { homeBeside, agentFiles, projectWith, type StepFile, PROVEN } from "../project.ts";
 import { until } from "../../until.ts";
@@ -355,8 +351,8 @@ const BROKEN: readonly Broken[] = [
     (cwd) => symlinkSync(projectWith({}), join(cwd, "logs")),
     /log file could not be written: logs\/deep leads out of the project/,
   ],
-  ["a way out of the project", { directory: "../logs" }, () => undefined, /runner\.logging is not acted on/],
-  ["an absolute folder", { directory: "/tmp/never" }, () => undefined, /runner\.logging is not acted on/],
+  ["a way out of the project", { directory: "../logs" }, () => undefined, /runner\.logging has no effect/],
+  ["an absolute folder", { directory: "/tmp/never" }, () => undefined, /runner\.logging has no effect/],
 ];
 for (const [what, logging, prepare, warning] of BROKEN) {
   test(`${what} is a warning, and the run goes on`, async () => {
@@ -533,11 +529,8 @@ test("a transcript is the whole conversation, each thing once, also where a turn
     say("next"),
     say("closing"),
   ]);
-  const { flow, moments } = await watchRun(journal, "@last", false, new AbortController().signal);
-  const transcript = createTranscript(flow);
-  const said = (await Array.fromAsync(moments)).flatMap(({ entry, before, after }) =>
-    transcript(entry, before, after),
-  );
+  const [row] = await journal.list();
+  const said = (await Array.fromAsync(momentsOf(journal, row!))).flat().flatMap(createTranscript());
   const brief = (one: Utterance) => {
     const words = "results" in one ? one.results.map(({ name }) => name).join() : one.text.split("\n", 1)[0];
     return `${one.role} ${one.step}/${one.turn} ${words}`;
@@ -578,10 +571,9 @@ test("a run is followed until it has ended, line by line as it is written", asyn
     },
   });
   await until(async () => (await journal.list()).length > 0, "a run");
-  const { flow, moments } = await watchRun(journal, "@last", true, new AbortController().signal);
   const heads: string[] = [];
-  for await (const { entry, before, after } of moments) {
-    heads.push(...logLines(entry, before, after, flow).map(({ message }) => message));
+  for await (const { message } of logs(journal, "@last", { follow: true })) {
+    heads.push(message);
     if (heads.includes("=== Iteration 2 ===")) goOn();
   }
   assert.ok((await running).success);

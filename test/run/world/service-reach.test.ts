@@ -4,7 +4,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { test } from "node:test";
 import { isSpared } from "../../../src/run/world/proxy.ts";
-import { reachModel } from "../../../src/run/world/reach.ts";
+import { reachModel } from "../../../src/run/world/service-reach.ts";
 import { projectWith } from "../project.ts";
 
 const KEY = "sk-a-key-that-is-secret";
@@ -21,7 +21,7 @@ const ROWS: readonly (readonly [
 ])[] = [
   [200, LIST, null, /\/models answers 200$/, null],
   [200, `{"data":[${"0,".repeat(200_000)}0]}`, null, /answers 200$/, null],
-  [200, PAGE, null, /answers 200: the answer is an HTML page \("Sign in"\)/, /base address .*sign in/],
+  [200, PAGE, null, /answers 200: the answer is an HTML page \("Sign in"\)/, /base address .*log in/],
   [200, "hello", null, /answers 200, but not with a list of models: hello$/, /server of another kind/],
   [200, "", null, /answers 200, but not with a list of models$/, /server of another kind/],
   [200, error("no"), null, /answers 200, but not with a list of models: no$/, /server of another kind/],
@@ -46,7 +46,7 @@ const ROWS: readonly (readonly [
   [401, error("no"), "K", /refuses the key \(401\)$/, /^set K to a valid key$/],
   [403, PAGE, "K", /refuses the key \(403\)$/, /^set K to a valid key$/],
   [404, error("no"), null, /answers 404: a server is there, .* not confirmed$/, /can still work: try a run$/],
-  [404, PAGE, null, /answers 404: the answer is an HTML page/, /sign in/],
+  [404, PAGE, null, /answers 404: the answer is an HTML page/, /log in/],
   [405, "", null, /answers 405: a server is there/, /can still work/],
   [422, error("odd"), null, /answers 422: odd$/, /base address/],
   [429, error("slow down"), null, /answers 429: slow down$/, /^wait, or check the limits/],

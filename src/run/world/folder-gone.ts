@@ -7,7 +7,7 @@ export function requireFolder(cwd: string): void {
   if (statSync(cwd, { throwIfNoEntry: false })?.isDirectory() === true) return;
   throw new RunnerError(
     "PLACE_GONE",
-    `The folder that the run works in is not there: ${cwd}. If it was moved or renamed, put it back there; if it is gone for good, run the agent anew.`,
+    `The working folder of the run does not exist: ${cwd}. If it was moved or renamed, move it back; if it is deleted, start a new run.`,
   );
 }
 

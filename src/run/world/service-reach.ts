@@ -86,12 +86,12 @@ function judge(
   if (status >= 500)
     return bad(
       `answers ${status}${words}`,
-      "the server has a fault of its own: see its log or status page, and try again later",
+      "the server has an internal error: see its log or status page, and try again later",
     );
   if (said.isPage)
     return bad(
       `answers ${status}${words}`,
-      `${CHECK_ADDRESS}, and whether you have to sign in to a network first`,
+      `${CHECK_ADDRESS}, and whether you have to log in to the network first`,
     );
   if (status === 404 || status === 405)
     return bad(

@@ -32,7 +32,7 @@ import { flowDigest } from "../../../src/run/load.ts";
 import { systemClock } from "../../../src/run/world/clock.ts";
 import { replayBundle } from "../../../src/run/records/bundle.ts";
 import { requireSafeFolder } from "../../../src/run/world/safe-folder.ts";
-import { forgetState, knownStates, standingOf } from "../../../src/run/trust/states.ts";
+import { forgetState, knownStates, standingOf } from "../../../src/run/trust/state-folders.ts";
 import { JOURNALS } from "../golden.ts";
 import { agentFiles, projectWith, stepTo } from "../project.ts";
 

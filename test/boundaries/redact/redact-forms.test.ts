@@ -1,9 +1,9 @@
 /** Known values in other forms, headers, names of variables, and texts that come in parts. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { createRedactor } from "../../src/boundaries/redact/redact.ts";
-import { credentialsIn, secretsIn, valuesOf } from "../../src/boundaries/redact/secret-names.ts";
-import { BLOCKS, CARRIED, SHAPES } from "./secrets.ts";
+import { createRedactor } from "../../../src/boundaries/redact/redact.ts";
+import { credentialsIn, secretsIn, valuesOf } from "../../../src/boundaries/redact/secret-names.ts";
+import { BLOCKS, CARRIED, SHAPES } from "../secrets.ts";
 
 const plain = createRedactor(() => []);
 const LONG = "Zq7-wN4.tK9_xB2/mV6+pR3=hJ8:cD1!sG5 fL0~yU7-eT4.kA9_oC2/iX6ä";

@@ -2,20 +2,19 @@
  * The log of a run: what each entry of its journal has to say, line by line. Pure, so that the same journal always
  * gives the same log, whether it is written while the run goes on or read afterwards.
  */
-import { recordsOf, type Moment } from "../../tell/audit.ts";
-import type { State } from "../../engine/decide/state.ts";
-import type { EffectEvent, Entry, Event, Reply } from "../../flow/event.ts";
-import type { Flow, Step } from "../../flow/flow.ts";
-import { own, type JsonObject } from "../../flow/json.ts";
-import { toLine, type Level, type LogLine, type Told } from "../../tell/log-line.ts";
-import { newLanes, registryLines } from "./log-registry.ts";
-import { validationOf } from "../../tell/validation.ts";
-import { laneIn } from "../records/why-trace.ts";
+import { recordsOf } from "./audit.ts";
+import type { State } from "../engine/decide/state.ts";
+import type { EffectEvent, Event, Reply } from "../flow/event.ts";
+import type { Step } from "../flow/flow.ts";
+import { begunIn, deedsOf, laneIn, type Moment } from "../story/story.ts";
+import { own, type JsonObject } from "../flow/json.ts";
+import { toLine, type Level, type LogLine, type Told } from "./log-line.ts";
+import { registryLines } from "./log-registry.ts";
 
-/** What one entry has to say. `before` and `after` are the states around it. */
-export function logLines(entry: Entry, before: State, after: State, flow: Flow): readonly LogLine[] {
-  const timestamp = new Date(entry.at).toISOString();
-  return Array.from(tellAll({ entry, before, after, flow }), (told) => toLine(timestamp, told));
+/** What one entry has to say. */
+export function logLines(moment: Moment): readonly LogLine[] {
+  const timestamp = new Date(moment.entry.at).toISOString();
+  return Array.from(tellAll(moment), (told) => toLine(timestamp, told));
 }
 
 function* tellAll(moment: Moment): Generator<Told> {
@@ -40,7 +39,7 @@ function* tellAll(moment: Moment): Generator<Told> {
     yield ["warn", `Ended before the run went on: ${event.strays.join(", ")}`, { processes: event.strays }];
   if (event.type === "step.answered") {
     yield* response(moment, event);
-    yield* validated(moment, event);
+    yield* validated(moment);
   }
   yield* flow.dialect === "stage" ? stageLines(moment) : registryLines(moment);
   yield* resolved(moment);
@@ -52,15 +51,12 @@ function* tellAll(moment: Moment): Generator<Told> {
 
 // What holds for every written form.
 
-function* response(
-  { before, after, flow }: Moment,
-  event: Event & { type: "step.answered" },
-): Generator<Told> {
+function* response(moment: Moment, event: Event & { type: "step.answered" }): Generator<Told> {
+  const { before, flow } = moment;
   const { reply, visit, turn } = event;
   const step = own(flow.steps, event.step);
   const at = { stepId: event.step, visit, turn };
   if (step === undefined) return;
-  const wait = laneIn(after, event)?.command;
   switch (reply.kind) {
     case "said": {
       const { turns: _, ...usage } = reply.usage;
@@ -81,12 +77,8 @@ function* response(
       const { kind, message, status } = reply.fault;
       const about = { ...at, kind, ...(status !== undefined && { status }) };
       yield ["warn", `Query execution failed: ${message}`, about];
-      if (wait?.type === "wait")
-        yield [
-          "info",
-          `Waiting ${wait.ms}ms for ${kind} retry (attempt ${laneIn(after, event)?.faults ?? 1})`,
-          at,
-        ];
+      for (const { ms, next } of deedsOf(moment, "waits"))
+        yield ["info", `Waiting ${ms}ms for ${kind} retry (attempt ${next - 1})`, at];
       return;
     }
     case "oversized":
@@ -115,20 +107,23 @@ function unaskable(
 
 // Under `schemas.inspection`: what came of holding answers against schemas, and every schema as it is sent and checked.
 
-function* validated({ flow }: Moment, event: Event & { type: "step.answered" }): Generator<Told> {
-  const step = own(flow.steps, event.step);
-  if (!flow.settings.inspectSchemas || event.reply.kind !== "said" || step === undefined) return;
-  const validation = validationOf(step, event.reply);
-  if (validation === null) return;
-  const { schema, errors } = validation;
-  const valid = errors.length === 0;
-  const message = `[SchemaResolution] The answer of ${step.id} ${valid ? "fits" : "does not fit"} ${schema}`;
-  yield [valid ? "info" : "warn", message, { stepId: step.id, visit: event.visit, schema, valid, errors }];
+function* validated(moment: Moment): Generator<Told> {
+  const { steps, settings } = moment.flow;
+  if (!settings.inspectSchemas) return;
+  for (const { step, visit, errors } of deedsOf(moment, "read")) {
+    const answer = own(steps, step)?.answer;
+    if (answer?.kind !== "object" || answer.schema.kind !== "schema") continue;
+    const schema = answer.schema.name;
+    const valid = errors.length === 0;
+    const message = `[SchemaResolution] The answer of ${step} ${valid ? "fits" : "does not fit"} ${schema}`;
+    yield [valid ? "info" : "warn", message, { stepId: step, visit, schema, valid, errors }];
+  }
 }
 
-function* resolved({ before, after, flow }: Moment): Generator<Told> {
+function* resolved(moment: Moment): Generator<Told> {
+  const { flow } = moment;
   if (!flow.settings.inspectSchemas) return;
-  for (const { step, visit } of newLanes(before, after)) {
+  for (const { step, visit } of begunIn(moment)) {
     const answer = own(flow.steps, step)?.answer;
     if (visit > 1 || answer?.kind !== "object" || answer.schema.kind !== "schema") continue;
     const { name, schema } = answer.schema;

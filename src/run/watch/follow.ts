@@ -1,0 +1,96 @@
+/** A recorded run step by step, slice by slice; and, while another process drives it, as it goes on. */
+import type { State } from "../../engine/decide/state.ts";
+import type { Clock, Journal, RunRow } from "../../engine/ports.ts";
+import { openStory, type Moment } from "../../story/story.ts";
+import { findRun, flowOf, listRuns, slicesOf, type RunSummary } from "../records/runs.ts";
+
+/** How long a change stays unseen at most, and how often it is checked whether the driving process is still alive. */
+const LAG_MS = 50;
+const ALIVE_MS = 500;
+
+/** How to wait for more. */
+export type Following = { readonly clock: Clock; readonly signal: AbortSignal };
+
+/**
+ * Every entry of a run from its first one on, in slices. With `following` it goes on as entries come, until the run has
+ * ended, no process drives it, or the signal aborts. Throws the EntryDamaged that it meets after what comes before it.
+ */
+export async function* momentsOf(
+  journal: Journal,
+  { id, digest }: Pick<RunRow, "id" | "digest">,
+  following: Following | null = null,
+): AsyncGenerator<readonly Moment[]> {
+  const next = openStory();
+  let flow = await flowOf(journal, id, digest);
+  let seq = 0;
+  let seen = -1;
+  let asked = 0;
+  for (;;) {
+    const version = following === null ? 0 : await journal.version();
+    let newest: Moment | undefined;
+    if (version !== seen)
+      for await (const slice of slicesOf(journal, id, seq)) {
+        const moments: Moment[] = [];
+        for (const entry of slice) {
+          if (entry.event.type === "run.adopted") flow = await flowOf(journal, id, entry.event.flow);
+          moments.push(next(entry, flow));
+          ({ seq } = entry);
+        }
+        newest = moments.at(-1);
+        yield moments;
+      }
+    seen = version;
+    if (following === null || newest?.entry.event.type === "run.ended") return;
+    const { clock, signal } = following;
+    if (signal.aborted) return;
+    if (newest !== undefined) continue;
+    // By either sign: a clock that is set back must not keep a dead process alive.
+    if (Math.abs(clock.now() - asked) >= ALIVE_MS) {
+      asked = clock.now();
+      if (!(await isDriven(journal, id)) && (await journal.read(id, seq, 1)).length === 0) return;
+    }
+    await clock.sleep(LAG_MS, signal);
+  }
+}
+
+export type Followed = Moment & { readonly state: State };
+
+/**
+ * Every entry of a run, from its first one on and as they come, with the state it led to. Ends when the run has ended,
+ * when no process drives it, or when the signal aborts.
+ */
+export async function* followRun(
+  journal: Journal,
+  ref: string,
+  clock: Clock,
+  signal: AbortSignal,
+): AsyncGenerator<Followed> {
+  const row = await findRun(journal, ref);
+  for await (const moments of momentsOf(journal, row, { clock, signal }))
+    for (const moment of moments) yield { ...moment, state: moment.after };
+}
+
+async function isDriven(journal: Journal, id: string): Promise<boolean> {
+  return (await journal.rows([id]))[0]?.owned ?? false;
+}
+
+/** The newest runs, at once and whenever they have changed, until the signal aborts. */
+export async function* followRuns(
+  journal: Journal,
+  clock: Clock,
+  signal: AbortSignal,
+  limit?: number,
+): AsyncGenerator<readonly RunSummary[]> {
+  let version = -1;
+  let asked = 0;
+  while (!signal.aborted) {
+    const now = await journal.version();
+    // A driver that died writes nothing.
+    if (now !== version || Math.abs(clock.now() - asked) >= ALIVE_MS) {
+      version = now;
+      asked = clock.now();
+      yield await listRuns(journal, limit === undefined ? {} : { limit });
+    }
+    await clock.sleep(LAG_MS, signal);
+  }
+}
