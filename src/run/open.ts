@@ -21,7 +21,7 @@ import { systemClock } from "./world/clock.ts";
 import { readConfig, type UserConfig } from "./world/config.ts";
 import { pinRepository, toRecord, type Pinned } from "./world/github.ts";
 import { grantedAtStart, grantedOnResume, requireMetered } from "./world/limits.ts";
-import { inThisTurn } from "./world/moment.ts";
+import { inThisTurn } from "./world/read-once-a-turn.ts";
 import { mayGrant, openGround, settleGround, tellLoudly } from "./world/process-starter.ts";
 import type { Project } from "./world/project.ts";
 import { discreetSpec } from "./world/redacted-ports.ts";

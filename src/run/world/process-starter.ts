@@ -8,7 +8,7 @@ import type { Confinement } from "../../flow/event.ts";
 import type { Flow } from "../../flow/flow.ts";
 import type { UserConfig } from "./config.ts";
 import type { DriveOptions } from "../options.ts";
-import { inThisTurn } from "./moment.ts";
+import { inThisTurn } from "./read-once-a-turn.ts";
 import { modulesOf } from "./own-modules.ts";
 import { surroundings } from "./workplace.ts";
 import { startsProcesses } from "./processes.ts";
