@@ -55,11 +55,5 @@ const MOMENTS = { begin: "begin", github: "begin", blocked: "blocked", end: "clo
 
 /** An act on GitHub that an answer asked for and that failed may be done later. */
 export function isRepeatable(kind: string): boolean {
-  return REPEATABLE.has(kind);
+  return /^action:(?:github-issue|github-comment|issue-action)$/.test(kind);
 }
-
-const REPEATABLE: ReadonlySet<string> = new Set([
-  "action:github-issue",
-  "action:github-comment",
-  "action:issue-action",
-]);

@@ -214,29 +214,22 @@ export type Event =
  * written down before it is done: whoever finds only the intention looks whether it was done, and does not do it twice.
  */
 export type EffectEvent = {
+  /** The same for every attempt at the same thing. */
+  readonly key: string;
   /** What it belongs to; see `effectOf`. Absent in records of earlier versions. */
   readonly of?: EffectOf;
+  readonly detail: string;
 } & (
   | {
-      readonly type: "effect.intended";
-      /** The same for every attempt at the same thing. */
-      readonly key: string;
+      /** `held`: not done, and not to be done by the run; `detail` says what it would be, or how to do it by hand. */
+      readonly type: "effect.intended" | "effect.held";
       readonly kind: string;
       /** What it is done to: a branch, a remote, an issue. */
       readonly target?: string;
-      readonly detail: string;
       /** Of what gets a number in a list: the newest number there before. */
       readonly newest?: number;
     }
-  /** Not done, and not to be done by the run: `detail` tells what it would be, or how to do it by hand. */
-  | {
-      readonly type: "effect.held";
-      readonly key: string;
-      readonly kind: string;
-      readonly target?: string;
-      readonly detail: string;
-    }
-  | { readonly type: "effect.applied" | "effect.failed"; readonly key: string; readonly detail: string }
+  | { readonly type: "effect.applied" | "effect.failed" }
 );
 
 /** Whose limit of what: of the run, of a step, of one attempt of a step. */

@@ -36,10 +36,13 @@ export function createBlocks(outside: Outside): Blocks {
   /** Acts that failed in this stretch, by how often; and those of them that trying again may help. */
   const tries = new Map<string, number>();
   const passing = new Set<string>();
+  const hear = (key: string) => void passing.add(key);
+  const base = { ...ground, run, agent: flow.agent, cwd, github, signal, passing: hear };
 
   return {
     carryOut: async (due, args, record) => {
-      const world = { ...worldOf(due), args };
+      const host = (type: string) => hosts.of(due.settings.actions, type);
+      const world = { ...base, ...due, args, host };
       for (const [index, block] of due.blocks.entries()) {
         await carryOut(block, due, index, world, record);
         if (signal.aborted) return false;
@@ -48,23 +51,6 @@ export function createBlocks(outside: Outside): Blocks {
     },
     close: hosts.close,
   };
-
-  function worldOf({ settings, mayWrite, completes }: BlocksDue): Omit<World, "args"> {
-    return {
-      run,
-      agent: flow.agent,
-      cwd,
-      settings,
-      mayWrite,
-      mayClose: completes,
-      writing: ground.writing,
-      pin: ground.pin,
-      github,
-      passing: (key) => void passing.add(key),
-      host: (type) => hosts.of(settings.actions, type),
-      signal,
-    };
-  }
 
   async function carryOut(
     block: Block,

@@ -2,15 +2,16 @@
 import { beginningLabels, blockedLabels, closingOf } from "../effects/actions/closing.ts";
 import { changeLabels, closeIssue, lookForGitHub } from "../effects/actions/issue.ts";
 import { createLedger, type Ledger } from "../effects/actions/ledger.ts";
+import { finalize } from "../effects/git/finalize.ts";
 import type { Act } from "../engine/ports.ts";
 import type { Report } from "../story/report.ts";
 import type { Due } from "../flow/due.ts";
-import type { EffectEvent } from "../flow/event.ts";
+import type { EffectEvent, Worktree } from "../flow/event.ts";
 import type { JsonObject } from "../flow/json.ts";
 import type { Blocks } from "./act-blocks.ts";
 import type { Driven } from "./drive-run.ts";
 import { githubFor } from "./world/github.ts";
-import { publish, type Surroundings } from "./world/worktree.ts";
+import { gitFor, placesOf, type Surroundings } from "./world/worktree.ts";
 
 /** The run, and what it has recorded so far. */
 export type Outside = Driven & Surroundings & { readonly report: Pick<Report, "effects" | "dryRun"> };
@@ -18,7 +19,7 @@ export type Outside = Driven & Surroundings & { readonly report: Pick<Report, "e
 export type Acting = { readonly act: Act; readonly close: () => Promise<void> };
 
 export function createActing(outside: Outside): Acting {
-  const { flow, worktree, report, redactor, signal } = outside;
+  const { run, flow, worktree, around, options, report, redactor, signal } = outside;
   const { effects } = report;
   const settings = flow.settings.github;
   const home = worktree?.home ?? outside.cwd;
@@ -44,7 +45,7 @@ export function createActing(outside: Outside): Acting {
     if (due.kind === "blocks") return await (await (blocks ??= openBlocks())).carryOut(due, args, record);
     const { dryRun } = report;
     const ledger = createLedger({ past: effects, record, dryRun, signal });
-    if (due.kind === "publish") return await publishing(due, ledger);
+    if (due.kind === "publish") return await publish(due, worktree!, ledger);
     const it = { ledger, github, issue: due.issue, home };
     switch (due.kind) {
       case "begin":
@@ -61,14 +62,21 @@ export function createActing(outside: Outside): Acting {
     }
   }
 
-  async function publishing({ answer, closing }: Due & { kind: "publish" }, ledger: Ledger) {
+  async function publish({ answer, closing }: Due & { kind: "publish" }, tree: Worktree, ledger: Ledger) {
     const isClosed = closing !== null && closingOf(settings, closing.answer).action !== "label-only";
-    const closes = isClosed ? closing.issue : null;
-    const proposing = { github, answer, closes, mentions: settings.mentions === true, redact: redactor.text };
+    const mentions = settings.mentions === true;
+    const proposing = {
+      github,
+      answer,
+      closes: isClosed ? closing.issue : null,
+      mentions,
+      redact: redactor.text,
+    };
     // The run's own trees are git's to look at where the run's commands were: in its sandbox.
-    const inside = outside.around.git?.([worktree!.path, worktree!.home]);
-    const notify = (text: string) => outside.options.notify?.(text);
-    const how = { ledger, proposing, notify, ...(inside !== undefined && { inside }) };
-    return await publish({ ...outside, worktree: worktree!, ...how });
+    const inside = around.git?.([tree.path, tree.home]);
+    const git = gitFor(outside, placesOf(tree), { run, ...(inside !== undefined && { inside }) });
+    const onWait = (text: string) => options.notify?.(text);
+    const about = { worktree: tree, copy: flow.settings.worktree.copy ?? [], run, agent: flow.agent };
+    return await finalize({ ...about, git, ledger, proposing, onWait, signal });
   }
 }

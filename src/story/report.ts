@@ -4,6 +4,7 @@ import {
   judgedIn,
   type CallResult,
   type Confinement,
+  type EffectEvent,
   type Entry,
   type Event,
   type Judged,
@@ -90,7 +91,7 @@ export function addEntry(report: Report, entry: Entry): void {
       report.checks.push({ name, ok, pattern, attempt, summary });
     }
   }
-  addEffect(report.effects, event, at);
+  if ("key" in event) addEffect(report.effects, event, at);
   if (event.type === "run.started") {
     report.worktree = event.worktree ?? null;
     report.dryRun = event.dryRun ?? event.worktree?.dryRun ?? false;
@@ -116,27 +117,14 @@ function addDenials(
 /** The kind of an act that is not even tried. */
 export const REFUSED = "action:refused";
 
-function addEffect(effects: Map<string, Effect>, event: Event, at: number): void {
-  switch (event.type) {
-    case "effect.intended":
-    case "effect.held": {
-      const { key, kind, target = "", detail } = event;
-      const state = event.type === "effect.held" ? "held" : "intended";
-      const newest = event.type === "effect.held" ? undefined : event.newest;
-      const of = effectOf(event);
-      effects.set(key, { of, kind, target, state, detail, at, ...(newest !== undefined && { newest }) });
-      break;
-    }
-    case "effect.applied":
-    case "effect.failed": {
-      const { key, detail } = event;
-      const before = effects.get(key) ?? { of: effectOf(event), kind: key, target: "" };
-      const state = event.type === "effect.applied" ? "applied" : "failed";
-      effects.set(key, { ...before, state, detail, at });
-      break;
-    }
-    default:
-  }
+function addEffect(effects: Map<string, Effect>, event: EffectEvent, at: number): void {
+  const { key, detail } = event;
+  const state = event.type.slice("effect.".length) as Effect["state"];
+  const { of, kind, target, newest } =
+    "kind" in event
+      ? { target: "", newest: undefined, ...event, of: effectOf(event) }
+      : { newest: undefined, ...(effects.get(key) ?? { of: effectOf(event), kind: key, target: "" }) };
+  effects.set(key, { of, kind, target, state, detail, at, ...(newest !== undefined && { newest }) });
 }
 
 /** In order; siblings that ran at the same time stand in the order in which the flow names them, not as they came in. */

@@ -2,8 +2,8 @@
 import { createHash } from "node:crypto";
 import { shownInLine } from "../../flow/text/harmless.ts";
 import { handlerOf, isBuiltIn, isOnGitHub } from "../../flow/handlers.ts";
+import type { BlocksDue } from "../../flow/due.ts";
 import { own, type JsonObject } from "../../flow/json.ts";
-import type { Settings } from "../../flow/settings.ts";
 import type { Action } from "../../flow/action-blocks.ts";
 import { FILE, GITHUB_COMMENT, GITHUB_ISSUE, ISSUE_ACTION, readFields, toCount } from "./action-fields.ts";
 import { fileAct } from "./action-file.ts";
@@ -14,16 +14,11 @@ import type { GitHub, Outcome } from "../github/github.ts";
 import type { ModuleHost } from "../modules/module-host.ts";
 
 /** What there is to act with. */
-export type World = {
+export type World = Pick<BlocksDue, "settings" | "mayWrite" | "completes"> & {
   readonly run: string;
   readonly agent: string;
   readonly cwd: string;
   readonly args: JsonObject;
-  readonly settings: Pick<Settings, "actions" | "github">;
-  /** Whether the step may change anything: a step in `plan` mode may not. */
-  readonly mayWrite: boolean;
-  /** Whether the block stands in the answer of a closure that completed the run. */
-  readonly mayClose: boolean;
   /** Where a path really leads, if it may be written. */
   readonly writing: (path: string) => GroundPlace;
   /** Holds the working directory while a file in it is written. */
@@ -173,7 +168,7 @@ async function onIssue(action: Action, { key }: At, world: World): Promise<Asked
   const foreign = foreignIssue(issue, world);
   if (foreign !== null) return refuse(action, foreign);
   if (label !== undefined && !mayLabel(label, world.settings.github)) return refuse(action, strange(label));
-  if (what === "close" && !world.mayClose) return refuse(action, NOT_CLOSING);
+  if (what === "close" && !world.completes) return refuse(action, NOT_CLOSING);
   const { github } = world.settings;
   const closes = what === "close" && github.defaultClosureAction !== "label-only";
   const changes = what === "close" && github.defaultClosureAction !== "close" ? github.completion : NO_LABELS;

@@ -100,28 +100,19 @@ function noted(asked: Asked, event: EffectEvent): Asked {
 /** Before a step could go on, all that was due was attended to, unless it became due while others went on beside it. */
 function stepped(flow: Flow, before: State, event: Event, after: State, acts: Acts): Acts {
   const isForked = before.fork !== null;
-  const kept = acts.asked.filter(({ open, beside }) => open.length > 0 || (beside && isForked));
-  const asked = kept.length === acts.asked.length ? acts.asked : kept;
+  const asked = acts.asked.filter(({ open, beside }) => open.length > 0 || (beside && isForked));
   const said = event.type === "step.answered" ? heard(flow, event, after, acts.said) : acts.said;
   const { settled } = after;
   if (settled === null) return { ...acts, begun: true, said, asked };
   const { [visitOf(settled)]: words, ...others } = said;
-  const { actions } = flow.settings;
-  const blocks =
-    words !== undefined && actions.enabled && isAccepted(flow, settled, after)
-      ? blocksIn(words.text, actions, words.answer)
-      : [];
+  const { settings, steps } = flow;
+  const isAsking = words !== undefined && settings.actions.enabled && isAccepted(flow, settled, after);
+  const blocks = isAsking ? blocksIn(words.text, settings.actions, words.answer) : [];
   if (blocks.length === 0) return { ...acts, begun: true, said: others, asked };
   const { step, visit } = settled;
-  const due: BlocksDue = {
-    kind: "blocks",
-    step,
-    visit,
-    blocks,
-    settings: flow.settings,
-    mayWrite: own(flow.steps, step)?.tools.mode !== "plan",
-    completes: isCompletion(flow, settled, after),
-  };
+  const mayWrite = own(steps, step)?.tools.mode !== "plan";
+  const completes = isCompletion(flow, settled, after);
+  const due: BlocksDue = { kind: "blocks", step, visit, blocks, settings, mayWrite, completes };
   return { ...acts, begun: true, said: others, asked: [...asked, { due, open: [], beside: isForked }] };
 }
 

@@ -2,10 +2,7 @@
 import { resolve } from "node:path";
 import { waitingText } from "../../effects/git/checkout.ts";
 import { createGit, waitForGit, type Git, type GitOptions } from "../../effects/git/git.ts";
-import { finalize } from "../../effects/git/finalize.ts";
-import type { Ledger } from "../../effects/actions/ledger.ts";
 import { runProcess, type RunProcess } from "../../effects/process/process.ts";
-import type { Proposing } from "../../effects/actions/pull.ts";
 import { planWorktree, type Plan } from "../../effects/git/worktree-plan.ts";
 import { makeWorktree, restoreWorktree } from "../../effects/git/worktree.ts";
 import { ownerOf } from "../../effects/git/worktree-records.ts";
@@ -50,7 +47,7 @@ export function gitFor(
   return createGit({ env, programs, exec: inside, outside: runProcess, signal, ...more });
 }
 
-function placesOf({ home, path }: Worktree): readonly string[] {
+export function placesOf({ home, path }: Worktree): readonly string[] {
   return [home, path];
 }
 
@@ -120,24 +117,4 @@ export async function continueWorktree(
   const git = gitFor(around, [cwd, ...placesOf(worktree)], { run });
   const { copy = [] } = flow.settings.worktree;
   return await restoreWorktree(git, worktree, { run, cwd, copy }, isBegun);
-}
-
-export type Publishing = Surroundings & {
-  readonly flow: Flow;
-  readonly worktree: Worktree;
-  readonly run: string;
-  /** How git is started over files that confined commands have written. */
-  readonly inside?: RunProcess;
-  readonly ledger: Ledger;
-  readonly proposing: Proposing;
-  readonly notify: (text: string) => void;
-};
-
-/** What becomes of the worktree of a run that is complete. */
-export async function publish(it: Publishing): Promise<boolean> {
-  const { flow, worktree, run, ledger, proposing, signal, notify: onWait } = it;
-  const { agent, settings } = flow;
-  const git = gitFor(it, placesOf(worktree), { run, ...(it.inside && { inside: it.inside }) });
-  const copy = settings.worktree.copy ?? [];
-  return await finalize({ git, worktree, copy, run, agent, ledger, proposing, onWait, signal });
 }
