@@ -12,7 +12,8 @@ import { COMPLETE_REGISTRY } from "../src/load/registry/complete-shape.ts";
 import { CHECK_REGISTRY } from "../src/load/questions/questions-shape.ts";
 import { REGISTRY } from "../src/load/registry/registry-shape.ts";
 import { MACHINE, STAGE } from "../src/load/stages/stage-shape.ts";
-import { toJsonSchema, type Form } from "../src/load/text/shape.ts";
+import type { Form } from "../src/flow/shape.ts";
+import { toJsonSchema } from "../src/load/text/shape.ts";
 import { CONFIG } from "../src/run/world/config-shape.ts";
 import { SCRIPT } from "./script-shape.ts";
 

@@ -1,6 +1,6 @@
 /** What a script file may hold, as a table: for the JSON Schema that editors use. A test holds it against the reader. */
 import { FAULTS } from "../src/backends/scripted/script.ts";
-import { anything, list, number, object, text } from "../src/load/text/shape.ts";
+import { anything, list, number, object, text } from "../src/flow/shape.ts";
 
 const REPLY = object("What the model says to one request: text, output, calls or error.", {
   step: text("The step that must be asking.", { filled: true }),

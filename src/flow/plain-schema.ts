@@ -1,6 +1,6 @@
 /**
  * Judges values by schemas made of few simple keywords, without compiling them: tool calls, and the first answers of a
- * run. Compiling the schemas of a three-step run takes about 20 ms, a tenth of it (docs/dependencies.md).
+ * run. Compiling the schemas of a three-step run takes 15 to 20 ms, a tenth of it (docs/dependencies.md).
  */
 import { FORBIDDEN_NAMES, isObject, type Json, type JsonObject } from "./json.ts";
 import { SCHEMA_TYPES } from "./json-schema.ts";

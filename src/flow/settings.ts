@@ -1,7 +1,157 @@
-/** What an agent file says beside the graph. Part of the Flow, so that a run keeps the settings it began with. */
+/**
+ * What an agent file says beside the graph: each setting declared once. Its reader, its type in the flow, its default, the
+ * JSON Schema for editors, the reference page and `explain` follow from the declaration. Settings are part of the Flow, so
+ * that a run keeps those it began with.
+ */
 import type { Module } from "./flow.ts";
 import type { JsonObject } from "./json.ts";
 import type { McpServers } from "./mcp.ts";
+import { flag, group, list, map, number, openGroup, text, type Reads, type Recorded } from "./shape.ts";
+
+export const IF_INTERRUPTED = text(
+  "What happens to a step that was running when its process died: it runs again, a person is asked, or the run fails.",
+  { enum: ["retry", "ask", "fail"] },
+);
+
+export const QUESTIONS = group("Questions to people.", {
+  askUser: text(
+    "Who answers AskUserQuestion. auto: askUserAutoResponse. person: a person, if one is available.",
+    { enum: ["auto", "person"], usual: "auto" },
+  ),
+  expireAfter: text("How long a question stays open, such as 30m, 24h or 7d; no limit by default.", {
+    pattern: "^[1-9]\\d{0,9}(ms|s|m|h|d)$",
+  }),
+});
+
+export const WATCH = group("What ends an attempt or a run that makes no progress.", {
+  inactivityMs: number(
+    "Milliseconds without output after which a coding agent is stopped; half an hour by default.",
+    { min: 1, integer: true },
+  ),
+  repeats: number(
+    "How often in a row a step may make the same calls with the same result before it is warned, and then stopped.",
+    { min: 2, integer: true },
+  ),
+});
+
+export const SANDBOX = group("What commands can access.", {
+  enabled: flag("Whether commands run in a sandbox. A sandbox that the user requested stays on.", {
+    default: true,
+  }),
+  network: group("Which hosts.", {
+    mode: text("trusted: common package hosts and the listed ones; none; custom: only the listed ones.", {
+      enum: ["trusted", "none", "custom"],
+      default: "trusted",
+    }),
+    trustedDomains: list(
+      "Hosts; *.example.com for all subdomains, :8080 for a single port.",
+      text("A host."),
+      { default: [] },
+    ),
+  }),
+  filesystem: group("Which folders.", {
+    allowedPaths: list("More folders that commands may write to, relative to the project.", text("A path."), {
+      default: [],
+    }),
+  }),
+  excludedCommands: list("No effect: no command runs outside the sandbox.", text("A command."), {
+    default: [],
+  }),
+  allowUnsandboxedCommands: flag("No effect: the model cannot leave the sandbox.", { default: false }),
+});
+
+export const BOUNDARIES = group("What the model may use.", {
+  allowedTools: list('Tools by name; "*" is all of them.', text("A tool."), {
+    default: ["*"],
+  }),
+  permissionMode: text("What the model may do without asking.", {
+    enum: ["default", "plan", "acceptEdits", "bypassPermissions"],
+  }),
+  sandbox: SANDBOX,
+});
+
+export const GITHUB = group("GitHub.", {
+  enabled: flag("Whether GitHub is used at all.", { default: true }),
+  labels: openGroup(
+    "Label names. Prompts read each as {uv-label_<key>}; inProgress and blocked show the state of the run on the issue.",
+    {
+      completion: group("Issue labels to change when the run is complete.", {
+        add: list("Labels to add.", text("A label."), { default: [] }),
+        remove: list("Labels to remove.", text("A label."), { default: [] }),
+      }),
+    },
+    text("A label."),
+  ),
+  defaultClosureAction: text("What happens to the issue when the run is complete.", {
+    enum: ["close", "label-only", "label-and-close"],
+    default: "close",
+  }),
+  answerLabels: list(
+    "Labels that an answer may add and remove, in addition to those in labels.",
+    text("A label.", { filled: true }),
+    { default: [], later: true },
+  ),
+  mentions: flag(
+    "Whether text from answers posted on GitHub may mention people and teams and trigger bots.",
+    { default: false, later: true },
+  ),
+});
+
+export const ACTIONS = group("Action blocks in model output.", {
+  enabled: flag("Whether they are carried out.", { default: false }),
+  types: list("The types that are carried out.", text("A type."), { default: [] }),
+  outputFormat: text(
+    "The info string of fenced blocks that name their type inside; a type itself also works as info string.",
+    { default: null },
+  ),
+  otherIssues: flag("Whether a block may act on issues other than the run's own.", {
+    default: false,
+    later: true,
+  }),
+  handlers: map(
+    "The handler of each type; builtin:log by default.",
+    text("A built-in handler, or a module such as ./handlers/plan.mjs."),
+  ),
+});
+
+/** Neither absolute nor with a `..` in it. */
+const PATH_WITHIN = "^(?![/~]|[A-Za-z]:|(?:.*/)?\\.\\.(?:/|$))[^\\\\]+$";
+
+export const WORKTREE_ROOT = ".worktrees";
+
+export const WORKTREE = group("A git worktree for the run.", {
+  enabled: flag("Whether the run gets one.", { default: false }),
+  root: text("The folder of worktrees, relative to the repository root.", {
+    default: WORKTREE_ROOT,
+    filled: true,
+  }),
+  copy: list(
+    "Untracked files and folders that the run needs, relative to the repository root.",
+    text("A path in the repository.", { pattern: PATH_WITHIN }),
+    { default: [] },
+  ),
+});
+
+export const FINALIZE = group("What happens to the branch of a successful run.", {
+  autoMerge: flag("Merge it.", { default: true }),
+  push: flag("Push the result.", { default: false }),
+  remote: text("Push to this remote.", { default: "origin" }),
+  createPr: flag("Open a pull request instead of merging.", { default: false }),
+  prTarget: text("The pull request's target branch.", { default: null }),
+});
+
+export const LOGGING = group("Log files; if set, each run writes one.", {
+  directory: text("Their folder, relative to the project.", { default: "logs" }),
+  format: text("Their form.", { enum: ["jsonl", "text"], default: "jsonl" }),
+  maxFiles: number("How many log files of the agent to keep; all by default.", {
+    default: null,
+    min: 1,
+    integer: true,
+  }),
+});
+
+/** A member that flows of earlier versions lack, or that is recorded only where it is not the default. */
+type Later<T, K extends keyof T> = Omit<T, K> & Partial<Pick<T, K>>;
 
 export type Settings = {
   /** How the written form names the way a run ends, with its configuration as written. */
@@ -13,38 +163,22 @@ export type Settings = {
   };
   readonly github: GitHub;
   readonly actions: Actions;
-  readonly worktree: {
-    readonly enabled: boolean;
-    readonly root: string;
-    /** What git does not have and the run needs: paths below the root of the repository. Absent in earlier records. */
-    readonly copy?: readonly string[];
-  };
+  readonly worktree: Later<Recorded<Reads<typeof WORKTREE>>, "copy">;
   readonly finalize: Finalize;
-  readonly logging: {
+  readonly logging: Recorded<Reads<typeof LOGGING>> & {
     /** Whether log files are written without being asked for. */
     readonly enabled: boolean;
-    /** Below the project. */
-    readonly directory: string;
-    readonly format: "jsonl" | "text";
-    readonly maxFiles: number | null;
   };
   /** Record each resolved schema and each validation result. */
   readonly inspectSchemas: boolean;
   /** What AskUserQuestion is answered with. */
   readonly autoResponse: string;
   /** Questions to people, where the file says something about them. */
-  readonly questions?: {
-    /** `person`: AskUserQuestion goes to a person, where there is one. */
-    readonly askUser?: "auto" | "person";
+  readonly questions?: Omit<Recorded<Reads<typeof QUESTIONS>>, "expireAfter"> & {
     readonly expireMs?: number;
   };
   /** What ends an attempt, or a run, that gets nowhere; absent: what is usual. */
-  readonly watch?: {
-    /** How long an agent with a loop of its own may give no sign of life. */
-    readonly inactivityMs?: number;
-    /** How often in a row a step may do the very same with the very same result. */
-    readonly repeats?: number;
-  };
+  readonly watch?: Recorded<Reads<typeof WATCH>>;
   /** Servers whose tools steps may be given. Absent: none. */
   readonly mcpServers?: McpServers;
 };
@@ -52,53 +186,24 @@ export type Settings = {
 /** From the strictest to the freest. */
 export type PermissionMode = "plan" | "default" | "acceptEdits" | "bypassPermissions";
 
-export type Sandbox = {
-  /** The agent file says something about it. */
-  readonly asked?: true;
-  readonly enabled: boolean;
-  readonly network: {
-    /** The agent file says something about the network. */
-    readonly asked?: true;
-    readonly mode: "trusted" | "none" | "custom";
-    readonly trustedDomains: readonly string[];
-  };
-  readonly filesystem: { readonly allowedPaths: readonly string[] };
-  readonly excludedCommands: readonly string[];
-  readonly allowUnsandboxedCommands: boolean;
-};
+/** The agent file says something about it. */
+type Asked = { readonly asked?: true };
+
+export type Sandbox = Recorded<Reads<typeof SANDBOX>> & Asked & { readonly network: Asked };
 
 export type ClosureAction = "close" | "label-only" | "label-and-close";
 
-export type GitHub = {
-  readonly enabled: boolean;
+export type GitHub = Later<Omit<Recorded<Reads<typeof GITHUB>>, "labels">, "answerLabels" | "mentions"> & {
   /** The agent file says what is to be labelled or closed there: otherwise nothing is written to issues. */
   readonly asked?: true;
   /** Every string-valued label key as written; `completion` is apart. */
   readonly labels: { readonly [key: string]: string };
   readonly completion: { readonly add: readonly string[]; readonly remove: readonly string[] };
-  readonly defaultClosureAction: ClosureAction;
-  /** Further labels that an answer may add and remove. */
-  readonly answerLabels?: readonly string[];
-  /** Texts of answers may mention people and give commands to bots. */
-  readonly mentions?: true;
 };
 
-export type Actions = {
-  readonly enabled: boolean;
-  readonly types: readonly string[];
-  readonly outputFormat: string | null;
-  /** As they are written. */
-  readonly handlers: { readonly [type: string]: string };
+export type Actions = Later<Recorded<Reads<typeof ACTIONS>>, "otherIssues"> & {
   /** Those of the handlers that are files of the agent. */
   readonly modules?: { readonly [type: string]: Module };
-  /** A block may act on other issues than the one that the run is about. */
-  readonly otherIssues?: true;
 };
 
-export type Finalize = {
-  readonly autoMerge: boolean;
-  readonly push: boolean;
-  readonly remote: string;
-  readonly createPr: boolean;
-  readonly prTarget: string | null;
-};
+export type Finalize = Recorded<Reads<typeof FINALIZE>>;

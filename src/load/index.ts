@@ -6,7 +6,7 @@
  */
 import type { Digest, FileTree, FindPrompt } from "../flow/files.ts";
 import type { Flow } from "../flow/flow.ts";
-import type { JsonSchema, Path } from "../flow/json.ts";
+import type { JsonObject, JsonSchema, Path } from "../flow/json.ts";
 import type { Problem } from "../flow/problem.ts";
 import { readClimpt } from "./agent/climpt.ts";
 import type { ModelToTry } from "./agent/models.ts";
@@ -19,6 +19,8 @@ import { joinPath } from "./text/paths.ts";
 export type LoadResult = {
   readonly flow: Flow | null;
   readonly origin: OriginOf;
+  /** agent.json as it holds: defaults in the place of what is not written. */
+  readonly settings: JsonObject;
   /** The file or folder that holds the steps. */
   readonly stepsIn: string;
   readonly problems: readonly Problem[];

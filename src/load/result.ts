@@ -1,27 +1,37 @@
 /** What loading an agent gives, made once for every dialect. */
-import type { StepId } from "../flow/flow.ts";
 import type { Problem } from "../flow/problem.ts";
+import { AGENT } from "./agent/agent-shape.ts";
 import { modelsToTry } from "./agent/models.ts";
 import type { LoadResult, SchemaToTry } from "./index.ts";
-import { toProblem, type Finding } from "./rules/finding.ts";
+import type { Finding } from "./rules/finding.ts";
+import { toProblem } from "./rules/weigh.ts";
 import { at, type Loaded } from "./rules/loaded.ts";
 import { emptyDocument } from "./text/document.ts";
 import { originsIn } from "./text/origin.ts";
+import { wholeOf } from "./text/record.ts";
 
-/** `ids`: what may name a model. `live`: the steps that the entry can lead to; null: every step counts. */
 export function resultOf(
   loaded: Loaded,
   stepsIn: string,
   problems: readonly Problem[],
   schemas: readonly SchemaToTry[],
-  ids: Iterable<StepId>,
-  live: ReadonlySet<StepId> | null,
 ): LoadResult {
   const origin = originsIn(loaded.where);
   const problemAt: LoadResult["problemAt"] = (part, found) =>
-    toProblem({ ...found, ...at(loaded, ...part) }, live);
-  const models = modelsToTry(origin, problemAt, ids);
-  return { flow: loaded.flow, origin, stepsIn, problems, problemAt, inOrder: asFound, schemas, models };
+    toProblem({ ...found, ...at(loaded, ...part) }, loaded.live);
+  const models = modelsToTry(origin, problemAt, loaded.entries.keys());
+  const settings = wholeOf(AGENT, loaded.agent);
+  return {
+    flow: loaded.flow,
+    origin,
+    settings,
+    stepsIn,
+    problems,
+    problemAt,
+    inOrder: asFound,
+    schemas,
+    models,
+  };
 }
 
 /** Nothing could be built. */
@@ -30,6 +40,7 @@ export function onlyProblems(findings: readonly Finding[], file: string): LoadRe
   return {
     flow: null,
     origin: () => null,
+    settings: {},
     stepsIn: file,
     problems: findings.map((finding) => toProblem(finding, null)),
     problemAt: (_part, found) => toProblem({ ...found, document, pointer: "" }, null),

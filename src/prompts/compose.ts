@@ -13,7 +13,7 @@ import {
   renderTemplate,
   templateNames,
   type Template,
-} from "./template.ts";
+} from "../flow/text/template.ts";
 import { explainMissing, variable } from "./variables.ts";
 
 /** What is derived from a prompt, a step or a flow is kept by its identity, so that all runs of a flow share it. */

@@ -3,7 +3,7 @@ import type { Flow, Need, Step, StepId } from "../flow/flow.ts";
 import { own, type Json } from "../flow/json.ts";
 import { checksDone, partsOf } from "../flow/rules.ts";
 import type { Scene } from "../flow/scene.ts";
-import { INPUT_TEXT } from "./template.ts";
+import { INPUT_TEXT } from "../flow/text/template.ts";
 
 /** null: no channel has a value for the name. */
 export function variable(flow: Flow, step: Step, scene: Scene, name: string): string | null {

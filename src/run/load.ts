@@ -20,7 +20,7 @@ export type Loaded = {
 };
 
 /** An agent as it was read from its files: the loader says where each part was written. */
-export type LoadedAgent = Loaded & Pick<LoadResult, "origin" | "stepsIn" | "problemAt">;
+export type LoadedAgent = Loaded & Pick<LoadResult, "origin" | "settings" | "stepsIn" | "problemAt">;
 
 export type LoadOptions = {
   readonly cwd?: string;
@@ -43,7 +43,7 @@ export async function load(agent: string, options: LoadOptions = {}): Promise<Lo
   const project = findProject(options.cwd ?? process.cwd(), options.stateDir);
   const files = onceOnly(options.files ?? createFiles(project.root));
   const result = await loadAgent(agent, files, (ref) => findPrompt(files, ref), await loadWorld());
-  const { flow, origin, stepsIn, problemAt } = result;
+  const { flow, origin, settings, stepsIn, problemAt } = result;
   const compiled = [...(await schemaProblems(result.schemas)), ...(await modelProblems(result.models))];
   const problems = [
     ...result.inOrder([...result.problems, ...compiled]),
@@ -56,6 +56,7 @@ export async function load(agent: string, options: LoadOptions = {}): Promise<Lo
     project,
     flow,
     origin,
+    settings,
     stepsIn,
     problemAt,
     problems: options.strict ? problems.map((one) => ({ ...one, severity: "error" as const })) : problems,

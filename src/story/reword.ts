@@ -6,7 +6,7 @@ import type { Flow } from "../flow/flow.ts";
 import { isObject, own, sameJson, type JsonObject } from "../flow/json.ts";
 import { RESERVED_FIELDS } from "../flow/text/placeholder.ts";
 import { stateAfter } from "../engine/decide/decide.ts";
-import { contextOf } from "../engine/decide/stage-lane.ts";
+import { contextOf } from "../engine/decide/attempt.ts";
 import { EMPTY_STATE, recordedWith, type State } from "../engine/decide/state.ts";
 
 export type Retelling = {

@@ -7,7 +7,7 @@ import type { AtVisit, Deed, Phase } from "../flow/deed.ts";
 import type { Call, CallResult, Entry, Event, Led } from "../flow/event.ts";
 import { canonicalJson, own, type Json, type JsonObject } from "../flow/json.ts";
 import type { Verdict } from "../flow/verdict.ts";
-import { executionId } from "../engine/decide/stage-lane.ts";
+import { executionId } from "../engine/decide/attempt.ts";
 import type { Fork, State } from "../engine/decide/state.ts";
 import { phaseOf } from "../engine/decide/visit.ts";
 import { deedsOf, laneIn, story, type Moment } from "../story/story.ts";

@@ -1,5 +1,5 @@
 /** The conversations of a run as they were: everything that was said to a model and by it, worked out from the journal. */
-import { contextOf } from "../engine/decide/stage-lane.ts";
+import { contextOf } from "../engine/decide/attempt.ts";
 import type { Lane, State } from "../engine/decide/state.ts";
 import { sayAll } from "../engine/drive/talk.ts";
 import type { Call, CallResult, Entry, Reply } from "../flow/event.ts";

@@ -310,15 +310,10 @@ describe("without --json a person is told", { concurrency: 3 }, () => {
   });
 
   test("--version is one line, and loads no more than it needs", async () => {
-    const told = `import { registerHooks } from "node:module";
-      registerHooks({ load: (url, context, next) => (process._rawDebug(url), next(url, context)) });`;
-    const ran = await withImport(told, ["--version"]);
+    const ran = await withImport(REPORT_LOADS, ["--version"]);
     assert.equal(ran.code, 0);
     assert.match(ran.stdout, /^\d+\.\d+\.\d+\n$/);
-    const loaded = ran.stderr
-      .trimEnd()
-      .split("\n")
-      .filter((url) => url.startsWith("file:"));
+    const loaded = filesLoadedBy(ran);
     const bytes = loaded.reduce((sum, url) => sum + statSync(fileURLToPath(url)).size, 0);
     assert.ok(loaded.length > 0 && loaded.length <= 3 && bytes < 64 * 1024, `${bytes}: ${loaded.join("\n")}`);
   });
@@ -347,8 +342,17 @@ describe("without --json a person is told", { concurrency: 3 }, () => {
     }
   });
 
+  test("a run loads few files, and no built-in module with all that Node would load on demand", async () => {
+    const ran = await withImport(REPORT_LOADS, ["run", "notes", ...base]);
+    const loaded = filesLoadedBy(ran);
+    assert.ok(loaded.length > 3 && loaded.length <= 10, loaded.join("\n"));
+    const builtins = ran.stderr.split("\n").filter((url) => url.startsWith("node:"));
+    assert.deepEqual([...new Set(builtins)], ["node:module"]);
+  });
+
   test("an old Node is told so: exit 3", async () => {
-    const old = `Object.defineProperty(process, "versions", { value: { ...process.versions, node: "20.1.0" } });`;
+    const old = `Object.defineProperty(process, "versions", { value: { ...process.versions, node: "20.1.0" } });
+      process.getBuiltinModule = undefined;`;
     const ran = await withImport(old, ["runs", "--json"]);
     assert.deepEqual([ran.code, onlyDocument(ran).code], [3, "NODE_TOO_OLD"]);
     assert.match(ran.stderr, /^lockstep needs Node 24 or newer, but this is Node 20\.1\.0/);
@@ -535,6 +539,14 @@ describe("without --json a person is told", { concurrency: 3 }, () => {
     assert.match(ran.stderr, /^ {2}checks +proof: ✗ unproven, ✗ unproven$/m);
   });
 });
+
+/** For `withImport`: the address of every module that is loaded, on stderr. */
+const REPORT_LOADS = `import { registerHooks } from "node:module";
+  registerHooks({ load: (url, context, next) => (process._rawDebug(url), next(url, context)) });`;
+
+function filesLoadedBy({ stderr }: Ran): readonly string[] {
+  return stderr.split("\n").filter((url) => url.startsWith("file:"));
+}
 
 /** With a module that is loaded before the program. */
 async function withImport(code: string, args: readonly string[]): Promise<Ran> {

@@ -12,7 +12,7 @@ import { parseStageBody } from "../../src/flow/text/placeholder.ts";
 import { scanJson } from "../../src/load/text/places.ts";
 import { readYaml } from "../../src/load/text/yaml.ts";
 import { renderRetry } from "../../src/prompts/retry.ts";
-import { parseLenient, parseTemplate } from "../../src/prompts/template.ts";
+import { parseLenient, parseTemplate } from "../../src/flow/text/template.ts";
 import { toLine } from "../../src/tell/log-line.ts";
 import { assertLinear } from "../linear.ts";
 

@@ -1122,6 +1122,14 @@ const MACHINES: readonly (readonly [name: string, StageChanges, readonly string[
     ),
   ],
   ["an agent file with nothing in it", { "agent.json": "{}" }, []],
+  [
+    "a sandbox that is opened to every host",
+    {
+      "agent.json":
+        '{"runner":{"boundaries":{"sandbox":{"network":{"mode":"custom","trustedDomains":["*"]}}}}}',
+    },
+    ["error SANDBOX-HOST agent.json /runner/boundaries/sandbox/network/trustedDomains/0"],
+  ],
   ["an agent file that is broken", { "agent.json": "{" }, ["error AC-SERVICE-002 agent.json"]],
   [
     "an agent file with what stages do not have",

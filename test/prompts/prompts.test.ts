@@ -5,7 +5,7 @@ import type { StopRule } from "../../src/flow/flow.ts";
 import { composer } from "../../src/prompts/compose.ts";
 import { findPrompt, stripFrontMatter } from "../../src/prompts/find.ts";
 import { renderRetry } from "../../src/prompts/retry.ts";
-import { parseTemplate, renderTemplate, templateNames } from "../../src/prompts/template.ts";
+import { parseTemplate, renderTemplate, templateNames } from "../../src/flow/text/template.ts";
 import { sketchFlow } from "../../src/testing/flows.ts";
 
 const files = (...paths: readonly string[]): Files => ({

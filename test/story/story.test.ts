@@ -103,9 +103,9 @@ const ROWS: { readonly [what: string]: Row } = {
     expected: [
       "began plan, phase act",
       "sent-back silent",
-      "read ok by const, phase assert",
+      "read ok by const, phase assert, checking tests",
       "checked attempt: tests failed, judged 1 retry, phase act",
-      "read ok by const, phase assert",
+      "read ok by const, phase assert, checking tests",
       "checked attempt, judged 2 ok, phase exit, phase next, followed ok to end, settled plan, ended completed",
       "",
     ],

@@ -5,7 +5,7 @@
 import type { Command, Question, Ruling, Teller } from "../../flow/event.ts";
 import { own } from "../../flow/json.ts";
 import { questionId, waitingCode } from "../../flow/question.ts";
-import { told } from "./stage.ts";
+import { told } from "./opening.ts";
 import type { Lane, State } from "./state.ts";
 import { doNext, end, fail, led, withLanes, type Deciding, type Here } from "./visit.ts";
 

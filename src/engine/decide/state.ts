@@ -14,6 +14,7 @@ import type {
   StepCommand,
   Usage,
 } from "../../flow/event.ts";
+import { countedUsage } from "../../flow/figure.ts";
 import type { Granted, Label, Limits, StepId, StepLimits } from "../../flow/flow.ts";
 import type { Json, JsonObject } from "../../flow/json.ts";
 import type { Verdict } from "../../flow/verdict.ts";
@@ -209,6 +210,10 @@ export function recordedWith({ settled, fork, lanes, halted }: State): Pick<Entr
     ...(settled !== null && { led: settled }),
     ...(fork !== null && { underWay: [...lanes, ...halted].map(({ step }) => step) }),
   };
+}
+
+export function withUsage(state: State, usage: Usage | undefined): State {
+  return usage === undefined ? state : { ...state, usage: addUsage(state.usage, countedUsage(usage)) };
 }
 
 /** What no model was asked for costs nothing, and says nothing about prices. */

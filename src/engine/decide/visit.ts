@@ -107,13 +107,6 @@ export function phaseDeed({ step, visit, stage }: Lane, phase: Phase, from: Phas
   return { kind: "phase", step, visit, phase, from, attempt: index, capHit };
 }
 
-/** One more response within the visit. */
-export function ask(here: Here, say: readonly Say[]): State {
-  const { state, lane, step } = here;
-  if (lane.turn >= step.turns) return fail(here, "AGENT_TURN_LIMIT", messages.turnLimit(step.id, step.turns));
-  return askAgain(state, { ...lane, turn: lane.turn + 1, say });
-}
-
 export function askAgain(state: State, lane: Lane): State {
   const { step, visit, turn, say } = lane;
   return replaceLane(state, { ...lane, command: { type: "ask", step, visit, turn, attempt: 1, say } });

@@ -5,7 +5,7 @@ import { isObject, own, type Json, type JsonObject } from "../../flow/json.ts";
 import { approvedFor, wished } from "./ask-people.ts";
 import type { Ports, Toolbox } from "../ports.ts";
 import { validate } from "../schema/schema.ts";
-import { contextOf, executionId } from "../decide/stage-lane.ts";
+import { contextOf, executionId } from "../decide/attempt.ts";
 import type { Lane, State } from "../decide/state.ts";
 import type { Talk } from "./talk.ts";
 

@@ -2,7 +2,8 @@
 import { BUILT_IN, handlerOf, isBuiltIn, isHandled, isOnGitHub, namesIssue } from "../../flow/handlers.ts";
 import type { Digest, Files } from "../../flow/files.ts";
 import type { Module, Parameter } from "../../flow/flow.ts";
-import type { Actions } from "../../flow/settings.ts";
+import { ACTIONS, type Actions } from "../../flow/settings.ts";
+import { recordOf } from "../text/record.ts";
 import type { AgentSource } from "./agent-shape.ts";
 import type { Code } from "../rules/codes.ts";
 import { findModule } from "./outside.ts";
@@ -22,18 +23,14 @@ export type ActionWorld = {
 };
 
 export function loadActions({ runner }: AgentSource, world: ActionWorld): Actions {
-  const { enabled, types, outputFormat, otherIssues, handlers } = runner.actions;
+  const { enabled, handlers } = runner.actions;
   const modules = [...handlers].flatMap(([type, handler]) => {
     const module = enabled ? moduleOf(type, handler, world) : null;
     return module === null ? [] : [[type, module] as const];
   });
   const actions: Actions = {
-    enabled,
-    types,
-    outputFormat: outputFormat ?? null,
-    handlers: Object.fromEntries(handlers),
+    ...recordOf(ACTIONS, runner.actions),
     ...(modules.length > 0 && { modules: Object.fromEntries(modules) }),
-    ...(otherIssues && { otherIssues }),
   };
   if (enabled) checkTypes(actions, runner.integrations.github.enabled, world);
   return actions;

@@ -1,11 +1,20 @@
 /** agent.json: opened, and made into the settings of a flow. The same beside a registry and beside stages. */
 import type { Files } from "../../flow/files.ts";
-import { isObject, own, type JsonObject } from "../../flow/json.ts";
-import type { Actions, Settings } from "../../flow/settings.ts";
+import { isObject, own, type JsonObject, type Path } from "../../flow/json.ts";
+import {
+  FINALIZE,
+  GITHUB,
+  LOGGING,
+  SANDBOX,
+  WORKTREE,
+  type Actions,
+  type Settings,
+} from "../../flow/settings.ts";
 import type { Code } from "../rules/codes.ts";
 import type { Finding } from "../rules/finding.ts";
 import { repeatedKeys } from "../rules/keys.ts";
 import { isWritten, readDocument, type Document } from "../text/document.ts";
+import { recordOf } from "../text/record.ts";
 import { escapesProject, joinPath } from "../text/paths.ts";
 import { isWriting, type AgentSource } from "./agent-shape.ts";
 import { DEFAULTS } from "./defaults.ts";
@@ -80,42 +89,31 @@ export function settingsOf(
 ): Settings {
   const { boundaries, integrations, execution, logging, flow, verdict } = runner;
   const { github } = integrations;
+  const { enabled, labels: _labels, ...onGitHub } = recordOf(GITHUB, github);
+  const sandbox = recordOf(SANDBOX, boundaries.sandbox);
+  const asked = (...path: Path) => isWritten(document, ["runner", ...path]) && { asked: true as const };
   return {
     verdict: { type: verdict.type, config: writtenConfig(document) },
     boundaries: {
       allowedTools: boundaries.allowedTools,
       permissionMode: boundaries.permissionMode ?? DEFAULTS.permissionMode,
       sandbox: {
-        ...(isWritten(document, ["runner", "boundaries", "sandbox"]) && { asked: true as const }),
-        enabled: boundaries.sandbox.enabled,
-        network: {
-          ...(isWritten(document, ["runner", "boundaries", "sandbox", "network"]) && {
-            asked: true as const,
-          }),
-          ...boundaries.sandbox.network,
-        },
-        filesystem: { ...boundaries.sandbox.filesystem },
-        excludedCommands: boundaries.sandbox.excludedCommands,
-        allowUnsandboxedCommands: boundaries.sandbox.allowUnsandboxedCommands,
+        ...asked("boundaries", "sandbox"),
+        ...sandbox,
+        network: { ...asked("boundaries", "sandbox", "network"), ...sandbox.network },
       },
     },
     github: {
-      enabled: github.enabled,
+      enabled,
       ...(isWriting(document) && { asked: true as const }),
       labels: Object.fromEntries(github.labels.rest),
       completion: { ...github.labels.completion },
-      defaultClosureAction: github.defaultClosureAction,
-      ...(github.answerLabels.length > 0 && { answerLabels: github.answerLabels }),
-      ...(github.mentions && { mentions: true as const }),
+      ...onGitHub,
     },
     actions,
-    worktree: { ...execution.worktree },
-    finalize: { ...execution.finalize, prTarget: execution.finalize.prTarget ?? null },
-    logging: {
-      ...logging,
-      maxFiles: logging.maxFiles ?? null,
-      enabled: isLogged(logging.directory, document),
-    },
+    worktree: recordOf(WORKTREE, execution.worktree),
+    finalize: recordOf(FINALIZE, execution.finalize),
+    logging: { ...recordOf(LOGGING, logging), enabled: isLogged(logging.directory, document) },
     inspectSchemas: flow.schemas.inspection,
     autoResponse: flow.askUserAutoResponse,
     ...peopleOf(runner),

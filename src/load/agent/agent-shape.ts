@@ -10,12 +10,21 @@ import {
   map,
   number,
   object,
-  openGroup,
   optional,
   text,
   type Reads,
-} from "../text/shape.ts";
-import { PEOPLE_FIELDS } from "./people.ts";
+} from "../../flow/shape.ts";
+import {
+  ACTIONS,
+  BOUNDARIES,
+  FINALIZE,
+  GITHUB,
+  IF_INTERRUPTED,
+  LOGGING,
+  QUESTIONS,
+  WATCH,
+  WORKTREE,
+} from "../../flow/settings.ts";
 import { LIMIT_FIELDS } from "./spending.ts";
 import { FORMER_TYPES, VERDICT_TYPES } from "./verdict-types.ts";
 
@@ -94,67 +103,12 @@ const FLOW = group("Prompts, schemas and the model.", {
   }),
   defaultModel: text("The default model of the steps: sonnet, opus, haiku, or a provider's model name.", {
     filled: true,
+    usual: DEFAULTS.model,
   }),
   askUserAutoResponse: text("The automatic answer to questions for the user.", {
     default: DEFAULTS.autoResponse,
   }),
 });
-
-const SANDBOX = group("What commands can access.", {
-  enabled: flag("Whether commands run in a sandbox. A sandbox that the user requested stays on.", {
-    default: true,
-  }),
-  network: group("Which hosts.", {
-    mode: text("trusted: common package hosts and the listed ones; none; custom: only the listed ones.", {
-      enum: ["trusted", "none", "custom"],
-      default: "trusted",
-    }),
-    trustedDomains: list(
-      "Hosts; *.example.com for all subdomains, :8080 for a single port.",
-      text("A host."),
-      { default: [] },
-    ),
-  }),
-  filesystem: group("Which folders.", {
-    allowedPaths: list("More folders that commands may write to, relative to the project.", text("A path."), {
-      default: [],
-    }),
-  }),
-  excludedCommands: list("No effect: no command runs outside the sandbox.", text("A command."), {
-    default: [],
-  }),
-  allowUnsandboxedCommands: flag("No effect: the model cannot leave the sandbox.", { default: false }),
-});
-
-const GITHUB = group("GitHub.", {
-  enabled: flag("Whether GitHub is used at all.", { default: true }),
-  labels: openGroup(
-    "Label names. Prompts read each as {uv-label_<key>}; inProgress and blocked show the state of the run on the issue.",
-    {
-      completion: group("Issue labels to change when the run is complete.", {
-        add: list("Labels to add.", text("A label."), { default: [] }),
-        remove: list("Labels to remove.", text("A label."), { default: [] }),
-      }),
-    },
-    text("A label."),
-  ),
-  defaultClosureAction: text("What happens to the issue when the run is complete.", {
-    enum: ["close", "label-only", "label-and-close"],
-    default: "close",
-  }),
-  answerLabels: list(
-    "Labels that an answer may add and remove, in addition to those in labels.",
-    text("A label.", { filled: true }),
-    { default: [] },
-  ),
-  mentions: flag(
-    "Whether text from answers posted on GitHub may mention people and teams and trigger bots.",
-    { default: false },
-  ),
-});
-
-/** Neither absolute nor with a `..` in it. */
-const PATH_WITHIN = "^(?![/~]|[A-Za-z]:|(?:.*/)?\\.\\.(?:/|$))[^\\\\]+$";
 
 export const AGENT = group("An agent and how it runs.", {
   version: text("The version of this agent.", { default: DEFAULTS.version, pattern: "^\\d+\\.\\d+\\.\\d+$" }),
@@ -174,62 +128,19 @@ export const AGENT = group("An agent and how it runs.", {
         }),
         config: VERDICT_CONFIG,
       }),
-      boundaries: group("What the model may use.", {
-        allowedTools: list('Tools by name; "*" is all of them.', text("A tool."), {
-          default: DEFAULTS.allowedTools,
-        }),
-        permissionMode: text("What the model may do without asking.", {
-          enum: ["default", "plan", "acceptEdits", "bypassPermissions"],
-        }),
-        sandbox: SANDBOX,
-      }),
+      boundaries: BOUNDARIES,
       mcpServers: MCP_SERVERS,
       limits: group("What a run may spend.", LIMIT_FIELDS),
-      ...PEOPLE_FIELDS,
+      ifInterrupted: { ...IF_INTERRUPTED, usual: "retry" } as typeof IF_INTERRUPTED,
+      questions: QUESTIONS,
+      watch: WATCH,
       integrations: group("Other services.", { github: GITHUB }),
-      actions: group("Action blocks in model output.", {
-        enabled: flag("Whether they are carried out.", { default: false }),
-        types: list("The types that are carried out.", text("A type."), { default: [] }),
-        outputFormat: text(
-          "The info string of fenced blocks that name their type inside; a type itself also works as info string.",
-        ),
-        otherIssues: flag("Whether a block may act on issues other than the run's own.", {
-          default: false,
-        }),
-        handlers: map(
-          "The handler of each type; builtin:log by default.",
-          text("A built-in handler, or a module such as ./handlers/plan.mjs."),
-        ),
-      }),
+      actions: ACTIONS,
       execution: group("Where the run works, and what happens to its result.", {
-        worktree: group("A git worktree for the run.", {
-          enabled: flag("Whether the run gets one.", { default: false }),
-          root: text("The folder of worktrees, relative to the repository root.", {
-            default: DEFAULTS.worktreeRoot,
-            filled: true,
-          }),
-          copy: list(
-            "Untracked files and folders that the run needs, relative to the repository root.",
-            text("A path in the repository.", { pattern: PATH_WITHIN }),
-            { default: [] },
-          ),
-        }),
-        finalize: group("What happens to the branch of a successful run.", {
-          autoMerge: flag("Merge it.", { default: true }),
-          push: flag("Push the result.", { default: false }),
-          remote: text("Push to this remote.", { default: DEFAULTS.remote }),
-          createPr: flag("Open a pull request instead of merging.", { default: false }),
-          prTarget: text("The pull request's target branch."),
-        }),
+        worktree: WORKTREE,
+        finalize: FINALIZE,
       }),
-      logging: group("Log files; if set, each run writes one.", {
-        directory: text("Their folder, relative to the project.", { default: DEFAULTS.logDirectory }),
-        format: text("Their form.", { enum: ["jsonl", "text"], default: DEFAULTS.logFormat }),
-        maxFiles: number("How many log files of the agent to keep; all by default.", {
-          min: 1,
-          integer: true,
-        }),
-      }),
+      logging: LOGGING,
     },
     { required: true },
   ),

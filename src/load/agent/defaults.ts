@@ -23,12 +23,7 @@ export const DEFAULTS = {
   /** Model responses in one visit of a step. */
   turns: 200,
 
-  allowedTools: ["*"],
   permissionMode: "plan",
-  worktreeRoot: ".worktrees",
-  remote: "origin",
-  logDirectory: "logs",
-  logFormat: "jsonl",
 
   c1: "steps",
   edition: "default",

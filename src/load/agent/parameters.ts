@@ -6,7 +6,7 @@ import type { Problem } from "../../flow/problem.ts";
 import type { AgentSource, ParameterSource } from "./agent-shape.ts";
 import type { Code } from "../rules/codes.ts";
 import { emptyDocument } from "../text/document.ts";
-import { toProblem } from "../rules/finding.ts";
+import { toProblem } from "../rules/weigh.ts";
 import { escapeSegment } from "../text/places.ts";
 import { clip, show, type Reader } from "../text/shape.ts";
 import { didYouMean } from "../text/suggest.ts";

@@ -1,6 +1,7 @@
 /** How people take part in a run, and what watches over it, as files say it. */
-import type { Settings } from "../../flow/settings.ts";
-import { group, number, text } from "../text/shape.ts";
+import { QUESTIONS, WATCH, type Settings } from "../../flow/settings.ts";
+import { recordOf } from "../text/record.ts";
+import type { AgentSource } from "./agent-shape.ts";
 
 const UNITS: { readonly [unit: string]: number } = {
   ms: 1,
@@ -10,56 +11,16 @@ const UNITS: { readonly [unit: string]: number } = {
   d: 86_400_000,
 };
 
-export const IF_INTERRUPTED = text(
-  "What happens to a step that was running when its process died: it runs again, a person is asked, or the run fails.",
-  { enum: ["retry", "ask", "fail"] },
-);
-
-export const PEOPLE_FIELDS = {
-  ifInterrupted: IF_INTERRUPTED,
-  questions: group("Questions to people.", {
-    askUser: text(
-      "Who answers AskUserQuestion. auto: askUserAutoResponse. person: a person, if one is available.",
-      { enum: ["auto", "person"] },
-    ),
-    expireAfter: text("How long a question stays open, such as 30m, 24h or 7d; no limit by default.", {
-      pattern: "^[1-9]\\d{0,9}(ms|s|m|h|d)$",
-    }),
-  }),
-  watch: group("What ends an attempt or a run that makes no progress.", {
-    inactivityMs: number(
-      "Milliseconds without output after which a coding agent is stopped; half an hour by default.",
-      { min: 1, integer: true },
-    ),
-    repeats: number(
-      "How often in a row a step may make the same calls with the same result before it is warned, and then stopped.",
-      { min: 2, integer: true },
-    ),
-  }),
-};
-
-type Written = {
-  readonly questions: {
-    readonly askUser: "auto" | "person" | undefined;
-    readonly expireAfter: string | undefined;
-  };
-  readonly watch: { readonly inactivityMs: number | undefined; readonly repeats: number | undefined };
-};
-
 /** Only what is written. */
-export function peopleOf({ questions, watch }: Written): Pick<Settings, "questions" | "watch"> {
-  const { askUser, expireAfter } = questions;
-  const { inactivityMs, repeats } = watch;
-  const asked = {
-    ...(askUser !== undefined && { askUser }),
+export function peopleOf({ questions, watch }: AgentSource["runner"]): Pick<Settings, "questions" | "watch"> {
+  const { expireAfter, ...asked } = questions;
+  const recorded = {
+    ...recordOf(QUESTIONS, asked),
     ...(expireAfter !== undefined && { expireMs: millisecondsOf(expireAfter) }),
   };
-  const watched = {
-    ...(inactivityMs !== undefined && { inactivityMs }),
-    ...(repeats !== undefined && { repeats }),
-  };
+  const watched = recordOf(WATCH, watch);
   return {
-    ...(Object.keys(asked).length > 0 && { questions: asked }),
+    ...(Object.keys(recorded).length > 0 && { questions: recorded }),
     ...(Object.keys(watched).length > 0 && { watch: watched }),
   };
 }

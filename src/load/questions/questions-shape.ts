@@ -1,7 +1,7 @@
 /** What steps_registry.json may hold when its steps have check prompts. */
 import { DEFAULTS } from "../agent/defaults.ts";
 import { DIALECTS } from "../registry/dialect.ts";
-import { anything, flag, group, map, number, object, text, type Reads } from "../text/shape.ts";
+import { anything, flag, group, map, number, object, text, type Reads } from "../../flow/shape.ts";
 import { STEP_LIMITS } from "../agent/spending.ts";
 
 const PROMPT_FIELDS = {

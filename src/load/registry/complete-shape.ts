@@ -7,7 +7,7 @@ import {
   type Intent,
   type RegistrySource,
 } from "./registry-shape.ts";
-import { flag, group, list, map, object, text, type Shape } from "../text/shape.ts";
+import { flag, group, list, map, object, text, type Shape } from "../../flow/shape.ts";
 
 const WORDS: readonly Intent[] = ["next", "repeat", "jump", "complete", "abort"];
 

@@ -12,6 +12,12 @@ export function promiseOf(schema: Json, path: Path): Promised {
   return lookInto(schema, path).promised;
 }
 
+/** Whether the schema speaks of the place, or cannot be read there. */
+export function isNamed(schema: Json, path: Path): boolean {
+  const promised = promiseOf(schema, path);
+  return promised !== "never" && promised !== "unnamed";
+}
+
 /** The only values that a place can have, as they stand in a list of cases; null where they are not listed. */
 export function valuesAt(schema: Json, path: Path): readonly string[] | null {
   const { part } = lookInto(schema, path);

@@ -7,7 +7,6 @@ import { aboutAgent, aboutRegistry, open, settingsOf } from "../agent/agent-file
 import { AGENT, type AgentSource } from "../agent/agent-shape.ts";
 import { NO_CLIMPT, type Climpt } from "../agent/climpt.ts";
 import { DEFAULTS } from "../agent/defaults.ts";
-import { findInert } from "../agent/inert.ts";
 import { modernAgent, modernRegistry } from "../agent/legacy.ts";
 import { serversOf } from "../agent/mcp.ts";
 import { loadParameters } from "../agent/parameters.ts";
@@ -17,16 +16,18 @@ import type { LoadResult, LoadWorld, SchemaToTry } from "../index.ts";
 import { CHECK_REGISTRY, type CheckRegistry } from "../questions/questions-shape.ts";
 import { buildQuestions } from "../questions/questions.ts";
 import { checkFlow } from "../rules/check.ts";
-import { toProblem, type Finding } from "../rules/finding.ts";
+import type { Finding } from "../rules/finding.ts";
+import { toProblem } from "../rules/weigh.ts";
 import { reachFrom } from "../rules/graph.ts";
 import { onlyProblems, resultOf } from "../result.ts";
-import { atStep, schemaPlace, type Registered } from "../rules/loaded.ts";
+import { atSchema, type Registered } from "../rules/loaded.ts";
 import { readDocument, type Document, type DocumentRead } from "../text/document.ts";
 import { joinPath } from "../text/paths.ts";
-import { pointerOf, unescapeSegment } from "../text/places.ts";
+import { unescapeSegment } from "../text/places.ts";
 import { readShape } from "../text/shape.ts";
 import { COMPLETE_REGISTRY } from "./complete-shape.ts";
 import { recogniseDialect, type Dialect } from "./dialect.ts";
+import { gateForm } from "./gate-forms.ts";
 import { createPrompts, foldersNamed, readSystemPrompt } from "./prompts.ts";
 import { registryPlaces } from "./registry-places.ts";
 import { REGISTRY, type RegistrySource } from "./registry-shape.ts";
@@ -104,15 +105,34 @@ export function loadRegistry(
   };
 
   const reach = graph.steps.has(graph.entry.step) ? reachFrom(graph.entry.step, graph.steps) : null;
-  const servers = [serversOf(agent, agentDocument)];
-  const where = registryPlaces(sources, graph);
-  const base = { name, agent, agentDocument, servers, flow, steps: graph.steps, reach, where, files, tools };
-  const loaded: Registered = { ...base, sources, graph, schemaFiles };
-  findings.push(...checkFlow(loaded), ...findInert(sources, graph));
-  const live = reach?.steps ?? null;
-  const problems = findings.map((finding) => toProblem(withStep(finding, registryDocument), live));
-  const ids = (questions ?? registry).steps.keys();
-  return resultOf(loaded, registryFile, problems, schemasOf(loaded), ids, live);
+  const loaded: Registered = {
+    name,
+    agent,
+    agentDocument,
+    servers: [serversOf(agent, agentDocument)],
+    flow,
+    steps: graph.steps,
+    reach,
+    live: reach?.steps ?? null,
+    entries: (questions ?? registry).steps,
+    runLimits: agent.runner.limits,
+    words: { step: "step", agent: "agent", way: "transition", howToEnd: howToEnd(dialect) },
+    where: registryPlaces(sources, graph),
+    files,
+    tools,
+    sources,
+    graph,
+    schemaFiles,
+  };
+  findings.push(...checkFlow(loaded));
+  const problems = findings.map((finding) => toProblem(withStep(finding, registryDocument), loaded.live));
+  return resultOf(loaded, registryFile, problems, schemasOf(loaded));
+}
+
+function howToEnd(dialect: Dialect): string {
+  return dialect === "check"
+    ? 'Give the last step of the flow { "complete": true } in onPass.'
+    : gateForm(dialect).howToEnd;
 }
 
 /** Each schema once, with all the steps that are asked for it. */
@@ -127,11 +147,7 @@ function schemasOf(loaded: Registered): readonly SchemaToTry[] {
     schema,
     refuse: (fault, path) => {
       const [{ id }] = steps as [Step];
-      const place = schemaPlace(loaded, id, path) ?? schemaPlace(loaded, id, []);
-      const at =
-        place === null
-          ? atStep(loaded, id, "outputSchemaRef")
-          : { document: place.document, pointer: pointerOf(place.path) };
+      const at = atSchema(loaded, id, ...path);
       const finding = {
         code: "FAILED_SCHEMA_RESOLUTION",
         ...at,
@@ -139,7 +155,7 @@ function schemasOf(loaded: Registered): readonly SchemaToTry[] {
         message: `The schema of the step "${id}" is not a valid JSON Schema: ${fault}.`,
         fix: `Fix the schema in ${at.document.file} at this position.`,
       } as const;
-      return toProblem(finding, loaded.reach?.steps ?? null);
+      return toProblem(finding, loaded.live);
     },
   }));
 }

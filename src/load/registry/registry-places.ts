@@ -1,13 +1,12 @@
 /** Where the parts of a flow are written in agent.json and steps_registry.json. */
 import type { StepId } from "../../flow/flow.ts";
 import { own, type Path } from "../../flow/json.ts";
-import type { Document } from "../text/document.ts";
+import type { Dialect } from "./dialect.ts";
 import type { Where } from "../text/origin.ts";
-import type { Graph } from "./registry.ts";
+import type { Graph, Sources } from "./registry.ts";
 
-type Files = { readonly agentDocument: Document; readonly registryDocument: Document };
-
-export function registryPlaces({ agentDocument, registryDocument }: Files, graph: Graph): Where {
+export function registryPlaces(sources: Sources, graph: Graph): Where {
+  const { agentDocument, registryDocument, dialect } = sources;
   const inAgent = (...path: Path) => ({ document: agentDocument, path });
   const inRegistry = (...path: Path) => ({ document: registryDocument, path });
   return (part) => {
@@ -24,7 +23,7 @@ export function registryPlaces({ agentDocument, registryDocument }: Files, graph
       case "steps":
         return rest[0] === "guard"
           ? inRegistry("validationSteps", graph.judged.get(id)?.key ?? id, ...rest.slice(1))
-          : inRegistry("steps", ...stepPath(id, graph.steps.get(id)?.aside, rest));
+          : inRegistry("steps", ...stepPath(id, graph.steps.get(id)?.aside, rest, dialect));
       default:
         return inAgent(...part);
     }
@@ -34,14 +33,16 @@ export function registryPlaces({ agentDocument, registryDocument }: Files, graph
 const ENTRY_OF_VERDICT: Path = ["runner", "verdict", "config", "entryStep"];
 const MOST_VISITS: Path = ["runner", "verdict", "config", "maxIterations"];
 
-function stepPath(id: StepId, aside: StepId | undefined, part: Path): Path {
+function stepPath(id: StepId, aside: StepId | undefined, part: Path, dialect: Dialect): Path {
   const [key = "", name = "", ...rest] = part;
   if (aside !== undefined) {
     if (key === "edges") return [aside, "check", own(QUESTION_KEYS, name) ?? name, ...rest];
     // What a question shares with the step that it is about is written there.
     return INHERITED.has(key) ? [aside, ...registryKeys(part)] : [aside, "check", ...registryKeys(part)];
   }
-  return [id, ...registryKeys(part)];
+  // With gates a prompt is named by several keys of its step.
+  const isWhole = key === "prompt" && name === "" && dialect !== "check";
+  return [id, ...(isWhole ? [] : registryKeys(part))];
 }
 
 const QUESTION_KEYS: { readonly [label: string]: string } = { pass: "onPass", fail: "onFail" };

@@ -1,8 +1,8 @@
 /** What steps_registry.json may hold. */
 import { DEFAULTS } from "../agent/defaults.ts";
 import { DIALECTS } from "./dialect.ts";
-import { IF_INTERRUPTED } from "../agent/people.ts";
-import { anything, flag, group, list, map, number, object, text, type Reads } from "../text/shape.ts";
+import { IF_INTERRUPTED } from "../../flow/settings.ts";
+import { anything, flag, group, list, map, number, object, text, type Reads } from "../../flow/shape.ts";
 import { STEP_LIMITS } from "../agent/spending.ts";
 
 export const INTENTS = ["next", "repeat", "jump", "handoff", "closing", "escalate", "abort"] as const;

@@ -27,7 +27,13 @@ export type SchemaReader = {
 };
 
 export type ResolveSchema = (ref: { readonly file: string; readonly schema: string }) => ResolvedSchema;
-export type ResolvedSchema = Exclude<SchemaSource, { kind: "any" }> & { readonly file: string };
+export type ResolvedSchema = Exclude<SchemaSource, { kind: "any" }> & {
+  readonly file: string;
+  /** The `$ref` that leads nowhere, and the file it is written in. */
+  readonly ref?: WrittenRef;
+};
+
+type WrittenRef = { readonly file: string; readonly to: string };
 
 /** The same reference always gives the same object, so that steps which share a schema share its compiled form. */
 export function createSchemas(reader: SchemaReader): ResolveSchema {
@@ -96,7 +102,18 @@ export function placeInSchema(
   return target.kind === "fault" ? null : search(start.file, target.path, path, 0);
 }
 
-type Fault = { readonly code: Code; readonly why: string };
+/** Where a `$ref` is written in a schema file; null: nowhere. */
+export function placeOfRef(value: Json, to: string, path: Path = []): Path | null {
+  if (typeof value !== "object" || value === null || path.length > DEFAULTS.jsonDepth) return null;
+  if (isObject(value) && own(value, "$ref") === to) return [...path, "$ref"];
+  for (const [key, member] of Object.entries(value as JsonObject)) {
+    const found = placeOfRef(member, to, [...path, key]);
+    if (found !== null) return found;
+  }
+  return null;
+}
+
+type Fault = { readonly code: Code; readonly why: string; readonly ref?: WrittenRef };
 
 /** One resolution: where it is, how deep, and the first thing that went wrong. */
 type Walk = { readonly reader: SchemaReader; nodes: number; fault: Fault | null };
@@ -225,6 +242,7 @@ function expand(schema: Json, spot: Spot, walk: Walk): Json {
 
 /** What `$ref` names takes its place; siblings of `$ref` are dropped. */
 function follow(ref: string, spot: Spot, walk: Walk): Json {
+  const written = { file: spot.file, to: ref };
   const hash = ref.indexOf("#");
   const path = hash === -1 ? ref : ref.slice(0, hash);
   const pointer = hash === -1 ? "#" : ref.slice(hash);
@@ -234,19 +252,24 @@ function follow(ref: string, spot: Spot, walk: Walk): Json {
   if (path !== "") {
     const read = walk.reader.read(file);
     if (read.kind !== "read") {
-      walk.fault = unreadable(read, file, { ...walk.reader, folders: [] });
+      walk.fault = { ...unreadable(read, file, { ...walk.reader, folders: [] }), ref: written };
       return null;
     }
     root = read.document.value;
   }
   const target = lookUp(root, pointer, file);
   if (target.kind === "fault") {
-    walk.fault = { code: target.fault.code, why: `${target.fault.why} ("$ref": "${ref}" in ${spot.file})` };
+    const why = `${target.fault.why} ("$ref": "${ref}" in ${spot.file})`;
+    walk.fault = { code: target.fault.code, why, ref: written };
     return null;
   }
   const here = `${file}#${target.path.join("/")}`;
   if (spot.trail.includes(here)) {
-    walk.fault = { code: "SCHEMA_CIRCULAR_REFERENCE", why: [...spot.trail, here].join(" → ") };
+    walk.fault = {
+      code: "SCHEMA_CIRCULAR_REFERENCE",
+      why: [...spot.trail, here].join(" → "),
+      ref: written,
+    };
     return null;
   }
   return expand(target.value, { file, root, trail: [...spot.trail, here], depth: spot.depth + 1 }, walk);

@@ -146,7 +146,7 @@ function jumpable(flow: FlowSteps, gate: GateSource, answer: Answer): FlowSteps 
 function schemaOf(source: StepSource, resolveSchema: ResolveSchema): SchemaSource {
   const ref = source.outputSchemaRef;
   if (ref?.file === undefined || ref.schema === undefined) return { kind: "any" };
-  const { file: _file, ...schema } = resolveSchema({ file: ref.file, schema: ref.schema });
+  const { file: _file, ref: _ref, ...schema } = resolveSchema({ file: ref.file, schema: ref.schema });
   return schema;
 }
 

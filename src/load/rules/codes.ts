@@ -1,15 +1,39 @@
 /**
  * Every finding of this room, one row each: what it is about and why the rule exists. The words for the single case
- * (what, where, how to mend it) are written where the case is found.
+ * (what, where, how to fix it) are written where the case is found. A rule declares its codes in its own file; here are
+ * those of reading files, which more than one file finds.
  *
  * An error about steps that the selected entry never leads to is shown as a warning.
  */
+import { codes as agent } from "./agent.ts";
+import { codes as commands } from "./commands.ts";
+import { codes as complete } from "./complete.ts";
+import { codes as data } from "./data.ts";
+import { codes as ends } from "./ends.ts";
+import { codes as entries } from "./entries.ts";
+import { codes as failures } from "./failures.ts";
+import { codes as gates } from "./gates.ts";
+import { codes as guards } from "./guards.ts";
+import { codes as handed } from "./handed.ts";
+import { codes as intents } from "./intents.ts";
+import { codes as limits } from "./limits.ts";
+import { codes as placeholders } from "./placeholders.ts";
+import { codes as promptFiles } from "./prompt-files.ts";
+import { codes as prompts } from "./prompts.ts";
+import { codes as questions } from "./questions.ts";
+import { codes as routes } from "./routes.ts";
+import { codes as sandbox } from "./sandbox.ts";
+import { codes as servers } from "./servers.ts";
+import { codes as stages } from "./stages.ts";
+import { codes as tools } from "./tools.ts";
+import { codes as values } from "./values.ts";
+import { codes as verdict } from "./verdict.ts";
+import { codes as words } from "./words.ts";
+import { error, warning, type Codes } from "./rule.ts";
 
 export type Code = keyof typeof CODES;
 
-export type Rule = { readonly severity: "error" | "warning"; readonly title: string; readonly why: string };
-
-export const CODES = {
+const READING = {
   // Files.
   "AC-SERVICE-001": error(
     "agent not found",
@@ -50,22 +74,6 @@ export const CODES = {
     "verdict inside a composite",
     "The end of the graph always ends the run, so a composite cannot wait for it.",
   ),
-  "VERDICT-NEVER": error(
-    "verdict never fires",
-    "A run that cannot succeed spends tokens until a limit stops it, and then fails.",
-  ),
-  "VERDICT-UNTOLD": warning(
-    "model not told how to end",
-    "A model can only give a keyword or a block that a prompt asks it for.",
-  ),
-  "VERDICT-CLOSES": warning(
-    "issue closed by a count",
-    "A count shows that a run is over, not that its work is done.",
-  ),
-  "AC-NAME": warning(
-    "name differs from folder",
-    "The folder's name starts the agent; a second name misleads.",
-  ),
   "LEGACY-GONE": warning(
     "no equivalent",
     "A setting of an earlier version that no longer has an effect must not look as if it still had one.",
@@ -79,26 +87,6 @@ export const CODES = {
   "FORBIDDEN-NAME": error(
     "forbidden name",
     "These names have a special meaning in JavaScript objects, so they cannot be keys.",
-  ),
-  "SANDBOX-HOST": error(
-    "sandbox host",
-    "A host list is only as strict as its widest entry: commands can send anything they can read to an allowed host.",
-  ),
-  "SANDBOX-PATH": error(
-    "sandbox folder",
-    "A command that can write to the home folder, the run records or the trust list is not confined.",
-  ),
-  "TOOL-UNKNOWN": warning(
-    "unknown tool",
-    "An unknown tool name allows nothing, so steps have fewer tools than the list suggests.",
-  ),
-  "BASH-LIST-OPEN": warning(
-    "command list that can be bypassed",
-    "A command list only compares how commands begin. Many programs can run or write anything through their options, so the list guides a cooperative model but does not stop any other.",
-  ),
-  "ARGUMENT-OPTION": warning(
-    "value that could be an option",
-    "Handoff values come from a model. A program reads a value that begins with a dash as an option, and options can run or write anything.",
   ),
   "MODULE-SYNTAX": error(
     "module that does not parse",
@@ -129,27 +117,6 @@ export const CODES = {
     "action that is only logged",
     "A block that changes nothing must not look as if it did.",
   ),
-  "MCP-NAME": error(
-    "server name",
-    "The server name is part of its tools' names, which must be unique and valid for every model.",
-  ),
-  "MCP-SERVER": error("MCP server", "A server needs either a command to start or an address to connect to."),
-  "MCP-SECRET": error(
-    "secret in a file",
-    "An agent's files are shared, recorded with every run and displayed, so a key in them does not stay secret.",
-  ),
-  "MCP-UNDECLARED": warning(
-    "tool of an undeclared server",
-    "Only servers that the agent declares are started, so tools of other servers are never available.",
-  ),
-  "MCP-UNUSED": warning(
-    "unused server",
-    "A server is started only when a step may use its tools, so this one is never started.",
-  ),
-  "GITHUB-TOOL-OFF": warning(
-    "GitHub tool while GitHub is disabled",
-    "When GitHub is disabled, no step is offered the tool that reads it.",
-  ),
   "CONFIG-NOT-ACTED-ON": warning(
     "setting without effect",
     "A setting without effect must not look as if it had one.",
@@ -157,10 +124,6 @@ export const CODES = {
   "MODEL-UNKNOWN": warning(
     "misspelled model",
     "An unknown model name stops the run at its start, unless the user's settings define it.",
-  ),
-  "PR-SYSTEM": error(
-    "system prompt not found",
-    "Without it, the agent would run without its author's instructions.",
   ),
 
   // Parameters.
@@ -171,7 +134,6 @@ export const CODES = {
   ),
   "PARAM-REQUIRED": warning("required with a default", "A required parameter never takes its default."),
   "PARAM-DESCRIPTION": warning("no description", "The description is what --help shows."),
-  "PARAM-UNREAD": warning("parameter never read", "A value that no prompt reads changes nothing."),
   "PARAM-BUILT-IN": warning(
     "parameter hides a built-in flag",
     "The parameter takes precedence, so the built-in flag can no longer be used.",
@@ -187,10 +149,6 @@ export const CODES = {
 
   // The registry and its steps.
   "SR-LOAD-001": error("incomplete registry", "A registry must have agentId, version and steps."),
-  "SR-LOAD-002": error(
-    "registry of another agent",
-    "A registry that names another agent was probably copied or misplaced.",
-  ),
   "SR-VALID-001": error(
     "intent not allowed",
     "The kind of a step limits its intents, so that only a closure can end a flow.",
@@ -199,116 +157,18 @@ export const CODES = {
     "gate incomplete",
     "The runner needs intentField and intentSchemaRef to find the model's decision.",
   ),
-  "SR-VALID-003": error(
-    "enum and allowedIntents differ",
-    "The model must be able to give exactly the intents that the runner accepts.",
-  ),
   "SR-VALID-004": error("registry field", "A value of the wrong type would silently change the flow."),
-  "SR-ENTRY-001": error("no entry step", "The first step is never guessed."),
-  "SR-ENTRY-002": error("entryStep unknown", "A run must begin at a step that exists."),
-  "SR-ENTRY-003": error("entryStepMapping unknown", "A run must begin at a step that exists."),
   "SR-GATE-003": error(
     "step without gate",
     "In a flow with gates, a step without one decides nothing and leads nowhere.",
   ),
-  "SR-GATE-004": error(
-    "graph without gates",
-    "detect:graph ends at a terminal of the graph, and only gates lead there.",
-  ),
-  "SR-GATE-SCHEMA": warning(
-    "gate without schema",
-    "Without a schema, the model does not know the answer format, and nothing is validated.",
-  ),
   "GATE-FIELD": warning("field not in the schema", "The model only fills in fields that the schema names."),
-  "GATE-FALLBACK": warning(
-    "fallbackIntent not allowed",
-    "A fallback outside allowedIntents is ignored, and another one is used.",
-  ),
-  "GATE-OPTIONAL": warning(
-    "intent not required",
-    "A model may omit what its schema does not require, and without an intent the step decides nothing.",
-  ),
-  "GATE-FALLBACK-NEVER": warning(
-    "fallbackIntent never taken",
-    "A fallback that cannot be taken only looks like a safeguard.",
-  ),
-  "HANDOFF-FIELD": warning(
-    "handoff field not in the schema",
-    "A field that the schema does not name has no value to hand on.",
-  ),
-  "HANDOFF-KEY": error("handoff keys collide", "Two fields under one key would overwrite each other."),
-  "DATA-NEVER": error("read before it is handed on", "A prompt cannot be rendered before its values exist."),
-  "DATA-SKIPPED": warning(
-    "path around the supplier",
-    "On that path the prompt cannot be rendered, and the run fails.",
-  ),
-  "INPUT-SHADOWED": warning("input never read", "A parameter of the same name takes precedence."),
-  "INPUT-SOURCE": error("input without source", "An input reads a value that another step hands on."),
 
   // Routes.
   "SR-TRANS-001": error("unknown target", "A transition can only lead to a step that exists."),
-  "SR-TRANS-002": error("no target", "Only closing may end a flow; any other intent must lead to a step."),
-  "SR-TRANS-003": error("next without a rule", "An intent the model may choose must lead somewhere."),
-  "SR-TRANS-004": error("handoff without a rule", "An intent the model may choose must lead somewhere."),
-  "SR-TRANS-005": error("handoff without target", "A handoff must name the step it leads to."),
-  "SR-TRANS-006": error("handoff to an unknown step", "A transition can only lead to a step that exists."),
-  "SR-TRANS-007": error("escalate without a rule", "An intent the model may choose must lead somewhere."),
-  "SR-TRANS-008": error("escalate without target", "An escalation must name the step it leads to."),
-  "SR-TRANS-009": error("escalate to an unknown step", "A transition can only lead to a step that exists."),
-  "SR-TRANS-010": error("jump without target", "A jump needs a declared target, or a field that names one."),
-  "TRANS-CONDITION": error(
-    "unknown condition",
-    "A condition must name a key of the data that the step itself hands on.",
-  ),
-  "TRANS-BOTH": warning(
-    "target beside a condition",
-    "A transition has either one target or targets selected by a condition; the other is ignored.",
-  ),
-  "TRANS-DEFAULT": warning("no default", "Without a default, an unexpected value ends the run."),
-  "TRANS-CLOSING": warning("closing without a rule", "The keys of transitions should match the enum."),
   "TRANS-UNUSED": warning(
     "transition never taken",
     "Either the rule is dead, or its intent is missing from allowedIntents.",
-  ),
-  "TRANS-REPEAT": warning("repeat without a rule", "The keys of transitions should match the enum."),
-  "FLOW-NO-END": error("no path to an end", "A run that cannot end spends tokens until a limit stops it."),
-  "FLOW-DEAD-END": error("dead end", "A step that leads nowhere can only fail the run."),
-  "FLOW-CYCLE": error("cycle without an exit", "A run in a cycle spends tokens until a limit stops it."),
-  "FLOW-LIVELOCK": error(
-    "only repeat",
-    "In a step that can only be repeated, the model has no way to finish.",
-  ),
-  "FLOW-JUMP-TRAP": error(
-    "jump into a trap",
-    "A model that may name any step will eventually name one that leads nowhere.",
-  ),
-  "FLOW-JUMP-TARGET": error(
-    "jump to an unknown step",
-    "Every step that the schema lets the model name must exist in the flow.",
-  ),
-  "FLOW-UNREACHABLE": warning(
-    "unreachable step",
-    "Either the step is dead, or a transition to it is missing.",
-  ),
-  "FLOW-NEXT-CLOSURE": warning(
-    "next into a closure",
-    "Use handoff to reach a closure; next is for continuing work.",
-  ),
-  "FLOW-HANDOFF-WORK": warning("handoff to a work step", "A handoff should lead towards a closure."),
-
-  // Steps with check prompts.
-  "STEP-ID-FORM": warning("unusual step id", "A hash as id stays the same when its step is moved."),
-  "STEP-NO-WAY": error("no onward path", "Only the check of a step decides where the run continues."),
-  "TRANS-EMPTY": error("empty transition", "An empty transition would silently end a run."),
-
-  // Flows with a complete intent.
-  "COMPLETE-TARGET": error(
-    "complete leads elsewhere",
-    "complete must lead to a complete.* step, so that a finished flow never loops again.",
-  ),
-  "COMPLETE-SCHEMA": error(
-    "schema of a strict flow",
-    "A strict flow needs a schema by JSON pointer that fixes stepId, so that answers for other steps are rejected.",
   ),
 
   // Schemas.
@@ -318,18 +178,6 @@ export const CODES = {
     "schema refers to itself",
     "Schemas are sent with all references expanded, which is impossible for a circular one.",
   ),
-  "SCHEMA-STEP-ID": error(
-    "stepId of another step",
-    "Lockstep adds the step's id to the answer before validating it, so the schema must accept it.",
-  ),
-  "SCHEMA-STEP-ID-OPEN": warning(
-    "stepId not fixed",
-    "A const makes the model name the step it answers for; the other schemas of this flow have one.",
-  ),
-  "SCHEMA-UNIQUE": warning(
-    "uniqueItems without maxItems",
-    "uniqueItems compares every pair of objects, so a long list would take minutes to validate.",
-  ),
   MALFORMED_SCHEMA_IDENTIFIER: error(
     "malformed schema name",
     "A schema name with ## or // cannot be resolved.",
@@ -337,30 +185,6 @@ export const CODES = {
 
   // Prompts and variables.
   "PR-C3L-004": error("prompt not found", "A step cannot run without a prompt."),
-  "PROMPT-FALLBACK-USED": warning(
-    "built-in prompt",
-    "Built-in prompts know nothing about the task; the author should write the prompt of each step.",
-  ),
-  "PROMPT-SIZE": warning(
-    "very long prompt",
-    "The prompt is sent with every request of its step, and one that exceeds the model's context fails the run.",
-  ),
-  "FALLBACK-KEY": warning(
-    "unknown fallbackKey",
-    "A fallbackKey must be in the catalogue of built-in prompts.",
-  ),
-  "PR-EDITION": warning(
-    "failure prompt not found",
-    "Without it, the model only gets a general description of the failed check.",
-  ),
-  "FAILURE-NAME": warning(
-    "unknown name in a failure prompt",
-    "The model would read an empty string instead of the details of the failure.",
-  ),
-  "FAILURE-BLOCK": warning(
-    "braces in a failure prompt",
-    "Unknown or unclosed tags are sent to the model unchanged.",
-  ),
   "PR-RESOLVE-003": error(
     "variable without supplier",
     "A declared variable must have a value when the prompt is rendered.",
@@ -369,77 +193,13 @@ export const CODES = {
     "undeclared placeholder",
     "A placeholder without a value would be sent to the model unchanged.",
   ),
-  "UV-EARLY": error(
-    "variable not yet available",
-    "The first visit of a run has no previous visit to report on.",
-  ),
   "UV-OPTIONAL": warning(
     "variable may be missing",
     "An optional parameter without a default may have no value when the prompt is rendered.",
   ),
-  "UV-UNDECLARED": warning(
-    "variable not declared",
-    "Readers and checks rely on uvVariables to know what a prompt needs.",
-  ),
-  "UV-FRONT-MATTER": warning("front matter differs", "One of the two lists of variables is out of date."),
-  "PR-INTENT": warning(
-    "intent in the prompt",
-    "A model follows its prompt; an answer that the gate rejects costs a retry or the run.",
-  ),
-  "UV-PLAIN": warning(
-    "placeholder without uv-",
-    "Only {uv-name} is replaced; other braces are sent to the model unchanged.",
-  ),
-
-  "SECTION-UNUSED": warning(
-    "section never used",
-    "A section that no prompt includes never reaches the model.",
-  ),
-  "STDIN-UNDECLARED": warning(
-    "input not declared",
-    "Without usesStdin, the step runs even without input, and {input_text} is then empty.",
-  ),
-  "STDIN-UNREAD": warning("input never read", "Piped input would not reach the model."),
-  "C3L-PATTERN": warning(
-    "prompt coordinate outside the pattern",
-    "Climpt, which is also configured in this project, would not find this prompt.",
-  ),
 
   // Checks before the end.
-  "CHECK-UNKNOWN": error("unknown validator", "A validator must exist to be run."),
-  "CHECK-PATTERN": error(
-    "unknown failure pattern",
-    "The failure pattern selects the prompt that describes the failure to the model.",
-  ),
   "CHECK-TYPE": error("unknown type of validator", "Lockstep can only run the known types of validators."),
-  "CHECK-PARAM": error(
-    "unusable parameter",
-    "Values are passed to commands as shell variables, so a name must not change how commands run, and a value must fit into a variable.",
-  ),
-  "CHECK-VALUE": warning(
-    "value not supplied",
-    "The shell replaces a missing value by an empty string, which changes the meaning of the command.",
-  ),
-  "CHECK-SUCCESS": error("unknown successWhen", "A validator needs a valid success rule to pass."),
-  "CHECK-EXTRACTOR": error("unknown extractor", "The parameter would always be empty in the failure prompt."),
-  "CHECK-CANNOT-FAIL": warning("check cannot fail", "A command that always succeeds proves nothing."),
-  "CHECK-NONE": warning(
-    "closure without validator",
-    "Only a check that can fail shows that the work is really done.",
-  ),
-  "CHECK-VALIDATOR-UNUSED": warning(
-    "validator never used",
-    "A validator that no closure uses gives a false sense of safety.",
-  ),
-  "CHECK-PATTERN-UNUSED": warning(
-    "failure pattern never used",
-    "Either the pattern is dead, or a validator misspells its name.",
-  ),
-  "CHECK-BORROWED": warning(
-    "checks under another name",
-    "Checks belong to the closure whose id is their key.",
-  ),
-  "CHECK-UNUSED": warning("checks never run", "Checks that no step uses give a false sense of safety."),
 
   // Stage files and the machine they make. The class of each error begins its reason.
   StageIdInvalid: error(
@@ -486,14 +246,6 @@ export const CODES = {
     "invalid machine",
     "Validation: a machine is a set of stages with one entry, and every transition between them is declared.",
   ),
-  StageCtxForbidden: error(
-    "placeholder of the runtime",
-    "Validation: a body is rendered once, before the first attempt, so attempts and host are not available in it.",
-  ),
-  StageCtxUnresolved: error(
-    "placeholder without a value",
-    "Validation: a placeholder without a value stops the stage before the model is called; it is never left blank.",
-  ),
   StageTargetUnknown: error("unknown stage", "Validation: a stage can only lead to one that exists."),
   StageJoinDangling: error(
     "unknown join stage",
@@ -503,34 +255,38 @@ export const CODES = {
     "invalid parallel plan",
     "ExtensionHost: a parallel plan needs two or more stages.",
   ),
-  "STAGE-PLACEHOLDER": warning(
-    "no placeholder",
-    "Only ctx and stage have values; anything else in braces is sent to the model unchanged.",
-  ),
-  "STAGE-CAP-SUCCESS": warning(
-    "failure goes on as success",
-    "When success and failure lead to the same stage, a stage that ran out of turns looks like a success.",
-  ),
 
   // The budget.
-  "LIMIT-INVALID": error(
-    "unusable limit",
-    "A limit of 0 stops every run, and a soft limit above the hard one never warns.",
-  ),
-  "LIMIT-ABOVE": warning(
-    "limit never reached",
-    "A limit above the one that encloses it has no effect, which is probably not intended.",
-  ),
   "BUDGET-TURNS": error(
     "over budget",
     "`check --max-turns N` guarantees that no run takes more than N answers.",
   ),
-} as const satisfies { readonly [code: string]: Rule };
+} satisfies Codes;
 
-function error(title: string, why: string): Rule {
-  return { severity: "error", title, why };
-}
-
-function warning(title: string, why: string): Rule {
-  return { severity: "warning", title, why };
-}
+export const CODES = {
+  ...READING,
+  ...agent,
+  ...commands,
+  ...complete,
+  ...data,
+  ...ends,
+  ...entries,
+  ...failures,
+  ...gates,
+  ...guards,
+  ...handed,
+  ...intents,
+  ...limits,
+  ...placeholders,
+  ...promptFiles,
+  ...prompts,
+  ...questions,
+  ...routes,
+  ...sandbox,
+  ...servers,
+  ...stages,
+  ...tools,
+  ...values,
+  ...verdict,
+  ...words,
+};

@@ -1,13 +1,23 @@
 /** Rules about commands: lists with entries that are as good as any command, and values that could be options. */
-import type { Document } from "../text/document.ts";
 import type { Finding } from "./finding.ts";
-import { atStep, type Registered } from "./loaded.ts";
+import { at, atStep, type Loaded, type Registered } from "./loaded.ts";
+import { warning, type Codes, type Rules } from "./rule.ts";
 
-export function* checkCommandList(
-  tools: readonly string[],
-  at: { readonly document: Document; readonly pointer: string },
-): Generator<Finding> {
-  const open = openEntries(tools);
+export const rules: Rules = { all: [checkCommandList], gated: [checkArguments] };
+
+export const codes = {
+  "BASH-LIST-OPEN": warning(
+    "command list that can be bypassed",
+    "A command list only compares how commands begin. Many programs can run or write anything through their options, so the list guides a cooperative model but does not stop any other.",
+  ),
+  "ARGUMENT-OPTION": warning(
+    "value that could be an option",
+    "Handoff values come from a model. A program reads a value that begins with a dash as an option, and options can run or write anything.",
+  ),
+} satisfies Codes;
+
+function* checkCommandList(loaded: Loaded): Generator<Finding> {
+  const open = openEntries(loaded.agent.runner.boundaries.allowedTools);
   // Where any command is allowed anyway, no list is taken for a limit.
   if (open === "any") return;
   const [first] = open;
@@ -16,8 +26,7 @@ export function* checkCommandList(
   const more = open.length > MOST_NAMED ? [`and ${open.length - MOST_NAMED} more`] : [];
   yield {
     code: "BASH-LIST-OPEN",
-    ...at,
-    pointer: `${at.pointer}/${first.index}`,
+    ...at(loaded, "settings", "runner", "boundaries", "allowedTools", String(first.index)),
     message: `${open.length === 1 ? "An entry" : `${open.length} entries`} of allowedTools can run or write anything. ${[...entries, ...more].join("; ")}.`,
     fix: `${first.instead} If the entry is to stay, let the sandbox be the limit, not the list.`,
   };
@@ -128,7 +137,7 @@ const INSTEAD: ReadonlyMap<string, string> = new Map(
 );
 
 /** Values that are an argument of their own, where the program would take one with a dash for an option. */
-export function* checkArguments(loaded: Registered): Generator<Finding> {
+function* checkArguments(loaded: Registered): Generator<Finding> {
   for (const [id, { runner }] of loaded.sources.registry.steps) {
     const { command, args = [] } = runner ?? {};
     if (command === undefined || !TAKES_DASHES.has(command.replace(/^.*\//, ""))) continue;

@@ -3,11 +3,25 @@ import type { StepId } from "../../flow/flow.ts";
 import { isWritten } from "../text/document.ts";
 import type { Finding } from "./finding.ts";
 import { isFinal } from "../registry/gate-forms.ts";
-import { atStep, witness, type Registered } from "./loaded.ts";
+import { atName, atSchema, atStep, witness, type Registered } from "./loaded.ts";
+import { error, type Codes, type Rules } from "./rule.ts";
 import { fieldWords } from "../registry/schemas.ts";
 import type { StepSource } from "../registry/registry-shape.ts";
 
-export function* checkComplete(loaded: Registered): Generator<Finding> {
+export const rules: Rules = { complete: [checkComplete] };
+
+export const codes = {
+  "COMPLETE-TARGET": error(
+    "complete leads elsewhere",
+    "complete must lead to a complete.* step, so that a finished flow never loops again.",
+  ),
+  "COMPLETE-SCHEMA": error(
+    "schema of a strict flow",
+    "A strict flow needs a schema by JSON pointer that fixes stepId, so that answers for other steps are rejected.",
+  ),
+} satisfies Codes;
+
+function* checkComplete(loaded: Registered): Generator<Finding> {
   yield* checkPresence(loaded);
   for (const id of loaded.graph.flow.ids) {
     const source = loaded.sources.registry.steps.get(id)!;
@@ -80,7 +94,7 @@ function* checkSchema(loaded: Registered, id: StepId, source: StepSource): Gener
   yield {
     code: "COMPLETE-SCHEMA",
     ...(names === null && { severity: "warning" as const }),
-    ...atStep(loaded, id, "outputSchemaRef"),
+    ...(names === null ? atSchema(loaded, id) : atName(loaded, id, "stepId", names)),
     message: `The schema of the step "${id}" ${what}.`,
     fix: `Add "stepId": { "const": "${id}" } to the properties of the schema.`,
   };

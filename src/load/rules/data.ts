@@ -2,10 +2,21 @@
 import type { Step, StepId } from "../../flow/flow.ts";
 import type { Finding } from "./finding.ts";
 import { atStep, type Registered } from "./loaded.ts";
+import { error, warning, type Codes, type Rules } from "./rule.ts";
 import { namesRead } from "../registry/variables.ts";
 import { waysFrom, type Ways } from "./ways.ts";
 
-export function* checkData(loaded: Registered): Generator<Finding> {
+export const rules: Rules = { gated: [checkData] };
+
+export const codes = {
+  "DATA-NEVER": error("read before it is handed on", "A prompt cannot be rendered before its values exist."),
+  "DATA-SKIPPED": warning(
+    "path around the supplier",
+    "On that path the prompt cannot be rendered, and the run fails.",
+  ),
+} satisfies Codes;
+
+function* checkData(loaded: Registered): Generator<Finding> {
   const { reach, graph, flow } = loaded;
   // Branches that run beside each other have no before and after.
   if (reach === null || hasForks(graph.steps.values())) return;

@@ -1,42 +1,145 @@
-/** Rules about the end of a flow: that every live step can get there, and that something is looked at before it. */
+/** Rules about the way to the end: every step can be reached, every live one leads to an end, something is looked at before it. */
 import type { Move, Step, StepId } from "../../flow/flow.ts";
 import type { Finding } from "./finding.ts";
-import { reachWithoutJumps, stepsWithoutEnd, type Steps } from "./graph.ts";
-import { gateForm } from "../registry/gate-forms.ts";
-import { atStep, visitsToVerdict, witness, type Registered } from "./loaded.ts";
-import { waysFrom } from "./ways.ts";
+import { reachFrom, reachWithoutJumps, stepsWithoutEnd, type Steps } from "./graph.ts";
+import { at, visitsToVerdict, witness, type At, type Loaded, type Registered } from "./loaded.ts";
+import type { Machine } from "../stages/machine-parts.ts";
+import { error, warning, type Codes, type Rules } from "./rule.ts";
+import { waysFrom, type Ways } from "./ways.ts";
 
-export function* checkEnds(loaded: Registered): Generator<Finding> {
-  const isGated = [...loaded.sources.registry.steps.values()].some(
-    (step) => step.structuredGate !== undefined,
-  );
-  if (loaded.reach === null || !isGated) return;
-  yield* checkUnjudged(loaded, loaded.reach.steps);
-  // A verdict that can fire ends a run wherever it stands.
-  if (visitsToVerdict(loaded) <= loaded.flow.limits.visits) return;
-  yield* checkTraps(loaded, loaded.reach.steps);
+export const rules: Rules = {
+  gated: [checkUnreachable, checkUnjudged, checkGatedEnd],
+  check: [checkUnreachable, checkCheckedEnd],
+  stage: [checkStageWays],
+};
+
+export const codes = {
+  "FLOW-NO-END": error("no path to an end", "A run that cannot end spends tokens until a limit stops it."),
+  "FLOW-DEAD-END": error("dead end", "A step that leads nowhere can only fail the run."),
+  "FLOW-CYCLE": error("cycle without an exit", "A run in a cycle spends tokens until a limit stops it."),
+  "FLOW-LIVELOCK": error(
+    "only repeat",
+    "In a step that can only be repeated, the model has no way to finish.",
+  ),
+  "FLOW-JUMP-TRAP": error(
+    "jump into a trap",
+    "A model that may name any step will eventually name one that leads nowhere.",
+  ),
+  "FLOW-UNREACHABLE": warning(
+    "unreachable step",
+    "Either the step is dead, or a transition to it is missing.",
+  ),
+  "CHECK-NONE": warning(
+    "closure without validator",
+    "Only a check that can fail shows that the work is really done.",
+  ),
+} satisfies Codes;
+
+/** Every entry of the registry counts, whichever verdict type uses it. */
+function checkUnreachable(loaded: Registered): Iterable<Finding> {
+  const { graph, sources } = loaded;
+  const entries = [
+    graph.entry.step,
+    sources.registry.entryStep ?? "",
+    ...sources.registry.entryStepMapping.values(),
+  ];
+  return unreachable(loaded, new Set(entries), graph.flow.ids);
 }
 
-/** One finding for each trap, and one for the nearest step that leads into traps only. */
-function* checkTraps(loaded: Registered, live: ReadonlySet<StepId>): Generator<Finding> {
-  const { graph, flow } = loaded;
-  const endless = stepsWithoutEnd(graph.steps);
-  // Reached steps are in the order of their distance.
-  const stuck = [...live].filter((id) => endless.has(id));
-  const [nearest] = stuck;
-  if (nearest === undefined) return;
+/** Code may lead where no file says. */
+function* checkStageWays(machine: Machine): Generator<Finding> {
+  const { steps, reach, flow, hooks } = machine;
+  if (reach === null || (hooks !== null && /\bnext\b/.test(hooks))) return;
+  yield* unreachable(machine, [flow.entry], steps.keys());
+  // A failure is not a way to the end, and siblings end where they are: only their join goes on.
+  const onward = new Map(
+    [...steps].map(([id, step]) => [id, { ...step, edges: { ok: withoutSiblings(step.edges.ok!) } }]),
+  );
+  yield* traps(machine, onward, true);
+}
 
-  const ways = waysFrom(flow.entry, graph.steps);
-  const declared = reachWithoutJumps(flow.entry, graph.steps);
+function* unreachable(loaded: Loaded, entries: Iterable<StepId>, ids: Iterable<StepId>): Generator<Finding> {
+  const { steps, words } = loaded;
+  const known = [...entries].filter((id) => steps.has(id));
+  if (known.length === 0) return;
+  const reached = new Set(known.flatMap((id) => [...reachFrom(id, steps).steps]));
+  for (const id of ids) {
+    if (reached.has(id)) continue;
+    yield {
+      code: "FLOW-UNREACHABLE",
+      ...at(loaded, "steps", id, ...(words.step === "stage" ? ["id"] : [])),
+      message: `Nothing leads to the ${words.step} "${id}" from ${known.map((entry) => `"${entry}"`).join(" or ")}.`,
+      fix: `Lead another ${words.step} to it, or remove it.`,
+    };
+  }
+}
+
+function* checkGatedEnd(loaded: Registered): Generator<Finding> {
+  // A verdict that can fire ends a run wherever it stands.
+  if (loaded.reach === null || !isGated(loaded) || visitsToVerdict(loaded) <= loaded.flow.limits.visits)
+    return;
+  yield* traps(loaded, loaded.steps, true);
+}
+
+/** Checks lead round by design: what counts is that no step is without an end. One without a check is a finding of its own. */
+function checkCheckedEnd(loaded: Registered): Iterable<Finding> {
+  const isAsked = (id: StepId) => loaded.steps.get(id)?.aside === undefined && loaded.entries.has(id);
+  const asked = new Set([...loaded.steps.values()].flatMap(({ aside }) => aside ?? []));
+  return traps(loaded, loaded.steps, false, (id) => isAsked(id) && asked.has(id));
+}
+
+/** One finding for each trap, where they are told, and one for the nearest step that leads into traps only. */
+function* traps(
+  loaded: Loaded,
+  onward: Steps,
+  areTold: boolean,
+  isTold: (id: StepId) => boolean = () => true,
+): Generator<Finding> {
+  const { flow, words } = loaded;
+  const endless = stepsWithoutEnd(onward);
+  // Reached steps are in the order of their distance.
+  const stuck = [...(loaded.reach?.steps ?? [])].filter((id) => endless.has(id) && isTold(id));
+  if (stuck.length === 0) return;
+
   const trapped = new Set<StepId>();
+  const declared = reachWithoutJumps(flow.entry, onward);
+  if (areTold) yield* eachTrap(loaded, onward, stuck, declared.steps, trapped);
+  const outside = stuck.filter((id) => !trapped.has(id));
+  const [first] = outside;
+  // Of stages only the trap itself is told.
+  if (first === undefined || !declared.steps.has(first) || words.step === "stage") return;
+  yield withoutEnd(loaded, first, wayIntoTrap(loaded, first, trapped), outside.length - 1);
+}
+
+function withoutEnd(loaded: Loaded, id: StepId, way: readonly StepId[], more = 0): Finding {
+  const { words } = loaded;
+  return {
+    code: "FLOW-NO-END",
+    ...atWays(loaded, id),
+    message: `The ${words.step} "${id}" has no path to an end of the flow.${more === 0 ? "" : ` The same applies to ${more} more.`}`,
+    fix: words.howToEnd,
+    witness: way,
+  };
+}
+
+/** A stage has one key for all its ways. */
+function atWays(loaded: Loaded, id: StepId): At {
+  return at(loaded, "steps", id, ...(loaded.words.step === "stage" ? ["edges", "ok"] : []));
+}
+
+function* eachTrap(
+  loaded: Loaded,
+  onward: Steps,
+  stuck: readonly StepId[],
+  declared: ReadonlySet<StepId>,
+  trapped: Set<StepId>,
+): Generator<Finding> {
   const byJump = new Map<StepId, StepId[]>();
-  for (const trap of ways.traps()) {
-    if (!endless.has(trap[0]!)) continue;
+  for (const { trap, ways } of trapsIn(loaded, onward, stuck)) {
     for (const id of trap) trapped.add(id);
-    const inside = new Set(trap);
-    const first = stuck.find((id) => inside.has(id))!;
-    const way = witness(loaded, first);
-    const jumper = declared.steps.has(first) ? undefined : way.find((id) => jumpsTo(graph.steps, id, first));
+    const first = stuck.find((id) => trap.includes(id))!;
+    const isDeclared = declared.has(first) || loaded.words.step === "stage";
+    const jumper = isDeclared ? undefined : witness(loaded, first).find((id) => jumpsTo(onward, id, first));
     if (jumper === undefined) yield aboutTrap(loaded, trap, first, ways.roundTrip(first));
     else byJump.set(jumper, [...(byJump.get(jumper) ?? []), first]);
   }
@@ -45,60 +148,68 @@ function* checkTraps(loaded: Registered, live: ReadonlySet<StepId>): Generator<F
     const others = targets.length === 1 ? "" : ` and ${targets.length - 1} more`;
     yield {
       code: "FLOW-JUMP-TRAP",
-      ...atStep(loaded, jumper, "structuredGate", "targetField"),
+      ...at(loaded, "steps", jumper, "structuredGate", "targetField"),
       message: `"jump" of the step "${jumper}" can lead to "${first}"${others}, which has no path to an end of the flow.`,
       fix: `Give targetField an enum in the schema without such steps, or add a transition from "${first}" to a closure.`,
       witness: witness(loaded, jumper, first!),
     };
   }
-  const outside = stuck.find((id) => !trapped.has(id));
-  if (outside === undefined || !declared.steps.has(outside)) return;
-  const more = stuck.filter((id) => !trapped.has(id)).length - 1;
-  yield {
-    code: "FLOW-NO-END",
-    ...atStep(loaded, outside),
-    message: `The step "${outside}" has no path to an end of the flow.${more === 0 ? "" : ` The same applies to ${more} more.`}`,
-    fix: gateForm(loaded.sources.dialect).howToEnd,
-    witness: wayIntoTrap(loaded, outside, trapped),
-  };
+}
+
+type Trap = { readonly trap: readonly StepId[]; readonly ways: Ways };
+
+/** Groups of steps that lead to each other and to nothing else, each once, from where a run can get to. */
+function* trapsIn({ flow, words }: Loaded, onward: Steps, stuck: readonly StepId[]): Generator<Trap> {
+  const isStuck = new Set(stuck);
+  const told = new Set<StepId>();
+  // A stage may be reached only by a failure, which is no way onward.
+  for (const start of words.step === "stage" ? stuck : [flow.entry]) {
+    if (told.has(start)) continue;
+    const ways = waysFrom(start, onward);
+    for (const trap of ways.traps()) {
+      const first = trap.find((id) => isStuck.has(id));
+      if (first === undefined || told.has(first)) continue;
+      for (const id of trap) told.add(id);
+      yield { trap, ways };
+    }
+  }
 }
 
 function aboutTrap(
-  loaded: Registered,
+  loaded: Loaded,
   trap: readonly StepId[],
   first: StepId,
   round: readonly StepId[],
 ): Finding {
-  const { steps } = loaded;
-  const at = atStep(loaded, first);
+  const { steps, words } = loaded;
   const way = witness(loaded, first, ...round.slice(1));
+  const common = { ...atWays(loaded, first), witness: way };
   if (round.length === 0) {
+    if (words.step === "stage") return withoutEnd(loaded, first, way);
     return {
+      ...common,
       code: "FLOW-DEAD-END",
-      ...at,
-      message: `The step "${first}" leads nowhere: ${wordsFor(steps.get(first)!)}.`,
-      fix: `Allow an intent that leads to another step. ${gateForm(loaded.sources.dialect).howToEnd}`,
-      witness: way,
+      message: `The ${words.step} "${first}" leads nowhere: ${wordsFor(steps.get(first)!)}.`,
+      fix: `Allow an intent that leads to another step. ${words.howToEnd}`,
     };
   }
-  const names =
-    trap.length === 1 ? `The step "${first}" leads` : `The steps ${quoted(trap)} lead only to each other`;
-  const only = trap.length === 1 ? " only to itself" : "";
+  const who =
+    trap.length === 1
+      ? `The ${words.step} "${first}" leads only to itself`
+      : `The ${words.step}s ${quoted(trap)} lead only to each other`;
   if (trap.every((id) => onlyRepeats(steps.get(id)!))) {
     return {
+      ...common,
       code: "FLOW-LIVELOCK",
-      ...at,
-      message: `${names}${only}, and only by "repeat": only a limit can end the run.`,
+      message: `${who}, and only by "repeat": only a limit can end the run.`,
       fix: "Allow an intent that leads to another step, and add its transition.",
-      witness: way,
     };
   }
   return {
+    ...common,
     code: "FLOW-CYCLE",
-    ...at,
-    message: `${names}${only}: no transition leaves this cycle.`,
-    fix: gateForm(loaded.sources.dialect).howToEnd,
-    witness: way,
+    message: `${who}: no ${words.way} leaves this cycle.`,
+    fix: words.howToEnd,
   };
 }
 
@@ -121,31 +232,42 @@ function jumpTargets(move: Move): readonly StepId[] {
 }
 
 /** To the step, and on by the first way at hand until the trap has closed. */
-function wayIntoTrap(loaded: Registered, from: StepId, trapped: ReadonlySet<StepId>): readonly StepId[] {
+function wayIntoTrap(loaded: Loaded, from: StepId, trapped: ReadonlySet<StepId>): readonly StepId[] {
   const { reach } = loaded;
   const inside = [...(reach?.steps ?? [])].find((id) => trapped.has(id) && reach!.pathTo(id).includes(from));
-  return inside === undefined ? witness(loaded, from) : witness(loaded, inside);
+  return witness(loaded, inside ?? from);
+}
+
+/** Where a run goes on after a fork: at its join, or not at all. */
+function withoutSiblings(move: Move): Move {
+  if (move.kind !== "fork") return move;
+  return move.join === null ? { kind: "end", outcome: "completed" } : { kind: "goto", step: move.join };
 }
 
 /** Tools that leave something behind. Where none can be used there is nothing that a check could look at. */
 const CHANGING: ReadonlySet<string> = new Set(["*", "Write", "Edit", "MultiEdit", "NotebookEdit", "Bash"]);
 
 /** A flow that changes things and ends on the model's word alone. */
-function* checkUnjudged(loaded: Registered, live: ReadonlySet<StepId>): Generator<Finding> {
-  const { steps, judged } = loaded.graph;
-  const all = [...live].map((id) => steps.get(id)!);
+function* checkUnjudged(loaded: Registered): Generator<Finding> {
+  if (loaded.reach === null || !isGated(loaded)) return;
+  const all = [...loaded.reach.steps].map((id) => loaded.steps.get(id)!);
   if (!all.some(mayChange)) return;
   for (const { id, kind, guard, by, decide } of all) {
     const closes = kind === "close" && by.kind === "model" && decide.by === "field";
-    if (!closes || guard !== undefined || !decide.allow.includes("closing") || judged.has(id)) continue;
+    if (!closes || guard !== undefined || !decide.allow.includes("closing") || loaded.graph.judged.has(id))
+      continue;
     yield {
       code: "CHECK-NONE",
-      ...atStep(loaded, id),
+      ...at(loaded, "steps", id),
       message: `The closure "${id}" ends the flow without any validator: nothing checks the model's claim that the work is done.`,
       fix: `Add "${id}" to validationSteps with a validator, such as one that runs the tests.`,
       witness: witness(loaded, id),
     };
   }
+}
+
+function isGated({ sources }: Registered): boolean {
+  return [...sources.registry.steps.values()].some((step) => step.structuredGate !== undefined);
 }
 
 function mayChange({ by, tools }: Step): boolean {

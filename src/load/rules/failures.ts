@@ -8,6 +8,22 @@ import { escapeSegment } from "../text/places.ts";
 import { inPrompt } from "../text/prompt-places.ts";
 import { didYouMean } from "../text/suggest.ts";
 import { placeholderPlaces } from "../registry/variables.ts";
+import { warning, type Codes } from "./rule.ts";
+
+export const codes = {
+  "PR-EDITION": warning(
+    "failure prompt not found",
+    "Without it, the model only gets a general description of the failed check.",
+  ),
+  "FAILURE-NAME": warning(
+    "unknown name in a failure prompt",
+    "The model would read an empty string instead of the details of the failure.",
+  ),
+  "FAILURE-BLOCK": warning(
+    "braces in a failure prompt",
+    "Unknown or unclosed tags are sent to the model unchanged.",
+  ),
+} satisfies Codes;
 
 export function* checkFailures(loaded: Registered): Generator<Finding> {
   const written = new Map<string, Guarded[]>();

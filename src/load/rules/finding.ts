@@ -1,7 +1,7 @@
 /** A finding before it is placed and weighed: the loader collects these, and only the final list knows what is live. */
 import type { StepId } from "../../flow/flow.ts";
-import type { Edit, Problem } from "../../flow/problem.ts";
-import { CODES, type Code } from "./codes.ts";
+import type { Edit } from "../../flow/problem.ts";
+import type { Code } from "./codes.ts";
 import type { Document } from "../text/document.ts";
 
 export type Finding = {
@@ -18,32 +18,6 @@ export type Finding = {
   /** What mends it, where there is one right answer. */
   readonly mend?: readonly Edit[];
 };
-
-/** `live`: the steps that the selected entry can lead to. null: unknown, so every step counts. */
-export function toProblem(finding: Finding, live: ReadonlySet<StepId> | null): Problem {
-  const rule = CODES[finding.code];
-  const { steps } = finding;
-  const step = steps?.find((id) => live?.has(id) ?? true) ?? null;
-  const dead = steps !== undefined && step === null;
-  return {
-    code: finding.code,
-    severity: dead ? "warning" : (finding.severity ?? rule.severity),
-    file: finding.document.file,
-    ...finding.document.place(finding.pointer),
-    pointer: finding.document.written?.(finding.pointer) ?? finding.pointer,
-    step: step ?? steps?.[0] ?? null,
-    message: finding.message,
-    why: rule.why,
-    fix: finding.fix,
-    witness: finding.witness ?? [],
-    // In a file of an earlier form the places are not where they are read.
-    ...(finding.mend !== undefined && isMendable(finding.document) && { mend: finding.mend }),
-  };
-}
-
-function isMendable({ written, isYaml }: Document): boolean {
-  return written === undefined && isYaml === undefined;
-}
 
 /** Mends a misspelled value, when exactly one of the right ones is near. */
 export function correctTo(word: string | null, document: Document, pointer: string): Pick<Finding, "mend"> {

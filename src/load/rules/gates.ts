@@ -15,16 +15,56 @@ import type { Code } from "./codes.ts";
 import { isWritten } from "../text/document.ts";
 import type { Finding } from "./finding.ts";
 import { gateForm } from "../registry/gate-forms.ts";
-import { atStep, schemaPlace, witness, type Registered } from "./loaded.ts";
+import { atName, atSchema, atStep, schemaPlace, witness, type Registered } from "./loaded.ts";
 import { continuationOf } from "../registry/moves.ts";
 import { pointerOf } from "../text/places.ts";
+import { isNamed } from "../registry/promises.ts";
+import { error, warning, type Codes, type Rules } from "./rule.ts";
 import type { GateSource, Intent } from "../registry/registry-shape.ts";
 import { parsePointer } from "../../flow/json-schema.ts";
 import { fieldSchema, fieldWords } from "../registry/schemas.ts";
 import { show } from "../text/shape.ts";
 import { didYouMean } from "../text/suggest.ts";
 
-export function* checkGates(loaded: Registered): Generator<Finding> {
+export const rules: Rules = { gated: [checkGates] };
+
+export const codes = {
+  "SR-VALID-003": error(
+    "enum and allowedIntents differ",
+    "The model must be able to give exactly the intents that the runner accepts.",
+  ),
+  "SR-GATE-004": error(
+    "graph without gates",
+    "detect:graph ends at a terminal of the graph, and only gates lead there.",
+  ),
+  "SR-GATE-SCHEMA": warning(
+    "gate without schema",
+    "Without a schema, the model does not know the answer format, and nothing is validated.",
+  ),
+  "GATE-FALLBACK": warning(
+    "fallbackIntent not allowed",
+    "A fallback outside allowedIntents is ignored, and another one is used.",
+  ),
+  "HANDOFF-KEY": error("handoff keys collide", "Two fields under one key would overwrite each other."),
+  "FLOW-JUMP-TARGET": error(
+    "jump to an unknown step",
+    "Every step that the schema lets the model name must exist in the flow.",
+  ),
+  "SCHEMA-STEP-ID": error(
+    "stepId of another step",
+    "Lockstep adds the step's id to the answer before validating it, so the schema must accept it.",
+  ),
+  "SCHEMA-STEP-ID-OPEN": warning(
+    "stepId not fixed",
+    "A const makes the model name the step it answers for; the other schemas of this flow have one.",
+  ),
+  "SCHEMA-UNIQUE": warning(
+    "uniqueItems without maxItems",
+    "uniqueItems compares every pair of objects, so a long list would take minutes to validate.",
+  ),
+} satisfies Codes;
+
+function* checkGates(loaded: Registered): Generator<Finding> {
   yield* checkSchemas(loaded);
   yield* checkAnswers(loaded);
   // A strict flow has rules of its own for what must be there, and words of its own in its schemas.
@@ -81,7 +121,7 @@ function* checkSchemas(loaded: Registered): Generator<Finding> {
     const others = steps.length === 1 ? "" : ` (and of ${steps.length - 1} more)`;
     yield {
       code,
-      ...atStep(loaded, live, "outputSchemaRef"),
+      ...atSchema(loaded, live),
       steps,
       message: `The schema of the step "${live}"${others} cannot be resolved: ${why}.`,
       fix: SCHEMA_FIX[code] ?? "Name a schema that exists.",
@@ -121,7 +161,7 @@ function* checkAnswers(loaded: Registered): Generator<Finding> {
     if (correct !== undefined && words && !words.includes(correct.value)) {
       yield {
         code: "SCHEMA-STEP-ID",
-        ...atStep(loaded, id, "outputSchemaRef"),
+        ...atName(loaded, id, correct.field, words),
         message: `The schema of the step "${id}" accepts only ${list(words)} as ${correct.field}, so it rejects every answer of this step.`,
         fix: `Set the const of ${correct.field} to "${id}", or give the step a schema of its own.`,
       };
@@ -129,19 +169,19 @@ function* checkAnswers(loaded: Registered): Generator<Finding> {
       const what = fieldSchema(schema, [correct.field]) === undefined ? "has no" : "does not fix its";
       yield {
         code: "SCHEMA-STEP-ID-OPEN",
-        ...atStep(loaded, id, "outputSchemaRef"),
+        ...atSchema(loaded, id),
         message: `The schema of the step "${id}" ${what} ${correct.field}, as that of "${example}" does.`,
         fix: `Add "${correct.field}": { "const": "${id}" } to the properties of the schema.`,
       };
     }
     if (seen.has(schema)) continue;
     seen.add(schema);
-    const path = quadratic(schema, "");
+    const path = quadratic(schema, []);
     if (path === null) continue;
     yield {
       code: "SCHEMA-UNIQUE",
-      ...atStep(loaded, id, "outputSchemaRef"),
-      message: `The schema of the step "${id}" has uniqueItems without maxItems at ${path === "" ? "its top" : path}.`,
+      ...atSchema(loaded, id, ...path),
+      message: `The schema of the step "${id}" has uniqueItems without maxItems at ${pointerOf(path) || "its top"}.`,
       fix: "Add maxItems beside it.",
     };
   }
@@ -150,7 +190,7 @@ function* checkAnswers(loaded: Registered): Generator<Finding> {
 const SCALARS: ReadonlySet<Json> = new Set(["string", "number", "integer", "boolean", "null"]);
 
 /** Where a list of any length has to be compared each with each; scalars are not. */
-function quadratic(schema: Json, path: string): string | null {
+function quadratic(schema: Json, path: Path): Path | null {
   if (typeof schema !== "object" || schema === null) return null;
   if (isObject(schema) && own(schema, "uniqueItems") === true && !Object.hasOwn(schema, "maxItems")) {
     const items = own(schema, "items");
@@ -159,7 +199,7 @@ function quadratic(schema: Json, path: string): string | null {
     if (!types.every((one) => SCALARS.has(one))) return path;
   }
   for (const key of Object.keys(schema)) {
-    const found = quadratic((schema as JsonSchema)[key]!, `${path}/${key}`);
+    const found = quadratic((schema as JsonSchema)[key]!, [...path, key]);
     if (found !== null) return found;
   }
   return null;
@@ -377,7 +417,7 @@ function* checkFields(
     ["targetField", gate.allowedIntents?.includes("jump") ? gate.targetField : undefined],
   ] as const;
   for (const [key, field] of fields) {
-    if (field === undefined || mayHold(schema, parseDotPath(field))) continue;
+    if (field === undefined || isNamed(schema, parseDotPath(field))) continue;
     yield {
       code: "GATE-FIELD",
       ...atStep(loaded, id, "structuredGate", key),
@@ -391,35 +431,12 @@ function* checkFields(
   if (strangers.length > 0) {
     yield {
       code: "FLOW-JUMP-TARGET",
-      ...atStep(loaded, id, "structuredGate", "targetField"),
+      ...atSchema(loaded, id, ...parseDotPath(gate.targetField!).flatMap((name) => ["properties", name])),
       message: `The schema of the step "${id}" lets the model jump to ${list(strangers)}, but there is no such step.${didYouMean(strangers[0]!, flow.ids)}`,
       fix: `Remove ${list(strangers)} from the enum of "${gate.targetField}", or add the step.`,
       witness: witness(loaded, id, strangers[0]!),
     };
   }
-  for (const [index, field] of gate.handoffFields.entries()) {
-    if (mayHold(schema, parseDotPath(field))) continue;
-    yield {
-      code: "HANDOFF-FIELD",
-      ...atStep(loaded, id, "structuredGate", "handoffFields", index),
-      message: `"${field}" of the handoffFields of the step "${id}" is not in its schema.`,
-      fix: `Add "${field}" to the schema, or remove it here.`,
-    };
-  }
-}
-
-/** Whether an answer that fits the schema can have something at the path. In doubt it can. */
-function mayHold(schema: Json, path: Path): boolean {
-  const [head, ...rest] = path;
-  if (head === undefined || !isObject(schema)) return schema !== false;
-  const properties = own(schema, "properties");
-  const named = isObject(properties) ? own(properties, head) : undefined;
-  if (named !== undefined) return mayHold(named, rest);
-  const items = own(schema, "items");
-  if (/^\d+$/.test(head) && isObject(items)) return mayHold(items, rest);
-  const type = own(schema, "type");
-  const isScalar = typeof type === "string" && type !== "object" && type !== "array";
-  return !isScalar && own(schema, "additionalProperties") !== false;
 }
 
 function list(words: readonly Json[]): string {

@@ -1,27 +1,116 @@
 /** Rules about the checks that stand before the end. */
 import type { StepId } from "../../flow/flow.ts";
+import { FORBIDDEN_NAMES, type Path } from "../../flow/json.ts";
 import { checkFailures } from "./failures.ts";
 import { checkValues } from "./values.ts";
 import { isWritten } from "../text/document.ts";
 import { correctTo, type Finding } from "./finding.ts";
 import { EXTRACTORS, parseSuccess, regexFault, patternOfSuccess } from "../registry/guards.ts";
-import type { Registered } from "./loaded.ts";
-import { escapeSegment, unescapeSegment } from "../text/places.ts";
+import type { Code } from "./codes.ts";
+import { at, type At, type Loaded, type Registered } from "./loaded.ts";
+import type { Machine } from "../stages/machine-parts.ts";
+import { error, warning, type Codes, type Rules } from "./rule.ts";
+import { escapeSegment, pointerOf, unescapeSegment } from "../text/places.ts";
 import { VALIDATOR_KEYS, type ValidatorSource } from "../registry/registry-shape.ts";
 import { didYouMean, onlyNear } from "../text/suggest.ts";
 import { customaryClosure } from "../agent/verdict-types.ts";
 
-export function* checkGuards(loaded: Registered): Generator<Finding> {
-  const judgedBy = usersOfEntries(loaded);
-  yield* checkEntries(loaded, judgedBy);
-  const users = usersOfValidators(loaded, judgedBy);
-  for (const [name, validator] of loaded.sources.registry.validators) {
-    const at = { document: loaded.sources.registryDocument, pointer: `/validators/${escapeSegment(name)}` };
-    const { failurePatterns } = loaded.sources.registry;
-    yield* checkValidator(at, name, validator, failurePatterns, users.get(name) ?? []);
+export const rules: Rules = {
+  gated: [checkEntries, checkValidators, checkPatterns, checkFailures],
+  stage: [checkChecks],
+};
+
+export const codes = {
+  "CHECK-UNKNOWN": error("unknown validator", "A validator must exist to be run."),
+  "CHECK-PATTERN": error(
+    "unknown failure pattern",
+    "The failure pattern selects the prompt that describes the failure to the model.",
+  ),
+  "CHECK-SUCCESS": error("unknown successWhen", "A validator needs a valid success rule to pass."),
+  "CHECK-EXTRACTOR": error("unknown extractor", "The parameter would always be empty in the failure prompt."),
+  "CHECK-CANNOT-FAIL": warning("check cannot fail", "A command that always succeeds proves nothing."),
+  "CHECK-VALIDATOR-UNUSED": warning(
+    "validator never used",
+    "A validator that no closure uses gives a false sense of safety.",
+  ),
+  "CHECK-PATTERN-UNUSED": warning(
+    "failure pattern never used",
+    "Either the pattern is dead, or a validator misspells its name.",
+  ),
+  "CHECK-BORROWED": warning(
+    "checks under another name",
+    "Checks belong to the closure whose id is their key.",
+  ),
+  "CHECK-UNUSED": warning("checks never run", "Checks that no step uses give a false sense of safety."),
+} satisfies Codes;
+
+/** A check that is asked for, and where. */
+type Asking = { readonly name: string; readonly by: string; readonly place: At };
+
+function checkValidators(loaded: Registered): Iterable<Finding> {
+  const { registry, registryDocument: document } = loaded.sources;
+  const judged = usersOfEntries(loaded);
+  const asking = [...registry.validationSteps].flatMap(([key, entry]) =>
+    entry.validationConditions.flatMap(({ validator }, index) => {
+      const pointer = pointerOf(["validationSteps", key, "validationConditions", String(index), "validator"]);
+      const place = { document, pointer, steps: judged.get(key) ?? [] };
+      return validator === undefined ? [] : [{ name: validator, by: `The validation "${key}"`, place }];
+    }),
+  );
+  return checkDeclared(loaded, registry.validators, asking, registry.failurePatterns);
+}
+
+function checkChecks(machine: Machine): Iterable<Finding> {
+  const asking: Asking[] = [];
+  for (const [id, { source }] of machine.stages) {
+    const ask = (name: string, ...key: Path) =>
+      asking.push({ name, by: `The stage "${id}"`, place: at(machine, "steps", id, ...key) });
+    for (const [index, name] of source.assert.entries()) ask(name, "assert", String(index));
+    if (source.gate !== undefined) ask(source.gate, "gate");
   }
-  yield* checkUse(loaded);
-  yield* checkFailures(loaded);
+  return checkDeclared(machine, machine.source.checks, asking, null);
+}
+
+/** Checks that are asked for exist, and those that exist can fail and are asked for. */
+function* checkDeclared(
+  loaded: Loaded,
+  declared: ReadonlyMap<string, ValidatorSource>,
+  asking: readonly Asking[],
+  patterns: ReadonlyMap<string, unknown> | null,
+): Generator<Finding> {
+  const isStage = loaded.words.step === "stage";
+  const [what, group] = isStage ? ["check", "checks"] : ["validator", "validators"];
+  const users = new Map<string, readonly StepId[]>();
+  for (const { name, by, place } of asking) {
+    users.set(name, [...new Set([...(users.get(name) ?? []), ...(place.steps ?? [])])]);
+    if (declared.has(name)) continue;
+    yield {
+      code: "CHECK-UNKNOWN",
+      ...place,
+      message: `${by} uses the ${what} "${name}", which does not exist.${didYouMean(name, declared.keys())}`,
+      fix: `Add "${name}" to ${group} in ${at(loaded, "checks").document.file}, or correct the name.`,
+      ...correctTo(onlyNear(name, declared.keys()), place.document, place.pointer),
+    };
+  }
+  for (const [name, check] of declared) {
+    const place = at(loaded, "checks", name);
+    if (FORBIDDEN_NAMES.has(name))
+      yield {
+        code: "FORBIDDEN-NAME",
+        ...place,
+        message: `"${name}" is not a valid ${what} name.`,
+        fix: "Rename it.",
+      };
+    const code = isStage ? "StageDefinitionInvalid" : "SR-VALID-004";
+    yield* checkValidator(place, name, check, patterns, users.get(name) ?? [], code);
+    if (users.has(name)) continue;
+    yield {
+      code: "CHECK-VALIDATOR-UNUSED",
+      ...place,
+      message: `No ${isStage ? "assert or gate uses" : "validationConditions use"} the ${what} "${name}", so it never runs.${nearby(name, users.keys(), declared)}`,
+      fix: `Use "${name}" in ${isStage ? "a stage" : "validationSteps"}, or remove it.`,
+    };
+  }
 }
 
 /** The steps that each entry of validationSteps is used for: what stands before an end by the verdict, for the first. */
@@ -36,21 +125,8 @@ function usersOfEntries({ graph }: Registered): ReadonlyMap<string, StepId[]> {
   return users;
 }
 
-function usersOfValidators(
-  loaded: Registered,
-  judgedBy: ReadonlyMap<string, StepId[]>,
-): ReadonlyMap<string, StepId[]> {
-  const users = new Map<string, StepId[]>();
-  for (const [key, entry] of loaded.sources.registry.validationSteps) {
-    for (const { validator } of entry.validationConditions) {
-      const before = users.get(validator ?? "") ?? [];
-      users.set(validator ?? "", [...new Set([...before, ...(judgedBy.get(key) ?? [])])]);
-    }
-  }
-  return users;
-}
-
-function* checkEntries(loaded: Registered, judgedBy: ReadonlyMap<string, StepId[]>): Generator<Finding> {
+function* checkEntries(loaded: Registered): Generator<Finding> {
+  const judgedBy = usersOfEntries(loaded);
   const { registry, registryDocument: document } = loaded.sources;
   const { kinds } = loaded.graph.flow;
   const closures = [...kinds].filter(([, kind]) => kind === "close").map(([id]) => id);
@@ -95,21 +171,10 @@ function* checkEntries(loaded: Registered, judgedBy: ReadonlyMap<string, StepId[
     }
     for (const [index, { validator, params }] of entry.validationConditions.entries()) {
       if (validator === undefined) continue;
-      const at = `${pointer}/validationConditions/${index}`;
+      const here = `${pointer}/validationConditions/${index}`;
       const known = registry.validators.get(validator);
-      if (known !== undefined) {
-        yield* checkValues({ name: validator, validator: known, params, document, pointer: at, steps });
-        continue;
-      }
-      yield {
-        code: "CHECK-UNKNOWN",
-        document,
-        pointer: `${at}/validator`,
-        steps,
-        message: `The validation "${key}" uses the validator "${validator}", which does not exist.${didYouMean(validator, registry.validators.keys())}`,
-        fix: `Add "${validator}" to validators, or correct the name.`,
-        ...correctTo(onlyNear(validator, registry.validators.keys()), document, `${at}/validator`),
-      };
+      if (known === undefined) continue;
+      yield* checkValues({ name: validator, validator: known, params, document, pointer: here, steps });
     }
   }
   for (const [id, { key, by }] of loaded.graph.judged) {
@@ -143,15 +208,16 @@ function byVerdict({ sources: { verdict } }: Registered): string {
 }
 
 /** `patterns`: null where a failure pattern is but a word that is told. */
-export function* checkValidator(
-  { document, pointer }: Pick<Finding, "document" | "pointer">,
+function* checkValidator(
+  { document, pointer }: At,
   name: string,
   validator: ValidatorSource,
   patterns: ReadonlyMap<string, unknown> | null,
   steps: readonly StepId[],
+  code: Code,
 ): Generator<Finding> {
   const { command, successWhen, failurePattern, extractParams } = validator;
-  yield* checkKeys({ document, pointer }, name, validator, steps);
+  yield* checkKeys({ document, pointer }, name, validator, steps, code);
   const success = successWhen === undefined ? undefined : parseSuccess(successWhen);
   if (success === null) {
     const regex = patternOfSuccess(successWhen!);
@@ -223,24 +289,25 @@ export function* checkValidator(
 
 /** What a validator needs and what it has no use for is told by its type. */
 function* checkKeys(
-  { document, pointer }: Pick<Finding, "document" | "pointer">,
+  { document, pointer }: At,
   name: string,
   validator: ValidatorSource,
   steps: readonly StepId[],
+  code: Code,
 ): Generator<Finding> {
   const { type } = validator;
   if (type === undefined) return;
   const has = (key: string) =>
     isWritten(document, `${pointer}/${key}`.slice(1).split("/").map(unescapeSegment));
   for (const { key, types, isNeeded } of VALIDATOR_KEYS) {
-    const at = { document, pointer: `${pointer}/${key}`, steps };
+    const place = { document, pointer: `${pointer}/${key}`, steps };
     if (types.includes(type)) {
       if (!isNeeded || has(key) || validator[key] !== undefined) continue;
       const message = `"${key}" of the validator "${name}" is missing: its type is "${type}".`;
-      yield { code: "SR-VALID-004", ...at, message, fix: `Add "${key}".` };
+      yield { code, ...place, message, fix: `Add "${key}".` };
     } else if (has(key)) {
       const message = `"${key}" of the validator "${name}" has no effect: its type is "${type}".`;
-      yield { code: "CONFIG-NOT-ACTED-ON", ...at, message, fix: `Remove "${key}".` };
+      yield { code: "CONFIG-NOT-ACTED-ON", ...place, message, fix: `Remove "${key}".` };
     }
   }
 }
@@ -263,21 +330,9 @@ function matchesAnything(pattern: string): boolean {
   return regex.test("") && regex.test("\u0001 ~\n\u0001");
 }
 
-/** What is declared and asked for by nobody. */
-function* checkUse({ sources }: Registered): Generator<Finding> {
+/** Patterns that no validator names. */
+function* checkPatterns({ sources }: Registered): Generator<Finding> {
   const { registry, registryDocument: document } = sources;
-  const conditions = [...registry.validationSteps.values()].flatMap((entry) => entry.validationConditions);
-  const asked = new Set(conditions.map(({ validator }) => validator));
-  for (const name of registry.validators.keys()) {
-    if (asked.has(name)) continue;
-    yield {
-      code: "CHECK-VALIDATOR-UNUSED",
-      document,
-      pointer: `/validators/${escapeSegment(name)}`,
-      message: `No validationConditions use the validator "${name}", so it never runs.${nearby(name, asked, registry.validators)}`,
-      fix: `Use "${name}" in validationSteps, or remove it.`,
-    };
-  }
   const named = new Set([...registry.validators.values()].map(({ failurePattern }) => failurePattern));
   for (const name of registry.failurePatterns.keys()) {
     if (named.has(name)) continue;
@@ -294,7 +349,7 @@ function* checkUse({ sources }: Registered): Generator<Finding> {
 /** Of the names that are asked for, one that does not exist may be this one misspelled. */
 function nearby(
   name: string,
-  asked: ReadonlySet<string | undefined>,
+  asked: Iterable<string | undefined>,
   there: ReadonlyMap<string, unknown>,
 ): string {
   const unknown = [...asked].filter((other) => other !== undefined && !there.has(other)) as string[];

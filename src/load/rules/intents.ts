@@ -4,11 +4,25 @@ import { parseDotPath, type Json, type Path } from "../../flow/json.ts";
 import type { Finding } from "./finding.ts";
 import { gateForm } from "../registry/gate-forms.ts";
 import { atStep, schemaPlace, type Registered } from "./loaded.ts";
+import { warning, type Codes, type Rules } from "./rule.ts";
 import { pointerOf } from "../text/places.ts";
 import { promiseOf, valuesAt } from "../registry/promises.ts";
 import type { GateSource } from "../registry/registry-shape.ts";
 
-export function* checkIntents(loaded: Registered): Generator<Finding> {
+export const rules: Rules = { gated: [checkIntents] };
+
+export const codes = {
+  "GATE-OPTIONAL": warning(
+    "intent not required",
+    "A model may omit what its schema does not require, and without an intent the step decides nothing.",
+  ),
+  "GATE-FALLBACK-NEVER": warning(
+    "fallbackIntent never taken",
+    "A fallback that cannot be taken only looks like a safeguard.",
+  ),
+} satisfies Codes;
+
+function* checkIntents(loaded: Registered): Generator<Finding> {
   // Steps may share a schema.
   const optional = new Map<string, Finding>();
   for (const [id, { answer, decide }] of loaded.graph.steps) {

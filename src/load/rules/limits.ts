@@ -1,24 +1,40 @@
 /** Rules about limits: that they can hold, and that each can be reached before another one ends the run. */
-import type { Document } from "../text/document.ts";
 import type { Finding } from "./finding.ts";
-import { AMOUNT_NAMES, softFault, type WrittenLimits, type WrittenStepLimits } from "../agent/spending.ts";
+import { error, warning, type Codes, type Rules } from "./rule.ts";
+import { at, type At, type Loaded } from "./loaded.ts";
+import { AMOUNT_NAMES, softFault, type WrittenStepLimits } from "../agent/spending.ts";
+
+export const codes = {
+  "LIMIT-INVALID": error(
+    "unusable limit",
+    "A limit of 0 stops every run, and a soft limit above the hard one never warns.",
+  ),
+  "LIMIT-ABOVE": warning(
+    "limit never reached",
+    "A limit above the one that encloses it has no effect, which is probably not intended.",
+  ),
+} satisfies Codes;
 
 /** Limits as they are written, and where. */
-export type LimitsAt = {
+type LimitsAt = {
   readonly limits: WrittenStepLimits | undefined;
-  readonly at: Pick<Finding, "document" | "pointer" | "steps">;
+  readonly place: At;
   /** Whose they are, in words. */
   readonly owner: string;
 };
 
-export function* checkLimits(ofRun: LimitsAt, ofSteps: readonly LimitsAt[]): Generator<Finding> {
+function* checkLimits(loaded: Loaded): Generator<Finding> {
+  const { runLimits, entries, words } = loaded;
+  const ofRun: LimitsAt = { limits: runLimits, place: at(loaded, "limits"), owner: "the run" };
   yield* checkOwn(ofRun);
-  for (const ofStep of ofSteps) {
-    if (ofStep.limits === undefined) continue;
-    const { perAttempt } = ofStep.limits;
-    const owner = `one attempt of ${ofStep.owner}`;
-    const at = { ...ofStep.at, pointer: `${ofStep.at.pointer}/perAttempt` };
-    const inAttempt: LimitsAt = { limits: perAttempt, at, owner };
+  for (const [id, { limits }] of entries) {
+    if (limits === undefined) continue;
+    const ofStep = { limits, place: at(loaded, "steps", id, "limits"), owner: `${words.step} "${id}"` };
+    const inAttempt: LimitsAt = {
+      limits: limits.perAttempt,
+      place: at(loaded, "steps", id, "limits", "perAttempt"),
+      owner: `one attempt of ${ofStep.owner}`,
+    };
     yield* checkOwn(ofStep);
     yield* checkOwn(inAttempt);
     yield* checkWithin(ofStep, ofRun);
@@ -27,13 +43,13 @@ export function* checkLimits(ofRun: LimitsAt, ofSteps: readonly LimitsAt[]): Gen
   }
 }
 
-function* checkOwn({ limits, at, owner }: LimitsAt): Generator<Finding> {
+function* checkOwn({ limits, place, owner }: LimitsAt): Generator<Finding> {
   if (limits === undefined) return;
   if (limits.costUsd === 0) {
     yield {
       code: "LIMIT-INVALID",
-      ...at,
-      pointer: `${at.pointer}/costUsd`,
+      ...place,
+      pointer: `${place.pointer}/costUsd`,
       message: `The limit costUsd of ${owner} is 0: no paid call could be made.`,
       fix: "Raise it, or remove it.",
     };
@@ -43,8 +59,8 @@ function* checkOwn({ limits, at, owner }: LimitsAt): Generator<Finding> {
   if (fault === null) return;
   yield {
     code: "LIMIT-INVALID",
-    ...at,
-    pointer: `${at.pointer}/soft`,
+    ...place,
+    pointer: `${place.pointer}/soft`,
     message: `The soft limit of ${owner} cannot be used: ${fault}.`,
     fix: "Write a fraction such as 0.8, or amounts that are not above the limits.",
   };
@@ -56,14 +72,12 @@ function* checkWithin(inner: LimitsAt, outer: LimitsAt): Generator<Finding> {
     if (most === undefined || all === undefined || most <= all) continue;
     yield {
       code: "LIMIT-ABOVE",
-      ...inner.at,
-      pointer: `${inner.at.pointer}/${name}`,
+      ...inner.place,
+      pointer: `${inner.place.pointer}/${name}`,
       message: `The limit ${name} of ${inner.owner} is ${most}, above the ${all} of ${outer.owner}, so it is never reached.`,
       fix: `Lower it, or raise the limit of ${outer.owner}.`,
     };
   }
 }
 
-export function limitsOfRun(limits: WrittenLimits, document: Document, pointer: string): LimitsAt {
-  return { limits, at: { document, pointer }, owner: "the run" };
-}
+export const rules: Rules = { all: [checkLimits] };

@@ -1,12 +1,13 @@
 /** What the rules look at: the flow as built, where its parts were written, and which steps are live. */
 import type { Files } from "../../flow/files.ts";
 import type { Flow, Step, StepId } from "../../flow/flow.ts";
-import type { Path } from "../../flow/json.ts";
+import { readPath, type Json, type Path } from "../../flow/json.ts";
 import { checksEveryVisit, fewestVisits } from "../../flow/rules.ts";
 import type { AgentSource } from "../agent/agent-shape.ts";
 import type { Declared } from "../agent/mcp.ts";
+import type { WrittenLimits, WrittenStepLimits } from "../agent/spending.ts";
 import type { Graph, Sources } from "../registry/registry.ts";
-import { placeInSchema } from "../registry/schemas.ts";
+import { placeInSchema, placeOfRef } from "../registry/schemas.ts";
 import type { Document, DocumentRead } from "../text/document.ts";
 import type { Where } from "../text/origin.ts";
 import { escapeSegment, pointerOf } from "../text/places.ts";
@@ -25,9 +26,31 @@ export type Loaded = {
   readonly steps: ReadonlyMap<StepId, Step>;
   /** null when there is no entry to start from. */
   readonly reach: Reach | null;
+  /** The steps that count: a finding about any other only warns. null: all of them. */
+  readonly live: ReadonlySet<StepId> | null;
+  /** The entries of steps as they were read, those that are not part of the flow among them. */
+  readonly entries: ReadonlyMap<StepId, StepEntry>;
+  /** What a run may spend, as it is written. */
+  readonly runLimits: WrittenLimits;
+  readonly words: Words;
   readonly where: Where;
   readonly files: Files;
   readonly tools: ToolNames;
+};
+
+/** What every dialect says of a step. */
+export type StepEntry = { readonly limits: WrittenStepLimits | undefined };
+
+/** What findings call the parts of a flow. */
+export type Words = {
+  /** A step. */
+  readonly step: "step" | "stage";
+  /** What holds the steps. */
+  readonly agent: "agent" | "machine";
+  /** What leads from one to another. */
+  readonly way: "transition" | "next";
+  /** How an author gets a flow to its end. */
+  readonly howToEnd: string;
 };
 
 /** An agent with a steps registry, of any of its three forms. */
@@ -37,7 +60,7 @@ export type Registered = Loaded & {
   readonly schemaFiles: ReadonlyMap<string, DocumentRead>;
 };
 
-type At = Pick<Finding, "document" | "pointer" | "steps">;
+export type At = Pick<Finding, "document" | "pointer" | "steps">;
 
 /** The place of a part of the flow, whether or not it is written there. A part of a step is about that step. */
 export function at({ where, agentDocument }: Pick<Loaded, "where" | "agentDocument">, ...part: Path): At {
@@ -48,6 +71,17 @@ export function at({ where, agentDocument }: Pick<Loaded, "where" | "agentDocume
     pointer: pointerOf(place?.path ?? []),
     ...(group === "steps" && id !== undefined && { steps: [id] }),
   };
+}
+
+/** What the author wrote for a part of the flow, right or wrong; undefined: nothing. */
+export function written({ where }: Loaded, ...part: Path): Json | undefined {
+  const place = where(part);
+  return place === null ? undefined : readPath(place.document.value, place.path);
+}
+
+/** The schema of a step's answer; true: any answer fits. */
+export function answerSchema({ answer }: Step): Json {
+  return answer.kind === "object" && answer.schema.kind === "schema" ? answer.schema.schema : true;
 }
 
 /** The place of a step's entry in the registry, or of something in it. */
@@ -65,10 +99,32 @@ export function schemaPlace(
   const { sources, schemaFiles } = loaded;
   const ref = sources.registry.steps.get(id)?.outputSchemaRef;
   if (ref?.file === undefined || ref.schema === undefined) return null;
-  const { file } = sources.schema({ file: ref.file, schema: ref.schema });
+  const { file, ref: unresolved } = sources.schema({ file: ref.file, schema: ref.schema });
+  const documentOf = (name: string) => {
+    const read = schemaFiles.get(name);
+    return read?.kind === "read" ? read.document : null;
+  };
+  if (unresolved !== undefined) {
+    const document = documentOf(unresolved.file);
+    const at = document === null ? null : placeOfRef(document.value, unresolved.to);
+    return document === null || at === null ? null : { document, path: at };
+  }
   const place = placeInSchema(schemaFiles, { file, schema: ref.schema }, path);
-  const read = place === null ? undefined : schemaFiles.get(place.file);
-  return read?.kind === "read" ? { document: read.document, path: place!.path } : null;
+  const document = place === null ? null : documentOf(place.file);
+  return document === null ? null : { document, path: place!.path };
+}
+
+/** A part of a step's schema in the file it is written in, else the key of the step that names the schema. */
+export function atSchema(loaded: Registered, id: StepId, ...path: Path): At {
+  const place = schemaPlace(loaded, id, path) ?? schemaPlace(loaded, id, []);
+  if (place === null) return atStep(loaded, id, "outputSchemaRef");
+  return { document: place.document, pointer: pointerOf(place.path), steps: [id] };
+}
+
+/** Where a schema says which step it is for. One that is for another step of the flow is in the wrong place, and not wrong. */
+export function atName(loaded: Registered, id: StepId, field: string, names: readonly string[]): At {
+  const isForAnother = names.some((name) => loaded.steps.has(name));
+  return isForAnother ? atStep(loaded, id, "outputSchemaRef") : atSchema(loaded, id, "properties", field);
 }
 
 /** The shortest way to a step, and on to where it would lead. Questions about steps are part of no way. */

@@ -12,15 +12,31 @@ import {
 } from "../../flow/text/placeholder.ts";
 import { arrivalsOf, type Arrival } from "../../flow/upstream.ts";
 import type { Finding } from "./finding.ts";
-import { witness } from "./loaded.ts";
-import { atStage, type Machine } from "../stages/machine-parts.ts";
+import { at, witness } from "./loaded.ts";
+import { error, warning, type Codes, type Rules } from "./rule.ts";
+import { bodyPointer, RESULT_FIELDS, type Machine } from "../stages/machine-parts.ts";
 import { promiseOf, type Promised } from "../registry/promises.ts";
-import { bodyPointer } from "../stages/stage-file.ts";
-import { RESULT_FIELDS } from "../stages/stage-moves.ts";
 import { didYouMean } from "../text/suggest.ts";
 
-export function* checkPlaceholders(machine: Machine): Generator<Finding> {
-  const arrivals = arrivalsOf(machine.steps.values(), machine.entry.step);
+export const rules: Rules = { stage: [checkPlaceholders] };
+
+export const codes = {
+  StageCtxForbidden: error(
+    "placeholder of the runtime",
+    "Validation: a body is rendered once, before the first attempt, so attempts and host are not available in it.",
+  ),
+  StageCtxUnresolved: error(
+    "placeholder without a value",
+    "Validation: a placeholder without a value stops the stage before the model is called; it is never left blank.",
+  ),
+  "STAGE-PLACEHOLDER": warning(
+    "no placeholder",
+    "Only ctx and stage have values; anything else in braces is sent to the model unchanged.",
+  ),
+} satisfies Codes;
+
+function* checkPlaceholders(machine: Machine): Generator<Finding> {
+  const arrivals = arrivalsOf(machine.steps.values(), machine.flow.entry);
   for (const step of machine.steps.values()) {
     const told = new Set<string>();
     for (const part of placeholdersIn(step.prompt.text)) {
@@ -31,7 +47,7 @@ export function* checkPlaceholders(machine: Machine): Generator<Finding> {
       if (fault === null) continue;
       yield {
         code: "StageCtxUnresolved",
-        ...atStage(machine, step.id),
+        ...at(machine, "steps", step.id),
         pointer,
         witness: witness(machine, step.id),
         ...fault,
@@ -222,7 +238,7 @@ function* checkStrangers(machine: Machine, { id, prompt }: Step, told: Set<strin
       : "";
     yield {
       code: "STAGE-PLACEHOLDER",
-      ...atStage(machine, id),
+      ...at(machine, "steps", id),
       pointer,
       message: `${part.written} in the stage "${id}" is not a placeholder and is sent unchanged.${hint}${secret}`,
       fix: `Read a field of ctx, or write \\${part.written} to keep the braces as text.`,

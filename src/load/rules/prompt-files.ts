@@ -3,39 +3,97 @@ import type { Prompt, Step, StepId } from "../../flow/flow.ts";
 import { climptPatterns } from "../agent/climpt.ts";
 import { FALLBACKS } from "../registry/fallbacks.ts";
 import type { Finding } from "./finding.ts";
-import { atStep, type Registered } from "./loaded.ts";
+import { atStep, type Loaded, type Registered } from "./loaded.ts";
+import { error, warning, type Codes, type Rules } from "./rule.ts";
 import { pointerOf } from "../text/places.ts";
 import { inPrompt } from "../text/prompt-places.ts";
-import { checkSizes, type Sized } from "../registry/prompt-sizes.ts";
+import { emptyDocument } from "../text/document.ts";
+import { DEFAULTS } from "../agent/defaults.ts";
 import type { StepSource } from "../registry/registry-shape.ts";
 import type { Section } from "../registry/sections.ts";
 import { didYouMean } from "../text/suggest.ts";
 import { placeholders } from "../registry/variables.ts";
 
-export function* checkPromptFiles(loaded: Registered): Generator<Finding> {
-  yield* checkSystem(loaded);
+export const rules: Rules = {
+  registry: [checkSystem],
+  gated: [checkPromptFiles, checkClimpt],
+  all: [checkSizes],
+};
+
+export const codes = {
+  "PR-SYSTEM": error(
+    "system prompt not found",
+    "Without it, the agent would run without its author's instructions.",
+  ),
+  "PROMPT-FALLBACK-USED": warning(
+    "built-in prompt",
+    "Built-in prompts know nothing about the task; the author should write the prompt of each step.",
+  ),
+  "PROMPT-SIZE": warning(
+    "very long prompt",
+    "The prompt is sent with every request of its step, and one that exceeds the model's context fails the run.",
+  ),
+  "FALLBACK-KEY": warning(
+    "unknown fallbackKey",
+    "A fallbackKey must be in the catalogue of built-in prompts.",
+  ),
+  "SECTION-UNUSED": warning(
+    "section never used",
+    "A section that no prompt includes never reaches the model.",
+  ),
+  "C3L-PATTERN": warning(
+    "prompt coordinate outside the pattern",
+    "Climpt, which is also configured in this project, would not find this prompt.",
+  ),
+} satisfies Codes;
+
+function* checkPromptFiles(loaded: Registered): Generator<Finding> {
   for (const [id, step] of loaded.graph.steps) {
     if (step.by.kind === "command") continue;
     yield* checkFile(loaded, id, loaded.sources.registry.steps.get(id)!, step.prompt);
   }
   for (const section of loaded.graph.sections) yield* checkSection(loaded, section);
-  yield* checkClimpt(loaded);
-  yield* checkSizes(promptsOf(loaded));
 }
 
-export function* promptsOf({ flow, graph }: Registered): Generator<Sized> {
+type Said = { readonly prompt: Prompt; readonly steps?: readonly StepId[] };
+
+function* promptsOf({ flow }: Loaded): Generator<Said> {
   yield { prompt: flow.system };
-  for (const { id, prompt, guard } of graph.steps.values()) {
+  for (const { id, prompt, guard } of Object.values(flow.steps)) {
     yield { prompt, steps: [id] };
     for (const { edition } of guard?.checks ?? []) yield { prompt: edition, steps: [id] };
   }
-  for (const { prompt } of graph.sections) yield { prompt };
+  for (const prompt of Object.values(flow.sections ?? {})) yield { prompt };
   for (const { edition } of flow.stopGuard?.checks ?? []) yield { prompt: edition };
+}
+
+/** Each file once. */
+function* checkSizes(loaded: Loaded): Generator<Finding> {
+  const told = new Set<string>();
+  for (const { prompt, steps } of promptsOf(loaded)) {
+    const { file, text } = prompt;
+    if (file === null || text.length <= DEFAULTS.promptLength || told.has(file)) continue;
+    told.add(file);
+    yield {
+      code: "PROMPT-SIZE",
+      document: emptyDocument(file),
+      pointer: "",
+      ...(steps !== undefined && { steps }),
+      message: `${file} holds a prompt of ${text.length} characters; above ${DEFAULTS.promptLength} few models can read it.`,
+      fix: "Shorten the prompt, and let the model read large files with its tools.",
+    };
+  }
 }
 
 const SYSTEM_NAMES: readonly string[] = ["agent_name", "verdict_criteria"];
 
-export function* checkSystem({ sources, flow, files }: Registered): Generator<Finding> {
+/** The form with check prompts has words of its own for a system prompt that is not there. */
+function* checkSystem(loaded: Registered): Generator<Finding> {
+  const isCheck = loaded.sources.dialect === "check";
+  for (const finding of systemFaults(loaded)) yield isCheck ? { ...finding, severity: "warning" } : finding;
+}
+
+function* systemFaults({ sources, flow, files }: Registered): Generator<Finding> {
   const { agent, agentDocument: document } = sources;
   const path = agent.runner.flow.systemPromptPath;
   const pointer = "/runner/flow/systemPromptPath";

@@ -3,13 +3,38 @@ import type { Need, Step, StepId } from "../../flow/flow.ts";
 import { readersOf } from "./prompt-files.ts";
 import type { Finding } from "./finding.ts";
 import { atStep, type Registered } from "./loaded.ts";
+import { error, warning, type Codes, type Rules } from "./rule.ts";
 import { inPrompt } from "../text/prompt-places.ts";
 import type { StepSource } from "../registry/registry-shape.ts";
 import type { Section } from "../registry/sections.ts";
 import { didYouMean } from "../text/suggest.ts";
 import { INPUT_TEXT, placeholderPlaces, readsInput, runtimeNames } from "../registry/variables.ts";
 
-export function* checkPrompts(loaded: Registered): Generator<Finding> {
+export const rules: Rules = { gated: [checkPrompts] };
+
+export const codes = {
+  "INPUT-SHADOWED": warning("input never read", "A parameter of the same name takes precedence."),
+  "INPUT-SOURCE": error("input without source", "An input reads a value that another step hands on."),
+  "UV-EARLY": error(
+    "variable not yet available",
+    "The first visit of a run has no previous visit to report on.",
+  ),
+  "UV-UNDECLARED": warning(
+    "variable not declared",
+    "Readers and checks rely on uvVariables to know what a prompt needs.",
+  ),
+  "UV-PLAIN": warning(
+    "placeholder without uv-",
+    "Only {uv-name} is replaced; other braces are sent to the model unchanged.",
+  ),
+  "STDIN-UNDECLARED": warning(
+    "input not declared",
+    "Without usesStdin, the step runs even without input, and {input_text} is then empty.",
+  ),
+  "STDIN-UNREAD": warning("input never read", "Piped input would not reach the model."),
+} satisfies Codes;
+
+function* checkPrompts(loaded: Registered): Generator<Finding> {
   const suppliers = suppliersOf(loaded);
   for (const [id, step] of loaded.graph.steps) {
     const source = loaded.sources.registry.steps.get(id)!;

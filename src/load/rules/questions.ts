@@ -1,15 +1,10 @@
 /** Rules about steps with check prompts. */
 import type { Prompt, StepId } from "../../flow/flow.ts";
 import { FORBIDDEN_NAMES } from "../../flow/json.ts";
-import { checkSystem, promptsOf } from "./prompt-files.ts";
-import { isWritten } from "../text/document.ts";
 import type { Finding } from "./finding.ts";
-import { stepsWithoutEnd } from "./graph.ts";
 import { atStep, witness, type Registered } from "./loaded.ts";
-import { escapesProject } from "../text/paths.ts";
+import { error, warning, type Codes, type Rules } from "./rule.ts";
 import { inPrompt } from "../text/prompt-places.ts";
-import { checkSizes } from "../registry/prompt-sizes.ts";
-import { foldersNamed } from "../registry/prompts.ts";
 import { onwardKey, questionOf } from "../questions/questions.ts";
 import type {
   CheckedStep,
@@ -21,18 +16,20 @@ import type {
 import { didYouMean } from "../text/suggest.ts";
 import { placeholders, RUNTIME_NAMES } from "../registry/variables.ts";
 
-export function* checkQuestions(loaded: Registered): Generator<Finding> {
+export const rules: Rules = { check: [checkQuestions] };
+
+export const codes = {
+  "STEP-ID-FORM": warning("unusual step id", "A hash as id stays the same when its step is moved."),
+  "STEP-NO-WAY": error("no onward path", "Only the check of a step decides where the run continues."),
+  "TRANS-EMPTY": error("empty transition", "An empty transition would silently end a run."),
+} satisfies Codes;
+
+function* checkQuestions(loaded: Registered): Generator<Finding> {
   const { questions } = loaded.sources;
   if (questions === undefined) return;
-  // The form has words of its own for a system prompt that is not there.
-  for (const finding of checkSystem(loaded)) yield { ...finding, severity: "warning" };
-  yield* checkSizes(promptsOf(loaded));
-  yield* checkSize(loaded, questions);
-  yield* checkBasePath(loaded, questions);
-  yield* checkLimit(loaded);
   for (const [id, source] of questions.steps) {
-    yield* checkId(loaded, id, source, questions);
     if (FORBIDDEN_NAMES.has(id)) continue;
+    yield* checkId(loaded, id, questions);
     yield* checkIterations(loaded, id, source);
     yield* checkPlace(loaded, id, ["prompt"], source.prompt, id);
     if (source.check === undefined) yield noCheck(loaded, id);
@@ -41,59 +38,12 @@ export function* checkQuestions(loaded: Registered): Generator<Finding> {
       yield* checkOnward(loaded, id, source.check);
     }
   }
-  yield* checkEnd(loaded);
 }
 
 const HASH_ID = /^s_[0-9a-f]{4,8}$/;
 
-function* checkSize(loaded: Registered, { steps }: CheckRegistry): Generator<Finding> {
-  const { registryDocument: document } = loaded.sources;
-  if (steps.size > 0 || !isWritten(document, ["steps"])) return;
-  yield {
-    code: "SR-LOAD-001",
-    document,
-    pointer: "/steps",
-    message: `${document.file} has no steps.`,
-    fix: "Add a step.",
-  };
-}
-
-function* checkBasePath({ name, sources }: Registered, { basePath }: CheckRegistry): Generator<Finding> {
-  if (!foldersNamed(basePath, `.agent/${name}`).slice(0, 1).every(escapesProject)) return;
-  yield {
-    code: "AC-SERVICE-003",
-    document: sources.registryDocument,
-    pointer: "/basePath",
-    message: `The folder "${basePath}" is outside the project; Lockstep reads nothing there.`,
-    fix: "Name a folder inside the project.",
-  };
-}
-
-function* checkLimit({ sources, flow }: Registered): Generator<Finding> {
-  const written = sources.agent.runner.verdict.config.maxIterations;
-  if (written === undefined || written === flow.limits.visits) return;
-  yield {
-    code: "CONFIG-NOT-ACTED-ON",
-    document: sources.agentDocument,
-    pointer: "/runner/verdict/config/maxIterations",
-    message: `maxIterations has no effect: a run with check prompts has at most ${flow.limits.visits} visits.`,
-    fix: 'Remove "maxIterations", or limit the steps with maxRetries.',
-  };
-}
-
-function* checkId(
-  loaded: Registered,
-  id: StepId,
-  source: CheckedStep,
-  { steps }: CheckRegistry,
-): Generator<Finding> {
+function* checkId(loaded: Registered, id: StepId, { steps }: CheckRegistry): Generator<Finding> {
   const at = atStep(loaded, id);
-  if (FORBIDDEN_NAMES.has(id)) {
-    const { document, pointer } = at;
-    const message = `"${id}" is not a valid step id.`;
-    yield { code: "FORBIDDEN-NAME", document, pointer, message, fix: "Rename the step." };
-    return;
-  }
   if ([...steps.keys()].some((other) => id === questionOf(other))) {
     yield {
       code: "SR-VALID-004",
@@ -107,14 +57,6 @@ function* checkId(
       ...at,
       message: `The id "${id}" is not s_ and 4 to 8 hexadecimal digits.`,
       fix: "Give the step an id such as s_a8f3, here and in every next and fallback.",
-    };
-  }
-  if (source.id !== undefined && source.id !== id) {
-    yield {
-      code: "SR-VALID-004",
-      ...atStep(loaded, id, "id"),
-      message: `The step "${id}" calls itself "${source.id}".`,
-      fix: `Set "id" to "${id}".`,
     };
   }
 }
@@ -265,24 +207,5 @@ function* checkTransition(
     message: `"${taken}" in ${owner} of the step "${id}" leads to "${target}", but there is no such step.${didYouMean(target, flow.ids)}`,
     fix: `Name a step of the flow, or add "${target}".`,
     witness: witness(loaded, id, target),
-  };
-}
-
-function* checkEnd(loaded: Registered): Generator<Finding> {
-  const { reach, graph } = loaded;
-  const endless = stepsWithoutEnd(graph.steps);
-  // Reached steps are in the order of their distance. A step without a check is a finding of its own.
-  const stuck = [...(reach?.steps ?? [])].filter(
-    (id) => endless.has(id) && graph.flow.kinds.has(id) && graph.steps.has(questionOf(id)),
-  );
-  const [first] = stuck;
-  if (first === undefined) return;
-  const others = stuck.length === 1 ? "" : ` The same applies to ${stuck.length - 1} more.`;
-  yield {
-    code: "FLOW-NO-END",
-    ...atStep(loaded, first),
-    message: `The step "${first}" has no path to an end of the flow.${others}`,
-    fix: 'Give the last step of the flow { "complete": true } in onPass.',
-    witness: witness(loaded, first),
   };
 }

@@ -2,8 +2,9 @@
 import type { StepId } from "../../flow/flow.ts";
 import type { Code } from "./codes.ts";
 import { correctTo, type Finding } from "./finding.ts";
-import { reachFrom, targetsOf } from "./graph.ts";
+import { targetsOf } from "./graph.ts";
 import { gateForm } from "../registry/gate-forms.ts";
+import { error, warning, type Codes, type Rules } from "./rule.ts";
 import { atStep, witness, type Registered } from "./loaded.ts";
 import { conditionKey, continuationOf } from "../registry/moves.ts";
 import {
@@ -12,10 +13,38 @@ import {
   type StepSource,
   type TransitionSource,
 } from "../registry/registry-shape.ts";
-import { valuesAt } from "../registry/promises.ts";
 import { didYouMean, onlyNear } from "../text/suggest.ts";
 
-export function* checkRoutes(loaded: Registered): Generator<Finding> {
+export const rules: Rules = { gated: [checkRoutes] };
+
+export const codes = {
+  "SR-TRANS-002": error("no target", "Only closing may end a flow; any other intent must lead to a step."),
+  "SR-TRANS-003": error("next without a rule", "An intent the model may choose must lead somewhere."),
+  "SR-TRANS-004": error("handoff without a rule", "An intent the model may choose must lead somewhere."),
+  "SR-TRANS-005": error("handoff without target", "A handoff must name the step it leads to."),
+  "SR-TRANS-006": error("handoff to an unknown step", "A transition can only lead to a step that exists."),
+  "SR-TRANS-007": error("escalate without a rule", "An intent the model may choose must lead somewhere."),
+  "SR-TRANS-008": error("escalate without target", "An escalation must name the step it leads to."),
+  "SR-TRANS-009": error("escalate to an unknown step", "A transition can only lead to a step that exists."),
+  "SR-TRANS-010": error("jump without target", "A jump needs a declared target, or a field that names one."),
+  "TRANS-CONDITION": error(
+    "unknown condition",
+    "A condition must name a key of the data that the step itself hands on.",
+  ),
+  "TRANS-BOTH": warning(
+    "target beside a condition",
+    "A transition has either one target or targets selected by a condition; the other is ignored.",
+  ),
+  "TRANS-CLOSING": warning("closing without a rule", "The keys of transitions should match the enum."),
+  "TRANS-REPEAT": warning("repeat without a rule", "The keys of transitions should match the enum."),
+  "FLOW-NEXT-CLOSURE": warning(
+    "next into a closure",
+    "Use handoff to reach a closure; next is for continuing work.",
+  ),
+  "FLOW-HANDOFF-WORK": warning("handoff to a work step", "A handoff should lead towards a closure."),
+} satisfies Codes;
+
+function* checkRoutes(loaded: Registered): Generator<Finding> {
   const { registry } = loaded.sources;
   const isGated = [...registry.steps.values()].some((step) => step.structuredGate !== undefined);
   for (const id of loaded.graph.flow.ids) {
@@ -33,13 +62,12 @@ export function* checkRoutes(loaded: Registered): Generator<Finding> {
       };
     }
   }
-  yield* checkReach(loaded);
 }
 
-type Codes = { readonly missing: Code; readonly none: Code; readonly unknown: Code };
+type ByFault = { readonly missing: Code; readonly none: Code; readonly unknown: Code };
 
-const PLAIN: Codes = { missing: "SR-TRANS-003", none: "SR-TRANS-002", unknown: "SR-TRANS-001" };
-const CODES_BY_INTENT: { readonly [intent in Intent]: Codes } = {
+const PLAIN: ByFault = { missing: "SR-TRANS-003", none: "SR-TRANS-002", unknown: "SR-TRANS-001" };
+const CODES_BY_INTENT: { readonly [intent in Intent]: ByFault } = {
   next: PLAIN,
   repeat: PLAIN,
   closing: PLAIN,
@@ -153,9 +181,8 @@ function* checkRule(
     return;
   }
   if (rule.target === null) yield bothWays(loaded, id, intent, "condition", "target");
-  const { carry, answer } = loaded.graph.steps.get(id)!;
-  const key = conditionKey(rule.condition, carry);
-  if (key === null) {
+  const { carry } = loaded.steps.get(id)!;
+  if (conditionKey(rule.condition, carry) === null) {
     const keys = carry.map(({ key }) => key);
     yield {
       code: "TRANS-CONDITION",
@@ -172,33 +199,8 @@ function* checkRule(
       ),
     };
   }
-  if (!rule.targets.has("default")) {
-    yield {
-      code: "TRANS-DEFAULT",
-      ...atStep(loaded, id, "transitions", intent, "targets"),
-      message: `The transition "${intent}" of the step "${id}" has no "default" among its targets.`,
-      fix: 'Add "default" with the id of a step.',
-    };
-  }
-  const schema = answer.kind === "object" && answer.schema.kind === "schema" ? answer.schema.schema : true;
-  const path = carry.find((one) => one.key === key)?.path;
-  const values = path === undefined ? null : valuesAt(schema, path);
-  for (const [value, target] of rule.targets) {
+  for (const [value, target] of rule.targets)
     yield* checkTarget(loaded, id, intent, target, ["targets", value], codes);
-    if (value === "default" || values === null || values.includes(value)) continue;
-    const at = atStep(loaded, id, "transitions", intent, "targets", value);
-    const near = onlyNear(value, values);
-    yield {
-      code: "TRANS-UNUSED",
-      ...at,
-      message: `The case "${value}" of "${intent}" in the step "${id}" is never taken: the schema allows ${values.join(", ")} in "${path!.join(".")}".${didYouMean(value, values)}`,
-      fix: "Correct the value, or remove the case.",
-      ...(near !== null &&
-        !rule.targets.has(near) && {
-          mend: [{ file: at.document.file, pointer: at.pointer, kind: "rename" as const, to: near }],
-        }),
-    };
-  }
 }
 
 /** Two ways to say where an intent leads, of which one is never read. */
@@ -217,7 +219,7 @@ function* checkTarget(
   intent: Intent,
   target: StepId | null,
   path: readonly string[],
-  codes: Codes,
+  codes: ByFault,
 ): Generator<Finding> {
   const { flow } = loaded.graph;
   const at = atStep(loaded, id, "transitions", intent, ...path);
@@ -329,26 +331,4 @@ function* checkManners(loaded: Registered, id: StepId): Generator<Finding> {
     message: `"handoff" of the step "${id}" leads to "${target}", which is a work step.`,
     fix: 'Use "next" or "jump" between work steps, and "handoff" to a closure.',
   };
-}
-
-/** Every entry of the registry counts, whichever verdict type uses it. */
-export function* checkReach(loaded: Registered): Generator<Finding> {
-  const { graph, sources } = loaded;
-  const entries = new Set([
-    graph.entry.step,
-    sources.registry.entryStep ?? "",
-    ...sources.registry.entryStepMapping.values(),
-  ]);
-  const known = [...entries].filter((id) => graph.steps.has(id));
-  if (known.length === 0) return;
-  const reached = new Set(known.flatMap((id) => [...reachFrom(id, graph.steps).steps]));
-  for (const id of graph.flow.ids) {
-    if (reached.has(id)) continue;
-    yield {
-      code: "FLOW-UNREACHABLE",
-      ...atStep(loaded, id),
-      message: `No transition leads to the step "${id}" from ${known.map((entry) => `"${entry}"`).join(" or ")}.`,
-      fix: "Add a transition to it, or remove it.",
-    };
-  }
 }

@@ -1,10 +1,23 @@
 /** Rules about the sandbox: hosts that say what they mean, and folders that can be opened without opening everything. */
 import { isWritten } from "../text/document.ts";
 import type { Finding } from "./finding.ts";
-import type { Registered } from "./loaded.ts";
+import type { Loaded } from "./loaded.ts";
+import { error, type Codes, type Rules } from "./rule.ts";
 
-export function* checkSandbox({ sources }: Registered): Generator<Finding> {
-  const { agentDocument: document, agent } = sources;
+export const rules: Rules = { all: [checkSandbox] };
+
+export const codes = {
+  "SANDBOX-HOST": error(
+    "sandbox host",
+    "A host list is only as strict as its widest entry: commands can send anything they can read to an allowed host.",
+  ),
+  "SANDBOX-PATH": error(
+    "sandbox folder",
+    "A command that can write to the home folder, the run records or the trust list is not confined.",
+  ),
+} satisfies Codes;
+
+function* checkSandbox({ agentDocument: document, agent }: Loaded): Generator<Finding> {
   const { network, filesystem } = agent.runner.boundaries.sandbox;
   const at = "/runner/boundaries/sandbox";
   if (!isWritten(document, ["runner", "boundaries", "sandbox"])) return;

@@ -1,6 +1,7 @@
 /** Rules about the names of tools in allowedTools. */
 import { MCP_PREFIX } from "../../flow/mcp.ts";
-import type { Document } from "../text/document.ts";
+import { at, type Loaded } from "./loaded.ts";
+import { warning, type Codes, type Rules } from "./rule.ts";
 import type { Finding } from "./finding.ts";
 import { didYouMean } from "../text/suggest.ts";
 
@@ -11,23 +12,28 @@ export type ToolNames = {
   readonly known: ReadonlySet<string>;
 };
 
+export const rules: Rules = { all: [checkToolNames] };
+
+export const codes = {
+  "TOOL-UNKNOWN": warning(
+    "unknown tool",
+    "An unknown tool name allows nothing, so steps have fewer tools than the list suggests.",
+  ),
+} satisfies Codes;
+
 /**
  * An entry that names no tool allows nothing, and the steps have one tool less than their author thinks. `--fix` leaves it
  * alone: what a model may use is not widened by a guess.
  */
-export function* checkToolNames(
-  entries: readonly string[],
-  { offered, known }: ToolNames,
-  { document, pointer }: { readonly document: Document; readonly pointer: string },
-): Generator<Finding> {
-  for (const [index, entry] of entries.entries()) {
+function* checkToolNames(loaded: Loaded): Generator<Finding> {
+  const { offered, known } = loaded.tools;
+  for (const [index, entry] of loaded.agent.runner.boundaries.allowedTools.entries()) {
     const open = entry.indexOf("(");
     const [tool, limit] = open === -1 ? [entry, ""] : [entry.slice(0, open).trimEnd(), entry.slice(open)];
     if (tool.startsWith(MCP_PREFIX) || (isName(tool, known) && (limit === "" || tool === "Bash"))) continue;
     yield {
       code: "TOOL-UNKNOWN",
-      document,
-      pointer: `${pointer}/${index}`,
+      ...at(loaded, "settings", "runner", "boundaries", "allowedTools", String(index)),
       message: isName(tool, known)
         ? `"${entry}" in allowedTools allows nothing: only Bash takes a command in parentheses.`
         : `"${entry}" in allowedTools allows nothing: there is no tool "${tool}".${didYouMean(tool, known)}`,

@@ -7,6 +7,18 @@ import { escapesProject, joinPath } from "../text/paths.ts";
 import { escapeSegment } from "../text/places.ts";
 import type { ValidatorSource } from "../registry/registry-shape.ts";
 import { didYouMean } from "../text/suggest.ts";
+import { error, warning, type Codes } from "./rule.ts";
+
+export const codes = {
+  "CHECK-PARAM": error(
+    "unusable parameter",
+    "Values are passed to commands as shell variables, so a name must not change how commands run, and a value must fit into a variable.",
+  ),
+  "CHECK-VALUE": warning(
+    "value not supplied",
+    "The shell replaces a missing value by an empty string, which changes the meaning of the command.",
+  ),
+} satisfies Codes;
 
 /** One condition, with the validator it asks for. */
 export type Asked = {

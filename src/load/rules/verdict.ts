@@ -3,8 +3,26 @@ import type { Flow } from "../../flow/flow.ts";
 import { partsOf, type Part } from "../../flow/rules.ts";
 import type { Finding } from "./finding.ts";
 import { visitsToVerdict, type Registered } from "./loaded.ts";
+import { error, warning, type Codes, type Rules } from "./rule.ts";
 
-export function* checkVerdict(loaded: Registered): Generator<Finding> {
+export const rules: Rules = { gated: [checkVerdict] };
+
+export const codes = {
+  "VERDICT-NEVER": error(
+    "verdict never fires",
+    "A run that cannot succeed spends tokens until a limit stops it, and then fails.",
+  ),
+  "VERDICT-UNTOLD": warning(
+    "model not told how to end",
+    "A model can only give a keyword or a block that a prompt asks it for.",
+  ),
+  "VERDICT-CLOSES": warning(
+    "issue closed by a count",
+    "A count shows that a run is over, not that its work is done.",
+  ),
+} satisfies Codes;
+
+function* checkVerdict(loaded: Registered): Generator<Finding> {
   yield* checkReachable(loaded);
   yield* checkTold(loaded);
   yield* checkClosing(loaded);

@@ -5,12 +5,24 @@ import { readText } from "../text/document.ts";
 import type { Finding } from "./finding.ts";
 import { gateForm } from "../registry/gate-forms.ts";
 import type { Registered } from "./loaded.ts";
+import { warning, type Codes, type Rules } from "./rule.ts";
 import { escapeSegment, placer } from "../text/places.ts";
 import { inPrompt, textDocument } from "../text/prompt-places.ts";
 import { didYouMean, onlyNear } from "../text/suggest.ts";
 import { INPUT_TEXT, namesRead, placeholders } from "../registry/variables.ts";
 
-export function* checkWords(loaded: Registered): Generator<Finding> {
+export const rules: Rules = { gated: [checkWords] };
+
+export const codes = {
+  "PARAM-UNREAD": warning("parameter never read", "A value that no prompt reads changes nothing."),
+  "UV-FRONT-MATTER": warning("front matter differs", "One of the two lists of variables is out of date."),
+  "PR-INTENT": warning(
+    "intent in the prompt",
+    "A model follows its prompt; an answer that the gate rejects costs a retry or the run.",
+  ),
+} satisfies Codes;
+
+function* checkWords(loaded: Registered): Generator<Finding> {
   for (const step of loaded.graph.steps.values()) {
     if (step.prompt.file === null || step.prompt.builtIn !== undefined) continue;
     yield* checkFrontMatter(loaded, step, step.prompt.file);

@@ -1,9 +1,9 @@
 /** What the rules about stages look at: the machine as built, the files as written. */
 import type { Step, StepId } from "../../flow/flow.ts";
+import { fieldPathText, type Placeholder, type Stranger } from "../../flow/text/placeholder.ts";
 import type { Document } from "../text/document.ts";
 import { targetsOf } from "../rules/graph.ts";
 import type { Loaded } from "../rules/loaded.ts";
-import { escapeSegment } from "../text/places.ts";
 import type { StageFile } from "./stage-file.ts";
 import type { MachineSource } from "./stage-shape.ts";
 
@@ -32,8 +32,20 @@ export function findEntry({ entry }: MachineSource, steps: ReadonlyMap<StepId, S
   return { step: entry ?? (others.length === 0 ? only : ""), candidates };
 }
 
-/** A place in a stage file. */
-export function atStage({ stages }: Machine, id: StepId, ...path: readonly (string | number)[]) {
-  const pointer = path.map((part) => `/${escapeSegment(String(part))}`).join("");
-  return { document: stages.get(id)!.document, pointer, steps: [id] };
+/** What a result holds, and so what a path into it may begin with. */
+export const RESULT_FIELDS = [
+  "parsed",
+  "output",
+  "verdict",
+  "reason",
+  "capHit",
+  "attemptCount",
+  "stageId",
+  "stageExecutionId",
+];
+
+/** Where something in the body is, as findings tell it: `/body#task`, `/body#stage.name`, `/body#{{env.X}}`. */
+export function bodyPointer(part: Placeholder | Stranger): string {
+  if (part.kind === "stranger") return `/body#${part.written}`;
+  return `/body#${part.root === "ctx" ? "" : "stage."}${fieldPathText(part.path)}`;
 }

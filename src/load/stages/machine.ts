@@ -12,10 +12,11 @@ import { aboutAgent, open, settingsOf } from "../agent/agent-file.ts";
 import type { LoadResult, LoadWorld, SchemaToTry } from "../index.ts";
 import { onlyProblems, resultOf } from "../result.ts";
 import { stagePlaces } from "./stage-places.ts";
-import { checkMachine } from "../rules/machine.ts";
+import { checkMachine } from "../rules/check.ts";
 import { DEFAULTS } from "../agent/defaults.ts";
 import { emptyDocument, readText, type Document } from "../text/document.ts";
-import { toProblem, type Finding } from "../rules/finding.ts";
+import type { Finding } from "../rules/finding.ts";
+import { toProblem } from "../rules/weigh.ts";
 import { reachFrom } from "../rules/graph.ts";
 import { buildCheck } from "../registry/guards.ts";
 import { modernAgent } from "../agent/legacy.ts";
@@ -119,6 +120,11 @@ export function loadMachine(name: string, files: FileTree, world: LoadWorld): Lo
     flow,
     entry,
     isWhole: unread.length === 0 && !isBroken,
+    // A stage that nothing leads to must be sound all the same, so that every stage counts.
+    live: null,
+    entries: new Map([...stages].map(([id, { source }]) => [id, source])),
+    runLimits: machine.limits,
+    words: { step: "stage", agent: "machine", way: "next", howToEnd: HOW_TO_END },
     where: stagePlaces({ agentDocument, document: machineDocument, stages }),
     files,
     tools: world.tools,
@@ -128,9 +134,10 @@ export function loadMachine(name: string, files: FileTree, world: LoadWorld): Lo
   // What the rules would miss may stand in the machine.yaml that could not be read.
   if (!isBroken) findings.push(...checkMachine(whole));
   const problems = toProblems(findings, stages);
-  return sorted(resultOf(whole, `${folder}/stages`, problems, [...schemasOf(whole)], [], null));
+  return sorted(resultOf(whole, `${folder}/stages`, problems, [...schemasOf(whole)]));
 }
 
+const HOW_TO_END = "Let a stage lead to end, for instance by a switch on its result.";
 const NO_PROMPT: Prompt = { file: null, text: "", tried: [], variables: [] };
 
 /** A stage that nothing leads to must be sound all the same, so that every stage counts. */

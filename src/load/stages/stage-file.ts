@@ -1,17 +1,12 @@
 /** A stage file as it was read: front matter that is the contract, a body that is the system prompt. */
 import type { Files } from "../../flow/files.ts";
 import { FORBIDDEN_NAMES, isObject, own, type Json, type JsonSchema } from "../../flow/json.ts";
-import {
-  fieldPathText,
-  placeholdersIn,
-  strangersIn,
-  type Placeholder,
-  type Stranger,
-} from "../../flow/text/placeholder.ts";
+import { placeholdersIn, strangersIn } from "../../flow/text/placeholder.ts";
 import type { Code } from "../rules/codes.ts";
 import { DEFAULTS } from "../agent/defaults.ts";
 import { emptyDocument, readText, type Document } from "../text/document.ts";
 import type { Finding } from "../rules/finding.ts";
+import { bodyPointer } from "./machine-parts.ts";
 import { readShape, show } from "../text/shape.ts";
 import { END, STAGE, type StageSource } from "./stage-shape.ts";
 import { readYaml, type Stretch } from "../text/yaml.ts";
@@ -103,12 +98,6 @@ export function draftFault(schema: Json): string | null {
   const draft = isObject(schema) ? own(schema, "$schema") : undefined;
   if (draft === undefined || (typeof draft === "string" && /2020-12|draft-07/.test(draft))) return null;
   return `its $schema is ${show(draft)}, but must be that of draft 2020-12 or of draft-07`;
-}
-
-/** Where something in the body is, as findings tell it: `/body#task`, `/body#stage.name`, `/body#{{env.X}}`. */
-export function bodyPointer(part: Placeholder | Stranger): string {
-  if (part.kind === "stranger") return `/body#${part.written}`;
-  return `/body#${part.root === "ctx" ? "" : "stage."}${fieldPathText(part.path)}`;
 }
 
 /** Blank lines around the body are not part of it. */

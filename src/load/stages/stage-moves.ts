@@ -6,6 +6,7 @@ import type { Code } from "../rules/codes.ts";
 import type { Finding } from "../rules/finding.ts";
 import { escapeSegment } from "../text/places.ts";
 import { readShape } from "../text/shape.ts";
+import { RESULT_FIELDS } from "./machine-parts.ts";
 import type { StageFile } from "./stage-file.ts";
 import { END, NEXT_RESULT, PARALLEL, SWITCH, type MachineSource } from "./stage-shape.ts";
 import { didYouMean } from "../text/suggest.ts";
@@ -16,18 +17,6 @@ export type MoveWorld = {
   readonly joinRule: MachineSource["joinRule"];
   readonly findings: Finding[];
 };
-
-/** What a result holds, and so what a path into it may begin with. */
-export const RESULT_FIELDS = [
-  "parsed",
-  "output",
-  "verdict",
-  "reason",
-  "capHit",
-  "attemptCount",
-  "stageId",
-  "stageExecutionId",
-];
 
 const DONE: Move = { kind: "end", outcome: "completed" };
 

@@ -26,7 +26,9 @@ export function stagePlaces({ agentDocument, document, stages }: Files): Where {
         return { document: agentDocument, path: [id, ...rest] };
       case "steps": {
         const stage = stages.get(id);
-        return stage === undefined ? null : { document: stage.document, path: stageKeys(rest) };
+        // A key of that name is the author's own.
+        if (stage === undefined || rest[0] === "model") return null;
+        return { document: stage.document, path: stageKeys(rest) };
       }
       default:
         return null;

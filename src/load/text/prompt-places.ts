@@ -12,7 +12,8 @@ export function inPrompt(files: Files, prompt: Prompt, at: number): Pick<Finding
   if (known === undefined) {
     const read = readText(files, file);
     const whole = read.kind === "text" ? read.text : prompt.text;
-    known = { base: Math.max(0, whole.indexOf(prompt.text)), placeOf: placer(whole) };
+    // The front matter may hold the same words.
+    known = { base: Math.max(0, whole.lastIndexOf(prompt.text)), placeOf: placer(whole) };
     PLACED.set(prompt, known);
   }
   return { document: textDocument(file, known.placeOf, known.base + Math.max(0, at)), pointer: "" };

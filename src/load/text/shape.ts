@@ -3,59 +3,12 @@
  * defaults and validates a value, and becomes the JSON Schema that editors use.
  */
 import { isObject, own, type Json, type JsonObject, type JsonSchema } from "../../flow/json.ts";
+import type { Form, Shape } from "../../flow/shape.ts";
 import type { Code } from "../rules/codes.ts";
 import type { Document } from "./document.ts";
 import { correctTo, type Finding } from "../rules/finding.ts";
 import { escapeSegment } from "./places.ts";
 import { didYouMean, onlyNear } from "./suggest.ts";
-
-/** A shape, and as a type the value that reading it gives. */
-export type Shape<T> = Form & { readonly [READS]?: T };
-export type Reads<S> = S extends Shape<infer T> ? T : never;
-
-export type Form = {
-  readonly doc: string;
-  readonly required?: true;
-  /** Its absence only warns. */
-  readonly mild?: true;
-  /** Much depends on it: under a misspelled name it is read as it was meant, and its name is the only error. */
-  readonly vital?: true;
-  readonly default?: Json;
-  /** The finding's code when this value is missing or wrong; otherwise the reader's. */
-  readonly code?: Code;
-  /** The code when it is missing, where that is another one. */
-  readonly missing?: Code;
-} & (
-  | {
-      readonly kind: "text";
-      readonly enum?: readonly string[];
-      /** Former words for the same, read as the present one. */
-      readonly old?: { readonly [word: string]: string };
-      readonly pattern?: string;
-      readonly filled?: true;
-      readonly nullable?: true;
-    }
-  | { readonly kind: "number"; readonly min?: number; readonly integer?: true }
-  | { readonly kind: "flag" }
-  | { readonly kind: "list"; readonly of: Form; readonly filled?: true }
-  | { readonly kind: "map"; readonly of: Form }
-  | {
-      readonly kind: "object";
-      readonly fields: { readonly [key: string]: Form };
-      /** What other keys hold; absent: there are none. */
-      readonly rest?: Form;
-      /** Other keys are the author's own: only one that is nearly a known key is told. */
-      readonly open?: true;
-      /** A group is there even when it was not written: its fields then have their defaults. */
-      readonly group: boolean;
-    }
-  | {
-      readonly kind: "any";
-      readonly types?: readonly ("object" | "array" | "string")[];
-      /** What editors are told of it; whoever reads it checks the rest. */
-      readonly schema?: JsonSchema;
-    }
-);
 
 export type Reader = { readonly document: Document; readonly code: Code; readonly findings: Finding[] };
 
@@ -64,110 +17,11 @@ export function readShape<T>(shape: Shape<T>, value: Json | undefined, pointer: 
   return read(shape, value, pointer, reader, false) as T;
 }
 
-type Options = {
-  readonly required?: true;
-  readonly mild?: true;
-  readonly vital?: true;
-  readonly code?: Code;
-  readonly missing?: Code;
-};
-type Absent<O> = O extends { readonly default: Json } ? never : undefined;
-type Word<O> = O extends { readonly enum: readonly (infer W)[] } ? W : string;
-type Null<O> = O extends { readonly nullable: true } ? null : never;
-type Fields = { readonly [key: string]: Form };
-type ReadsAll<F extends Fields> = { readonly [K in keyof F]: Reads<F[K]> };
-
-export function text<
-  const O extends Options & {
-    readonly default?: string;
-    readonly enum?: readonly string[];
-    readonly old?: { readonly [word: string]: string };
-    readonly pattern?: string;
-    readonly filled?: true;
-    readonly nullable?: true;
-  },
->(doc: string, options?: O): Shape<Word<O> | Null<O> | Absent<O>> {
-  return { kind: "text", doc, ...options };
-}
-
-export function number<
-  const O extends Options & { readonly default?: number; readonly min?: number; readonly integer?: true },
->(doc: string, options?: O): Shape<number | Absent<O>> {
-  return { kind: "number", doc, ...options };
-}
-
-export function flag<const O extends Options & { readonly default?: boolean }>(
-  doc: string,
-  options?: O,
-): Shape<boolean | Absent<O>> {
-  return { kind: "flag", doc, ...options };
-}
-
-export function list<
-  T,
-  const O extends Options & { readonly default?: readonly Json[]; readonly filled?: true },
->(doc: string, of: Shape<T>, options?: O): Shape<readonly NonNullable<T>[] | Absent<O>> {
-  return { kind: "list", doc, of, ...options };
-}
-
-/** An object whose keys are names that the author chose. Reads as empty when absent. */
-export function map<T>(
-  doc: string,
-  of: Shape<T>,
-  options?: Options,
-): Shape<ReadonlyMap<string, Exclude<T, undefined>>> {
-  return { kind: "map", doc, of, ...options };
-}
-
-export function object<F extends Fields>(
-  doc: string,
-  fields: F,
-  options?: Options,
-): Shape<ReadsAll<F> | undefined> {
-  return { kind: "object", doc, fields, group: false, ...options };
-}
-
-export function group<F extends Fields>(
-  doc: string,
-  fields: F,
-  options?: Options & { readonly open?: true },
-): Shape<ReadsAll<F>> {
-  return { kind: "object", doc, fields, group: true, ...options };
-}
-
-/** A group with further keys of the author's own, which read as the map `rest`. */
-export function openGroup<F extends Fields, T>(
-  doc: string,
-  fields: F,
-  rest: Shape<T>,
-): Shape<ReadsAll<F> & { readonly rest: ReadonlyMap<string, Exclude<T, undefined>> }> {
-  return { kind: "object", doc, fields, rest, group: true };
-}
-
-/** The same object, none of whose members is required. */
-export function optional<T>(shape: Shape<T>): Shape<T> {
-  if (shape.kind !== "object") return shape;
-  const fields = Object.entries(shape.fields).map(([key, field]) => {
-    const { required: _required, ...rest } = field;
-    return [key, rest] as const;
-  });
-  return { ...shape, fields: Object.fromEntries(fields) };
-}
-
-export function anything(
-  doc: string,
-  options?: Options & {
-    readonly types?: readonly ("object" | "array" | "string")[];
-    readonly schema?: JsonSchema;
-  },
-): Shape<Json | undefined> {
-  return { kind: "any", doc, ...options };
-}
-
 /** The table as JSON Schema. Unknown keys are refused there, so that an editor underlines a misspelled one. */
 export function toJsonSchema(form: Form): JsonSchema {
   const { doc: description } = form;
-  const common = { description, ...(form.default === undefined ? {} : { default: form.default }) };
+  const usual = form.usual ?? form.default ?? null;
+  const common = { description, ...(usual === null ? {} : { default: usual }) };
   switch (form.kind) {
     case "text":
       return {
@@ -208,8 +62,6 @@ export function toJsonSchema(form: Form): JsonSchema {
       return { ...common, ...(form.schema ?? (form.types && { type: [...form.types] })) };
   }
 }
-
-declare const READS: unique symbol;
 
 const FOREIGN_KEY = "^\\$(schema|comment)$";
 
@@ -293,7 +145,10 @@ function readObject(
 }
 
 /** Fields that cannot be missing → the names under which they seem to be written. */
-function misspelledIn(fields: Fields, value: JsonObject): ReadonlyMap<string, string> {
+function misspelledIn(
+  fields: { readonly [key: string]: Form },
+  value: JsonObject,
+): ReadonlyMap<string, string> {
   const found = new Map<string, string>();
   const lacking = Object.keys(fields).filter((key) => {
     const { required, mild, vital } = fields[key]!;
@@ -370,7 +225,7 @@ function wrong(
   more: Pick<Finding, "mend"> = {},
 ): unknown {
   reader.findings.push({
-    code: form.code ?? reader.code,
+    code: (form.code as Code | undefined) ?? reader.code,
     document: reader.document,
     pointer,
     message: `${named(pointer, reader)} is ${show(value)}, but must be ${expected}.${hint}`,
@@ -383,7 +238,7 @@ function wrong(
 function reportMissing(form: Form, pointer: string, reader: Reader): void {
   const otherwise = form.default === undefined ? "" : ` ${JSON.stringify(form.default)} is used.`;
   reader.findings.push({
-    code: form.missing ?? form.code ?? reader.code,
+    code: ((form.missing ?? form.code) as Code | undefined) ?? reader.code,
     document: reader.document,
     pointer,
     ...(form.mild && { severity: "warning" as const }),

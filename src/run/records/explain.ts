@@ -14,18 +14,20 @@ import type {
   StepId,
 } from "../../flow/flow.ts";
 import { handlerOf } from "../../flow/handlers.ts";
-import { isObject, own, type Json, type Path } from "../../flow/json.ts";
+import { isObject, own, readPath, type Json, type JsonObject, type Path } from "../../flow/json.ts";
 import { fieldPathText, placeholdersIn } from "../../flow/text/placeholder.ts";
 import { outlineOf, type Edge, type Node } from "../../tell/outline.ts";
 import type { Problem } from "../../flow/problem.ts";
 import { maxIterationsOf } from "../../flow/rules.ts";
-import { DEFAULTS, MODE_BY_KIND } from "../../load/agent/defaults.ts";
+import { AGENT } from "../../load/agent/agent-shape.ts";
+import { MODE_BY_KIND } from "../../load/agent/defaults.ts";
+import { leavesOf } from "../../load/text/record.ts";
 import { reachFrom } from "../../load/rules/graph.ts";
 import { originOf, type Origin, type OriginOf, type Written } from "../../load/text/origin.ts";
 import { fieldWords } from "../../load/registry/schemas.ts";
 import { effectiveLimits } from "../../load/agent/spending.ts";
 import { stageSupplier } from "../../prompts/stage.ts";
-import { nameIn, parseLenient, parseTemplate, templateNames } from "../../prompts/template.ts";
+import { nameIn, parseLenient, parseTemplate, templateNames } from "../../flow/text/template.ts";
 import { supplierOf, type Supplier } from "../../prompts/variables.ts";
 import { flowDigest, type LoadedAgent } from "../load.ts";
 
@@ -147,7 +149,7 @@ export type GuardedCheck = Check & {
   readonly tried: readonly string[];
 };
 
-type Explainable = Pick<LoadedAgent, "agent" | "flow" | "origin" | "stepsIn" | "problems">;
+type Explainable = Pick<LoadedAgent, "agent" | "flow" | "origin" | "stepsIn" | "settings" | "problems">;
 
 /** What the user's settings allow any run, and the file that says so. */
 export type UserLimits = { readonly limits: Limits; readonly file: string | null };
@@ -156,7 +158,7 @@ const NO_LIMITS: UserLimits = { limits: {}, file: null };
 
 /** The agent as a whole; null when its files give no flow. */
 export function explainAgent(
-  { flow, origin, stepsIn, agent, problems }: Explainable,
+  { flow, origin, stepsIn, settings, agent, problems }: Explainable,
   ofUser: UserLimits = NO_LIMITS,
 ): AgentExplained | null {
   if (flow === null) return null;
@@ -176,7 +178,7 @@ export function explainAgent(
       ...parameter,
       origin: origin(["parameters", parameter.name])?.origin ?? NOT_WRITTEN,
     })),
-    settings: [...settingsOf(flow, origin), ...limitRows(flow, origin, ofUser)],
+    settings: [...settingsOf(flow, origin, settings), ...limitRows(flow, origin, ofUser)],
     steps: outlineOf(flow, problems).nodes,
     budget: budgetOf(flow),
     problems,
@@ -252,71 +254,17 @@ const NOT_WRITTEN: Origin = { kind: "default" };
 const DEFAULT_MODEL: Path = ["settings", "runner", "flow", "defaultModel"];
 const PERMISSION_MODE: Path = ["settings", "runner", "boundaries", "permissionMode"];
 
-/** Every setting beside the graph, in the words of agent.json. What a run reads is in the flow, so the values are too. */
-function settingsOf(flow: Flow, origin: OriginOf): AgentExplained["settings"] {
-  const { settings } = flow;
-  const { verdict, boundaries, github, actions, worktree, finalize, logging } = settings;
-  const model = origin(DEFAULT_MODEL)?.value ?? DEFAULTS.model;
-  const { maxIterations: _, ...config } = verdict.config;
-  const rows: readonly (readonly [key: string, value: Json])[] = [
-    ...(flow.dialect === "stage"
-      ? [["limits.visits", flow.limits.visits] as const]
-      : [
-          ["runner.verdict.type", verdict.type] as const,
-          ["runner.verdict.config.maxIterations", maxIterationsOf(flow)] as const,
-          ...Object.entries(config).map(([key, value]) => [`runner.verdict.config.${key}`, value] as const),
-          [
-            "runner.flow.prompts.strict",
-            origin(["settings", "runner", "flow", "prompts", "strict"])?.value ?? false,
-          ] as const,
-        ]),
-    ["runner.flow.defaultModel", model],
-    ["runner.flow.schemas.inspection", settings.inspectSchemas],
-    ["runner.flow.askUserAutoResponse", settings.autoResponse],
-    ["runner.boundaries.allowedTools", boundaries.allowedTools],
-    // Where the agent names none, each step has the mode of its kind.
-    ["runner.boundaries.permissionMode", origin(PERMISSION_MODE)?.value ?? null],
-    ["runner.boundaries.sandbox.enabled", boundaries.sandbox.enabled],
-    ["runner.boundaries.sandbox.network.mode", boundaries.sandbox.network.mode],
-    ["runner.boundaries.sandbox.network.trustedDomains", boundaries.sandbox.network.trustedDomains],
-    ["runner.boundaries.sandbox.filesystem.allowedPaths", boundaries.sandbox.filesystem.allowedPaths],
-    ["runner.boundaries.sandbox.excludedCommands", boundaries.sandbox.excludedCommands],
-    ["runner.boundaries.sandbox.allowUnsandboxedCommands", boundaries.sandbox.allowUnsandboxedCommands],
-    ["runner.integrations.github.enabled", github.enabled],
-    ...Object.entries(github.labels).map(
-      ([key, label]) => [`runner.integrations.github.labels.${key}`, label] as const,
-    ),
-    ["runner.integrations.github.labels.completion.add", github.completion.add],
-    ["runner.integrations.github.labels.completion.remove", github.completion.remove],
-    ["runner.integrations.github.defaultClosureAction", github.defaultClosureAction],
-    ["runner.integrations.github.answerLabels", github.answerLabels ?? []],
-    ["runner.integrations.github.mentions", github.mentions === true],
-    ["runner.actions.enabled", actions.enabled],
-    ["runner.actions.types", actions.types],
-    ["runner.actions.outputFormat", actions.outputFormat],
-    ["runner.actions.otherIssues", actions.otherIssues ?? false],
-    ...actions.types.map((type) => [`runner.actions.handlers.${type}`, handlerOf(actions, type)] as const),
-    ["runner.execution.worktree.enabled", worktree.enabled],
-    ["runner.execution.worktree.root", worktree.root],
-    ["runner.execution.worktree.copy", worktree.copy ?? []],
-    ["runner.execution.finalize.autoMerge", finalize.autoMerge],
-    ["runner.execution.finalize.push", finalize.push],
-    ["runner.execution.finalize.remote", finalize.remote],
-    ["runner.execution.finalize.createPr", finalize.createPr],
-    ["runner.execution.finalize.prTarget", finalize.prTarget],
-    ["runner.questions.askUser", settings.questions?.askUser ?? "auto"],
-    [
-      "runner.questions.expireAfter",
-      origin(["settings", "runner", "questions", "expireAfter"])?.value ?? null,
-    ],
-    ["runner.ifInterrupted", origin(["settings", "runner", "ifInterrupted"])?.value ?? "retry"],
-    ["runner.watch.repeats", settings.watch?.repeats ?? null],
-    ["runner.watch.inactivityMs", settings.watch?.inactivityMs ?? null],
-    ["runner.logging.directory", logging.directory],
-    ["runner.logging.format", logging.format],
-    ["runner.logging.maxFiles", logging.maxFiles],
-  ];
-  return rows.map(([key, value]) => {
+/** Every setting of agent.json, in the order of its declaration, with the value that holds. */
+function settingsOf(flow: Flow, origin: OriginOf, settings: JsonObject): AgentExplained["settings"] {
+  const isStages = flow.dialect === "stage";
+  const rows = [...leavesOf(AGENT)].flatMap(({ path, form }): readonly Row[] => {
+    const key = path.join(".");
+    if (!key.startsWith("runner.") || ELSEWHERE.test(key) || (isStages && BESIDE_STEPS.test(key))) return [];
+    const value = readPath(settings, path) ?? form.usual ?? null;
+    return own(SPREAD, key)?.(flow, value, key) ?? [[key, value]];
+  });
+  const visits: readonly Row[] = isStages ? [["limits.visits", flow.limits.visits]] : [];
+  return [...visits, ...rows].map(([key, value]) => {
     const path = key.split(".");
     const written = origin(path[0] === "runner" ? ["settings", ...path] : path);
     // An older word for the same type is written, and holds.
@@ -324,6 +272,34 @@ function settingsOf(flow: Flow, origin: OriginOf): AgentExplained["settings"] {
     return { key, value, origin: isType ? written.origin : originOf(written, value) };
   });
 }
+
+type Row = readonly [key: string, value: Json];
+
+/** What is explained in its own place: limits, servers of tools, the configuration of the verdict. */
+const ELSEWHERE = /^runner\.(?:limits|mcpServers|verdict\.config)\b/;
+/** What an agent made of stages has no use for. */
+const BESIDE_STEPS = /^runner\.(?:verdict|flow\.(?:systemPromptPath|prompts|schemas\.base))\b/;
+
+/** Settings that are told by several rows. */
+const SPREAD: { readonly [key: string]: (flow: Flow, value: Json, key: string) => readonly Row[] } = {
+  "runner.verdict.type": (flow, value, key) => {
+    const { maxIterations: _, ...config } = flow.settings.verdict.config;
+    return [
+      [key, value],
+      ["runner.verdict.config.maxIterations", maxIterationsOf(flow)],
+      ...Object.entries(config).map(([name, said]): Row => [`runner.verdict.config.${name}`, said]),
+    ];
+  },
+  "runner.integrations.github.labels.completion.add": ({ settings }, value, key) => [
+    ...Object.entries(settings.github.labels).map(([name, label]): Row => [
+      `runner.integrations.github.labels.${name}`,
+      label,
+    ]),
+    [key, value],
+  ],
+  "runner.actions.handlers": ({ settings: { actions } }, _value, key) =>
+    actions.types.map((type): Row => [`${key}.${type}`, handlerOf(actions, type)]),
+};
 
 /** What a run may spend: of two limits the lesser holds. */
 function limitRows(flow: Flow, origin: OriginOf, ofUser: UserLimits): readonly LimitRow[] {

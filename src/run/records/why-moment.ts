@@ -2,7 +2,7 @@
 import { fillIn } from "../../effects/process/shell.ts";
 import { readCarry, readReason } from "../../engine/decide/gate.ts";
 import type { Fork, Lane, State } from "../../engine/decide/state.ts";
-import { contextOf } from "../../engine/decide/stage-lane.ts";
+import { contextOf } from "../../engine/decide/attempt.ts";
 import { outsideOf, standing, type Standing } from "../../engine/decide/stop.ts";
 import type {
   AnswerRead,

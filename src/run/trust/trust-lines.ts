@@ -8,8 +8,13 @@ import { handlerOf, isOnGitHub, namesIssue } from "../../flow/handlers.ts";
 import { own } from "../../flow/json.ts";
 import type { McpServer } from "../../flow/mcp.ts";
 import { partsOf } from "../../flow/rules.ts";
-import type { Actions, Finalize, GitHub, Settings } from "../../flow/settings.ts";
-import { DEFAULTS } from "../../load/agent/defaults.ts";
+import {
+  WORKTREE_ROOT,
+  type Actions,
+  type Finalize,
+  type GitHub,
+  type Settings,
+} from "../../flow/settings.ts";
 import { IN_WORKTREE } from "./trust-store.ts";
 
 /** Sorted, each once. `confined`: the commands of the run are in a sandbox. */
@@ -140,9 +145,7 @@ function worktreeLines({ worktree, finalize }: Settings): readonly string[] {
   const { enabled, root, copy }: Partial<Settings["worktree"]> = worktree;
   return [
     ...(enabled ? [IN_WORKTREE] : []),
-    ...(root === undefined || root === DEFAULTS.worktreeRoot
-      ? []
-      : [`git: keeps worktrees in ${word(root)}`]),
+    ...(root === undefined || root === WORKTREE_ROOT ? [] : [`git: keeps worktrees in ${word(root)}`]),
     ...(copy ?? []).map((path) => `git: copies ${word(path)} into the worktree`),
     ...outcomes(finalize, enabled),
   ];

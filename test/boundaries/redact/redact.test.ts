@@ -215,7 +215,9 @@ test("a value that is learned later is taken out from then on", () => {
   const redactor = createRedactor(() => []);
   const secret = "plain words of a key";
   assert.equal(redactor.text(`so: ${secret}`), `so: ${secret}`);
+  assert.deepEqual(redactor.value({ [secret]: 1 }), { [secret]: 1 });
   redactor.learn(secret);
+  assert.deepEqual(redactor.value({ [secret]: 1 }), { "[redacted]": 1 });
   assert.equal(redactor.text(`so: ${secret}`), "so: [redacted]");
   assert.doesNotMatch(redactor.text(encodeURIComponent(secret)), /plain/);
 });

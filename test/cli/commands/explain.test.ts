@@ -6,6 +6,8 @@ import { agentText, stepText } from "../../../src/cli/commands/explain.ts";
 import { renderText } from "../../../src/cli/graph/graph-text.ts";
 import { createPaint } from "../../../src/cli/text/text.ts";
 import { outlineOf } from "../../../src/tell/outline.ts";
+import { AGENT } from "../../../src/load/agent/agent-shape.ts";
+import { leavesOf } from "../../../src/load/text/record.ts";
 import { originOf, type Origin } from "../../../src/load/text/origin.ts";
 import { explainAgent, explainStep } from "../../../src/run/records/explain.ts";
 import { load as loadFrom } from "../../../src/run/load.ts";
@@ -121,6 +123,18 @@ test("in a file of an earlier form it is the place of the old key", () => {
   const { origin } = load({ ...files, ".agent/iterator/agent.json": JSON.stringify(old) });
   const written = origin(["settings", "runner", "flow", "defaultModel"])!;
   assert.equal(line(written.origin), "written agent.json/behavior/defaultModel");
+});
+
+test("every setting that agent.json may hold is explained", () => {
+  const told = new Set(world().agent.settings.map(({ key }) => key));
+  const apart = /^runner\.(?:limits|mcpServers|verdict\.config|actions\.handlers)\b/;
+  const settings = [...leavesOf(AGENT)].map(({ path }) => path.join("."));
+  const expected = settings.filter((key) => key.startsWith("runner.") && !apart.test(key));
+  assert.ok(expected.length > 30);
+  assert.deepEqual(
+    expected.filter((key) => !told.has(key)),
+    [],
+  );
 });
 
 test("equal values are equal whatever the order of their keys", () => {

@@ -1486,7 +1486,7 @@ const ROWS: readonly Row[] = [
         enum: ["continuation.issue", "closure.isue"],
       },
     }),
-    at: `steps_registry.json ${S}/structuredGate/targetField`,
+    at: "schemas/issue.schema.json /initial.issue/properties/next_action/properties/target",
     says: /Did you mean "closure\.issue"/,
     witness: ["initial.issue", "closure.isue"],
   },
@@ -1577,10 +1577,22 @@ const ROWS: readonly Row[] = [
     at: `steps_registry.json ${S}/outputSchemaRef`,
   },
   {
+    code: "SCHEMA_POINTER_ERROR",
+    name: "a reference that leads nowhere",
+    changes: { "schema /initial.issue/properties/analysis": { $ref: "#/definitions/none" } },
+    at: "schemas/issue.schema.json /initial.issue/properties/analysis/$ref",
+  },
+  {
+    code: "FAILED_SCHEMA_RESOLUTION",
+    name: "a reference to a file that is not there",
+    changes: { "schema /closure.issue/properties/summary": { $ref: "none.json#/x" } },
+    at: "schemas/issue.schema.json /closure.issue/properties/summary/$ref",
+  },
+  {
     code: "SCHEMA_CIRCULAR_REFERENCE",
     name: "a circle",
     changes: { "schema /definitions/base": { $ref: "#/definitions/base" } },
-    at: `steps_registry.json ${S}/outputSchemaRef`,
+    at: "schemas/issue.schema.json /definitions/base/$ref",
   },
   {
     code: "MALFORMED_SCHEMA_IDENTIFIER",
@@ -1593,13 +1605,13 @@ const ROWS: readonly Row[] = [
     code: "SCHEMA-STEP-ID",
     name: "the const of another step",
     changes: { "schema /closure.issue/properties/stepId": { const: "closure.other" } },
-    at: `steps_registry.json ${CLOSURE}/outputSchemaRef`,
+    at: "schemas/issue.schema.json /closure.issue/properties/stepId",
   },
   {
     code: "SCHEMA-STEP-ID-OPEN",
     name: "a const in another schema only",
     changes: { "schema /closure.issue/properties/stepId": { const: "closure.issue" } },
-    at: `steps_registry.json ${S}/outputSchemaRef`,
+    at: "schemas/issue.schema.json /initial.issue",
     says: /as that of "closure\.issue" does/,
   },
   {
@@ -1612,7 +1624,7 @@ const ROWS: readonly Row[] = [
         items: { type: "object" },
       },
     },
-    at: `steps_registry.json ${CLOSURE}/outputSchemaRef`,
+    at: "schemas/issue.schema.json /closure.issue/properties/found",
     says: /at \/properties\/found/,
   },
 
@@ -1891,6 +1903,17 @@ const ROWS: readonly Row[] = [
     changes: { "prompts/steps/initial/issue/f_default.md": "{uv-issue} {uv-iterateMax}" },
     at: "initial/issue/f_default.md ",
     place: [1, 12],
+    step: "initial.issue",
+  },
+  {
+    code: "UV-UNDECLARED",
+    name: "the words of the prompt in its front matter too",
+    changes: {
+      "prompts/steps/initial/issue/f_default.md":
+        "---\nabout: {uv-issue} {uv-iterateMax}\n---\n\n{uv-issue} {uv-iterateMax}\n",
+    },
+    at: "initial/issue/f_default.md ",
+    place: [5, 12],
     step: "initial.issue",
   },
   {

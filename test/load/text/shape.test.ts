@@ -15,10 +15,9 @@ import {
   number,
   object,
   openGroup,
-  readShape,
   text,
-  toJsonSchema,
-} from "../../../src/load/text/shape.ts";
+} from "../../../src/flow/shape.ts";
+import { readShape, toJsonSchema } from "../../../src/load/text/shape.ts";
 import { AGENT as GOOD_AGENT, REGISTRY as GOOD_REGISTRY } from "../world.ts";
 
 const SHAPE = group("A thing.", {

@@ -1,8 +1,8 @@
-/** What a stage knows of itself during one visit, and how its code is asked. */
+/** What a visit knows of its attempts, and how the project's code is asked about them. */
 import type { AtVisit, Deed, Phase } from "../../flow/deed.ts";
 import type { StepCommand, HookName } from "../../flow/event.ts";
 import type { Step } from "../../flow/flow.ts";
-import { own, type JsonObject } from "../../flow/json.ts";
+import { isObject, own, type Json, type JsonObject } from "../../flow/json.ts";
 import type { Lane, StageLane, State, Try } from "./state.ts";
 import { doNext, phaseDeed, phaseOf, type Here } from "./visit.ts";
 
@@ -77,4 +77,32 @@ export function judged(
 
 export function lastTry({ tries }: StageLane, more: Partial<Try>): readonly Try[] {
   return [...tries.slice(0, -1), { ...tries.at(-1)!, ...more }];
+}
+
+/** The next command, after the pause that comes before the attempt with this number. */
+export function afterPause(here: Here, nth: number, next: StepCommand): State {
+  const ms = pauseBefore(at(here).rules.backoff, nth);
+  const { step, visit } = here.lane;
+  return doNext(here, ms === 0 ? next : { type: "wait", step, visit, attempt: 1, ms, next });
+}
+
+/** Without chance in it, so that a run replays as it was. */
+function pauseBefore(backoff: "none" | "linear" | "exponential", nth: number): number {
+  if (backoff === "none") return 0;
+  const ms = backoff === "linear" ? BASE_PAUSE_MS * nth : BASE_PAUSE_MS * 2 ** (nth - 1);
+  return Math.min(ms, LONGEST_PAUSE_MS);
+}
+
+const BASE_PAUSE_MS = 1000;
+const LONGEST_PAUSE_MS = 30_000;
+
+/** `"ok"`, or `{ verdict: "retry", reason }`. */
+export function readVerdict(value: Json): { readonly outcome: string; readonly reason: string } {
+  const member = (name: string) => (isObject(value) ? own(value, name) : undefined);
+  const outcome = typeof value === "string" ? value : (member("verdict") ?? member("outcome"));
+  const reason = member("reason");
+  return {
+    outcome: typeof outcome === "string" ? outcome : "",
+    reason: typeof reason === "string" ? reason : "",
+  };
 }

@@ -1,9 +1,10 @@
-/** How a stage ends: Exit makes its result, Next says where the machine goes on. Pure, like all of `decide`. */
+/** How a visit with a result is left: exit makes the result, next says where the run goes on. */
 import type { PlainMove } from "../../flow/deed.ts";
+import type { HookName } from "../../flow/event.ts";
 import type { Carry, Label, StepId } from "../../flow/flow.ts";
 import { isObject, own, readPath, type Json, type JsonObject } from "../../flow/json.ts";
 import { edgeTaken, follow, join, move } from "./advance.ts";
-import { at, executionId, inPhase, judged, lastTry, runHook } from "./stage-lane.ts";
+import { at, executionId, inPhase, judged, lastTry, runHook } from "./attempt.ts";
 import { messages } from "./messages.ts";
 import type { Lane, StageResult, State } from "./state.ts";
 import { enter, fail, led, type Here } from "./visit.ts";
@@ -42,6 +43,14 @@ export function breakOff(here: Here, code: string, reason: string): State {
   };
   const handoff = { ...state.handoff, [lane.step]: result };
   return join({ ...here, state: { ...state, handoff } }, "fail", []);
+}
+
+export function badHook(here: Here, hook: HookName, what: string): State {
+  return breakOff(
+    here,
+    "LifecycleFailure",
+    `The ${hook} hook of stage "${here.step.id}" gave something else: ${what}.`,
+  );
 }
 
 /** What the stage leaves behind is kept, and the machine's context with it; siblings leave only their results. */

@@ -1,0 +1,133 @@
+/** What comes before a conversation: the project's setup, and the gate, which may wait, ask a person or skip the visit. */
+import type { CheckResult, StepCommand, Question } from "../../flow/event.ts";
+import { isObject, own, type Json } from "../../flow/json.ts";
+import { RESERVED_FIELDS } from "../../flow/text/placeholder.ts";
+import { questionId } from "../../flow/question.ts";
+import { afterPause, at, contextOf, hookCommand, inPhase, readVerdict, runHook } from "./attempt.ts";
+import { badHook, breakOff, conclude } from "./leaving.ts";
+import type { Lane, State } from "./state.ts";
+import { askAgain, checksRead, doNext, suspend, type Here } from "./visit.ts";
+
+/** `value` is the context as the setup hook left it. */
+export function afterSetup(here: Here, value: Json | undefined): State {
+  if (value === undefined) return runHook(inPhase(here, "gate"), "checkGate", declaredGate);
+  if (!isObject(value)) return badHook(here, "setup", "it must leave an object as its context");
+  const before = contextOf(here.state, here.lane);
+  const stolen = [...RESERVED_FIELDS].find((name) => !sameMember(own(before, name), own(value, name)));
+  if (stolen !== undefined) {
+    const why = `setup of stage "${here.step.id}" writes ctx.${stolen}, which belongs to the run. Use another name.`;
+    return breakOff(here, "ContextMutationForbidden", why);
+  }
+  const ctx = Object.fromEntries(Object.entries(value).filter(([name]) => !RESERVED_FIELDS.has(name)));
+  return runHook(inPhase(here, "gate", { ctx }), "checkGate", declaredGate);
+}
+
+export function hookedGate(here: Here, value: Json): State {
+  const { outcome, reason } = readVerdict(value);
+  switch (outcome) {
+    case "proceed":
+    case "ok":
+      return act(here);
+    case "skip":
+      return conclude(here, "skip", reason || "the gate said skip");
+    case "defer":
+    case "retry":
+      return unresolved(here, "defer", reason);
+    case "block":
+      return unresolved(here, "block", reason);
+    default:
+      return badHook(here, "checkGate", 'it must give "proceed", "skip", "defer" or "block"');
+  }
+}
+
+export function declaredGate(here: Here): State {
+  const { gate } = at(here).rules;
+  if (gate === undefined) return act(here);
+  return doNext(inPhase(here, "gate"), gateCheck(here, gate));
+}
+
+/** A check as a gate: what fails now may pass later. */
+export function gateChecked(here: Here, results: readonly CheckResult[]): State {
+  const failed = results.find((result) => !result.ok);
+  checksRead(here, "gate", null, results, failed);
+  if (failed === undefined) return act(here);
+  return unresolved(here, failed.unrecoverable === undefined ? "defer" : "block", failed.summary);
+}
+
+function unresolved(here: Here, outcome: "defer" | "block", reason: string): State {
+  const { stage, rules } = at(here);
+  const { id } = here.step;
+  const why = `The gate of stage "${id}" says ${outcome}${reason === "" ? "" : `: ${reason}`}`;
+  switch (rules.unresolved) {
+    case "fail":
+      return breakOff(here, "StageGateUnresolved", why);
+    case "skip":
+      return conclude(here, "skip", why);
+    case "ask": {
+      const { step, visit } = here.lane;
+      const asking: Question = {
+        id: questionId(step, visit, "gate"),
+        about: "gate",
+        text: `${why}\nGo on with the stage all the same, skip it, or let the run fail?`,
+        choices: ["proceed", "skip", "fail"],
+      };
+      const command: StepCommand = {
+        type: "question",
+        step,
+        visit,
+        attempt: 1,
+        question: asking,
+        asked: false,
+      };
+      return doNext(inPhase(here, "gate"), command);
+    }
+    case "retry-later": {
+      const deferred = stage.deferred + 1;
+      const again = regate(here);
+      if (outcome === "block" || deferred >= rules.attempts) {
+        const lane: Lane = { ...here.lane, stage: { ...stage, phase: "gate", deferred: 0 }, command: again };
+        return suspend(
+          { ...here, lane },
+          "StageGateUnresolved",
+          `${why}. Resume the run when that has changed.`,
+        );
+      }
+      const waiting = {
+        ...here,
+        lane: { ...here.lane, stage: { ...stage, phase: "gate", deferred } as const },
+      };
+      return afterPause(waiting, deferred, again);
+    }
+  }
+}
+
+export function told(here: Here, answer: string | null): State {
+  if (answer === "proceed") return act(here);
+  const why = answer === null ? "there was nobody to ask" : "a person said so";
+  if (answer === "skip") return conclude(here, "skip", why);
+  return breakOff(
+    here,
+    "StageGateUnresolved",
+    `The gate of stage "${here.step.id}" is not resolved: ${why}.`,
+  );
+}
+
+function regate(here: Here): StepCommand {
+  const { gate } = at(here).rules;
+  return here.flow.hooks === undefined && gate !== undefined
+    ? gateCheck(here, gate)
+    : hookCommand(here, "checkGate");
+}
+
+function gateCheck({ lane: { step, visit } }: Here, gate: string): StepCommand {
+  return { type: "check", step, visit, attempt: 1, checks: [gate] };
+}
+
+function act(here: Here): State {
+  const { state, lane } = inPhase(here, "act");
+  return askAgain(state, lane);
+}
+
+function sameMember(a: Json | undefined, b: Json | undefined): boolean {
+  return JSON.stringify(a) === JSON.stringify(b);
+}

@@ -1,0 +1,124 @@
+/** Rules about values that are handed on, and about switches that decide by them: the schema names what they read. */
+import type { Move, Step } from "../../flow/flow.ts";
+import { isObject, parseDotPath, type Json, type Path } from "../../flow/json.ts";
+import { isNamed, promiseOf, valuesAt } from "../registry/promises.ts";
+import type { Machine } from "../stages/machine-parts.ts";
+import { didYouMean, onlyNear } from "../text/suggest.ts";
+import type { Finding } from "./finding.ts";
+import { answerSchema, at, written, type At, type Loaded, type Registered } from "./loaded.ts";
+import { warning, type Codes, type Rules } from "./rule.ts";
+
+export const rules: Rules = { all: [checkSwitches], gated: [checkHandoff], stage: [checkOutput] };
+
+export const codes = {
+  "HANDOFF-FIELD": warning(
+    "handoff field not in the schema",
+    "A field that the schema does not name has no value to hand on.",
+  ),
+  "TRANS-DEFAULT": warning("no default", "Without a default, an unexpected value ends the run."),
+} satisfies Codes;
+
+function* checkSwitches(loaded: Loaded): Generator<Finding> {
+  for (const step of loaded.steps.values()) {
+    const seen = new Set<Move>();
+    for (const [label, move] of Object.entries(step.edges)) {
+      // A stage that is skipped goes on where one that is done does.
+      if (move.kind !== "switch" || seen.has(move)) continue;
+      seen.add(move);
+      yield* checkSwitch(loaded, step, label, move);
+    }
+  }
+}
+
+function* checkSwitch(
+  loaded: Loaded,
+  step: Step,
+  label: string,
+  move: Extract<Move, { kind: "switch" }>,
+): Generator<Finding> {
+  const { words } = loaded;
+  const isStage = words.step === "stage";
+  const name = isStage ? "next" : label;
+  const place = (...part: Path) => at(loaded, "steps", step.id, "edges", label, ...part);
+  const { path, schema } = readBy(step, move.on, isStage);
+  const promised = path === null ? "unknown" : promiseOf(schema, path);
+  if (isStage && (promised === "never" || promised === "unnamed")) {
+    yield {
+      code: "GATE-FIELD",
+      ...place("on"),
+      message: `The stage "${step.id}" switches on "${move.on.join(".")}", which its completionSchema does not name.`,
+      fix: `Add "${path!.join(".")}" to completionSchema, or correct the path.`,
+    };
+  }
+  const values = path === null ? null : valuesAt(schema, path);
+  const said = written(loaded, "steps", step.id, "edges", label, "cases");
+  const cases = isObject(said) ? said : {};
+  const isCovered =
+    promised === "sure" && values?.every((value) => Object.hasOwn(move.cases, value)) === true;
+  if (!Object.hasOwn(cases, "default") && !(isStage && isCovered)) {
+    yield {
+      code: "TRANS-DEFAULT",
+      ...place("cases"),
+      message: `"${name}" of the ${words.step} "${step.id}" has no default: any other value, or a missing one, ends the run.`,
+      fix: `Add "default" with the id of a ${words.step}${isStage ? ", or end" : ""}.`,
+    };
+  }
+  for (const value of Object.keys(cases)) {
+    if (value === "default" || values === null || values.includes(value)) continue;
+    const here = place("cases", value);
+    const near = onlyNear(value, values);
+    yield {
+      code: "TRANS-UNUSED",
+      ...here,
+      message: `The case "${value}" of "${name}" in the ${words.step} "${step.id}" is never taken: the schema allows ${values.join(", ")} in "${path!.join(".")}".${didYouMean(value, values)}`,
+      fix: "Correct the value, or remove the case.",
+      ...(near !== null &&
+        !Object.hasOwn(cases, near) && {
+          mend: [{ file: here.document.file, pointer: here.pointer, kind: "rename" as const, to: near }],
+        }),
+    };
+  }
+}
+
+/** Where in the answer the value of a switch is; a step reads what it hands on, a stage its own result. */
+function readBy(
+  step: Step,
+  on: Path,
+  isStage: boolean,
+): { readonly path: Path | null; readonly schema: Json } {
+  const [root = "", ...field] = on;
+  if (isStage) return { path: field, schema: root === "parsed" ? answerSchema(step) : true };
+  return { path: step.carry.find(({ key }) => key === root)?.path ?? null, schema: answerSchema(step) };
+}
+
+function* checkHandoff(loaded: Registered): Generator<Finding> {
+  for (const [id, step] of loaded.steps) {
+    const fields = loaded.sources.registry.steps.get(id)?.structuredGate?.handoffFields ?? [];
+    const schema = answerSchema(step);
+    for (const [index, field] of fields.entries()) {
+      if (schema === true || isNamed(schema, parseDotPath(field))) continue;
+      const owner = `handoffFields of the step "${id}"`;
+      yield notNamed(at(loaded, "steps", id, "carry", String(index)), field, owner, "its schema");
+    }
+  }
+}
+
+function* checkOutput(machine: Machine): Generator<Finding> {
+  for (const [id, step] of machine.steps) {
+    const schema = answerSchema(step);
+    for (const { key, path } of step.stage?.output ?? []) {
+      if (schema === true || isNamed(schema, path.slice(1))) continue;
+      const owner = `output of the stage "${id}"`;
+      yield notNamed(at(machine, "steps", id, "carry", key), path.join("."), owner, "its completionSchema");
+    }
+  }
+}
+
+function notNamed(place: At, field: string, owner: string, schema: string): Finding {
+  return {
+    code: "HANDOFF-FIELD",
+    ...place,
+    message: `"${field}" in ${owner} is not in ${schema}.`,
+    fix: `Add "${field.replace(/^parsed\./, "")}" to ${schema.replace("its ", "the ")}, or correct the path.`,
+  };
+}

@@ -1,0 +1,91 @@
+/** Rules about stages as a machine: one is the first, siblings end where they are, and a failure is no success. */
+import type { Move, StepId } from "../../flow/flow.ts";
+import type { Machine } from "../stages/machine-parts.ts";
+import { didYouMean } from "../text/suggest.ts";
+import type { Finding } from "./finding.ts";
+import { at, witness } from "./loaded.ts";
+import { warning, type Codes, type Rules } from "./rule.ts";
+
+export const rules: Rules = { stage: [checkEntry, checkSiblings, checkFailures] };
+
+export const codes = {
+  "STAGE-CAP-SUCCESS": warning(
+    "failure goes on as success",
+    "When success and failure lead to the same stage, a stage that ran out of turns looks like a success.",
+  ),
+} satisfies Codes;
+
+function* checkEntry({ source, document, steps, entry, isWhole }: Machine): Generator<Finding> {
+  // What could not be read may be the stage that is missing.
+  if (!isWhole || steps.has(entry.step)) return;
+  const finding = { code: "StageDefinitionInvalid", document, pointer: "/entry" } as const;
+  if (source.entry !== undefined) {
+    const hint = didYouMean(source.entry, steps.keys());
+    const message = `The entry stage "${source.entry}" does not exist.${hint}`;
+    yield { ...finding, message, fix: "Name a stage of the machine." };
+    return;
+  }
+  const names = entry.candidates.map((id) => `"${id}"`).join(", ");
+  const message =
+    entry.candidates.length === 0
+      ? "No stage can be the first: another stage leads to each of them."
+      : `The first stage is ambiguous: nothing leads to any of ${names}.`;
+  const example = entry.candidates[0] ?? [...steps.keys()][0] ?? "plan";
+  yield { ...finding, message, fix: `Set it in ${document.file}, for example entry: ${example}.` };
+}
+
+/** Siblings end where they are: only the join goes on. */
+function* checkSiblings(machine: Machine): Generator<Finding> {
+  const { steps } = machine;
+  const told = new Set<StepId>();
+  for (const { id: owner, edges } of steps.values()) {
+    if (edges.ok?.kind !== "fork") continue;
+    for (const id of edges.ok.steps) {
+      const sibling = steps.get(id);
+      if (sibling === undefined || told.has(id)) continue;
+      told.add(id);
+      const onward = sibling.edges.ok;
+      if (onward !== undefined && !isTerminal(onward)) {
+        const nested = onward.kind === "fork" ? "fans out itself" : "leads to another stage";
+        yield {
+          code: "StageDefinitionInvalid",
+          ...at(machine, "steps", id, "edges", "ok"),
+          message: `The stage "${id}" runs beside others after "${owner}", but ${nested}.`,
+          fix: "Remove its next, and let the join lead on.",
+          witness: witness(machine, id),
+        };
+      }
+      const failure = sibling.edges.fail;
+      const recovery = failure?.kind === "goto" ? steps.get(failure.step) : undefined;
+      if (recovery === undefined || isTerminal(recovery.edges.ok!)) continue;
+      yield {
+        code: "StageDefinitionInvalid",
+        ...at(machine, "steps", id, "edges", "fail"),
+        message: `The stage "${id}" runs beside others, and its failure leads to "${recovery.id}", which leads on.`,
+        fix: `Let onFail lead to a stage without next: the group of "${id}" has failed all the same.`,
+        witness: witness(machine, id, recovery.id),
+      };
+    }
+  }
+}
+
+function isTerminal(move: Move): boolean {
+  if (move.kind !== "switch") return move.kind === "end";
+  return [...Object.values(move.cases), ...(move.otherwise === undefined ? [] : [move.otherwise])].every(
+    isTerminal,
+  );
+}
+
+/** A stage that ran out of turns must not lead on as if it had been done. */
+function* checkFailures(machine: Machine): Generator<Finding> {
+  for (const [id, { edges }] of machine.steps) {
+    const { ok, cap } = edges;
+    if (ok?.kind !== "goto" || cap?.kind !== "goto" || ok.step !== cap.step) continue;
+    yield {
+      code: "STAGE-CAP-SUCCESS",
+      ...at(machine, "steps", id, "edges", "fail"),
+      message: `The stage "${id}" leads to "${ok.step}" when it is done, and also when it failed or ran out of turns.`,
+      fix: "Let onFail lead to a stage that deals with the failure, or remove it.",
+    };
+  }
+}
