@@ -6,7 +6,6 @@ import {
   type Confinement,
   type EffectEvent,
   type Entry,
-  type Event,
   type Judged,
   type Led,
   type Origin,

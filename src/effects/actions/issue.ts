@@ -62,7 +62,7 @@ export type Change = {
   readonly done: string;
   readonly not: string;
   /** What comes after `gh issue`. */
-  readonly command: readonly string[];
+  readonly byHand: readonly string[];
   /** `seen`: the issue as it is, if it was looked at. */
   readonly make: (github: GitHub, seen?: Issue) => Promise<Outcome<unknown>>;
 };
@@ -78,7 +78,7 @@ export function adding(issue: number, labels: readonly string[]): Change {
     is: `issue #${issue} has ${what}`,
     done: `added ${what} to issue #${issue}`,
     not: `${what} ${were(labels)} not added to issue #${issue}`,
-    command: ["edit", String(issue), ...labels.flatMap((label) => ["--add-label", label])],
+    byHand: ["edit", String(issue), ...labels.flatMap((label) => ["--add-label", label])],
     make: async (github, seen) => await github.addLabels(issue, missing(seen)),
   };
 }
@@ -93,7 +93,7 @@ export function removing(issue: number, label: string): Change {
     is: `issue #${issue} is without ${what}`,
     done: `removed ${what} from issue #${issue}`,
     not: `${what} was not removed from issue #${issue}`,
-    command: ["edit", String(issue), "--remove-label", label],
+    byHand: ["edit", String(issue), "--remove-label", label],
     make: async (github) => await github.removeLabel(issue, label),
   };
 }
@@ -107,14 +107,14 @@ export function closing(issue: number): Change {
     is: `issue #${issue} is closed`,
     done: `closed issue #${issue}`,
     not: `issue #${issue} was not closed`,
-    command: ["close", String(issue)],
+    byHand: ["close", String(issue)],
     make: async (github) => await github.closeIssue(issue),
   };
 }
 
 /** Looks at the issue and does what is left to be done. Without GitHub it is for a person to do. */
 function actOf(it: OnIssue, key: string, change: Change): Act {
-  const { issue, kind, detail, isMade, is, done, not, command, make } = change;
+  const { issue, kind, detail, isMade, is, done, not, byHand, make } = change;
   return {
     ...about(it, kind, key),
     detail,
@@ -126,7 +126,7 @@ function actOf(it: OnIssue, key: string, change: Change): Act {
     perform: async () => {
       const github = await it.github();
       if (!github.ok) {
-        const words = ["gh", "issue", ...command].map(quoted).join(" ");
+        const words = ["gh", "issue", ...byHand].map(quoted).join(" ");
         return held(`${not}: ${github.why} By hand: cd ${quoted(it.home)} && ${words}`);
       }
       const seen = await github.value.issue(issue);
