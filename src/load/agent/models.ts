@@ -20,7 +20,7 @@ export function modelsToTry(
     const doubt = (meant: string) =>
       problemAt(part, {
         code: "MODEL-UNKNOWN",
-        message: `There is no model "${name}". Did you mean "${meant}"?`,
+        message: `Unknown model "${name}". Did you mean "${meant}"?`,
         fix: `Write "${meant}", or define "${name}" under models in your config.json.`,
       });
     return [{ name, doubt }];
