@@ -91,6 +91,23 @@ test("what fails before a step leaves it pending, and it is not asked before", a
   assert.deepEqual(heard, ["begin", "close"]);
 });
 
+test("a run that can go on is not blocked, and labels its issue again when it goes on", async () => {
+  const heard: string[] = [];
+  const ports = { act: listening(heard) };
+  const fault = { error: { kind: "auth", message: "no key" } } as const;
+  const halted = await play({ flow: labelling, args, model: [say("handoff"), fault], ports });
+  assert.equal(halted.state.verdict?.outcome, "failed");
+  assert.deepEqual(heard, ["begin"]);
+  await play({
+    flow: labelling,
+    args,
+    model: [...model.slice(0, 1), fault, ...model.slice(1)],
+    past: halted.entries,
+    ports,
+  });
+  assert.deepEqual(heard, ["begin", "begin", "close"]);
+});
+
 const failing = [say("handoff"), { text: "hm" }, { text: "hm" }];
 const DUE = [
   { name: "nothing is due in a plain run", flow: plain, model, due: [] },
